@@ -1,0 +1,13 @@
+"""KMNIST as torchvision leaves it on a disk."""
+
+from pathlib import Path
+
+from . import Data
+from ._idx import mnist_like
+
+__all__ = ["kmnist"]
+
+
+def kmnist(root: str | Path) -> Data:
+    """KMNIST: 60,000 training and 10,000 test images, uint8 [N, 28, 28], 10 classes. root: the folder that holds `KMNIST/raw`."""
+    return mnist_like(root, "KMNIST")

@@ -1,0 +1,88 @@
+"""From proportions to who holds what: counts by largest remainder, rows dealt by counts, a minimum size met by moving rows."""
+
+import heapq
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .exact import Floats
+from .rng import Ints
+
+
+def largest_remainder(proportions: Floats, total: int, rank: Ints) -> Ints:
+    """[P] int64 counts in the given proportions that sum to `total`, in integer arithmetic.
+
+    proportions: [P], non-negative, not all 0; they need not sum to 1. What is left after rounding down goes to the largest
+    remainders; equal remainders are told apart by `rank` [P] (a random order), not by place.
+    """
+    if total >= 1 << 31:
+        raise ValueError(f"{total} examples are to be dealt at once; counts by largest remainder are exact below {1 << 31}")
+    weights = np.rint(proportions / proportions.max() * 2.0**31).astype(np.int64)  # times a total below 2**31 this fits in int64
+    counts: Ints
+    counts, remainder = np.divmod(weights * total, int(weights.sum()))
+    left = total - int(counts.sum())
+    if left:
+        counts[np.lexsort((rank, -remainder))[:left]] += 1
+    return counts
+
+
+def even(total: int, n: int) -> Ints:
+    """[n] int64 counts that sum to `total` and differ by at most 1; the first ones are the larger."""
+    return np.full(n, total // n, np.int64) + (np.arange(n) < total % n)
+
+
+def deal(order: Ints, parties: Ints, counts: Ints, owner: Ints) -> None:
+    """Gives the rows in `order` to `parties` in turn, `counts` each, by writing `owner` [N] in place."""
+    owner[order] = np.repeat(parties, counts)
+
+
+def feasible(n: int, n_parties: int, min_size: int) -> None:
+    """Refuses a minimum size that no deal of `n` examples can meet."""
+    if min_size < 0:
+        raise ValueError(f"min_size is {min_size}; it must be 0 or more")
+    if n_parties * min_size > n:
+        raise ValueError(
+            f"{n_parties} parties x min_size {min_size} need {n_parties * min_size} examples, there are {n}; "
+            f"lower min_size to {n // n_parties} or use at most {n // min_size} parties"
+        )
+
+
+def at_least(owner: Ints, labels: Ints, n_parties: int, min_size: int, rank: Ints) -> tuple[Ints, NDArray[np.int64]]:
+    """Moves rows until every party holds `min_size`: (new owner [N], moved [M, 3] of row, from, to).
+
+    One row at a time goes from the party that is largest at the time to a short one: of the class that the short party holds most
+    of, where the donor has it, else of the donor's own most frequent class. Ties are settled by `rank` [P], a random order of the parties.
+    Nothing is redrawn, so this always ends; `feasible` has to hold.
+    """
+    sizes = np.bincount(owner, minlength=n_parties)
+    short = np.flatnonzero(sizes < min_size)
+    if not short.size:
+        return owner, np.zeros((0, 3), np.int64)
+    rows = np.argsort(owner, kind="stable")
+    ends = np.cumsum(sizes)
+    held = {}  # party -> {class: its rows}, made when the party is first looked at
+
+    def classes(party: int) -> dict[int, list[int]]:
+        if party not in held:
+            mine = rows[ends[party] - sizes[party] : ends[party]]
+            held[party] = {int(k): mine[labels[mine] == k].tolist() for k in np.unique(labels[mine])}
+        return held[party]
+
+    donors = [(-int(sizes[p]), int(rank[p]), int(p)) for p in np.flatnonzero(sizes > min_size)]
+    heapq.heapify(donors)
+    moved = []
+    for party in short[np.argsort(rank[short], kind="stable")].tolist():
+        liked = sorted(classes(party), key=lambda k: (-len(held[party][k]), k))
+        for _ in range(min_size - int(sizes[party])):
+            size, place, donor = heapq.heappop(donors)
+            theirs = classes(donor)
+            label = next((k for k in liked if theirs.get(k)), None)
+            if label is None:
+                label = max(theirs, key=lambda k: (len(theirs[k]), -k))
+            moved.append((theirs[label].pop(), donor, party))
+            if -size - 1 > min_size:
+                heapq.heappush(donors, (size + 1, place, donor))
+    moves = np.array(moved, np.int64)
+    owner = owner.copy()
+    owner[moves[:, 0]] = moves[:, 2]
+    return owner, moves

@@ -1,0 +1,102 @@
+"""`split.h5` on disk: `write` and `read`. docs/format.md is the specification."""
+
+import contextlib
+import os
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from .check import FORMAT_NAME, examine
+from .guard import SplitError, load
+from .recipe import canonical
+from .split import FORMAT_MAJOR, FederatedSplit, array_digest
+
+FORMAT_MINOR = 0
+_CHUNK = 1 << 18  # values
+
+
+def write(split: FederatedSplit, path: str | Path) -> Path:
+    """Writes the split, whole or not at all: a file that stood there is replaced in one step. OSError where the disk refuses."""
+    path = Path(path)
+    arrays = _arrays(split)
+    digests = {"split": split.digest} | {name: part.digest for name, part in split.parts.items()}
+    digests |= {name: array_digest(a) for name, a in arrays.items() if name.startswith(("parties/", "draws/"))}
+    digests |= {f"{name}/counts": array_digest(part.counts) for name, part in split.parts.items()}
+    manifest = {
+        "format": {"name": FORMAT_NAME, "major": FORMAT_MAJOR, "minor": FORMAT_MINOR},
+        "requires": [],
+        "recipe": split.recipe.to_json(),
+        "source": split.source.to_json(),
+        "digests": digests,
+        "written_by": f"niidpart {version('niidpart')}",
+    }
+    arrays["manifest"] = np.frombuffer(canonical(manifest), np.uint8)
+    if split.root:
+        arrays["hint"] = np.frombuffer(canonical({"root": split.root}), np.uint8)
+    write_whole(path, _image(arrays))
+    return path
+
+
+def read(path: str | Path) -> FederatedSplit:
+    """The split in a file, after every rule of docs/format.md was checked. SplitError names the broken ones; nothing partial is returned."""
+    split, faults = examine(load(path))
+    if split is None:
+        raise SplitError(path, faults)
+    return split
+
+
+def _arrays(split: FederatedSplit) -> dict[str, NDArray[Any]]:
+    """Everything that is stored, by its path; what is empty is left out, since the absence says the same."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, part in split.parts.items():
+        if len(part):
+            arrays |= {f"{name}/indptr": part.indptr, f"{name}/indices": part.indices, f"{name}/counts": part.counts}
+    arrays |= {f"draws/{k}": v for k, v in split.draws.items() if v.size}
+    return arrays | {f"parties/{k}": v for k, v in split.columns.items()}
+
+
+def _image(arrays: dict[str, NDArray[Any]]) -> bytes:
+    """The bytes of the HDF5 file. v110 has checksums on its own structures; fletcher32 covers the values."""
+    with h5py.File("split", "w", driver="core", backing_store=False, libver=("v110", "v110")) as f:
+        for name in sorted(arrays):
+            a = np.ascontiguousarray(arrays[name], arrays[name].dtype.newbyteorder("<"))
+            rows = max(1, _CHUNK // max(1, a[0].size)) if a.ndim > 1 else _CHUNK
+            chunks = (min(len(a), rows), *a.shape[1:])
+            f.create_dataset(name, data=a, chunks=chunks, compression="gzip", compression_opts=4, shuffle=True, fletcher32=True)
+        f.flush()
+        return f.id.get_file_image()  # type: ignore[no-any-return]
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """`data` as the file `path`: a temporary file beside it, synced, renamed over it, the folder synced. On any fault the old file stands."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as f:
+            f.write(data)
+            f.flush()
+            os.fsync(f.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except OSError as error:
+        what = f"{path} could not be written ({len(data)} bytes): {error.strerror}; what stood there before is unchanged"
+        raise OSError(error.errno, what) from error
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,47 @@
+"""Each party's examples into train, validation and test, so that all three have the party's own mix of classes."""
+
+import numpy as np
+
+from .rng import Ints, Stream
+from .split import PARTS, Part, part
+
+
+def holdout(owner: Ints, labels: Ints, n_parties: int, n_classes: int, val: float, test: float, rng: Stream) -> dict[str, Part]:
+    """{"train", "val", "test": Part}. val, test: fractions of each party's examples, each rounded down over the party, then
+    spread over its classes by largest remainder (equal remainders in random order)."""
+    everything = part(owner, labels, n_parties, n_classes)
+    nothing = part(np.full_like(owner, -1), labels, n_parties, n_classes)
+    if not val and not test:
+        return {"train": everything, "val": nothing, "test": nothing}
+    order = rng.child("order").permutation(len(owner))
+    order = order[owner[order] >= 0]
+    cell = owner[order] * n_classes + labels[order]  # one cell for each (party, class)
+    order = order[np.argsort(cell, kind="stable")]
+    sizes = everything.counts.reshape(-1).astype(np.int64)
+    cells = np.flatnonzero(sizes)
+    sizes, party = sizes[cells], cells // n_classes
+    tie = rng.child("rank").permutation(len(cells))
+    n_test = _stratified(sizes, sizes, party, test, everything.sizes, tie)
+    n_val = _stratified(sizes, sizes - n_test, party, val, everything.sizes, tie)
+    which = np.repeat(np.tile([2, 1, 0], len(cells)), np.stack([n_test, n_val, sizes - n_test - n_val], axis=1).reshape(-1))
+    parts = {}
+    for i, name in enumerate(PARTS):
+        mine = np.full_like(owner, -1)
+        mine[order[which == i]] = owner[order[which == i]]
+        parts[name] = part(mine, labels, n_parties, n_classes)
+    return parts
+
+
+def _stratified(sizes: Ints, room: Ints, party: Ints, fraction: float, party_sizes: Ints, tie: Ints) -> Ints:
+    """How many of each cell's `sizes` [C] go to a part: floor of its share, then one more for the largest remainders of the party."""
+    share = sizes * fraction
+    taken: Ints = np.minimum(np.floor(share).astype(np.int64), room)
+    wanted = np.floor(party_sizes * fraction + 1e-9).astype(np.int64)
+    left = wanted - np.bincount(party, weights=taken, minlength=len(party_sizes)).astype(np.int64)
+    remainder = np.where(taken < room, share - taken, -1.0)
+    ranking = np.lexsort((tie, -remainder, party))
+    first = np.searchsorted(party[ranking], np.arange(len(party_sizes)))
+    place = np.arange(len(ranking)) - first[party[ranking]]
+    more = ranking[(place < left[party[ranking]]) & (remainder[ranking] >= 0)]
+    taken[more] += 1
+    return taken

@@ -1,0 +1,151 @@
+"""`make`: from labels and a recipe to a split. Pure: no file, clock, environment or global generator is touched."""
+
+import typing
+from collections.abc import Mapping, Sequence
+from inspect import Parameter, signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .data import Data, class_ids
+from .deal import feasible
+from .holdout import holdout
+from .recipe import Recipe, Source, Transform
+from .registry import Function, Registry
+from .rng import Ints, stream
+from .split import FederatedSplit
+
+STRATEGIES = Registry("niidpart.strategies", "strategy", given=frozenset({"groups"}))
+TRANSFORMS = Registry("niidpart.transforms", "transform")
+
+
+def make(
+    labels: ArrayLike | Data,
+    strategy: str = "dir",
+    *,
+    n_parties: int | None = None,
+    seed: int = 0,
+    transforms: Sequence[tuple[str, Mapping[str, Any]]] = (),
+    val: float = 0.0,
+    test: float = 0.0,
+    groups: ArrayLike | None = None,
+    source: Source | None = None,
+    root: str = "",
+    **options: Any,
+) -> FederatedSplit:
+    """A split of the examples behind `labels` among parties.
+
+    labels: [N], one column of integers, booleans or strings; or a `Data`. strategy: a file of `niidpart/strategies`, or `file.py:function`;
+    `options` are its own (`beta`, `k`, `min_size`, ...). n_parties: 10 unless the strategy has its own number. transforms: (name, options)
+    in the order in which they are applied, such as ("noise", {"sigma": 0.1}). val, test: fractions of each party's examples that become
+    its own validation and test part. groups: [N] integers, for strategies that deal by group. source, root: as `niidpart.load` gives
+    them, so that the file says which data it is of. ValueError for anything that cannot be done, with the numbers.
+    """
+    data = labels if isinstance(labels, Data) else Data(*class_ids(labels))
+    if groups is not None:
+        data = Data(data.labels, data.class_names, groups=np.asarray(groups, np.int64))
+    recipe = compose(strategy, n_parties=n_parties, seed=seed, transforms=transforms, val=val, test=test, **options)
+    return derive(data, recipe, source or data.source("array", {}), root=root)
+
+
+def compose(
+    strategy: str,
+    *,
+    n_parties: int | None = None,
+    seed: int = 0,
+    transforms: Sequence[tuple[str, Mapping[str, Any]]] = (),
+    val: float = 0.0,
+    test: float = 0.0,
+    **options: Any,
+) -> Recipe:
+    """The complete Recipe: every option checked, every default written out. `noise` as a strategy is `homo` with the transform `noise`."""
+    if strategy == "noise":
+        return compose("homo", n_parties=n_parties, seed=seed, transforms=[*transforms, ("noise", options)], val=val, test=test)
+    params = STRATEGIES.complete(strategy, options)
+    return Recipe(
+        strategy=strategy,
+        params=params,
+        n_parties=_n_parties(strategy, n_parties),
+        seed=seed,
+        transforms=tuple(Transform(name, TRANSFORMS.complete(name, given)) for name, given in transforms),
+        val=float(val),
+        test=float(test),
+    )
+
+
+def derive(data: Data, recipe: Recipe, source: Source, *, given: Mapping[str, NDArray[Any]] | None = None, root: str = "") -> FederatedSplit:
+    """The split that a complete recipe gives. given: stored draws, used instead of drawing again (`niidpart verify`)."""
+    labels, n_classes = data.labels, len(data.class_names)
+    if recipe.n_parties > len(labels):
+        raise ValueError(f"{recipe.n_parties} parties cannot share {len(labels)} examples; use at most {len(labels)} parties")
+    feasible(len(labels), recipe.n_parties, recipe.params.get("min_size", 0))
+    function = STRATEGIES.find(recipe.strategy)
+    options = dict(recipe.params) | _groups(function, recipe.strategy, data)
+    owner, draws = function(labels, recipe.n_parties, stream(recipe.seed, "strategy", recipe.strategy, given=given), **options)
+    owner = _checked(owner, recipe, len(labels))
+    parts = holdout(owner, labels, recipe.n_parties, n_classes, recipe.val, recipe.test, stream(recipe.seed, "holdout"))
+    return FederatedSplit(recipe=recipe, source=source, **parts, draws=draws, columns=_columns(recipe), root=root)
+
+
+def _n_parties(strategy: str, asked: int | None) -> int:
+    """The number asked for, else the strategy's own (annotated as a Literal, or a default), else 10."""
+    function = STRATEGIES.find(strategy)
+    parameter = signature(function).parameters["n_parties"]
+    fixed = typing.get_args(typing.get_type_hints(function).get("n_parties"))
+    if fixed and asked is not None and asked not in fixed:
+        raise ValueError(f"{strategy} splits among {' or '.join(map(str, fixed))} parties, {asked} were asked for")
+    if asked is not None:
+        return asked
+    return int(fixed[0]) if fixed else int(parameter.default) if parameter.default is not Parameter.empty else 10
+
+
+def _groups(function: Function, name: str, data: Data) -> dict[str, Ints]:
+    if "groups" not in signature(function).parameters:
+        return {}
+    if data.groups is None:
+        raise ValueError(f"strategy {name!r} deals by group, and this data set has none; hand them over (groups=) or take a data set that has them")
+    if len(data.groups) != len(data.labels):
+        raise ValueError(f"there are {len(data.groups)} groups for {len(data.labels)} labels; one for each example is needed")
+    return {"groups": data.groups}
+
+
+def _checked(owner: Ints, recipe: Recipe, n: int) -> Ints:
+    """Refuses what a strategy, which may be a user's own, must not return."""
+    if owner.shape != (n,) or owner.dtype.kind != "i" or owner.min() < -1 or owner.max() >= recipe.n_parties:
+        got = f"{owner.dtype}{list(owner.shape)} in {owner.min()}..{owner.max()}"
+        raise ValueError(f"strategy {recipe.strategy!r} returned owners {got}; integers -1..{recipe.n_parties - 1} [{n}] are needed")
+    return owner
+
+
+def _columns(recipe: Recipe) -> dict[str, NDArray[Any]]:
+    """One value a party: `<transform>_<column>`; the second transform of a name is `<name>2`."""
+    columns: dict[str, NDArray[Any]] = {}
+    for name, transform in named_transforms(recipe):
+        values = TRANSFORMS.find(transform.name)(recipe.n_parties, stream(recipe.seed, "transform", name), **transform.params)
+        columns |= {f"{name}_{key}": value for key, value in values.items()}
+    return columns
+
+
+def named_transforms(recipe: Recipe) -> list[tuple[str, Transform]]:
+    """Each transform with the prefix of its columns: `noise`, and `noise2` where it stands a second time."""
+    seen: dict[str, int] = {}
+    out = []
+    for t in recipe.transforms:
+        seen[t.name] = seen.get(t.name, 0) + 1
+        out.append((t.name if seen[t.name] == 1 else f"{t.name}{seen[t.name]}", t))
+    return out
+
+
+def transform(split: FederatedSplit, x: NDArray[Any], party: int, rows: Ints) -> NDArray[Any]:
+    """Features [n, ...] of `rows` as `party` sees them: floats in [0, 1] (uint8 divided by 255) with the split's fixed transforms, in order.
+
+    Without transforms `x` comes back as it is.
+    """
+    if not split.recipe.transforms:
+        return x
+    x = x.astype(np.float32) / np.float32(255) if x.dtype == np.uint8 else x.astype(np.float32)
+    for name, t in named_transforms(split.recipe):
+        column = {k.removeprefix(f"{name}_"): v[party] for k, v in split.columns.items() if k.startswith(f"{name}_")}
+        x = TRANSFORMS.module(t.name).apply(x, rows, column, t.params)
+    return x

@@ -1,0 +1,134 @@
+"""A folder is a registry: `strategies/dir.py` is the strategy `dir`. Its one function is what `__all__` names; its options are the
+keyword-only parameters of that function. Nothing has to be listed anywhere else."""
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import sys
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+Function = Callable[..., Any]
+
+
+class Registry:
+    """The entries of one folder: `Registry("niidpart.strategies", "strategy")`.
+
+    `given` names keyword-only parameters that the caller fills in (`groups`): these are no options.
+    """
+
+    def __init__(self, package: str, kind: str, given: frozenset[str] = frozenset()):
+        self.package, self.kind, self.given = package, kind, given
+
+    def names(self) -> list[str]:
+        """All entries, sorted; `party_dir.py` is `party-dir`."""
+        path = importlib.import_module(self.package).__path__
+        return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(path) if not m.name.startswith("_"))
+
+    def module(self, name: str) -> ModuleType:
+        """The file of a built-in entry; ValueError with the nearest name where there is none."""
+        names = self.names()
+        if name not in names:
+            raise ValueError(f"unknown {self.kind} {name!r}; {did_you_mean(name, names)}")
+        return importlib.import_module(f"{self.package}.{name.replace('-', '_')}")
+
+    def find(self, name: str) -> Function:
+        """The function of a built-in entry, or your own: `file.py:function`, `package.module:function`."""
+        if ":" in name:
+            return _own(name, self.kind)
+        module = self.module(name)
+        function: Function = getattr(module, module.__all__[0])
+        return function
+
+    def options(self, function: Function) -> dict[str, inspect.Parameter]:
+        """The options of one entry: its keyword-only parameters, annotations resolved."""
+        hints = typing.get_type_hints(function)
+        parameters = inspect.signature(function).parameters.values()
+        return {p.name: p.replace(annotation=hints.get(p.name, str)) for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in self.given}
+
+    def union(self) -> Iterator[tuple[str, inspect.Parameter]]:
+        """(entry, option) over the whole folder: what a command line offers."""
+        for name in self.names():
+            for option in self.options(self.find(name)).values():
+                yield name, option
+
+    def complete(self, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+        """All options of an entry: those given, checked, and the defaults of the rest."""
+        declared = self.options(self.find(name))
+        for key in options:
+            if key not in declared:
+                raise ValueError(f"{self.kind} {name!r} has no option {key!r}; {self._who_has(key, list(declared))}")
+        missing = [key for key, p in declared.items() if p.default is p.empty and key not in options]
+        if missing:
+            raise ValueError(f"{self.kind} {name!r} needs {', '.join(missing)}")
+        return {key: _typed(f"{self.kind} {name!r}: {key}", options.get(key, p.default), p.annotation) for key, p in declared.items()}
+
+    def _who_has(self, key: str, declared: list[str]) -> str:
+        owners = [name for name, option in self.union() if option.name == key]
+        if owners:
+            return f"it belongs to {', '.join(owners)}"
+        return did_you_mean(key, declared) if declared else "it takes no options"
+
+
+def did_you_mean(name: str, names: list[str]) -> str:
+    """The nearest names, for an error."""
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    start = f"did you mean {near[0]!r}? " if near else ""
+    return f"{start}there are: {', '.join(names)}"
+
+
+def _typed(what: str, value: Any, annotation: Any) -> Any:
+    """`value` as the annotated type; ints become floats, nothing else is converted, and NaN is refused."""
+    if typing.get_origin(annotation) is typing.Literal:
+        choices = typing.get_args(annotation)
+        if value not in choices:
+            raise ValueError(f"{what} is {value!r}; it must be one of {', '.join(map(str, choices))}")
+        return value
+    if annotation is float and not isinstance(value, bool):
+        try:
+            value = float(value)
+        except (TypeError, ValueError):
+            raise ValueError(f"{what} is {value!r}; it must be a number") from None
+        if value != value or value in (float("inf"), float("-inf")):
+            raise ValueError(f"{what} is {value}; it must be a finite number")
+    if annotation is int and not isinstance(value, bool) and hasattr(value, "__index__"):
+        value = value.__index__()
+    if isinstance(annotation, type) and (not isinstance(value, annotation) or (annotation is int and isinstance(value, bool))):
+        raise ValueError(f"{what} is {value!r}; it must be of type {annotation.__name__}")
+    return value
+
+
+def _own(name: str, kind: str) -> Function:
+    """A user's function: `file.py:function` or `package.module:function`."""
+    where, _, attribute = name.rpartition(":")
+    if where.endswith(".py"):
+        path = Path(where).resolve()
+        if not path.is_file():
+            raise ValueError(f"{kind} {name!r}: there is no file {path}")
+        alias = f"niidpart_own_{path.stem}_{abs(hash(path))}"
+        module = sys.modules.get(alias) or _load(path, alias)
+    else:
+        try:
+            module = importlib.import_module(where)
+        except ModuleNotFoundError as error:
+            raise ValueError(f"{kind} {name!r}: {error}; give file.py:function or package.module:function") from error
+    function = getattr(module, attribute, None)
+    if not callable(function):
+        public = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
+        raise ValueError(f"{kind} {name!r}: {where} has no function {attribute!r}; {did_you_mean(attribute, public)}")
+    return typing.cast(Function, function)
+
+
+def _load(path: Path, alias: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(alias, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{path} cannot be loaded as python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[alias] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,142 @@
+"""A split: who holds which example, in compressed rows, and the digest that names it."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .recipe import Recipe, Source, canonical, sha256
+from .rng import Ints
+
+FORMAT_MAJOR = 1
+PARTS = ("train", "val", "test")
+_CHUNK = 1 << 20
+Rows = NDArray[np.int32] | NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The examples of each party in one part (train, val or test).
+
+    indptr: [P+1] int64. indices: [n] int32 or int64 rows of the data set, those of party p at indptr[p]:indptr[p+1], ascending.
+    counts: [P, K] int32 examples of class k at party p. All are read-only.
+    """
+
+    indptr: Ints
+    indices: Rows
+    counts: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        for array in (self.indptr, self.indices, self.counts):
+            array.setflags(write=False)
+
+    def party(self, p: int) -> Rows:
+        """The rows of party p, ascending; a view. IndexError where there is no such party."""
+        if not 0 <= p < self.n_parties:
+            raise IndexError(f"party {p} does not exist; the parties are 0..{self.n_parties - 1}")
+        return self.indices[self.indptr[p] : self.indptr[p + 1]]
+
+    def __iter__(self) -> Iterator[Rows]:
+        return (self.party(p) for p in range(self.n_parties))
+
+    def __len__(self) -> int:
+        """Examples in this part, over all parties."""
+        return len(self.indices)
+
+    @property
+    def n_parties(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def sizes(self) -> Ints:
+        """[P] int64 examples of each party."""
+        return np.diff(self.indptr)
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 over indptr then indices, as little-endian int64."""
+        h = hashlib.sha256(self.indptr.astype("<i8").tobytes())
+        for start in range(0, len(self.indices), _CHUNK):
+            h.update(self.indices[start : start + _CHUNK].astype("<i8").tobytes())
+        return h.hexdigest()
+
+
+def part(owner: Ints, labels: Ints, n_parties: int, n_classes: int) -> Part:
+    """The Part in which each example belongs to `owner` [N] (-1: to nobody)."""
+    narrow = np.where(owner < 0, n_parties, owner).astype(np.uint16 if n_parties < (1 << 16) - 1 else np.uint32)
+    order = np.argsort(narrow, kind="stable")  # stable: rows come out ascending, so equal splits have equal digests
+    sizes = np.bincount(narrow, minlength=n_parties + 1)[:n_parties]
+    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    indices: Rows = order[: indptr[-1]].astype(np.int32) if len(owner) < 1 << 31 else order[: indptr[-1]]
+    cells = np.repeat(np.arange(n_parties) * n_classes, sizes) + labels[indices]
+    counts = np.bincount(cells, minlength=n_parties * n_classes).reshape(n_parties, n_classes).astype(np.int32)
+    return Part(indptr, indices, counts)
+
+
+@dataclass(frozen=True, eq=False)
+class FederatedSplit:
+    """Who holds what, how it was drawn, and of which data. Made by `niidpart.make`, read by `niidpart.read`.
+
+    draws: what the strategy drew, by name. columns: one value a party, by name (noise seed, noise level, ...).
+    """
+
+    recipe: Recipe
+    source: Source
+    train: Part
+    val: Part
+    test: Part
+    draws: Mapping[str, NDArray[Any]]
+    columns: Mapping[str, NDArray[Any]]
+    root: str = ""  # where the data was found on the disk of whoever made this: a hint, outside the digest
+
+    def __post_init__(self) -> None:
+        for array in (*self.draws.values(), *self.columns.values()):
+            array.setflags(write=False)
+
+    @property
+    def n_parties(self) -> int:
+        return self.recipe.n_parties
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        return {name: getattr(self, name) for name in PARTS}
+
+    @property
+    def n_unheld(self) -> int:
+        """Examples of the data set that no party holds."""
+        return self.source.n - sum(map(len, self.parts.values()))
+
+    @cached_property
+    def digest(self) -> str:
+        """The split's name: sha256 of recipe, source, digest of each part, digest of each party column, major version of the format."""
+        return split_digest(self.recipe, self.source, {k: v.digest for k, v in self.parts.items()}, self.columns)
+
+    def __repr__(self) -> str:
+        r = self.recipe
+        return f"FederatedSplit({r.strategy} {r.params}, {r.n_parties} parties, {self.source.name} [{self.source.n}], {self.digest[:12]})"
+
+
+def split_digest(recipe: Recipe, source: Source, parts: Mapping[str, str], columns: Mapping[str, NDArray[Any]]) -> str:
+    return sha256(
+        canonical(
+            {
+                "recipe": recipe.to_json(),
+                "source": source.to_json(),
+                "parts": dict(parts),
+                "columns": {name: array_digest(a) for name, a in columns.items()},
+                "format": FORMAT_MAJOR,
+            }
+        )
+    )
+
+
+def array_digest(array: NDArray[Any]) -> str:
+    """sha256 over type, shape and little-endian values of an array."""
+    little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    h = hashlib.sha256(canonical([little.dtype.str.replace("|", "<"), list(little.shape)]))
+    h.update(little.reshape(-1).view(np.uint8).data)
+    return h.hexdigest()

@@ -1,0 +1,28 @@
+"""Label skew by a Dirichlet draw per class."""
+
+import numpy as np
+
+from ..deal import at_least, largest_remainder
+from ..rng import Ints, Stream
+from . import Owners
+
+__all__ = ["label_dirichlet"]
+
+
+def label_dirichlet(labels: Ints, n_parties: int, rng: Stream, *, beta: float = 0.5, min_size: int = 10) -> Owners:
+    """Label skew: each class is divided among the parties in proportions p_k ~ Dir(beta). Li et al., ICDE 2022, section IV-A.
+
+    The paper's text: no balance step, no redraw, counts by largest remainder; small parties are filled up to min_size by moving rows.
+    Draws: proportions [K, P]; moved [M, 3] (row, from, to).
+    """
+    if not beta > 0:
+        raise ValueError(f"beta is {beta}; the Dirichlet concentration must be above 0 (0.1 is strong skew, 100 nearly none)")
+    class_sizes = np.bincount(labels)
+    n_classes = len(class_sizes)
+    proportions = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_classes, n_parties)))
+    rank = rng.child("rank").permutation(n_parties)
+    counts = [largest_remainder(p, int(n), rank) for p, n in zip(proportions, class_sizes, strict=True)]
+    owner = np.empty(len(labels), np.int64)
+    owner[rng.child("order").grouped_permutation(labels, n_classes)] = np.repeat(np.tile(np.arange(n_parties), n_classes), np.concatenate(counts))
+    owner, moved = at_least(owner, labels, n_parties, min_size, rank)
+    return Owners(owner, {"proportions": proportions, "moved": moved})

@@ -1,0 +1,17 @@
+"""IID: the reference that every skewed split is compared with."""
+
+import numpy as np
+
+from ..deal import even
+from ..rng import Ints, Stream
+from . import Owners
+
+__all__ = ["homogeneous"]
+
+
+def homogeneous(labels: Ints, n_parties: int, rng: Stream) -> Owners:
+    """IID: one random order of all examples, cut into equal parts; the first N mod P parties get one more. NIID-Bench, `homo`."""
+    n = len(labels)
+    owner = np.empty(n, np.int64)
+    owner[rng.child("order").permutation(n)] = np.repeat(np.arange(n_parties), even(n, n_parties))
+    return Owners(owner, {})

@@ -1,0 +1,47 @@
+"""Label skew by the number of classes that a party holds."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..deal import even
+from ..rng import Ints, Stream
+from . import Owners
+
+__all__ = ["label_count"]
+
+
+def label_count(labels: Ints, n_parties: int, rng: Stream, *, k: int = 2) -> Owners:
+    """#C=k: party i holds class i mod K and k-1 other classes drawn at random. Li et al., ICDE 2022, section IV-A.
+
+    The examples of a class are dealt evenly, in random order, among the parties that hold it; those of a class that no party drew belong to
+    nobody (only with fewer parties than classes). Draws: held [P, K] uint8, 1 where the party holds the class.
+    """
+    n_classes = int(labels.max()) + 1
+    if not 1 <= k <= n_classes:
+        raise ValueError(f"k is {k}; a party can hold 1 to {n_classes} classes of this data")
+    held = rng.draw("held", lambda s: _held(s, n_parties, n_classes, k))
+    order = rng.child("order").grouped_permutation(labels, n_classes)
+    ends = np.cumsum(np.bincount(labels, minlength=n_classes))
+    ranks = rng.child("rank")
+    owner = np.full(len(labels), -1, np.int64)
+    for rows, holds in zip(np.split(order, ends[:-1]), held.T, strict=True):
+        if holds.any():
+            parties = ranks.permutation(n_parties)
+            parties = parties[holds[parties] == 1]  # who gets one more is drawn too: no share depends on a party's place
+            owner[rows] = np.repeat(parties, even(len(rows), len(parties)))
+    return Owners(owner, {"held": held})
+
+
+def _held(rng: Stream, n_parties: int, n_classes: int, k: int) -> NDArray[np.uint8]:
+    """[P, K] uint8: class i mod K, and the k-1 others with the smallest random words (the low bits are the class, so words differ)."""
+    low = max(n_classes - 1, 1).bit_length()
+    words = rng.words(n_parties * n_classes).reshape(n_parties, n_classes) >> np.uint64(low) << np.uint64(low)
+    words |= np.arange(n_classes, dtype=np.uint64)
+    own = np.arange(n_parties) % n_classes
+    words[np.arange(n_parties), own] = 0
+    words.sort(axis=1)
+    chosen = (words[:, :k] & np.uint64((1 << low) - 1)).astype(np.int64)
+    chosen[:, 0] = own
+    held = np.zeros((n_parties, n_classes), np.uint8)
+    np.put_along_axis(held, chosen, 1, axis=1)
+    return held

@@ -1,0 +1,25 @@
+"""Quantity skew: parties of unequal size, each with the labels of the whole."""
+
+import numpy as np
+
+from ..deal import at_least, largest_remainder
+from ..rng import Ints, Stream
+from . import Owners
+
+__all__ = ["quantity"]
+
+
+def quantity(labels: Ints, n_parties: int, rng: Stream, *, beta: float = 0.5, min_size: int = 10) -> Owners:
+    """Quantity skew: party sizes in proportions q ~ Dir(beta); labels are not looked at. Li et al., ICDE 2022, section IV-C.
+
+    Draws: proportions [P]; moved [M, 3] (row, from, to).
+    """
+    if not beta > 0:
+        raise ValueError(f"beta is {beta}; the Dirichlet concentration must be above 0 (0.1 is strong skew, 100 nearly none)")
+    n = len(labels)
+    proportions = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_parties,)))
+    rank = rng.child("rank").permutation(n_parties)
+    owner = np.empty(n, np.int64)
+    owner[rng.child("order").permutation(n)] = np.repeat(np.arange(n_parties), largest_remainder(proportions, n, rank))
+    owner, moved = at_least(owner, labels, n_parties, min_size, rank)
+    return Owners(owner, {"proportions": proportions, "moved": moved})

@@ -1,0 +1,41 @@
+"""Feature skew: Gaussian noise whose level grows from party to party."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..rng import Ints, Stream, normal_field
+
+__all__ = ["noise"]
+
+_BLOCK = 1 << 18  # values drawn at a time, so that temporaries stay in the cache
+
+
+def noise(
+    n_parties: int, rng: Stream, *, sigma: float = 0.1, level: Literal["variance", "std"] = "variance", fresh: bool = False
+) -> dict[str, NDArray[Any]]:
+    """Noise of variance sigma * i / P for party i = 1..P, fixed for each example. Li et al., ICDE 2022, section IV-B.
+
+    level="std" with fresh=True is what the authors' code does: standard deviation sigma * i / (P - 1) for i = 0..P-1, drawn anew each epoch.
+    Columns: seed [P] uint64, of the party's noise; std [P] float64.
+    """
+    if not sigma >= 0:
+        raise ValueError(f"noise sigma is {sigma}; it must be 0 or more")
+    i = np.arange(n_parties)
+    std = np.sqrt(sigma * (i + 1) / n_parties) if level == "variance" else sigma * i / max(n_parties - 1, 1)
+    return {"seed": rng.child("seed").words(n_parties), "std": std}
+
+
+def apply(x: NDArray[Any], rows: Ints, column: Mapping[str, Any], options: Mapping[str, Any]) -> NDArray[Any]:
+    """[n, ...] float32: `x` plus the noise that each of `rows` always has at this party. Fresh noise is left to training."""
+    if options["fresh"]:
+        return x
+    flat = x.reshape(len(rows), -1)
+    out = np.empty(flat.shape, np.float32)
+    step = max(1, _BLOCK // max(flat.shape[1], 1))
+    for start in range(0, len(rows), step):
+        z = normal_field(int(column["seed"]), rows[start : start + step], flat.shape[1])
+        out[start : start + step] = flat[start : start + step] + float(column["std"]) * z
+    return out.reshape(x.shape)
