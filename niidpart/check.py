@@ -9,7 +9,7 @@ import numpy as np
 
 from .guard import Content, Fault, SplitError, load
 from .recipe import JSON, Recipe, Source
-from .split import FORMAT_MAJOR, PARTS, FederatedSplit, Part, array_digest
+from .split import FORMAT_MAJOR, PARTS, FederatedSplit, Part, array_digest, empty_part
 
 FORMAT_NAME = "niidpart-split"
 UNDERSTOOD: frozenset[str] = frozenset()  # entries of `requires` that this version can read
@@ -103,7 +103,7 @@ def _part(name: str, content: Content, recipe: Recipe, source: Source, faults: l
     arrays = {k: content.arrays.get(f"{name}/{k}") for k in ("indptr", "indices", "counts")}
     P, K = recipe.n_parties, len(source.class_names)
     if name != "train" and all(a is None for a in arrays.values()):
-        return Part(np.zeros(P + 1, np.int64), np.zeros(0, np.int32), np.zeros((P, K), np.int32))
+        return empty_part(P, K)
     wide = source.n >= 1 << 31
     needed = {"indptr": ((P + 1,), "int64"), "indices": (None, "int64" if wide else "int32"), "counts": ((P, K), "int32")}
     for key, (shape, kind) in needed.items():

@@ -3,16 +3,15 @@
 import numpy as np
 
 from .rng import Ints, Stream
-from .split import PARTS, Part, part
+from .split import PARTS, Part, empty_part, part
 
 
 def holdout(owner: Ints, labels: Ints, n_parties: int, n_classes: int, val: float, test: float, rng: Stream) -> dict[str, Part]:
     """{"train", "val", "test": Part}. val, test: fractions of each party's examples, each rounded down over the party, then
     spread over its classes by largest remainder (equal remainders in random order)."""
     everything = part(owner, labels, n_parties, n_classes)
-    nothing = part(np.full_like(owner, -1), labels, n_parties, n_classes)
     if not val and not test:
-        return {"train": everything, "val": nothing, "test": nothing}
+        return {"train": everything, "val": empty_part(n_parties, n_classes), "test": empty_part(n_parties, n_classes)}
     order = rng.child("order").permutation(len(owner))
     order = order[owner[order] >= 0]
     cell = owner[order] * n_classes + labels[order]  # one cell for each (party, class)

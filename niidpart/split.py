@@ -65,6 +65,11 @@ class Part:
         return h.hexdigest()
 
 
+def empty_part(n_parties: int, n_classes: int) -> Part:
+    """The Part that holds nothing."""
+    return Part(np.zeros(n_parties + 1, np.int64), np.zeros(0, np.int32), np.zeros((n_parties, n_classes), np.int32))
+
+
 def part(owner: Ints, labels: Ints, n_parties: int, n_classes: int) -> Part:
     """The Part in which each example belongs to `owner` [N] (-1: to nobody)."""
     narrow = np.where(owner < 0, n_parties, owner).astype(np.uint16 if n_parties < (1 << 16) - 1 else np.uint32)
