@@ -1,0 +1,1 @@
+"""The commands `niidpart` and `fltrain`: they parse, call one function, and print. Installed as `niidpart_cli`."""

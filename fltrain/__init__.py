@@ -1,0 +1,34 @@
+"""Certified federated algorithms on reproducible splits. Needs torch; reads what `niidpart` writes.
+
+The names below are loaded when first used, so that help and shell completion do without torch.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import algorithms, models
+    from .experiment import Progress, Run, resume, run
+    from .interface import Algorithm
+    from .settings import Settings
+    from .store import RunError, RunFolder
+
+_WHERE = {
+    "Algorithm": "interface",
+    "Progress": "experiment",
+    "Run": "experiment",
+    "RunError": "store",
+    "RunFolder": "store",
+    "Settings": "settings",
+    "resume": "experiment",
+    "run": "experiment",
+}
+__all__ = ["Algorithm", "Progress", "Run", "RunError", "RunFolder", "Settings", "algorithms", "models", "resume", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("algorithms", "models"):
+        return importlib.import_module(f"fltrain.{name}")
+    if name in _WHERE:
+        return getattr(importlib.import_module(f"fltrain.{_WHERE[name]}"), name)
+    raise AttributeError(f"module 'fltrain' has no attribute {name!r}")

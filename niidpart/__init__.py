@@ -3,7 +3,7 @@
 from .check import check
 from .data import Data, from_arrays, load
 from .guard import Fault, SplitError
-from .h5 import read, write
+from .h5 import read, to_bytes, write
 from .make import compose, derive, make, transform
 from .recipe import Recipe, Source, Transform
 from .split import FederatedSplit, Part
@@ -26,6 +26,7 @@ __all__ = [
     "load",
     "make",
     "read",
+    "to_bytes",
     "transform",
     "verify",
     "write",

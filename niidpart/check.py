@@ -31,7 +31,7 @@ def examine(content: Content) -> tuple[FederatedSplit | None, list[Fault]]:
     if faults:
         return None, faults
     recipe, source = Recipe.from_json(content.manifest["recipe"]), Source.from_json(content.manifest["source"])
-    parts = {name: part for name in PARTS if (part := _part(name, content, recipe, source, faults))}
+    parts = {name: part for name in PARTS if (part := _part(name, content, recipe, source, faults)) is not None}
     if faults:
         return None, faults
     _disjoint(parts, source.n, faults)

@@ -1,8 +1,5 @@
 """`split.h5` on disk: `write` and `read`. docs/format.md is the specification."""
 
-import contextlib
-import os
-import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .check import FORMAT_NAME, examine
+from .files import write_whole
 from .guard import SplitError, load
 from .recipe import canonical
 from .split import FORMAT_MAJOR, FederatedSplit, array_digest
@@ -22,7 +20,12 @@ _CHUNK = 1 << 18  # values
 
 def write(split: FederatedSplit, path: str | Path) -> Path:
     """Writes the split, whole or not at all: a file that stood there is replaced in one step. OSError where the disk refuses."""
-    path = Path(path)
+    write_whole(Path(path), to_bytes(split))
+    return Path(path)
+
+
+def to_bytes(split: FederatedSplit) -> bytes:
+    """The split file as it would be written."""
     arrays = _arrays(split)
     digests = {"split": split.digest} | {name: part.digest for name, part in split.parts.items()}
     digests |= {name: array_digest(a) for name, a in arrays.items() if name.startswith(("parties/", "draws/"))}
@@ -38,8 +41,7 @@ def write(split: FederatedSplit, path: str | Path) -> Path:
     arrays["manifest"] = np.frombuffer(canonical(manifest), np.uint8)
     if split.root:
         arrays["hint"] = np.frombuffer(canonical({"root": split.root}), np.uint8)
-    write_whole(path, _image(arrays))
-    return path
+    return _image(arrays)
 
 
 def read(path: str | Path) -> FederatedSplit:
@@ -70,33 +72,3 @@ def _image(arrays: dict[str, NDArray[Any]]) -> bytes:
             f.create_dataset(name, data=a, chunks=chunks, compression="gzip", compression_opts=4, shuffle=True, fletcher32=True)
         f.flush()
         return f.id.get_file_image()  # type: ignore[no-any-return]
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """`data` as the file `path`: a temporary file beside it, synced, renamed over it, the folder synced. On any fault the old file stands."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as f:
-            f.write(data)
-            f.flush()
-            os.fsync(f.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except OSError as error:
-        what = f"{path} could not be written ({len(data)} bytes): {error.strerror}; what stood there before is unchanged"
-        raise OSError(error.errno, what) from error
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -12,11 +12,11 @@ from .data import Data, class_ids
 from .deal import feasible
 from .holdout import holdout
 from .recipe import Recipe, Source, Transform
-from .registry import Function, Registry
+from .registry import Function, Registry, did_you_mean
 from .rng import Ints, stream
 from .split import FederatedSplit
 
-STRATEGIES = Registry("niidpart.strategies", "strategy", given=frozenset({"groups"}))
+STRATEGIES = Registry("niidpart.strategies", "strategy", given=frozenset({"groups", "n_parties"}))
 TRANSFORMS = Registry("niidpart.transforms", "transform")
 
 
@@ -59,9 +59,11 @@ def compose(
     test: float = 0.0,
     **options: Any,
 ) -> Recipe:
-    """The complete Recipe: every option checked, every default written out. `noise` as a strategy is `homo` with the transform `noise`."""
-    if strategy == "noise":
-        return compose("homo", n_parties=n_parties, seed=seed, transforms=[*transforms, ("noise", options)], val=val, test=test)
+    """The complete Recipe: every option checked, every default written out. A transform's name as strategy is `homo` with that transform."""
+    if strategy in TRANSFORMS.names():
+        return compose("homo", n_parties=n_parties, seed=seed, transforms=[*transforms, (strategy, options)], val=val, test=test)
+    if ":" not in strategy and strategy not in STRATEGIES.names():
+        raise ValueError(f"unknown strategy {strategy!r}; {did_you_mean(strategy, STRATEGIES.names() + TRANSFORMS.names())}")
     params = STRATEGIES.complete(strategy, options)
     return Recipe(
         strategy=strategy,

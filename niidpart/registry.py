@@ -1,5 +1,5 @@
-"""A folder is a registry: `strategies/dir.py` is the strategy `dir`. Its one function is what `__all__` names; its options are the
-keyword-only parameters of that function. Nothing has to be listed anywhere else."""
+"""A folder is a registry: `strategies/dir.py` is the strategy `dir`. Its one function is what `__all__` names first, and that function's
+signature is its options: on the command line, in the help, in the checks. Nothing has to be listed anywhere else."""
 
 import difflib
 import importlib
@@ -19,7 +19,7 @@ Function = Callable[..., Any]
 class Registry:
     """The entries of one folder: `Registry("niidpart.strategies", "strategy")`.
 
-    `given` names keyword-only parameters that the caller fills in (`groups`): these are no options.
+    Options of an entry are its keyword-only parameters and those with a default, without the ones that the caller fills in (`given`).
     """
 
     def __init__(self, package: str, kind: str, given: frozenset[str] = frozenset()):
@@ -46,10 +46,14 @@ class Registry:
         return function
 
     def options(self, function: Function) -> dict[str, inspect.Parameter]:
-        """The options of one entry: its keyword-only parameters, annotations resolved."""
+        """The options of one function, annotations resolved."""
         hints = typing.get_type_hints(function)
         parameters = inspect.signature(function).parameters.values()
-        return {p.name: p.replace(annotation=hints.get(p.name, str)) for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in self.given}
+        return {
+            p.name: p.replace(annotation=hints.get(p.name, str))
+            for p in parameters
+            if p.name not in self.given and (p.kind is p.KEYWORD_ONLY or p.default is not p.empty)
+        }
 
     def union(self) -> Iterator[tuple[str, inspect.Parameter]]:
         """(entry, option) over the whole folder: what a command line offers."""

@@ -17,7 +17,7 @@ from ..recipe import JSON, Source, canonical
 from ..registry import Registry
 from ..rng import Ints
 
-SOURCES = Registry("niidpart.data", "data set")
+SOURCES = Registry("niidpart.data", "data set", given=frozenset({"root"}))
 Features = Callable[[Ints | slice], NDArray[Any]]
 
 

@@ -1,0 +1,228 @@
+"""`fltrain`: run, resume, plot and compare."""
+
+import json
+import os
+import sys
+from dataclasses import fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import click
+
+from .program import Pluggable, Program, click_type, given, listing, table, union_options
+
+
+class Bar:
+    """Progress on a terminal as a bar, elsewhere as a line a round; always on stderr, so that stdout is for results."""
+
+    def __init__(self) -> None:
+        self.bar: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self.bar is not None:
+            self.bar.__exit__(kind, error, trace)
+
+    def __call__(self, p: Any) -> None:
+        said = _said(p.metrics) if p.metrics else None
+        if not sys.stderr.isatty():
+            if said:
+                click.echo(f"round {p.round}/{p.rounds}  {said}", err=True)
+            return
+        if self.bar is None:
+            self.bar = click.progressbar(length=p.rounds * 1000, label="training", file=sys.stderr, item_show_func=str)
+            self.bar.__enter__()
+            self.shown = ""
+        self.shown = f"round {p.round}/{p.rounds}  {said}" if said else self.shown
+        done = p.round * 1000 if p.metrics else (p.round - 1) * 1000 + 1000 * p.job // max(p.jobs, 1)
+        self.bar.update(done - self.bar.pos, self.shown)
+
+
+def _said(metrics: dict[str, Any]) -> str:
+    accuracy = f"test accuracy {100 * metrics['test_accuracy']:.2f}%  " if "test_accuracy" in metrics else ""
+    return f"{accuracy}train loss {metrics['train_loss']:.4f}"
+
+
+def _run() -> click.Command:
+    from fltrain.settings import Settings
+
+    completing = "_FLTRAIN_COMPLETE" in os.environ  # completion has to be fast: it does without torch, so without the algorithms' own options
+    algorithm_options: list[click.Option] = []
+    listed = ""
+    if not completing:
+        from fltrain.algorithms import ALGORITHMS
+
+        algorithm_options = union_options(ALGORITHMS.union())
+        listed = listing(ALGORITHMS)
+    setting_options = [_setting_option(f) for f in fields(Settings)]
+    params: list[click.Parameter] = [
+        click.Argument(["split"], type=click.Path()),
+        click.Option(["--algorithm"], default="fedavg", show_default=True, help="One of the above, or file.py:function."),
+        *algorithm_options,
+        click.Option(["--model"], help="cnn, mlp, hidden200, linear, or file.py:function.  [the papers' model for such data]"),
+        *setting_options,
+        click.Option(["--data-root"], type=click.Path(), help="Where the data set lies, if not where the split file says."),
+        click.Option(["--out"], type=click.Path(file_okay=False), help="The run folder.  [runs/ALGORITHM-DIGEST-SEED]"),
+        click.Option(["--json", "as_json"], is_flag=True, help="Print the last round's metrics as JSON."),
+    ]
+
+    def run(**values: Any) -> None:
+        import fltrain
+        import niidpart
+        from fltrain.algorithms import build
+
+        names = {p.name for p in params} - {o.name for o in algorithm_options}
+        options = {k: v for k, v in values.items() if k not in names and v is not None}
+        algorithm = build(values["algorithm"], **options)
+        split = niidpart.read(values["split"])
+        settings = given(values, setting_options)
+        out = values["out"] or _free(f"runs/{algorithm.name}-{split.digest[:8]}-{settings.get('seed', 0)}")
+        with Bar() as progress:
+            done = fltrain.run(
+                split, algorithm=algorithm, model=values["model"], data_root=values["data_root"], out=out, progress=progress, **settings
+            )
+        _finished(done, values["as_json"])
+
+    return Pluggable(
+        "run",
+        plug="--algorithm",
+        own_options=_own_options,
+        params=params,
+        callback=run,
+        help=f"Train an algorithm on a split file.\n\n\b\nAlgorithms:\n{listed}\n\n\b\n"
+        "Examples:\n  fltrain run split.h5\n  fltrain run split.h5 --algorithm solo --rounds 20 --local-epochs 5 --out runs/solo",
+    )
+
+
+def _own_options(name: str) -> list[click.Option]:
+    from fltrain.algorithms import ALGORITHMS
+
+    return union_options((name, p) for p in ALGORITHMS.options(ALGORITHMS.find(name)).values())
+
+
+def _setting_option(setting: Any) -> click.Option:
+    """The option of a field of Settings. Not given means the default of Settings."""
+    flag, default = setting.name.replace("_", "-"), setting.default
+    shown = "" if default is None or default == () else f"  [default: {default}]"
+    if setting.type is bool:
+        return click.Option([f"--{flag}/--no-{flag}", setting.name], default=None, help=setting.metadata["help"] + shown)
+    kind = Rounds() if setting.name == "lr_drops" else click_type(setting.type)
+    return click.Option([f"--{flag}", setting.name], type=kind, default=None, help=setting.metadata["help"] + shown)
+
+
+class Rounds(click.ParamType):
+    """`40,80` as (40, 80)."""
+
+    name = "rounds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return value if isinstance(value, tuple) else tuple(int(v) for v in value.split(","))
+        except ValueError:
+            self.fail(f"{value!r} is not a list of rounds such as 40,80", param, ctx)
+
+
+def _free(wanted: str) -> Path:
+    """A folder that is not there yet: `wanted`, else with -2, -3, ..."""
+    path, n = Path(wanted), 1
+    while path.exists():
+        n += 1
+        path = Path(f"{wanted}-{n}")
+    return path
+
+
+def _finished(done: Any, as_json: bool) -> None:
+    from fltrain import plot
+
+    if done.folder is None:
+        raise ValueError("a run of the command line always has a folder")
+    try:
+        picture = f"curves   {plot.save({done.folder.name: done.history}, done.folder / 'curves.png')}"
+    except ModuleNotFoundError:
+        picture = "curves   not drawn: pip install 'niidpart[plot]', then fltrain plot"
+    if as_json:
+        click.echo(json.dumps(done.history[-1] | {"folder": str(done.folder)}))
+        return
+    click.echo(f"{done.algorithm.name}, {len(done.history)} rounds: {_said(done.history[-1])}")
+    click.echo(f"metrics  {done.folder / 'metrics.jsonl'}\n{picture}\nrun      {done.folder}")
+
+
+def _resume() -> click.Command:
+    @click.command(help="Go on with a run that was stopped or killed. The end is the same, byte for byte, as if it had not been.")
+    @click.argument("run", type=click.Path())
+    @click.option("--data-root", type=click.Path(), help="Where the data set lies now, if it moved.")
+    @click.option("--json", "as_json", is_flag=True, help="Print the last round's metrics as JSON.")
+    def resume(run: str, data_root: str | None, as_json: bool) -> None:
+        import fltrain
+
+        with Bar() as progress:
+            done = fltrain.resume(run, data_root=data_root, progress=progress)
+        _finished(done, as_json)
+
+    return resume
+
+
+def _plot() -> click.Command:
+    @click.command(help="Draw the curves of runs together. The ending of the file says which format: png, svg or pdf.")
+    @click.argument("runs", type=click.Path(), nargs=-1, required=True)
+    @click.option("-o", "--out", type=click.Path(dir_okay=False), default="curves.png", show_default=True, help="The picture.")
+    def plot(runs: tuple[str, ...], out: str) -> None:
+        from fltrain import plot as draw
+        from fltrain.store import RunFolder
+
+        click.echo(f"drawn in {draw.save({run: RunFolder.opened(run).history for run in runs}, out)}")
+
+    return plot
+
+
+def _compare() -> click.Command:
+    @click.command(help="A table of runs: final and best test accuracy, rounds, and bytes moved. Warns where the runs are not comparable.")
+    @click.argument("runs", type=click.Path(), nargs=-1, required=True)
+    @click.option("--json", "as_json", is_flag=True, help="For machines.")
+    def compare(runs: tuple[str, ...], as_json: bool) -> None:
+        from fltrain.compare import differences, summary
+        from fltrain.store import RunFolder
+
+        folders = {run: RunFolder.opened(run) for run in runs}
+        rows = [summary(run, folder) for run, folder in folders.items()]
+        warned = differences(list(folders.values()))
+        if as_json:
+            click.echo(json.dumps({"runs": rows, "differences": warned}))
+            return
+        header = ["run", "algorithm", "rounds", "final %", "best %", "at round", "MB moved"]
+        click.echo(
+            table(
+                header,
+                [
+                    [r["run"], r["algorithm"], r["rounds"], _percent(r["final"]), _percent(r["best"]), r["best_round"], f"{r['bytes'] / 1e6:.2f}"]
+                    for r in rows
+                ],
+            )
+        )
+        for line in warned:
+            click.echo(f"not the same in all runs: {line}", err=True)
+
+    return compare
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.2f}"
+
+
+main = Program(
+    "fltrain",
+    help="Train federated algorithms on a split file of niidpart.",
+    makers={
+        "run": ("Train an algorithm on a split.", _run),
+        "resume": ("Go on with a run.", _resume),
+        "plot": ("Draw the curves of runs together.", _plot),
+        "compare": ("A table of final and best accuracy.", _compare),
+    },
+)
+main = click.version_option(package_name="niidpart", prog_name="fltrain")(main)
+
+if __name__ == "__main__":
+    main()

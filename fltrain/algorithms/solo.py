@@ -1,0 +1,48 @@
+"""Nobody exchanges anything."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from .. import tree
+from ..interface import Algorithm, Info, Local, Plan, Served, State, Task, Work
+from ..tree import Tree
+from .fedavg import fedavg
+
+__all__ = ["solo"]
+
+
+def solo() -> Algorithm:
+    """SOLO: each party trains a model of its own from the common start, and none is exchanged. Wang et al., ICMLC 2024, section III.
+
+    Test accuracy is the mean over the parties' models on the global test set. Momentum starts anew each round, as in FedAvg, so that with
+    one party the two are the same bit for bit.
+    """
+    return replace(fedavg(), name="solo", init=init, begin=begin, finish=finish, aggregate=aggregate, serve=serve, traffic=traffic)
+
+
+def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
+    own = {"params": tree.index(models, 0), "buffers": tree.index(buffers, 0)}
+    return State(models, buffers, parties=tree.repeat(own, len(info.n)))
+
+
+def begin(task: Task, local: Local) -> Local:
+    return local._replace(params=tree.clone(local.own["params"]), buffers=tree.clone(local.own["buffers"]))
+
+
+def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
+    return {}, {"params": local.params, "buffers": local.buffers}
+
+
+def aggregate(state: State, plan: Plan, total: Tree) -> State:
+    return state
+
+
+def serve(state: State) -> Served:
+    own = state.parties
+    return Served(own["params"], own["buffers"], torch.arange(len(tree.leaves(own)[0])))
+
+
+def traffic(state: State, plan: Plan, task: Task) -> tuple[Tensor, Tensor]:
+    return torch.zeros_like(plan.party), torch.zeros_like(plan.party)

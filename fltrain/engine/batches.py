@@ -1,0 +1,43 @@
+"""Which examples a job sees, in which order."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from ..data import Examples
+from ..interface import Batch
+from ..settings import Settings
+from .draws import order
+
+
+def n_steps(n: int, settings: Settings) -> int:
+    """Optimiser steps of a party with n examples: whole epochs, the short last batch counted, unless the steps themselves are set."""
+    if settings.local_steps is not None:
+        return settings.local_steps if n else 0
+    return settings.local_epochs * -(-n // settings.batch_size)
+
+
+def batches(examples: Examples, party: int, round: int, key: int, settings: Settings) -> Iterator[Batch]:
+    """The batches of one job, in order; a new order each epoch unless `shuffle` is off. Nothing is padded."""
+    n, start = examples.size(party), examples.indptr[party]
+    steps = n_steps(n, settings)
+    per_epoch = -(-n // settings.batch_size)
+    for step in range(steps):
+        epoch, i = divmod(step, per_epoch)
+        if i == 0:
+            at = _order(key, epoch, n, settings.shuffle, examples.y.device) + start
+        chosen = at[i * settings.batch_size : (i + 1) * settings.batch_size]
+        run_epoch = (round - 1) * -(-steps // per_epoch) + epoch + 1  # epochs of the whole run are counted from 1
+        yield Batch(examples.inputs(chosen, run_epoch), examples.y[chosen], None, epoch, step)
+
+
+def _order(key: int, epoch: int, n: int, shuffle: bool, device: torch.device) -> Tensor:
+    return order(key, epoch, n, device) if shuffle else torch.arange(n, device=device)
+
+
+def in_order(examples: Examples, party: int, size: int) -> Iterator[Batch]:
+    """Every example of a party once, in order: for a full gradient."""
+    for start in range(examples.indptr[party], examples.indptr[party + 1], size):
+        at = slice(start, min(start + size, examples.indptr[party + 1]))
+        yield Batch(examples.inputs(at), examples.y[at], None, 0, 0)

@@ -1,0 +1,90 @@
+"""How good the served models are: on the global test set and at each party."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import tree
+from ..data import Examples, Federated
+from ..interface import Batch, Served, Task
+from ..task import cross_entropy
+from ..tree import Tree
+
+_BATCH = 1000
+
+
+@torch.no_grad()
+def score(task: Task, params: Tree, buffers: Tree, examples: Examples, start: int, end: int) -> tuple[int, float]:
+    """(number right, summed loss) of one model on examples start..end."""
+    right, loss = torch.zeros((), dtype=torch.int64), torch.zeros((), dtype=torch.float64)
+    right, loss = right.to(examples.y.device), loss.to(examples.y.device)
+    for a in range(start, end, _BATCH):
+        at = slice(a, min(a + _BATCH, end))
+        y = examples.y[at]
+        out = task.forward(params, buffers, examples.inputs(at), train=False)
+        right += (out.logits.argmax(1) == y).sum()
+        loss += cross_entropy(out, Batch(out.logits, y, None, 0, 0)).double() * len(y)
+    return int(right), float(loss)
+
+
+def evaluate(task: Task, served: Served, data: Federated) -> dict[str, Any]:
+    """The metrics of one round, by name (docs/training.md lists them).
+
+    With several models the global test accuracy is the mean over parties, with its population standard deviation. Without a global test
+    set it is that of all parties' own test parts taken together.
+    """
+    which = served.which.tolist()
+    own = {name: _at_parties(task, served, which, part) for name, part in (("test", data.test), ("val", data.val)) if len(part.y)}
+    metrics = _global(task, served, which, data.global_test) if data.global_test is not None else _together(*own["test"], data.test)
+    for name, (right, _) in own.items():
+        metrics |= _per_party(f"party_{name}_accuracy", right, getattr(data, name))
+    return metrics
+
+
+def _global(task: Task, served: Served, which: list[int], test: Examples) -> dict[str, Any]:
+    n = len(test.y)
+    scores = {v: score(task, tree.index(served.models, v), tree.index(served.buffers, v), test, 0, n) for v in sorted(set(which))}
+    accuracy = torch.tensor([scores[v][0] / n for v in which], dtype=torch.float64)
+    metrics = {"test_accuracy": float(accuracy.mean()), "test_loss": sum(scores[v][1] / n for v in which) / len(which)}
+    if len(scores) > 1:
+        metrics["test_accuracy_std"] = float(accuracy.std(correction=0))
+    return metrics
+
+
+def _at_parties(task: Task, served: Served, which: list[int], part: Examples) -> tuple[list[int], list[float]]:
+    """Each party's model on the party's own part: number right [P] and summed loss [P]."""
+    rows = [
+        score(task, tree.index(served.models, v), tree.index(served.buffers, v), part, part.indptr[p], part.indptr[p + 1])
+        for p in range(len(part.indptr) - 1)
+        for v in [which[p if len(which) > 1 else 0]]
+    ]
+    return [right for right, _ in rows], [loss for _, loss in rows]
+
+
+def _together(right: list[int], loss: list[float], part: Examples) -> dict[str, Any]:
+    return {"test_accuracy": sum(right) / len(part.y), "test_loss": sum(loss) / len(part.y)}
+
+
+def _per_party(name: str, right: list[int], part: Examples) -> dict[str, Any]:
+    """Accuracy of each party (None where it has no examples), their mean, standard deviation, 10th percentile and worst."""
+    each = [r / part.size(p) if part.size(p) else None for p, r in enumerate(right)]
+    known = torch.tensor([a for a in each if a is not None], dtype=torch.float64)
+    return {
+        name: each,
+        f"{name}_mean": float(known.mean()),
+        f"{name}_std": float(known.std(correction=0)),
+        f"{name}_p10": float(known.quantile(0.1)),
+        f"{name}_worst": float(known.min()),
+    }
+
+
+def exam(task: Task, state_models: Tree, state_buffers: Tree, party: Tensor, model: Tensor, data: Federated) -> Tensor:
+    """[Q] float64 accuracy of each asked (party, model) on that party's validation part."""
+    if not len(data.val.y):
+        raise ValueError("this algorithm grades models on validation parts, and the split has none; make it with --val 0.1")
+    part, out = data.val, []
+    for p, m in zip(party.tolist(), model.tolist(), strict=True):
+        right, _ = score(task, tree.index(state_models, m), tree.index(state_buffers, m), part, part.indptr[p], part.indptr[p + 1])
+        out.append(right / max(part.size(p), 1))
+    return torch.tensor(out, dtype=torch.float64)

@@ -1,0 +1,139 @@
+"""The reference executor: one job after another."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from .. import tree
+from ..data import Federated
+from ..interface import Algorithm, Local, Plan, State, Work
+from ..settings import Settings
+from ..task import ModelTask
+from ..tree import Tree
+from .batches import batches, in_order, n_steps
+from .draws import key
+
+EVAL_BATCH = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A round's outcome. plan: the jobs that ran; loss: mean training loss over all steps; steps: optimiser steps over all jobs."""
+
+    state: State
+    plan: Plan
+    loss: float
+    steps: int
+
+
+def train_round(
+    algorithm: Algorithm,
+    task: ModelTask,
+    data: Federated,
+    state: State,
+    plan: Plan,
+    round: int,
+    settings: Settings,
+    on_job: Callable[[int, int], None] = lambda done, jobs: None,
+) -> Trained:
+    """Trains every job of the plan and aggregates. Jobs of parties without examples are left out.
+
+    on_job(done, jobs) is called after each job. The state given is not changed.
+    """
+    plan = _with_examples(plan, data)
+    shares = _shares(plan)
+    total: Tree = {}
+    parties = tree.clone(state.parties)
+    losses, steps = torch.zeros((), dtype=torch.float64), 0
+    n_models = len(tree.leaves(state.models)[0])
+    for j, (party, model) in enumerate(zip(plan.party.tolist(), plan.model.tolist(), strict=True)):
+        start = tree.index(state.models, model)
+        local = Local(
+            params=tree.clone(start),
+            buffers=tree.clone(tree.index(state.buffers, model)),
+            start=start,
+            shared=plan.shared,
+            each=tree.index(plan.each, j),
+            own=tree.index(state.parties, party),
+            carry={},
+            hyper=algorithm.hyper,
+            key=key(settings.seed, "job", round, party),
+        )
+        bound = replace(task, examples=lambda party=party: in_order(data.train, party, EVAL_BATCH))
+        n = data.train.size(party)
+        work = Work(n_steps(n, settings), n, float(shares[j]), settings.lr_at(round), settings.momentum)
+        local, loss = _train_job(algorithm, bound, data, local, work, party, round, settings)
+        upload, own = algorithm.finish(bound, local, work)
+        _add(total, upload, model, n_models)
+        if own and (plan.keep is None or bool(plan.keep[j])):
+            tree.map(lambda kept, new, party=party: kept[party].copy_(new), parties, own)
+        losses += loss
+        steps += work.steps
+        on_job(j + 1, len(plan.party))
+    state = replace(state, parties=parties)
+    if len(plan.party):
+        state = algorithm.aggregate(state, plan, total)
+    return Trained(state, plan, float(losses) / max(steps, 1), steps)
+
+
+def _train_job(
+    algorithm: Algorithm, task: ModelTask, data: Federated, local: Local, work: Work, party: int, round: int, settings: Settings
+) -> tuple[Local, Tensor]:
+    """One job's local training: the optimiser is SGD with momentum, its state fresh. Returns the summed loss besides."""
+    local = algorithm.begin(task, local)
+    velocity = tree.zeros_like(local.params) if work.momentum else {}
+    decay = settings.weight_decay if algorithm.decay == "executor" else 0.0
+    loss = torch.zeros((), dtype=torch.float64, device=data.train.y.device)
+    for batch in batches(data.train, party, round, local.key, settings):
+        step = algorithm.direction(task, local, batch)
+        _sgd(local.params, step.grad, velocity, step.after, work, decay)
+        local = local._replace(buffers=step.buffers, carry=step.carry)
+        loss += step.loss
+    return local, loss.cpu()
+
+
+def _sgd(params: Tree, grad: Tree, velocity: Tree, after: Tree, work: Work, decay: float) -> None:
+    """As torch.optim.SGD, operation by operation; updates params and velocity in place, which belong to this job alone."""
+    for name, w in params.items():
+        g = grad[name]
+        if decay:
+            g = g.add(w, alpha=decay)
+        if velocity:
+            g = velocity[name].mul_(work.momentum).add_(g)
+        if after:
+            g = g + after[name]
+        w.add_(g, alpha=-work.lr)
+
+
+def _with_examples(plan: Plan, data: Federated) -> Plan:
+    sizes = torch.tensor([data.train.size(p) for p in plan.party.tolist()], dtype=torch.int64)
+    here = sizes > 0
+    weight = sizes.double() if plan.weight is None else plan.weight
+    return replace(
+        plan,
+        party=plan.party[here],
+        model=plan.model[here],
+        weight=weight[here],
+        keep=None if plan.keep is None else plan.keep[here],
+        each=tree.map(lambda leaf: leaf[here], plan.each),
+    )
+
+
+def _shares(plan: Plan) -> Tensor:
+    """[J] float64: each job's weight in the mean of its model."""
+    weight = plan.weight if plan.weight is not None else torch.ones(len(plan.party), dtype=torch.float64)
+    sums = torch.zeros(int(plan.model.max()) + 1 if len(plan.model) else 0, dtype=torch.float64).index_add_(0, plan.model, weight)
+    return weight / sums[plan.model]
+
+
+def _add(total: Tree, upload: Tree, model: int, n_models: int) -> None:
+    """Adds one job's upload to the sums [M, ...], in float64."""
+    for name, value in upload.items():
+        if isinstance(value, dict):
+            _add(total.setdefault(name, {}), value, model, n_models)
+        else:
+            if name not in total:
+                total[name] = torch.zeros((n_models, *value.shape), dtype=torch.float64, device=value.device)
+            total[name][model] += value

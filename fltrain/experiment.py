@@ -1,0 +1,233 @@
+"""`run` and `resume`: from a split file and an algorithm to a trained state, round by round."""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+import niidpart
+from niidpart.data import Data
+
+from . import models, tree
+from .algorithms import build
+from .data import Federated, open_for, to_device
+from .engine.cohort import sample
+from .engine.evaluate import evaluate, exam
+from .engine.looped import train_round
+from .environment import describe
+from .interface import Algorithm, Info, State
+from .settings import Settings
+from .store import JSON, RunError, RunFolder
+from .task import ModelTask
+from .traffic import bytes_of
+
+
+class Progress(NamedTuple):
+    """Where a run stands: job `job` of `jobs` in round `round` of `rounds` is done; metrics once the whole round is."""
+
+    round: int
+    rounds: int
+    job: int
+    jobs: int
+    metrics: JSON | None
+
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished run. history: the metrics of each round; folder: where it lies, None if it was kept in memory."""
+
+    history: list[JSON]
+    state: State
+    algorithm: Algorithm
+    task: ModelTask
+    folder: Path | None
+
+    def model(self, party: int = 0) -> nn.Module:
+        """The module with the weights that `party` is served."""
+        served = self.algorithm.serve(self.state)
+        which = int(served.which[party if len(served.which) > 1 else 0])
+        module = self.task.module
+        module.load_state_dict(tree.index(served.models, which) | tree.index(served.buffers, which))
+        return module.eval()
+
+
+@dataclass(frozen=True, eq=False)
+class _Experiment:
+    """Everything that stays the same from round to round."""
+
+    algorithm: Algorithm
+    task: ModelTask
+    data: Federated
+    settings: Settings
+    folder: RunFolder | None
+    progress: OnProgress
+
+
+def run(
+    split: str | Path | niidpart.FederatedSplit,
+    data: Data | None = None,
+    *,
+    algorithm: Algorithm | str = "fedavg",
+    model: nn.Module | str | None = None,
+    data_root: str | Path | None = None,
+    out: str | Path | None = None,
+    progress: OnProgress = lambda _: None,
+    **settings: Any,
+) -> Run:
+    """Trains `algorithm` on a split.
+
+    split: a split file, or a split in memory. data: its data set; None to read it from `data_root`, or from where the file says it is.
+    model: a name, `file.py:function`, a module, or None for the papers' model of such data. out: the run folder, None to write nothing.
+    settings: the fields of `Settings` (rounds, local_epochs, batch_size, lr, ...). ValueError if the data is not that of the split.
+    """
+    chosen = Settings(**settings)
+    algorithm = build(algorithm) if isinstance(algorithm, str) else algorithm
+    split = split if isinstance(split, niidpart.FederatedSplit) else niidpart.read(split)
+    data = open_for(split, data, data_root)
+    device = _device(chosen)
+    if isinstance(model, nn.Module):
+        spec, module = "", model
+    else:
+        federated_shape = _shape(data)
+        spec = model or models.default(split.source.name, federated_shape)
+        seed = chosen.seed if chosen.init_seed is None else chosen.init_seed
+        module = models.create(spec, federated_shape, len(data.class_names), seed)
+    folder = None
+    if out is not None:
+        config = {
+            "format": 1,
+            "algorithm": {"name": algorithm.name, "spec": algorithm.spec, "options": algorithm.options},
+            "model": spec,
+            "split": split.digest,
+            "data_root": str(Path(data_root).resolve()) if data_root else split.root,
+            "settings": asdict(chosen),
+        }
+        folder = RunFolder.create(out, config, describe(device), niidpart.to_bytes(split))
+    experiment = _prepare(split, data, algorithm, module, chosen, folder, progress)
+    return _train(experiment, _initial(experiment), 0, [])
+
+
+def resume(
+    folder: str | Path,
+    data: Data | None = None,
+    *,
+    algorithm: Algorithm | None = None,
+    model: nn.Module | None = None,
+    data_root: str | Path | None = None,
+    progress: OnProgress = lambda _: None,
+) -> Run:
+    """Goes on with a run that was stopped or killed, to the same end as if it had not been.
+
+    algorithm, model: needed only where the run was started from python with an object that has no name.
+    """
+    opened = RunFolder.opened(folder)
+    config = opened.config
+    settings = Settings(**config["settings"] | {"lr_drops": tuple(config["settings"]["lr_drops"])})
+    named = config["algorithm"]
+    if algorithm is None:
+        if not named["spec"]:
+            raise RunError(
+                f"{folder} was started with an algorithm that has no name ({named['name']}); fltrain.resume(folder, algorithm=...) takes it"
+            )
+        algorithm = build(named["spec"], **named["options"])
+    split = niidpart.read(opened.path / "split.h5")
+    data = open_for(split, data, data_root or config["data_root"])
+    if model is None:
+        if not config["model"]:
+            raise RunError(f"{folder} was started with a module that has no name; fltrain.resume(folder, model=...) takes it")
+        seed = settings.seed if settings.init_seed is None else settings.init_seed
+        model = models.create(config["model"], _shape(data), len(data.class_names), seed)
+    experiment = _prepare(split, data, algorithm, model, settings, opened, progress)
+    restored = opened.restore()
+    done, state = restored if restored else (0, _initial(experiment))
+    opened.cut(done)
+    return _train(experiment, _on(state, _device(settings)), done, opened.history)
+
+
+def _prepare(
+    split: niidpart.FederatedSplit,
+    data: Data,
+    algorithm: Algorithm,
+    module: nn.Module,
+    settings: Settings,
+    folder: RunFolder | None,
+    progress: OnProgress,
+) -> _Experiment:
+    device = _device(settings)
+    if settings.threads is not None:
+        torch.set_num_threads(settings.threads)
+    if device.type == "cuda":
+        torch.backends.cudnn.deterministic = True  # the same seed gives the same result
+    federated = to_device(split, data, device)
+    federated = federated.pooled() if algorithm.pooled else federated
+    if algorithm.decay == "algorithm":
+        algorithm = replace(algorithm, hyper=algorithm.hyper | {"weight_decay": settings.weight_decay})
+    return _Experiment(algorithm, ModelTask(module.to(device)), federated, settings, folder, progress)
+
+
+def _initial(e: _Experiment) -> State:
+    device = e.data.train.y.device
+    models = {name: p.detach().to(device).unsqueeze(0).clone() for name, p in e.task.module.named_parameters()}
+    buffers = {name: b.detach().to(device).unsqueeze(0).clone() for name, b in e.task.module.named_buffers()}
+    return e.algorithm.init(e.task, Info(e.data.counts.sum(1), e.data.counts), models, buffers)
+
+
+def _train(e: _Experiment, state: State, done: int, history: list[JSON]) -> Run:
+    s = e.settings
+    for round in range(done + 1, s.rounds + 1):
+        began = time.perf_counter()
+        state, metrics = _round(e, state, round)
+        trained = time.perf_counter()
+        if s.is_due(s.eval_every, round):
+            metrics |= evaluate(e.task, e.algorithm.serve(state), e.data)
+        history.append(metrics)
+        if e.folder is not None:
+            timing = {"round": round, "train_seconds": trained - began, "evaluate_seconds": time.perf_counter() - trained}
+            e.folder.append(metrics, timing)
+            if s.is_due(s.checkpoint_every, round):
+                e.folder.save(state, round)
+        e.progress(Progress(round, s.rounds, 0, 0, metrics))
+    return Run(history, state, e.algorithm, e.task, e.folder.path if e.folder else None)
+
+
+def _round(e: _Experiment, state: State, round: int) -> tuple[State, JSON]:
+    s = e.settings
+    cohort = sample(e.data.n_parties, s.fraction, s.seed, round)
+    plan = e.algorithm.plan(state, cohort, round)
+    trained = train_round(
+        e.algorithm, e.task, e.data, state, plan, round, s, lambda job, jobs: e.progress(Progress(round, s.rounds, job, jobs, None))
+    )
+    moved = bytes_of(e.algorithm, state, trained.plan, e.task)
+    state = trained.state
+    if e.algorithm.exam is not None and e.algorithm.grade is not None:
+        party, model = e.algorithm.exam(state, trained.plan)
+        state = e.algorithm.grade(state, trained.plan, exam(e.task, state.models, state.buffers, party, model, e.data))
+    return state, {"round": round, "lr": s.lr_at(round), "jobs": len(trained.plan.party), "steps": trained.steps, "train_loss": trained.loss} | moved
+
+
+def _shape(data: Data) -> tuple[int, ...]:
+    """Of one example as the model gets it: (C, H, W) or (D,)."""
+    if data.features is None:
+        raise ValueError("the data has labels but no features; there is nothing to train on")
+    one = data.features(slice(0, 1)).shape[1:]
+    return (1, *one) if len(one) == 2 else (one[2], one[0], one[1]) if len(one) == 3 else tuple(one)
+
+
+def _device(settings: Settings) -> torch.device:
+    if settings.device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device is cuda, and torch sees no CUDA device here; use --device cpu")
+    return torch.device("cuda" if settings.device == "cuda" or (settings.device == "auto" and torch.cuda.is_available()) else "cpu")
+
+
+def _on(state: State, device: torch.device) -> State:
+    def move(t: tree.Tree) -> tree.Tree:
+        return tree.map(lambda leaf: leaf.to(device), t)
+
+    return State(move(state.models), move(state.buffers), move(state.server), move(state.parties))

@@ -1,0 +1,161 @@
+"""What an algorithm is: a record of pure functions, written for ONE job (one party that trains one model).
+
+Executors decide how jobs run: one after another, side by side, stacked. An algorithm sees no other job, keeps nothing outside `State`, and
+owns neither the optimiser nor the order of examples. Axes: P parties, M models, J jobs of a round, B examples of a batch, K classes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from torch import Tensor
+
+from .tree import Tree
+
+
+class Batch(NamedTuple):
+    """x [B, ...] floats, y [B] class ids. mask [B] is False on padding; None: no padding. epoch, step: counted from 0 within this local training."""
+
+    x: Tensor
+    y: Tensor
+    mask: Tensor | None
+    epoch: int
+    step: int
+
+
+class Out(NamedTuple):
+    """logits [B, K]; features [B, D] before the last layer; taps: the output of each stage of the model, logits last; buffers after the pass."""
+
+    logits: Tensor
+    features: Tensor
+    taps: list[Tensor]
+    buffers: Tree
+
+
+class Step(NamedTuple):
+    """What one batch asks for. The executor adds weight decay to `grad`, puts it through momentum, adds `after`, and steps by the learning rate."""
+
+    grad: Tree
+    loss: Tensor
+    buffers: Tree
+    carry: Tree
+    after: Tree = {}  # noqa: RUF012 - "nothing"; a tree is never changed in place
+
+
+class Work(NamedTuple):
+    """What a job did. steps: optimiser steps; n: examples; share: this job's weight in the mean of its model; lr, momentum: those of this round."""
+
+    steps: int
+    n: int
+    share: float
+    lr: float
+    momentum: float
+
+
+class Local(NamedTuple):
+    """All that one job sees; no party axis anywhere."""
+
+    params: Tree  # being trained
+    buffers: Tree  # batch-norm statistics and the like, being updated
+    start: Tree  # the weights received this round
+    shared: Tree  # said to every job this round
+    each: Tree  # said to this job alone
+    own: Tree  # kept by the party between rounds
+    carry: Tree  # lives for this local training only
+    hyper: Tree  # the algorithm's numbers
+    key: int  # of this party and round, for counter-based draws
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The jobs of a round. party, model: [J] int64 on the host. weight: [J] float64, None for the number of examples.
+
+    keep: [J] bool, whose `own` is stored; None for all. shared: one tree for all jobs. each: leading axis J.
+    """
+
+    party: Tensor
+    model: Tensor
+    weight: Tensor | None = None
+    keep: Tensor | None = None
+    shared: Tree = field(default_factory=dict)
+    each: Tree = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """All that outlives a round, so it is the checkpoint. Leaves are tensors.
+
+    models, buffers: leading axis M. server: the algorithm's own. parties: what each party keeps, leading axis P.
+    """
+
+    models: Tree
+    buffers: Tree
+    server: Tree = field(default_factory=dict)
+    parties: Tree = field(default_factory=dict)
+
+
+class Served(NamedTuple):
+    """What parties are evaluated with. models, buffers: leading axis V. which: [P] int64 into it, or [1] where one serves all."""
+
+    models: Tree
+    buffers: Tree
+    which: Tensor
+
+
+class Info(NamedTuple):
+    """What is known of the parties before training. n: [P] training examples; counts: [P, K] of each class. int64, on the host."""
+
+    n: Tensor
+    counts: Tensor
+
+
+class Task(Protocol):
+    """A model and a loss. Any loss will do: a quadratic with a known optimum is a task too."""
+
+    kinds: dict[str, str]  # name of each parameter -> conv, linear, norm, bias, other
+
+    def forward(self, params: Tree, buffers: Tree, x: Tensor, *, train: bool, key: int = 0, upto: int | None = None, detach: bool = False) -> Out: ...
+
+    def grad(self, local: Local, batch: Batch, extra: Callable[[Tree, Out], Tensor] | None = None, params: Tree | None = None) -> Step: ...
+
+    def full_grad(self, local: Local) -> Tree: ...
+
+
+Init = Callable[[Task, Info, Tree, Tree], State]
+
+
+@dataclass(frozen=True, eq=False)
+class Algorithm:
+    """Start from `fedavg()` and `dataclasses.replace` what differs.
+
+    init(task, info, models, buffers) -> State            models, buffers: leading axis 1
+    plan(state, cohort [S], round) -> Plan
+    begin(task, local) -> Local                           before the first batch
+    direction(task, local, batch) -> Step                 for each batch
+    finish(task, local, work) -> (upload, own)            upload: terms already weighted by work.share
+    aggregate(state, plan, total) -> State                total: uploads summed per model [M, ...], float64, in ascending job order
+    serve(state) -> Served
+    traffic(state, plan, task) -> (down [J], up [J])      bytes; None: one model each way
+    exam(state, plan) -> (party [Q], model [Q])           optional: whose accuracy on whose validation part is wanted
+    grade(state, plan, accuracy [Q]) -> State             optional: what is done with it
+
+    decay="algorithm": `direction` adds weight decay itself (FedMOC: inside the mask), from local.hyper["weight_decay"].
+    pooled: train on the union of all parties as one party.
+    """
+
+    name: str
+    init: Init
+    plan: Callable[[State, Tensor, int], Plan]
+    begin: Callable[[Task, Local], Local]
+    direction: Callable[[Task, Local, Batch], Step]
+    finish: Callable[[Task, Local, Work], tuple[Tree, Tree]]
+    aggregate: Callable[[State, Plan, Tree], State]
+    serve: Callable[[State], Served]
+    hyper: Tree = field(default_factory=dict)
+    traffic: Callable[[State, Plan, Task], tuple[Tensor, Tensor]] | None = None
+    exam: Callable[[State, Plan], tuple[Tensor, Tensor]] | None = None
+    grade: Callable[[State, Plan, Tensor], State] | None = None
+    decay: str = "executor"
+    pooled: bool = False
+    options: dict[str, Any] = field(default_factory=dict)  # of the constructor, so that a run can be taken up again
+    spec: str = ""  # the name that finds the constructor again

@@ -1,0 +1,58 @@
+"""The numbers of a run: what holds whatever the algorithm."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+def _setting(default: Any, help: str) -> Any:
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Defaults are those of Li et al., ICDE 2022, section V; weight decay is off, as in the paper's text. Each field says what it is."""
+
+    rounds: int = _setting(50, "Communication rounds.")
+    local_epochs: int = _setting(10, "Passes over a party's data in a round.")
+    local_steps: int | None = _setting(None, "Steps of each party in a round, instead of epochs.")
+    batch_size: int = _setting(64, "Examples in a batch; the short last batch of an epoch counts.")
+    lr: float = _setting(0.01, "Learning rate of the parties.")
+    momentum: float = _setting(0.9, "Momentum of the parties' SGD; starts anew each round.")
+    weight_decay: float = _setting(0.0, "Weight decay of the parties' SGD.")
+    lr_drops: tuple[int, ...] = _setting((), "Rounds after which the learning rate is divided by 10, such as 40,80.")
+    fraction: float = _setting(1.0, "Share of the parties that train in a round.")
+    shuffle: bool = _setting(True, "A new order of examples each epoch.")
+    seed: int = _setting(0, "Seed of cohorts, orders and, without --init-seed, initial weights.")
+    init_seed: int | None = _setting(None, "Seed of the initial weights.")
+    eval_every: int = _setting(1, "Rounds between evaluations; the last round is always evaluated.")
+    checkpoint_every: int = _setting(1, "Rounds between checkpoints; the last round always has one.")
+    device: Literal["auto", "cpu", "cuda"] = _setting("auto", "Where to train.")
+    threads: int | None = _setting(None, "CPU threads; torch's own number if not given.")
+
+    def __post_init__(self) -> None:
+        for name in ("rounds", "local_epochs", "batch_size", "eval_every", "checkpoint_every"):
+            _need(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
+        for name in ("local_steps", "threads"):
+            value = getattr(self, name)
+            _need(name, value, value is None or value >= 1, "at least 1")
+        _need("lr", self.lr, 0 < self.lr < math.inf, "above 0 and finite")
+        _need("momentum", self.momentum, 0 <= self.momentum < 1, "at least 0 and below 1")
+        _need("weight_decay", self.weight_decay, 0 <= self.weight_decay < math.inf, "at least 0 and finite")
+        _need("fraction", self.fraction, 0 < self.fraction <= 1, "above 0 and at most 1")
+        _need("lr_drops", self.lr_drops, all(r >= 1 for r in self.lr_drops), "rounds, at least 1")
+        _need("seed", self.seed, 0 <= self.seed < 1 << 63, "in 0..2**63-1")
+        _need("init_seed", self.init_seed, self.init_seed is None or 0 <= self.init_seed < 1 << 63, "in 0..2**63-1")
+        _need("device", self.device, self.device in ("auto", "cpu", "cuda"), "auto, cpu or cuda")
+
+    def lr_at(self, round: int) -> float:
+        """The learning rate of a round (from 1): divided by 10 after each round of lr_drops."""
+        return self.lr * 0.1 ** sum(round > drop for drop in self.lr_drops)
+
+    def is_due(self, every: int, round: int) -> bool:
+        return round % every == 0 or round == self.rounds
+
+
+def _need(name: str, value: object, ok: bool, what: str) -> None:
+    if not ok:
+        raise ValueError(f"{name.replace('_', '-')} is {value}; it must be {what}")

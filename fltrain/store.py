@@ -1,0 +1,149 @@
+"""A run on disk: what was asked, on which machine, a line a round, and checkpoints that a killed run goes on from.
+
+Nothing here is pickled, and every file but the two logs is written whole or not at all. A log's torn last line is cut off on resuming.
+"""
+
+import hashlib
+import json
+import os
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+
+from niidpart.files import write_whole
+
+from . import tree
+from .interface import State
+
+_KEPT = 2  # checkpoints: the newest, and one to fall back on
+_PARTS = ("models", "buffers", "server", "parties")
+JSON = dict[str, Any]
+
+
+class RunError(ValueError):
+    """A run folder that cannot be used. The message says which file, and what to do."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """path: the folder. Made by `create`, found again by `opened`."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, path: str | Path, config: JSON, environment: JSON, split: bytes) -> "RunFolder":
+        """A new run. RunError if something is there already: an earlier run is never written over."""
+        path = Path(path)
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise RunError(f"{path} is there already and not empty; take another --out, or go on with it: fltrain resume {path}")
+        path.mkdir(parents=True, exist_ok=True)
+        folder = cls(path)
+        write_whole(path / "split.h5", split)
+        _write_json(path / "environment.json", environment)
+        _write_json(path / "config.json", config)  # last: a folder with a config is a run
+        return folder
+
+    @classmethod
+    def opened(cls, path: str | Path) -> "RunFolder":
+        if not (Path(path) / "config.json").is_file():
+            raise RunError(f"{path} is no run folder: there is no config.json in it")
+        return cls(Path(path))
+
+    @property
+    def config(self) -> JSON:
+        return _read_json(self.path / "config.json")
+
+    @property
+    def history(self) -> list[JSON]:
+        """The metrics of each round, in order. A torn last line, as a killed run leaves it, does not count."""
+        file = self.path / "metrics.jsonl"
+        lines = file.read_text().split("\n")[:-1] if file.exists() else []
+        try:
+            return [json.loads(line) for line in lines]
+        except ValueError as error:
+            raise RunError(f"{file} is damaged ({error}); nothing was changed") from error
+
+    def append(self, metrics: JSON, timing: JSON) -> None:
+        """One round. Wall times stand apart, so that the metrics of a resumed run can be equal byte for byte."""
+        _append(self.path / "metrics.jsonl", metrics)
+        _append(self.path / "timing.jsonl", timing)
+
+    def cut(self, round: int) -> None:
+        """Drops the metrics of later rounds: they will be computed again, the same."""
+        kept = [m for m in self.history if m["round"] <= round]
+        write_whole(self.path / "metrics.jsonl", "".join(_line(m) for m in kept).encode())
+
+    def save(self, state: State, round: int) -> None:
+        """The checkpoint of a round. It counts once its JSON is there, which has the digest of its tensors; older ones then go, but one."""
+        tensors = tree.flatten({part: getattr(state, part) for part in _PARTS})
+        data = save({name: t.detach().cpu().contiguous() for name, t in tensors.items()})
+        base = self.path / "checkpoints" / f"round-{round:06d}"
+        write_whole(base.with_suffix(".safetensors"), data)
+        _write_json(base.with_suffix(".json"), {"round": round, "sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)})
+        for old in self.checkpoints()[:-_KEPT]:
+            old.unlink()
+            old.with_suffix(".safetensors").unlink(missing_ok=True)
+
+    def checkpoints(self) -> list[Path]:
+        """The JSON of each checkpoint, oldest first."""
+        return sorted((self.path / "checkpoints").glob("round-*.json"))
+
+    def restore(self) -> tuple[int, State] | None:
+        """(round, state) of the newest checkpoint that is whole; None if there is none yet.
+
+        A damaged one is named in a warning and the one before it is taken; RunError if none of them is whole, never a silent restart.
+        """
+        faults = []
+        for file in reversed(self.checkpoints()):
+            try:
+                return _load(file)
+            except (OSError, ValueError, KeyError, SafetensorError) as error:
+                faults.append(f"{file}: {error}")
+                warnings.warn(f"checkpoint {file} is damaged ({error}); going back to the one before", stacklevel=2)
+        if faults:
+            raise RunError("no checkpoint of this run is whole: " + "; ".join(faults))
+        return None
+
+
+def _load(file: Path) -> tuple[int, State]:
+    head = _read_json(file)
+    data = file.with_suffix(".safetensors").read_bytes()
+    if hashlib.sha256(data).hexdigest() != head["sha256"]:
+        raise ValueError(f"{file.with_suffix('.safetensors').name} is not what was written (its sha256 differs)")
+    tensors: dict[str, Tensor] = load(data)
+    parts = tree.unflatten(tensors)
+    return int(head["round"]), State(**{part: parts.get(part, {}) for part in _PARTS})
+
+
+def _line(value: JSON) -> str:
+    return json.dumps(value, allow_nan=True) + "\n"
+
+
+def _append(path: Path, value: JSON) -> None:
+    """One line, on the disk when this returns. A torn line that a killed run left is cut first."""
+    with open(path, "ab+") as f:
+        f.seek(0)
+        whole = f.read().rfind(b"\n") + 1
+        f.truncate(whole)
+        f.write(_line(value).encode())
+        f.flush()
+        os.fsync(f.fileno())
+
+
+def _write_json(path: Path, value: JSON) -> None:
+    write_whole(path, (json.dumps(value, indent=2) + "\n").encode())
+
+
+def _read_json(path: Path) -> JSON:
+    try:
+        value = json.loads(path.read_text())
+    except ValueError as error:
+        raise RunError(f"{path} is damaged ({error})") from error
+    if not isinstance(value, dict):
+        raise RunError(f"{path} is no JSON object")
+    return value

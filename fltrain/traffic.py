@@ -1,0 +1,22 @@
+"""How many bytes a round moves."""
+
+import torch
+
+from . import tree
+from .interface import Algorithm, Plan, State, Task
+
+
+def model_bytes(state: State) -> int:
+    """One model as it travels: parameters and floating-point buffers, in their own type."""
+    tensors = tree.leaves(tree.index(state.models, 0)) + tree.leaves(tree.index(state.buffers, 0))
+    return sum(t.numel() * t.element_size() for t in tensors if t.is_floating_point())
+
+
+def bytes_of(algorithm: Algorithm, state: State, plan: Plan, task: Task) -> dict[str, int]:
+    """bytes_down, bytes_up: over all jobs of the round. bytes_table4: the papers' rule, all uploads and one broadcast (ICDE 2022, Table IV)."""
+    if algorithm.traffic is not None:
+        down, up = algorithm.traffic(state, plan, task)
+    else:
+        down = up = torch.full((len(plan.party),), model_bytes(state), dtype=torch.int64)
+    broadcast = int(down.max()) if len(down) else 0
+    return {"bytes_down": int(down.sum()), "bytes_up": int(up.sum()), "bytes_table4": int(up.sum()) + broadcast}

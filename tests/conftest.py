@@ -1,0 +1,41 @@
+"""What all tests share: the project's folder, real data where there is some, python in a fresh process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# The same examples in every run: a red test is red for everybody.
+settings.register_profile("law", derandomize=True, deadline=None, max_examples=60)
+settings.load_profile("law")
+
+
+@pytest.fixture(scope="session")
+def project() -> Path:
+    """The folder of pyproject.toml."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Where real data sets lie: NIIDPART_TEST_DATA, else shared/data beside the project. Skips where there is none."""
+    folder = Path(os.environ.get("NIIDPART_TEST_DATA") or ROOT.parent / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip(f"there is no folder {folder}; NIIDPART_TEST_DATA names the one with real data")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def python():
+    """python(code, *arguments, timeout=..., prefix=...): a fresh interpreter's result; subprocess.TimeoutExpired if it hangs."""
+
+    def run(code: str, *arguments: object, timeout: float = 60, prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+        command = [*prefix, sys.executable, "-c", code, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+
+    return run
