@@ -43,13 +43,16 @@ class Step(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a job did. steps: optimiser steps; n: examples; share: this job's weight in the mean of its model; lr, momentum: those of this round."""
+    """What a job did. steps: optimiser steps; n: examples; share: this job's weight in the mean of its model; lr, momentum: those of this round.
 
-    steps: int
-    n: int
-    share: float
-    lr: float
-    momentum: float
+    Numbers, or tensors where an executor runs many jobs at once: calculate with them, do not branch on them.
+    """
+
+    steps: float | Tensor
+    n: float | Tensor
+    share: float | Tensor
+    lr: float | Tensor
+    momentum: float | Tensor
 
 
 class Local(NamedTuple):
@@ -63,7 +66,7 @@ class Local(NamedTuple):
     own: Tree  # kept by the party between rounds
     carry: Tree  # lives for this local training only
     hyper: Tree  # the algorithm's numbers
-    key: int  # of this party and round, for counter-based draws
+    key: int | Tensor  # of this party and round, for counter-based draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +117,7 @@ class Task(Protocol):
 
     kinds: dict[str, str]  # name of each parameter -> conv, linear, norm, bias, other
 
-    def forward(self, params: Tree, buffers: Tree, x: Tensor, *, train: bool, key: int = 0, upto: int | None = None, detach: bool = False) -> Out: ...
+    def forward(self, params: Tree, buffers: Tree, x: Tensor, *, train: bool, key: int | Tensor = 0, upto: int | None = None, detach: bool = False) -> Out: ...
 
     def grad(self, local: Local, batch: Batch, extra: Callable[[Tree, Out], Tensor] | None = None, params: Tree | None = None) -> Step: ...
 

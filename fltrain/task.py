@@ -50,7 +50,7 @@ class ModelTask:
     def _staged(self) -> bool:
         return "upto" in inspect.signature(self.module.forward).parameters
 
-    def forward(self, params: Tree, buffers: Tree, x: Tensor, *, train: bool, key: int = 0, upto: int | None = None, detach: bool = False) -> Out:
+    def forward(self, params: Tree, buffers: Tree, x: Tensor, *, train: bool, key: int | Tensor = 0, upto: int | None = None, detach: bool = False) -> Out:
         """The model at `params`. upto: stop after that stage. detach: no gradient from one stage into the one before (local learning rules).
 
         A model that is not made of stages (`fltrain.models.Staged`) has one, its output.

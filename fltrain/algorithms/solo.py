@@ -28,7 +28,7 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
 
 
 def begin(task: Task, local: Local) -> Local:
-    return local._replace(params=tree.clone(local.own["params"]), buffers=tree.clone(local.own["buffers"]))
+    return local._replace(params=local.own["params"], buffers=local.own["buffers"])
 
 
 def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:

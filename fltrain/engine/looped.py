@@ -51,8 +51,8 @@ def train_round(
     for j, (party, model) in enumerate(zip(plan.party.tolist(), plan.model.tolist(), strict=True)):
         start = tree.index(state.models, model)
         local = Local(
-            params=tree.clone(start),
-            buffers=tree.clone(tree.index(state.buffers, model)),
+            params=start,
+            buffers=tree.index(state.buffers, model),
             start=start,
             shared=plan.shared,
             each=tree.index(plan.each, j),
@@ -83,6 +83,7 @@ def _train_job(
 ) -> tuple[Local, Tensor]:
     """One job's local training: the optimiser is SGD with momentum, its state fresh. Returns the summed loss besides."""
     local = algorithm.begin(task, local)
+    local = local._replace(params=tree.clone(local.params), buffers=tree.clone(local.buffers))  # trained in place; what they were stays
     velocity = tree.zeros_like(local.params) if work.momentum else {}
     decay = settings.weight_decay if algorithm.decay == "executor" else 0.0
     loss = torch.zeros((), dtype=torch.float64, device=data.train.y.device)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -47,6 +48,12 @@ def tampered(small_file, tmp_path):
         return path
 
     return make
+
+
+@pytest.fixture(scope="session")
+def manifest():
+    """manifest.read(f), manifest.put(f, dict or text), manifest.digested(f): with digests that fit what the file holds."""
+    return SimpleNamespace(read=read_manifest, put=put_manifest, digested=digested)
 
 
 @pytest.fixture

@@ -1,0 +1,36 @@
+# make demo: a split of the digits, trained on, with pictures and metrics in demo/.   make test: the tests.   Both install what they need in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test lint clean
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) torch
+	$(INSTALL) -e '.[dev]'
+	touch $@
+
+demo: $(VENV)/ready
+	rm -rf demo && mkdir demo
+	$(BIN)/niidpart make --strategy dir --beta 0.5 -o demo/split.h5
+	$(BIN)/niidpart show demo/split.h5
+	$(BIN)/niidpart verify demo/split.h5
+	$(BIN)/niidpart plot demo/split.h5 -o demo/split.png
+	$(BIN)/fltrain run demo/split.h5 --rounds 30 --out demo/fedavg
+	$(BIN)/fltrain run demo/split.h5 --algorithm solo --rounds 30 --out demo/solo
+	$(BIN)/fltrain compare demo/fedavg demo/solo
+	$(BIN)/fltrain plot demo/fedavg demo/solo -o demo/curves.png
+	@echo "Look at demo/split.png and demo/curves.png; the metrics are in demo/fedavg/metrics.jsonl."
+
+test: $(VENV)/ready
+	$(BIN)/pytest
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) demo build dist *.egg-info

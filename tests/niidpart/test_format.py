@@ -1,0 +1,155 @@
+"""split.h5: what goes in comes out, two writes are the same bytes, and the digests are what docs/format.md says they are."""
+
+import json
+import re
+import time
+
+import h5py
+import numpy as np
+import pytest
+
+import niidpart
+from niidpart.make import STRATEGIES
+
+
+def same(a, b):
+    """Everything of two splits is equal, to the type."""
+    assert (a.recipe, a.source, a.root, a.digest, a.n_unheld) == (b.recipe, b.source, b.root, b.digest, b.n_unheld)
+    for name, part in a.parts.items():
+        for one, other in zip((part.indptr, part.indices, part.counts), (b.parts[name].indptr, b.parts[name].indices, b.parts[name].counts), strict=True):
+            assert (one.dtype, one.shape) == (other.dtype, other.shape)
+            assert np.array_equal(one, other)
+    for one, other in ((a.draws, b.draws), (a.columns, b.columns)):
+        kept = {k: v for k, v in one.items() if v.size}
+        assert sorted(kept) == sorted(k for k, v in other.items() if v.size)
+        for key, value in kept.items():
+            assert (value.dtype, value.shape, value.tobytes()) == (other[key].dtype, other[key].shape, other[key].tobytes())
+
+
+def test_what_is_written_is_read(small_split, small_file):
+    same(small_split, niidpart.read(small_file))
+    assert niidpart.check(small_file) == []
+
+
+@pytest.mark.parametrize("name", STRATEGIES.names())
+@pytest.mark.parametrize("holdout", [{}, {"val": 0.1}, {"test": 0.3}, {"val": 0.2, "test": 0.1}])
+def test_a_split_of_every_strategy_comes_back(name, holdout, tmp_path):
+    split = niidpart.make(np.arange(300) % 7, name, n_parties=4, groups=np.arange(300) % 8, seed=5, **holdout)
+    same(split, niidpart.read(niidpart.write(split, tmp_path / "split.h5")))
+
+
+@pytest.mark.parametrize("labels", [np.array(["Ärger", 'q"\\', "", "日本"] * 5), np.array([True, False] * 10), np.zeros(20, int), np.arange(20)])
+def test_names_of_classes_come_back(labels, tmp_path):
+    split = niidpart.make(labels, "homo", n_parties=3)
+    assert niidpart.read(niidpart.write(split, tmp_path / "split.h5")).source.class_names == tuple(map(str, np.unique(labels)))
+
+
+def test_one_party_and_a_party_for_each_example_come_back(tmp_path):
+    for n_parties in (1, 40):
+        split = niidpart.make(np.arange(40) % 3, "homo", n_parties=n_parties)
+        same(split, niidpart.read(niidpart.write(split, tmp_path / "split.h5")))
+
+
+def test_many_parties_span_chunks_and_come_back(tmp_path):
+    split = niidpart.make(np.arange(300_000) % 3, "homo", n_parties=100_000, transforms=[("noise", {})])  # counts: 2 chunks of 2**18 values
+    same(split, niidpart.read(niidpart.write(split, tmp_path / "split.h5")))
+
+
+def test_an_empty_party_comes_back(tmp_path):
+    split = niidpart.make(np.arange(30) % 3, "dir", n_parties=12, beta=0.02, min_size=0)
+    assert split.train.sizes.min() == 0
+    same(split, niidpart.read(niidpart.write(split, tmp_path / "split.h5")))
+
+
+def test_two_writes_are_the_same_bytes(small_split, small_file, tmp_path):
+    time.sleep(1.01)  # HDF5 stamps objects with whole seconds, unless it is told not to
+    assert niidpart.write(small_split, tmp_path / "b.h5").read_bytes() == small_file.read_bytes()
+    assert niidpart.write(niidpart.read(small_file), tmp_path / "c.h5").read_bytes() == small_file.read_bytes()
+
+
+def test_the_path_may_be_text_and_folders_are_made(small_split, tmp_path):
+    path = niidpart.write(small_split, str(tmp_path / "a" / "b" / "split.h5"))
+    assert niidpart.read(str(path)).digest == small_split.digest
+
+
+def test_a_file_that_stood_there_is_replaced(small_split, tmp_path):
+    path = tmp_path / "split.h5"
+    path.write_text("something else")
+    niidpart.write(small_split, path)
+    assert niidpart.read(path).digest == small_split.digest
+    assert [p.name for p in tmp_path.iterdir()] == ["split.h5"]
+
+
+def test_digests_can_be_made_with_hashlib_and_json_alone(small_file, small_split, manifest):
+    with h5py.File(small_file) as f:
+        assert manifest.digested(f) == manifest.read(f)
+        assert manifest.read(f)["digests"]["split"] == small_split.digest
+
+
+def test_the_hint_is_outside_the_digest_and_the_rest_inside(small_split, resave):
+    digest = small_split.digest
+    assert niidpart.read(resave(small_split, root="elsewhere")).digest == digest
+    assert niidpart.read(resave(small_split, root="")).root == ""
+    others = [
+        resave(small_split, columns={**small_split.columns, "noise_std": np.zeros(3)}),
+        resave(small_split, val=small_split.test, test=small_split.val),
+        resave(small_split, source=niidpart.Source(**{**vars(small_split.source), "revision": "2"})),
+        resave(small_split, recipe=niidpart.Recipe(**{**vars(small_split.recipe), "seed": 9})),
+    ]
+    for path in others:
+        assert niidpart.read(path).digest != digest
+
+
+def test_every_value_is_compressed_checked_little_endian_and_of_fixed_length(small_file):
+    seen = []
+
+    def visit(name, item):
+        if isinstance(item, h5py.Dataset):
+            seen.append(name)
+            assert (item.compression, item.compression_opts, item.shuffle, item.fletcher32) == ("gzip", 4, True, True)
+            assert item.dtype.newbyteorder("<") == item.dtype
+            assert item.dtype.kind in "iuf"
+
+    with h5py.File(small_file) as f:
+        f.visititems(visit)
+    parts = [f"{part}/{key}" for part in ("train", "val", "test") for key in ("indptr", "indices", "counts")]
+    assert sorted(seen) == sorted([*parts, "draws/moved", "draws/proportions", "hint", "manifest", "parties/noise_seed", "parties/noise_std"])
+
+
+def test_what_is_empty_is_left_out(tmp_path):
+    path = niidpart.write(niidpart.make(np.arange(60) % 3, "dir", n_parties=2, beta=9.0, min_size=0), tmp_path / "split.h5")
+    with h5py.File(path) as f:
+        assert sorted(f) == ["draws", "manifest", "train"]
+        assert sorted(f["draws"]) == ["proportions"]
+
+
+def test_names_that_this_version_does_not_know_are_ignored(tampered, small_split, manifest):
+    def newer(f):
+        f["measures/skew"] = np.arange(3.0)
+        f["train/weights"] = np.arange(3.0)
+        values = manifest.read(f)
+        manifest.put(f, values | {"cited": "somewhere", "format": values["format"] | {"minor": 7}})
+
+    same(small_split, niidpart.read(tampered(newer)))
+
+
+def test_the_manifest_is_canonical_json(small_file):
+    with h5py.File(small_file) as f:
+        raw = f["manifest"][()].tobytes()
+    assert raw == json.dumps(json.loads(raw), sort_keys=True, separators=(",", ":")).encode()
+    assert re.fullmatch(r"niidpart \d+\.\d+\.\d+\S*", json.loads(raw)["written_by"])
+
+
+def test_parties_are_views_and_out_of_range_is_an_error(small_split):
+    assert small_split.train.party(0).base is not None
+    for party in (-1, 3):
+        with pytest.raises(IndexError, match=rf"party {party} does not exist; the parties are 0..2"):
+            small_split.train.party(party)
+
+
+def test_the_rules_in_the_code_are_the_rules_in_the_specification(project):
+    source = "".join((project / "niidpart" / name).read_text() for name in ("guard.py", "check.py", "verify.py"))
+    used = {int(a or b) for a, b in re.findall(r'(?:_refuse|_Refused|Fault)\((\d+),|\((\d+), "(?:recipe|source|digests)"', source)}
+    written = re.findall(r"^\| *(\d+) *\|", (project / "docs" / "format.md").read_text(), re.MULTILINE)
+    assert len(written) == len(set(written)), "a rule has one number and one row"
+    assert used == {int(number) for number in written}

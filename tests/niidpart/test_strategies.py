@@ -1,0 +1,167 @@
+"""What every strategy keeps, whichever it is: a new file in niidpart/strategies is under these laws by being there."""
+
+import typing
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import niidpart
+from niidpart.make import STRATEGIES
+
+NAMES = STRATEGIES.names()
+every_strategy = pytest.mark.parametrize("name", NAMES)
+
+
+@st.composite
+def asked(draw, name):
+    """(labels, keywords of make) of a small problem that can be solved."""
+    function = STRATEGIES.find(name)
+    fixed = typing.get_args(typing.get_type_hints(function).get("n_parties"))
+    n_parties = fixed[0] if fixed else draw(st.integers(1, 12))
+    labels = np.array(draw(st.lists(st.integers(0, 5), min_size=n_parties, max_size=90)))
+    options = STRATEGIES.options(function)
+    choices = {
+        "beta": st.sampled_from([0.02, 0.5, 1.0, 100.0]),
+        "min_size": st.integers(0, len(labels) // n_parties),
+        "k": st.integers(1, len(set(labels.tolist()))),
+    }
+    given_ = {key: draw(choices[key]) for key in options if key in choices}
+    if "groups" in typing.get_type_hints(function):
+        given_["groups"] = np.array(draw(st.lists(st.integers(0, 7), min_size=len(labels), max_size=len(labels))))
+    val, test = draw(st.sampled_from([(0, 0), (0.2, 0), (0, 0.3), (0.25, 0.25)]))
+    return labels, {"strategy": name, "n_parties": n_parties, "seed": draw(st.integers(0, 2**64 - 1)), "val": val, "test": test} | given_
+
+
+def owners(split):
+    """[N] the party that holds each example, -1: nobody. Fails where two hold one."""
+    owner = np.full(split.source.n, -1)
+    for part in split.parts.values():
+        for party, rows in enumerate(part):
+            assert (owner[rows] == -1).all()
+            owner[rows] = party
+    return owner
+
+
+@every_strategy
+@given(data=st.data())
+def test_each_example_has_one_owner_or_belongs_to_nobody(name, data):
+    labels, keywords = data.draw(asked(name))
+    split = niidpart.make(labels, **keywords)
+    unheld = owners(split) == -1
+    assert split.n_unheld == unheld.sum()
+    if name == "labels":  # a class that no party drew, which takes fewer parties than classes
+        assert not set(labels[unheld]) & set(labels[~unheld])
+        assert not unheld.any() or split.n_parties < len(set(labels.tolist()))
+    else:
+        assert not unheld.any()
+
+
+@every_strategy
+@given(data=st.data())
+def test_rows_ascend_and_counts_are_exact(name, data):
+    labels, keywords = data.draw(asked(name))
+    split = niidpart.make(labels, **keywords)
+    classes = np.unique(labels)
+    for part in split.parts.values():
+        assert (part.indptr[0], part.indptr[-1]) == (0, len(part.indices))
+        assert part.n_parties == split.n_parties == len(part.counts)
+        for rows, counts in zip(part, part.counts, strict=True):
+            assert (np.diff(rows) > 0).all()
+            assert counts.tolist() == [(labels[rows] == k).sum() for k in classes]
+
+
+@every_strategy
+@given(data=st.data())
+def test_the_minimum_size_is_met(name, data):
+    labels, keywords = data.draw(asked(name))
+    split = niidpart.make(labels, **keywords)
+    sizes = sum(part.sizes for part in split.parts.values())  # all parts of a party together
+    assert sizes.min() >= keywords.get("min_size", 0)
+
+
+@every_strategy
+@given(data=st.data())
+def test_a_split_is_a_function_of_its_arguments(name, data):
+    labels, keywords = data.draw(asked(name))
+    split, again = niidpart.make(labels, **keywords), niidpart.make(labels.copy(), **keywords)
+    assert split.digest == again.digest
+    assert {k: v.tobytes() for k, v in split.draws.items()} == {k: v.tobytes() for k, v in again.draws.items()}
+
+
+@every_strategy
+@given(data=st.data(), names=st.lists(st.integers(-(2**62), 2**62), min_size=6, max_size=6, unique=True))
+def test_names_of_classes_do_not_matter(name, data, names):
+    labels, keywords = data.draw(asked(name))
+    split = niidpart.make(labels, **keywords)
+    words = np.array(["ant", "bee", "cat", "dog", "eel", "fox"])  # in the order of 0..5, so the classes keep their ids
+    for renamed in (np.sort(names)[labels], words[labels], words.astype(object)[labels], labels.astype(np.uint8), (3 * labels - 7).tolist()):
+        assert [part.digest for part in niidpart.make(renamed, **keywords).parts.values()] == [part.digest for part in split.parts.values()]
+
+
+@every_strategy
+def test_another_seed_gives_another_split(name):
+    labels, groups = np.arange(400) * 7 % 10, np.arange(400) % 8
+    keywords = {"groups": groups} if name == "fcube" else {}
+    digests = {niidpart.make(labels, name, n_parties=4, seed=seed, **keywords).train.digest for seed in range(5)}
+    assert len(digests) == (1 if name == "fcube" else 5)  # the octants decide; nothing is drawn
+
+
+@every_strategy
+def test_the_callers_arrays_and_generator_are_left_alone(name):
+    labels, groups = np.arange(80) % 5, np.arange(80) % 8
+    labels.setflags(write=False)
+    state = np.random.get_state()[1].tobytes()  # noqa: NPY002 - the global generator is what has to stay as it is
+    niidpart.make(labels, name, n_parties=4, val=0.2, groups=groups)
+    assert np.random.get_state()[1].tobytes() == state  # noqa: NPY002
+
+
+@every_strategy
+def test_what_a_split_holds_is_read_only(name):
+    split = niidpart.make(np.arange(80) % 5, name, n_parties=4, val=0.2, groups=np.arange(80) % 8)
+    arrays = [a for part in split.parts.values() for a in (part.indptr, part.indices, part.counts)]
+    for array in (*arrays, *split.draws.values(), *split.columns.values()):
+        assert not array.flags.writeable
+
+
+def test_homo_deals_evenly():
+    for n, n_parties in ((100, 10), (103, 10), (10, 10), (7, 3)):
+        sizes = niidpart.make(np.zeros(n, int), "homo", n_parties=n_parties).train.sizes
+        assert sizes.tolist() == [n // n_parties + (i < n % n_parties) for i in range(n_parties)]
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 10])
+def test_labels_gives_each_party_k_classes(k):
+    for n_parties in (3, 10, 25):
+        split = niidpart.make(np.arange(3000) % 10, "labels", n_parties=n_parties, k=k)
+        assert ((split.train.counts > 0).sum(axis=1) == k).all()
+        assert np.array_equal(split.train.counts > 0, split.draws["held"] == 1)
+        for column in split.train.counts.T:  # each class is dealt evenly among those that hold it
+            assert column.max() - column[column > 0].min(initial=column.max()) <= 1
+
+
+def test_labels_leaves_exactly_the_classes_that_nobody_drew():
+    split = niidpart.make(np.arange(1000) % 10, "labels", n_parties=3, k=2)
+    assert split.n_unheld == 100 * int((split.draws["held"].sum(axis=0) == 0).sum()) > 0
+
+
+def test_fcube_gives_each_party_two_opposite_octants():
+    data, source = niidpart.load("fcube")
+    split = niidpart.make(data, "fcube", source=source)
+    assert split.train.sizes.tolist() == [1000] * 4
+    assert split.train.counts.tolist() == [[500, 500]] * 4
+    for rows in split.train:
+        octants = np.unique(np.sign(data.features(rows)), axis=0)
+        assert np.array_equal(octants, -octants[::-1])
+        assert len(octants) == 2
+
+
+def test_quantity_does_not_look_at_labels():
+    digests = {niidpart.make(labels, "quantity", n_parties=5, min_size=0).train.digest for labels in (np.zeros(200, int), np.arange(200))}
+    assert len(digests) == 1
+
+
+def test_the_default_number_of_parties_is_ten_or_the_strategys_own():
+    assert niidpart.make(np.arange(300) % 3).n_parties == 10
+    assert niidpart.make(np.arange(300) % 3, "fcube", groups=np.arange(300) % 8).n_parties == 4
