@@ -99,10 +99,16 @@ def click_type(annotation: Any) -> click.ParamType:
     return {int: click.INT, float: click.FLOAT, bool: click.BOOL}.get(annotation, click.STRING)
 
 
-def given(values: dict[str, Any], options: Sequence[click.Option]) -> dict[str, Any]:
+def given(values: dict[str, Any], options: Sequence[click.Parameter]) -> dict[str, Any]:
     """Those of the options that the user gave."""
     names = {o.name for o in options}
     return {k: v for k, v in values.items() if k in names and v is not None}
+
+
+def given_besides(values: dict[str, Any], fixed: Sequence[click.Parameter]) -> dict[str, Any]:
+    """What the user gave that is none of the fixed parameters: the options of the chosen entry, which may be the user's own."""
+    names = {p.name for p in fixed}
+    return {k: v for k, v in values.items() if k not in names and v is not None}
 
 
 class Pluggable(click.Command):
@@ -117,7 +123,7 @@ class Pluggable(click.Command):
         values += [a.split("=", 1)[1] for a in args if a.startswith(f"{self.plug}=")]
         if values and ":" in values[-1]:
             have = {p.name for p in self.params}
-            self.params += [o for o in self.own_options(values[-1]) if o.name not in have]
+            self.params = [*self.params, *(o for o in self.own_options(values[-1]) if o.name not in have)]
         return super().parse_args(ctx, args)
 
 

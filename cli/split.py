@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .program import Pluggable, Program, given, listing, table, union_options
+from .program import Pluggable, Program, given, given_besides, listing, table, union_options
 
 _SHOWN = 20  # parties in the table, unless --all
 
@@ -36,8 +36,6 @@ def _make() -> click.Command:
 
         strategy = values["strategy"]
         dataset = values["dataset"] or (strategy if strategy in SOURCES.names() else "digits")
-        options = given(values, command.params) if ":" in strategy else given(values, strategy_options)
-        fixed_names = {o.name for o in fixed + source_options}
         transforms = [_transform(text, TRANSFORMS) for text in values["transform"]]
         transforms += [("noise", {"sigma": values["noise"]})] if values["noise"] is not None else []
         data, source = niidpart.load(dataset, values["data_root"], **given(values, source_options))
@@ -52,12 +50,12 @@ def _make() -> click.Command:
             test=values["test"],
             source=source,
             root=root,
-            **{k: v for k, v in options.items() if k not in fixed_names},
+            **given_besides(values, [*fixed, *source_options]),
         )
         niidpart.write(split, values["out"])
         click.echo(json.dumps(_as_json(split)) if values["as_json"] else f"{_summary(split)}\nwritten to {values['out']}")
 
-    command = Pluggable(
+    return Pluggable(
         "make",
         plug="--strategy",
         own_options=lambda name: union_options((name, p) for p in STRATEGIES.options(STRATEGIES.find(name)).values()),
@@ -68,7 +66,6 @@ def _make() -> click.Command:
         "Examples:\n  niidpart make --strategy dir --beta 0.5\n"
         "  niidpart make --dataset mnist --data-root ~/data --strategy dir --beta 0.1 --noise 0.1 --parties 100 -o mnist.h5",
     )
-    return command
 
 
 def _show() -> click.Command:

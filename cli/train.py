@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import click
 
-from .program import Pluggable, Program, click_type, given, listing, table, union_options
+from .program import Pluggable, Program, click_type, given, given_besides, listing, table, union_options
 
 
 class Bar:
@@ -58,10 +58,11 @@ def _run() -> click.Command:
         algorithm_options = union_options(ALGORITHMS.union())
         listed = listing(ALGORITHMS)
     setting_options = [_setting_option(f) for f in fields(Settings)]
-    params: list[click.Parameter] = [
+    first: list[click.Parameter] = [
         click.Argument(["split"], type=click.Path()),
         click.Option(["--algorithm"], default="fedavg", show_default=True, help="One of the above, or file.py:function."),
-        *algorithm_options,
+    ]
+    rest: list[click.Parameter] = [
         click.Option(["--model"], help="cnn, mlp, hidden200, linear, or file.py:function.  [the papers' model for such data]"),
         *setting_options,
         click.Option(["--data-root"], type=click.Path(), help="Where the data set lies, if not where the split file says."),
@@ -74,9 +75,7 @@ def _run() -> click.Command:
         import niidpart
         from fltrain.algorithms import build
 
-        names = {p.name for p in params} - {o.name for o in algorithm_options}
-        options = {k: v for k, v in values.items() if k not in names and v is not None}
-        algorithm = build(values["algorithm"], **options)
+        algorithm = build(values["algorithm"], **given_besides(values, [*first, *rest]))
         split = niidpart.read(values["split"])
         settings = given(values, setting_options)
         out = values["out"] or _free(f"runs/{algorithm.name}-{split.digest[:8]}-{settings.get('seed', 0)}")
@@ -90,7 +89,7 @@ def _run() -> click.Command:
         "run",
         plug="--algorithm",
         own_options=_own_options,
-        params=params,
+        params=[*first, *algorithm_options, *rest],
         callback=run,
         help=f"Train an algorithm on a split file.\n\n\b\nAlgorithms:\n{listed}\n\n\b\n"
         "Examples:\n  fltrain run split.h5\n  fltrain run split.h5 --algorithm solo --rounds 20 --local-epochs 5 --out runs/solo",

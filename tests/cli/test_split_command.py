@@ -1,0 +1,201 @@
+"""`niidpart` as a user runs it, in a process of its own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+BIN = Path(sys.executable).parent
+
+
+def niidpart(*args: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([BIN / "niidpart", *args], cwd=cwd, capture_output=True, text=True, env=os.environ | (env or {}))
+
+
+@pytest.fixture
+def made(tmp_path):
+    assert niidpart("make", "--strategy", "dir", "--beta", "0.5", cwd=tmp_path).returncode == 0
+    return tmp_path
+
+
+def test_make_show_verify_plot(made):
+    shown = niidpart("show", "split.h5", cwd=made).stdout
+    assert "digits, dir (beta 0.5), 10 parties, seed 0" in shown
+    assert len(shown.splitlines()) == 4 + 2 + 10  # summary, blank and header, a line for each party
+    verified = niidpart("verify", "split.h5", cwd=made)
+    assert (verified.returncode, "gives the same split again" in verified.stdout) == (0, True)
+    assert niidpart("plot", "split.h5", cwd=made).returncode == 0
+    assert (made / "split.png").read_bytes()[:4] == b"\x89PNG"
+    assert niidpart("plot", "split.h5", "-o", "s.svg", cwd=made).returncode == 0
+    assert b"<svg" in (made / "s.svg").read_bytes()
+
+
+def test_json_says_what_the_table_says(made):
+    out = json.loads(niidpart("show", "split.h5", "--json", cwd=made).stdout)
+    assert np.array(out["parts"]["train"]["counts"]).sum() == out["parts"]["train"]["n"] == 1437
+    assert out["recipe"]["params"] == {"beta": 0.5, "min_size": 10}
+    verdict = json.loads(niidpart("verify", "split.h5", "--json", cwd=made).stdout)
+    assert verdict == {"file": "split.h5", "faults": [], "derived": True, "why_not": "", "exit": 0}
+
+
+def test_every_option_reaches_the_recipe(tmp_path):
+    args = "make --strategy quantity --beta 0.3 --min-size 20 --parties 7 --seed 5 --val 0.1 --test 0.2 --noise 0.4"
+    done = niidpart(*args.split(), "--transform", "noise:sigma=0.2,level=std,fresh=true", "--json", "-o", "a/b.h5", cwd=tmp_path)
+    recipe = json.loads(done.stdout)["recipe"]
+    assert recipe == {
+        "strategy": "quantity",
+        "params": {"beta": 0.3, "min_size": 20},
+        "n_parties": 7,
+        "seed": 5,
+        "val": 0.1,
+        "test": 0.2,
+        "transforms": [
+            {"name": "noise", "params": {"sigma": 0.2, "level": "std", "fresh": True}},
+            {"name": "noise", "params": {"sigma": 0.4, "level": "variance", "fresh": False}},
+        ],
+    }
+    assert (tmp_path / "a" / "b.h5").exists()
+
+
+def test_noise_as_strategy_is_homo_with_noise(tmp_path):
+    out = niidpart("make", "--strategy", "noise", "--sigma", "0.1", "--json", cwd=tmp_path).stdout
+    other = niidpart("make", "--strategy", "homo", "--noise", "0.1", "--json", cwd=tmp_path).stdout
+    assert json.loads(out)["digest"] == json.loads(other)["digest"]
+
+
+def test_fcube_takes_its_own_data_and_number_of_parties(tmp_path):
+    out = json.loads(niidpart("make", "--strategy", "fcube", "--json", cwd=tmp_path).stdout)
+    assert (out["source"]["name"], out["recipe"]["n_parties"]) == ("fcube", 4)
+    assert out["parts"]["train"]["counts"] == [[500, 500]] * 4
+
+
+def test_an_npz_of_ones_own_is_found_again(tmp_path):
+    np.savez(tmp_path / "own.npz", y=np.arange(200) % 4)
+    (tmp_path / "elsewhere").mkdir()
+    niidpart("make", "--dataset", "own.npz", "--strategy", "homo", "-o", "elsewhere/s.h5", cwd=tmp_path)
+    assert niidpart("verify", "s.h5", cwd=tmp_path / "elsewhere").returncode == 0
+    (tmp_path / "own.npz").rename(tmp_path / "moved.npz")
+    lost = niidpart("verify", "s.h5", cwd=tmp_path / "elsewhere")
+    assert (lost.returncode, "not re-derived" in lost.stdout, "own.npz" in lost.stdout) == (3, True, True)
+    assert niidpart("verify", "elsewhere/s.h5", "--data-root", "moved.npz", cwd=tmp_path).returncode == 0
+
+
+def test_a_strategy_of_ones_own_has_its_options(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\nfrom niidpart.strategies import Owners\n"
+        "def blocks(labels, n_parties, rng, *, width: int = 2):\n"
+        "    return Owners(np.arange(len(labels)) // width % n_parties, {})\n"
+    )
+    done = niidpart("make", "--strategy", "mine.py:blocks", "--width", "100", "--parties", "3", "--json", cwd=tmp_path)
+    out = json.loads(done.stdout)
+    assert out["recipe"]["params"] == {"width": 100}
+    assert out["parts"]["train"]["sizes"] == [500, 500, 437]  # 1,437 rows in runs of 100: 14 full runs, then 37
+    verified = niidpart("verify", "split.h5", cwd=tmp_path)
+    assert (verified.returncode, "is not niidpart's own" in verified.stdout) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ("make --strategy dri", "did you mean 'dir'?"),
+        ("make --strategy nois", "did you mean 'noise'?"),
+        ("make --strategy dir --bta 1", "--beta"),
+        ("make --strategy homo --beta 1", "strategy 'homo' has no option 'beta'; it belongs to dir, quantity"),
+        ("make --strategy dir --beta 0", "beta is 0.0; the Dirichlet concentration must be above 0"),
+        ("make --strategy dir --beta nan", "must be a finite number"),
+        ("make --strategy quantity --beta -1", "beta is -1.0"),
+        ("make --strategy homo --parties 2000", "2000 parties cannot share 1437 examples"),
+        ("make --strategy dir --parties 200 --min-size 10", "200 parties x min_size 10 need 2000 examples, there are 1437"),
+        ("make --strategy fcube --parties 5", "fcube splits among 4 parties, 5 were asked for"),
+        ("make --strategy dir --val 0.6 --test 0.5", "their sum must be below 1"),
+        ("make --strategy dir --transform noise:sgma=1", "did you mean 'sigma'?"),
+        ("make --strategy dir --transform noise:sigma", "has no value"),
+        ("make --strategy dir --dataset digts", "did you mean 'digits'?"),
+        ("make --strategy dir --dataset mnist", "--data-root"),
+        ("make --strategy nofile.py:f", "there is no file"),
+        ("mke", "did you mean 'make'?"),
+    ],
+)
+def test_what_cannot_be_done_is_exit_code_2_and_says_why(args, said, tmp_path):
+    done = niidpart(*args.split(), cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ("show nothing.h5", "there is no file nothing.h5"),
+        ("show text.h5", "rule 3"),
+        ("plot text.h5", "rule 3"),
+        ("make --strategy dir --dataset missing.npz", "missing.npz"),
+        ("make --strategy dir --dataset mnist --data-root empty", "looked for train-images-idx3-ubyte[.gz]"),
+        ("make --strategy dir -o text.h5/split.h5", "text.h5"),
+    ],
+)
+def test_a_fault_of_a_file_is_exit_code_1(args, said, tmp_path):
+    (tmp_path / "text.h5").write_text("no split")
+    done = niidpart(*args.split(), cwd=tmp_path)
+    assert (done.returncode, said in done.stderr) == (1, True), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_verify_of_a_file_that_is_no_split_lists_the_rule(tmp_path):
+    (tmp_path / "text.h5").write_text("no split")
+    done = niidpart("verify", "text.h5", cwd=tmp_path)
+    assert (done.returncode, "rule 3" in done.stdout) == (1, True)
+
+
+@pytest.mark.parametrize("labels", [np.eye(4)[np.arange(40) % 4], np.array([1.0, np.nan] * 20)], ids=["one-hot", "nan"])
+def test_labels_that_are_no_classes_are_refused(labels, tmp_path):
+    np.savez(tmp_path / "bad.npz", y=labels)
+    done = niidpart("make", "--strategy", "dir", "--dataset", "bad.npz", cwd=tmp_path)
+    assert done.returncode == 2
+    assert ("one column [N] is needed" if labels.ndim == 2 else "20 of 40 labels are NaN") in done.stderr
+
+
+def test_a_full_disk_leaves_the_old_split(made):
+    old = (made / "split.h5").read_bytes()
+    # no file of this process may grow beyond 1 KiB: the kernel refuses the write, as a full disk does
+    command = f"ulimit -f 1; exec {BIN / 'niidpart'} make --strategy dir --beta 0.1"
+    done = subprocess.run(["bash", "-c", command], cwd=made, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "could not be written" in done.stderr
+    assert "unchanged" in done.stderr
+    assert (made / "split.h5").read_bytes() == old
+    assert [p.name for p in made.iterdir()] == ["split.h5"]
+
+
+@pytest.mark.parametrize("args", ["--help", "make --help", "show --help"])
+def test_help_loads_neither_torch_nor_matplotlib(args, tmp_path):
+    code = (
+        f"import sys; sys.argv[1:] = {args.split()!r}\nfrom niidpart_cli.split import main\n"
+        "try: main()\nexcept SystemExit: pass\nprint('torch' in sys.modules, 'matplotlib' in sys.modules)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True).stdout
+    assert out.splitlines()[-1] == "False False"
+
+
+def test_completion_knows_commands_and_options(tmp_path):
+    env = {"_NIIDPART_COMPLETE": "bash_complete", "COMP_CWORD": "2", "COMP_WORDS": "niidpart make --be"}
+    assert niidpart(cwd=tmp_path, env=env).stdout.split() == ["plain,--beta"]
+
+
+def test_an_interrupt_is_exit_code_130(tmp_path):
+    np.savez(tmp_path / "large.npz", y=np.arange(20_000_000, dtype=np.int64) % 100)
+    process = subprocess.Popen(
+        [BIN / "niidpart", "make", "--strategy", "dir", "--dataset", "large.npz"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(1.5)  # beyond the imports, within the seconds that 20 million examples take
+    process.send_signal(signal.SIGINT)
+    assert "interrupted" in process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert not (tmp_path / "split.h5").exists()

@@ -1,0 +1,140 @@
+"""`fltrain` as a user runs it, in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BIN = Path(sys.executable).parent
+
+
+def fltrain(*args: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([BIN / "fltrain", *args], cwd=cwd, capture_output=True, text=True, env=os.environ | (env or {}))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A folder with split.h5 and two runs."""
+    folder = tmp_path_factory.mktemp("runs")
+    subprocess.run([BIN / "niidpart", "make", "--strategy", "dir", "--beta", "0.5"], cwd=folder, check=True, capture_output=True)
+    for name, extra in (("fedavg", []), ("solo", ["--seed", "1"])):
+        args = ["run", "split.h5", "--algorithm", name, "--rounds", "2", "--local-epochs", "1", "--out", name, *extra]
+        done = fltrain(*args, cwd=folder)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_a_run_leaves_what_the_docs_say(runs):
+    names = {p.name for p in (runs / "fedavg").iterdir()}
+    assert names == {"config.json", "environment.json", "metrics.jsonl", "timing.jsonl", "split.h5", "curves.png", "checkpoints"}
+    metrics = [json.loads(line) for line in (runs / "fedavg" / "metrics.jsonl").read_text().splitlines()]
+    assert [m["round"] for m in metrics] == [1, 2]
+    assert 0 < metrics[1]["test_accuracy"] <= 1
+    # hidden200 on 8 x 8 pixels has 64 * 200 + 200 + 200 * 10 + 10 = 15,010 parameters of 4 bytes
+    assert metrics[0]["bytes_up"] == 10 * 4 * 15_010
+    assert metrics[0]["bytes_table4"] == 11 * 4 * 15_010
+
+
+def test_run_alone_picks_everything(runs):
+    done = fltrain("run", "split.h5", "--rounds", "1", "--local-steps", "1", "--json", cwd=runs)
+    assert json.loads(done.stdout)["round"] == 1
+    digest = json.loads(subprocess.run([BIN / "niidpart", "show", "split.h5", "--json"], cwd=runs, capture_output=True, text=True).stdout)["digest"]
+    assert (runs / "runs" / f"fedavg-{digest[:8]}-0" / "config.json").exists()
+
+
+def test_resuming_a_finished_run_changes_nothing(runs):
+    before = {p: p.read_bytes() for p in (runs / "fedavg").rglob("*") if p.is_file() and p.name != "curves.png"}
+    assert fltrain("resume", "fedavg", cwd=runs).returncode == 0
+    assert {p: p.read_bytes() for p in before} == before
+
+
+def test_compare_says_final_best_and_what_differs(runs):
+    done = fltrain("compare", "fedavg", "solo", cwd=runs)
+    assert "not the same in all runs: seed (0, 1)" in done.stderr
+    out = json.loads(fltrain("compare", "fedavg", "solo", "--json", cwd=runs).stdout)
+    last = json.loads((runs / "fedavg" / "metrics.jsonl").read_text().splitlines()[-1])
+    assert out["runs"][0]["final"] == last["test_accuracy"]
+    assert out["runs"][1]["bytes"] == 0
+
+
+def test_curves_of_several_runs(runs):
+    assert fltrain("plot", "fedavg", "solo", "-o", "both.png", cwd=runs).returncode == 0
+    assert (runs / "both.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_progress_is_on_stderr_and_results_on_stdout(runs):
+    done = fltrain("run", "split.h5", "--rounds", "2", "--local-steps", "1", "--out", "progress", cwd=runs)
+    assert [line.split()[1] for line in done.stderr.splitlines()] == ["1/2", "2/2"]
+    assert "round 1/2" not in done.stdout
+
+
+def test_an_algorithm_of_ones_own_has_its_options(runs):
+    (runs / "mine.py").write_text(
+        "from dataclasses import replace\nfrom fltrain.algorithms.fedavg import fedavg\n"
+        "def slow(brake: float = 2.0):\n    return replace(fedavg(1 / brake), name='slow')\n"
+    )
+    done = fltrain("run", "split.h5", "--algorithm", "mine.py:slow", "--brake", "4", "--rounds", "1", "--local-steps", "1", "--out", "own", cwd=runs)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((runs / "own" / "config.json").read_text())["algorithm"] == {"name": "slow", "spec": "mine.py:slow", "options": {"brake": 4.0}}
+    assert fltrain("resume", "own", cwd=runs).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        ("run split.h5 --algorithm fedvg", 2, "did you mean 'fedavg'?"),
+        ("run split.h5 --algorithm solo --server-lr 2", 2, "algorithm 'solo' has no option 'server_lr'; it belongs to fedavg"),
+        ("run split.h5 --model cn", 2, "unknown model 'cn'; did you mean 'cnn'?"),
+        ("run split.h5 --model cnn", 2, "28 x 28 or 32 x 32 pixels, these examples have shape (1, 8, 8)"),
+        ("run split.h5 --lr 0", 2, "lr is 0.0; it must be above 0"),
+        ("run split.h5 --fraction 1.5", 2, "fraction is 1.5"),
+        ("run split.h5 --lr-drops 4,x", 2, "'4,x' is not a list of rounds"),
+        ("run split.h5 --ronds 4", 2, "--rounds"),
+        ("run split.h5 --out fedavg", 2, "fltrain resume fedavg"),
+        ("run nothing.h5", 1, "there is no file nothing.h5"),
+        ("run mine.txt", 1, "rule 3"),
+        ("resume nothing", 2, "no config.json"),
+        ("compare nothing", 2, "no config.json"),
+    ],
+)
+def test_bad_input_says_what_to_do(runs, args, code, said):
+    (runs / "mine.txt").write_text("no split")
+    done = fltrain(*args.split(), cwd=runs)
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_data_that_the_split_was_not_made_for_is_refused(tmp_path):
+    import numpy as np
+
+    x, y = np.zeros((100, 4), np.float32), np.arange(100) % 4
+    np.savez(tmp_path / "own.npz", x=x, y=y, x_test=x, y_test=y)
+    subprocess.run([BIN / "niidpart", "make", "--dataset", "own.npz", "--strategy", "homo"], cwd=tmp_path, check=True, capture_output=True)
+    np.savez(tmp_path / "own.npz", x=x, y=(y + 1) % 4, x_test=x, y_test=y)
+    done = fltrain("run", "split.h5", cwd=tmp_path)
+    assert (done.returncode, "this is not the data of the split" in done.stderr) == (2, True), done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("args", ["--help", "resume --help", "plot --help", "compare --help"])
+def test_help_loads_no_torch(args, tmp_path):
+    code = (
+        f"import sys; sys.argv[1:] = {args.split()!r}\nfrom niidpart_cli.train import main\n"
+        "try: main()\nexcept SystemExit: pass\nprint('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True).stdout.splitlines()[-1] == "False"
+
+
+def test_completion_loads_no_torch(tmp_path):
+    code = "import sys\nfrom niidpart_cli.train import main\ntry: main(prog_name='fltrain')\nexcept SystemExit: pass\nprint('torch' in sys.modules)"
+    env = os.environ | {"_FLTRAIN_COMPLETE": "bash_complete", "COMP_CWORD": "2", "COMP_WORDS": "fltrain run --loc"}
+    out = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=env).stdout.split()
+    assert out == ["plain,--local-epochs", "plain,--local-steps", "False"]
+
+
+def test_module_form_works_for_launchers(runs):
+    args = [sys.executable, "-m", "niidpart_cli.train", "compare", "fedavg", "--json"]
+    assert json.loads(subprocess.run(args, cwd=runs, capture_output=True, text=True).stdout)["runs"][0]["algorithm"] == "fedavg"

@@ -1,0 +1,88 @@
+"""The docs say the same as the code: every code block of README, CONTRIBUTING and docs/ runs here.
+
+```python blocks of one page run one after another, in one namespace; ```sh blocks line by line. `sh make` blocks are what .ci/run runs;
+`sh needs-mnist` ones run where the data is; `text` is no code.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MNIST = Path(os.environ.get("NIIDPART_TEST_DATA", ROOT.parent / "shared" / "data")) / "mnist"
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    return [text for info, text in BLOCK.findall(page.read_text()) if info == kind]
+
+
+def run_lines(text: str, folder: Path) -> None:
+    env = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder)}
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=folder, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
+
+
+def test_every_block_is_of_a_kind_that_runs():
+    known = {"python", "sh", "sh make", "sh needs-mnist", "text"}
+    kinds = {info for page in PAGES for info, _ in BLOCK.findall(page.read_text())}
+    assert kinds <= known, kinds - known
+    assert "python" in kinds
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    script = tmp_path / "blocks.py"
+    script.write_text("\n".join(blocks(page, "python")))
+    done = subprocess.run([sys.executable, "-W", "error", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "sh")], ids=lambda p: p.name)
+def test_sh_blocks_run(page, tmp_path):
+    for text in blocks(page, "sh"):
+        run_lines(text, tmp_path)
+
+
+@pytest.mark.skipif(not MNIST.is_dir(), reason=f"no MNIST at {MNIST}; set NIIDPART_TEST_DATA")
+def test_blocks_on_real_data_run(tmp_path):
+    (tmp_path / "data" / "MNIST").mkdir(parents=True)
+    (tmp_path / "data" / "MNIST" / "raw").symlink_to(MNIST.resolve())
+    for page in PAGES:
+        for text in blocks(page, "sh needs-mnist"):
+            run_lines(text, tmp_path)
+
+
+def test_the_quick_start_is_what_ci_runs():
+    [quick] = blocks(ROOT / "README.md", "sh make")
+    ci = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert quick.splitlines() == ["make demo", "make test"]
+    assert set(quick.splitlines()) <= set(ci)
+
+
+@pytest.mark.parametrize(
+    ("page", "folder"),
+    [
+        ("strategies.md", "niidpart/strategies"),
+        ("strategies.md", "niidpart/transforms"),
+        ("algorithms.md", "fltrain/algorithms"),
+        ("data.md", "fltrain/models"),
+        ("data.md", "niidpart/data"),
+    ],
+)
+def test_everything_in_a_registry_has_its_row(page, folder):
+    rows = re.findall(r"^\| `([^`]+)`", (ROOT / "docs" / page).read_text(), re.MULTILINE)
+    names = {f.stem.replace("_", "-") for f in (ROOT / folder).glob("*.py") if not f.name.startswith("_")}
+    assert names - {"npz"} <= set(rows)  # npz is named by its path
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
