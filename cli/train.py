@@ -33,7 +33,7 @@ class Bar:
                 click.echo(f"round {p.round}/{p.rounds}  {said}", err=True)
             return
         if self.bar is None:
-            self.bar = click.progressbar(length=p.rounds * 1000, label="training", file=sys.stderr, item_show_func=str)
+            self.bar = click.progressbar(length=p.rounds * 1000, width=16, file=sys.stderr, item_show_func=str)
             self.bar.__enter__()
             self.shown = ""
         self.shown = f"round {p.round}/{p.rounds}  {said}" if said else self.shown
@@ -42,8 +42,8 @@ class Bar:
 
 
 def _said(metrics: dict[str, Any]) -> str:
-    accuracy = f"test accuracy {100 * metrics['test_accuracy']:.2f}%  " if "test_accuracy" in metrics else ""
-    return f"{accuracy}train loss {metrics['train_loss']:.4f}"
+    accuracy = f"test {100 * metrics['test_accuracy']:.2f}%  " if "test_accuracy" in metrics else ""
+    return f"{accuracy}loss {metrics['train_loss']:.4f}"
 
 
 def _run() -> click.Command:
@@ -134,19 +134,13 @@ def _free(wanted: str) -> Path:
 
 
 def _finished(done: Any, as_json: bool) -> None:
-    from fltrain import plot
-
-    if done.folder is None:
-        raise ValueError("a run of the command line always has a folder")
-    try:
-        picture = f"curves   {plot.save({done.folder.name: done.history}, done.folder / 'curves.png')}"
-    except ModuleNotFoundError:
-        picture = "curves   not drawn: pip install 'niidpart[plot]', then fltrain plot"
+    picture = done.folder / "curves.png"
     if as_json:
         click.echo(json.dumps(done.history[-1] | {"folder": str(done.folder)}))
         return
+    missing = "not drawn: pip install 'niidpart[plot]', then fltrain plot"
     click.echo(f"{done.algorithm.name}, {len(done.history)} rounds: {_said(done.history[-1])}")
-    click.echo(f"metrics  {done.folder / 'metrics.jsonl'}\n{picture}\nrun      {done.folder}")
+    click.echo(f"metrics  {done.folder / 'metrics.jsonl'}\ncurves   {picture if picture.exists() else missing}\nrun      {done.folder}")
 
 
 def _resume() -> click.Command:

@@ -10,7 +10,7 @@ import numpy
 import torch
 
 
-def describe(device: torch.device) -> dict[str, Any]:
+def describe(device: torch.device, threads: int | None = None) -> dict[str, Any]:
     return {
         "niidpart": version("niidpart"),
         "python": sys.version.split()[0],
@@ -18,7 +18,7 @@ def describe(device: torch.device) -> dict[str, Any]:
         "numpy": numpy.__version__,
         "system": f"{platform.system()} {platform.machine()}",
         "cpu": _cpu(),
-        "threads": torch.get_num_threads(),
+        "threads": threads or torch.get_num_threads(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "cuda": torch.version.cuda,
     }

@@ -1,7 +1,9 @@
 """`run` and `resume`: from a split file and an algorithm to a trained state, round by round."""
 
+import contextlib
+import importlib.util
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +14,7 @@ from torch import nn
 import niidpart
 from niidpart.data import Data
 
-from . import models, tree
+from . import models, plot, tree
 from .algorithms import build
 from .data import Federated, open_for, to_device
 from .engine.cohort import sample
@@ -109,7 +111,7 @@ def run(
             "data_root": str(Path(data_root).resolve()) if data_root else split.root,
             "settings": asdict(chosen),
         }
-        folder = RunFolder.create(out, config, describe(device), niidpart.to_bytes(split))
+        folder = RunFolder.create(out, config, describe(device, chosen.threads), niidpart.to_bytes(split))
     experiment = _prepare(split, data, algorithm, module, chosen, folder, progress)
     return _train(experiment, _initial(experiment), 0, [])
 
@@ -128,6 +130,7 @@ def resume(
     algorithm, model: needed only where the run was started from python with an object that has no name.
     """
     opened = RunFolder.opened(folder)
+    opened.clean()
     config = opened.config
     settings = Settings(**config["settings"] | {"lr_drops": tuple(config["settings"]["lr_drops"])})
     named = config["algorithm"]
@@ -161,8 +164,6 @@ def _prepare(
     progress: OnProgress,
 ) -> _Experiment:
     device = _device(settings)
-    if settings.threads is not None:
-        torch.set_num_threads(settings.threads)
     if device.type == "cuda":
         torch.backends.cudnn.deterministic = True  # the same seed gives the same result
     federated = to_device(split, data, device)
@@ -181,20 +182,47 @@ def _initial(e: _Experiment) -> State:
 
 def _train(e: _Experiment, state: State, done: int, history: list[JSON]) -> Run:
     s = e.settings
-    for round in range(done + 1, s.rounds + 1):
-        began = time.perf_counter()
-        state, metrics = _round(e, state, round)
-        trained = time.perf_counter()
-        if s.is_due(s.eval_every, round):
-            metrics |= evaluate(e.task, e.algorithm.serve(state), e.data)
-        history.append(metrics)
-        if e.folder is not None:
-            timing = {"round": round, "train_seconds": trained - began, "evaluate_seconds": time.perf_counter() - trained}
-            e.folder.append(metrics, timing)
-            if s.is_due(s.checkpoint_every, round):
-                e.folder.save(state, round)
-        e.progress(Progress(round, s.rounds, 0, 0, metrics))
+    with _threads(s.threads):
+        for round in range(done + 1, s.rounds + 1):
+            state = _round_and_record(e, state, round, history)
+    if e.folder is not None:
+        _draw(e.folder, history)
     return Run(history, state, e.algorithm, e.task, e.folder.path if e.folder else None)
+
+
+def _round_and_record(e: _Experiment, state: State, round: int, history: list[JSON]) -> State:
+    """One round, evaluated where due, its line in the history and its checkpoint on the disk."""
+    s = e.settings
+    began = time.perf_counter()
+    state, metrics = _round(e, state, round)
+    trained = time.perf_counter()
+    if s.is_due(s.eval_every, round):
+        metrics |= evaluate(e.task, e.algorithm.serve(state), e.data)
+    history.append(metrics)
+    if e.folder is not None:
+        timing = {"round": round, "train_seconds": trained - began, "evaluate_seconds": time.perf_counter() - trained}
+        e.folder.append(metrics, timing)
+        if s.is_due(s.checkpoint_every, round):
+            e.folder.save(state, round)
+    e.progress(Progress(round, s.rounds, 0, 0, metrics))
+    return state
+
+
+@contextlib.contextmanager
+def _threads(n: int | None) -> Iterator[None]:
+    """n CPU threads for torch, and as many as before afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(n or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _draw(folder: RunFolder, history: list[JSON]) -> None:
+    """curves.png, where matplotlib is installed."""
+    if importlib.util.find_spec("matplotlib"):
+        plot.save({folder.path.name: history}, folder.path / "curves.png")
 
 
 def _round(e: _Experiment, state: State, round: int) -> tuple[State, JSON]:

@@ -117,7 +117,9 @@ class Task(Protocol):
 
     kinds: dict[str, str]  # name of each parameter -> conv, linear, norm, bias, other
 
-    def forward(self, params: Tree, buffers: Tree, x: Tensor, *, train: bool, key: int | Tensor = 0, upto: int | None = None, detach: bool = False) -> Out: ...
+    def forward(
+        self, params: Tree, buffers: Tree, x: Tensor, *, train: bool, key: int | Tensor = 0, upto: int | None = None, detach: bool = False
+    ) -> Out: ...
 
     def grad(self, local: Local, batch: Batch, extra: Callable[[Tree, Out], Tensor] | None = None, params: Tree | None = None) -> Step: ...
 

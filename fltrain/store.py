@@ -6,6 +6,8 @@ Nothing here is pickled, and every file but the two logs is written whole or not
 import hashlib
 import json
 import os
+import shutil
+import tempfile
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from niidpart.files import write_whole
+from niidpart.files import sync_folder, write_whole
 
 from . import tree
 from .interface import State
@@ -41,18 +43,30 @@ class RunFolder:
         path = Path(path)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise RunError(f"{path} is there already and not empty; take another --out, or go on with it: fltrain resume {path}")
-        path.mkdir(parents=True, exist_ok=True)
-        folder = cls(path)
-        write_whole(path / "split.h5", split)
-        _write_json(path / "environment.json", environment)
-        _write_json(path / "config.json", config)  # last: a folder with a config is a run
-        return folder
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
+        try:
+            write_whole(new / "split.h5", split)
+            _write_json(new / "environment.json", environment)
+            _write_json(new / "config.json", config)
+            new.chmod(0o755)
+            os.replace(new, path)  # the folder appears whole: whatever is found later can be resumed
+            sync_folder(path.parent)
+        except OSError:
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+        return cls(path)
 
     @classmethod
     def opened(cls, path: str | Path) -> "RunFolder":
         if not (Path(path) / "config.json").is_file():
             raise RunError(f"{path} is no run folder: there is no config.json in it")
         return cls(Path(path))
+
+    def clean(self) -> None:
+        """Removes the temporary files that a killed run left. For the one process that goes on with the run."""
+        for left in [*self.path.glob(".*.tmp"), *self.path.glob("checkpoints/.*.tmp")]:
+            left.unlink()
 
     @property
     def config(self) -> JSON:
@@ -96,7 +110,8 @@ class RunFolder:
     def restore(self) -> tuple[int, State] | None:
         """(round, state) of the newest checkpoint that is whole; None if there is none yet.
 
-        A damaged one is named in a warning and the one before it is taken; RunError if none of them is whole, never a silent restart.
+        A damaged one is named in a warning and the one before it is taken; RunError if none of them is whole, or if they are gone: never
+        a silent restart.
         """
         faults = []
         for file in reversed(self.checkpoints()):
@@ -107,6 +122,11 @@ class RunFolder:
                 warnings.warn(f"checkpoint {file} is damaged ({error}); going back to the one before", stacklevel=2)
         if faults:
             raise RunError("no checkpoint of this run is whole: " + "; ".join(faults))
+        every = self.config["settings"]["checkpoint_every"]
+        if len(self.history) > every:  # the metrics of a round are written before its checkpoint
+            raise RunError(
+                f"{self.path} has {len(self.history)} rounds, one checkpoint every {every}, and no checkpoint; start again with another --out"
+            )
         return None
 
 
@@ -126,13 +146,16 @@ def _line(value: JSON) -> str:
 
 def _append(path: Path, value: JSON) -> None:
     """One line, on the disk when this returns. A torn line that a killed run left is cut first."""
-    with open(path, "ab+") as f:
-        f.seek(0)
-        whole = f.read().rfind(b"\n") + 1
-        f.truncate(whole)
-        f.write(_line(value).encode())
-        f.flush()
-        os.fsync(f.fileno())
+    try:
+        with open(path, "ab+") as f:
+            f.seek(0)
+            f.truncate(f.read().rfind(b"\n") + 1)
+            f.write(_line(value).encode())
+            f.flush()
+            os.fsync(f.fileno())
+    except OSError as error:
+        what = f"{path} could not be written: {error.strerror}; what the run has reached is kept: make room, then fltrain resume {path.parent}"
+        raise OSError(error.errno, what) from error
 
 
 def _write_json(path: Path, value: JSON) -> None:

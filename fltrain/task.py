@@ -50,12 +50,15 @@ class ModelTask:
     def _staged(self) -> bool:
         return "upto" in inspect.signature(self.module.forward).parameters
 
-    def forward(self, params: Tree, buffers: Tree, x: Tensor, *, train: bool, key: int | Tensor = 0, upto: int | None = None, detach: bool = False) -> Out:
+    def forward(
+        self, params: Tree, buffers: Tree, x: Tensor, *, train: bool, key: int | Tensor = 0, upto: int | None = None, detach: bool = False
+    ) -> Out:
         """The model at `params`. upto: stop after that stage. detach: no gradient from one stage into the one before (local learning rules).
 
         A model that is not made of stages (`fltrain.models.Staged`) has one, its output.
         """
-        self.module.train(train)
+        if self.module.training != train:
+            self.module.train(train)
         if self._staged:
             taps = functional_call(self.module, (params, buffers), (x,), {"upto": upto, "detach": detach, "taps": True})
         else:

@@ -2,35 +2,36 @@
 
 import contextlib
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """`data` as the file `path`: a temporary file beside it, synced, renamed over it, the folder synced. On any fault the old file stands."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    """`data` as the file `path`: a temporary file beside it, synced, renamed over it, the folder synced. On any fault the old file stands.
+
+    OSError says which file, how many bytes, and that nothing was changed. A killed process may leave `.NAME.*.tmp` behind.
+    """
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
     try:
-        with os.fdopen(handle, "wb") as f:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as f:
             f.write(data)
             f.flush()
             os.fsync(f.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
+        sync_folder(path.parent)
     except OSError as error:
         what = f"{path} could not be written ({len(data)} bytes): {error.strerror}; what stood there before is unchanged"
         raise OSError(error.errno, what) from error
     finally:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             os.unlink(temporary)
-    folder = os.open(path.parent, os.O_RDONLY)
+
+
+def sync_folder(path: Path) -> None:
+    """Puts renames in a folder on the disk."""
+    folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
