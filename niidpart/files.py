@@ -19,13 +19,13 @@ def write_whole(path: Path, data: bytes) -> None:
             f.flush()
             os.fsync(f.fileno())
         os.replace(temporary, path)
-        sync_folder(path.parent)
     except OSError as error:
         what = f"{path} could not be written ({len(data)} bytes): {error.strerror}; what stood there before is unchanged"
         raise OSError(error.errno, what) from error
     finally:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+    sync_folder(path.parent)
 
 
 def sync_folder(path: Path) -> None:
