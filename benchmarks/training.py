@@ -13,12 +13,13 @@ import statistics
 import time
 from collections.abc import Iterator
 
+import torch
+from torch import nn
+
 import fltrain
 import niidpart
-import torch
 from fltrain import models
 from fltrain.environment import describe
-from torch import nn
 
 LR, MOMENTUM, BATCH = 0.01, 0.9, 64
 
@@ -81,17 +82,16 @@ def main() -> None:
     args = parser.parse_args()
     if args.threads:
         torch.set_num_threads(args.threads)
-    data, source = niidpart.load("mnist", args.data_root)
-    split = niidpart.make(data, "dir", beta=0.5, n_parties=10, source=source)
+    data = niidpart.load("mnist", args.data_root)
+    split = niidpart.make(data, "dir", beta=0.5, n_parties=10)
     ours, plain = our_rounds(split, data, args.rounds, plain_rounds(split, data, args.rounds))
     print(json.dumps(describe(torch.device("cpu"))))
     print(f"split {split.digest[:16]}, party sizes {split.train.sizes.min()} to {split.train.sizes.max()}")
     for name, rows in (("fltrain, looped", ours), ("plain PyTorch loop", plain)):
         wall, cpu, accuracy = zip(*rows, strict=True)
         spread = f"{min(wall):.2f} to {max(wall):.2f}"
-        print(
-            f"{name:20} {statistics.median(wall):.2f} s a round ({spread}), {statistics.median(cpu):.2f} CPU s, test accuracy {100 * accuracy[-1]:.2f} %"
-        )
+        times = f"{statistics.median(wall):.2f} s a round ({spread}), {statistics.median(cpu):.2f} CPU s"
+        print(f"{name:20} {times}, test accuracy {100 * accuracy[-1]:.2f} %")
     ratio = statistics.median(a[0] / b[0] for a, b in zip(ours, plain, strict=True))
     print(f"ratio of seconds, ours / plain, median over rounds: {ratio:.2f}")
 

@@ -38,18 +38,14 @@ def _make() -> click.Command:
         dataset = values["dataset"] or (strategy if strategy in SOURCES.names() else "digits")
         transforms = [_transform(text, TRANSFORMS) for text in values["transform"]]
         transforms += [("noise", {"sigma": values["noise"]})] if values["noise"] is not None else []
-        data, source = niidpart.load(dataset, values["data_root"], **given(values, source_options))
-        root = str(Path(dataset if dataset.endswith(".npz") else values["data_root"]).resolve()) if _is_on_disk(dataset, values) else ""
         split = niidpart.make(
-            data,
+            niidpart.load(dataset, values["data_root"], **given(values, source_options)),
             strategy,
             n_parties=values["parties"],
             seed=values["seed"],
             transforms=transforms,
             val=values["val"],
             test=values["test"],
-            source=source,
-            root=root,
             **given_besides(values, [*fixed, *source_options]),
         )
         niidpart.write(split, values["out"])
@@ -127,10 +123,6 @@ def _plot() -> click.Command:
     return plot
 
 
-def _is_on_disk(dataset: str, values: dict[str, Any]) -> bool:
-    return dataset.endswith(".npz") or values["data_root"] is not None
-
-
 def _transform(text: str, registry: Any) -> tuple[str, dict[str, Any]]:
     """`noise:sigma=0.1,level=std` as (name, options), each value in the type of its option."""
     name, _, rest = text.partition(":")
@@ -154,9 +146,9 @@ def _summary(split: Any) -> str:
         title(split),
         f"digest {split.digest}",
         f"data   {split.source.name}: {split.source.n} examples of {len(split.source.class_names)} classes; global test set {split.source.n_test}",
-        f"train  {len(split.train)} examples; a party has {sizes.min()} to {sizes.max()}",
+        f"train  {split.train.n} examples; a party has {sizes.min()} to {sizes.max()}",
     ]
-    lines += [f"{name:6} {len(part)} examples, at the parties" for name, part in split.parts.items() if name != "train" and len(part)]
+    lines += [f"{name:6} {part.n} examples, at the parties" for name, part in split.parts.items() if name != "train" and part.n]
     if moved:
         lines.append(f"moved  {moved} examples to parties that had fewer than min_size {split.recipe.params['min_size']}")
     if split.n_unheld:
@@ -168,7 +160,7 @@ def _parties(split: Any, shown: int) -> str:
     """Sizes and classes of each party; the counts themselves where the classes are few."""
     counts = split.train.counts
     few = counts.shape[1] <= 12
-    extra = [name for name in ("val", "test") if len(split.parts[name])]
+    extra = [name for name in ("val", "test") if split.parts[name].n]
     header = ["party", "train", *extra, "classes", *(split.source.class_names if few else ["largest class"])]
     rows = []
     for p in range(min(shown, split.n_parties)):
@@ -184,9 +176,7 @@ def _as_json(split: Any) -> dict[str, Any]:
         "recipe": split.recipe.to_json(),
         "source": split.source.to_json(),
         "unheld": split.n_unheld,
-        "parts": {
-            name: {"n": len(part), "sizes": part.sizes.tolist(), "counts": part.counts.tolist()} for name, part in split.parts.items() if len(part)
-        },
+        "parts": {name: {"n": part.n, "sizes": part.sizes.tolist(), "counts": part.counts.tolist()} for name, part in split.parts.items() if part.n},
         "columns": {name: column.tolist() for name, column in split.columns.items()},
     }
 

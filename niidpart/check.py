@@ -135,7 +135,7 @@ def _disjoint(parts: dict[str, Part], n: int, faults: list[Fault]) -> None:
     total = 0
     for part in parts.values():
         held[part.indices] = True
-        total += len(part)
+        total += part.n
     if int(held.sum()) != total:
         faults.append(Fault(34, f"{total - int(held.sum())} examples are held twice"))
 

@@ -56,7 +56,7 @@ def _arrays(split: FederatedSplit) -> dict[str, NDArray[Any]]:
     """Everything that is stored, by its path; what is empty is left out, since the absence says the same."""
     arrays: dict[str, NDArray[Any]] = {}
     for name, part in split.parts.items():
-        if len(part):
+        if part.n:
             arrays |= {f"{name}/indptr": part.indptr, f"{name}/indices": part.indices, f"{name}/counts": part.counts}
     arrays |= {f"draws/{k}": v for k, v in split.draws.items() if v.size}
     return arrays | {f"parties/{k}": v for k, v in split.columns.items()}

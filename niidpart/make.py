@@ -2,16 +2,17 @@
 
 import typing
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .data import Data, class_ids
+from .data import Data, class_ids, group_ids
 from .deal import feasible
 from .holdout import holdout
-from .recipe import Recipe, Source, Transform
+from .recipe import Recipe, Transform
 from .registry import Function, Registry, did_you_mean
 from .rng import Ints, stream
 from .split import FederatedSplit
@@ -30,23 +31,21 @@ def make(
     val: float = 0.0,
     test: float = 0.0,
     groups: ArrayLike | None = None,
-    source: Source | None = None,
-    root: str = "",
     **options: Any,
 ) -> FederatedSplit:
     """A split of the examples behind `labels` among parties.
 
-    labels: [N], one column of integers, booleans or strings; or a `Data`. strategy: a file of `niidpart/strategies`, or `file.py:function`;
-    `options` are its own (`beta`, `k`, `min_size`, ...). n_parties: 10 unless the strategy has its own number. transforms: (name, options)
-    in the order in which they are applied, such as ("noise", {"sigma": 0.1}). val, test: fractions of each party's examples that become
-    its own validation and test part. groups: [N] integers, for strategies that deal by group. source, root: as `niidpart.load` gives
-    them, so that the file says which data it is of. ValueError for anything that cannot be done, with the numbers.
+    labels: [N], one column of integers, booleans or strings; or a `Data`, as `niidpart.load` gives it, and then the split says which
+    data it is of and where it was found. strategy: a file of `niidpart/strategies`, or `file.py:function`; `options` are its own
+    (`beta`, `k`, `min_size`, ...). n_parties: 10 unless the strategy has its own number. transforms: (name, options) in the order in
+    which they are applied, such as ("noise", {"sigma": 0.1}). val, test: fractions of each party's examples that become its own
+    validation and test part. groups: [N] integers, for strategies that deal by group. ValueError for anything that cannot be done,
+    with the numbers.
     """
     data = labels if isinstance(labels, Data) else Data(*class_ids(labels))
     if groups is not None:
-        data = Data(data.labels, data.class_names, groups=np.asarray(groups, np.int64))
-    recipe = compose(strategy, n_parties=n_parties, seed=seed, transforms=transforms, val=val, test=test, **options)
-    return derive(data, recipe, source or data.source("array", {}), root=root)
+        data = replace(data, groups=group_ids(groups, len(data.labels)))
+    return derive(data, compose(strategy, n_parties=n_parties, seed=seed, transforms=transforms, val=val, test=test, **options))
 
 
 def compose(
@@ -76,7 +75,7 @@ def compose(
     )
 
 
-def derive(data: Data, recipe: Recipe, source: Source, *, given: Mapping[str, NDArray[Any]] | None = None, root: str = "") -> FederatedSplit:
+def derive(data: Data, recipe: Recipe, *, given: Mapping[str, NDArray[Any]] | None = None) -> FederatedSplit:
     """The split that a complete recipe gives. given: stored draws, used instead of drawing again (`niidpart verify`)."""
     labels, n_classes = data.labels, len(data.class_names)
     if recipe.n_parties > len(labels):
@@ -87,7 +86,7 @@ def derive(data: Data, recipe: Recipe, source: Source, *, given: Mapping[str, ND
     owner, draws = function(labels, recipe.n_parties, stream(recipe.seed, "strategy", recipe.strategy, given=given), **options)
     owner = _checked(owner, recipe, len(labels))
     parts = holdout(owner, labels, recipe.n_parties, n_classes, recipe.val, recipe.test, stream(recipe.seed, "holdout"))
-    return FederatedSplit(recipe=recipe, source=source, **parts, draws=draws, columns=_columns(recipe), root=root)
+    return FederatedSplit(recipe=recipe, source=data.source, **parts, draws=draws, columns=_columns(recipe), root=data.root)
 
 
 def _n_parties(strategy: str, asked: int | None) -> int:
@@ -107,8 +106,6 @@ def _groups(function: Function, name: str, data: Data) -> dict[str, Ints]:
         return {}
     if data.groups is None:
         raise ValueError(f"strategy {name!r} deals by group, and this data set has none; hand them over (groups=) or take a data set that has them")
-    if len(data.groups) != len(data.labels):
-        raise ValueError(f"there are {len(data.groups)} groups for {len(data.labels)} labels; one for each example is needed")
     return {"groups": data.groups}
 
 

@@ -43,7 +43,8 @@ class Part:
     def __iter__(self) -> Iterator[Rows]:
         return (self.party(p) for p in range(self.n_parties))
 
-    def __len__(self) -> int:
+    @property
+    def n(self) -> int:
         """Examples in this part, over all parties."""
         return len(self.indices)
 
@@ -113,7 +114,7 @@ class FederatedSplit:
     @property
     def n_unheld(self) -> int:
         """Examples of the data set that no party holds."""
-        return self.source.n - sum(map(len, self.parts.values()))
+        return self.source.n - sum(part.n for part in self.parts.values())
 
     @cached_property
     def digest(self) -> str:

@@ -1,6 +1,6 @@
 """`verify`: re-derives a split from its recipe and its data, and says what differs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -46,13 +46,12 @@ def open_data(split: FederatedSplit, data_root: str | Path | None = None) -> Dat
     """The data set that a split is of, from `data_root` or from where its maker had it. ValueError if it is another one."""
     if split.source.name == "array":
         raise ValueError("the split was made from an array of labels and does not say where the data is; hand it over (data=)")
-    data, _ = load(split.source.name, data_root or split.root or None, **split.source.params)
-    return data
+    return load(split.source.name, data_root or split.root or None, **split.source.params)
 
 
 def matches(split: FederatedSplit, data: Data) -> list[Fault]:
     """Rules 60 and 61: is this the data that the split was made for?"""
-    made_for, got = split.source, data.source(split.source.name, split.source.params)
+    made_for, got = split.source, data.source
     if made_for.labels_sha256 != got.labels_sha256 or made_for.class_names != got.class_names:
         made = f"{made_for.n} labels with sha256 {made_for.labels_sha256[:12]}..."
         return [Fault(60, f"the split was made for {made}, these are {got.n} with {got.labels_sha256[:12]}...")]
@@ -72,12 +71,13 @@ def _compare(split: FederatedSplit, data: Data) -> list[Fault]:
         cells = np.repeat(np.arange(split.n_parties) * K, part.sizes) + data.labels[part.indices]
         if (np.bincount(cells, minlength=part.counts.size) != part.counts.reshape(-1)).any():
             faults.append(Fault(62, f"/{name}/counts differs from the labels of the examples"))
-    anew = derive(data, split.recipe, split.source)
+    data = replace(data, name=split.source.name, params=split.source.params, revision=split.source.revision)  # the same data, however it was come by
+    anew = derive(data, split.recipe)
     for name, value in anew.draws.items():
         if value.size and name in split.draws and array_digest(value) != array_digest(split.draws[name]):
             faults.append(Fault(63, f"/draws/{name} is not what the seed gives"))
     if anew.digest != split.digest:
-        replay = derive(data, split.recipe, split.source, given=split.draws)
+        replay = derive(data, split.recipe, given=split.draws)
         how = "neither the seed nor the stored draws give it" if replay.digest != split.digest else "the stored draws give it, the seed does not"
         faults.append(Fault(64, f"the recipe gives the split {anew.digest[:12]}..., the file holds {split.digest[:12]}...: {how}"))
     return faults

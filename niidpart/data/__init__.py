@@ -6,7 +6,8 @@ A source is `load(root, *, options) -> Data`. It reads what lies on the disk and
 import hashlib
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ class Data:
     labels: [N] one column of integers, booleans or strings; become class ids 0..K-1 int64 (the sorted distinct labels), the names kept.
     features(rows): [n, ...] of those rows: uint8 images (0..255) or floats; [n, H, W], [n, H, W, C] or [n, D]. None: labels only.
     groups: [N] int64 group of each example, or None. content_sha256: identifies features and test set, "" if unknown.
+    name, params, root: what `load` was given, so that a split says where its data is found again; "array" for data handed over.
     """
 
     labels: Ints
@@ -38,18 +40,22 @@ class Data:
     test_features: Features | None = None
     content_sha256: str = ""
     revision: str = ""
+    name: str = "array"
+    params: JSON = field(default_factory=dict)
+    root: str = ""
 
-    def source(self, name: str, params: JSON) -> Source:
+    @cached_property
+    def source(self) -> Source:
         """The identity of this data, as a split file stores it."""
         return Source(
-            name=name,
+            name=self.name,
             n=len(self.labels),
             n_test=0 if self.test_labels is None else len(self.test_labels),
             class_names=self.class_names,
             labels_sha256=hashlib.sha256(self.labels.astype("<i8").tobytes()).hexdigest(),
             content_sha256=self.content_sha256,
             revision=self.revision,
-            params=params,
+            params=self.params,
         )
 
 
@@ -77,7 +83,7 @@ def from_arrays(
         ids,
         names,
         features=None if x is None else x.__getitem__,
-        groups=None if groups is None else _group_ids(groups, len(ids)),
+        groups=None if groups is None else group_ids(groups, len(ids)),
         test_labels=test_ids,
         test_features=None if x_test is None else x_test.__getitem__,
         content_sha256="" if x is None else _content(x, x_test, test_ids),
@@ -108,7 +114,8 @@ def class_ids(labels: ArrayLike) -> tuple[Ints, tuple[str, ...]]:
     return ids.astype(np.int64), tuple(str(k) for k in distinct.tolist())
 
 
-def _group_ids(groups: ArrayLike, n: int) -> Ints:
+def group_ids(groups: ArrayLike, n: int) -> Ints:
+    """[n] int64 of a column of integers."""
     g = np.asarray(groups)
     if g.shape != (n,) or g.dtype.kind not in "iu":
         raise ValueError(f"groups have shape {g.shape} and type {g.dtype}; one integer for each of the {n} examples is needed")
@@ -138,8 +145,8 @@ def _content(*arrays: NDArray[Any] | None) -> str:
     return h.hexdigest()
 
 
-def load(name: str, root: str | Path | None = None, **params: Any) -> tuple[Data, Source]:
-    """A data set by the name of its source, or by the path of an .npz file, with the Source that a split of it stores.
+def load(name: str, root: str | Path | None = None, **params: Any) -> Data:
+    """A data set by the name of its source, or by the path of an .npz file.
 
     root: the folder (for .npz: the file) where it lies; None for sources that need none.
     FileNotFoundError names every place that was looked at and what would be needed there.
@@ -150,5 +157,5 @@ def load(name: str, root: str | Path | None = None, **params: Any) -> tuple[Data
     complete = SOURCES.complete(name, params)
     if root is None and inspect.signature(function).parameters["root"].default is inspect.Parameter.empty:
         raise ValueError(f"data set {name!r} is read from your disk; say where it lies with --data-root DIR (data_root=)")
-    data = function(root, **complete)
-    return data, data.source(name, complete)
+    data: Data = function(root, **complete)
+    return replace(data, name=name, params=complete, root=str(Path(root).resolve()) if root else "")

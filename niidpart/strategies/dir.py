@@ -15,8 +15,6 @@ def label_dirichlet(labels: Ints, n_parties: int, rng: Stream, *, beta: float = 
     The paper's text: no balance step, no redraw, counts by largest remainder; small parties are filled up to min_size by moving rows.
     Draws: proportions [K, P]; moved [M, 3] (row, from, to).
     """
-    if not beta > 0:
-        raise ValueError(f"beta is {beta}; the Dirichlet concentration must be above 0 (0.1 is strong skew, 100 nearly none)")
     class_sizes = np.bincount(labels)
     n_classes = len(class_sizes)
     proportions = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_classes, n_parties)))

@@ -14,8 +14,6 @@ def quantity(labels: Ints, n_parties: int, rng: Stream, *, beta: float = 0.5, mi
 
     Draws: proportions [P]; moved [M, 3] (row, from, to).
     """
-    if not beta > 0:
-        raise ValueError(f"beta is {beta}; the Dirichlet concentration must be above 0 (0.1 is strong skew, 100 nearly none)")
     n = len(labels)
     proportions = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_parties,)))
     rank = rng.child("rank").permutation(n_parties)
