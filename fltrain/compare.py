@@ -4,6 +4,8 @@ from typing import Any
 
 from .store import RunFolder
 
+_HARMLESS = {"eval_every", "checkpoint_every", "device", "threads"}  # settings that change no result beyond rounding
+
 
 def summary(name: str, folder: RunFolder) -> dict[str, Any]:
     """Final and best test accuracy (None before the first evaluation), the round of the best, and all bytes moved."""
@@ -22,7 +24,7 @@ def summary(name: str, folder: RunFolder) -> dict[str, Any]:
 
 
 def differences(folders: list[RunFolder]) -> list[str]:
-    """What besides the algorithm differs between the runs, one line each: split, model, settings. [] for a fair comparison."""
+    """What besides the algorithm differs between the runs and changes their results, one line each. [] for a fair comparison."""
     configs = [f.config for f in folders]
-    flat = [{"split": c["split"][:12], "model": c["model"]} | c["settings"] for c in configs]
+    flat = [{"split": c["split"][:12], "model": c["model"]} | {k: v for k, v in c["settings"].items() if k not in _HARMLESS} for c in configs]
     return [f"{key} ({', '.join(str(c[key]) for c in flat)})" for key in flat[0] if len({str(c[key]) for c in flat}) > 1]

@@ -86,7 +86,7 @@ def open_for(split: niidpart.FederatedSplit, data: Data | None, data_root: str |
 
 def to_device(split: niidpart.FederatedSplit, data: Data, device: torch.device) -> Federated:
     """Everything that the split holds, gathered once, in the order of the parties."""
-    if split.test.sizes.sum() == 0 and data.test_labels is None:
+    if split.test.n == 0 and (data.test_labels is None or data.test_features is None):
         raise ValueError("there is no test set anywhere; make the split with a part for it: niidpart make ... --test 0.2")
     if data.features is None:
         raise ValueError("the data has labels but no features; there is nothing to train on")

@@ -1,6 +1,7 @@
 """`run` and `resume`: from a split file and an algorithm to a trained state, round by round."""
 
 import contextlib
+import copy
 import importlib.util
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +28,8 @@ from .store import JSON, RunError, RunFolder
 from .task import ModelTask
 from .traffic import bytes_of
 
+_FORMAT = 1  # of config.json and the checkpoints
+
 
 class Progress(NamedTuple):
     """Where a run stands: job `job` of `jobs` in round `round` of `rounds` is done; metrics once the whole round is."""
@@ -52,10 +55,10 @@ class Run:
     folder: Path | None
 
     def model(self, party: int = 0) -> nn.Module:
-        """The module with the weights that `party` is served."""
+        """A module of its own with the weights that `party` is served, in eval mode."""
         served = self.algorithm.serve(self.state)
         which = int(served.which[party if len(served.which) > 1 else 0])
-        module = self.task.module
+        module = copy.deepcopy(self.task.module)
         module.load_state_dict(tree.index(served.models, which) | tree.index(served.buffers, which))
         return module.eval()
 
@@ -89,30 +92,24 @@ def run(
     model: a name, `file.py:function`, a module, or None for the papers' model of such data. out: the run folder, None to write nothing.
     settings: the fields of `Settings` (rounds, local_epochs, batch_size, lr, ...). ValueError if the data is not that of the split.
     """
-    chosen = Settings(**settings)
+    chosen = Settings.of(settings)
     algorithm = build(algorithm) if isinstance(algorithm, str) else algorithm
     split = split if isinstance(split, niidpart.FederatedSplit) else niidpart.read(split)
     data = open_for(split, data, data_root)
-    device = _device(chosen)
-    if isinstance(model, nn.Module):
-        spec, module = "", model
-    else:
-        federated_shape = _shape(data)
-        spec = model or models.default(split.source.name, federated_shape)
-        seed = chosen.seed if chosen.init_seed is None else chosen.init_seed
-        module = models.create(spec, federated_shape, len(data.class_names), seed)
-    folder = None
+    spec = "" if isinstance(model, nn.Module) else models.MODELS.absolute(model or models.default(split.source.name, _shape(data)))
+    module = copy.deepcopy(model) if isinstance(model, nn.Module) else _named_module(spec, data, chosen)
+    experiment = _prepare(split, data, algorithm, module, chosen, progress)
     if out is not None:
         config = {
-            "format": 1,
+            "format": _FORMAT,
             "algorithm": {"name": algorithm.name, "spec": algorithm.spec, "options": algorithm.options},
             "model": spec,
             "split": split.digest,
             "data_root": str(Path(data_root).resolve()) if data_root else split.root,
             "settings": asdict(chosen),
         }
-        folder = RunFolder.create(out, config, describe(device, chosen.threads), niidpart.to_bytes(split))
-    experiment = _prepare(split, data, algorithm, module, chosen, folder, progress)
+        environment = describe(_device(chosen), chosen.threads)
+        experiment = replace(experiment, folder=RunFolder.create(out, config, environment, niidpart.to_bytes(split)))
     return _train(experiment, _initial(experiment), 0, [])
 
 
@@ -130,9 +127,10 @@ def resume(
     algorithm, model: needed only where the run was started from python with an object that has no name.
     """
     opened = RunFolder.opened(folder)
-    opened.clean()
     config = opened.config
-    settings = Settings(**config["settings"] | {"lr_drops": tuple(config["settings"]["lr_drops"])})
+    if config.get("format") != _FORMAT:
+        raise RunError(f"{folder} has the format {config.get('format')}, this fltrain reads {_FORMAT}; resume it with the version that wrote it")
+    settings = Settings.of(config["settings"])
     named = config["algorithm"]
     if algorithm is None:
         if not named["spec"]:
@@ -141,17 +139,22 @@ def resume(
             )
         algorithm = build(named["spec"], **named["options"])
     split = niidpart.read(opened.path / "split.h5")
+    if split.digest != config["split"]:
+        raise RunError(f"{opened.path / 'split.h5'} is the split {split.digest[:12]}..., the run was started on {config['split'][:12]}...")
     data = open_for(split, data, data_root or config["data_root"])
-    if model is None:
-        if not config["model"]:
-            raise RunError(f"{folder} was started with a module that has no name; fltrain.resume(folder, model=...) takes it")
-        seed = settings.seed if settings.init_seed is None else settings.init_seed
-        model = models.create(config["model"], _shape(data), len(data.class_names), seed)
-    experiment = _prepare(split, data, algorithm, model, settings, opened, progress)
+    if model is None and not config["model"]:
+        raise RunError(f"{folder} was started with a module that has no name; fltrain.resume(folder, model=...) takes it")
+    module = _named_module(config["model"], data, settings) if model is None else copy.deepcopy(model)
+    experiment = replace(_prepare(split, data, algorithm, module, settings, progress), folder=opened)
     restored = opened.restore()
     done, state = restored if restored else (0, _initial(experiment))
     opened.cut(done)
+    opened.clean()
     return _train(experiment, _on(state, _device(settings)), done, opened.history)
+
+
+def _named_module(spec: str, data: Data, settings: Settings) -> nn.Module:
+    return models.create(spec, _shape(data), len(data.class_names), settings.seed if settings.init_seed is None else settings.init_seed)
 
 
 def _prepare(
@@ -160,7 +163,6 @@ def _prepare(
     algorithm: Algorithm,
     module: nn.Module,
     settings: Settings,
-    folder: RunFolder | None,
     progress: OnProgress,
 ) -> _Experiment:
     device = _device(settings)
@@ -170,7 +172,7 @@ def _prepare(
     federated = federated.pooled() if algorithm.pooled else federated
     if algorithm.decay == "algorithm":
         algorithm = replace(algorithm, hyper=algorithm.hyper | {"weight_decay": settings.weight_decay})
-    return _Experiment(algorithm, ModelTask(module.to(device)), federated, settings, folder, progress)
+    return _Experiment(algorithm, ModelTask(module.to(device)), federated, settings, None, progress)
 
 
 def _initial(e: _Experiment) -> State:

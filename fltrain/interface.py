@@ -162,5 +162,5 @@ class Algorithm:
     grade: Callable[[State, Plan, Tensor], State] | None = None
     decay: str = "executor"
     pooled: bool = False
-    options: dict[str, Any] = field(default_factory=dict)  # of the constructor, so that a run can be taken up again
-    spec: str = ""  # the name that finds the constructor again
+    spec: str = field(default="", init=False)  # with options: what `algorithms.build` was given, so that a run can be taken up again.
+    options: dict[str, Any] = field(default_factory=dict, init=False)  # not copied by `replace`: what is changed has no name

@@ -1,8 +1,10 @@
 """The numbers of a run: what holds whatever the algorithm."""
 
 import math
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Self
+
+from niidpart.registry import did_you_mean, typed
 
 
 def _setting(default: Any, help: str) -> Any:
@@ -31,6 +33,8 @@ class Settings:
     threads: int | None = _setting(None, "CPU threads; torch's own number if not given.")
 
     def __post_init__(self) -> None:
+        for f in fields(self):
+            object.__setattr__(self, f.name, typed(f.name.replace("_", "-"), getattr(self, f.name), f.type))
         for name in ("rounds", "local_epochs", "batch_size", "eval_every", "checkpoint_every"):
             _need(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
         for name in ("local_steps", "threads"):
@@ -43,7 +47,15 @@ class Settings:
         _need("lr_drops", self.lr_drops, all(r >= 1 for r in self.lr_drops), "rounds, at least 1")
         _need("seed", self.seed, 0 <= self.seed < 1 << 63, "in 0..2**63-1")
         _need("init_seed", self.init_seed, self.init_seed is None or 0 <= self.init_seed < 1 << 63, "in 0..2**63-1")
-        _need("device", self.device, self.device in ("auto", "cpu", "cuda"), "auto, cpu or cuda")
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> Self:
+        """Settings from names and values; ValueError with the nearest name for one that there is not."""
+        names = [f.name for f in fields(cls)]
+        for name in given:
+            if name not in names:
+                raise ValueError(f"there is no setting {name!r}; {did_you_mean(name, names)}")
+        return cls(**given)
 
     def lr_at(self, round: int) -> float:
         """The learning rate of a round (from 1): divided by 10 after each round of lr_drops."""

@@ -67,6 +67,7 @@ class RunFolder:
         """Removes the temporary files that a killed run left. For the one process that goes on with the run."""
         for left in [*self.path.glob(".*.tmp"), *self.path.glob("checkpoints/.*.tmp")]:
             left.unlink()
+        self._drop_old()
 
     @property
     def config(self) -> JSON:
@@ -76,7 +77,7 @@ class RunFolder:
     def history(self) -> list[JSON]:
         """The metrics of each round, in order. A torn last line, as a killed run leaves it, does not count."""
         file = self.path / "metrics.jsonl"
-        lines = file.read_text().split("\n")[:-1] if file.exists() else []
+        lines = file.read_bytes().split(b"\n")[:-1] if file.exists() else []
         try:
             return [json.loads(line) for line in lines]
         except ValueError as error:
@@ -88,20 +89,28 @@ class RunFolder:
         _append(self.path / "timing.jsonl", timing)
 
     def cut(self, round: int) -> None:
-        """Drops the metrics of later rounds: they will be computed again, the same."""
+        """Drops the metrics of later rounds: they will be computed again, the same. RunError if those of an earlier round are gone."""
         kept = [m for m in self.history if m["round"] <= round]
+        if [m["round"] for m in kept] != list(range(1, round + 1)):
+            raise RunError(f"{self.path / 'metrics.jsonl'} lacks rounds before the checkpoint of round {round}; nothing was changed")
         write_whole(self.path / "metrics.jsonl", "".join(_line(m) for m in kept).encode())
 
     def save(self, state: State, round: int) -> None:
         """The checkpoint of a round. It counts once its JSON is there, which has the digest of its tensors; older ones then go, but one."""
-        tensors = tree.flatten({part: getattr(state, part) for part in _PARTS})
-        data = save({name: t.detach().cpu().contiguous() for name, t in tensors.items()})
+        parts = {part: getattr(state, part) for part in _PARTS}
+        data = save(_apart(tree.flatten(parts)))
         base = self.path / "checkpoints" / f"round-{round:06d}"
         write_whole(base.with_suffix(".safetensors"), data)
-        _write_json(base.with_suffix(".json"), {"round": round, "sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)})
-        for old in self.checkpoints()[:-_KEPT]:
-            old.unlink()
-            old.with_suffix(".safetensors").unlink(missing_ok=True)
+        head = {"round": round, "sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data), "empty": tree.empties(parts)}
+        _write_json(base.with_suffix(".json"), head)
+        self._drop_old()
+
+    def _drop_old(self) -> None:
+        """All checkpoints but the newest two, and tensors that never got their JSON."""
+        kept = self.checkpoints()[-_KEPT:]
+        for file in (self.path / "checkpoints").glob("round-*"):
+            if file.with_suffix(".json") not in kept:
+                file.unlink()
 
     def checkpoints(self) -> list[Path]:
         """The JSON of each checkpoint, oldest first."""
@@ -117,7 +126,7 @@ class RunFolder:
         for file in reversed(self.checkpoints()):
             try:
                 return _load(file)
-            except (OSError, ValueError, KeyError, SafetensorError) as error:
+            except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
                 faults.append(f"{file}: {error}")
                 warnings.warn(f"checkpoint {file} is damaged ({error}); going back to the one before", stacklevel=2)
         if faults:
@@ -135,9 +144,22 @@ def _load(file: Path) -> tuple[int, State]:
     data = file.with_suffix(".safetensors").read_bytes()
     if hashlib.sha256(data).hexdigest() != head["sha256"]:
         raise ValueError(f"{file.with_suffix('.safetensors').name} is not what was written (its sha256 differs)")
-    tensors: dict[str, Tensor] = load(data)
-    parts = tree.unflatten(tensors)
-    return int(head["round"]), State(**{part: parts.get(part, {}) for part in _PARTS})
+    if file.stem != f"round-{head['round']:06d}":
+        raise ValueError(f"it says round {head['round']}")
+    parts = tree.unflatten(load(data), head["empty"])
+    return head["round"], State(**{part: parts.get(part, {}) for part in _PARTS})
+
+
+def _apart(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """On the host, each with memory of its own: safetensors refuses tensors that share theirs."""
+    out: dict[str, Tensor] = {}
+    seen = set()
+    for name, t in tensors.items():
+        host = t.detach().cpu().contiguous()
+        memory = host.untyped_storage().data_ptr()
+        out[name] = host.clone() if memory in seen else host
+        seen.add(memory)
+    return out
 
 
 def _line(value: JSON) -> str:

@@ -56,12 +56,22 @@ def flatten(tree: Tree, prefix: str = "") -> dict[str, Tensor]:
     return flat
 
 
-def unflatten(flat: dict[str, Tensor]) -> Tree:
+def unflatten(flat: dict[str, Tensor], empty: list[str] | None = None) -> Tree:
+    """The tree of a flat dict. empty: the paths of its empty trees, as `empties` gives them."""
     tree: Tree = {}
-    for path, leaf in flat.items():
+    for path, leaf in [*flat.items(), *((path, {}) for path in empty or [])]:
         *parents, last = path.split("/")
         node = tree
         for p in parents:
             node = node.setdefault(p, {})
         node[last] = leaf
     return tree
+
+
+def empties(tree: Tree, prefix: str = "") -> list[str]:
+    """["a/b"]: where the tree holds an empty tree."""
+    out = []
+    for k, v in tree.items():
+        if isinstance(v, dict):
+            out += empties(v, f"{prefix}{k}/") if v else [f"{prefix}{k}"]
+    return out

@@ -31,9 +31,11 @@ def examine(content: Content) -> tuple[FederatedSplit | None, list[Fault]]:
     if faults:
         return None, faults
     recipe, source = Recipe.from_json(content.manifest["recipe"]), Source.from_json(content.manifest["source"])
-    parts = {name: part for name in PARTS if (part := _part(name, content, recipe, source, faults)) is not None}
+    present = [name for name in PARTS if name == "train" or any(k.startswith(f"{name}/") for k in content.arrays)]
+    found = {name: _part(name, content, recipe, source, faults) for name in present}
     if faults:
         return None, faults
+    parts = {name: found.get(name) or empty_part(recipe.n_parties, len(source.class_names)) for name in PARTS}
     _disjoint(parts, source.n, faults)
     columns = {k.removeprefix("parties/"): v for k, v in content.arrays.items() if k.startswith("parties/")}
     draws = {k.removeprefix("draws/"): v for k, v in content.arrays.items() if k.startswith("draws/")}
@@ -55,7 +57,7 @@ def _manifest(m: JSON, faults: list[Fault]) -> None:
         got = f"format version {form.get('major')!r}"
         faults.append(Fault(21, f"it is of {got}, this niidpart reads version {FORMAT_MAJOR}; install the niidpart that wrote it"))
     requires = m.get("requires")
-    unknown = [r for r in requires if r not in UNDERSTOOD] if isinstance(requires, list) else [requires]
+    unknown = [r for r in requires if not isinstance(r, str) or r not in UNDERSTOOD] if isinstance(requires, list) else [requires]
     if unknown:
         faults.append(Fault(22, f"it requires {', '.join(map(repr, unknown))}, which this niidpart does not know; install a newer one"))
     if faults:
@@ -99,11 +101,10 @@ def _types(value: Any, wanted: dict[str, type]) -> None:
 
 
 def _part(name: str, content: Content, recipe: Recipe, source: Source, faults: list[Fault]) -> Part | None:
-    """Rules 30 to 33 on one part. A part that is not in the file is empty; train has to be there."""
+    """Rules 30 to 33 on one part; None if it breaks one."""
+    before = len(faults)
     arrays = {k: content.arrays.get(f"{name}/{k}") for k in ("indptr", "indices", "counts")}
     P, K = recipe.n_parties, len(source.class_names)
-    if name != "train" and all(a is None for a in arrays.values()):
-        return empty_part(P, K)
     wide = source.n >= 1 << 31
     needed = {"indptr": ((P + 1,), "int64"), "indices": (None, "int64" if wide else "int32"), "counts": ((P, K), "int32")}
     for key, (shape, kind) in needed.items():
@@ -113,7 +114,7 @@ def _part(name: str, content: Content, recipe: Recipe, source: Source, faults: l
         elif a.dtype != kind or (a.shape != shape if shape else a.ndim != 1):
             faults.append(Fault(30, f"/{name}/{key} is {a.dtype}{list(a.shape)}; {kind}{list(shape) if shape else '[n]'} is needed"))
     indptr, indices, counts = arrays.values()
-    if faults or indptr is None or indices is None or counts is None:
+    if len(faults) > before or indptr is None or indices is None or counts is None:
         return None
     if indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
         faults.append(Fault(31, f"/{name}/indptr does not rise from 0 to {len(indices)}"))
@@ -131,13 +132,15 @@ def _part(name: str, content: Content, recipe: Recipe, source: Source, faults: l
 
 def _disjoint(parts: dict[str, Part], n: int, faults: list[Fault]) -> None:
     """Rule 34: no example is held twice, by two parties or in two parts."""
-    held = np.zeros(n, bool)
-    total = 0
-    for part in parts.values():
-        held[part.indices] = True
-        total += part.n
-    if int(held.sum()) != total:
-        faults.append(Fault(34, f"{total - int(held.sum())} examples are held twice"))
+    rows = np.concatenate([part.indices for part in parts.values()])
+    if n <= 64 * len(rows) + 65536:
+        held = np.zeros(n, bool)
+        held[rows] = True
+        distinct = int(held.sum())
+    else:  # few of many examples are held: no memory for those that are not
+        distinct = len(np.unique(rows))
+    if distinct != len(rows):
+        faults.append(Fault(34, f"{len(rows) - distinct} examples are held twice"))
 
 
 def _digests(split: FederatedSplit, table: JSON, faults: list[Fault]) -> None:
@@ -145,7 +148,7 @@ def _digests(split: FederatedSplit, table: JSON, faults: list[Fault]) -> None:
     compute: dict[str, Callable[[], str]] = {name: lambda p=part: p.digest for name, part in split.parts.items()}  # type: ignore[misc]
     compute |= {f"parties/{k}": lambda v=v: array_digest(v) for k, v in split.columns.items()}  # type: ignore[misc]
     compute |= {f"draws/{k}": lambda v=v: array_digest(v) for k, v in split.draws.items()}  # type: ignore[misc]
-    compute |= {f"{k}/counts": lambda p=p: array_digest(p.counts) for k, p in split.parts.items()}  # type: ignore[misc]
+    compute |= {f"{k}/counts": lambda p=p: array_digest(p.counts) for k, p in split.parts.items() if p.n}  # type: ignore[misc]
     for name, digest in compute.items():
         if table.get(name) != digest():
             faults.append(Fault(50, f"the digest of {name} is not the one in the manifest"))

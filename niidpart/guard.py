@@ -4,6 +4,7 @@ The rules have the numbers of docs/format.md. `check.py` goes on with what the c
 """
 
 import json
+import math
 import os
 import re
 import stat
@@ -16,14 +17,14 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from .recipe import JSON
+from .recipe import JSON, NAME
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MAX_FILE = 4 << 30
 MAX_MEMORY = 16 << 30  # declared size of all data sets together
 MAX_OBJECTS, MAX_DEPTH, MAX_NESTING = 4096, 4, 8
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
 _KNOWN = re.compile(r"(manifest|hint|(train|val|test)/(indptr|indices|counts)|(draws|parties)/[^/]+)\Z")
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]')  # strings as a whole; possessive, so that no text takes more than one pass
 _INFLATE = 1100  # deflate cannot do more than 1032 : 1
 
 
@@ -107,7 +108,7 @@ def _data_sets(file: h5py.File) -> Iterator[tuple[str, h5py.Dataset]]:
             _refuse(11, f"groups nest deeper than {MAX_DEPTH} at /{base}")
         for name in group:
             path = f"{base}{name}"
-            if not _NAME.match(name):
+            if not isinstance(name, str) or not NAME.match(name):  # h5py gives bytes where a name is no text
                 _refuse(12, f"the name {name!r} in /{base} is not of letters, digits, '_', '.', '-'")
             if type(group.get(name, getlink=True)) is not h5py.HardLink:
                 _refuse(10, f"/{path} is a soft, external or user-defined link; only hard links are allowed")
@@ -137,9 +138,9 @@ def _structure(path: str, item: h5py.Dataset) -> int:
     if plist.get_layout() not in (h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED):
         _refuse(14, f"/{path} has an unknown layout")
     allowed = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
-    for i in range(plist.get_nfilters()):
-        if plist.get_filter(i)[0] not in allowed:
-            _refuse(15, f"/{path} uses filter {plist.get_filter(i)[0]}; only deflate, shuffle and fletcher32 are allowed")
+    filters = [plist.get_filter(i)[0] for i in range(plist.get_nfilters())]
+    if not allowed.issuperset(filters) or len(set(filters)) < len(filters):
+        _refuse(15, f"/{path} uses the filters {filters}; only deflate, shuffle and fletcher32 are allowed, each once")
     kind = item.id.get_type()
     number = isinstance(kind, h5py.h5t.TypeIntegerID | h5py.h5t.TypeFloatID) and kind.get_size() in (1, 2, 4, 8)
     if number and kind.get_size() > 1 and kind.get_order() != h5py.h5t.ORDER_LE:
@@ -154,6 +155,8 @@ def _structure(path: str, item: h5py.Dataset) -> int:
         size *= int(length)
     if size > item.id.get_storage_size() * _INFLATE + 65536 or size > MAX_MEMORY:
         _refuse(17, f"/{path} declares {size} bytes and stores {item.id.get_storage_size()}")
+    if item.chunks and any(c > max(n, 1) for c, n in zip(item.chunks, item.shape, strict=True)):
+        _refuse(17, f"/{path} has chunks {item.chunks}, larger than its shape {item.shape}")
     return size
 
 
@@ -176,17 +179,22 @@ def _json(name: str, raw: NDArray[Any]) -> JSON:
     def constant(text: str) -> NoReturn:
         _refuse(20, f"/{name} holds {text}")
 
+    def number(text: str) -> float:
+        if not math.isfinite(float(text)):
+            _refuse(20, f"/{name} holds {text}, which is beyond a float")
+        return float(text)
+
     try:
         if raw.dtype != np.uint8 or raw.ndim != 1:
             _refuse(20, f"/{name} is not a row of bytes")
         text = raw.tobytes().decode("ascii")
         deepest = depth = 0
-        for bracket in re.findall(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', text):
+        for bracket in _BRACKETS.findall(text):
             depth += (bracket in "[{") - (bracket in "]}")
             deepest = max(deepest, depth)
         if deepest > MAX_NESTING:
             _refuse(20, f"/{name} nests {deepest} deep, more than {MAX_NESTING}")
-        value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+        value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_float=number)
     except ValueError as error:
         raise _Refused(20, f"/{name} is no JSON ({error})") from error
     if not isinstance(value, dict):

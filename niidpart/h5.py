@@ -28,8 +28,7 @@ def to_bytes(split: FederatedSplit) -> bytes:
     """The split file as it would be written."""
     arrays = _arrays(split)
     digests = {"split": split.digest} | {name: part.digest for name, part in split.parts.items()}
-    digests |= {name: array_digest(a) for name, a in arrays.items() if name.startswith(("parties/", "draws/"))}
-    digests |= {f"{name}/counts": array_digest(part.counts) for name, part in split.parts.items()}
+    digests |= {name: array_digest(a) for name, a in arrays.items() if name.startswith(("parties/", "draws/")) or name.endswith("/counts")}
     manifest = {
         "format": {"name": FORMAT_NAME, "major": FORMAT_MAJOR, "minor": FORMAT_MINOR},
         "requires": [],

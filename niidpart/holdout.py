@@ -1,5 +1,7 @@
 """Each party's examples into train, validation and test, so that all three have the party's own mix of classes."""
 
+from fractions import Fraction
+
 import numpy as np
 
 from .rng import Ints, Stream
@@ -32,12 +34,15 @@ def holdout(owner: Ints, labels: Ints, n_parties: int, n_classes: int, val: floa
 
 
 def _stratified(sizes: Ints, room: Ints, party: Ints, fraction: float, party_sizes: Ints, tie: Ints) -> Ints:
-    """How many of each cell's `sizes` [C] go to a part: floor of its share, then one more for the largest remainders of the party."""
-    share = sizes * fraction
-    taken: Ints = np.minimum(np.floor(share).astype(np.int64), room)
-    wanted = np.floor(party_sizes * fraction + 1e-9).astype(np.int64)
-    left = wanted - np.bincount(party, weights=taken, minlength=len(party_sizes)).astype(np.int64)
-    remainder = np.where(taken < room, share - taken, -1.0)
+    """How many of each cell's `sizes` [C] go to a part: its share rounded down, then one more for the largest remainders of the party.
+
+    The fraction is taken as the decimal number it is written as (0.29 is 29/100), to 9 digits, so that all of this is integer arithmetic.
+    """
+    share = Fraction(repr(fraction)).limit_denominator(10**9)
+    over, under = share.numerator, share.denominator
+    taken: Ints = np.minimum(sizes * over // under, room)
+    left = party_sizes * over // under - np.bincount(party, weights=taken, minlength=len(party_sizes)).astype(np.int64)
+    remainder = np.where(taken < room, sizes * over % under, -1)
     ranking = np.lexsort((tie, -remainder, party))
     first = np.searchsorted(party[ranking], np.arange(len(party_sizes)))
     place = np.arange(len(ranking)) - first[party[ranking]]

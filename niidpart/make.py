@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from .data import Data, class_ids, group_ids
 from .deal import feasible
 from .holdout import holdout
-from .recipe import Recipe, Transform
-from .registry import Function, Registry, did_you_mean
+from .recipe import NAME, Recipe, Transform
+from .registry import Function, Registry, did_you_mean, typed
 from .rng import Ints, stream
 from .split import FederatedSplit
+from .strategies import Owners
 
 STRATEGIES = Registry("niidpart.strategies", "strategy", given=frozenset({"groups", "n_parties"}))
 TRANSFORMS = Registry("niidpart.transforms", "transform")
@@ -63,15 +64,18 @@ def compose(
         return compose("homo", n_parties=n_parties, seed=seed, transforms=[*transforms, (strategy, options)], val=val, test=test)
     if ":" not in strategy and strategy not in STRATEGIES.names():
         raise ValueError(f"unknown strategy {strategy!r}; {did_you_mean(strategy, STRATEGIES.names() + TRANSFORMS.names())}")
-    params = STRATEGIES.complete(strategy, options)
+    if own := [name for name, _ in transforms if ":" in name]:
+        raise ValueError(
+            f"transform {own[0]!r} is not niidpart's own; whoever reads the split applies it, so it has to be one of {TRANSFORMS.names()}"
+        )
     return Recipe(
         strategy=strategy,
-        params=params,
+        params=STRATEGIES.complete(strategy, options),
         n_parties=_n_parties(strategy, n_parties),
-        seed=seed,
+        seed=typed("seed", seed, int),
         transforms=tuple(Transform(name, TRANSFORMS.complete(name, given)) for name, given in transforms),
-        val=float(val),
-        test=float(test),
+        val=typed("val", val, float),
+        test=typed("test", test, float),
     )
 
 
@@ -83,8 +87,8 @@ def derive(data: Data, recipe: Recipe, *, given: Mapping[str, NDArray[Any]] | No
     feasible(len(labels), recipe.n_parties, recipe.params.get("min_size", 0))
     function = STRATEGIES.find(recipe.strategy)
     options = dict(recipe.params) | _groups(function, recipe.strategy, data)
-    owner, draws = function(labels, recipe.n_parties, stream(recipe.seed, "strategy", recipe.strategy, given=given), **options)
-    owner = _checked(owner, recipe, len(labels))
+    result = function(labels, recipe.n_parties, stream(recipe.seed, "strategy", recipe.strategy, given=given), **options)
+    owner, draws = _checked(result, recipe, len(labels))
     parts = holdout(owner, labels, recipe.n_parties, n_classes, recipe.val, recipe.test, stream(recipe.seed, "holdout"))
     return FederatedSplit(recipe=recipe, source=data.source, **parts, draws=draws, columns=_columns(recipe), root=data.root)
 
@@ -92,12 +96,14 @@ def derive(data: Data, recipe: Recipe, *, given: Mapping[str, NDArray[Any]] | No
 def _n_parties(strategy: str, asked: int | None) -> int:
     """The number asked for, else the strategy's own (annotated as a Literal, or a default), else 10."""
     function = STRATEGIES.find(strategy)
-    parameter = signature(function).parameters["n_parties"]
+    parameter = signature(function).parameters.get("n_parties")
+    if parameter is None:
+        raise ValueError(f"strategy {strategy!r} has no parameter n_parties; it must be a function (labels, n_parties, rng, *, options)")
     fixed = typing.get_args(typing.get_type_hints(function).get("n_parties"))
     if fixed and asked is not None and asked not in fixed:
         raise ValueError(f"{strategy} splits among {' or '.join(map(str, fixed))} parties, {asked} were asked for")
     if asked is not None:
-        return asked
+        return int(typed("n_parties", asked, int))
     return int(fixed[0]) if fixed else int(parameter.default) if parameter.default is not Parameter.empty else 10
 
 
@@ -109,12 +115,23 @@ def _groups(function: Function, name: str, data: Data) -> dict[str, Ints]:
     return {"groups": data.groups}
 
 
-def _checked(owner: Ints, recipe: Recipe, n: int) -> Ints:
+def _checked(result: Any, recipe: Recipe, n: int) -> Owners:
     """Refuses what a strategy, which may be a user's own, must not return."""
+    who = f"strategy {recipe.strategy!r}"
+    if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], np.ndarray) and isinstance(result[1], dict)):
+        raise ValueError(f"{who} returned {type(result).__name__}; niidpart.strategies.Owners(owner [N], draws) is needed")
+    owner, draws = result
     if owner.shape != (n,) or owner.dtype.kind != "i" or owner.min() < -1 or owner.max() >= recipe.n_parties:
-        got = f"{owner.dtype}{list(owner.shape)} in {owner.min()}..{owner.max()}"
-        raise ValueError(f"strategy {recipe.strategy!r} returned owners {got}; integers -1..{recipe.n_parties - 1} [{n}] are needed")
-    return owner
+        got = f"{owner.dtype}{list(owner.shape)}" + (f" in {owner.min()}..{owner.max()}" if owner.size else "")
+        raise ValueError(f"{who} returned owners {got}; integers -1..{recipe.n_parties - 1} [{n}] are needed")
+    if owner.max() < 0:
+        raise ValueError(f"{who} gave no example to anybody")
+    for name, value in draws.items():
+        if not NAME.match(name) or not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf" or value.ndim not in (1, 2):
+            raise ValueError(
+                f"{who} returned the draw {name!r}; a name of letters, digits and '_', with an array [n] or [n, m] of numbers, is needed"
+            )
+    return Owners(owner, draws)
 
 
 def _columns(recipe: Recipe) -> dict[str, NDArray[Any]]:

@@ -3,10 +3,12 @@
 import hashlib
 import json
 import math
+import re
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 JSON = dict[str, Any]
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")  # of anything that a split file holds
 
 
 def canonical(value: Any) -> bytes:

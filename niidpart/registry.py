@@ -5,6 +5,8 @@ import difflib
 import importlib
 import importlib.util
 import inspect
+import math
+import numbers
 import pkgutil
 import sys
 import typing
@@ -45,6 +47,11 @@ class Registry:
         function: Function = getattr(module, module.__all__[0])
         return function
 
+    def absolute(self, name: str) -> str:
+        """`name`, with the whole path of a user's file, so that it is found from every folder."""
+        where, _, attribute = name.rpartition(":")
+        return f"{Path(where).resolve()}:{attribute}" if where.endswith(".py") else name
+
     def options(self, function: Function) -> dict[str, inspect.Parameter]:
         """The options of one function, annotations resolved."""
         hints = typing.get_type_hints(function)
@@ -70,7 +77,7 @@ class Registry:
         missing = [key for key, p in declared.items() if p.default is p.empty and key not in options]
         if missing:
             raise ValueError(f"{self.kind} {name!r} needs {', '.join(missing)}")
-        return {key: _typed(f"{self.kind} {name!r}: {key}", options.get(key, p.default), p.annotation) for key, p in declared.items()}
+        return {key: typed(f"{self.kind} {name!r}: {key}", options.get(key, p.default), p.annotation) for key, p in declared.items()}
 
     def _who_has(self, key: str, declared: list[str]) -> str:
         owners = [name for name, option in self.union() if option.name == key]
@@ -86,23 +93,27 @@ def did_you_mean(name: str, names: list[str]) -> str:
     return f"{start}there are: {', '.join(names)}"
 
 
-def _typed(what: str, value: Any, annotation: Any) -> Any:
-    """`value` as the annotated type; ints become floats, nothing else is converted, and NaN is refused."""
-    if typing.get_origin(annotation) is typing.Literal:
-        choices = typing.get_args(annotation)
-        if value not in choices:
-            raise ValueError(f"{what} is {value!r}; it must be one of {', '.join(map(str, choices))}")
+def typed(what: str, value: Any, annotation: Any) -> Any:
+    """`value` as the annotated type, else ValueError. Integers become floats and lists tuples; nothing else is converted. NaN is refused."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if type(None) in arguments:  # X | None
+        return None if value is None else typed(what, value, arguments[0])
+    if origin is typing.Literal:
+        if value not in arguments:
+            raise ValueError(f"{what} is {value!r}; it must be one of {', '.join(map(str, arguments))}")
         return value
-    if annotation is float and not isinstance(value, bool):
-        try:
-            value = float(value)
-        except (TypeError, ValueError):
-            raise ValueError(f"{what} is {value!r}; it must be a number") from None
-        if value != value or value in (float("inf"), float("-inf")):
+    if origin is tuple:
+        if not isinstance(value, tuple | list):
+            raise ValueError(f"{what} is {value!r}; it must be a list")
+        return tuple(typed(what, v, arguments[0]) for v in value)
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if annotation is float and number:
+        if not math.isfinite(value):
             raise ValueError(f"{what} is {value}; it must be a finite number")
-    if annotation is int and not isinstance(value, bool) and hasattr(value, "__index__"):
-        value = value.__index__()
-    if isinstance(annotation, type) and (not isinstance(value, annotation) or (annotation is int and isinstance(value, bool))):
+        return float(value)
+    if annotation is int and number and hasattr(value, "__index__"):
+        return int(value)
+    if annotation in (int, float) or (isinstance(annotation, type) and not isinstance(value, annotation)):
         raise ValueError(f"{what} is {value!r}; it must be of type {annotation.__name__}")
     return value
 

@@ -94,8 +94,8 @@ class Stream:
 
     def dirichlet(self, beta: float, shape: tuple[int, ...]) -> Floats:
         """`shape` float64: each row (last axis) is one draw from the symmetric Dir(beta); rows sum to 1 up to rounding."""
-        if not beta > 0:
-            raise ValueError(f"beta is {beta}; the Dirichlet concentration must be above 0 (0.1 is strong skew, 100 nearly none)")
+        if not 1e-9 <= beta <= 1e9:
+            raise ValueError(f"beta is {beta}; the Dirichlet concentration must be above 0, from 1e-9 to 1e9 (0.1 is strong skew, 100 nearly none)")
         logs = self._log_gamma_variates(beta, int(np.prod(shape))).reshape(shape)
         p = exact.exp(logs - logs.max(axis=-1, keepdims=True))
         p /= np.cumsum(p, axis=-1)[..., -1:]  # a cumulative sum adds in order; numpy's `sum` does so differently from version to version

@@ -68,7 +68,8 @@ class Part:
 
 def empty_part(n_parties: int, n_classes: int) -> Part:
     """The Part that holds nothing."""
-    return Part(np.zeros(n_parties + 1, np.int64), np.zeros(0, np.int32), np.zeros((n_parties, n_classes), np.int32))
+    zeros = np.broadcast_to(np.int32(0), (n_parties, n_classes))  # takes no memory
+    return Part(np.zeros(n_parties + 1, np.int64), np.zeros(0, np.int32), zeros)
 
 
 def part(owner: Ints, labels: Ints, n_parties: int, n_classes: int) -> Part:

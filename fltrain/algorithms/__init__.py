@@ -7,7 +7,6 @@ another algorithm that it starts from; nothing of the engine.
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from niidpart.registry import Registry
@@ -19,11 +18,14 @@ ALGORITHMS = Registry("fltrain.algorithms", "algorithm")
 
 def build(spec: str, **options: Any) -> Algorithm:
     """The algorithm of that name, or `file.py:function`, with these options; remembers both, so that a run can be resumed."""
+    spec = ALGORITHMS.absolute(spec)
     complete = ALGORITHMS.complete(spec, options)
     algorithm = ALGORITHMS.find(spec)(**complete)
     if not isinstance(algorithm, Algorithm):
         raise ValueError(f"{spec} returned {algorithm!r}; an fltrain.Algorithm is needed")
-    return replace(algorithm, spec=spec, options=complete)
+    object.__setattr__(algorithm, "spec", spec)
+    object.__setattr__(algorithm, "options", complete)
+    return algorithm
 
 
 def _constructor(name: str) -> Callable[..., Algorithm]:

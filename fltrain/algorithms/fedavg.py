@@ -64,7 +64,8 @@ def aggregate(state: State, plan: Plan, total: Tree) -> State:
 
     def mean(old: Tensor, new: Tensor) -> Tensor:
         out = old.clone()
-        out[trained] = new[trained].to(old.dtype)
+        exact = new[trained] if old.is_floating_point() else new[trained].round()  # a count that all agree on stays what it is
+        out[trained] = exact.to(old.dtype)
         return out
 
     return replace(state, models=tree.map(mean, state.models, total["models"]), buffers=tree.map(mean, state.buffers, total["buffers"]))

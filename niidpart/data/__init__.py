@@ -106,7 +106,8 @@ def class_ids(labels: ArrayLike) -> tuple[Ints, tuple[str, ...]]:
     if y.dtype.kind not in "iubU":
         raise ValueError(f"labels are of type {y.dtype}; integers, booleans or strings are needed")
     if y.dtype.kind in "iu" and (span := int(y.max()) - int(y.min())) < 1 << 20:  # without the sort of np.unique
-        offset = (y - y.min()).astype(np.int64)
+        wide = y if y.dtype == np.uint64 else y.astype(np.int64)  # small types would overflow
+        offset = (wide - wide.min()).astype(np.int64)
         present = np.bincount(offset, minlength=span + 1) > 0
         ids = np.cumsum(present)[offset] - 1 if not present.all() else offset
         return ids, tuple(str(int(k) + int(y.min())) for k in np.flatnonzero(present))
@@ -125,8 +126,9 @@ def group_ids(groups: ArrayLike, n: int) -> Ints:
 def _check_features(part: str, x: NDArray[Any] | None, labels: Ints | None) -> None:
     if x is None:
         return
-    if labels is None or len(x) != len(labels):
-        raise ValueError(f"the {part} set has {len(x)} rows of features and {0 if labels is None else len(labels)} labels; they must be as many")
+    if x.ndim == 0 or labels is None or len(x) != len(labels):
+        rows = len(x) if x.ndim else "no"
+        raise ValueError(f"the {part} set has {rows} rows of features and {0 if labels is None else len(labels)} labels; they must be as many")
     if x.ndim not in (2, 3, 4) or (x.ndim == 4 and x.shape[3] not in (1, 3)):
         raise ValueError(f"features of the {part} set have shape {x.shape}; [N, D], [N, H, W] or [N, H, W, C] with C 1 or 3 is needed")
     if x.dtype.kind == "f" and (bad := int(np.isnan(x).sum())):

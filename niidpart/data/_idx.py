@@ -1,6 +1,8 @@
 """The idx files of the MNIST family, in the folders that torchvision leaves on a disk."""
 
 import gzip
+import math
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +32,11 @@ def _read(path: Path) -> NDArray[Any]:
     """[N] or [N, H, W] uint8: two zero bytes, the type (8: uint8), the number of axes, their lengths as big-endian uint32, the values."""
     try:
         raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (gzip.BadGzipFile, EOFError, OSError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{path} cannot be unpacked ({error}); fetch it again") from error
-    if raw[:3] != b"\0\0\x08" or len(raw) < 4 + 4 * raw[3]:
+    if raw[:3] != b"\0\0\x08" or len(raw) < 8 or len(raw) < 4 + 4 * raw[3]:
         raise ValueError(f"{path} is no idx file of uint8 (it begins with {raw[:4].hex()}); fetch it again")
-    start, shape = 4 + 4 * raw[3], np.frombuffer(raw, ">u4", raw[3], 4).astype(int)
-    if len(raw) - start != int(np.prod(shape)):
-        raise ValueError(f"{path} says {tuple(shape.tolist())} and holds {len(raw) - start} values; fetch it again")
+    start, shape = 4 + 4 * raw[3], np.frombuffer(raw, ">u4", raw[3], 4).tolist()
+    if not shape or len(raw) - start != math.prod(shape):
+        raise ValueError(f"{path} says {shape} and holds {len(raw) - start} values; fetch it again")
     return np.frombuffer(raw, np.uint8, offset=start).reshape(shape)

@@ -1,5 +1,7 @@
 """Any data set in one numpy archive."""
 
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +21,9 @@ def npz(root: str | Path) -> Data:
     path = Path(root)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}; give the path of an .npz archive")
-    try:
-        archive = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise ValueError(f"{path} is no .npz archive ({error})") from error
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path} is no .npz archive; numpy.savez(path, x=..., y=...) writes one")
+    archive = np.load(path, allow_pickle=False)
     with archive:
         train = "x_train" if "y_train" in archive else "x"
         labels = train.replace("x", "y", 1)
@@ -39,6 +40,6 @@ def _column(archive: Any, key: str, path: Path) -> NDArray[Any] | None:
         return None
     try:
         array: NDArray[Any] = archive[key]
-    except ValueError as error:
+    except (ValueError, OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
         raise ValueError(f"{path}: {key!r} cannot be read ({error}); save plain numbers or fixed-length strings") from error
     return array

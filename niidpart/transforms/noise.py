@@ -1,6 +1,7 @@
 """Feature skew: Gaussian noise whose level grows from party to party."""
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -32,7 +33,7 @@ def apply(x: NDArray[Any], rows: Ints, column: Mapping[str, Any], options: Mappi
     """[n, ...] float32: `x` plus the noise that each of `rows` always has at this party. Fresh noise is left to training."""
     if options["fresh"]:
         return x
-    flat = x.reshape(len(rows), -1)
+    flat = x.reshape(len(rows), prod(x.shape[1:]))
     out = np.empty(flat.shape, np.float32)
     step = max(1, _BLOCK // max(flat.shape[1], 1))
     for start in range(0, len(rows), step):
