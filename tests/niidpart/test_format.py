@@ -16,9 +16,7 @@ def same(a, b):
     """Everything of two splits is equal, to the type."""
     assert (a.recipe, a.source, a.root, a.digest, a.n_unheld) == (b.recipe, b.source, b.root, b.digest, b.n_unheld)
     for name, part in a.parts.items():
-        for one, other in zip(
-            (part.indptr, part.indices, part.counts), (b.parts[name].indptr, b.parts[name].indices, b.parts[name].counts), strict=True
-        ):
+        for one, other in zip((part.indptr, part.indices, part.counts), (b.parts[name].indptr, b.parts[name].indices, b.parts[name].counts), strict=True):
             assert (one.dtype, one.shape) == (other.dtype, other.shape)
             assert np.array_equal(one, other)
     for one, other in ((a.draws, b.draws), (a.columns, b.columns)):
