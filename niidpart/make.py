@@ -13,7 +13,7 @@ from .data import Data, class_ids, group_ids
 from .deal import feasible
 from .holdout import holdout
 from .recipe import NAME, Recipe, Transform
-from .registry import Function, Registry, did_you_mean, typed
+from .registry import Function, Registry, did_you_mean
 from .rng import Ints, stream
 from .split import FederatedSplit
 from .strategies import Owners
@@ -68,14 +68,25 @@ def compose(
         raise ValueError(
             f"transform {own[0]!r} is not niidpart's own; whoever reads the split applies it, so it has to be one of {TRANSFORMS.names()}"
         )
-    return Recipe(
-        strategy=strategy,
-        params=STRATEGIES.complete(strategy, options),
-        n_parties=_n_parties(strategy, n_parties),
-        seed=typed("seed", seed, int),
-        transforms=tuple(Transform(name, TRANSFORMS.complete(name, given)) for name, given in transforms),
-        val=typed("val", val, float),
-        test=typed("test", test, float),
+    return completed(
+        Recipe(
+            strategy=strategy,
+            params=options,
+            n_parties=_n_parties(strategy, n_parties),
+            seed=seed,
+            transforms=tuple(Transform(name, dict(given)) for name, given in transforms),
+            val=val,
+            test=test,
+        )
+    )
+
+
+def completed(recipe: Recipe) -> Recipe:
+    """The recipe with every option checked and every default written out."""
+    return replace(
+        recipe,
+        params=STRATEGIES.complete(recipe.strategy, recipe.params),
+        transforms=tuple(Transform(t.name, TRANSFORMS.complete(t.name, t.params)) for t in recipe.transforms),
     )
 
 
@@ -103,7 +114,7 @@ def _n_parties(strategy: str, asked: int | None) -> int:
     if fixed and asked is not None and asked not in fixed:
         raise ValueError(f"{strategy} splits among {' or '.join(map(str, fixed))} parties, {asked} were asked for")
     if asked is not None:
-        return int(typed("n_parties", asked, int))
+        return asked
     return int(fixed[0]) if fixed else int(parameter.default) if parameter.default is not Parameter.empty else 10
 
 

@@ -2,10 +2,11 @@
 
 import hashlib
 import json
-import math
 import re
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
+
+from .registry import typed
 
 JSON = dict[str, Any]
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")  # of anything that a split file holds
@@ -44,12 +45,14 @@ class Recipe:
     test: float = 0.0
 
     def __post_init__(self) -> None:
+        for name, kind in (("n_parties", int), ("seed", int), ("val", float), ("test", float)):
+            object.__setattr__(self, name, typed(name, getattr(self, name), kind))
         if self.n_parties < 1:
             raise ValueError(f"n_parties is {self.n_parties}; there must be at least 1")
         if not 0 <= self.seed < 1 << 64:
             raise ValueError(f"seed is {self.seed}; it must be in 0..2**64-1")
         for name, fraction in (("val", self.val), ("test", self.test)):
-            if not (math.isfinite(fraction) and 0 <= fraction < 1):
+            if not 0 <= fraction < 1:
                 raise ValueError(f"{name} is {fraction}; it is a fraction of each party's examples, at least 0 and below 1")
         if self.val + self.test >= 1:
             raise ValueError(f"val {self.val} and test {self.test} leave nothing to train on; their sum must be below 1")

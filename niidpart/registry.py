@@ -114,8 +114,11 @@ def typed(what: str, value: Any, annotation: Any) -> Any:
     if annotation is int and number and hasattr(value, "__index__"):
         return int(value)
     if annotation in (int, float) or (isinstance(annotation, type) and not isinstance(value, annotation)):
-        raise ValueError(f"{what} is {value!r}; it must be of type {annotation.__name__}")
+        raise ValueError(f"{what} is {value!r}; it must be {_KINDS.get(annotation, annotation.__name__)}")
     return value
+
+
+_KINDS = {float: "a number", int: "a whole number", bool: "true or false", str: "a text"}
 
 
 def _own(name: str, kind: str) -> Function:
