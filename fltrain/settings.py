@@ -1,6 +1,5 @@
 """The numbers of a run: what holds whatever the algorithm."""
 
-import math
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self
 
@@ -40,9 +39,9 @@ class Settings:
         for name in ("local_steps", "threads"):
             value = getattr(self, name)
             _need(name, value, value is None or value >= 1, "at least 1")
-        _need("lr", self.lr, 0 < self.lr < math.inf, "above 0 and finite")
+        _need("lr", self.lr, self.lr > 0, "above 0")
         _need("momentum", self.momentum, 0 <= self.momentum < 1, "at least 0 and below 1")
-        _need("weight_decay", self.weight_decay, 0 <= self.weight_decay < math.inf, "at least 0 and finite")
+        _need("weight_decay", self.weight_decay, self.weight_decay >= 0, "at least 0")
         _need("fraction", self.fraction, 0 < self.fraction <= 1, "above 0 and at most 1")
         _need("lr_drops", self.lr_drops, all(r >= 1 for r in self.lr_drops), "rounds, at least 1")
         _need("seed", self.seed, 0 <= self.seed < 1 << 63, "in 0..2**63-1")
@@ -67,4 +66,4 @@ class Settings:
 
 def _need(name: str, value: object, ok: bool, what: str) -> None:
     if not ok:
-        raise ValueError(f"{name.replace('_', '-')} is {value}; it must be {what}")
+        raise ValueError(f"{name.replace('_', '-')} is {value!r}; it must be {what}")

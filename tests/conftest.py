@@ -35,7 +35,7 @@ def python():
     """python(code, *arguments, timeout=..., prefix=...): a fresh interpreter's result; subprocess.TimeoutExpired if it hangs."""
 
     def run(code: str, *arguments: object, timeout: float = 60, prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-        command = [*prefix, sys.executable, "-c", code, *map(str, arguments)]
+        command = [*prefix, sys.executable, "-P", "-c", code, *map(str, arguments)]  # -P: what is installed, not what lies in the folder
         return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
 
     return run

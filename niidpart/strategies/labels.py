@@ -25,9 +25,9 @@ def label_count(labels: Ints, n_parties: int, rng: Stream, *, k: int = 2) -> Own
     ranks = rng.child("rank")
     owner = np.full(len(labels), -1, np.int64)
     for rows, holds in zip(np.split(order, ends[:-1]), held.T, strict=True):
-        if holds.any():
-            parties = ranks.permutation(n_parties)
-            parties = parties[holds[parties] == 1]  # who gets one more is drawn too: no share depends on a party's place
+        parties = ranks.permutation(n_parties)  # who gets one more is drawn too
+        parties = parties[holds[parties] == 1]
+        if len(parties):
             owner[rows] = np.repeat(parties, even(len(rows), len(parties)))
     return Owners(owner, {"held": held})
 

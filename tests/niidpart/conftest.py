@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import h5py
@@ -17,8 +18,9 @@ def small_split():
     """Everything that a file can hold: three parts, draws, moved rows, columns of a transform, a hint."""
     labels = np.arange(60) * 7 % 3
     options = {"beta": 0.1, "min_size": 15, "val": 0.1, "test": 0.2, "transforms": [("noise", {"sigma": 0.1})]}
-    split = niidpart.make(labels, "dir", n_parties=3, seed=1, root="somewhere", **options)
-    assert all(len(part) for part in split.parts.values())
+    data = replace(niidpart.from_arrays(None, labels), root="somewhere")
+    split = niidpart.make(data, "dir", n_parties=3, seed=1, **options)
+    assert all(part.n for part in split.parts.values())
     assert all(len(draw) for draw in split.draws.values())
     return split
 
@@ -32,6 +34,29 @@ def small_data():
 @pytest.fixture(scope="session")
 def small_file(small_split, tmp_path_factory):
     return niidpart.write(small_split, tmp_path_factory.mktemp("small") / "small.h5")
+
+
+@pytest.fixture(scope="session")
+def archive():
+    """The folder of files that were written by earlier versions."""
+    return Path(__file__).with_name("archive")
+
+
+@pytest.fixture(scope="session")
+def refused():
+    """refused(path, rule): `check` finds this one rule broken and no other, and `read` raises it with the path."""
+
+    def look(path, rule):
+        faults = niidpart.check(path)
+        assert {fault.rule for fault in faults} == {rule}, faults
+        with pytest.raises(niidpart.SplitError) as caught:
+            niidpart.read(path)
+        assert caught.value.faults == faults
+        assert caught.value.path == path
+        assert str(path) in str(caught.value)
+        assert f"rule {rule}:" in str(caught.value)
+
+    return look
 
 
 @pytest.fixture
@@ -106,15 +131,15 @@ def digested(f):
         return sha(canonical([little.dtype.str.replace("|", "<"), list(little.shape)]).encode(), little.tobytes())
 
     manifest = read_manifest(f)
-    n_parties, n_classes = manifest["recipe"]["n_parties"], len(manifest["source"]["class_names"])
+    n_parties = manifest["recipe"]["n_parties"]
     parts, digests = {}, {}
     for name in ("train", "val", "test"):
         there = name in f
         indptr = f[name]["indptr"][()] if there else np.zeros(n_parties + 1)
         indices = f[name]["indices"][()] if there else np.zeros(0)
-        counts = f[name]["counts"][()] if there else np.zeros((n_parties, n_classes), "i4")
         parts[name] = digests[name] = sha(indptr.astype("<i8").tobytes(), indices.astype("<i8").tobytes())
-        digests[f"{name}/counts"] = array(counts)
+        if there:
+            digests[f"{name}/counts"] = array(f[name]["counts"][()])
     for group in ("draws", "parties"):
         digests |= {f"{group}/{name}": array(values[()]) for name, values in f.get(group, {}).items()}
     columns = {name: array(values[()]) for name, values in f.get("parties", {}).items()}

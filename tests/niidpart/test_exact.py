@@ -1,11 +1,17 @@
 """niidpart.exact: as near to the true functions as the platform's own, and the same bits everywhere (test_golden pins these)."""
 
+import math
+
 import numpy as np
 from scipy import special
 
 from niidpart import exact
 
 ULP = 2.0**-52
+
+
+# math's functions are the platform's libm, within an ulp of the truth; numpy's own kernels are off by up to four.
+log, exp = np.vectorize(math.log), np.vectorize(math.exp)
 
 
 def _relative(got, true):
@@ -15,27 +21,27 @@ def _relative(got, true):
 def test_log_is_within_an_ulp_or_two():
     x = np.concatenate([np.logspace(-300, 300, 20001), np.linspace(0.5, 2, 20001)])
     x = x[x != 1]
-    assert _relative(exact.log(x), np.log(x)) < 2 * ULP
+    assert _relative(exact.log(x), log(x)) < 2 * ULP
 
 
 def test_log_of_one_is_zero_and_of_powers_of_two_is_a_multiple():
     assert exact.log(np.array([1.0]))[0] == 0
     powers = np.arange(1, 1000)
-    assert _relative(exact.log(2.0**powers), powers * np.log(2)) < ULP
+    assert _relative(exact.log(2.0**powers), powers * math.log(2)) < ULP
 
 
 def test_log_holds_at_the_edges_of_uniform():
     edges = np.array([2.0**-53, 1 - 2.0**-53])  # the least and the greatest value of Stream.uniform
-    assert _relative(exact.log(edges), np.array([-53 * np.log(2), np.log1p(-(2.0**-53))])) < ULP
+    assert _relative(exact.log(edges), np.array([-53 * math.log(2), math.log1p(-(2.0**-53))])) < ULP
 
 
 def test_log_reaches_the_subnormals():
-    assert _relative(exact.log(np.array([5e-324, 1e-310])), np.log(np.array([5e-324, 1e-310]))) < ULP
+    assert _relative(exact.log(np.array([5e-324, 1e-310])), log([5e-324, 1e-310])) < ULP
 
 
 def test_exp_is_within_an_ulp_or_two():
     x = np.concatenate([np.linspace(-700, 700, 20001), np.linspace(-1, 1, 20001)])
-    assert _relative(exact.exp(x), np.exp(x)) < 2 * ULP
+    assert _relative(exact.exp(x), exp(x)) < 2 * ULP
 
 
 def test_exp_is_zero_far_below_and_one_at_zero():
@@ -62,7 +68,7 @@ def test_normal_quantile_is_odd_and_rises():
 
 
 def test_normal_quantile_has_no_step_where_its_formulas_meet():
-    for p in (0.075, 0.925, float(np.exp(-25.0))):  # |p - 0.5| = 0.425, and sqrt(-log p) = 5
+    for p in (0.075, 0.925, math.exp(-25)):  # |p - 0.5| = 0.425, and sqrt(-log p) = 5
         sides = exact.normal_quantile(np.array([np.nextafter(p, 0), p, np.nextafter(p, 1)]))
         assert np.ptp(sides) < 1e-14
 

@@ -10,13 +10,16 @@ import pytest
 
 import niidpart
 from niidpart.make import STRATEGIES
+from niidpart.split import FORMAT_MAJOR
 
 
 def same(a, b):
     """Everything of two splits is equal, to the type."""
     assert (a.recipe, a.source, a.root, a.digest, a.n_unheld) == (b.recipe, b.source, b.root, b.digest, b.n_unheld)
     for name, part in a.parts.items():
-        for one, other in zip((part.indptr, part.indices, part.counts), (b.parts[name].indptr, b.parts[name].indices, b.parts[name].counts), strict=True):
+        for one, other in zip(
+            (part.indptr, part.indices, part.counts), (b.parts[name].indptr, b.parts[name].indices, b.parts[name].counts), strict=True
+        ):
             assert (one.dtype, one.shape) == (other.dtype, other.shape)
             assert np.array_equal(one, other)
     for one, other in ((a.draws, b.draws), (a.columns, b.columns)):
@@ -80,10 +83,12 @@ def test_a_file_that_stood_there_is_replaced(small_split, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["split.h5"]
 
 
-def test_digests_can_be_made_with_hashlib_and_json_alone(small_file, small_split, manifest):
-    with h5py.File(small_file) as f:
-        assert manifest.digested(f) == manifest.read(f)
-        assert manifest.read(f)["digests"]["split"] == small_split.digest
+def test_digests_can_be_made_with_hashlib_and_json_alone(small_file, small_split, manifest, tmp_path):
+    plain = niidpart.make(np.arange(60) % 3, "homo")
+    for split, path in ((small_split, small_file), (plain, niidpart.write(plain, tmp_path / "plain.h5"))):
+        with h5py.File(path) as f:
+            assert manifest.digested(f) == manifest.read(f)
+            assert manifest.read(f)["digests"]["split"] == split.digest
 
 
 def test_the_hint_is_outside_the_digest_and_the_rest_inside(small_split, resave):
@@ -153,3 +158,45 @@ def test_the_rules_in_the_code_are_the_rules_in_the_specification(project):
     written = re.findall(r"^\| *(\d+) *\|", (project / "docs" / "format.md").read_text(), re.MULTILINE)
     assert len(written) == len(set(written)), "a rule has one number and one row"
     assert used == {int(number) for number in written}
+
+
+ARCHIVED = {  # of each file in archive/: split, parts, and the first rows of party 3 in train
+    "v1.h5": (
+        "077b3812f02ddd552aa3e4b2143ac7651c095e916f05da0ae9747b9682914399",
+        "562dd46934853354106c98d82dcb0aebdcdd263e8e091136c3d63bb6a86536f7",
+        "75333d95fe6e679ed5b5bdff7ea3f419cde0d7215bbf3512ca0e299df7948935",
+        "d832696d163202f1763e547f5e40da87498209890fce4f62076ebfef9b627b57",
+        [5, 7, 8, 16, 17],
+    )
+}
+
+
+@pytest.mark.parametrize("name", ARCHIVED)
+def test_an_archived_file_is_read_and_its_recipe_still_gives_it(name, archive):
+    split = niidpart.read(archive / name)
+    assert (split.digest, *(part.digest for part in split.parts.values()), split.train.party(3)[:5].tolist()) == ARCHIVED[name]
+    assert niidpart.verify(archive / name) == niidpart.Verdict([], derived=True)
+
+
+def test_the_values_of_the_first_archived_file(archive):
+    split = niidpart.read(archive / "v1.h5")
+    assert [part.sizes.tolist() for part in split.parts.values()] == [[246, 217, 246, 246, 200], [30, 26, 30, 30, 25], [30, 26, 30, 30, 25]]
+    assert split.train.counts[0].tolist() == [76, 74, 44, 7, 5, 18, 3, 1, 13, 5]
+    assert split.recipe.to_json() == {
+        "strategy": "dir",
+        "params": {"beta": 0.3, "min_size": 250},
+        "n_parties": 5,
+        "seed": 7,
+        "transforms": [{"name": "noise", "params": {"sigma": 0.1, "level": "variance", "fresh": False}}],
+        "val": 0.1,
+        "test": 0.1,
+    }
+    assert (split.source.name, split.source.n, split.source.n_test, split.root) == ("digits", 1437, 360, "archive")
+    assert (split.draws["moved"].shape, split.draws["moved"][1].tolist()) == ((164, 3), [1355, 3, 4])
+    assert split.draws["proportions"][0, 0].hex() == "0x1.4f9fcb9c2e22cp-1"
+    assert int(split.columns["noise_seed"][0]) == 9342856025851819296
+    assert split.columns["noise_std"][4].hex() == "0x1.43d136248490fp-2"
+
+
+def test_every_version_of_the_format_has_an_archived_file(archive):
+    assert {path.name for path in archive.glob("*.h5")} == set(ARCHIVED) == {f"v{major}.h5" for major in range(1, FORMAT_MAJOR + 1)}

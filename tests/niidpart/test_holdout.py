@@ -34,7 +34,7 @@ def test_parts_have_their_sizes_and_the_partys_mix(pairs, fractions, seed):
 
 def test_nothing_is_held_out_unless_it_is_asked_for():
     split = niidpart.make(np.arange(100) % 5, "homo", n_parties=4)
-    assert [len(part) for part in split.parts.values()] == [100, 0, 0]
+    assert [part.n for part in split.parts.values()] == [100, 0, 0]
     assert split.val.n_parties == split.test.n_parties == 4
     assert split.val.counts.shape == (4, 5)
 

@@ -147,8 +147,8 @@ def test_labels_leaves_exactly_the_classes_that_nobody_drew():
 
 
 def test_fcube_gives_each_party_two_opposite_octants():
-    data, source = niidpart.load("fcube")
-    split = niidpart.make(data, "fcube", source=source)
+    data = niidpart.load("fcube")
+    split = niidpart.make(data, "fcube")
     assert split.train.sizes.tolist() == [1000] * 4
     assert split.train.counts.tolist() == [[500, 500]] * 4
     for rows in split.train:

@@ -1,0 +1,148 @@
+"""What the tests of fltrain share: small data, splits dealt by hand, short runs, comparison bit for bit."""
+
+import shutil
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import fltrain
+import niidpart
+from fltrain import RunFolder, tree
+from niidpart.split import empty_part, part
+
+SHORT = {"model": "hidden200", "rounds": 2, "local_epochs": 1, "batch_size": 8, "lr": 0.1, "device": "cpu", "threads": 1}
+
+
+@pytest.fixture(scope="session")
+def table():
+    """90 training and 40 test rows of 6 floats in 3 classes, shifted by class so that there is something to learn."""
+    rng = np.random.default_rng(0)
+    y, y_test = np.arange(90) * 7 % 3, np.arange(40) % 3
+    x, x_test = (rng.normal(size=(len(labels), 6)) + labels[:, None] for labels in (y, y_test))
+    return niidpart.from_arrays(x.astype(np.float32), y, x_test.astype(np.float32), y_test)
+
+
+@pytest.fixture(scope="session")
+def table_split(table):
+    """Five parties of unequal size, each with a validation and a test part."""
+    split = niidpart.make(table, "quantity", n_parties=5, seed=3, beta=2.0, val=0.2, test=0.2)
+    assert len(set(split.train.sizes.tolist())) > 2
+    assert all(part.sizes.min() > 0 for part in split.parts.values())
+    return split
+
+
+@pytest.fixture(scope="session")
+def images():
+    """50 training and 20 test images of 28 x 28 bytes in 10 classes: enough to step the papers' CNN."""
+    rng = np.random.default_rng(1)
+    return niidpart.from_arrays(
+        rng.integers(0, 256, (50, 28, 28), np.uint8), np.arange(50) % 10, rng.integers(0, 256, (20, 28, 28), np.uint8), np.arange(20) % 10
+    )
+
+
+@pytest.fixture(scope="session")
+def dealt():
+    """dealt(data, owner, val, test): a split in which party owner[i] holds example i, -1 nobody; val and test likewise for those parts."""
+
+    def deal(data, owner, val=None, test=None, n_parties=None, **options):
+        n_parties, n_classes = n_parties or int(np.max(owner)) + 1, len(data.class_names)
+        split = niidpart.make(data, "homo", n_parties=n_parties, **options)
+        parts = {
+            name: empty_part(n_parties, n_classes) if who is None else part(np.asarray(who), data.labels, n_parties, n_classes)
+            for name, who in (("train", owner), ("val", val), ("test", test))
+        }
+        return replace(split, **parts)
+
+    return deal
+
+
+@pytest.fixture(scope="session")
+def train():
+    """train(split, data, ...): a short run on the CPU, in memory unless `out` is given. hidden200 learns faster than the tables' MLP."""
+
+    def run(split, data=None, **options):
+        return fltrain.run(split, data, **SHORT | options)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def same():
+    """same(a, b): two trees with the same keys and, bit for bit, the same tensors."""
+
+    def compare(a, b):
+        if a.keys() != b.keys():
+            return False
+        return all(compare(a[k], b[k]) if isinstance(a[k], dict) else a[k].dtype == b[k].dtype and torch.equal(a[k], b[k]) for k in a)
+
+    return compare
+
+
+@pytest.fixture(scope="session")
+def same_state(same):
+    """same_state(a, b): two states, bit for bit."""
+    return lambda a, b: all(same(getattr(a, part), getattr(b, part)) for part in ("models", "buffers", "server", "parties"))
+
+
+@pytest.fixture(scope="session")
+def distance():
+    """distance(a, b): the largest absolute difference between two trees of one shape."""
+    return lambda a, b: max((float((x.double() - y.double()).abs().max()) for x, y in zip(tree.leaves(a), tree.leaves(b), strict=True)), default=0.0)
+
+
+@pytest.fixture(scope="session")
+def outcome():
+    """outcome(folder): the bytes of a run that the promise covers: configuration, metrics and the last checkpoint."""
+
+    def read(folder):
+        last = RunFolder.opened(folder).checkpoints()[-1]
+        files = [folder / "config.json", folder / "metrics.jsonl", last, last.with_suffix(".safetensors")]
+        return {str(f.relative_to(folder)): f.read_bytes() for f in files}
+
+    return read
+
+
+@pytest.fixture
+def without_curves(monkeypatch):
+    """As where matplotlib is not installed: the curves would take longer than the run."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+
+@pytest.fixture(scope="session")
+def cube_split():
+    data = niidpart.load("fcube")
+    return niidpart.make(data, "fcube")
+
+
+@pytest.fixture(scope="session")
+def folders(cube_split, train, tmp_path_factory):
+    """(a run of 5 rounds that nothing stopped, the same as a kill just after the checkpoint of round 3 leaves it)"""
+    whole, stopped = (tmp_path_factory.mktemp("runs") / name for name in ("whole", "stopped"))
+
+    def copy(p):
+        if p.metrics and p.round == 3:
+            shutil.copytree(whole, stopped)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "matplotlib", None)
+        train(cube_split, out=whole, model="linear", rounds=5, batch_size=512, progress=copy)
+    return whole, stopped
+
+
+@pytest.fixture
+def whole(folders, tmp_path):
+    return shutil.copytree(folders[0], tmp_path / "whole")
+
+
+@pytest.fixture
+def stopped(folders, tmp_path):
+    return shutil.copytree(folders[1], tmp_path / "stopped")
+
+
+@pytest.fixture(scope="session")
+def everything():
+    """everything(folder): the bytes of every file under it."""
+    return lambda folder: {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}

@@ -1,0 +1,103 @@
+"""Runs beside each other: what they reached, what differs between them, and their curves."""
+
+import json
+
+import pytest
+from matplotlib.figure import Figure
+
+from fltrain import RunFolder, plot
+from fltrain.compare import differences, summary
+
+
+def folder_of(path, history, algorithm="fedavg", split="a" * 64, model="cnn", **settings):
+    """A run folder with that history, as far as comparing looks at it."""
+    path.mkdir()
+    config = {"algorithm": {"name": algorithm}, "split": split, "model": model, "settings": {"lr": 0.01, "seed": 0} | settings}
+    (path / "config.json").write_text(json.dumps(config))
+    (path / "metrics.jsonl").write_text("".join(json.dumps(m) + "\n" for m in history))
+    return RunFolder.opened(path)
+
+
+def metrics(round, accuracy=None, loss=1.0):
+    scored = {} if accuracy is None else {"test_accuracy": accuracy}
+    return {"round": round, "train_loss": loss, "bytes_down": 100, "bytes_up": 10} | scored
+
+
+def test_a_summary_has_the_final_and_the_best_accuracy_its_first_round_and_all_bytes(tmp_path):
+    history = [metrics(1), metrics(2, 0.5), metrics(3, 0.8), metrics(4), metrics(5, 0.8), metrics(6, 0.7), metrics(7)]
+    assert summary("mine", folder_of(tmp_path / "run", history, "solo")) == {
+        "run": "mine",
+        "algorithm": "solo",
+        "rounds": 7,
+        "final": 0.7,
+        "best": 0.8,
+        "best_round": 3,  # and not 5, which reached the same
+        "bytes": 7 * 110,
+    }
+
+
+@pytest.mark.parametrize("history", [[], [metrics(1), metrics(2)]])
+def test_before_the_first_evaluation_there_is_no_accuracy(tmp_path, history):
+    row = summary("mine", folder_of(tmp_path / "run", history))
+    assert (row["final"], row["best"], row["best_round"], row["rounds"]) == (None, None, None, len(history))
+
+
+def test_a_summary_of_a_real_run_is_its_history(table, table_split, train, tmp_path):
+    done = train(table_split, table, out=tmp_path / "run", rounds=3)
+    row = summary("r", RunFolder.opened(tmp_path / "run"))
+    assert (row["final"], row["rounds"]) == (done.history[-1]["test_accuracy"], 3)
+    assert row["bytes"] == sum(m["bytes_down"] + m["bytes_up"] for m in done.history) > 0
+
+
+def test_runs_that_differ_in_the_algorithm_alone_may_be_compared(tmp_path):
+    folders = [folder_of(tmp_path / name, [], name) for name in ("fedavg", "solo", "centralised")]
+    assert differences(folders) == []
+    assert differences(folders[:1]) == []
+
+
+def test_everything_else_that_differs_is_named_with_its_values(tmp_path):
+    folders = [
+        folder_of(tmp_path / "a", [], lr=0.01, seed=0, model="cnn", split="a" * 64),
+        folder_of(tmp_path / "b", [], lr=0.1, seed=1, model="mlp", split="b" * 64),
+        folder_of(tmp_path / "c", [], lr=0.1, seed=1, model="mlp", split="b" * 64),
+    ]
+    a, b = "a" * 12, "b" * 12
+    assert differences(folders) == [f"split ({a}, {b}, {b})", "model (cnn, mlp, mlp)", "lr (0.01, 0.1, 0.1)", "seed (0, 1, 1)"]
+    assert differences(folders[1:]) == []
+
+
+def test_settings_that_change_no_result_are_no_difference(tmp_path):
+    a = folder_of(tmp_path / "a", [], checkpoint_every=1, eval_every=1, threads=None)
+    b = folder_of(tmp_path / "b", [], checkpoint_every=5, eval_every=5, threads=2)
+    assert differences([a, b]) == []
+
+
+HISTORIES = {
+    "fedavg": [metrics(1, 0.3, 2.0), metrics(2, loss=1.5), metrics(3, 0.6, 1.0)],
+    "solo": [metrics(1, 0.2, 2.5), metrics(2, 0.25, 2.0)],
+}
+
+
+def test_curves_have_a_line_for_each_run_in_each_panel():
+    accuracy, loss = plot.curves(HISTORIES).axes
+    lines = {ax: {line.get_label(): line.get_xydata().tolist() for line in ax.lines} for ax in (accuracy, loss)}
+    assert lines[accuracy] == {"fedavg": [[1, 30], [3, 60]], "solo": [[1, 20], [2, 25]]}  # in percent; round 2 was not evaluated
+    assert lines[loss] == {"fedavg": [[1, 2.0], [2, 1.5], [3, 1.0]], "solo": [[1, 2.5], [2, 2.0]]}
+    assert [text.get_text() for text in accuracy.get_legend().get_texts()] == ["fedavg", "solo"]
+    assert ("accuracy" in accuracy.get_ylabel(), "loss" in loss.get_ylabel(), accuracy.get_xlabel()) == (True, True, "round")
+
+
+def test_28_runs_can_be_told_apart():
+    figure = plot.curves({str(i): HISTORIES["solo"] for i in range(28)})
+    assert isinstance(figure, Figure)
+    assert len({(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines}) == 28
+
+
+@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_curves_are_saved_in_the_format_of_the_ending(tmp_path, ending, start):
+    assert plot.save(HISTORIES, tmp_path / f"curves.{ending}").read_bytes().startswith(start)
+
+
+def test_a_run_with_a_folder_draws_its_curves(table, table_split, train, tmp_path):
+    train(table_split, table, out=tmp_path / "run")
+    assert (tmp_path / "run" / "curves.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,182 @@
+"""Kills and faults: whatever stops a run, and whenever, it can be taken up again and ends the same, byte for byte."""
+
+import json
+
+import pytest
+
+import fltrain
+import niidpart
+
+pytestmark = pytest.mark.usefixtures("without_curves")
+
+# One interpreter that forks a child for each case, since importing torch takes longer than a whole run. Arguments: how, folder, split, options.
+# how "kill", "fault": case N is a child whose Nth write, fsync or rename kills it (SIGKILL) or fails with "no space left"; a write
+# is half done by then. Cases end with the first N that is never reached. how "hunt": one child after another goes on with the same run and is
+# killed from outside, each when the log has grown by 4 lines, until one is done.
+CASES = """
+import builtins, errno, itertools, json, os, signal, sys, time
+from pathlib import Path
+import torch
+import fltrain.experiment
+
+torch.set_num_threads(1)
+torch.ones(8, 3) @ torch.ones(3, 2)  # the first product takes longer than a run; once here, not once in each child
+sys.modules["matplotlib"] = None  # as where it is not installed: the curves would take longer than the run
+
+how, folder, split, options = sys.argv[1], Path(sys.argv[2]), sys.argv[3], json.loads(sys.argv[4])
+
+def go(folder):
+    if (folder / "config.json").is_file():
+        fltrain.resume(folder)
+    else:
+        fltrain.run(split, out=folder, **options)
+
+def strike_at(n, strike):
+    calls = itertools.count(1)
+
+    def struck(function, before=lambda *a: None):
+        def call(*args, **kwargs):
+            if next(calls) == n:
+                before(*args)
+                strike()
+            return function(*args, **kwargs)
+        return call
+
+    class File:
+        def __init__(self, file):
+            self.file = file
+            self.write = struck(file.write, lambda data: (file.write(data[: len(data) // 2]), file.flush()))
+        def __getattr__(self, name):
+            return getattr(self.file, name)
+        def __enter__(self):
+            return self
+        def __exit__(self, *error):
+            return self.file.__exit__(*error)
+
+    def open(path, mode="r", *args, **kwargs):
+        file = opened(path, mode, *args, **kwargs)
+        return file if mode in ("r", "rb") else File(file)
+
+    opened, builtins.open = builtins.open, open
+    os.fsync, os.replace = struck(os.fsync), struck(os.replace)
+
+def child(work):
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        work()
+        os._exit(0)
+    except OSError as error:
+        os._exit(3 if error.errno == errno.ENOSPC else 4)
+    except BaseException as error:
+        print(repr(error), file=sys.stderr, flush=True)
+        os._exit(4)
+
+def no_space():
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+def killed():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def case(n):
+    strike_at(n, killed if how == "kill" else no_space)
+    go(folder / str(n))
+
+def lines():
+    log = folder / "metrics.jsonl"
+    return log.read_bytes().count(b"\\n") if log.exists() else 0
+
+ends = []
+for n in itertools.count(1):
+    if how == "hunt":
+        aim = lines() + 4
+        pid = child(lambda: go(folder))
+        while lines() < aim and os.waitpid(pid, os.WNOHANG) == (0, 0):
+            time.sleep(0.0002 * (n % 5))  # not always at the same point of a round
+        try:
+            os.kill(pid, signal.SIGKILL)
+            ends.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        except (ProcessLookupError, ChildProcessError):
+            break
+    else:
+        ends.append(os.waitstatus_to_exitcode(os.waitpid(child(lambda: case(n)), 0)[1]))
+        if ends[-1] == 0:
+            break
+print(json.dumps(ends))
+"""
+
+
+def marked(*options):
+    return [pytest.param(*o) for o in options]
+
+
+@pytest.fixture(scope="module")
+def split_file(tmp_path_factory):
+    data = niidpart.load("fcube")
+    split = niidpart.make(data, "fcube", val=0.1)
+    return niidpart.write(split, tmp_path_factory.mktemp("split") / "split.h5")
+
+
+@pytest.fixture(scope="module")
+def options():
+    return {"rounds": 4, "local_epochs": 1, "batch_size": 256, "lr": 0.1, "device": "cpu", "threads": 1}
+
+
+@pytest.fixture(scope="module")
+def straight(split_file, options, tmp_path_factory):
+    """straight(...): the folder of a run that nothing stopped; made once for each choice of options."""
+    made = {}
+
+    def run(**asked):
+        name = json.dumps(asked)
+        if name not in made:
+            made[name] = fltrain.run(split_file, out=tmp_path_factory.mktemp("straight") / "run", **options | asked).folder
+        return made[name]
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def cases(python, split_file, options):
+    """cases(how, folder, ...): runs them; their exit codes, -9 for a killed one."""
+
+    def run(how, folder, **asked):
+        folder.mkdir(exist_ok=True)
+        done = python(CASES, how, folder, split_file, json.dumps(options | asked), timeout=120)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+def to_the_end(folder, split_file, options):
+    """The folder after the run in it has come to its end. A folder is there whole or not at all."""
+    if folder.exists():
+        fltrain.resume(folder)
+    else:
+        fltrain.run(split_file, out=folder, **options)
+    return folder
+
+
+STEPS = [("kill", -9, "fedavg", 1), ("kill", -9, "solo", 3), ("fault", 3, "fedavg", 3), ("fault", 3, "solo", 1)]
+
+
+@pytest.mark.parametrize(("how", "code", "algorithm", "every"), marked(*STEPS))
+def test_stopped_at_any_step_to_the_disk_a_run_ends_the_same(cases, straight, split_file, options, outcome, tmp_path, how, code, algorithm, every):
+    asked = {"algorithm": algorithm, "checkpoint_every": every}
+    ends = cases(how, tmp_path, **asked)
+    # at least: 3 files written, synced and renamed; 4 rounds of 2 lines written and synced; 4 (or 2: rounds 3 and 4) checkpoints of 2 files
+    assert len(ends) - 1 >= 3 * 3 + 4 * 2 * 2 + 3 * 2 * (4 if every == 1 else 2)
+    assert set(ends[:-1]) == {code}
+    expected = outcome(straight(**asked))
+    for n in range(1, len(ends)):
+        assert outcome(to_the_end(tmp_path / str(n), split_file, options | asked)) == expected, n
+
+
+@pytest.mark.parametrize(("algorithm", "every"), marked(("fedavg", 1), ("fedavg", 3), ("solo", 1), ("solo", 3)))
+def test_killed_from_outside_again_and_again_a_run_ends_the_same(cases, straight, outcome, tmp_path, algorithm, every):
+    asked = {"algorithm": algorithm, "checkpoint_every": every, "rounds": 40}
+    ends = cases("hunt", tmp_path / "run", **asked)
+    assert ends.count(-9) >= 5
+    assert outcome(tmp_path / "run") == outcome(straight(**asked))

@@ -1,0 +1,230 @@
+"""`run` and `resume`: what they take, what every setting does, and what they leave as it was."""
+
+import json
+import random
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import fltrain
+import niidpart
+from fltrain import RunError
+
+OWN = """
+import torch
+from dataclasses import replace
+from torch import nn
+from fltrain.algorithms import fedavg
+
+def lazy(share: float = 0.5):
+    return fedavg(server_lr=share)
+
+def tiny(shape, n_classes):
+    return nn.Sequential(nn.Flatten(), nn.Linear(int(torch.tensor(shape).prod()), n_classes))
+
+def nothing():
+    return 3
+"""
+ALL = slice(None)
+
+
+@pytest.fixture
+def own(tmp_path):
+    """own(function): the name of a function in a file of the user's own."""
+    (tmp_path / "own.py").write_text(OWN)
+    return lambda function: f"{tmp_path / 'own.py'}:{function}"
+
+
+def test_names_and_objects_give_the_same_run(table, table_split, train, same_state, tmp_path):
+    file = niidpart.write(table_split, tmp_path / "split.h5")
+    module = fltrain.models.create("mlp", (6,), 3, 0)
+    runs = [
+        train(table_split, table, model=None),
+        train(file, table, model="mlp", algorithm="fedavg"),
+        train(str(file), table, model=module, algorithm=fltrain.algorithms.fedavg()),
+        train(file, table, model=None, algorithm=fltrain.algorithms.fedavg(server_lr=1.0), out=tmp_path / "run"),
+    ]
+    assert all(same_state(runs[0].state, done.state) and runs[0].history == done.history for done in runs)
+    assert [done.folder for done in runs] == [None, None, None, tmp_path / "run"]
+
+
+def test_a_split_file_finds_an_npz_beside_it_or_under_data_root(table, train, tmp_path):
+    x, y = table.features(ALL), table.labels
+    np.savez(tmp_path / "mine.npz", x=x, y=y, x_test=x[:9], y_test=y[:9])
+    data = niidpart.load(str(tmp_path / "mine.npz"))
+    split = niidpart.write(niidpart.make(data, "homo", n_parties=3), tmp_path / "split.h5")
+    first = train(split).history
+    (tmp_path / "mine.npz").rename(tmp_path / "moved.npz")
+    with pytest.raises(FileNotFoundError):
+        train(split)
+    done = train(split, data_root=tmp_path / "moved.npz", out=tmp_path / "run")
+    assert done.history == first
+    assert fltrain.resume(tmp_path / "run").history == first  # the run remembers where
+
+
+def test_an_algorithm_and_a_model_of_the_users_own_file(table, table_split, train, own, tmp_path, same_state, distance):
+    done = train(table_split, table, algorithm=own("lazy"), model=own("tiny"), out=tmp_path / "run")
+    assert {n: tuple(p.shape) for n, p in done.state.models.items()} == {"1.weight": (1, 3, 6), "1.bias": (1, 3)}
+    module = fltrain.models.create(own("tiny"), (6,), 3, 0)
+    built_in = train(table_split, table, algorithm=fltrain.algorithms.fedavg(server_lr=0.5), model=module)
+    assert same_state(done.state, built_in.state)
+    assert distance(done.state.models, train(table_split, table, model=own("tiny")).state.models) > 1e-3
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["algorithm"]["options"] == {"share": 0.5}
+    assert same_state(fltrain.resume(tmp_path / "run", table).state, done.state)
+
+
+def test_an_algorithm_and_a_model_of_an_installed_module(table, table_split, train, same_state, tmp_path, monkeypatch):
+    (tmp_path / "own_package").mkdir()
+    (tmp_path / "own_package" / "parts.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    done = train(table_split, table, algorithm="own_package.parts:lazy", model="own_package.parts:tiny")
+    assert done.algorithm.spec == "own_package.parts:lazy"
+    assert same_state(done.state, train(table_split, table, algorithm=fltrain.algorithms.fedavg(0.5), model="own_package.parts:tiny").state)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"algorithm": "fedavgg"}, "unknown algorithm 'fedavgg'; did you mean 'fedavg'"),
+        ({"algorithm": "sol"}, "did you mean 'solo'"),
+        ({"model": "hidden"}, "unknown model 'hidden'; did you mean 'hidden200'"),
+        ({"algorithm": "missing.py:f"}, "algorithm '.*missing.py:f': there is no file"),
+        ({"algorithm": "no_such_package:f"}, "give file.py:function or package.module:function"),
+        ({"model": "missing.py:f"}, "model '.*missing.py:f': there is no file"),
+        ({"model": "cnn"}, r"28 x 28 or 32 x 32 pixels, these examples have shape \(6,\); use --model hidden200"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest(table, table_split, train, options, message):
+    with pytest.raises(ValueError, match=message):
+        train(table_split, table, **options)
+
+
+def test_an_own_function_that_is_not_there_or_gives_something_else_says_so(table, table_split, train, own):
+    with pytest.raises(ValueError, match=r"has no function 'lasy'; did you mean 'lazy'"):
+        train(table_split, table, algorithm=own("lasy"))
+    with pytest.raises(ValueError, match=r"returned 3; an fltrain.Algorithm is needed"):
+        train(table_split, table, algorithm=own("nothing"))
+
+
+def test_an_option_that_an_algorithm_lacks_is_answered():
+    with pytest.raises(ValueError, match="algorithm 'fedavg' has no option 'server_lrs'; did you mean 'server_lr'"):
+        fltrain.algorithms.build("fedavg", server_lrs=0.5)
+    with pytest.raises(ValueError, match=r"algorithm 'solo' has no option 'server_lr'; it belongs to .*fedavg"):
+        fltrain.algorithms.build("solo", server_lr=0.5)
+    with pytest.raises(ValueError, match="algorithm 'fedavg': server_lr is 'fast'; it must be a number"):
+        fltrain.algorithms.build("fedavg", server_lr="fast")
+
+
+def test_global_generators_are_left_alone(table, table_split, train):
+    torch.manual_seed(11)
+    before = torch.get_rng_state(), np.random.get_state()[1].tolist(), random.getstate()  # noqa: NPY002
+    noisy = niidpart.make(table, "homo", n_parties=3, transforms=[("noise", {"level": "std", "fresh": True})])
+    for split, algorithm in ((table_split, "fedavg"), (noisy, "solo"), (noisy, "centralised")):
+        train(split, table, algorithm=algorithm, fraction=0.5)
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert np.random.get_state()[1].tolist() == before[1]  # noqa: NPY002
+    assert random.getstate() == before[2]
+
+
+def test_the_global_generator_decides_nothing(table, table_split, train, same_state):
+    states = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        states.append(train(table_split, table).state)
+    assert same_state(*states)
+
+
+def test_dropout_is_drawn_from_the_seed(table, table_split, train, same_state):
+    model = nn.Sequential(nn.Linear(6, 20), nn.Dropout(0.5), nn.Linear(20, 3))
+    before = torch.get_rng_state()
+    states = []
+    for seed in (1, 2):
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            states.append(train(table_split, table, model=model).state)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert same_state(*states)
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "solo", "centralised"])
+def test_the_model_of_a_party_predicts_as_the_history_says(table, table_split, train, algorithm):
+    done = train(table_split, table, algorithm=algorithm)
+    each = []
+    for party, rows in enumerate(table_split.test):
+        model = done.model(party)
+        assert not model.training
+        right = model(torch.from_numpy(table.features(rows))).argmax(1) == torch.from_numpy(table.labels[rows])
+        each.append(int(right.sum()) / len(rows))
+    assert done.history[-1]["party_test_accuracy"] == each
+
+
+def test_models_of_several_parties_may_be_held_together(table, table_split, train):
+    done = train(table_split, table, algorithm="solo")
+    x = torch.from_numpy(table.test_features(ALL))
+    one_by_one = [done.model(party)(x) for party in range(5)]
+    together = [done.model(party) for party in range(5)]
+    assert all(torch.equal(a, model(x)) for a, model in zip(one_by_one, together, strict=True))
+
+
+def test_the_users_module_keeps_its_weights(table, table_split, train, same):
+    module = fltrain.models.create("mlp", (6,), 3, 0)
+    before = {n: p.detach().clone() for n, p in module.named_parameters()}
+    done = train(table_split, table, model=module)
+    assert same({n: p.detach() for n, p in module.named_parameters()}, before)
+    done.model()
+    assert same({n: p.detach() for n, p in module.named_parameters()}, before)
+
+
+def test_a_run_of_objects_without_names_asks_for_them_and_goes_on_with_them(table, table_split, train, same_state, tmp_path):
+    unnamed = fltrain.algorithms.ALGORITHMS.find("fedavg")(server_lr=0.5)
+    module = fltrain.models.create("mlp", (6,), 3, 0)
+    assert unnamed.spec == ""
+
+    def copy(p):
+        if p.metrics and p.round == 2:
+            shutil.copytree(tmp_path / "run", tmp_path / "stopped")
+
+    done = train(table_split, table, algorithm=unnamed, model=module, rounds=4, out=tmp_path / "run", progress=copy)
+    with pytest.raises(RunError, match=r"an algorithm that has no name \(fedavg\); fltrain.resume\(folder, algorithm=...\) takes it"):
+        fltrain.resume(tmp_path / "stopped", table)
+    with pytest.raises(RunError, match=r"a module that has no name; fltrain.resume\(folder, model=...\) takes it"):
+        fltrain.resume(tmp_path / "stopped", table, algorithm=unnamed)
+    resumed = fltrain.resume(tmp_path / "stopped", table, algorithm=unnamed, model=module)
+    assert same_state(resumed.state, done.state)
+    assert resumed.history == done.history
+
+
+def test_an_algorithm_that_was_changed_has_no_name(table, table_split, train, tmp_path):
+    built = fltrain.algorithms.fedavg()
+    slower = replace(built, name="slower", aggregate=lambda state, plan, total: state)
+    train(table_split, table, algorithm=slower, out=tmp_path / "run")
+    with pytest.raises(RunError, match="an algorithm that has no name"):
+        fltrain.resume(tmp_path / "run", table)
+
+
+def test_a_run_of_an_own_file_can_be_taken_up_from_another_folder(table, table_split, train, tmp_path, monkeypatch):
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    train(table_split, table, algorithm="own.py:lazy", model="own.py:tiny", out="run")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert len(fltrain.resume(tmp_path / "run", table).history) == 2
+
+
+def test_resume_refuses_other_data(table, table_split, train, tmp_path):
+    train(table_split, table, out=tmp_path / "run")
+    with pytest.raises(ValueError, match="not the data of the split"):
+        fltrain.resume(tmp_path / "run", niidpart.from_arrays(table.features(ALL), np.roll(table.labels, 1)))
+
+
+def test_progress_tells_of_each_job_and_each_round(table, table_split, train):
+    told = []
+    done = train(table_split, table, progress=told.append)
+    jobs = [(r, 2, j, 5, None) for r in (1, 2) for j in range(1, 6)]
+    assert [tuple(p) for p in told if p.metrics is None] == jobs
+    assert [p.metrics for p in told if p.metrics is not None] == done.history
+    assert [p.metrics is None for p in told] == ([True] * 5 + [False]) * 2

@@ -1,0 +1,76 @@
+"""Traffic: one model each way for each job, and the papers' rule for their table of sizes."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import niidpart
+
+
+@pytest.fixture
+def run(train):
+    """run(n_parties, shape, classes, ...): one round on noise of that shape, 4 examples a party."""
+
+    def one_round(n_parties, shape, n_classes, **options):
+        n = max(4 * n_parties, n_classes)
+        x, y = np.random.default_rng(0).random((n, *shape), np.float32), np.arange(n) % n_classes
+        data = niidpart.from_arrays(x, y, x[:2], y[:2])
+        split = niidpart.make(data, "homo", n_parties=n_parties)
+        return train(split, data, **{"model": None, "rounds": 1} | options).history[0]
+
+    return one_round
+
+
+# bytes_table4 of 10 parties: (10 uploads + 1 broadcast) x 4 bytes x parameters, as printed in Li et al., ICDE 2022, Table IV (MB = 10**6 bytes)
+@pytest.mark.parametrize(
+    ("shape", "n_classes", "parameters", "printed"),
+    [((28, 28), 10, 44_426, "1.95"), ((32, 32, 3), 10, 62_006, "2.73"), ((123,), 2, 4_650, "0.20"), ((47_236,), 2, 1_512_266, "66.54")],
+    ids=["mnist", "cifar", "adult", "rcv1"],
+)
+def test_ten_parties_move_what_the_paper_prints(run, shape, n_classes, parameters, printed):
+    metrics = run(10, shape, n_classes)
+    assert metrics["bytes_down"] == metrics["bytes_up"] == 10 * 4 * parameters
+    assert metrics["bytes_table4"] == 11 * 4 * parameters
+    assert f"{metrics['bytes_table4'] / 1e6:.2f}" == printed
+
+
+def test_the_exact_size_of_mnist_with_ten_parties(run):
+    assert run(10, (28, 28), 10)["bytes_table4"] == 1_954_744  # 11 x 4 x 44,426
+
+
+@pytest.mark.parametrize("algorithm", ["solo", "centralised"])
+def test_where_no_model_is_exchanged_no_byte_is_counted(run, algorithm):
+    metrics = run(5, (3,), 2, algorithm=algorithm)
+    assert metrics["bytes_down"] == metrics["bytes_up"] == metrics["bytes_table4"] == 0
+
+
+def test_only_the_cohort_counts(run):
+    metrics = run(10, (3,), 2, model="linear", fraction=0.3)
+    assert metrics["bytes_up"] == 3 * 4 * 8  # 8 parameters
+    assert metrics["bytes_table4"] == 4 * 4 * 8
+
+
+def test_parties_without_examples_move_nothing(table, dealt, train):
+    history = train(dealt(table, np.arange(90) % 2, n_parties=4), table, model="linear").history
+    assert [m["bytes_down"] for m in history] == [2 * 4 * 21] * 2  # 6 x 3 + 3 parameters, two parties
+
+
+def test_floating_buffers_travel_too_and_counters_do_not(table, table_split, train):
+    model = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.Linear(4, 3))
+    metrics = train(table_split, table, model=model, rounds=1, batch_size=90).history[0]
+    # 28 + 8 + 15 parameters, running mean and variance of 4; the count of batches stays at home
+    assert metrics["bytes_up"] == 5 * 4 * (28 + 8 + 15 + 8)
+
+
+def test_numbers_travel_in_their_own_type(table, table_split, train):
+    class Half(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(6, dtype=torch.float64))
+            self.last = nn.Linear(6, 3)
+
+        def forward(self, x):
+            return self.last((x * self.scale).float())
+
+    assert train(table_split, table, model=Half(), rounds=1).history[0]["bytes_up"] == 5 * (8 * 6 + 4 * 21)

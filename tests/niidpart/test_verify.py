@@ -1,0 +1,257 @@
+"""verify: a split is made anew from its recipe and its data, and what differs is named. Nothing that a file says is run or believed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import niidpart
+from niidpart.make import STRATEGIES
+
+LABELS = np.arange(60) * 7 % 3
+
+
+def rules(verdict):
+    return [fault.rule for fault in verdict.faults]
+
+
+def exchanged(part, data, same_class=True):
+    """The part with one example of party 0 and one of party 1 exchanged; of one class, so that all counts stay right, or of two."""
+    rows = [r.copy() for r in part]
+    pairs = [(i, j) for i in range(len(rows[0])) for j in range(len(rows[1])) if (data.labels[rows[0][i]] == data.labels[rows[1][j]]) == same_class]
+    i, j = pairs[0]
+    rows[0][i], rows[1][j] = rows[1][j], rows[0][i]
+    return replace(part, indices=np.concatenate([np.sort(r) for r in rows]).astype(part.indices.dtype))
+
+
+@pytest.mark.parametrize("name", STRATEGIES.names())
+def test_a_split_of_every_strategy_is_derived_again(name, tmp_path):
+    groups = np.arange(60) % 8
+    split = niidpart.make(LABELS, name, n_parties=4, groups=groups, val=0.2, transforms=[("noise", {"sigma": 0.2})], seed=8)
+    path = niidpart.write(split, tmp_path / "split.h5")
+    assert niidpart.verify(path, data=niidpart.from_arrays(None, LABELS, groups=groups)) == niidpart.Verdict([], derived=True)
+
+
+def test_a_split_of_data_that_is_always_there_is_derived_without_help(tmp_path):
+    for name, strategy in (("digits", "dir"), ("fcube", "fcube")):
+        data = niidpart.load(name)
+        path = niidpart.write(niidpart.make(data, strategy), tmp_path / "split.h5")
+        assert niidpart.verify(path) == niidpart.Verdict([], derived=True)
+
+
+def test_labels_handed_over_are_asked_for(small_file, small_data):
+    alone = niidpart.verify(small_file)
+    assert (alone.faults, alone.derived) == ([], False)
+    assert "hand it over (data=)" in alone.why_not
+    assert niidpart.verify(small_file, data=small_data) == niidpart.Verdict([], derived=True)
+
+
+def test_data_is_found_where_the_hint_or_the_caller_says(tmp_path):
+    np.savez(tmp_path / "data.npz", x=np.zeros((60, 2)), y=LABELS)
+    data = niidpart.load(str(tmp_path / "data.npz"))
+    split = niidpart.make(data, "homo")
+    path = niidpart.write(split, tmp_path / "split.h5")
+    assert niidpart.verify(path).derived
+    (tmp_path / "data.npz").rename(tmp_path / "moved.npz")
+    gone = niidpart.verify(path)
+    assert (gone.faults, gone.derived) == ([], False)
+    assert "data.npz" in gone.why_not
+    assert niidpart.verify(path, data_root=tmp_path / "moved.npz") == niidpart.Verdict([], derived=True)
+
+
+def test_a_damaged_file_is_not_derived(small_file, small_data, tmp_path):
+    (tmp_path / "split.h5").write_bytes(small_file.read_bytes()[:-1])
+    verdict = niidpart.verify(tmp_path / "split.h5", data=small_data)
+    assert rules(verdict) == [4]
+    assert not verdict.derived
+
+
+def test_a_file_that_is_missing_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.h5"):
+        niidpart.verify(tmp_path / "none.h5")
+
+
+@pytest.mark.parametrize("labels", [LABELS[::-1], np.arange(61) * 7 % 3, LABELS[:59], LABELS.astype(str)[::-1], LABELS + 1, LABELS % 2])
+def test_60_other_labels(labels, small_file):
+    assert rules(niidpart.verify(small_file, data=niidpart.from_arrays(None, labels))) == [60]
+
+
+def test_60_a_number_of_examples_that_is_not_the_datas(small_split, small_data, resave):
+    path = resave(small_split, source=replace(small_split.source, n=100))
+    assert niidpart.check(path) == []
+    assert rules(niidpart.verify(path, data=small_data)) == [60]
+
+
+def test_60_a_row_that_the_data_does_not_have(small_split, small_data, resave):
+    indices = small_split.train.indices.copy()
+    indices[-1] = 80
+    path = resave(small_split, source=replace(small_split.source, n=100), train=replace(small_split.train, indices=indices))
+    assert niidpart.check(path) == []
+    assert rules(niidpart.verify(path, data=small_data)) == [60]
+
+
+def test_61_other_features(tmp_path):
+    x = np.arange(120.0).reshape(60, 2)
+    path = niidpart.write(niidpart.make(niidpart.from_arrays(x, LABELS), "homo"), tmp_path / "split.h5")
+    assert niidpart.verify(path, data=niidpart.from_arrays(x, LABELS)).faults == []
+    assert rules(niidpart.verify(path, data=niidpart.from_arrays(x + 1, LABELS))) == [61]
+    assert rules(niidpart.verify(path, data=niidpart.from_arrays(x, LABELS, x[:3], LABELS[:3]))) == [61]
+    assert niidpart.verify(path, data=niidpart.from_arrays(None, LABELS)).faults == []  # where features are not at hand, labels decide
+
+
+def test_62_counts_that_are_not_those_of_the_labels(small_split, small_data, resave):
+    counts = small_split.train.counts.copy()
+    cells = np.flatnonzero(counts[0])
+    counts[0, cells[0]] -= 1
+    counts[0, (cells[0] + 1) % 3] += 1
+    path = resave(small_split, train=replace(small_split.train, counts=counts))
+    assert niidpart.check(path) == []
+    assert rules(niidpart.verify(path, data=small_data)) == [62]
+
+
+def test_63_a_draw_that_the_seed_does_not_give(small_split, small_data, resave):
+    other = small_split.draws["proportions"].copy()
+    other[0] = other[0][::-1]
+    path = resave(small_split, draws={**small_split.draws, "proportions": other})
+    assert niidpart.check(path) == []
+    assert rules(niidpart.verify(path, data=small_data)) == [63]
+
+
+def test_63_a_draw_too_few_or_too_many(small_split, small_data, resave):
+    for draws in ({}, {"moved": small_split.draws["moved"]}, {**small_split.draws, "more": np.arange(3)}):
+        path = resave(small_split, draws=draws)
+        assert niidpart.check(path) == []
+        assert set(rules(niidpart.verify(path, data=small_data))) == {63}
+
+
+def test_64_examples_exchanged_with_all_digests_made_anew(small_split, small_data, resave):
+    path = resave(small_split, train=exchanged(small_split.train, small_data))
+    assert niidpart.check(path) == []
+    verdict = niidpart.verify(path, data=small_data)
+    assert rules(verdict) == [64]
+    assert "neither the seed nor the stored draws give it" in str(verdict.faults[0])
+
+
+def test_62_and_64_examples_exchanged_between_classes(small_split, small_data, resave):
+    path = resave(small_split, train=exchanged(small_split.train, small_data, same_class=False))
+    assert niidpart.check(path) == []
+    assert rules(niidpart.verify(path, data=small_data)) == [62, 64]
+
+
+def test_64_another_seed_or_fraction_in_the_recipe(small_split, small_data, resave):
+    for change in ({"seed": 2}, {"val": 0.15}, {"transforms": ()}):
+        path = resave(small_split, recipe=replace(small_split.recipe, **change))
+        assert 64 in rules(niidpart.verify(path, data=small_data))
+
+
+def test_64_a_column_that_the_seed_does_not_give(small_split, small_data, resave):
+    path = resave(small_split, columns={**small_split.columns, "noise_std": np.zeros(3)})
+    assert rules(niidpart.verify(path, data=small_data)) == [64]
+
+
+def test_63_and_64_tell_whether_the_stored_draws_give_the_split(small_split, small_data, resave):
+    # the split of seed 2 that says it is of seed 1: its streams differ in more than the draws
+    other = niidpart.make(small_data, "dir", n_parties=3, seed=2, beta=0.1, min_size=0)
+    honest = niidpart.make(small_data, "dir", n_parties=3, seed=1, beta=0.1, min_size=0)
+    faults = niidpart.verify(resave(honest, train=other.train, draws=other.draws), data=small_data).faults
+    assert [fault.rule for fault in faults] == [63, 64]
+    assert "neither" in faults[1].message
+    # draws of another library version, say, with the streams of seed 1: replayed
+    replayed = niidpart.derive(small_data, honest.recipe, given={"proportions": other.draws["proportions"]})
+    faults = niidpart.verify(resave(replayed), data=small_data).faults
+    assert [fault.rule for fault in faults] == [63, 64]
+    assert "the stored draws give it, the seed does not" in faults[1].message
+
+
+@pytest.mark.parametrize(
+    "draw", [np.ones((1, 1)), np.full((3, 3), np.nan), np.zeros((3, 3)), -np.ones((3, 3)), np.array([b"a"]), np.full((3, 3), np.inf), np.ones((9, 9))]
+)
+def test_draws_that_make_no_sense_are_faults_not_crashes(draw, small_split, small_data, resave):
+    path = resave(small_split, train=exchanged(small_split.train, small_data), draws={**small_split.draws, "proportions": draw})
+    assert niidpart.check(path) == []
+    assert rules(niidpart.verify(path, data=small_data)) == [63, 64]
+
+
+@pytest.mark.parametrize(
+    "draw", [np.ones((1, 1), "u1"), np.zeros((3, 3), "u1"), np.full((3, 3), 255, "u1"), np.ones((9, 3), "u1"), np.full((3, 3), -1)]
+)
+def test_held_classes_that_make_no_sense_are_faults_not_crashes(draw, small_data, resave):
+    split = niidpart.make(small_data, "labels", n_parties=3, k=2)
+    path = resave(split, train=exchanged(split.train, small_data), draws={"held": draw})
+    assert rules(niidpart.verify(path, data=small_data)) == [63, 64]
+
+
+RECIPES = [
+    {"params": {"beta": "x", "min_size": 2}},
+    {"params": {"beta": 0.1, "min_size": "x"}},
+    {"params": {"beta": 0.1, "min_size": -1}},
+    {"params": {"beta": -0.1, "min_size": 15}},
+    {"params": {"beta": 0.1, "min_size": 21}},
+    {"params": {"beta": 0.1}},
+    {"params": {"beta": 0.1, "min_size": 15, "hook": "x"}},
+    {"params": {"beta": [], "min_size": {}}},
+    {"strategy": "fcube", "params": {}},
+    {"strategy": "labels", "params": {"k": 4}},
+    {"transforms": (niidpart.Transform("noise", {}),)},
+    {"transforms": (niidpart.Transform("noise", {"sigma": "x", "level": "variance", "fresh": False}),)},
+    {"transforms": (niidpart.Transform("noise", {"sigma": -1.0, "level": "variance", "fresh": False}),)},
+]
+
+
+@pytest.mark.parametrize("change", RECIPES)
+def test_a_recipe_that_cannot_be_carried_out_is_a_fault_not_a_crash(change, small_split, small_data, resave):
+    path = resave(small_split, recipe=replace(small_split.recipe, **change))
+    assert niidpart.check(path) == []
+    assert 64 in rules(niidpart.verify(path, data=small_data))
+
+
+def test_more_parties_than_examples_is_a_fault_not_a_crash(resave):
+    data = niidpart.from_arrays(None, np.arange(2))
+    split = niidpart.make(data, "homo", n_parties=2)
+    indptr, counts = np.array([0, 1, 2, 2]), np.array([[1, 0], [0, 1], [0, 0]], np.int32)
+    split = replace(split, val=niidpart.Part(np.zeros(4, np.int64), np.zeros(0, np.int32), np.zeros((3, 2), np.int32)), test=split.val)
+    split = replace(split, test=split.val, train=niidpart.Part(indptr, split.train.indices, counts), recipe=replace(split.recipe, n_parties=3))
+    assert 64 in rules(niidpart.verify(resave(split), data=data))
+
+
+OWN = """
+from pathlib import Path
+import numpy as np
+Path(__file__).with_suffix(".ran").touch()
+def mine(labels, n_parties, rng): return np.arange(len(labels)) % n_parties, {}
+def level(n_parties, rng): return {"level": np.zeros(n_parties)}
+def load(root=None): raise ValueError("loaded")
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A python file that says so when it is run."""
+    (tmp_path / "own.py").write_text(OWN)
+    return tmp_path / "own.py"
+
+
+def test_a_strategy_of_ones_own_is_not_derived(own, small_data, tmp_path):
+    path = niidpart.write(niidpart.make(LABELS, f"{own}:mine", n_parties=3), tmp_path / "split.h5")
+    verdict = niidpart.verify(path, data=small_data)
+    assert (verdict.faults, verdict.derived) == ([], False)
+    assert "own.py:mine" in verdict.why_not
+
+
+@pytest.mark.parametrize("where", ["strategy", "transform", "data set"])
+@pytest.mark.parametrize("form", ["{path}:{name}", "own:{name}"])
+def test_code_that_a_file_names_is_never_run(where, form, own, small_split, small_data, resave, monkeypatch):
+    monkeypatch.syspath_prepend(str(own.parent))
+    name = form.format(path=own, name={"strategy": "mine", "transform": "level", "data set": "load"}[where])
+    recipe, source = small_split.recipe, small_split.source
+    if where == "strategy":
+        recipe = replace(recipe, strategy=name)
+    if where == "transform":
+        recipe = replace(recipe, transforms=(niidpart.Transform(name, {}),))
+    if where == "data set":
+        source = replace(source, name=name)
+    path = resave(small_split, recipe=recipe, source=source)
+    verdict = niidpart.verify(path, data=None if where == "data set" else small_data)
+    assert not own.with_suffix(".ran").exists(), "verify ran code that the file names"
+    assert not verdict.derived
+    assert "own" in verdict.why_not

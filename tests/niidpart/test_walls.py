@@ -1,0 +1,146 @@
+"""Which part may see which: read off the source, so that a forbidden import fails before anybody runs it."""
+
+import ast
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+PACKAGES = {"niidpart": "niidpart", "fltrain": "fltrain", "niidpart_cli": "cli"}  # import name -> folder
+HEAVY = {"matplotlib", "scipy", "datasets", "sklearn", "pyarrow", "huggingface_hub"}
+
+
+@pytest.fixture(scope="module")
+def modules(project):
+    """{dotted name: (path, is a package)} of everything that is distributed."""
+    found = {}
+    for name, folder in PACKAGES.items():
+        for path in sorted((project / folder).rglob("*.py")):
+            parts = [name, *path.relative_to(project / folder).with_suffix("").parts]
+            package = parts[-1] == "__init__"
+            found[".".join(parts[:-1] if package else parts)] = (path, package)
+    return found
+
+
+@pytest.fixture(scope="module")
+def imports(modules):
+    """imports(prefix, top=False): {module under `prefix`: the dotted names it imports}; top: only what is imported when it is loaded."""
+
+    def of(name, top):
+        path, package = modules[name]
+        base = name.split(".") if package else name.split(".")[:-1]
+        found = set()
+        for node in nodes(ast.parse(path.read_text(encoding="utf-8")), top):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                start = base[: len(base) - node.level + 1] if node.level else []
+                source = ".".join([*start, *filter(None, [node.module])])
+                members = {f"{source}.{alias.name}" for alias in node.names}
+                found |= {member if member in modules else source for member in members}
+        return found
+
+    return lambda prefix, top=False: {name: of(name, top) for name in modules if inside(name, {prefix})}
+
+
+def nodes(tree, top):
+    """All nodes; top: without those that run only when a function is called or a type checker looks."""
+    for child in ast.iter_child_nodes(tree):
+        later = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        typing = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test)
+        if top and (later or typing):
+            continue
+        yield child
+        yield from nodes(child, top)
+
+
+def inside(name, prefixes):
+    return any(name == prefix or name.startswith(f"{prefix}.") for prefix in prefixes)
+
+
+def offences(found, forbidden=(), allowed=None):
+    """["module imports name", ...] for what is forbidden, or not among the allowed."""
+    wrong = []
+    for module, names in found.items():
+        for name in sorted(names):
+            if inside(name, forbidden) or (allowed is not None and not inside(name, allowed)):
+                wrong.append(f"{module} imports {name}")
+    return wrong
+
+
+def test_the_reader_of_imports_sees_them_all(imports, modules):
+    found = imports("niidpart.strategies.dir")["niidpart.strategies.dir"]
+    assert found == {"numpy", "niidpart.deal", "niidpart.rng", "niidpart.strategies"}
+    assert "importlib.metadata" in imports("niidpart.h5")["niidpart.h5"]
+    tree = ast.parse("import a\nif TYPE_CHECKING:\n import b\ndef f():\n import c\nclass C:\n import d\ntry:\n import e\nexcept OSError: pass\n")
+    assert [n.names[0].name for n in nodes(tree, top=True) if isinstance(n, ast.Import)] == ["a", "d", "e"]
+    assert [n.names[0].name for n in nodes(tree, top=False) if isinstance(n, ast.Import)] == ["a", "b", "c", "d", "e"]
+    assert len(modules) > 40
+
+
+def test_niidpart_knows_nothing_of_training_or_the_command_line(imports):
+    assert offences(imports("niidpart"), forbidden={"torch", "fltrain", "click", "niidpart_cli", "cli"}) == []
+
+
+def test_heavy_libraries_are_imported_where_they_are_used(imports):
+    assert offences(imports("niidpart", top=True), forbidden=HEAVY) == []
+
+
+@pytest.mark.parametrize("folder", ["strategies", "transforms"])
+def test_strategies_and_transforms_see_numpy_and_niidparts_arithmetic(folder, imports):
+    allowed = {"numpy", "typing", "collections", "math", "niidpart.rng", "niidpart.deal", "niidpart.exact", f"niidpart.{folder}"}
+    assert offences(imports(f"niidpart.{folder}"), allowed=allowed) == []
+
+
+def test_fltrain_knows_no_command_line(imports):
+    assert offences(imports("fltrain"), forbidden={"niidpart_cli", "cli", "click"}) == []
+
+
+def test_algorithms_see_the_interface_and_no_machinery(imports):
+    allowed = {"torch", "fltrain.interface", "fltrain.tree", "fltrain.algorithms"} | set(sys.stdlib_module_names)
+    found = imports("fltrain.algorithms")
+    found["fltrain.algorithms"] -= {"niidpart.registry"}  # the folder itself is a registry
+    assert offences(found, allowed=allowed) == []
+
+
+def test_the_engine_knows_no_algorithm(imports):
+    assert offences(imports("fltrain.engine"), forbidden={"fltrain.algorithms"}) == []
+
+
+def test_importing_niidpart_is_light(python):
+    code = """
+import sys, time, numpy, h5py
+before, start = set(sys.modules), time.process_time()
+import niidpart
+print(time.process_time() - start, *sorted(name for name in set(sys.modules) - before if "." not in name))
+"""
+    seconds, loaded = [], set()
+    for _ in range(3):
+        first, *names = python(code).stdout.split()
+        seconds.append(float(first))
+        loaded |= set(names)
+    assert "niidpart" in loaded
+    assert not loaded & ({"torch", "click", "fltrain", "niidpart_cli"} | HEAVY)
+    assert min(seconds) < 0.3  # CPU beyond numpy and h5py, so that help and completion feel immediate; 0.03 where this was written
+
+
+def test_every_folder_with_code_is_distributed(project):
+    config = tomllib.loads((project / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert config["package-dir"] == {name: folder for name, folder in PACKAGES.items() if name != folder}
+    there = set()
+    for name, folder in PACKAGES.items():
+        for init in (project / folder).rglob("__init__.py"):
+            there.add(".".join([name, *init.parent.relative_to(project / folder).parts]))
+        loose = {p.parent for p in (project / folder).rglob("*.py")} - {p.parent for p in (project / folder).rglob("__init__.py")}
+        assert not loose, f"python files in a folder without __init__.py: {sorted(map(str, loose))}"
+    assert sorted(config["packages"]) == sorted(there)
+
+
+def test_what_a_package_needs_beside_its_code_is_distributed(project):
+    config = tomllib.loads((project / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    for name, folder in PACKAGES.items():
+        for path in (project / folder).rglob("*"):
+            if path.is_file() and path.suffix not in (".py", ".pyc"):
+                package = ".".join([name, *path.parent.relative_to(project / folder).parts])
+                assert any(Path(path.name).match(pattern) for pattern in config.get(package, [])), f"{path} is in no wheel"

@@ -1,0 +1,171 @@
+"""A split file is written whole or not at all: on a full disk, under a limit, at a fault of any call, at SIGKILL."""
+
+import errno
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import niidpart
+
+
+@pytest.fixture
+def other_split():
+    return niidpart.make(np.arange(90) % 3, "homo", n_parties=5)
+
+
+CALLS = ("open", "fdopen", "fsync", "chmod", "replace", "close")
+
+
+def faulty(monkeypatch, nth, number):
+    """Makes the nth of the calls that writing makes fail. Returns the list of calls so far."""
+    seen, really_close = [], os.close
+
+    def wrap(name, real):
+        def call(*arguments, **keywords):
+            seen.append(name)
+            if len(seen) == nth:
+                if name in ("close", "fdopen"):
+                    really_close(arguments[0])  # the descriptor is gone in any case
+                raise OSError(number, os.strerror(number))
+            return real(*arguments, **keywords)
+
+        return call
+
+    for name in CALLS:
+        monkeypatch.setattr(os, name, wrap(name, getattr(os, name)))
+    return seen
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
+def test_a_fault_of_any_call_leaves_a_whole_file_and_nothing_beside_it(number, small_split, other_split, tmp_path):
+    path = tmp_path / "split.h5"
+    old, new = niidpart.write(small_split, path).read_bytes(), niidpart.write(other_split, tmp_path / "new.h5").read_bytes()
+    (tmp_path / "new.h5").unlink()
+    failed = []
+    for nth in range(1, 50):
+        path.write_bytes(old)
+        with pytest.MonkeyPatch.context() as patch:
+            seen = faulty(patch, nth, number)
+            try:
+                niidpart.write(other_split, path)
+            except OSError as error:
+                failed.append((seen[nth - 1], error.errno))
+            fired = len(seen) >= nth
+        assert [p.name for p in tmp_path.iterdir()] == ["split.h5"], f"left behind by call {nth} ({seen[nth - 1 : nth]})"
+        assert path.read_bytes() == (new if "replace" in seen[: nth - 1] or not fired else old)
+        if not fired:
+            break
+    assert path.read_bytes() == new, "the last round had no fault"
+    assert [code for _, code in failed] == [number] * (nth - 1), "every fault was told"
+    assert {"open", "fsync", "replace"} <= {name for name, _ in failed}
+
+
+def test_the_error_says_what_failed_and_that_the_old_file_stands(small_split, other_split, tmp_path, monkeypatch):
+    path = niidpart.write(small_split, tmp_path / "split.h5")
+    monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(OSError(errno.EIO, "Input/output error")))
+    with pytest.raises(OSError, match=r"split\.h5 could not be written \(\d+ bytes\): Input/output error; what stood there before is unchanged"):
+        niidpart.write(other_split, path)
+
+
+def test_a_stop_by_the_user_leaves_the_old_file(small_split, other_split, tmp_path, monkeypatch):
+    path = niidpart.write(small_split, tmp_path / "split.h5")
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        niidpart.write(other_split, path)
+    assert [p.name for p in tmp_path.iterdir()] == ["split.h5"]
+    assert niidpart.read(path).digest == small_split.digest
+
+
+def test_permissions_are_those_of_any_new_file(small_split, tmp_path):
+    path = niidpart.write(small_split, tmp_path / "split.h5")
+    (tmp_path / "plain").touch()
+    assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_file_in_place_of_the_folder_is_an_error_of_the_disk(small_split, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        niidpart.write(small_split, tmp_path / "file" / "split.h5")
+
+
+# A child writes a small split, then a large one that the disk refuses, and looks at what is left.
+REFUSED = """
+import errno, resource, sys
+from pathlib import Path
+import numpy as np, niidpart
+folder = Path(sys.argv[1])
+path = niidpart.write(niidpart.make(np.arange(100) % 3, "homo"), folder / "split.h5")
+old = path.read_bytes()
+if sys.argv[2] == "EFBIG":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+try:
+    niidpart.write(niidpart.make(np.arange(200_000) % 3, "homo"), path)
+except OSError as error:
+    assert error.errno == getattr(errno, sys.argv[2]), error
+    assert "could not be written" in str(error), error
+    print("refused")
+assert path.read_bytes() == old
+assert [p.name for p in folder.iterdir()] == ["split.h5"]
+print("whole")
+"""
+
+
+def test_a_limit_on_file_sizes_leaves_the_old_file(tmp_path, python):
+    done = python(REFUSED, tmp_path, "EFBIG")
+    assert done.stdout.split() == ["refused", "whole"], done.stderr
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path, python):
+    mount = f"mount -t tmpfs -o size=128k none '{tmp_path}' || exit 77; exec \"$@\""
+    prefix = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, "sh")
+    try:
+        done = python(REFUSED, tmp_path, "ENOSPC", prefix=prefix)
+    except FileNotFoundError:
+        pytest.skip("there is no program unshare, with which a child gets a small disk of its own")
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip(f"a child may not mount a small disk of its own here: {done.stderr.strip()}")
+    assert done.stdout.split() == ["refused", "whole"], done.stderr
+
+
+# A driver forks children that write two splits in turn, kills each at a random moment and reads what is there.
+KILLED = """
+import os, random, signal, sys, time
+from pathlib import Path
+import numpy as np, niidpart
+path = Path(sys.argv[1]) / "split.h5"
+splits = [niidpart.make(np.arange(n) % 3, "homo", n_parties=7) for n in (3000, 5000)]
+digests = {split.digest for split in splits}
+niidpart.write(splits[0], path)
+moments, found = random.Random(0), []
+for _ in range(60):
+    child = os.fork()
+    if not child:
+        while True:
+            for split in splits:
+                niidpart.write(split, path)
+    time.sleep(moments.uniform(0.002, 0.03))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    found.append(niidpart.read(path).digest)
+assert set(found) == digests, found
+print(len(found))
+"""
+
+
+def test_a_kill_at_any_moment_leaves_a_valid_file(tmp_path, python):
+    done = python(KILLED, tmp_path, timeout=60)
+    assert done.stdout.strip() == "60", done.stderr
+
+
+def test_two_writers_at_once_leave_one_of_their_files(tmp_path):
+    code = (
+        "import sys, numpy as np, niidpart\nfor _ in range(40): niidpart.write(niidpart.make(np.arange(int(sys.argv[1])) % 3, 'homo'), sys.argv[2])"
+    )
+    command = [sys.executable, "-P", "-c", code]
+    writers = [subprocess.Popen([*command, n, str(tmp_path / "split.h5")], stderr=subprocess.PIPE) for n in ("300", "400")]
+    assert [writer.communicate(timeout=60)[1] for writer in writers] == [b"", b""]
+    assert niidpart.read(tmp_path / "split.h5").source.n in (300, 400)
+    assert [p.name for p in tmp_path.iterdir()] == ["split.h5"]
