@@ -78,7 +78,8 @@ def test_an_algorithm_of_ones_own_has_its_options(runs):
     )
     done = fltrain("run", "split.h5", "--algorithm", "mine.py:slow", "--brake", "4", "--rounds", "1", "--local-steps", "1", "--out", "own", cwd=runs)
     assert done.returncode == 0, done.stderr
-    assert json.loads((runs / "own" / "config.json").read_text())["algorithm"] == {"name": "slow", "spec": "mine.py:slow", "options": {"brake": 4.0}}
+    config = json.loads((runs / "own" / "config.json").read_text())
+    assert config["algorithm"] == {"name": "slow", "spec": f"{runs / 'mine.py'}:slow", "options": {"brake": 4.0}}
     assert fltrain("resume", "own", cwd=runs).returncode == 0
 
 
