@@ -1,7 +1,6 @@
-"""`niidpart` as a user runs it, in a process of its own."""
+"""`niidpart` as a user runs it."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,17 +13,13 @@ import pytest
 BIN = Path(sys.executable).parent
 
 
-def niidpart(*args: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([BIN / "niidpart", *args], cwd=cwd, capture_output=True, text=True, env=os.environ | (env or {}))
-
-
 @pytest.fixture
-def made(tmp_path):
+def made(tmp_path, niidpart):
     assert niidpart("make", "--strategy", "dir", "--beta", "0.5", cwd=tmp_path).returncode == 0
     return tmp_path
 
 
-def test_make_show_verify_plot(made):
+def test_make_show_verify_plot(made, niidpart):
     shown = niidpart("show", "split.h5", cwd=made).stdout
     assert "digits, dir (beta 0.5), 10 parties, seed 0" in shown
     assert len(shown.splitlines()) == 4 + 2 + 10  # summary, blank and header, a line for each party
@@ -36,7 +31,7 @@ def test_make_show_verify_plot(made):
     assert b"<svg" in (made / "s.svg").read_bytes()
 
 
-def test_json_says_what_the_table_says(made):
+def test_json_says_what_the_table_says(made, niidpart):
     out = json.loads(niidpart("show", "split.h5", "--json", cwd=made).stdout)
     assert np.array(out["parts"]["train"]["counts"]).sum() == out["parts"]["train"]["n"] == 1437
     assert out["recipe"]["params"] == {"beta": 0.5, "min_size": 10}
@@ -44,7 +39,7 @@ def test_json_says_what_the_table_says(made):
     assert verdict == {"file": "split.h5", "faults": [], "derived": True, "why_not": "", "exit": 0}
 
 
-def test_every_option_reaches_the_recipe(tmp_path):
+def test_every_option_reaches_the_recipe(tmp_path, niidpart):
     args = "make --strategy quantity --beta 0.3 --min-size 20 --parties 7 --seed 5 --val 0.1 --test 0.2 --noise 0.4"
     done = niidpart(*args.split(), "--transform", "noise:sigma=0.2,level=std,fresh=true", "--json", "-o", "a/b.h5", cwd=tmp_path)
     recipe = json.loads(done.stdout)["recipe"]
@@ -63,19 +58,19 @@ def test_every_option_reaches_the_recipe(tmp_path):
     assert (tmp_path / "a" / "b.h5").exists()
 
 
-def test_noise_as_strategy_is_homo_with_noise(tmp_path):
+def test_noise_as_strategy_is_homo_with_noise(tmp_path, niidpart):
     out = niidpart("make", "--strategy", "noise", "--sigma", "0.1", "--json", cwd=tmp_path).stdout
     other = niidpart("make", "--strategy", "homo", "--noise", "0.1", "--json", cwd=tmp_path).stdout
     assert json.loads(out)["digest"] == json.loads(other)["digest"]
 
 
-def test_fcube_takes_its_own_data_and_number_of_parties(tmp_path):
+def test_fcube_takes_its_own_data_and_number_of_parties(tmp_path, niidpart):
     out = json.loads(niidpart("make", "--strategy", "fcube", "--json", cwd=tmp_path).stdout)
     assert (out["source"]["name"], out["recipe"]["n_parties"]) == ("fcube", 4)
     assert out["parts"]["train"]["counts"] == [[500, 500]] * 4
 
 
-def test_an_npz_of_ones_own_is_found_again(tmp_path):
+def test_an_npz_of_ones_own_is_found_again(tmp_path, niidpart):
     np.savez(tmp_path / "own.npz", y=np.arange(200) % 4)
     (tmp_path / "elsewhere").mkdir()
     niidpart("make", "--dataset", "own.npz", "--strategy", "homo", "-o", "elsewhere/s.h5", cwd=tmp_path)
@@ -86,7 +81,7 @@ def test_an_npz_of_ones_own_is_found_again(tmp_path):
     assert niidpart("verify", "elsewhere/s.h5", "--data-root", "moved.npz", cwd=tmp_path).returncode == 0
 
 
-def test_a_strategy_of_ones_own_has_its_options(tmp_path):
+def test_a_strategy_of_ones_own_has_its_options(tmp_path, niidpart):
     (tmp_path / "mine.py").write_text(
         "import numpy as np\nfrom niidpart.strategies import Owners\n"
         "def blocks(labels, n_parties, rng, *, width: int = 2):\n"
@@ -122,7 +117,7 @@ def test_a_strategy_of_ones_own_has_its_options(tmp_path):
         ("mke", "did you mean 'make'?"),
     ],
 )
-def test_what_cannot_be_done_is_exit_code_2_and_says_why(args, said, tmp_path):
+def test_what_cannot_be_done_is_exit_code_2_and_says_why(args, said, tmp_path, niidpart):
     done = niidpart(*args.split(), cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert said in done.stderr
@@ -141,21 +136,21 @@ def test_what_cannot_be_done_is_exit_code_2_and_says_why(args, said, tmp_path):
         ("make --strategy dir -o text.h5/split.h5", "text.h5"),
     ],
 )
-def test_a_fault_of_a_file_is_exit_code_1(args, said, tmp_path):
+def test_a_fault_of_a_file_is_exit_code_1(args, said, tmp_path, niidpart):
     (tmp_path / "text.h5").write_text("no split")
     done = niidpart(*args.split(), cwd=tmp_path)
     assert (done.returncode, said in done.stderr) == (1, True), done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_verify_of_a_file_that_is_no_split_lists_the_rule(tmp_path):
+def test_verify_of_a_file_that_is_no_split_lists_the_rule(tmp_path, niidpart):
     (tmp_path / "text.h5").write_text("no split")
     done = niidpart("verify", "text.h5", cwd=tmp_path)
     assert (done.returncode, "rule 3" in done.stdout) == (1, True)
 
 
 @pytest.mark.parametrize("labels", [np.eye(4)[np.arange(40) % 4], np.array([1.0, np.nan] * 20)], ids=["one-hot", "nan"])
-def test_labels_that_are_no_classes_are_refused(labels, tmp_path):
+def test_labels_that_are_no_classes_are_refused(labels, tmp_path, niidpart):
     np.savez(tmp_path / "bad.npz", y=labels)
     done = niidpart("make", "--strategy", "dir", "--dataset", "bad.npz", cwd=tmp_path)
     assert done.returncode == 2
@@ -184,7 +179,7 @@ def test_help_loads_neither_torch_nor_matplotlib(args, tmp_path):
     assert out.splitlines()[-1] == "False False"
 
 
-def test_completion_knows_commands_and_options(tmp_path):
+def test_completion_knows_commands_and_options(tmp_path, niidpart):
     env = {"_NIIDPART_COMPLETE": "bash_complete", "COMP_CWORD": "2", "COMP_WORDS": "niidpart make --be"}
     assert niidpart(cwd=tmp_path, env=env).stdout.split() == ["plain,--beta"]
 

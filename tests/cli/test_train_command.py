@@ -1,4 +1,4 @@
-"""`fltrain` as a user runs it, in a process of its own."""
+"""`fltrain` as a user runs it."""
 
 import json
 import os
@@ -11,12 +11,8 @@ import pytest
 BIN = Path(sys.executable).parent
 
 
-def fltrain(*args: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([BIN / "fltrain", *args], cwd=cwd, capture_output=True, text=True, env=os.environ | (env or {}))
-
-
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
+def runs(tmp_path_factory, fltrain):
     """A folder with split.h5 and two runs."""
     folder = tmp_path_factory.mktemp("runs")
     subprocess.run([BIN / "niidpart", "make", "--strategy", "dir", "--beta", "0.5"], cwd=folder, check=True, capture_output=True)
@@ -38,20 +34,20 @@ def test_a_run_leaves_what_the_docs_say(runs):
     assert metrics[0]["bytes_table4"] == 11 * 4 * 15_010
 
 
-def test_run_alone_picks_everything(runs):
+def test_run_alone_picks_everything(runs, fltrain):
     done = fltrain("run", "split.h5", "--rounds", "1", "--local-steps", "1", "--json", cwd=runs)
     assert json.loads(done.stdout)["round"] == 1
     digest = json.loads(subprocess.run([BIN / "niidpart", "show", "split.h5", "--json"], cwd=runs, capture_output=True, text=True).stdout)["digest"]
     assert (runs / "runs" / f"fedavg-{digest[:8]}-0" / "config.json").exists()
 
 
-def test_resuming_a_finished_run_changes_nothing(runs):
+def test_resuming_a_finished_run_changes_nothing(runs, fltrain):
     before = {p: p.read_bytes() for p in (runs / "fedavg").rglob("*") if p.is_file() and p.name != "curves.png"}
     assert fltrain("resume", "fedavg", cwd=runs).returncode == 0
     assert {p: p.read_bytes() for p in before} == before
 
 
-def test_compare_says_final_best_and_what_differs(runs):
+def test_compare_says_final_best_and_what_differs(runs, fltrain):
     done = fltrain("compare", "fedavg", "solo", cwd=runs)
     assert "not the same in all runs: seed (0, 1)" in done.stderr
     out = json.loads(fltrain("compare", "fedavg", "solo", "--json", cwd=runs).stdout)
@@ -60,18 +56,18 @@ def test_compare_says_final_best_and_what_differs(runs):
     assert out["runs"][1]["bytes"] == 0
 
 
-def test_curves_of_several_runs(runs):
+def test_curves_of_several_runs(runs, fltrain):
     assert fltrain("plot", "fedavg", "solo", "-o", "both.png", cwd=runs).returncode == 0
     assert (runs / "both.png").read_bytes()[:4] == b"\x89PNG"
 
 
-def test_progress_is_on_stderr_and_results_on_stdout(runs):
+def test_progress_is_on_stderr_and_results_on_stdout(runs, fltrain):
     done = fltrain("run", "split.h5", "--rounds", "2", "--local-steps", "1", "--out", "progress", cwd=runs)
     assert [line.split()[1] for line in done.stderr.splitlines()] == ["1/2", "2/2"]
     assert "round 1/2" not in done.stdout
 
 
-def test_an_algorithm_of_ones_own_has_its_options(runs):
+def test_an_algorithm_of_ones_own_has_its_options(runs, fltrain):
     (runs / "mine.py").write_text(
         "from dataclasses import replace\nfrom fltrain.algorithms.fedavg import fedavg\n"
         "def slow(brake: float = 2.0):\n    return replace(fedavg(1 / brake), name='slow')\n"
@@ -101,14 +97,14 @@ def test_an_algorithm_of_ones_own_has_its_options(runs):
         ("compare nothing", 2, "no config.json"),
     ],
 )
-def test_bad_input_says_what_to_do(runs, args, code, said):
+def test_bad_input_says_what_to_do(runs, args, code, said, fltrain):
     (runs / "mine.txt").write_text("no split")
     done = fltrain(*args.split(), cwd=runs)
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_data_that_the_split_was_not_made_for_is_refused(tmp_path):
+def test_data_that_the_split_was_not_made_for_is_refused(tmp_path, fltrain):
     import numpy as np
 
     x, y = np.zeros((100, 4), np.float32), np.arange(100) % 4

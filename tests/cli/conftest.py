@@ -1,0 +1,34 @@
+"""Both commands, in this process: torch is imported once. Where a process of its own matters, a test starts one."""
+
+import contextlib
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+
+def runner(program):
+    """run(*args, cwd, env): what the command prints and returns, as of a finished process."""
+
+    def run(*args, cwd, env=None):
+        with contextlib.chdir(cwd):
+            result = CliRunner().invoke(program, [str(a) for a in args], env=env)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception  # what a user would see as a traceback
+        return SimpleNamespace(returncode=result.exit_code, stdout=result.stdout, stderr=result.stderr)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def niidpart():
+    from niidpart_cli.split import main
+
+    return runner(main)
+
+
+@pytest.fixture(scope="session")
+def fltrain():
+    from niidpart_cli.train import main
+
+    return runner(main)
