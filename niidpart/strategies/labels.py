@@ -11,10 +11,12 @@ __all__ = ["label_count"]
 
 
 def label_count(labels: Ints, n_parties: int, rng: Stream, *, k: int = 2) -> Owners:
-    """#C=k: party i holds class i mod K and k-1 other classes drawn at random. Li et al., ICDE 2022, section IV-A.
+    """#C=k: each party holds k classes, drawn at random so that every class is held if it can be. Li et al., ICDE 2022, section IV-A.
 
-    The examples of a class are dealt evenly, in random order, among the parties that hold it; those of a class that no party drew belong to
-    nobody (only with fewer parties than classes). Draws: held [P, K] uint8, 1 where the party holds the class.
+    One class of each party is dealt: the classes in a random order, again and again, to the parties in a random order. (The authors' code
+    gives party i class i mod K, and so shares depend on places.) The other k-1 are drawn from the rest. The examples of a class are dealt
+    evenly, in random order, among the parties that hold it; those of a class that no party drew belong to nobody (only with fewer parties
+    than classes). Draws: held [P, K] uint8, 1 where the party holds the class.
     """
     n_classes = int(labels.max()) + 1
     if not 1 <= k <= n_classes:
@@ -37,7 +39,7 @@ def _held(rng: Stream, n_parties: int, n_classes: int, k: int) -> NDArray[np.uin
     low = max(n_classes - 1, 1).bit_length()
     words = rng.words(n_parties * n_classes).reshape(n_parties, n_classes) >> np.uint64(low) << np.uint64(low)
     words |= np.arange(n_classes, dtype=np.uint64)
-    own = np.arange(n_parties) % n_classes
+    own = rng.permutation(n_classes)[rng.permutation(n_parties) % n_classes]
     words[np.arange(n_parties), own] = 0
     words.sort(axis=1)
     chosen = (words[:, :k] & np.uint64((1 << low) - 1)).astype(np.int64)

@@ -131,6 +131,7 @@ PLACES = [
     ("labels", 1003, 10, {"k": 2}),
     ("labels", 40, 10, {"k": 3}),  # classes of 4 among 3 parties or so: who gets one more matters
     ("labels", 1003, 20, {"k": 3}),
+    ("labels", 1003, 15, {"k": 2}),
 ]
 
 
@@ -144,6 +145,13 @@ def test_no_share_depends_on_a_partys_place(name, n, n_parties, options):
         # first against last, and each against all: 4.5 standard errors, beyond which 1 in 150,000 lies
         assert abs(mean[0] - mean[-1]) <= 4.5 * np.hypot(error[0], error[-1])
         assert (np.abs(mean - mean.mean()) <= 4.5 * error + 1e-9).all(), f"{measure} of each party: {mean.round(1).tolist()}"
+
+
+def test_no_share_depends_on_a_partys_place_where_classes_are_of_unequal_size():
+    labels = np.concatenate([np.zeros(900, int), np.arange(99) % 9 + 1])
+    sizes = np.array([niidpart.make(labels, "labels", n_parties=10, k=2, seed=seed).train.sizes for seed in range(300)])
+    mean, error = sizes.mean(axis=0), sizes.std(axis=0) / 300**0.5
+    assert abs(mean[0] - mean[-1]) <= 4.5 * np.hypot(error[0], error[-1]), f"examples of each party: {mean.round().tolist()}"
 
 
 def test_dir_has_the_variance_of_the_closed_form():
