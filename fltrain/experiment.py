@@ -59,7 +59,10 @@ class Run:
         served = self.algorithm.serve(self.state)
         which = int(served.which[party if len(served.which) > 1 else 0])
         module = copy.deepcopy(self.task.module)
-        module.load_state_dict(tree.index(served.models, which) | tree.index(served.buffers, which))
+        own = dict(module.named_parameters()) | dict(module.named_buffers())
+        with torch.no_grad():
+            for name, value in (tree.index(served.models, which) | tree.index(served.buffers, which)).items():
+                own[name].copy_(value)
         return module.eval()
 
 
@@ -99,6 +102,7 @@ def run(
     spec = "" if isinstance(model, nn.Module) else models.MODELS.absolute(model or models.default(split.source.name, _shape(data)))
     module = copy.deepcopy(model) if isinstance(model, nn.Module) else _named_module(spec, data, chosen)
     experiment = _prepare(split, data, algorithm, module, chosen, progress)
+    state = _initial(experiment)
     if out is not None:
         config = {
             "format": _FORMAT,
@@ -109,8 +113,8 @@ def run(
             "settings": asdict(chosen),
         }
         environment = describe(_device(chosen), chosen.threads)
-        experiment = replace(experiment, folder=RunFolder.create(out, config, environment, niidpart.to_bytes(split)))
-    return _train(experiment, _initial(experiment), 0, [])
+        experiment = replace(experiment, folder=RunFolder.create(out, config, environment, niidpart.to_bytes(split), state))
+    return _train(experiment, state, 0, [])
 
 
 def resume(
@@ -146,8 +150,7 @@ def resume(
         raise RunError(f"{folder} was started with a module that has no name; fltrain.resume(folder, model=...) takes it")
     module = _named_module(config["model"], data, settings) if model is None else copy.deepcopy(model)
     experiment = replace(_prepare(split, data, algorithm, module, settings, progress), folder=opened)
-    restored = opened.restore()
-    done, state = restored if restored else (0, _initial(experiment))
+    done, state = opened.restore()
     opened.cut(done)
     opened.clean()
     return _train(experiment, _on(state, _device(settings)), done, opened.history)
@@ -176,9 +179,12 @@ def _prepare(
 
 
 def _initial(e: _Experiment) -> State:
+    """Round 0. A frozen parameter (requires_grad=False) is a buffer: used, averaged, not trained."""
     device = e.data.train.y.device
-    models = {name: p.detach().to(device).unsqueeze(0).clone() for name, p in e.task.module.named_parameters()}
-    buffers = {name: b.detach().to(device).unsqueeze(0).clone() for name, b in e.task.module.named_buffers()}
+    parameters = dict(e.task.module.named_parameters())
+    fixed = {name: p for name, p in parameters.items() if not p.requires_grad} | dict(e.task.module.named_buffers())
+    models = {name: p.detach().to(device).unsqueeze(0).clone() for name, p in parameters.items() if p.requires_grad}
+    buffers = {name: b.detach().to(device).unsqueeze(0).clone() for name, b in fixed.items()}
     return e.algorithm.init(e.task, Info(e.data.counts.sum(1), e.data.counts), models, buffers)
 
 

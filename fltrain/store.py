@@ -6,8 +6,8 @@ Nothing here is pickled, and every file but the two logs is written whole or not
 import hashlib
 import json
 import os
+import secrets
 import shutil
-import tempfile
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from niidpart.files import sync_folder, write_whole
 from . import tree
 from .interface import State
 
+_METRICS = "metrics.jsonl"
 _KEPT = 2  # checkpoints: the newest, and one to fall back on
 _PARTS = ("models", "buffers", "server", "parties")
 JSON = dict[str, Any]
@@ -38,22 +39,22 @@ class RunFolder:
     path: Path
 
     @classmethod
-    def create(cls, path: str | Path, config: JSON, environment: JSON, split: bytes) -> "RunFolder":
-        """A new run. RunError if something is there already: an earlier run is never written over."""
+    def create(cls, path: str | Path, config: JSON, environment: JSON, split: bytes, state: State) -> "RunFolder":
+        """A new run, with the checkpoint of round 0. RunError if something is there already: an earlier run is never written over."""
         path = Path(path)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise RunError(f"{path} is there already and not empty; take another --out, or go on with it: fltrain resume {path}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
+        target = path.resolve()  # of a link to an empty folder: that folder
+        new = cls(target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp"))
         try:
-            write_whole(new / "split.h5", split)
-            _write_json(new / "environment.json", environment)
-            _write_json(new / "config.json", config)
-            new.chmod(0o755)
-            os.replace(new, path)  # the folder appears whole: whatever is found later can be resumed
-            sync_folder(path.parent)
+            write_whole(new.path / "split.h5", split)
+            _write_json(new.path / "environment.json", environment)
+            _write_json(new.path / "config.json", config)
+            new.save(state, 0)
+            os.replace(new.path, target)  # the folder appears whole: whatever is found later can be resumed
+            sync_folder(target.parent)
         except OSError:
-            shutil.rmtree(new, ignore_errors=True)
+            shutil.rmtree(new.path, ignore_errors=True)
             raise
         return cls(path)
 
@@ -76,7 +77,7 @@ class RunFolder:
     @property
     def history(self) -> list[JSON]:
         """The metrics of each round, in order. A torn last line, as a killed run leaves it, does not count."""
-        file = self.path / "metrics.jsonl"
+        file = self.path / _METRICS
         lines = file.read_bytes().split(b"\n")[:-1] if file.exists() else []
         try:
             return [json.loads(line) for line in lines]
@@ -85,15 +86,15 @@ class RunFolder:
 
     def append(self, metrics: JSON, timing: JSON) -> None:
         """One round. Wall times stand apart, so that the metrics of a resumed run can be equal byte for byte."""
-        _append(self.path / "metrics.jsonl", metrics)
+        _append(self.path / _METRICS, metrics)
         _append(self.path / "timing.jsonl", timing)
 
     def cut(self, round: int) -> None:
         """Drops the metrics of later rounds: they will be computed again, the same. RunError if those of an earlier round are gone."""
         kept = [m for m in self.history if m["round"] <= round]
         if [m["round"] for m in kept] != list(range(1, round + 1)):
-            raise RunError(f"{self.path / 'metrics.jsonl'} lacks rounds before the checkpoint of round {round}; nothing was changed")
-        write_whole(self.path / "metrics.jsonl", "".join(_line(m) for m in kept).encode())
+            raise RunError(f"{self.path / _METRICS} lacks rounds before the checkpoint of round {round}; nothing was changed")
+        write_whole(self.path / _METRICS, "".join(_line(m) for m in kept).encode())
 
     def save(self, state: State, round: int) -> None:
         """The checkpoint of a round. It counts once its JSON is there, which has the digest of its tensors; older ones then go, but one."""
@@ -116,11 +117,11 @@ class RunFolder:
         """The JSON of each checkpoint, oldest first."""
         return sorted((self.path / "checkpoints").glob("round-*.json"))
 
-    def restore(self) -> tuple[int, State] | None:
-        """(round, state) of the newest checkpoint that is whole; None if there is none yet.
+    def restore(self) -> tuple[int, State]:
+        """(round, state) of the newest checkpoint that is whole.
 
-        A damaged one is named in a warning and the one before it is taken; RunError if none of them is whole, or if they are gone: never
-        a silent restart.
+        A damaged one is named in a warning and the one before it is taken. RunError if none is whole or none is there: never a silent
+        restart.
         """
         faults = []
         for file in reversed(self.checkpoints()):
@@ -129,14 +130,8 @@ class RunFolder:
             except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
                 faults.append(f"{file}: {error}")
                 warnings.warn(f"checkpoint {file} is damaged ({error}); going back to the one before", stacklevel=2)
-        if faults:
-            raise RunError("no checkpoint of this run is whole: " + "; ".join(faults))
-        every = self.config["settings"]["checkpoint_every"]
-        if len(self.history) > every:  # the metrics of a round are written before its checkpoint
-            raise RunError(
-                f"{self.path} has {len(self.history)} rounds, one checkpoint every {every}, and no checkpoint; start again with another --out"
-            )
-        return None
+        why = "; ".join(faults) or "there is none"
+        raise RunError(f"no checkpoint of {self.path} is whole: {why}. Start the run again, with another --out")
 
 
 def _load(file: Path) -> tuple[int, State]:

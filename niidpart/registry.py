@@ -148,5 +148,9 @@ def _load(path: Path, alias: str) -> ModuleType:
         raise ValueError(f"{path} cannot be loaded as python")
     module = importlib.util.module_from_spec(spec)
     sys.modules[alias] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[alias]  # half loaded: the next try has to see the same error
+        raise
     return module

@@ -80,11 +80,11 @@ def _per_party(name: str, right: list[int], part: Examples) -> dict[str, Any]:
 
 
 def exam(task: Task, state_models: Tree, state_buffers: Tree, party: Tensor, model: Tensor, data: Federated) -> Tensor:
-    """[Q] float64 accuracy of each asked (party, model) on that party's validation part."""
+    """[Q] float64 accuracy of each asked (party, model) on that party's validation part, NaN where that is empty."""
     if not len(data.val.y):
         raise ValueError("this algorithm grades models on validation parts, and the split has none; make it with --val 0.1")
     part, out = data.val, []
     for p, m in zip(party.tolist(), model.tolist(), strict=True):
         right, _ = score(task, tree.index(state_models, m), tree.index(state_buffers, m), part, part.indptr[p], part.indptr[p + 1])
-        out.append(right / max(part.size(p), 1))
+        out.append(right / part.size(p) if part.size(p) else float("nan"))
     return torch.tensor(out, dtype=torch.float64)

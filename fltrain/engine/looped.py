@@ -87,9 +87,9 @@ def _train_job(
     velocity = tree.zeros_like(local.params) if work.momentum else {}
     decay = settings.weight_decay if algorithm.decay == "executor" else 0.0
     loss = torch.zeros((), dtype=torch.float64, device=data.train.y.device)
-    device = data.train.y.device
+    device, seed = data.train.y.device, key(settings.seed, "module", round, party) >> 1
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(key(settings.seed, "module", round, party) >> 1)  # for modules that draw by themselves, such as nn.Dropout
+        (torch.cuda if device.type == "cuda" else torch.default_generator).manual_seed(seed)  # for modules that draw by themselves: nn.Dropout
         for batch in batches(data.train, party, round, local.key, settings):
             step = algorithm.direction(task, local, batch)
             _sgd(local.params, step.grad, velocity, step.after, work, decay)

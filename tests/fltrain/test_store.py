@@ -144,3 +144,25 @@ def test_a_state_may_hold_one_tensor_twice(tmp_path, same_state):
 def test_a_name_with_a_slash_is_refused_with_its_name():
     with pytest.raises(ValueError, match="the key 'a/b' has a '/'; rename that parameter"):
         tree.flatten({"models": {"a/b": torch.zeros(1)}})
+
+
+def test_a_run_that_is_killed_before_its_first_round_starts_from_the_weights_that_it_had(table, table_split, train, tmp_path, same_state):
+    class Stop(Exception):
+        pass
+
+    def stop(p):
+        raise Stop
+
+    module = fltrain.models.create("mlp", (6,), 3, 5)
+    with pytest.raises(Stop):
+        train(table_split, table, model=module, out=tmp_path / "run", progress=stop)
+    other = fltrain.models.create("mlp", (6,), 3, 6)
+    assert same_state(fltrain.resume(tmp_path / "run", table, model=other).state, train(table_split, table, model=module).state)
+
+
+def test_a_link_to_an_empty_folder_is_taken(cube_split, train, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "empty")
+    train(cube_split, out=tmp_path / "link")
+    assert (tmp_path / "empty" / "config.json").exists()
+    assert (tmp_path / "link").is_symlink()
