@@ -93,7 +93,7 @@ def test_without_a_whole_checkpoint_the_run_stops_and_nothing_is_changed(stopped
 def test_checkpoints_that_are_gone_are_no_reason_to_start_anew(stopped, everything):
     shutil.rmtree(stopped / "checkpoints")
     before = everything(stopped)
-    with pytest.raises(RunError, match="no checkpoint of .* is whole: there is none"):
+    with pytest.raises(RunError, match=r"no checkpoint of .* is whole: there is none"):
         fltrain.resume(stopped)
     assert everything(stopped) == before
 
