@@ -10,6 +10,10 @@ from typing import Any, Self
 
 import click
 
+# Waiting threads sleep instead of spinning. Beside another busy program, spinning ones made a run of seconds take more than a minute; alone, it
+# makes no difference. Has to be set before torch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 from .program import Pluggable, Program, click_type, given, given_besides, listing, table, union_options
 
 

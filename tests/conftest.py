@@ -10,6 +10,9 @@ from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 
+# Models are tiny here: a second thread costs more than it brings, and many times more where another program has the other core.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # The same examples in every run: a red test is red for everybody.
 settings.register_profile("law", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("law")
