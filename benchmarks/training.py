@@ -70,7 +70,7 @@ def our_rounds(split: niidpart.FederatedSplit, data: niidpart.Data, rounds: int,
         plain.append(next(turn))
         clock[:] = time.perf_counter(), time.process_time()
 
-    fltrain.run(split, data, rounds=rounds, local_epochs=1, batch_size=BATCH, lr=LR, momentum=MOMENTUM, progress=after)
+    fltrain.run(split, data, rounds=rounds, local_epochs=1, batch_size=BATCH, lr=LR, momentum=MOMENTUM, device="cpu", progress=after)
     return ours, plain
 
 

@@ -49,9 +49,9 @@ class Program(click.Group):
                 raise
             raise click.ClickException(f"this needs {error.name}; pip install 'niidpart[{extra}]'") from error
         except (OSError, ValueError) as error:
-            from niidpart import SplitError
+            from niidpart.files import FileFault
 
-            if isinstance(error, OSError | SplitError):
+            if isinstance(error, OSError | FileFault):
                 raise click.ClickException(str(error)) from error
             raise click.UsageError(str(error)) from error
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .program import Pluggable, Program, given, given_besides, listing, table, union_options
+from .program import Pluggable, Program, click_type, given, given_besides, listing, table, union_options
 
 _SHOWN = 20  # parties in the table, unless --all
 
@@ -133,7 +133,7 @@ def _transform(text: str, registry: Any) -> tuple[str, dict[str, Any]]:
     options: dict[str, Any] = {}
     for key, _, value in pairs:
         kind = declared[key].annotation if key in declared else str
-        options[key] = value.lower() in ("1", "true", "yes") if kind is bool else kind(value) if kind in (int, float) else value
+        options[key] = click_type(kind).convert(value, None, None)
     return name, options
 
 
@@ -150,7 +150,7 @@ def _summary(split: Any) -> str:
     ]
     lines += [f"{name:6} {part.n} examples, at the parties" for name, part in split.parts.items() if name != "train" and part.n]
     if moved:
-        lines.append(f"moved  {moved} examples to parties that had fewer than min_size {split.recipe.params['min_size']}")
+        lines.append(f"moved  {moved} examples to parties that had fewer than min_size {split.recipe.params.get('min_size')}")
     if split.n_unheld:
         lines.append(f"nobody holds {split.n_unheld} examples")
     return "\n".join(lines)

@@ -46,8 +46,9 @@ class Bar:
 
 
 def _said(metrics: dict[str, Any]) -> str:
-    accuracy = f"test {100 * metrics['test_accuracy']:.2f}%  " if "test_accuracy" in metrics else ""
-    return f"{accuracy}loss {metrics['train_loss']:.4f}"
+    accuracy = f"test {100 * metrics['test_accuracy']:.2f}%  " if metrics.get("test_accuracy") is not None else ""
+    loss = metrics["train_loss"]
+    return f"{accuracy}loss {'not finite' if loss is None else f'{loss:.4f}'}"
 
 
 def _run() -> click.Command:
@@ -55,11 +56,13 @@ def _run() -> click.Command:
 
     completing = "_FLTRAIN_COMPLETE" in os.environ  # completion has to be fast: it does without torch, so without the algorithms' own options
     algorithm_options: list[click.Option] = []
-    listed = ""
+    listed = model_names = ""
     if not completing:
         from fltrain.algorithms import ALGORITHMS
+        from fltrain.models import MODELS
 
         algorithm_options = union_options(ALGORITHMS.union())
+        model_names = ", ".join(MODELS.names()) + ", or "
         listed = listing(ALGORITHMS)
     setting_options = [_setting_option(f) for f in fields(Settings)]
     first: list[click.Parameter] = [
@@ -67,7 +70,7 @@ def _run() -> click.Command:
         click.Option(["--algorithm"], default="fedavg", show_default=True, help="One of the above, or file.py:function."),
     ]
     rest: list[click.Parameter] = [
-        click.Option(["--model"], help="cnn, mlp, hidden200, linear, or file.py:function.  [the papers' model for such data]"),
+        click.Option(["--model"], help=f"{model_names}file.py:function.  [the papers' model for such data]"),
         *setting_options,
         click.Option(["--data-root"], type=click.Path(), help="Where the data set lies, if not where the split file says."),
         click.Option(["--out"], type=click.Path(file_okay=False), help="The run folder.  [runs/ALGORITHM-DIGEST-SEED]"),
@@ -152,11 +155,12 @@ def _resume() -> click.Command:
     @click.argument("run", type=click.Path())
     @click.option("--data-root", type=click.Path(), help="Where the data set lies now, if it moved.")
     @click.option("--json", "as_json", is_flag=True, help="Print the last round's metrics as JSON.")
-    def resume(run: str, data_root: str | None, as_json: bool) -> None:
+    @click.option("--trust", is_flag=True, help="Run the code outside fltrain that the folder names (file.py:function). Not for a stranger's folder.")
+    def resume(run: str, data_root: str | None, as_json: bool, trust: bool) -> None:
         import fltrain
 
         with Bar() as progress:
-            done = fltrain.resume(run, data_root=data_root, progress=progress)
+            done = fltrain.resume(run, data_root=data_root, trust=trust, progress=progress)
         _finished(done, as_json)
 
     return resume

@@ -4,13 +4,13 @@ from typing import Any
 
 from .store import RunFolder
 
-_HARMLESS = {"eval_every", "checkpoint_every", "device", "threads"}  # settings that change no result beyond rounding
+_HARMLESS = {"checkpoint_every", "device", "threads"}  # settings that change no result beyond rounding
 
 
 def summary(name: str, folder: RunFolder) -> dict[str, Any]:
     """Final and best test accuracy (None before the first evaluation), the round of the best, and all bytes moved."""
     history = folder.history
-    scored = [(m["test_accuracy"], m["round"]) for m in history if "test_accuracy" in m]
+    scored = [(m["test_accuracy"], m["round"]) for m in history if m.get("test_accuracy") is not None]
     best, best_round = max(scored, key=lambda s: (s[0], -s[1])) if scored else (None, None)
     return {
         "run": name,

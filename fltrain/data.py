@@ -12,7 +12,7 @@ from niidpart.data import Data, Features
 from niidpart.make import named_transforms
 from niidpart.verify import matches, open_data
 
-from .engine.draws import normal
+from .draws import normal
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,9 @@
 import contextlib
 import copy
 import importlib.util
+import math
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -96,6 +98,7 @@ def run(
     settings: the fields of `Settings` (rounds, local_epochs, batch_size, lr, ...). ValueError if the data is not that of the split.
     """
     chosen = Settings.of(settings)
+    chosen = replace(chosen, device=_device(chosen).type, threads=chosen.threads or torch.get_num_threads())  # so that resuming is the same
     algorithm = build(algorithm) if isinstance(algorithm, str) else algorithm
     split = split if isinstance(split, niidpart.FederatedSplit) else niidpart.read(split)
     data = open_for(split, data, data_root)
@@ -114,7 +117,8 @@ def run(
         }
         environment = describe(_device(chosen), chosen.threads)
         experiment = replace(experiment, folder=RunFolder.create(out, config, environment, niidpart.to_bytes(split), state))
-    return _train(experiment, state, 0, [])
+    with experiment.folder.locked() if experiment.folder else contextlib.nullcontext():
+        return _train(experiment, state, 0, [])
 
 
 def resume(
@@ -124,14 +128,32 @@ def resume(
     algorithm: Algorithm | None = None,
     model: nn.Module | None = None,
     data_root: str | Path | None = None,
+    trust: bool = False,
     progress: OnProgress = lambda _: None,
 ) -> Run:
     """Goes on with a run that was stopped or killed, to the same end as if it had not been.
 
     algorithm, model: needed only where the run was started from python with an object that has no name.
+    trust: run the code outside fltrain (`file.py:function`) that the folder names as algorithm or model. Not for a stranger's folder.
     """
     opened = RunFolder.opened(folder)
-    config = opened.config
+    with opened.locked():
+        return _resume(opened, data, algorithm, model, data_root, trust, progress)
+
+
+def _resume(
+    opened: RunFolder,
+    data: Data | None,
+    algorithm: Algorithm | None,
+    model: nn.Module | None,
+    data_root: str | Path | None,
+    trust: bool,
+    progress: OnProgress,
+) -> Run:
+    config, folder = opened.config, opened.path
+    for spec in (config["algorithm"]["spec"], config["model"]):
+        if ":" in spec and not trust:
+            raise RunError(f"{folder} names code outside fltrain, {spec}; if it is yours, resume with --trust (trust=True)")
     if config.get("format") != _FORMAT:
         raise RunError(f"{folder} has the format {config.get('format')}, this fltrain reads {_FORMAT}; resume it with the version that wrote it")
     settings = Settings.of(config["settings"])
@@ -142,6 +164,8 @@ def resume(
                 f"{folder} was started with an algorithm that has no name ({named['name']}); fltrain.resume(folder, algorithm=...) takes it"
             )
         algorithm = build(named["spec"], **named["options"])
+    if (algorithm.spec, algorithm.options) != (named["spec"], named["options"]):
+        raise RunError(f"{folder} was started with {named['spec'] or named['name']} {named['options']}, not {algorithm.spec} {algorithm.options}")
     split = niidpart.read(opened.path / "split.h5")
     if split.digest != config["split"]:
         raise RunError(f"{opened.path / 'split.h5'} is the split {split.digest[:12]}..., the run was started on {config['split'][:12]}...")
@@ -153,6 +177,9 @@ def resume(
     done, state = opened.restore()
     opened.cut(done)
     opened.clean()
+    here, there = describe(_device(settings), settings.threads), opened.environment
+    if differ := [f"{k} {there.get(k)} -> {v}" for k, v in here.items() if there.get(k) != v]:
+        warnings.warn(f"{folder} was started elsewhere ({', '.join(differ)}); results may differ in the last bits", stacklevel=3)
     return _train(experiment, _on(state, _device(settings)), done, opened.history)
 
 
@@ -206,6 +233,9 @@ def _round_and_record(e: _Experiment, state: State, round: int, history: list[JS
     trained = time.perf_counter()
     if s.is_due(s.eval_every, round):
         metrics |= evaluate(e.task, e.algorithm.serve(state), e.data)
+    if strange := [k for k, v in metrics.items() if isinstance(v, float) and not math.isfinite(v)]:
+        warnings.warn(f"round {round}: {', '.join(strange)} not finite: training diverged; try a lower learning rate", stacklevel=2)
+        metrics |= dict.fromkeys(strange)  # None: JSON has no NaN
     history.append(metrics)
     if e.folder is not None:
         timing = {"round": round, "train_seconds": trained - began, "evaluate_seconds": time.perf_counter() - trained}

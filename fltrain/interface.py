@@ -6,7 +6,7 @@ owns neither the optimiser nor the order of examples. Axes: P parties, M models,
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from torch import Tensor
 
@@ -66,7 +66,7 @@ class Local(NamedTuple):
     own: Tree  # kept by the party between rounds
     carry: Tree  # lives for this local training only
     hyper: Tree  # the algorithm's numbers
-    key: int | Tensor  # of this party and round, for counter-based draws
+    key: int | Tensor  # of this party, model and round, for counter-based draws (fltrain/draws.py)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +160,11 @@ class Algorithm:
     traffic: Callable[[State, Plan, Task], tuple[Tensor, Tensor]] | None = None
     exam: Callable[[State, Plan], tuple[Tensor, Tensor]] | None = None
     grade: Callable[[State, Plan, Tensor], State] | None = None
-    decay: str = "executor"
+    decay: Literal["executor", "algorithm"] = "executor"
     pooled: bool = False
     spec: str = field(default="", init=False)  # with options: what `algorithms.build` was given, so that a run can be taken up again.
     options: dict[str, Any] = field(default_factory=dict, init=False)  # not copied by `replace`: what is changed has no name
+
+    def __post_init__(self) -> None:
+        if self.decay not in ("executor", "algorithm"):
+            raise ValueError(f"decay is {self.decay!r}; it must be 'executor' or 'algorithm'")

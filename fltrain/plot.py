@@ -21,7 +21,7 @@ def curves(histories: Mapping[str, Sequence[Mapping[str, Any]]]) -> "Figure":
     for i, (label, history) in enumerate(histories.items()):
         style = {"color": _COLOURS[i % len(_COLOURS)], "linestyle": _LINES[i // len(_COLOURS) % len(_LINES)], "label": label, "marker": "."}
         for ax, key, scale in zip(panels, ("test_accuracy", "train_loss"), (100, 1), strict=True):
-            points = [(m["round"], scale * m[key]) for m in history if key in m]
+            points = [(m["round"], scale * m[key]) for m in history if m.get(key) is not None]
             ax.plot([r for r, _ in points], [v for _, v in points], **style)
     for ax, what in zip(panels, ("test accuracy (%)", "training loss"), strict=True):
         ax.set_xlabel("round")

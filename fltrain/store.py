@@ -3,12 +3,15 @@
 Nothing here is pickled, and every file but the two logs is written whole or not at all. A log's torn last line is cut off on resuming.
 """
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
 import secrets
 import shutil
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,18 +20,18 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from niidpart.files import sync_folder, write_whole
+from niidpart.files import FileFault, sync_folder, write_whole
 
 from . import tree
 from .interface import State
 
-_METRICS = "metrics.jsonl"
+_METRICS, _TIMING = "metrics.jsonl", "timing.jsonl"
 _KEPT = 2  # checkpoints: the newest, and one to fall back on
 _PARTS = ("models", "buffers", "server", "parties")
 JSON = dict[str, Any]
 
 
-class RunError(ValueError):
+class RunError(FileFault):
     """A run folder that cannot be used. The message says which file, and what to do."""
 
 
@@ -64,6 +67,16 @@ class RunFolder:
             raise RunError(f"{path} is no run folder: there is no config.json in it")
         return cls(Path(path))
 
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """For the one process that trains: RunError if another one does."""
+        with open(self.path / "config.json") as f:
+            try:
+                fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise RunError(f"{self.path} is being trained by another process; wait until it ends") from error
+            yield
+
     def clean(self) -> None:
         """Removes the temporary files that a killed run left. For the one process that goes on with the run."""
         for left in [*self.path.glob(".*.tmp"), *self.path.glob("checkpoints/.*.tmp")]:
@@ -72,22 +85,25 @@ class RunFolder:
 
     @property
     def config(self) -> JSON:
-        return _read_json(self.path / "config.json")
+        config = _read_json(self.path / "config.json")
+        if missing := [k for k in ("format", "algorithm", "model", "split", "data_root", "settings") if k not in config]:
+            raise RunError(f"{self.path / 'config.json'} is damaged: it lacks {', '.join(missing)}")
+        return config
+
+    @property
+    def environment(self) -> JSON:
+        """On what the run was started."""
+        return _read_json(self.path / "environment.json")
 
     @property
     def history(self) -> list[JSON]:
         """The metrics of each round, in order. A torn last line, as a killed run leaves it, does not count."""
-        file = self.path / _METRICS
-        lines = file.read_bytes().split(b"\n")[:-1] if file.exists() else []
-        try:
-            return [json.loads(line) for line in lines]
-        except ValueError as error:
-            raise RunError(f"{file} is damaged ({error}); nothing was changed") from error
+        return _lines(self.path / _METRICS)
 
     def append(self, metrics: JSON, timing: JSON) -> None:
         """One round. Wall times stand apart, so that the metrics of a resumed run can be equal byte for byte."""
         _append(self.path / _METRICS, metrics)
-        _append(self.path / "timing.jsonl", timing)
+        _append(self.path / _TIMING, timing)
 
     def cut(self, round: int) -> None:
         """Drops the metrics of later rounds: they will be computed again, the same. RunError if those of an earlier round are gone."""
@@ -95,14 +111,17 @@ class RunFolder:
         if [m["round"] for m in kept] != list(range(1, round + 1)):
             raise RunError(f"{self.path / _METRICS} lacks rounds before the checkpoint of round {round}; nothing was changed")
         write_whole(self.path / _METRICS, "".join(_line(m) for m in kept).encode())
+        times = [t for t in _lines(self.path / _TIMING) if t["round"] <= round]
+        write_whole(self.path / _TIMING, "".join(_line(t) for t in times).encode())
 
     def save(self, state: State, round: int) -> None:
         """The checkpoint of a round. It counts once its JSON is there, which has the digest of its tensors; older ones then go, but one."""
         parts = {part: getattr(state, part) for part in _PARTS}
-        data = save(_apart(tree.flatten(parts)))
+        flat = tree.flatten(parts)
+        data = save(_apart(flat))
         base = self.path / "checkpoints" / f"round-{round:06d}"
         write_whole(base.with_suffix(".safetensors"), data)
-        head = {"round": round, "sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data), "empty": tree.empties(parts)}
+        head = {"round": round, "sha256": hashlib.sha256(data).hexdigest(), "names": list(flat), "empty": tree.empties(parts)}
         _write_json(base.with_suffix(".json"), head)
         self._drop_old()
 
@@ -141,7 +160,8 @@ def _load(file: Path) -> tuple[int, State]:
         raise ValueError(f"{file.with_suffix('.safetensors').name} is not what was written (its sha256 differs)")
     if file.stem != f"round-{head['round']:06d}":
         raise ValueError(f"it says round {head['round']}")
-    parts = tree.unflatten(load(data), head["empty"])
+    tensors = load(data)  # in no order; that of the names is part of the state, since sums over leaves follow it
+    parts = tree.unflatten({name: tensors[name] for name in head["names"]}, head["empty"])
     return head["round"], State(**{part: parts.get(part, {}) for part in _PARTS})
 
 
@@ -158,7 +178,19 @@ def _apart(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _line(value: JSON) -> str:
-    return json.dumps(value, allow_nan=True) + "\n"
+    return json.dumps(value, allow_nan=False) + "\n"
+
+
+def _lines(file: Path) -> list[JSON]:
+    """The whole lines of a log. RunError if one of them is no JSON object with a round."""
+    lines = file.read_bytes().split(b"\n")[:-1] if file.exists() else []
+    try:
+        values = [json.loads(line) for line in lines]
+        if not all(isinstance(v, dict) and type(v.get("round")) is int for v in values):
+            raise ValueError("a line is no JSON object with a round")
+    except (ValueError, RecursionError) as error:
+        raise RunError(f"{file} is damaged ({error}); nothing was changed") from error
+    return values
 
 
 def _append(path: Path, value: JSON) -> None:
@@ -182,7 +214,7 @@ def _write_json(path: Path, value: JSON) -> None:
 def _read_json(path: Path) -> JSON:
     try:
         value = json.loads(path.read_text())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{path} is damaged ({error})") from error
     if not isinstance(value, dict):
         raise RunError(f"{path} is no JSON object")

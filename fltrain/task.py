@@ -59,6 +59,8 @@ class ModelTask:
         """
         if self.module.training != train:
             self.module.train(train)
+        if train:
+            buffers = tree.clone(buffers)  # batch norm writes into what it is given
         if self._staged:
             taps = functional_call(self.module, (params, buffers), (x,), {"upto": upto, "detach": detach, "taps": True})
         else:

@@ -24,11 +24,6 @@ def index(tree: Tree, i: int) -> Tree:
     return map(lambda leaf: leaf[i], tree)
 
 
-def stack(trees: list[Tree]) -> Tree:
-    """Trees of one shape, along a new leading axis."""
-    return map(lambda *leaves: torch.stack(leaves), *trees)
-
-
 def repeat(tree: Tree, n: int) -> Tree:
     """n copies along a new leading axis."""
     return map(lambda leaf: leaf.unsqueeze(0).repeat(n, *[1] * leaf.dim()), tree)
@@ -40,10 +35,6 @@ def clone(tree: Tree) -> Tree:
 
 def zeros_like(tree: Tree) -> Tree:
     return map(torch.zeros_like, tree)
-
-
-def numel(tree: Tree) -> int:
-    return sum(leaf.numel() for leaf in leaves(tree))
 
 
 def flatten(tree: Tree, prefix: str = "") -> dict[str, Tensor]:

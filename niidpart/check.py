@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .guard import Content, Fault, SplitError, load
+from .make import TRANSFORMS, columns_of, named_transforms
 from .recipe import JSON, Recipe, Source
 from .split import FORMAT_MAJOR, PARTS, FederatedSplit, Part, array_digest, empty_part
 
@@ -42,6 +44,7 @@ def examine(content: Content) -> tuple[FederatedSplit | None, list[Fault]]:
     for name, column in columns.items():
         if column.shape != (recipe.n_parties,):
             faults.append(Fault(40, f"/parties/{name} has shape {column.shape}; one value for each of {recipe.n_parties} parties is needed"))
+    _transforms(recipe, columns, faults)
     root = content.hint.get("root", "")
     split = FederatedSplit(recipe, source, **parts, draws=draws, columns=columns, root=root if isinstance(root, str) else "")
     _digests(split, content.manifest["digests"], faults)
@@ -81,8 +84,8 @@ def _source(value: Any) -> None:
     _types(value, {"n": int, "n_test": int, "class_names": list, "params": dict} | dict.fromkeys(strings, str))
     if value["n"] < 1 or value["n_test"] < 0:
         raise ValueError(f"n is {value['n']} and n_test {value['n_test']}")
-    if not value["class_names"] or not all(isinstance(c, str) for c in value["class_names"]):
-        raise ValueError("class_names is not a list of names")
+    if not value["class_names"] or not all(isinstance(c, str) and c.isprintable() for c in value["class_names"]):
+        raise ValueError("class_names is not a list of printable names")
     if not _HEX.match(value["labels_sha256"]):
         raise ValueError("labels_sha256 is no sha256")
 
@@ -141,6 +144,23 @@ def _disjoint(parts: dict[str, Part], n: int, faults: list[Fault]) -> None:
         distinct = len(np.unique(rows))
     if distinct != len(rows):
         faults.append(Fault(34, f"{len(rows) - distinct} examples are held twice"))
+
+
+def _transforms(recipe: Recipe, columns: dict[str, NDArray[Any]], faults: list[Fault]) -> None:
+    """Rule 41: whoever applies a transform finds its options and its columns. Code that a file names is not run: unknown ones are passed over."""
+    for name, t in named_transforms(recipe):
+        if t.name not in TRANSFORMS.names():
+            continue
+        try:
+            if TRANSFORMS.complete(t.name, t.params) != t.params:
+                raise ValueError("it does not say all options")
+            wanted = columns_of(recipe, name, t)
+        except ValueError as error:
+            faults.append(Fault(41, f"the transform {name} cannot be applied: {error}"))
+            continue
+        for key, column in wanted.items():
+            if key not in columns or columns[key].dtype != column.dtype or not np.isfinite(columns[key]).all():
+                faults.append(Fault(41, f"/parties/{key} is missing or not of finite {column.dtype}"))
 
 
 def _digests(split: FederatedSplit, table: JSON, faults: list[Fault]) -> None:

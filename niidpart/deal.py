@@ -31,11 +31,6 @@ def even(total: int, n: int) -> Ints:
     return np.full(n, total // n, np.int64) + (np.arange(n) < total % n)
 
 
-def deal(order: Ints, parties: Ints, counts: Ints, owner: Ints) -> None:
-    """Gives the rows in `order` to `parties` in turn, `counts` each, by writing `owner` [N] in place."""
-    owner[order] = np.repeat(parties, counts)
-
-
 def feasible(n: int, n_parties: int, min_size: int) -> None:
     """Refuses a minimum size that no deal of `n` examples can meet."""
     if min_size < 0:

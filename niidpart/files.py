@@ -6,11 +6,18 @@ import secrets
 from pathlib import Path
 
 
+class FileFault(ValueError):
+    """A file or folder that is not as it must be. Commands end with exit code 1, other ValueErrors are questions of usage."""
+
+
 def write_whole(path: Path, data: bytes) -> None:
-    """`data` as the file `path`: a temporary file beside it, synced, renamed over it, the folder synced. On any fault the old file stands.
+    """`data` as the file `path`: a temporary file beside it, synced, renamed over it, the folder synced. If it fails, the old file stands.
 
     OSError says which file, how many bytes, and that nothing was changed. A killed process may leave `.NAME.*.tmp` behind.
     """
+    path = path.resolve()  # a link stays, what it leads to is written
+    if path.exists() and not path.is_file():
+        raise FileFault(f"{path} is there and is no regular file; take another name")
     temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -17,6 +17,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from .files import FileFault
 from .recipe import JSON, NAME
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -39,7 +40,7 @@ class Fault:
         return f"rule {self.rule}: {self.message}"
 
 
-class SplitError(ValueError):
+class SplitError(FileFault):
     """A file that is no valid split. path: the file; faults: the broken rules, at least one."""
 
     def __init__(self, path: str | Path, faults: list[Fault]):

@@ -101,7 +101,8 @@ def derive(data: Data, recipe: Recipe, *, given: Mapping[str, NDArray[Any]] | No
     result = function(labels, recipe.n_parties, stream(recipe.seed, "strategy", recipe.strategy, given=given), **options)
     owner, draws = _checked(result, recipe, len(labels))
     parts = holdout(owner, labels, recipe.n_parties, n_classes, recipe.val, recipe.test, stream(recipe.seed, "holdout"))
-    return FederatedSplit(recipe=recipe, source=data.source, **parts, draws=draws, columns=_columns(recipe), root=data.root)
+    columns = {k: v for name, t in named_transforms(recipe) for k, v in columns_of(recipe, name, t).items()}
+    return FederatedSplit(recipe=recipe, source=data.source, **parts, draws=draws, columns=columns, root=data.root)
 
 
 def _n_parties(strategy: str, asked: int | None) -> int:
@@ -145,13 +146,10 @@ def _checked(result: Any, recipe: Recipe, n: int) -> Owners:
     return Owners(owner, draws)
 
 
-def _columns(recipe: Recipe) -> dict[str, NDArray[Any]]:
-    """One value a party: `<transform>_<column>`; the second transform of a name is `<name>2`."""
-    columns: dict[str, NDArray[Any]] = {}
-    for name, transform in named_transforms(recipe):
-        values = TRANSFORMS.find(transform.name)(recipe.n_parties, stream(recipe.seed, "transform", name), **transform.params)
-        columns |= {f"{name}_{key}": value for key, value in values.items()}
-    return columns
+def columns_of(recipe: Recipe, name: str, transform: Transform) -> dict[str, NDArray[Any]]:
+    """One value a party: `<name>_<column>`, where name is the transform's, or `<transform>2` where it stands a second time."""
+    values = TRANSFORMS.find(transform.name)(recipe.n_parties, stream(recipe.seed, "transform", name), **transform.params)
+    return {f"{name}_{key}": value for key, value in values.items()}
 
 
 def named_transforms(recipe: Recipe) -> list[tuple[str, Transform]]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from . import h5
 from .check import check
-from .data import SOURCES, Data, load
+from .data import SOURCES, Data, load_with
 from .guard import Fault
 from .make import STRATEGIES, TRANSFORMS, completed, derive
 from .registry import Registry
@@ -38,7 +38,7 @@ def verify(path: str | Path, *, data: Data | None = None, data_root: str | Path 
     if data is None:
         try:
             data = open_data(split, data_root)
-        except (FileNotFoundError, ValueError) as error:
+        except (OSError, ValueError) as error:
             return Verdict([], derived=False, why_not=str(error))
     return Verdict(_compare(split, data), derived=True)
 
@@ -54,7 +54,7 @@ def open_data(split: FederatedSplit, data_root: str | Path | None = None) -> Dat
         raise ValueError("the split was made from an array of labels and does not say where the data is; hand it over (data=)")
     if split.source.name not in SOURCES.names():
         raise ValueError(f"the split is of the data set {split.source.name!r}, which is not niidpart's own; hand it over (data=)")
-    return load(split.source.name, data_root or split.root or None, **split.source.params)
+    return load_with(split.source.name, data_root or split.root or None, split.source.params)
 
 
 def matches(split: FederatedSplit, data: Data) -> list[Fault]:

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from ..data import Examples
+from ..draws import order
 from ..interface import Batch
 from ..settings import Settings
-from .draws import order
 
 
 def n_steps(n: int, settings: Settings) -> int:

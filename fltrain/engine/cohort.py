@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from .draws import key, order
+from ..draws import key, order
 
 
 def sample(n_parties: int, fraction: float, seed: int, round: int) -> Tensor:

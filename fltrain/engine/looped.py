@@ -8,12 +8,12 @@ from torch import Tensor
 
 from .. import tree
 from ..data import Federated
+from ..draws import key
 from ..interface import Algorithm, Local, Plan, State, Work
 from ..settings import Settings
 from ..task import ModelTask
 from ..tree import Tree
 from .batches import batches, in_order, n_steps
-from .draws import key
 
 EVAL_BATCH = 1000
 
@@ -59,7 +59,7 @@ def train_round(
             own=tree.index(state.parties, party),
             carry={},
             hyper=algorithm.hyper,
-            key=key(settings.seed, "job", round, party),
+            key=key(settings.seed, "draws", round, party, model),
         )
         bound = replace(task, examples=lambda party=party: in_order(data.train, party, EVAL_BATCH))
         n = data.train.size(party)
@@ -67,8 +67,8 @@ def train_round(
         local, loss = _train_job(algorithm, bound, data, local, work, party, round, settings)
         upload, own = algorithm.finish(bound, local, work)
         _add(total, upload, model, n_models)
-        if own and (plan.keep is None or bool(plan.keep[j])):
-            tree.map(lambda kept, new, party=party: kept[party].copy_(new), parties, own)
+        if plan.keep is None or bool(plan.keep[j]):
+            _keep(algorithm.name, parties, own, party)
         losses += loss
         steps += work.steps
         on_job(j + 1, len(plan.party))
@@ -90,7 +90,7 @@ def _train_job(
     device, seed = data.train.y.device, key(settings.seed, "module", round, party) >> 1
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         (torch.cuda if device.type == "cuda" else torch.default_generator).manual_seed(seed)  # for modules that draw by themselves: nn.Dropout
-        for batch in batches(data.train, party, round, local.key, settings):
+        for batch in batches(data.train, party, round, key(settings.seed, "job", round, party), settings):
             step = algorithm.direction(task, local, batch)
             _sgd(local.params, step.grad, velocity, step.after, work, decay)
             local = local._replace(buffers=step.buffers, carry=step.carry)
@@ -111,7 +111,20 @@ def _sgd(params: Tree, grad: Tree, velocity: Tree, after: Tree, work: Work, deca
         w.add_(g, alpha=-work.lr)
 
 
+def _keep(name: str, parties: Tree, own: Tree, party: int) -> None:
+    """Stores what a party keeps. ValueError where it is not of the shapes that `init` made: nothing is dropped silently."""
+    have, new = tree.flatten(parties), tree.flatten(own)
+    wrong = sorted(set(have) ^ set(new)) or [k for k, v in new.items() if v.shape != have[k].shape[1:]]
+    if wrong:
+        raise ValueError(f"{name}: finish returned own {sorted(new)}, init made parties {sorted(have)}; {wrong[0]!r} is not in both with one shape")
+    for k, v in new.items():
+        have[k][party].copy_(v)
+
+
 def _with_examples(plan: Plan, data: Federated) -> Plan:
+    """The plan without jobs of parties that hold nothing, its weights filled in. ValueError for a party that there is not."""
+    if len(plan.party) and not 0 <= int(plan.party.min()) <= int(plan.party.max()) < data.n_parties:
+        raise ValueError(f"the plan has parties {plan.party.tolist()}; there are 0..{data.n_parties - 1}")
     sizes = torch.tensor([data.train.size(p) for p in plan.party.tolist()], dtype=torch.int64)
     here = sizes > 0
     weight = sizes.double() if plan.weight is None else plan.weight
@@ -129,6 +142,8 @@ def _shares(plan: Plan) -> Tensor:
     """[J] float64: each job's weight in the mean of its model."""
     weight = plan.weight if plan.weight is not None else torch.ones(len(plan.party), dtype=torch.float64)
     sums = torch.zeros(int(plan.model.max()) + 1 if len(plan.model) else 0, dtype=torch.float64).index_add_(0, plan.model, weight)
+    if (sums[plan.model] <= 0).any():
+        raise ValueError(f"the plan's weights {weight.tolist()} sum to 0 for a model; its mean cannot be made")
     return weight / sums[plan.model]
 
 

@@ -79,6 +79,9 @@ def from_arrays(
         test_ids = np.array([position[n] for n in test_names], np.int64)[test_ids_]
     for part, features, labels in (("training", x, ids), ("test", x_test, test_ids)):
         _check_features(part, features, labels)
+    if x is not None and x_test is not None and (x.shape[1:], x.dtype.kind) != (x_test.shape[1:], x_test.dtype.kind):
+        got = f"the training set has examples of {x.dtype}{list(x.shape[1:])}, the test set of {x_test.dtype}{list(x_test.shape[1:])}"
+        raise ValueError(f"{got}; they must be of one shape and kind")
     return Data(
         ids,
         names,
@@ -155,6 +158,11 @@ def load(name: str, root: str | Path | None = None, **params: Any) -> Data:
     """
     if name.endswith(".npz"):
         name, root = "npz", name
+    return load_with(name, root, params)
+
+
+def load_with(name: str, root: str | Path | None, params: JSON) -> Data:
+    """`load`, with the options as a dict: a stranger's file may hold any names."""
     function = SOURCES.find(name)
     complete = SOURCES.complete(name, params)
     if root is None and inspect.signature(function).parameters["root"].default is inspect.Parameter.empty:

@@ -29,7 +29,7 @@ def heatmap(split: FederatedSplit, ax: "Axes") -> "Axes":
     ax.xaxis.set_major_locator(MaxNLocator(nbins=20, integer=True))
     names = split.source.class_names
     if n_classes <= 30:
-        ax.set_yticks(range(n_classes), names)
+        ax.set_yticks(range(n_classes), names, parse_math=False)
     ax.set_xlabel("party")
     ax.set_ylabel("class")
     bar = ax.figure.colorbar(image, ax=ax, pad=0.01)

@@ -12,7 +12,14 @@ from fltrain.compare import differences, summary
 def folder_of(path, history, algorithm="fedavg", split="a" * 64, model="cnn", **settings):
     """A run folder with that history, as far as comparing looks at it."""
     path.mkdir()
-    config = {"algorithm": {"name": algorithm}, "split": split, "model": model, "settings": {"lr": 0.01, "seed": 0} | settings}
+    config = {
+        "format": 1,
+        "data_root": "",
+        "algorithm": {"name": algorithm},
+        "split": split,
+        "model": model,
+        "settings": {"lr": 0.01, "seed": 0} | settings,
+    }
     (path / "config.json").write_text(json.dumps(config))
     (path / "metrics.jsonl").write_text("".join(json.dumps(m) + "\n" for m in history))
     return RunFolder.opened(path)
@@ -68,7 +75,7 @@ def test_everything_else_that_differs_is_named_with_its_values(tmp_path):
 
 def test_settings_that_change_no_result_are_no_difference(tmp_path):
     a = folder_of(tmp_path / "a", [], checkpoint_every=1, eval_every=1, threads=None)
-    b = folder_of(tmp_path / "b", [], checkpoint_every=5, eval_every=5, threads=2)
+    b = folder_of(tmp_path / "b", [], checkpoint_every=5, eval_every=1, threads=2)
     assert differences([a, b]) == []
 
 

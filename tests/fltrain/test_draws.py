@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fltrain.engine.draws import key, normal, order, philox
+from fltrain.draws import key, normal, order, philox
 from niidpart import rng
 
 CPU = torch.device("cpu")

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import niidpart
-from fltrain.engine.draws import key, order
+from fltrain.draws import key, order
 from fltrain.models import create
 from fltrain.settings import Settings
 

@@ -74,7 +74,7 @@ def test_an_algorithm_and_a_model_of_the_users_own_file(table, table_split, trai
     assert same_state(done.state, built_in.state)
     assert distance(done.state.models, train(table_split, table, model=own("tiny")).state.models) > 1e-3
     assert json.loads((tmp_path / "run" / "config.json").read_text())["algorithm"]["options"] == {"share": 0.5}
-    assert same_state(fltrain.resume(tmp_path / "run", table).state, done.state)
+    assert same_state(fltrain.resume(tmp_path / "run", table, trust=True).state, done.state)
 
 
 def test_an_algorithm_and_a_model_of_an_installed_module(table, table_split, train, same_state, tmp_path, monkeypatch):
@@ -212,7 +212,9 @@ def test_a_run_of_an_own_file_can_be_taken_up_from_another_folder(table, table_s
     monkeypatch.chdir(tmp_path)
     train(table_split, table, algorithm="own.py:lazy", model="own.py:tiny", out="run")
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert len(fltrain.resume(tmp_path / "run", table).history) == 2
+    with pytest.raises(RunError, match=r"names code outside fltrain.*--trust"):
+        fltrain.resume(tmp_path / "run", table)
+    assert len(fltrain.resume(tmp_path / "run", table, trust=True).history) == 2
 
 
 def test_resume_refuses_other_data(table, table_split, train, tmp_path):

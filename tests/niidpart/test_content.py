@@ -161,6 +161,16 @@ def column_of_two_axes(f):
     put(f, "parties/noise_std", np.zeros((3, 1)))
 
 
+@attack(41, redigest=True)
+def column_of_a_transform_is_not_finite(f):
+    put(f, "parties/noise_std", np.full(3, np.nan))
+
+
+@attack(41, redigest=True)
+def column_of_a_transform_is_of_another_type(f):
+    put(f, "parties/noise_seed", np.zeros(3))
+
+
 @attack(50)
 def another_draw(f):
     f["draws/proportions"][0, 0] = 0.5

@@ -201,6 +201,9 @@ RECIPES = [
 @pytest.mark.parametrize("change", RECIPES)
 def test_a_recipe_that_cannot_be_carried_out_is_a_fault_not_a_crash(change, small_split, small_data, resave):
     path = resave(small_split, recipe=replace(small_split.recipe, **change))
+    if "transforms" in change:  # found without the data
+        assert [fault.rule for fault in niidpart.check(path)] == [41]
+        return
     assert niidpart.check(path) == []
     assert 64 in rules(niidpart.verify(path, data=small_data))
 
