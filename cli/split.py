@@ -19,7 +19,7 @@ def _make() -> click.Command:
     source_options = union_options(SOURCES.union())
     fixed = [
         click.Option(["--dataset"], help=f"{', '.join(SOURCES.names())}, or PATH.npz.  [the strategy's namesake, else digits]"),
-        click.Option(["--data-root"], type=click.Path(), help="Folder that the data set lies in."),
+        click.Option(["--data-root"], type=click.Path(), help="Folder that the data set lies in (for an .npz: the file)."),
         click.Option(["--strategy"], required=True, help="One of the above, or file.py:function."),
         click.Option(["--transform"], multiple=True, metavar="NAME:KEY=VALUE,...", help="What parties' features look like; repeatable, in order."),
         click.Option(["--noise"], type=float, metavar="SIGMA", help="Short for --transform noise:sigma=SIGMA, after the others."),
@@ -84,7 +84,7 @@ def _show() -> click.Command:
 def _verify() -> click.Command:
     @click.command(help="Check every rule of the format, and derive the split again from its recipe and its data. Exit code 0, 1 (faults) or 3.")
     @click.argument("file", type=click.Path())
-    @click.option("--data-root", type=click.Path(), help="Where the data set lies, if not where the file says.")
+    @click.option("--data-root", type=click.Path(), help="Where the data set lies (for an .npz: the file), if not where the file says.")
     @click.option("--json", "as_json", is_flag=True, help="For machines.")
     @click.pass_context
     def verify(ctx: click.Context, file: str, data_root: str | None, as_json: bool) -> None:

@@ -48,7 +48,7 @@ class Bar:
 def _said(metrics: dict[str, Any]) -> str:
     accuracy = f"test {100 * metrics['test_accuracy']:.2f}%  " if metrics.get("test_accuracy") is not None else ""
     loss = metrics["train_loss"]
-    return f"{accuracy}loss {'not finite' if loss is None else f'{loss:.4f}'}"
+    return f"{accuracy}train loss {'not finite' if loss is None else f'{loss:.4f}'}"
 
 
 def _run() -> click.Command:

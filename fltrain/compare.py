@@ -9,12 +9,12 @@ _HARMLESS = {"checkpoint_every", "device", "threads"}  # settings that change no
 
 def summary(name: str, folder: RunFolder) -> dict[str, Any]:
     """Final and best test accuracy (None before the first evaluation), the round of the best, and all bytes moved."""
-    history = folder.history
+    history, algorithm = folder.history, folder.config["algorithm"]
     scored = [(m["test_accuracy"], m["round"]) for m in history if m.get("test_accuracy") is not None]
     best, best_round = max(scored, key=lambda s: (s[0], -s[1])) if scored else (None, None)
     return {
         "run": name,
-        "algorithm": folder.config["algorithm"]["name"],
+        "algorithm": " ".join([algorithm["name"], *(f"{k}={v}" for k, v in algorithm.get("options", {}).items())]),
         "rounds": len(history),
         "final": scored[-1][0] if scored else None,
         "best": best,

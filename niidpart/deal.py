@@ -42,18 +42,19 @@ def feasible(n: int, n_parties: int, min_size: int) -> None:
         )
 
 
-def at_least(owner: Ints, labels: Ints, n_parties: int, min_size: int, rank: Ints) -> tuple[Ints, NDArray[np.int64]]:
+def at_least(owner: Ints, labels: Ints, n_parties: int, min_size: int, rank: Ints, order: Ints) -> tuple[Ints, NDArray[np.int64]]:
     """Moves rows until every party holds `min_size`: (new owner [N], moved [M, 3] of row, from, to).
 
     One row at a time goes from the party that is largest at the time to a short one: of the class that the short party holds most
-    of, where the donor has it, else of the donor's own most frequent class. Ties are settled by `rank` [P], a random order of the parties.
+    of, where the donor has it, else of the donor's own most frequent class. Ties are settled by `rank` [P], a random order of the parties, and
+    which of the donor's rows goes by `order` [N], a random order of the examples. Labels that are all one: the class plays no part.
     Nothing is redrawn, so this always ends; `feasible` has to hold.
     """
     sizes = np.bincount(owner, minlength=n_parties)
     short = np.flatnonzero(sizes < min_size)
     if not short.size:
         return owner, np.zeros((0, 3), np.int64)
-    rows = np.argsort(owner, kind="stable")
+    rows = order[np.argsort(owner[order], kind="stable")]
     ends = np.cumsum(sizes)
     held = {}  # party -> {class: its rows}, made when the party is first looked at
 

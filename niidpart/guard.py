@@ -71,7 +71,7 @@ def load(path: str | Path) -> Content:
     """The content of a split file. FileNotFoundError where there is none; SplitError with the rule that it breaks."""
     path = Path(path)
     if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}; `niidpart make -o {path}` writes one")
+        raise FileNotFoundError(f"there is no file {path}; a split is made by niidpart make --strategy dir -o {path.name}")
     try:
         _before_the_library(path)
         try:

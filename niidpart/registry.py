@@ -1,5 +1,5 @@
-"""A folder is a registry: `strategies/dir.py` is the strategy `dir`. Its one function is what `__all__` names first, and that function's
-signature is its options: on the command line, in the help, in the checks. Nothing has to be listed anywhere else."""
+"""A folder is a registry: `strategies/dir.py` is the strategy `dir`. Its one function is what `__all__` names first, else the file's name;
+that function's signature is its options: on the command line, in the help, in the checks. Nothing has to be listed anywhere else."""
 
 import difflib
 import importlib
@@ -44,8 +44,10 @@ class Registry:
         if ":" in name:
             return _own(name, self.kind)
         module = self.module(name)
-        function: Function = getattr(module, module.__all__[0])
-        return function
+        entry = getattr(module, "__all__", [module.__name__.rpartition(".")[2]])[0]
+        if not callable(getattr(module, entry, None)):
+            raise ValueError(f"{module.__file__} has no function {entry!r}; name its function after the file, or in __all__")
+        return typing.cast(Function, getattr(module, entry))
 
     def absolute(self, name: str) -> str:
         """`name`, with the whole path of a user's file, so that it is found from every folder."""

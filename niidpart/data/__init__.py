@@ -97,7 +97,10 @@ def class_ids(labels: ArrayLike) -> tuple[Ints, tuple[str, ...]]:
     """(class ids [N] int64, names [K]) of a column of integers, booleans or strings. The classes are the sorted distinct labels."""
     y = np.asarray(labels)
     if y.ndim != 1:
-        raise ValueError(f"labels have shape {y.shape}; one column [N] is needed (multi-label and one-hot are not supported: try labels.argmax(1))")
+        raise ValueError(
+            f"labels have shape {y.shape}; one column [N] is needed: labels[:, 0] of a single column, labels.argmax(1) of one-hot "
+            "(multi-label is not supported)"
+        )
     if not len(y):
         raise ValueError("there are no labels; at least one example is needed")
     if y.dtype.kind == "f":
@@ -166,6 +169,6 @@ def load_with(name: str, root: str | Path | None, params: JSON) -> Data:
     function = SOURCES.find(name)
     complete = SOURCES.complete(name, params)
     if root is None and inspect.signature(function).parameters["root"].default is inspect.Parameter.empty:
-        raise ValueError(f"data set {name!r} is read from your disk; say where it lies with --data-root DIR (data_root=)")
+        raise ValueError(f"data set {name!r} is read from your disk; say where it lies with --data-root DIR (niidpart.load(name, root))")
     data: Data = function(root, **complete)
     return replace(data, name=name, params=complete, root=str(Path(root).resolve()) if root else "")

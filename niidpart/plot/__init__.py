@@ -25,8 +25,18 @@ def draw(split: FederatedSplit, kind: str = "heatmap") -> "Figure":
 
 def save(split: FederatedSplit, path: str | Path, kind: str = "heatmap") -> Path:
     """Draws into a file; its ending says which format (png, svg, pdf)."""
+    path = picture_path(path)
     draw(split, kind).savefig(path)
-    return Path(path)
+    return path
+
+
+def picture_path(path: str | Path) -> Path:
+    """The path of a picture, its folder made; ValueError where its ending is no format of pictures."""
+    path = Path(path)
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        raise ValueError(f"{path} does not say which format; end it in .png, .svg or .pdf")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def title(split: FederatedSplit) -> str:

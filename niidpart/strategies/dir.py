@@ -20,7 +20,8 @@ def label_dirichlet(labels: Ints, n_parties: int, rng: Stream, *, beta: float = 
     proportions = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_classes, n_parties)))
     rank = rng.child("rank").permutation(n_parties)
     counts = [largest_remainder(p, int(n), rank) for p, n in zip(proportions, class_sizes, strict=True)]
+    order = rng.child("order").grouped_permutation(labels, n_classes)
     owner = np.empty(len(labels), np.int64)
-    owner[rng.child("order").grouped_permutation(labels, n_classes)] = np.repeat(np.tile(np.arange(n_parties), n_classes), np.concatenate(counts))
-    owner, moved = at_least(owner, labels, n_parties, min_size, rank)
+    owner[order] = np.repeat(np.tile(np.arange(n_parties), n_classes), np.concatenate(counts))
+    owner, moved = at_least(owner, labels, n_parties, min_size, rank, order)
     return Owners(owner, {"proportions": proportions, "moved": moved})

@@ -135,4 +135,4 @@ def test_completion_loads_no_torch(tmp_path):
 
 def test_module_form_works_for_launchers(runs):
     args = [sys.executable, "-m", "niidpart_cli.train", "compare", "fedavg", "--json"]
-    assert json.loads(subprocess.run(args, cwd=runs, capture_output=True, text=True).stdout)["runs"][0]["algorithm"] == "fedavg"
+    assert json.loads(subprocess.run(args, cwd=runs, capture_output=True, text=True).stdout)["runs"][0]["algorithm"] == "fedavg server_lr=1.0"

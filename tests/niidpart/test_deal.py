@@ -63,7 +63,7 @@ def test_a_minimum_is_met_by_moving_no_more_rows_than_are_lacking(pairs, seed, d
     owner, labels = np.array(pairs).T
     min_size = data.draw(st.integers(0, len(owner) // 8))
     before = np.bincount(owner, minlength=8)
-    after, moved = at_least(owner, labels, 8, min_size, stream(seed).permutation(8))
+    after, moved = at_least(owner, labels, 8, min_size, stream(seed).permutation(8), np.arange(len(owner)))
     sizes = np.bincount(after, minlength=8)
     assert sizes.min() >= min_size
     assert len(moved) == np.maximum(min_size - before, 0).sum()
@@ -79,10 +79,19 @@ def test_moved_rows_come_from_the_largest_and_are_of_a_class_that_the_short_part
     # party 0: 6 rows of class 0, 2 of class 1; party 1: 4 of class 1; party 2: one of class 1. Party 2 lacks two rows and likes class 1.
     owner = np.array([0] * 8 + [1] * 4 + [2])
     labels = np.array([0] * 6 + [1] * 2 + [1] * 4 + [1])
-    after, moved = at_least(owner, labels, 3, 3, np.arange(3))
+    after, moved = at_least(owner, labels, 3, 3, np.arange(3), np.arange(13))
     assert moved[:, 1].tolist() == [0, 0]
     assert labels[moved[:, 0]].tolist() == [1, 1]
     assert np.bincount(after).tolist() == [6, 4, 3]
+
+
+def test_quantity_moves_rows_without_looking_at_their_labels():
+    labels = np.sort(np.arange(6000) % 10)  # sorted, so that a rule by place would take one class
+    splits = [niidpart.make(labels, "quantity", n_parties=50, beta=0.1, seed=seed) for seed in range(5)]
+    held = np.concatenate([s.train.counts[s.train.sizes == 10] for s in splits])
+    assert len(held) > 50
+    # 10 rows of 10 even classes: each class 1 on average; the standard error of the mean over the short parties is below 0.1
+    assert np.abs(held.mean(axis=0) - 1).max() < 0.45
 
 
 HARD = [  # where redrawing until every party has enough does not end

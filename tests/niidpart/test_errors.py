@@ -122,7 +122,7 @@ def test_groups_handed_over_leave_the_rest_of_the_data_as_it_is():
 
 def test_a_file_that_is_missing_or_no_split_is_named(tmp_path):
     for read in (niidpart.read, niidpart.check):
-        with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.h5; `niidpart make -o .*none\.h5` writes one"):
+        with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.h5; a split is made by niidpart make --strategy dir -o none\.h5"):
             read(tmp_path / "none.h5")
     (tmp_path / "text.h5").write_text("hello")
     with pytest.raises(niidpart.SplitError, match=r"text\.h5 is no valid split file .*rule 3: it does not begin as HDF5 does"):
