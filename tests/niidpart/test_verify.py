@@ -258,3 +258,11 @@ def test_code_that_a_file_names_is_never_run(where, form, own, small_split, smal
     assert not own.with_suffix(".ran").exists(), "verify ran code that the file names"
     assert not verdict.derived
     assert "own" in verdict.why_not
+
+
+@pytest.mark.parametrize("params", [{"name": "x"}, {"root": "x"}, {"params": {}}, {"no such": 1}])
+def test_options_of_a_source_that_make_no_sense_are_no_crash(params, small_split, resave):
+    path = resave(small_split, source=replace(small_split.source, name="digits", params=params))
+    verdict = niidpart.verify(path)
+    assert (verdict.faults, verdict.derived) == ([], False)
+    assert "has no option" in verdict.why_not

@@ -1,0 +1,84 @@
+"""What a run promises beside its numbers: state that cannot be lost or written by accident, one process, no code of a stranger's."""
+
+import fcntl
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+import fltrain
+from fltrain import tree
+from fltrain.algorithms import ALGORITHMS
+from fltrain.store import RunError, RunFolder
+from fltrain.task import ModelTask
+
+
+def fedavg():
+    return ALGORITHMS.find("fedavg")()
+
+
+def test_a_checkpoint_keeps_the_order_of_names(tmp_path):
+    # safetensors sorts names as it likes; a sum over leaves, such as a gradient's norm, follows the order
+    names = [f"layer{i * 7 % 10}" for i in range(10)]
+    state = fltrain.interface.State({name: torch.ones(1, 2) for name in names}, {})
+    folder = RunFolder(tmp_path)
+    folder.save(state, 1)
+    assert list(folder.restore()[1].models) == names
+
+
+@pytest.mark.parametrize("own", [{"c": torch.zeros(1)}, {"params": torch.zeros(3)}], ids=["a name that init did not make", "another shape"])
+def test_what_a_party_keeps_is_never_dropped(own, table, table_split, train):
+    base = fedavg()
+
+    def init(task, info, models, buffers):
+        return replace(base.init(task, info, models, buffers), parties={"params": torch.zeros(len(info.n), 2)})
+
+    with pytest.raises(ValueError, match="finish returned own"):
+        train(table_split, table, algorithm=replace(base, init=init, finish=lambda task, local, work: (base.finish(task, local, work)[0], own)))
+
+
+def test_batch_norm_writes_into_no_buffers_that_it_was_given():
+    task = ModelTask(nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)))
+    params, buffers = dict(task.module.named_parameters()), dict(task.module.named_buffers())
+    before = tree.clone(buffers)
+    out = task.forward(params, buffers, torch.randn(8, 3, generator=torch.Generator().manual_seed(0)), train=True)
+    assert all(torch.equal(before[name], b) for name, b in buffers.items())
+    assert out.buffers["1.num_batches_tracked"] == 1
+
+
+def test_a_plan_that_cannot_be_carried_out_is_refused(table, table_split, train):
+    base = fedavg()
+    for change, said in (({"weight": torch.zeros(5, dtype=torch.float64)}, "sum to 0"), ({"party": torch.full((5,), 9)}, "there are 0..4")):
+        plan = lambda state, cohort, round, change=change: replace(base.plan(state, cohort, round), **change)  # noqa: E731
+        with pytest.raises(ValueError, match=said):
+            train(table_split, table, algorithm=replace(base, plan=plan))
+    with pytest.raises(ValueError, match="decay is 'executr'"):
+        replace(base, decay="executr")
+
+
+def test_one_process_trains_a_run(stopped):
+    with open(stopped / "config.json") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        with pytest.raises(RunError, match="is being trained by another process"):
+            fltrain.resume(stopped)
+
+
+def test_another_algorithm_is_not_taken(stopped):
+    with pytest.raises(RunError, match="was started with"):
+        fltrain.resume(stopped, algorithm=fltrain.algorithms.fedavg(0.25))
+
+
+def test_another_machine_is_told(stopped):
+    environment = json.loads((stopped / "environment.json").read_text())
+    (stopped / "environment.json").write_text(json.dumps(environment | {"torch": "1.0"}))
+    with pytest.warns(UserWarning, match=r"torch 1\.0 -> "):
+        fltrain.resume(stopped)
+
+
+def test_a_run_that_diverges_says_so_and_stays_json(table, table_split, train, tmp_path):
+    with pytest.warns(UserWarning, match="training diverged"):
+        train(table_split, table, lr=1e30, rounds=2, out=tmp_path / "run")
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    assert None in [json.loads(line, parse_constant=pytest.fail)["train_loss"] for line in lines]
