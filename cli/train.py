@@ -87,9 +87,13 @@ def _run() -> click.Command:
         settings = given(values, setting_options)
         out = values["out"] or _free(f"runs/{algorithm.name}-{split.digest[:8]}-{settings.get('seed', 0)}")
         with Bar() as progress:
-            done = fltrain.run(
-                split, algorithm=algorithm, model=values["model"], data_root=values["data_root"], out=out, progress=progress, **settings
-            )
+            try:
+                done = fltrain.run(
+                    split, algorithm=algorithm, model=values["model"], data_root=values["data_root"], out=out, progress=progress, **settings
+                )
+            except KeyboardInterrupt:
+                click.echo(f"\nwhat was reached is kept; go on with: fltrain resume {out}", err=True)
+                raise
         _finished(done, values["as_json"])
 
     return Pluggable(
