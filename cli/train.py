@@ -10,9 +10,9 @@ from typing import Any, Self
 
 import click
 
-# Waiting threads sleep instead of spinning. Beside another busy program, spinning ones made a run of seconds take more than a minute; alone, it
-# makes no difference. Has to be set before torch is loaded.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Waiting threads spin for a moment only, then sleep. Beside other busy programs, long spinning made a run of seconds take more than a minute;
+# not spinning at all costs two thirds more when alone. libgomp reads it when torch is loaded.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 from .program import Pluggable, Program, click_type, given, given_besides, listing, table, union_options
 
