@@ -10,8 +10,8 @@ from typing import Any, Self
 
 import click
 
-# Waiting threads spin for a moment only, then sleep. Beside other busy programs, long spinning made a run of seconds take more than a minute;
-# not spinning at all costs two thirds more when alone. libgomp reads it when torch is loaded.
+# Waiting threads spin for a moment only, then sleep. Beside other busy programs long spinning costs up to many times the
+# run, not spinning at all two thirds more when alone (docs/benchmarks.md). libgomp reads it when torch is loaded.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 from .program import Pluggable, Program, click_type, given, given_besides, listing, table, union_options

@@ -185,11 +185,14 @@ def test_completion_knows_commands_and_options(tmp_path, niidpart):
 
 
 def test_an_interrupt_is_exit_code_130(tmp_path):
-    np.savez(tmp_path / "large.npz", y=np.arange(20_000_000, dtype=np.int64) % 100)
-    process = subprocess.Popen(
-        [BIN / "niidpart", "make", "--strategy", "dir", "--dataset", "large.npz"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    # a strategy that says when it runs: no guess at how long imports take
+    (tmp_path / "slow.py").write_text(
+        "import time\nfrom pathlib import Path\ndef slow(labels, n_parties, rng):\n    Path('started').touch()\n    time.sleep(60)\n"
     )
-    time.sleep(1.5)  # beyond the imports, within the seconds that 20 million examples take
+    process = subprocess.Popen([BIN / "niidpart", "make", "--strategy", "slow.py:slow"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "started").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     assert "interrupted" in process.communicate(timeout=60)[1]
     assert process.returncode == 130

@@ -183,10 +183,5 @@ def test_code_that_is_not_there_is_named(own):
     raises(r"No module named 'nowhere_at_all'; give file.py:function or package.module:function", Y, "nowhere_at_all:good")
 
 
-def test_a_transform_of_ones_own_works_or_is_refused(own, tmp_path):
-    try:
-        split = niidpart.make(Y, "homo", n_parties=2, transforms=[(f"{own}:level", {})])
-    except ValueError as error:
-        assert "own.py:level" in str(error)  # noqa: PT017 - either outcome is right, a file that cannot be read back is not
-    else:
-        assert niidpart.read(niidpart.write(split, tmp_path / "split.h5")).digest == split.digest
+def test_a_transform_of_ones_own_is_refused(own):
+    raises(r"own\.py:level' is not niidpart's own", Y, "homo", n_parties=2, transforms=[(f"{own}:level", {})])
