@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from .data import Data, class_ids, group_ids
 from .deal import feasible
-from .holdout import holdout
-from .recipe import NAME, Recipe, Transform
+from .parts import parts_of, understood
+from .recipe import Recipe, Transform
 from .registry import Function, Registry, did_you_mean
 from .rng import Ints, stream
 from .split import FederatedSplit
-from .strategies import Owners
 
-STRATEGIES = Registry("niidpart.strategies", "strategy", given=frozenset({"groups", "n_parties"}))
+STRATEGIES = Registry("niidpart.strategies", "strategy", given=frozenset({"groups", "seed", "n_parties"}))
 TRANSFORMS = Registry("niidpart.transforms", "transform")
 
 
@@ -97,12 +96,13 @@ def derive(data: Data, recipe: Recipe, *, given: Mapping[str, NDArray[Any]] | No
         raise ValueError(f"{recipe.n_parties} parties cannot share {len(labels)} examples; use at most {len(labels)} parties")
     feasible(len(labels), recipe.n_parties, recipe.params.get("min_size", 0))
     function = STRATEGIES.find(recipe.strategy)
-    options = dict(recipe.params) | _groups(function, recipe.strategy, data)
-    result = function(labels, recipe.n_parties, stream(recipe.seed, "strategy", recipe.strategy, given=given), **options)
-    owner, draws = _checked(result, recipe, len(labels))
-    parts = holdout(owner, labels, recipe.n_parties, n_classes, recipe.val, recipe.test, stream(recipe.seed, "holdout"))
-    columns = {k: v for name, t in named_transforms(recipe) for k, v in columns_of(recipe, name, t).items()}
-    return FederatedSplit(recipe=recipe, source=data.source, **parts, draws=draws, columns=columns, root=data.root)
+    rng = stream(recipe.seed, "strategy", recipe.strategy, given=given)
+    result = understood(function(labels, recipe.n_parties, rng, **recipe.params, **_asked(function, recipe, data)), recipe)
+    parts = parts_of(result, recipe, labels, n_classes)
+    columns = dict(result.columns)
+    for name, t in named_transforms(recipe):
+        columns |= columns_of(recipe, name, t)
+    return FederatedSplit(recipe=recipe, source=data.source, **parts, draws=result.draws, columns=columns, root=data.root)
 
 
 def _n_parties(strategy: str, asked: int | None) -> int:
@@ -119,31 +119,14 @@ def _n_parties(strategy: str, asked: int | None) -> int:
     return int(fixed[0]) if fixed else int(parameter.default) if parameter.default is not Parameter.empty else 10
 
 
-def _groups(function: Function, name: str, data: Data) -> dict[str, Ints]:
-    if "groups" not in signature(function).parameters:
-        return {}
-    if data.groups is None:
-        raise ValueError(f"strategy {name!r} deals by group, and this data set has none; hand them over (groups=) or take a data set that has them")
-    return {"groups": data.groups}
-
-
-def _checked(result: Any, recipe: Recipe, n: int) -> Owners:
-    """Refuses what a strategy, which may be a user's own, must not return."""
-    who = f"strategy {recipe.strategy!r}"
-    if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], np.ndarray) and isinstance(result[1], dict)):
-        raise ValueError(f"{who} returned {type(result).__name__}; niidpart.strategies.Owners(owner [N], draws) is needed")
-    owner, draws = result
-    if owner.shape != (n,) or owner.dtype.kind != "i" or owner.min() < -1 or owner.max() >= recipe.n_parties:
-        got = f"{owner.dtype}{list(owner.shape)}" + (f" in {owner.min()}..{owner.max()}" if owner.size else "")
-        raise ValueError(f"{who} returned owners {got}; integers -1..{recipe.n_parties - 1} [{n}] are needed")
-    if owner.max() < 0:
-        raise ValueError(f"{who} gave no example to anybody")
-    for name, value in draws.items():
-        if not NAME.match(name) or not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf" or value.ndim not in (1, 2):
-            raise ValueError(
-                f"{who} returned the draw {name!r}; a name of letters, digits and '_', with an array [n] or [n, m] of numbers, is needed"
-            )
-    return Owners(owner, draws)
+def _asked(function: Function, recipe: Recipe, data: Data) -> dict[str, Any]:
+    """What the strategy names among its parameters besides its options: the groups of the data set, the seed of the recipe."""
+    wanted = signature(function).parameters
+    if "groups" in wanted and data.groups is None:
+        raise ValueError(
+            f"strategy {recipe.strategy!r} deals by group, and this data set has none; hand them over (groups=) or take a data set that has them"
+        )
+    return {name: value for name, value in (("groups", data.groups), ("seed", recipe.seed)) if name in wanted}
 
 
 def columns_of(recipe: Recipe, name: str, transform: Transform) -> dict[str, NDArray[Any]]:

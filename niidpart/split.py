@@ -72,14 +72,26 @@ def empty_part(n_parties: int, n_classes: int) -> Part:
     return Part(np.zeros(n_parties + 1, np.int64), np.zeros(0, np.int32), zeros)
 
 
-def part(owner: Ints, labels: Ints, n_parties: int, n_classes: int) -> Part:
+def part(owner: NDArray[Any], labels: Ints, n_parties: int, n_classes: int) -> Part:
     """The Part in which each example belongs to `owner` [N] (-1: to nobody)."""
-    narrow = np.where(owner < 0, n_parties, owner).astype(np.uint16 if n_parties < (1 << 16) - 1 else np.uint32)
+    narrow = owner.astype(np.uint16 if n_parties < (1 << 16) - 1 else np.uint32)  # -1 becomes the largest of its type
     order = np.argsort(narrow, kind="stable")  # stable: rows come out ascending, so equal splits have equal digests
-    sizes = np.bincount(narrow, minlength=n_parties + 1)[:n_parties]
+    sizes = np.bincount(narrow, minlength=n_parties)[:n_parties]
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    indices: Rows = order[: indptr[-1]].astype(np.int32) if len(owner) < 1 << 31 else order[: indptr[-1]]
-    cells = np.repeat(np.arange(n_parties) * n_classes, sizes) + labels[indices]
+    return _counted(indptr, order[: indptr[-1]], labels, n_classes)
+
+
+def part_of_rows(party: Ints, row: Ints, labels: Ints, n_parties: int, n_classes: int) -> Part:
+    """The Part in which `party[i]` holds `row[i]`, for all i; two parties may hold one row."""
+    order = np.lexsort((row, party))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(party, minlength=n_parties))]).astype(np.int64)
+    return _counted(indptr, row[order], labels, n_classes)
+
+
+def _counted(indptr: Ints, rows: Ints, labels: Ints, n_classes: int) -> Part:
+    n_parties = len(indptr) - 1
+    indices: Rows = rows.astype(np.int32) if len(labels) < 1 << 31 else rows
+    cells = np.repeat(np.arange(n_parties) * n_classes, np.diff(indptr)) + labels[indices]
     counts = np.bincount(cells, minlength=n_parties * n_classes).reshape(n_parties, n_classes).astype(np.int32)
     return Part(indptr, indices, counts)
 
@@ -112,10 +124,23 @@ class FederatedSplit:
     def parts(self) -> dict[str, Part]:
         return {name: getattr(self, name) for name in PARTS}
 
+    @cached_property
+    def n_held(self) -> int:
+        """Examples of the data set that some party holds."""
+        held = np.zeros(self.source.n, bool)
+        for part in self.parts.values():
+            held[part.indices] = True
+        return int(np.count_nonzero(held))
+
     @property
     def n_unheld(self) -> int:
         """Examples of the data set that no party holds."""
-        return self.source.n - sum(part.n for part in self.parts.values())
+        return self.source.n - self.n_held
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether two parties share an example."""
+        return self.n_held < sum(part.n for part in self.parts.values())
 
     @cached_property
     def digest(self) -> str:

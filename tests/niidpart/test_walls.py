@@ -89,7 +89,7 @@ def test_heavy_libraries_are_imported_where_they_are_used(imports):
 
 @pytest.mark.parametrize("folder", ["strategies", "transforms"])
 def test_strategies_and_transforms_see_numpy_and_niidparts_arithmetic(folder, imports):
-    allowed = {"numpy", "typing", "collections", "math", "niidpart.rng", "niidpart.deal", "niidpart.exact", f"niidpart.{folder}"}
+    allowed = {"numpy", "typing", "types", "collections", "math", "niidpart.rng", "niidpart.deal", "niidpart.exact", f"niidpart.{folder}"}
     assert offences(imports(f"niidpart.{folder}"), allowed=allowed) == []
 
 

@@ -1,0 +1,76 @@
+"""`niidpart make`."""
+
+import json
+from typing import Any
+
+import click
+
+from ..program import Pluggable, click_type, given, given_besides, listing, union_options
+from .report import as_json, summary
+
+
+def make_command() -> click.Command:
+    from niidpart.data import SOURCES
+    from niidpart.make import STRATEGIES, TRANSFORMS
+
+    strategy_options = union_options([*STRATEGIES.union(), *TRANSFORMS.union()])
+    source_options = union_options(SOURCES.union())
+    fixed = [
+        click.Option(["--dataset"], help=f"{', '.join(SOURCES.names())}, or PATH.npz.  [the strategy's namesake, else digits]"),
+        click.Option(["--data-root"], type=click.Path(), help="Folder that the data set lies in (for an .npz: the file)."),
+        click.Option(["--strategy"], required=True, help="One of the above, or file.py:function."),
+        click.Option(["--transform"], multiple=True, metavar="NAME:KEY=VALUE,...", help="What parties' features look like; repeatable, in order."),
+        click.Option(["--noise"], type=float, metavar="SIGMA", help="Short for --transform noise:sigma=SIGMA, after the others."),
+        click.Option(["--parties"], type=int, help="Number of parties.  [the strategy's own, else 10]"),
+        click.Option(["--seed"], type=int, default=0, show_default=True, help="The same seed gives the same split, for years."),
+        click.Option(["--val"], type=float, default=0.0, help="Fraction of each party's examples for its own validation part."),
+        click.Option(["--test"], type=float, default=0.0, help="Fraction of each party's examples for its own test part."),
+        click.Option(["-o", "--out"], type=click.Path(dir_okay=False), default="split.h5", show_default=True, help="The split file."),
+        click.Option(["--json", "as_json"], is_flag=True, help="Print what `show --json` prints."),
+    ]
+
+    def make(**values: Any) -> None:
+        import niidpart
+
+        strategy = values["strategy"]
+        dataset = values["dataset"] or (strategy if strategy in SOURCES.names() else "digits")
+        transforms = [_transform(text, TRANSFORMS) for text in values["transform"]]
+        transforms += [("noise", {"sigma": values["noise"]})] if values["noise"] is not None else []
+        split = niidpart.make(
+            niidpart.load(dataset, values["data_root"], **given(values, source_options)),
+            strategy,
+            n_parties=values["parties"],
+            seed=values["seed"],
+            transforms=transforms,
+            val=values["val"],
+            test=values["test"],
+            **given_besides(values, [*fixed, *source_options]),
+        )
+        niidpart.write(split, values["out"])
+        click.echo(json.dumps(as_json(split)) if values["as_json"] else f"{summary(split)}\nwritten to {values['out']}")
+
+    return Pluggable(
+        "make",
+        plug="--strategy",
+        own_options=lambda name: union_options((name, p) for p in STRATEGIES.options(STRATEGIES.find(name)).values()),
+        params=[*fixed[:5], *strategy_options, *fixed[5:], *source_options],
+        callback=make,
+        help=f"Split a data set among parties, reproducibly.\n\n\b\nStrategies:\n{listing(STRATEGIES)}\n\n\b\n"
+        f"Transforms (as a strategy: homo with that transform):\n{listing(TRANSFORMS)}\n\n\b\n"
+        "Examples:\n  niidpart make --strategy dir --beta 0.5\n"
+        "  niidpart make --dataset mnist --data-root ~/data --strategy dir --beta 0.1 --noise 0.1 --parties 100 -o mnist.h5",
+    )
+
+
+def _transform(text: str, registry: Any) -> tuple[str, dict[str, Any]]:
+    """`noise:sigma=0.1,level=std` as (name, options), each value in the type of its option."""
+    name, _, rest = text.partition(":")
+    pairs = [pair.partition("=") for pair in rest.split(",") if pair]
+    if wrong := [key for key, equals, _ in pairs if not equals]:
+        raise ValueError(f"--transform {text!r}: {wrong[0]!r} has no value; write NAME:KEY=VALUE,KEY=VALUE")
+    declared = registry.options(registry.find(name))
+    options: dict[str, Any] = {}
+    for key, _, value in pairs:
+        kind = declared[key].annotation if key in declared else str
+        options[key] = click_type(kind).convert(value, None, None)
+    return name, options
