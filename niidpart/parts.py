@@ -54,7 +54,7 @@ def _of_rows(who: str, result: Rows, recipe: Recipe, labels: Ints, n_classes: in
     for name in PARTS:
         party, row = result.parts.get(name, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
         if len(party) != len(row) or (
-            len(row) and not (0 <= row.min() and row.max() < len(labels) and 0 <= party.min() and party.max() < recipe.n_parties)
+            len(row) and not (row.min() >= 0 and row.max() < len(labels) and party.min() >= 0 and party.max() < recipe.n_parties)
         ):
             raise ValueError(f"{who}: {name} must be pairs of a party 0..{recipe.n_parties - 1} and a row 0..{len(labels) - 1}")
         if seen[row].any():
