@@ -22,7 +22,11 @@ def largest_remainder(proportions: Floats, total: int, rank: Ints) -> Ints:
     counts, remainder = np.divmod(weights * total, int(weights.sum()))
     left = total - int(counts.sum())
     if left:
-        counts[np.lexsort((rank, -remainder))[:left]] += 1
+        bound = -np.partition(-remainder, left - 1)[left - 1]  # the smallest remainder that still gets one
+        ties = np.flatnonzero(remainder == bound)
+        ties = ties[np.argsort(rank[ties])]
+        counts[remainder > bound] += 1
+        counts[ties[: left - np.count_nonzero(remainder > bound)]] += 1
     return counts
 
 

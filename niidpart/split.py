@@ -14,7 +14,7 @@ from .rng import Ints
 
 FORMAT_MAJOR = 1
 PARTS = ("train", "val", "test")
-_CHUNK = 1 << 20
+_BLOCK = 1 << 18  # rows looked at at a time
 Rows = NDArray[np.int32] | NDArray[np.int64]
 
 
@@ -61,8 +61,8 @@ class Part:
     def digest(self) -> str:
         """sha256 over indptr then indices, as little-endian int64."""
         h = hashlib.sha256(self.indptr.astype("<i8").tobytes())
-        for start in range(0, len(self.indices), _CHUNK):
-            h.update(self.indices[start : start + _CHUNK].astype("<i8").tobytes())
+        for start in range(0, len(self.indices), _BLOCK):
+            h.update(self.indices[start : start + _BLOCK].astype("<i8").tobytes())
         return h.hexdigest()
 
 
@@ -73,12 +73,22 @@ def empty_part(n_parties: int, n_classes: int) -> Part:
 
 
 def part(owner: NDArray[Any], labels: Ints, n_parties: int, n_classes: int) -> Part:
-    """The Part in which each example belongs to `owner` [N] (-1: to nobody)."""
-    narrow = owner.astype(np.uint16 if n_parties < (1 << 16) - 1 else np.uint32)  # -1 becomes the largest of its type
-    order = np.argsort(narrow, kind="stable")  # stable: rows come out ascending, so equal splits have equal digests
-    sizes = np.bincount(narrow, minlength=n_parties)[:n_parties]
+    """The Part in which each example belongs to `owner` [N] (-1: to nobody). Rows come out ascending, so equal splits have equal digests."""
+    if owner.min() < 0:  # nobody's examples stand behind the last party
+        owner = np.where(owner < 0, n_parties, owner)
+    sizes = np.bincount(owner, minlength=n_parties)[:n_parties]
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return _counted(indptr, order[: indptr[-1]], labels, n_classes)
+    if n_parties < 1 << 16:  # numpy's stable sort of 16 bits is a radix sort
+        rows = np.argsort(owner.astype(np.uint16), kind="stable")
+    else:  # owner and row in one word each: the words are unique, so every sorting routine gives the same order
+        low = len(owner).bit_length()
+        words = owner.astype(np.uint64)
+        words <<= np.uint64(low)
+        words |= np.arange(len(owner), dtype=np.uint64)
+        words.sort()
+        words &= np.uint64((1 << low) - 1)
+        rows = words.view(np.int64)
+    return _counted(indptr, rows[: indptr[-1]], labels, n_classes)
 
 
 def part_of_rows(party: Ints, row: Ints, labels: Ints, n_parties: int, n_classes: int) -> Part:
@@ -89,11 +99,20 @@ def part_of_rows(party: Ints, row: Ints, labels: Ints, n_parties: int, n_classes
 
 
 def _counted(indptr: Ints, rows: Ints, labels: Ints, n_classes: int) -> Part:
-    n_parties = len(indptr) - 1
     indices: Rows = rows.astype(np.int32) if len(labels) < 1 << 31 else rows
-    cells = np.repeat(np.arange(n_parties) * n_classes, np.diff(indptr)) + labels[indices]
-    counts = np.bincount(cells, minlength=n_parties * n_classes).reshape(n_parties, n_classes).astype(np.int32)
-    return Part(indptr, indices, counts)
+    return Part(indptr, indices, count_classes(indptr, indices, labels, n_classes))
+
+
+def count_classes(indptr: Ints, indices: Rows, labels: Ints, n_classes: int) -> NDArray[np.int32]:
+    """[P, K] int32 examples of each class at each party; `labels` [N] of the whole data set. Works on a block of rows at a time."""
+    counts = np.zeros((len(indptr) - 1, n_classes), np.int32)
+    for start in range(0, len(indices), _BLOCK):
+        stop = min(start + _BLOCK, len(indices))
+        first, last = np.searchsorted(indptr, start, side="right") - 1, np.searchsorted(indptr, stop)  # parties first..last-1
+        sizes = np.diff(np.clip(indptr[first : last + 1], start, stop))
+        cells = np.repeat(np.arange(last - first) * n_classes, sizes) + labels[indices[start:stop]]
+        counts[first:last] += np.bincount(cells, minlength=(last - first) * n_classes).reshape(-1, n_classes).astype(np.int32)
+    return counts
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,7 @@ class Data:
             n=len(self.labels),
             n_test=0 if self.test_labels is None else len(self.test_labels),
             class_names=self.class_names,
-            labels_sha256=hashlib.sha256(self.labels.astype("<i8").tobytes()).hexdigest(),
+            labels_sha256=hashlib.sha256(np.ascontiguousarray(self.labels, "<i8").data).hexdigest(),
             content_sha256=self.content_sha256,
             revision=self.revision,
             params=self.params,
@@ -111,12 +111,12 @@ def class_ids(labels: ArrayLike) -> tuple[Ints, tuple[str, ...]]:
         y = y.astype(str)
     if y.dtype.kind not in "iubU":
         raise ValueError(f"labels are of type {y.dtype}; integers, booleans or strings are needed")
-    if y.dtype.kind in "iu" and (span := int(y.max()) - int(y.min())) < 1 << 20:  # without the sort of np.unique
-        wide = y if y.dtype == np.uint64 else y.astype(np.int64)  # small types would overflow
-        offset = (wide - wide.min()).astype(np.int64)
+    low = int(y.min()) if y.dtype.kind in "iu" else 0
+    if y.dtype.kind in "iu" and (span := int(y.max()) - low) < 1 << 20:  # without the sort of np.unique
+        offset = (y - y.dtype.type(low)).astype(np.int64, copy=False) if y.dtype.itemsize == 8 else y.astype(np.int64) - low  # small types would overflow
         present = np.bincount(offset, minlength=span + 1) > 0
         ids = np.cumsum(present)[offset] - 1 if not present.all() else offset
-        return ids, tuple(str(int(k) + int(y.min())) for k in np.flatnonzero(present))
+        return ids, tuple(str(int(k) + low) for k in np.flatnonzero(present))
     distinct, ids = np.unique(y, return_inverse=True)
     return ids.astype(np.int64), tuple(str(k) for k in distinct.tolist())
 

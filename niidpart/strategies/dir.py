@@ -21,7 +21,7 @@ def label_dirichlet(labels: Ints, n_parties: int, rng: Stream, *, beta: float = 
     rank = rng.child("rank").permutation(n_parties)
     counts = [largest_remainder(p, int(n), rank) for p, n in zip(proportions, class_sizes, strict=True)]
     order = rng.child("order").grouped_permutation(labels, n_classes)
-    owner = np.empty(len(labels), np.int64)
-    owner[order] = np.repeat(np.tile(np.arange(n_parties), n_classes), np.concatenate(counts))
+    owner = np.empty(len(labels), np.int32)
+    owner[order] = np.repeat(np.tile(np.arange(n_parties, dtype=np.int32), n_classes), np.concatenate(counts))
     owner, moved = at_least(owner, labels, n_parties, min_size, rank, order)
     return Owners(owner, {"proportions": proportions, "moved": moved})

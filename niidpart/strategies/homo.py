@@ -12,6 +12,6 @@ __all__ = ["homogeneous"]
 def homogeneous(labels: Ints, n_parties: int, rng: Stream) -> Owners:
     """IID: one random order of all examples, cut into equal parts; the first N mod P parties get one more. NIID-Bench, `homo`."""
     n = len(labels)
-    owner = np.empty(n, np.int64)
-    owner[rng.child("order").permutation(n)] = np.repeat(np.arange(n_parties), even(n, n_parties))
+    owner = np.empty(n, np.int32)
+    owner[rng.child("order").permutation(n)] = np.repeat(np.arange(n_parties, dtype=np.int32), even(n, n_parties))
     return Owners(owner, {})
