@@ -69,7 +69,7 @@ def compose(
         )
     return completed(
         Recipe(
-            strategy=strategy,
+            strategy=STRATEGIES.cited(strategy),
             params=options,
             n_parties=_n_parties(strategy, n_parties),
             seed=seed,

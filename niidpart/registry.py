@@ -2,6 +2,7 @@
 that function's signature is its options: on the command line, in the help, in the checks. Nothing has to be listed anywhere else."""
 
 import difflib
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -40,7 +41,7 @@ class Registry:
         return importlib.import_module(f"{self.package}.{name.replace('-', '_')}")
 
     def find(self, name: str) -> Function:
-        """The function of a built-in entry, or your own: `file.py:function`, `package.module:function`."""
+        """The function of a built-in entry, or your own: `file.py:function`, `package.module:function`, or as `cited` names it."""
         if ":" in name:
             return _own(name, self.kind)
         module = self.module(name)
@@ -53,6 +54,15 @@ class Registry:
         """`name`, with the whole path of a user's file, so that it is found from every folder."""
         where, _, attribute = name.rpartition(":")
         return f"{Path(where).resolve()}:{attribute}" if where.endswith(".py") else name
+
+    def cited(self, name: str) -> str:
+        """`name` as a recipe says it: a user's file without its folder but with the beginning of its sha256, so that the same code in
+        another place has the same name, and other code in the same place another one."""
+        where, _, attribute = name.rpartition(":")
+        if not where.endswith(".py"):
+            return name
+        self.find(name)
+        return f"{Path(where).name}:{attribute}#{_fingerprint(Path(where))}"
 
     def options(self, function: Function) -> dict[str, inspect.Parameter]:
         """The options of one function, annotations resolved."""
@@ -124,14 +134,15 @@ _KINDS = {float: "a number", int: "a whole number", bool: "true or false", str: 
 
 
 def _own(name: str, kind: str) -> Function:
-    """A user's function: `file.py:function` or `package.module:function`."""
+    """A user's function: `file.py:function`, `package.module:function`, or a cited one that was loaded before."""
     where, _, attribute = name.rpartition(":")
-    if where.endswith(".py"):
-        path = Path(where).resolve()
-        if not path.is_file():
-            raise ValueError(f"{kind} {name!r}: there is no file {path}")
-        alias = f"niidpart_own_{path.stem}_{abs(hash(path))}"
-        module = sys.modules.get(alias) or _load(path, alias)
+    attribute, _, fingerprint = attribute.partition("#")
+    if fingerprint:
+        module = sys.modules.get(f"niidpart_own_{fingerprint}")
+        if module is None:
+            raise ValueError(f"{kind} {name!r} is a user's own; give the file itself, {where}:{attribute}")
+    elif where.endswith(".py"):
+        module = _load(Path(where).resolve(), f"{kind} {name!r}")
     else:
         try:
             module = importlib.import_module(where)
@@ -144,7 +155,17 @@ def _own(name: str, kind: str) -> Function:
     return typing.cast(Function, function)
 
 
-def _load(path: Path, alias: str) -> ModuleType:
+def _fingerprint(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def _load(path: Path, who: str) -> ModuleType:
+    """The module in a user's file. The same text is loaded once, wherever it stands; a changed text is loaded anew."""
+    if not path.is_file():
+        raise ValueError(f"{who}: there is no file {path}")
+    alias = f"niidpart_own_{_fingerprint(path)}"
+    if alias in sys.modules:
+        return sys.modules[alias]
     spec = importlib.util.spec_from_file_location(alias, path)
     if spec is None or spec.loader is None:
         raise ValueError(f"{path} cannot be loaded as python")

@@ -1,5 +1,7 @@
 """Each error says what came, what is needed and, where there is something, what to do."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -163,12 +165,12 @@ RETURNED = [
     ("beyond", r"returned owners int64\[60\] in 2..2; integers -1..1 \[60\] are needed"),
     ("short", r"returned owners int64\[3\] in 0..0; integers -1..1 \[60\] are needed"),
     ("floats", r"returned owners float64\[60\]"),
-    ("nobody", r"own.py:nobody'"),
-    ("bare", r"own.py:bare' returned"),
-    ("listed", r"own.py:listed' returned"),
+    ("nobody", r"own.py:nobody#[0-9a-f]+'"),
+    ("bare", r"own.py:bare#[0-9a-f]+' returned"),
+    ("listed", r"own.py:listed#[0-9a-f]+' returned"),
     ("misnamed", r"own.py:misnamed' .*n_parties"),
-    ("bad_draw", r"own.py:bad_draw' .*'a b'"),
-    ("bad_type", r"own.py:bad_type' .*'a'"),
+    ("bad_draw", r"own.py:bad_draw#[0-9a-f]+' .*'a b'"),
+    ("bad_type", r"own.py:bad_type#[0-9a-f]+' .*'a'"),
 ]
 
 
@@ -185,3 +187,16 @@ def test_code_that_is_not_there_is_named(own):
 
 def test_a_transform_of_ones_own_is_refused(own):
     raises(r"own\.py:level' is not niidpart's own", Y, "homo", n_parties=2, transforms=[(f"{own}:level", {})])
+
+
+def test_a_file_of_ones_own_is_cited_by_its_content_not_its_place(own, tmp_path):
+    split = niidpart.make(Y, f"{own}:good", n_parties=2, share=0.25)
+    assert re.fullmatch(r"own\.py:good#[0-9a-f]{16}", split.recipe.strategy)
+    (tmp_path / "elsewhere").mkdir()
+    moved = tmp_path / "elsewhere" / "own.py"
+    moved.write_bytes(own.read_bytes())
+    assert niidpart.make(Y, f"{moved}:good", n_parties=2, share=0.25).digest == split.digest
+    moved.write_text(own.read_text() + "\n# another text\n")
+    assert niidpart.make(Y, f"{moved}:good", n_parties=2, share=0.25).digest != split.digest
+    assert niidpart.derive(niidpart.from_arrays(None, Y), split.recipe).digest == split.digest
+    raises(r"own\.py:good#0000000000000000' is a user's own; give the file itself", Y, "own.py:good#0000000000000000")
