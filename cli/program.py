@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, Literal, get_args, get_origin
 
 import click
+from click.shell_completion import CompletionItem
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 a file or the machine is at fault; 2 what was asked cannot be done; 3 verify could not re-derive; 130 interrupted."
@@ -20,7 +21,7 @@ class Program(click.Group):
     """
 
     def __init__(self, *args: Any, makers: dict[str, tuple[str, Callable[[], click.Command]]], **kwargs: Any):
-        super().__init__(*args, epilog=EXIT_CODES, **kwargs)
+        super().__init__(*args, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]}, **kwargs)
         self.makers = makers
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -109,6 +110,21 @@ def given_besides(values: dict[str, Any], fixed: Sequence[click.Parameter]) -> d
     """What the user gave that is none of the fixed parameters: the options of the chosen entry, which may be the user's own."""
     names = {p.name for p in fixed}
     return {k: v for k, v in values.items() if k not in names and v is not None}
+
+
+class Entry(click.ParamType):
+    """The name of a file in a package, or a user's own `file.py:function`; completes both. What is no entry is refused by whoever looks it up."""
+
+    name = "text"
+
+    def __init__(self, package: str):
+        self.package = package
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from niidpart.registry import names_in
+
+        names = [n for n in names_in(self.package) if n.startswith(incomplete)]
+        return [CompletionItem(n) for n in names] or [CompletionItem(incomplete, type="file")]
 
 
 class Pluggable(click.Command):

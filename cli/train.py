@@ -14,7 +14,7 @@ import click
 # run, not spinning at all two thirds more when alone (docs/benchmarks.md). libgomp reads it when torch is loaded.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
-from .program import Pluggable, Program, click_type, given, given_besides, listing, table, union_options
+from .program import Entry, Pluggable, Program, click_type, given, given_besides, listing, table, union_options
 
 
 class Bar:
@@ -67,10 +67,12 @@ def _run() -> click.Command:
     setting_options = [_setting_option(f) for f in fields(Settings)]
     first: list[click.Parameter] = [
         click.Argument(["split"], type=click.Path()),
-        click.Option(["--algorithm"], default="fedavg", show_default=True, help="One of the above, or file.py:function."),
+        click.Option(
+            ["--algorithm"], type=Entry("fltrain.algorithms"), default="fedavg", show_default=True, help="One of the above, or file.py:function."
+        ),
     ]
     rest: list[click.Parameter] = [
-        click.Option(["--model"], help=f"{model_names}file.py:function.  [the papers' model for such data]"),
+        click.Option(["--model"], type=Entry("fltrain.models"), help=f"{model_names}file.py:function.  [the papers' model for such data]"),
         *setting_options,
         click.Option(["--data-root"], type=click.Path(), help="Where the data set lies, if not where the split file says."),
         click.Option(["--out"], type=click.Path(file_okay=False), help="The run folder.  [runs/ALGORITHM-DIGEST-SEED]"),

@@ -30,8 +30,7 @@ class Registry:
 
     def names(self) -> list[str]:
         """All entries, sorted; `party_dir.py` is `party-dir`."""
-        path = importlib.import_module(self.package).__path__
-        return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(path) if not m.name.startswith("_"))
+        return names_in(self.package)
 
     def module(self, name: str) -> ModuleType:
         """The file of a built-in entry; ValueError with the nearest name where there is none."""
@@ -96,6 +95,13 @@ class Registry:
         if owners:
             return f"it belongs to {', '.join(owners)}"
         return did_you_mean(key, declared) if declared else "it takes no options"
+
+
+def names_in(package: str) -> list[str]:
+    """The files of a package without those that begin with `_`, sorted; the package itself is not imported."""
+    spec = importlib.util.find_spec(package)
+    folders = spec.submodule_search_locations if spec else None
+    return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(folders) if not m.name.startswith("_"))
 
 
 def did_you_mean(name: str, names: list[str]) -> str:

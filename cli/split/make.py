@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ..program import Pluggable, click_type, given, given_besides, listing, union_options
+from ..program import Entry, Pluggable, click_type, given, given_besides, listing, union_options
 from .report import as_json, summary
 
 
@@ -16,9 +16,11 @@ def make_command() -> click.Command:
     strategy_options = union_options([*STRATEGIES.union(), *TRANSFORMS.union()])
     source_options = union_options(SOURCES.union())
     fixed = [
-        click.Option(["--dataset"], help=f"{', '.join(SOURCES.names())}, or PATH.npz.  [the strategy's namesake, else digits]"),
+        click.Option(
+            ["--dataset"], type=Entry("niidpart.data"), help=f"{', '.join(SOURCES.names())}, or PATH.npz.  [the strategy's namesake, else digits]"
+        ),
         click.Option(["--data-root"], type=click.Path(), help="Folder that the data set lies in (for an .npz: the file)."),
-        click.Option(["--strategy"], required=True, help="One of the above, or file.py:function."),
+        click.Option(["--strategy"], type=Entry("niidpart.strategies"), required=True, help="One of the above, or file.py:function."),
         click.Option(["--transform"], multiple=True, metavar="NAME:KEY=VALUE,...", help="What parties' features look like; repeatable, in order."),
         click.Option(["--noise"], type=float, metavar="SIGMA", help="Short for --transform noise:sigma=SIGMA, after the others."),
         click.Option(["--parties"], type=int, help="Number of parties.  [the strategy's own, else 10]"),

@@ -184,6 +184,12 @@ def test_completion_knows_commands_and_options(tmp_path, niidpart):
     assert niidpart(cwd=tmp_path, env=env).stdout.split() == ["plain,--beta"]
 
 
+@pytest.mark.parametrize(("words", "expected"), [("make --strategy qu", ["plain,quantity"]), ("make --dataset mni", ["plain,mnist"])])
+def test_completion_knows_the_values_of_options(words, expected, tmp_path, niidpart):
+    env = {"_NIIDPART_COMPLETE": "bash_complete", "COMP_CWORD": "3", "COMP_WORDS": f"niidpart {words}"}
+    assert niidpart(cwd=tmp_path, env=env).stdout.split() == expected
+
+
 def test_an_interrupt_is_exit_code_130(tmp_path):
     # a strategy that says when it runs: no guess at how long imports take
     (tmp_path / "slow.py").write_text(
