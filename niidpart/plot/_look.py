@@ -1,0 +1,192 @@
+"""How pictures look: sizes of a medium, colours that colour-blind readers tell apart, names and numbers that fit."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure as Figure
+else:
+    Axes = Figure = Any  # the registry resolves annotations where matplotlib may be missing
+
+OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+PETROFF = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+TRUTH = "#D55E00"  # what a recipe asked for, beside what was found
+PAPER = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.5}  # behind words, so that dots and lines do not run through them
+_NAME = 16  # letters of a class name that are shown
+
+
+class Medium(NamedTuple):
+    """width: inches. font: points; nothing is smaller than font - 2."""
+
+    width: float
+    dpi: int
+    font: float
+
+
+MEDIA = {"screen": Medium(9.0, 160, 10.0), "print": Medium(7.0, 300, 8.0), "column": Medium(3.5, 300, 8.0)}
+
+
+@contextmanager
+def look(medium: Medium) -> Iterator[None]:
+    """matplotlib's own defaults and these, whatever the user's matplotlibrc says; restored on leaving."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(
+            {
+                "font.size": medium.font,
+                "axes.labelsize": medium.font,
+                "axes.titlesize": medium.font,
+                "xtick.labelsize": medium.font - 1,
+                "ytick.labelsize": medium.font - 1,
+                "legend.fontsize": medium.font - 1,
+                "axes.linewidth": 0.6,
+                "xtick.major.width": 0.6,
+                "ytick.major.width": 0.6,
+                "axes.spines.top": False,
+                "axes.spines.right": False,
+                "text.parse_math": False,  # a class may be called $x
+                "savefig.dpi": medium.dpi,
+                "svg.hashsalt": "niidpart",  # else ids in the file are random
+                "pdf.fonttype": 42,  # TrueType: some publishers refuse Type 3
+            }
+        )
+        yield
+
+
+def small() -> float:
+    """The smallest size of letters, in points."""
+    import matplotlib
+
+    return float(matplotlib.rcParams["font.size"]) - 2
+
+
+def row_inches(figure: Figure, rows: int, each: float = 0.24) -> float:
+    """How tall a table of that many rows is: `each` inches a row while they are few, then enough for a name each, up to what a page or screen has."""
+    width = figure.get_figwidth()
+    room = width * (1.15 if figure.get_dpi() >= 300 else 0.72)
+    return float(min(max(rows * 1.3 * small() / 72, 0.25 * width, min(rows, 12) * each), room))
+
+
+def text_width(text: str, size: float, family: str = "sans-serif") -> float:
+    """Inches that a line of text takes."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    return float(text_to_path.get_text_width_height_descent(text, FontProperties(family=family, size=size), ismath=False)[0]) / 72
+
+
+def wrapped(text: str, inches: float, size: float, lines: int = 5) -> list[str]:
+    """The text in lines that fit; a word that is longer than a line is cut, and what is beyond `lines` left out with a mark."""
+    out = [""]
+    for word in printable(text).split():
+        longer = f"{out[-1]} {word}".strip()
+        if text_width(longer, size) <= inches:
+            out[-1] = longer
+            continue
+        out.append(word)
+        while text_width(out[-1], size) > inches:
+            end = next(n for n in range(len(out[-1]) - 1, 0, -1) if n == 1 or text_width(out[-1][:n], size) <= inches)
+            out[-1:] = [out[-1][:end], out[-1][end:]]
+    out = [line for line in out if line]
+    if len(out) > lines:
+        kept = out[lines - 1]
+        while text_width(f"{kept}…", size) > inches:
+            kept = kept[:-1]
+        return [*out[: lines - 1], f"{kept}…"]
+    return out
+
+
+def printable(text: str) -> str:
+    """Without line breaks and control characters, which a stranger's class names may hold."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def short(name: str) -> str:
+    """A class name, cut where it is long."""
+    name = printable(name)
+    return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
+
+
+def steps(n: int, room: int) -> range:
+    """Which of n things get a label where `room` labels fit: every one, every second, fifth, tenth, ..."""
+    step = next(m * 10**e for e in range(20) for m in (1, 2, 5) if -(-n // (m * 10**e)) <= max(room, 1))
+    return range(0, n, step)
+
+
+def class_labels(axis: "Axis", names: Sequence[str], inches: float) -> None:
+    """Class names along an axis, as many as fit one below the other."""
+    shown = steps(len(names), int(inches * 72 / (1.15 * small())))
+    axis.set_ticks(list(shown), [short(names[k]) for k in shown], fontsize=small() if len(shown) > 12 else small() + 1)
+
+
+def counted(n: float, what: str) -> str:
+    """`1 party`, `1,000 parties`."""
+    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{n:,} {what if n == 1 else plural}"
+
+
+def colours(n: int) -> Any:
+    """[n, 4] colours of n categories: Okabe and Ito's for up to 8, Petroff's (arXiv 2107.02270) for up to 10, else along viridis: neighbours
+    are alike, the order shows."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_rgba_array
+
+    few = OKABE_ITO if n <= len(OKABE_ITO) else PETROFF
+    return to_rgba_array(few[:n]) if n <= len(few) else colormaps["viridis"](np.linspace(0, 1, n))
+
+
+def class_key(ax: Any, names: Sequence[str], inches: float, label: str = "class") -> None:
+    """The colours of the classes beside the axes, in their order, first below: blocks with names. inches: how tall it will be."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    n = len(names)
+    mappable = ScalarMappable(BoundaryNorm(np.arange(n + 1) - 0.5, n), ListedColormap(colours(n)))
+    bar = ax.figure.colorbar(mappable, ax=ax, pad=0.02, aspect=30, drawedges=n <= 30)
+    bar.ax.tick_params(length=0)
+    bar.outline.set_linewidth(0)
+    if n <= 30:
+        bar.dividers.set(color="white", linewidth=0.6)
+    class_labels(bar.ax.yaxis, names, inches)
+    bar.ax.minorticks_off()
+    bar.set_label(label)
+
+
+def plain_log(axis: "Axis") -> None:
+    """Numbers as people write them along a logarithmic axis: 1,000 and 0.01, not powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(numticks=8, subs=(1, 1.5, 2, 3, 5, 7) if high < 10 * low else (1, 2, 5) if high < 100 * low else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda v, _: plain(v)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def plain(value: float) -> str:
+    """1,000 or 0.00001: to three digits, never with an exponent."""
+    return f"{value:,.0f}" if value >= 1 else f"{value:.{3 - int(np.floor(np.log10(value))) if value > 0 else 0}f}".rstrip("0").rstrip(".")
+
+
+def category_key(figure: Figure, names: Sequence[str], what: str, marked: bool = False) -> None:
+    """The colours of parties or classes beside the picture: marks with names where they are few, else blocks. marked: by marks too."""
+    from matplotlib.lines import Line2D
+
+    if len(names) > len(MARKERS):
+        class_key(figure.axes[0], names, figure.get_figheight() - 0.4, label=what)
+        return
+    marks = MARKERS if marked else ("o",) * len(MARKERS)
+    handles = [Line2D([], [], linestyle="", marker=m, color=c, markersize=5) for m, c in zip(marks, colours(len(names)), strict=False)]
+    beside(figure.axes[0], handles, [f"{what} {name}" for name in names], handletextpad=0.2)
+
+
+def beside(ax: Any, handles: Sequence[Any], labels: Sequence[str], **style: Any) -> None:
+    """A legend to the right of the axes."""
+    ax.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, frameon=False, **style)

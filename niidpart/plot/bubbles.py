@@ -1,0 +1,50 @@
+"""Who holds how much of which class, as areas."""
+
+from typing import Any
+
+import numpy as np
+
+from ..rng import Ints
+from ..split import FederatedSplit
+from ._look import OKABE_ITO, Figure, beside, class_labels, row_inches, small
+from ._parties import Order, chosen, ordered, party_ticks
+
+__all__ = ["bubbles"]
+
+_MARGIN = 2.0  # inches beside the bubbles: class names, legend
+
+
+def bubbles(split: FederatedSplit, figure: Figure, parties: Ints | None, *, order: Order = "auto") -> str:
+    """A bubble for each class at each party: its area is the number of training examples."""
+    width = figure.get_figwidth() - _MARGIN
+    ids, said = chosen(split, parties, max(int(4 * width), 12))
+    ids, axis = ordered(split, ids, order, labelled=int(8 * width))
+    counts = split.train.counts[ids]  # [S, K]
+    n_shown, n_classes = counts.shape
+    inches = row_inches(figure, n_classes, each=0.28)
+    figure.set_figheight(inches + 0.6)
+    ax = figure.add_subplot()
+    top = max(int(counts.max()), 1)
+    largest = (72 * 0.95 * min(width / n_shown, inches / n_classes, 0.6)) ** 2  # points squared: bubbles of neighbours do not touch
+    party, label = np.nonzero(counts)
+    many = len(party) > 2000
+    style: dict[str, Any] = {"color": OKABE_ITO[0], "linewidth": 0}
+    ax.scatter(party, label, s=largest * counts[party, label] / top, rasterized=many, **style)
+    ax.set_xlim(-0.6, n_shown - 0.4)
+    ax.set_ylim(n_classes - 0.4, -0.6)
+    ax.grid(color="0.92", linewidth=0.5)
+    ax.set_axisbelow(True)
+    ax.tick_params(length=0)
+    party_ticks(ax, ids, axis, width)
+    class_labels(ax.yaxis, split.source.class_names, inches)
+    ax.set_ylabel("class")
+    sizes = sorted({top, round_down(top / 4), round_down(top / 16)})
+    handles = [ax.scatter([], [], s=largest * n / top, **style) for n in sizes]
+    beside(ax, handles, [f"{n:,}" for n in sizes], title="training\nexamples", title_fontsize=small() + 1, labelspacing=1.0)
+    return said
+
+
+def round_down(value: float) -> int:
+    """The largest of 1, 2, 5, 10, 20, 50, ... that is not above `value`; 1 where there is none."""
+    digit = 10 ** max(int(np.log10(max(value, 1))), 0)
+    return next((m * digit for m in (5, 2, 1) if m * digit <= value), 1)

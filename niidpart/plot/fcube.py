@@ -1,0 +1,80 @@
+"""FCUBE in three dimensions."""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from ..data import Data
+from ..rng import Ints
+from ..split import FederatedSplit
+from ._features import seen, some_rows
+from ._look import MARKERS, Figure, category_key, colours, short
+from ._parties import chosen
+
+__all__ = ["fcube"]
+
+Colour = Literal["party", "class"]
+
+
+def fcube(split: FederatedSplit, figure: Figure, parties: Ints | None, data: Data, *, colour: Colour = "party", sample: int = 2000) -> str:
+    """Training examples of three features as points of space, by party or class. Li et al., ICDE 2022, Figure 6.
+
+    sample: at most so many points, as many of each party. The plane x1 = 0 divides FCUBE's classes.
+    """
+    assert data.features is not None
+    shape = data.features(np.zeros(1, np.int64)).shape[1:]
+    if shape != (3,):
+        raise ValueError(f"picture 'fcube' shows three features; these examples have shape {list(shape)}: take picture 'features'")
+    ids, said = chosen(split, parties, len(MARKERS), by="number")
+    party, rows = some_rows(split, ids, sample)
+    x = np.concatenate([seen(split, data, int(p), rows[party == p]) for p in ids])  # [n, 3]
+    width = figure.get_figwidth()
+    figure.set_figheight(0.62 * width if width > 5 else 0.8 * width)
+    ax: Any = figure.add_subplot(projection="3d")
+    of, names = (np.searchsorted(np.sort(ids), party), [f"{p:,}" for p in np.sort(ids)])
+    if colour == "class":
+        of, names = data.labels[rows], [short(name) for name in data.class_names]
+    _cube(ax, np.abs(x).max() if np.abs(x).max() > 1 else 1.0)
+    paint = colours(len(names))
+    for k in np.unique(data.labels[rows]):
+        here = data.labels[rows] == k
+        ax.scatter(
+            *x[here].T,
+            c=paint[of[here]],
+            s=0.8 * width,
+            marker=MARKERS[k % len(MARKERS)],
+            linewidth=0,
+            alpha=0.85,
+            depthshade=False,
+            rasterized=True,
+        )
+    category_key(figure, names, colour)
+    marks = ", ".join(f"{_MARKS[k]} class {short(n)}" for k, n in enumerate(data.class_names)) if len(data.class_names) <= len(_MARKS) else ""
+    return "; ".join(w for w in (said, f"{len(rows):,} of {split.train.n:,} training examples", marks) if w)
+
+
+_MARKS = ("circles:", "squares:", "triangles:")
+
+
+def _cube(ax: Any, side: float) -> None:
+    """Edges of the cube, the plane x1 = 0, and x1 upwards as in the paper."""
+    ends = (-side, side)
+    for a in ends:
+        for b in ends:
+            for line in (([a, a], [b, b], ends), ([a, a], ends, [b, b]), (ends, [a, a], [b, b])):
+                ax.plot(*line, color="0.6", linewidth=0.5)
+    grid = np.array([[-side, side], [-side, side]])
+    ax.plot_surface(np.zeros((2, 2)), grid, grid.T, color="0.5", alpha=0.12, linewidth=0, rasterized=True)
+    for axis, name in zip((ax.xaxis, ax.yaxis, ax.zaxis), ("x1", "x2", "x3"), strict=True):
+        axis.set_major_locator(_thirds(side))
+        axis.set_label_text(name)
+        axis.pane.set_visible(False)
+    ax.grid(False)
+    ax.view_init(elev=18, azim=-65, vertical_axis="x")
+    ax.set_box_aspect((1, 1, 1), zoom=1.05)
+
+
+def _thirds(side: float) -> Any:
+    from matplotlib.ticker import FixedLocator
+
+    return FixedLocator([-1, 0, 1] if side < 2 else [-side, 0, side])
