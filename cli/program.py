@@ -10,8 +10,12 @@ import click
 from click.shell_completion import CompletionItem
 
 EXIT_CODES = (
-    "Exit codes: 0 done; 1 a file or the machine is at fault; 2 what was asked cannot be done; 3 verify could not re-derive; 130 interrupted."
+    "Exit codes: 0 done; 1 a file or the machine is at fault, or diff found a difference; 2 what was asked cannot be done; "
+    "3 verify could not re-derive; 130 interrupted."
 )
+
+EXTRAS = {"torch": "train", "safetensors": "train", "matplotlib": "plot", "datasets": "hub", "huggingface_hub": "hub", "yaml": "hub"}
+EXTRAS |= {"sklearn": "data", "pyarrow": "data", "PIL": "data"}  # module -> extra of pyproject.toml
 
 
 class Program(click.Group):
@@ -45,7 +49,7 @@ class Program(click.Group):
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
-            extra = {"torch": "train", "safetensors": "train", "matplotlib": "plot"}.get(error.name or "")
+            extra = EXTRAS.get((error.name or "").partition(".")[0])
             if extra is None:
                 raise
             raise click.ClickException(f"this needs {error.name}; pip install 'niidpart[{extra}]'") from error

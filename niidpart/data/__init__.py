@@ -1,11 +1,13 @@
 """Where labels and features come from: one file a source, named after its option; the folder is the registry.
 
-A source is `load(root, *, options) -> Data`. It reads what lies on the disk and never fetches anything.
+A source is `load(root, *, options) -> Data`. It reads what lies on the disk and never fetches anything. Labels and groups are read at once,
+features for the rows that are asked for. What several sources share is in files that begin with `_`.
 """
 
 import hashlib
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,11 +17,29 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..recipe import JSON, Source, canonical
-from ..registry import Registry
+from ..registry import Registry, typed
 from ..rng import Ints
+from ._columns import Features, chained, class_ids, group_column, group_ids, group_pair, named, printable, row_numbers
+
+__all__ = [
+    "SOURCES",
+    "Data",
+    "Features",
+    "chained",
+    "check_features",
+    "class_ids",
+    "from_arrays",
+    "from_columns",
+    "group_column",
+    "group_ids",
+    "load",
+    "load_with",
+    "pooled",
+    "printable",
+    "row_numbers",
+]
 
 SOURCES = Registry("niidpart.data", "data set", given=frozenset({"root"}))
-Features = Callable[[Ints | slice], NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +48,9 @@ class Data:
 
     labels: [N] one column of integers, booleans or strings; become class ids 0..K-1 int64 (the sorted distinct labels), the names kept.
     features(rows): [n, ...] of those rows: uint8 images (0..255) or floats; [n, H, W], [n, H, W, C] or [n, D]. None: labels only.
-    groups: [N] int64 group of each example, or None. content_sha256: identifies features and test set, "" if unknown.
+    groups: [N] int64 group of each example, or None. group_names: the names of groups 0..G-1, () where groups are plain numbers.
+    test_groups: groups of the test set, numbered alike. content_sha256: identifies features and test set (of formats that are decoded row by
+    row: the bytes of the files), "" if unknown.
     name, params, root: what `load` was given, so that a split says where its data is found again; "array" for data handed over.
     """
 
@@ -43,6 +65,8 @@ class Data:
     name: str = "array"
     params: JSON = field(default_factory=dict)
     root: str = ""
+    group_names: tuple[str, ...] = ()
+    test_groups: Ints | None = None
 
     @cached_property
     def source(self) -> Source:
@@ -66,70 +90,68 @@ def from_arrays(
     y_test: ArrayLike | None = None,
     *,
     groups: ArrayLike | None = None,
+    test_groups: ArrayLike | None = None,
+    class_names: Sequence[str] | None = None,
 ) -> Data:
-    """Data of arrays in memory, checked. Labels of the test set have to be among those of the training set."""
-    ids, names = class_ids(y)
-    test_ids = None
-    if y_test is not None:
-        raw, position = np.asarray(y_test), {name: k for k, name in enumerate(names)}
-        test_ids_, test_names = class_ids(raw)
-        strange = [n for n in test_names if n not in position]
-        if strange:
-            raise ValueError(f"the test set has labels that the training set lacks: {', '.join(strange[:5])}")
-        test_ids = np.array([position[n] for n in test_names], np.int64)[test_ids_]
-    for part, features, labels in (("training", x, ids), ("test", x_test, test_ids)):
-        _check_features(part, features, labels)
+    """Data of arrays in memory, checked. Labels of the test set have to be among those of the training set.
+
+    groups, test_groups: [N] integers or strings, one for each example. class_names: names of the labels 0, 1, ..., where these are integers.
+    """
+    data = from_columns(
+        y,
+        None if x is None else x.__getitem__,
+        y_test,
+        None if x_test is None else x_test.__getitem__,
+        groups=groups,
+        test_groups=test_groups,
+        class_names=class_names,
+    )
+    for part, features, labels in (("training", x, data.labels), ("test", x_test, data.test_labels)):
+        check_features(part, features, labels)
     if x is not None and x_test is not None and (x.shape[1:], x.dtype.kind) != (x_test.shape[1:], x_test.dtype.kind):
         got = f"the training set has examples of {x.dtype}{list(x.shape[1:])}, the test set of {x_test.dtype}{list(x_test.shape[1:])}"
         raise ValueError(f"{got}; they must be of one shape and kind")
+    return replace(data, content_sha256="" if x is None else _content(x, x_test, data.test_labels))
+
+
+def from_columns(
+    y: ArrayLike,
+    features: Features | None = None,
+    y_test: ArrayLike | None = None,
+    test_features: Features | None = None,
+    *,
+    groups: ArrayLike | None = None,
+    test_groups: ArrayLike | None = None,
+    class_names: Sequence[str] | None = None,
+    content_sha256: str = "",
+    revision: str = "",
+) -> Data:
+    """Data of columns in memory and features that are read when they are asked for; these are the source's to check."""
+    ids, raw = class_ids(y)
+    test_ids = None
+    if y_test is not None:
+        position = {name: k for k, name in enumerate(raw)}
+        test_ids_, test_raw = class_ids(y_test)
+        if strange := [n for n in test_raw if n not in position]:
+            raise ValueError(f"the test set has labels that the training set lacks: {', '.join(strange[:5])}")
+        test_ids = np.array([position[n] for n in test_raw], np.int64)[test_ids_]
+    names = raw if class_names is None else named(raw, class_names)
+    group, test_group, group_names = group_pair(groups, test_groups, len(ids), 0 if test_ids is None else len(test_ids))
     return Data(
         ids,
         names,
-        features=None if x is None else x.__getitem__,
-        groups=None if groups is None else group_ids(groups, len(ids)),
+        features=features,
+        groups=group,
         test_labels=test_ids,
-        test_features=None if x_test is None else x_test.__getitem__,
-        content_sha256="" if x is None else _content(x, x_test, test_ids),
+        test_features=test_features,
+        content_sha256=content_sha256,
+        revision=revision,
+        group_names=group_names,
+        test_groups=test_group,
     )
 
 
-def class_ids(labels: ArrayLike) -> tuple[Ints, tuple[str, ...]]:
-    """(class ids [N] int64, names [K]) of a column of integers, booleans or strings. The classes are the sorted distinct labels."""
-    y = np.asarray(labels)
-    if y.ndim != 1:
-        raise ValueError(
-            f"labels have shape {y.shape}; one column [N] is needed: labels[:, 0] of a single column, labels.argmax(1) of one-hot "
-            "(multi-label is not supported)"
-        )
-    if not len(y):
-        raise ValueError("there are no labels; at least one example is needed")
-    if y.dtype.kind == "f":
-        bad = int(np.isnan(y).sum())
-        what = f"{bad} of {len(y)} labels are NaN" if bad else f"labels are {y.dtype} (regression?)"
-        raise ValueError(f"{what}; integers, booleans or strings are needed, such as labels.astype(int)")
-    if y.dtype.kind == "O" and all(isinstance(v, str) for v in y.tolist()):
-        y = y.astype(str)
-    if y.dtype.kind not in "iubU":
-        raise ValueError(f"labels are of type {y.dtype}; integers, booleans or strings are needed")
-    low = int(y.min()) if y.dtype.kind in "iu" else 0
-    if y.dtype.kind in "iu" and (span := int(y.max()) - low) < 1 << 20:  # without the sort of np.unique
-        offset = (y - y.dtype.type(low)).astype(np.int64, copy=False) if y.dtype.itemsize == 8 else y.astype(np.int64) - low  # small types would overflow
-        present = np.bincount(offset, minlength=span + 1) > 0
-        ids = np.cumsum(present)[offset] - 1 if not present.all() else offset
-        return ids, tuple(str(int(k) + low) for k in np.flatnonzero(present))
-    distinct, ids = np.unique(y, return_inverse=True)
-    return ids.astype(np.int64), tuple(str(k) for k in distinct.tolist())
-
-
-def group_ids(groups: ArrayLike, n: int) -> Ints:
-    """[n] int64 of a column of integers."""
-    g = np.asarray(groups)
-    if g.shape != (n,) or g.dtype.kind not in "iu":
-        raise ValueError(f"groups have shape {g.shape} and type {g.dtype}; one integer for each of the {n} examples is needed")
-    return g.astype(np.int64)
-
-
-def _check_features(part: str, x: NDArray[Any] | None, labels: Ints | None) -> None:
+def check_features(part: str, x: NDArray[Any] | None, labels: Ints | None) -> None:
     if x is None:
         return
     if x.ndim == 0 or labels is None or len(x) != len(labels):
@@ -153,22 +175,64 @@ def _content(*arrays: NDArray[Any] | None) -> str:
     return h.hexdigest()
 
 
-def load(name: str, root: str | Path | None = None, **params: Any) -> Data:
-    """A data set by the name of its source, or by the path of an .npz file.
+def load(name: str, root: str | Path | None = None, *, pool: bool = False, **params: Any) -> Data:
+    """A data set by the name of its source; or by the path of a file or folder, whose ending says the source; or as `hf:ID`, `hf:PATH`.
 
-    root: the folder (for .npz: the file) where it lies; None for sources that need none.
+    root: the folder (or the one file) where it lies; None for sources that need none. pool: the test set becomes part of what is split: its rows
+    follow the training set's, and there is no global test set any more.
     FileNotFoundError names every place that was looked at and what would be needed there.
     """
-    if name.endswith(".npz"):
-        name, root = "npz", name
-    return load_with(name, root, params)
+    name, root, params = by_path(name, root, params)
+    return load_with(name, root, params | ({"pool": pool} if pool is not False else {}))
+
+
+ENDINGS = {".npz": "npz", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".libsvm": "libsvm", ".svm": "libsvm", ".svmlight": "libsvm"}
+_PACKED = re.compile(r"\.(gz|bz2|xz)$")
+
+
+def by_path(name: str, root: str | Path | None, params: JSON) -> tuple[str, str | Path | None, JSON]:
+    """(source, root, params) of a data set that was named by a path or as `hf:...`; others come back as they are."""
+    if name.startswith("hf:"):
+        where = name.removeprefix("hf:")
+        if Path(where).exists():
+            return "hf", where, params
+        if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", where, re.ASCII):
+            return "hf", root, params | {"repo": where}
+        raise FileNotFoundError(f"there is no folder {where}; hf:PATH is a folder, hf:ID a data set in the cache, such as hf:ylecun/mnist")
+    if name in SOURCES.names() or ":" in name:
+        return name, root, params
+    if source := ENDINGS.get(Path(_PACKED.sub("", name)).suffix):
+        return source, name, params
+    return ("image-folder", name, params) if Path(name).is_dir() else (name, root, params)
 
 
 def load_with(name: str, root: str | Path | None, params: JSON) -> Data:
     """`load`, with the options as a dict: a stranger's file may hold any names."""
+    pool = typed(f"data set {name!r}: pool", params.get("pool", False), bool)
     function = SOURCES.find(name)
-    complete = SOURCES.complete(name, params)
+    complete = SOURCES.complete(name, {k: v for k, v in params.items() if k != "pool"})
     if root is None and inspect.signature(function).parameters["root"].default is inspect.Parameter.empty:
         raise ValueError(f"data set {name!r} is read from your disk; say where it lies with --data-root DIR (niidpart.load(name, root))")
     data: Data = function(root, **complete)
+    if pool:
+        data, complete = pooled(data), complete | {"pool": True}  # written only where true: digests of splits without it stay
     return replace(data, name=name, params=complete, root=str(Path(root).resolve()) if root else "")
+
+
+def pooled(data: Data) -> Data:
+    """The data with its test rows after its training rows, and without a test set. Groups stay where both sets have them."""
+    if data.test_labels is None:
+        raise ValueError("pool puts the test set behind the training set, and this data has no test set; leave pool out")
+    n, m = len(data.labels), len(data.test_labels)
+    both = None if data.features is None or data.test_features is None else chained((data.features, n), (data.test_features, m))
+    grouped = data.groups is not None and data.test_groups is not None
+    return replace(
+        data,
+        labels=np.concatenate([data.labels, data.test_labels]),
+        features=both,
+        groups=np.concatenate([data.groups, data.test_groups]) if grouped else None,
+        group_names=data.group_names if grouped else (),
+        test_labels=None,
+        test_features=None,
+        test_groups=None,
+    )

@@ -1,42 +1,49 @@
 """The idx files of the MNIST family, in the folders that torchvision leaves on a disk."""
 
-import gzip
 import math
-import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..files import FileFault
 from . import Data, from_arrays
+from ._files import not_found, opened, place_with
 
 _FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+_LARGEST = 1 << 34  # bytes of one file; the largest there is, EMNIST by class, has 0.5 GB
 
 
 def mnist_like(root: str | Path, folder: str) -> Data:
-    """Four idx files (plain or .gz) under `root`, `root/raw`, `root/<folder>` or `root/<folder>/raw`."""
+    """Four idx files (plain or packed) under `root`, `root/raw`, `root/<folder>` or `root/<folder>/raw`."""
     places = [Path(root) / folder / "raw", Path(root) / folder, Path(root) / "raw", Path(root)]
-    for place in places:
-        found = [next((p for p in (place / name, place / f"{name}.gz") if p.is_file()), None) for name in _FILES]
-        if all(found):
-            x, y, x_test, y_test = (_read(p) for p in found if p)
-            return from_arrays(x, y, x_test, y_test)
-    raise FileNotFoundError(
-        f"{folder} was not found: looked for {_FILES[0]}[.gz] and its three companions in {', '.join(map(str, places))}. "
-        f"Get it with: python -c \"from torchvision.datasets import {folder}; {folder}('{root}', download=True)\""
-    )
+    arrays = idx_files(places, _FILES)
+    if arrays is None:
+        get = f"python -c \"from torchvision.datasets import {folder}; {folder}('{root}', download=True)\""
+        raise not_found(folder, [f"{_FILES[0]}[.gz] and its three companions"], places, get)
+    return from_arrays(*arrays)
+
+
+def idx_files(places: Sequence[Path], names: Sequence[str]) -> list[NDArray[Any]] | None:
+    """The arrays of these files, from the first place that has them all."""
+    found = place_with(places, names)
+    return None if found is None else [_read(path) for path in found]
 
 
 def _read(path: Path) -> NDArray[Any]:
     """[N] or [N, H, W] uint8: two zero bytes, the type (8: uint8), the number of axes, their lengths as big-endian uint32, the values."""
-    try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} cannot be unpacked ({error}); fetch it again") from error
-    if raw[:3] != b"\0\0\x08" or len(raw) < 8 or len(raw) < 4 + 4 * raw[3]:
-        raise ValueError(f"{path} is no idx file of uint8 (it begins with {raw[:4].hex()}); fetch it again")
-    start, shape = 4 + 4 * raw[3], np.frombuffer(raw, ">u4", raw[3], 4).tolist()
-    if not shape or len(raw) - start != math.prod(shape):
-        raise ValueError(f"{path} says {shape} and holds {len(raw) - start} values; fetch it again")
-    return np.frombuffer(raw, np.uint8, offset=start).reshape(shape)
+    with opened(path) as f:
+        head = f.read(4)
+        sizes = f.read(4 * head[3]) if len(head) == 4 else b""
+        if head[:3] != b"\0\0\x08" or len(head) < 4 or not sizes or len(sizes) < 4 * head[3]:
+            raise FileFault(f"{path} is no idx file of uint8 (it begins with {(head + sizes)[:4].hex()}); fetch it again")
+        shape = np.frombuffer(sizes, ">u4").tolist()
+        n = math.prod(shape)
+        if n > _LARGEST:
+            raise FileFault(f"{path} says {shape}, which is {n} values; no such file has more than {_LARGEST}; fetch it again")
+        values = f.read(n + 1)  # one more than there may be: also brings an archive to its end, where its checksum is
+    if len(values) != n:
+        raise FileFault(f"{path} says {shape} and holds {'more' if len(values) > n else len(values)} values; fetch it again")
+    return np.frombuffer(values, np.uint8).reshape(shape)

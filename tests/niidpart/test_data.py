@@ -1,15 +1,19 @@
 """Data sources: what is read is what lies there, in each of the forms that people keep it in, or an error that says what is needed."""
 
-import gzip
+import inspect
+import subprocess
+import sys
 
+import click
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import niidpart
-from niidpart.data import SOURCES, class_ids
+from niidpart.data import SOURCES, chained, class_ids, from_columns, printable
+from niidpart.make import STRATEGIES, TRANSFORMS
 
 
 def test_digits_are_those_of_scikit_learn():
@@ -75,9 +79,11 @@ columns = (
 
 @given(columns)
 def test_classes_are_the_sorted_distinct_labels(labels):
-    ids, names = class_ids(labels)
     distinct, expected = np.unique(labels, return_inverse=True)
-    assert names == tuple(str(k) for k in distinct.tolist())
+    shown = [str(k) if str(k).isprintable() else str(k).encode("unicode_escape").decode() for k in distinct.tolist()]
+    assume(len(set(shown)) == len(shown))
+    ids, names = class_ids(labels)
+    assert names == tuple(shown)
     assert ids.dtype == np.int64
     assert np.array_equal(ids, expected)
 
@@ -100,198 +106,226 @@ def test_labels_of_the_test_set_have_the_ids_of_the_training_set():
     assert data.test_labels.tolist() == [2, 1, 2]
 
 
-# --- .npz -------------------------------------------------------------------------------------------------------------------------
-
-
-X, Y = np.arange(24, dtype=np.uint8).reshape(6, 2, 2), np.arange(6) % 3
-KEYS = [
-    {"x": X, "y": Y},
-    {"x": X, "y": Y, "x_test": X[:2], "y_test": Y[:2]},
-    {"x_train": X, "y_train": Y},
-    {"x_train": X, "y_train": Y, "x_test": X[:2], "y_test": Y[:2]},
-    {"y": Y},
-    {"y_train": Y.astype(str), "y_test": Y[:2].astype(str)},
-    {"x": X, "y": Y, "more": np.arange(2)},
-]
-
-
-@pytest.mark.parametrize("arrays", KEYS, ids=lambda arrays: ",".join(arrays))
-@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-def test_an_npz_is_read_by_its_keys(arrays, save, tmp_path):
-    save(tmp_path / "data.npz", **arrays)
-    data = niidpart.load(str(tmp_path / "data.npz"))
-    source = data.source
-    assert source == niidpart.load("npz", tmp_path / "data.npz").source
-    assert data.root == str(tmp_path / "data.npz")
-    assert (source.name, source.n, source.class_names) == ("npz", 6, ("0", "1", "2"))
-    assert source.n_test == (2 if "y_test" in arrays else 0)
-    assert np.array_equal(data.labels, Y)
-    with_features = "x" in arrays or "x_train" in arrays
-    assert (data.features is not None) == with_features
-    if with_features:
-        assert np.array_equal(data.features(np.array([3, 0])), X[[3, 0]])
-    if "x_test" in arrays:
-        assert np.array_equal(data.test_features(slice(None)), X[:2])
-
-
-def npz_bytes(tmp_path, **arrays):
-    np.savez(tmp_path / "whole.npz", **arrays)
-    return (tmp_path / "whole.npz").read_bytes()
-
-
-@pytest.mark.parametrize("damage", ["cut", "header", "value", "npy", "text", "empty"])
-def test_a_damaged_npz_is_an_error_that_names_it(damage, tmp_path):
-    raw = bytearray(npz_bytes(tmp_path, x=np.zeros((50, 2)), y=np.arange(50)))
-    if damage == "cut":
-        raw = raw[: len(raw) // 2]
-    elif damage == "header":
-        raw[60] ^= 0xFF
-    elif damage == "value":
-        raw[300] ^= 0xFF
-    elif damage == "npy":
-        np.save(tmp_path / "one.npy", np.arange(3))
-        raw = (tmp_path / "one.npy").read_bytes()
-    else:
-        raw = b"some text" if damage == "text" else b""
-    (tmp_path / "data.npz").write_bytes(raw)
-    with pytest.raises(ValueError, match=r"data\.npz"):
-        niidpart.load(str(tmp_path / "data.npz"))
-
-
-BAD_NPZ = [
-    ({"x": X}, r"has the keys x; 'y' \(or 'y_train'\) is needed"),
-    ({"x": X[:5], "y": Y}, r"5 rows of features and 6 labels"),
-    ({"x": X, "y": Y, "x_test": X, "y_test": Y[:2]}, r"test set has 6 rows of features and 2 labels"),
-    ({"x": X, "y": Y, "x_test": X}, r"test set has 6 rows of features and 0 labels"),
-    ({"x": X, "y": np.array([None] * 6, object)}, r"'y' cannot be read .*; save plain numbers"),
-    ({"x": np.array([None] * 6, object), "y": Y}, r"'x' cannot be read"),
-    ({"x": X, "y": Y, "y_test": np.array([3])}, r"test set has labels that the training set lacks: 3"),
-    ({"x": X.astype(int), "y": Y}, r"are int64; uint8 \(divided by 255\) or floats are needed"),
-    ({"x": np.full((6, 2), np.nan), "y": Y}, r"hold 12 NaN; fill or drop these rows first"),
-    ({"x": np.zeros((6, 2, 2, 2)), "y": Y}, r"shape \(6, 2, 2, 2\); \[N, D\], \[N, H, W\] or"),
-    ({"x": np.zeros(6), "y": Y}, r"shape \(6,\)"),
-    ({"x": np.array(1.0), "y": Y}, r"features"),
-    ({"y": np.array(3)}, r"labels have shape \(\)"),
-]
-
-
-@pytest.mark.parametrize(("arrays", "message"), BAD_NPZ)
-def test_an_npz_that_cannot_be_used_is_refused_with_what_is_needed(arrays, message, tmp_path):
-    (tmp_path / "data.npz").write_bytes(npz_bytes(tmp_path, **arrays))
-    with pytest.raises(ValueError, match=message):
-        niidpart.load(str(tmp_path / "data.npz"))
-
-
-def test_a_pickle_in_an_npz_is_not_run(tmp_path):
-    class Trap:
-        def __reduce__(self):
-            return (tmp_path.joinpath("ran").touch, ())
-
-    (tmp_path / "data.npz").write_bytes(npz_bytes(tmp_path, y=np.array([Trap()] * 3, object)))
-    with pytest.raises(ValueError, match="cannot be read"):
-        niidpart.load(str(tmp_path / "data.npz"))
-    assert not (tmp_path / "ran").exists()
-
-
-# --- idx --------------------------------------------------------------------------------------------------------------------------
-
-
-FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
-IMAGES, LABELS = np.arange(5 * 4 * 3, dtype=np.uint8).reshape(5, 4, 3), np.array([7, 2, 7, 0, 2], np.uint8)
-
-
-def idx(array):
-    return bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes() + array.tobytes()
-
-
-def lay(folder, zipped=False, **over):
-    """The four files in a folder; `over` replaces the bytes of one by its place, such as f0=b""."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for i, (name, array) in enumerate(zip(FILES, (IMAGES, LABELS, IMAGES[:2], LABELS[:2]), strict=True)):
-        raw = over.get(f"f{i}", idx(array))
-        (folder / (name + ".gz" * zipped)).write_bytes(gzip.compress(raw) if zipped else raw)
-
-
-@pytest.mark.parametrize(("name", "folder"), [("mnist", "MNIST"), ("fmnist", "FashionMNIST"), ("kmnist", "KMNIST")])
-@pytest.mark.parametrize("place", ["", "raw", "{}", "{}/raw"])
-@pytest.mark.parametrize("zipped", [False, True])
-def test_idx_files_are_found_in_each_layout(name, folder, place, zipped, tmp_path):
-    lay(tmp_path / place.format(folder), zipped)
-    data = niidpart.load(name, tmp_path)
-    source = data.source
-    assert (source.name, source.n, source.n_test, source.class_names) == (name, 5, 2, ("0", "2", "7"))
-    assert np.array_equal(data.features(np.array([4, 1])), IMAGES[[4, 1]])
-    assert data.labels.tolist() == [2, 1, 2, 0, 1]
-    assert np.array_equal(data.test_features(slice(None)), IMAGES[:2])
-
-
-def test_the_folder_of_the_data_set_comes_before_the_root(tmp_path):
-    lay(tmp_path / "FashionMNIST" / "raw")
-    lay(tmp_path, f1=idx(LABELS + 1))
-    assert niidpart.load("fmnist", tmp_path).class_names == ("0", "2", "7")
-
-
-BAD_IDX = [
-    b"",
-    b"\0\0",
-    b"\0\0\x08",
-    b"\0\0\x08\x03",
-    idx(IMAGES)[:-1],
-    idx(IMAGES) + b"\0",
-    b"\0\0\x0d" + idx(IMAGES)[3:],
-    b"\0\0\x08\0a",
-    b"\0\0\x08\x03" + b"\xff" * 12,
-    b"\0\0\x08\x04" + bytes.fromhex("80000000 80000000 00000004 00000004"),  # 2**66 values: nothing, in 64 bits
-    b"<html>not found</html>",
-]
-
-
-@pytest.mark.parametrize("raw", BAD_IDX)
-@pytest.mark.parametrize("zipped", [False, True])
-def test_a_damaged_idx_file_is_an_error_that_names_it(raw, zipped, tmp_path):
-    lay(tmp_path, zipped, f0=raw)
-    with pytest.raises(ValueError, match=r"train-images-idx3-ubyte.*fetch it again"):
-        niidpart.load("mnist", tmp_path)
-
-
-@pytest.mark.parametrize("offset", [0, 3, 10, 15, 20, 40, -8, -1])
-def test_a_damaged_gz_is_an_error_that_names_it(offset, tmp_path):
-    lay(tmp_path, zipped=True)
-    path = tmp_path / f"{FILES[0]}.gz"
-    raw = bytearray(path.read_bytes())
-    raw[offset] ^= 0xFF
-    path.write_bytes(raw)
-    with pytest.raises(ValueError, match=r"train-images-idx3-ubyte\.gz .*fetch it again"):
-        niidpart.load("mnist", tmp_path)
-
-
-def test_a_missing_companion_is_an_error_that_says_where_was_looked(tmp_path):
-    lay(tmp_path / "MNIST" / "raw")
-    (tmp_path / "MNIST" / "raw" / FILES[3]).unlink()
-    with pytest.raises(FileNotFoundError, match=r"MNIST was not found: .*MNIST/raw.*torchvision"):
-        niidpart.load("mnist", tmp_path)
-
-
-# Counts of the published files: MNIST from LeCun et al., FashionMNIST is even by construction.
-MNIST_COUNTS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
-
-
-@pytest.mark.parametrize(("name", "counts", "first"), [("mnist", MNIST_COUNTS, 5), ("fmnist", [6000] * 10, 9)])
-def test_real_images_are_read(name, counts, first, data_folder):
-    try:
-        data = niidpart.load(name, data_folder / name)
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
-    assert (data.source.n, data.source.n_test) == (60_000, 10_000)
-    assert np.bincount(data.labels).tolist() == counts
-    assert data.labels[0] == first
-    image = data.features(np.array([0]))
-    assert (image.shape, image.dtype, int(image.max())) == ((1, 28, 28), np.uint8, 255)
-
-
 def test_every_source_says_what_it_is_and_needs():
     for name in SOURCES.names():
         assert SOURCES.find(name).__doc__
         if name not in ("digits", "fcube"):
-            with pytest.raises(ValueError, match=r"say where it lies with --data-root DIR"):
+            with pytest.raises(ValueError, match=r"say where it lies with --data-root DIR|say which data set: --dataset hf:ID"):
                 niidpart.load(name)
+
+
+FOLDERS = ["adult", "cifar10", "cifar100", "covtype", "digits-sources", "emnist", "femnist", "fmnist", "kmnist", "mnist", "rcv1", "svhn", "usps"]
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_missing_data_is_an_error_with_the_places_and_the_command_that_gets_it(name, tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        niidpart.load(name, tmp_path)
+    said = str(caught.value)
+    assert str(tmp_path) in said
+    assert "looked for" in said
+    command = said.partition("Get it with: ")[2] or said.partition("with: ")[2]
+    assert command.startswith(("python -c", "curl", "git clone"))
+    if command.startswith("python -c"):
+        compile(command.split('"')[1], "command", "exec")
+
+
+@pytest.mark.parametrize(("name", "file"), [("npz", "a.npz"), ("csv", "a.csv"), ("libsvm", "a.libsvm"), ("image-folder", "a"), ("femnist", "a")])
+def test_a_file_that_is_not_there_is_an_error_that_names_it(name, file, tmp_path):
+    with pytest.raises(FileNotFoundError, match=str(tmp_path / file)):
+        niidpart.load(name, tmp_path / file)
+
+
+def test_every_source_is_in_one_of_these_tests():
+    files = {"npz", "csv", "libsvm", "image-folder", "parquet", "hf"}
+    assert set(SOURCES.names()) == set(FOLDERS) | files | {"digits", "fcube"}
+
+
+# --- options ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_an_option_has_one_type_over_all_sources():
+    kinds = {}
+    for entry, p in SOURCES.union():
+        kinds.setdefault(p.name, {})[entry] = str(p.annotation)
+    assert {name: who for name, who in kinds.items() if len(set(who.values())) > 1} == {}
+
+
+def test_options_of_sources_are_no_options_of_strategies_or_of_the_command():
+    from niidpart_cli.split.make import make_command
+
+    names = [p.name for p in make_command().params]
+    assert len(set(names)) == len(names), sorted(n for n in names if names.count(n) > 1)
+    mine = {p.name for _, p in SOURCES.union()}
+    assert mine.isdisjoint(p.name for registry in (STRATEGIES, TRANSFORMS) for _, p in registry.union())
+    assert mine <= set(names)
+    assert all(isinstance(p, click.Parameter) for p in make_command().params)
+
+
+def test_every_option_is_explained():
+    for name in SOURCES.names():
+        function = SOURCES.find(name)
+        for option in SOURCES.options(function):
+            if (name, option) != ("fcube", "data_seed"):
+                assert option in inspect.getdoc(function), (name, option)
+
+
+# --- paths ------------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_ending_of_a_path_says_the_source(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("label,x\n1,2\n0,3\n")
+    (tmp_path / "a.tsv").write_text("label\tx\n1\t2\n0\t3\n")
+    np.savez("a.npz", y=[1, 0])
+    for path, source in (("a.csv", "csv"), ("./a.tsv", "csv"), (str(tmp_path / "a.npz"), "npz")):
+        data = niidpart.load(path)
+        assert (data.name, data.root) == (source, str(tmp_path / path))
+        assert data.labels.tolist() == [1, 0]
+        assert niidpart.load(source, path).source == data.source
+    (tmp_path / "digits").mkdir()
+    assert niidpart.load("digits").name == "digits"  # a source's name is not a path
+    with pytest.raises(FileNotFoundError, match=r"digits has no folders of images"):
+        niidpart.load("./digits")
+    with pytest.raises(ValueError, match="unknown data set 'nowhere/at/all'"):
+        niidpart.load("nowhere/at/all")
+    with pytest.raises(FileNotFoundError, match=r"there is no folder no/such/folder; hf:PATH is a folder, hf:ID"):
+        niidpart.load("hf:no/such/folder")
+
+
+# --- groups -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_groups_of_text_are_numbered_and_named_over_training_and_test_set():
+    data = niidpart.from_arrays(None, [0, 1, 0], None, [1, 0], groups=["b", "d", "b"], test_groups=["a", "d"])
+    assert data.group_names == ("a", "b", "d")
+    assert (data.groups.tolist(), data.test_groups.tolist()) == ([1, 2, 1], [0, 2])
+    plain = niidpart.from_arrays(None, [0, 1, 0], groups=[7, -3, 7])
+    assert (plain.groups.tolist(), plain.group_names) == ([7, -3, 7], ())
+    assert plain.source == data.source or plain.source.n_test != data.source.n_test  # groups are no part of the identity
+
+
+def test_make_takes_groups_of_text():
+    y = np.arange(40) % 4
+    named = niidpart.make(y, "group", n_parties=4, groups=np.array(["d", "a", "c", "b"])[y])
+    numbered = niidpart.make(y, "group", n_parties=4, groups=np.array([3, 0, 2, 1])[y])
+    assert named.digest == numbered.digest
+
+
+BAD_GROUPS = [
+    ([0.5, 1.0], None, r"groups have shape \(2,\) and type float64"),
+    ([[1], [2]], None, r"groups have shape \(2, 1\)"),
+    ([1, 2, 3], None, r"one integer or string for each of the 2 examples"),
+    ([1, 2], ["a"], r"groups are int64 in the training set and <U1 in the test set"),
+    ([1, 2], [1, 2], r"for each of the 2 training and 1 test examples"),
+]
+
+
+@pytest.mark.parametrize(("groups", "test_groups", "message"), BAD_GROUPS)
+def test_groups_that_are_none_are_refused(groups, test_groups, message):
+    with pytest.raises(ValueError, match=message):
+        niidpart.from_arrays(None, [0, 1], None, [1], groups=groups, test_groups=test_groups)
+
+
+def test_names_are_printable_in_every_split_file(tmp_path):
+    labels = ["line\nbreak", "tab\t", "bell\a", "plain", "zero\0", "\u202eright", "ünïcode"] * 3
+    data = niidpart.from_arrays(None, labels, groups=labels)
+    assert all(name.isprintable() for name in data.class_names + data.group_names)
+    assert {"plain", "ünïcode", r"line\nbreak", r"\u202eright"} <= set(data.class_names)
+    path = niidpart.write(niidpart.make(data, "homo", n_parties=2), tmp_path / "s.h5")
+    assert niidpart.check(path) == []
+    assert niidpart.read(path).source.class_names == data.class_names
+    with pytest.raises(ValueError, match="several classes or groups have the name"):
+        printable(["a\n", r"a\n"])
+
+
+def test_class_names_number_the_labels():
+    data = niidpart.from_arrays(None, [4, 0, 4], None, [0], class_names=["zero", "one", "two", "three", "four"])
+    assert (data.class_names, data.labels.tolist(), data.test_labels.tolist()) == (("zero", "four"), [1, 0, 1], [0])
+    with pytest.raises(ValueError, match=r"names for 0..1, and there are labels 4"):
+        niidpart.from_arrays(None, [4, 0], class_names=["zero", "one"])
+
+
+# --- pool -------------------------------------------------------------------------------------------------------------------------
+
+
+def test_pool_puts_the_test_rows_behind_the_training_rows():
+    apart, pooled = niidpart.load("digits"), niidpart.load("digits", pool=True)
+    n = len(apart.labels)
+    assert (pooled.source.n, pooled.source.n_test, pooled.params) == (1797, 0, {"pool": True})
+    assert (pooled.test_labels, pooled.test_features) == (None, None)
+    assert np.array_equal(pooled.labels, np.concatenate([apart.labels, apart.test_labels]))
+    rows = np.array([n + 2, 0, n - 1, n, 1796, 5])
+    both = np.concatenate([apart.features(slice(None)), apart.test_features(slice(None))])
+    assert np.array_equal(pooled.features(rows), both[rows])
+    assert np.array_equal(pooled.features(slice(None, None, -7)), both[::-7])
+    assert pooled.source.content_sha256 == apart.source.content_sha256
+    assert pooled.source.labels_sha256 != apart.source.labels_sha256
+
+
+def test_a_split_without_pool_does_not_mention_it():
+    assert niidpart.load("digits", pool=False).source.params == {}
+    assert niidpart.load("fcube").source.params == {"data_seed": 0}
+
+
+def test_a_pooled_split_is_derived_again(tmp_path):
+    path = niidpart.write(niidpart.make(niidpart.load("digits", pool=True), "dir", n_parties=3, test=0.25), tmp_path / "s.h5")
+    assert niidpart.read(path).source.params == {"pool": True}
+    assert niidpart.verify(path) == niidpart.Verdict([], derived=True)
+
+
+def test_groups_are_pooled_where_both_sets_have_them():
+    whole = from_columns([0, 1], None, [1], None, groups=["b", "a"], test_groups=["c"])
+    assert niidpart.data.pooled(whole).groups.tolist() == [1, 0, 2]
+    assert niidpart.data.pooled(whole).group_names == ("a", "b", "c")
+    half = from_columns([0, 1], None, [1], None, groups=["b", "a"])
+    assert niidpart.data.pooled(half).groups is None
+
+
+def test_pool_without_a_test_set_or_with_nonsense_is_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", y=[0, 1])
+    with pytest.raises(ValueError, match="this data has no test set; leave pool out"):
+        niidpart.load(str(tmp_path / "a.npz"), pool=True)
+    with pytest.raises(ValueError, match=r"data set 'digits': pool is 1; it must be true or false"):
+        niidpart.load("digits", pool=1)
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=4), st.data())
+def test_chained_features_are_those_of_one_array(sizes, draw):
+    arrays, start = [], 0
+    for n in sizes:
+        arrays.append(np.arange(start, start + n)[:, None] * np.ones(2))
+        start += n
+    features, whole = chained(*((a.__getitem__, len(a)) for a in arrays)), np.concatenate(arrays)
+    rows = np.array(draw.draw(st.lists(st.integers(0, start - 1), max_size=12) if start else st.just([])), np.int64)
+    assert np.array_equal(features(rows), whole[rows])
+    some = slice(
+        draw.draw(st.none() | st.integers(-6, 6)), draw.draw(st.none() | st.integers(-6, 6)), draw.draw(st.sampled_from([None, 1, 2, -1, -3]))
+    )
+    assert np.array_equal(features(some), whole[some])
+    for outside in ([start], [-1]):
+        with pytest.raises(IndexError, match=r"were asked for; there are 0\.\."):
+            features(np.array(outside))
+
+
+# --- the command ------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_reads_a_table_by_its_path_and_pools(tmp_path):
+    rows = [f"{'ab'[i % 2]},{i},w{i % 3},{int(i >= 20)}" for i in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["kind,x,who,held", *rows]))
+
+    def run(*arguments):
+        command = [sys.executable, "-c", "from niidpart_cli.split import main; main()", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    options = ["--label", "kind", "--group", "who", "--test-column", "held"]
+    done = run("make", "--dataset", "t.csv", *options, "--strategy", "group", "--parties", "3", "--pool")
+    assert done.returncode == 0, done.stderr
+    source = niidpart.read(tmp_path / "split.h5").source
+    assert (source.n, source.n_test, source.class_names, source.params["pool"]) == (30, 0, ("a", "b"), True)
+    assert run("verify", "split.h5").returncode == 0
+    wrong = run("make", "--dataset", "t.csv", "--label", "sort", "--strategy", "homo")
+    assert (wrong.returncode, "there is no column 'sort'; say --label with one of kind, x, who, held" in wrong.stderr) == (2, True)
+    (tmp_path / "t.csv").write_bytes(b"\xff\xfe\0")
+    assert run("make", "--dataset", "t.csv", *options, "--strategy", "homo").returncode == 1

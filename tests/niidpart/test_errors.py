@@ -16,12 +16,12 @@ def raises(message, *arguments, **keywords):
 
 
 NAMES = [
-    ({"strategy": "dri"}, r"unknown strategy 'dri'; did you mean 'dir'\? there are: dir, fcube, homo, labels"),
+    ({"strategy": "dri"}, r"unknown strategy 'dri'; did you mean 'dir'\? there are: dir, dir-balanced, fcube, group"),
     ({"strategy": "nosie"}, r"unknown strategy 'nosie'; did you mean 'noise'\?"),
     ({"strategy": "qqq"}, r"unknown strategy 'qqq'; there are: dir"),
     ({"betta": 1}, r"strategy 'dir' has no option 'betta'; did you mean 'beta'\? there are: beta, min_size"),
     ({"k": 2}, r"strategy 'dir' has no option 'k'; it belongs to labels"),
-    ({"strategy": "homo", "min_size": 2}, r"strategy 'homo' has no option 'min_size'; it belongs to dir, quantity"),
+    ({"strategy": "homo", "min_size": 2}, r"strategy 'homo' has no option 'min_size'; it belongs to dir, dir-balanced, party-dir, quantity"),
     ({"strategy": "homo", "betta": 2}, r"strategy 'homo' has no option 'betta'; it takes no options"),
     ({"transforms": [("nosie", {})]}, r"unknown transform 'nosie'; did you mean 'noise'\? there are: noise"),
     ({"transforms": [("noise", {"sigm": 1})]}, r"transform 'noise' has no option 'sigm'; did you mean 'sigma'\? there are: sigma, level, fresh"),
@@ -35,7 +35,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(keywords, message):
 
 
 def test_an_unknown_data_set_is_answered_with_the_nearest():
-    with pytest.raises(ValueError, match=r"unknown data set 'minst'; did you mean 'mnist'\? there are: digits, fcube"):
+    with pytest.raises(ValueError, match=r"unknown data set 'minst'; did you mean 'mnist'\? there are: adult, cifar10"):
         niidpart.load("minst")
 
 

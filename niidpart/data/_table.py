@@ -1,0 +1,61 @@
+"""Tables: which of their columns are labels, groups and features."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def chosen(text: str | None, columns: Sequence[str], option: str) -> list[str]:
+    """The columns that `--option a,b,c` names."""
+    names = [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        needed(name, columns, option)
+    return names
+
+
+def needed(name: str, columns: Sequence[str], option: str) -> str:
+    """The name, if there is such a column."""
+    if name not in columns:
+        shown = ", ".join(columns[:20]) + (", ..." if len(columns) > 20 else "")
+        raise ValueError(f"there is no column {name!r}; say --{option} with one of {shown}")
+    return name
+
+
+def feature_columns(columns: Sequence[str], used: Sequence[str | None], features: str | None, drop: str | None) -> list[str]:
+    """The columns that features are made of: those that `features` names, else all but those used otherwise and those that `drop` names."""
+    if features is not None and drop is not None:
+        raise ValueError("features names the columns to take and drop those to leave out; give one of the two")
+    if features is not None:
+        return chosen(features, columns, "features")
+    gone = {*used, *chosen(drop, columns, "drop")}
+    return [name for name in columns if name not in gone]
+
+
+def is_test(values: NDArray[Any], name: str) -> NDArray[np.bool_]:
+    """[N] whether an example is of the test set: 0 or 1, false or true, train or test, in any case."""
+    words = np.char.lower(values.astype(str))
+    test = np.isin(words, ("1", "true", "test"))
+    if strange := sorted(set(words[~test].tolist()) - {"0", "false", "train"}):
+        raise ValueError(f"the column {name!r} holds {strange[0]!r}; 0 or 1, false or true, train or test are needed")
+    if test.all() or not test.any():
+        raise ValueError(f"the column {name!r} says that {'all' if test.all() else 'no'} examples are of the test set")
+    return test
+
+
+def labels_of_text(words: NDArray[Any], name: str) -> NDArray[Any]:
+    """Labels of a text column: integers where all are whole numbers, else the text. ValueError where some are missing or they are real numbers."""
+    if missing := int((words == "").sum()):
+        raise ValueError(f"the column {name!r} has {missing} empty values; fill or drop these rows first")
+    try:
+        numbers = words.astype(np.float64)
+    except ValueError:
+        return words
+    if not np.isfinite(numbers).all() or (numbers != np.rint(numbers)).any():
+        if np.isfinite(numbers).all():
+            raise ValueError(
+                f"the column {name!r} holds real numbers such as {words[numbers != np.rint(numbers)][0]} (regression?); classes are needed"
+            )
+        return words
+    return words if np.abs(numbers).max() >= 1 << 53 else numbers.astype(np.int64)

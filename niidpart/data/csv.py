@@ -1,0 +1,157 @@
+"""Tables in comma-separated text."""
+
+import contextlib
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..files import FileFault
+from ..rng import Ints
+from . import Data, from_columns
+from ._files import beside, opened, sha256_of_files
+from ._table import feature_columns, is_test, labels_of_text, needed
+
+__all__ = ["csv_table"]
+
+_BLOCK = 1 << 14  # rows that are turned into numbers at a time
+
+
+def csv_table(
+    root: str | Path,
+    *,
+    label: str = "label",
+    group: str | None = None,
+    features: str | None = None,
+    drop: str | None = None,
+    test_file: str | None = None,
+    test_column: str | None = None,
+) -> Data:
+    """A CSV file with a header (.tsv: tabs; plain, .gz, .bz2 or .xz), float64 [N, D]. root: the file.
+
+    label, group: the columns of classes and of groups, whole numbers or text. features, drop: columns (a,b,c) to make features of, or to leave
+    out; else all the others, which have to be numbers. test_file: another file in its folder with the same columns; test_column: the column that
+    says 1 (or true, or test) for the rows of the test set. Features are read when they are asked for.
+    """
+    path = Path(root)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}; give the path of a CSV file with a header")
+    if test_file is not None and test_column is not None:
+        raise ValueError("test_file names another file and test_column a column; give one of the two")
+    header = _header(path)
+    for name, option in ((label, "label"), (group, "group"), (test_column, "test-column")):
+        if name is not None:
+            needed(name, header, option)
+    columns = feature_columns(header, (label, group, test_column), features, drop)
+    files = [path] + ([beside(path, test_file, "test_file")] if test_file else [])
+    if len(files) > 1 and _header(files[1]) != header:
+        raise FileFault(f"{files[1]} has other columns than {path}")
+    asked = list(dict.fromkeys(name for name in (label, group, test_column) if name is not None))
+    read = [dict(zip(asked, _text(f, [header.index(name) for name in asked]), strict=True)) for f in files]
+    if not len(read[0][label]):
+        raise FileFault(f"{path} holds a header and no rows")
+    y = labels_of_text(np.concatenate([r[label] for r in read]), label)
+    groups = None if group is None else labels_of_text(np.concatenate([r[group] for r in read]), group)
+    n, total = len(read[0][label]), len(y)
+    test = is_test(read[0][test_column], test_column) if test_column else np.arange(total) >= n
+    train_rows, test_rows = np.flatnonzero(~test), np.flatnonzero(test)
+    numbers = _Numbers(tuple(files), tuple(header), tuple(columns))
+    return from_columns(
+        y[train_rows],
+        numbers.at(train_rows) if columns else None,
+        y[test_rows] if len(test_rows) else None,
+        numbers.at(test_rows) if columns and len(test_rows) else None,
+        groups=None if groups is None else groups[train_rows],
+        test_groups=groups[test_rows] if groups is not None and len(test_rows) else None,
+        content_sha256=sha256_of_files([[f] for f in files]),
+    )
+
+
+class _Numbers:
+    """The feature columns of the files, one after the other; parsed at the first request and then kept."""
+
+    def __init__(self, files: Sequence[Path], header: Sequence[str], columns: Sequence[str]):
+        self._files, self._header, self._columns = files, header, columns
+        self._all = lru_cache(1)(self._parse)
+
+    def at(self, of: Ints) -> Any:
+        return lambda rows: self._all()[of[rows]]
+
+    def _parse(self) -> NDArray[Any]:
+        at = [self._header.index(name) for name in self._columns]
+        return np.concatenate([self._blocks(path, at) for path in self._files])
+
+    def _blocks(self, path: Path, at: Sequence[int]) -> NDArray[Any]:
+        done = []
+        for first, block in _rows(path, len(self._header)):
+            columns = list(zip(*block, strict=True))
+            done.append(np.stack([self._column(path, first, columns[i], self._header[i]) for i in at], axis=1))
+        return np.concatenate(done) if done else np.zeros((0, len(at)))
+
+    def _column(self, path: Path, first: int, words: Sequence[str], name: str) -> NDArray[Any]:
+        try:
+            numbers = np.array(words).astype(np.float64)
+        except ValueError:
+            bad = next((word for word in words if not _is_number(word)), words[0])
+            what = "an empty value" if not bad.strip() else f"the text {bad[:40]!r}"
+            raise ValueError(f"{path}: the column {name!r} holds {what}; features are numbers: leave it out with --drop {name}") from None
+        if np.isnan(numbers).any():
+            raise ValueError(f"{path}: the column {name!r} holds NaN in rows {first}..{first + len(words) - 1}; fill or drop these rows first")
+        return numbers
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _header(path: Path) -> list[str]:
+    with _parsed(path) as rows:
+        names = [name.strip() for name in next(rows, [])]
+    if not names or "" in names or len(set(names)) < len(names):
+        raise FileFault(f"{path} begins with {names[:8]}; a header that gives each column a name of its own is needed")
+    return names
+
+
+def _text(path: Path, at: Sequence[int]) -> list[NDArray[Any]]:
+    """These columns of a file, as text [N]."""
+    n_columns, done = len(_header(path)), [[np.zeros(0, "U1")] for _ in at]
+    for _, block in _rows(path, n_columns):
+        columns = list(zip(*block, strict=True))
+        for i, k in enumerate(at):
+            done[i].append(np.char.strip(np.array(columns[k])))
+    return [np.concatenate(blocks) for blocks in done]
+
+
+def _rows(path: Path, n_columns: int) -> Iterator[tuple[int, list[list[str]]]]:
+    """(row number, rows) of a file, without its header; empty lines are passed over."""
+    with _parsed(path) as lines:
+        rows = filter(None, lines)
+        next(rows, None)
+        start = 0
+        while block := list(islice(rows, _BLOCK)):
+            if set(map(len, block)) != {n_columns}:
+                row, got = next((start + i, len(values)) for i, values in enumerate(block) if len(values) != n_columns)
+                raise FileFault(f"{path} has {got} values in row {row} (of 0, 1, ...), and {n_columns} columns")
+            yield start, block
+            start += len(block)
+
+
+@contextlib.contextmanager
+def _parsed(path: Path) -> Iterator[Iterator[list[str]]]:
+    """All rows of a file. FileFault that names it where it is no CSV in UTF-8."""
+    plain = [end for end in path.suffixes if end not in (".gz", ".bz2", ".xz")]
+    try:
+        with opened(path) as f, io.TextIOWrapper(f, "utf-8-sig", newline="") as text:
+            yield csv.reader(text, delimiter="\t" if plain and plain[-1] == ".tsv" else ",", strict=True)
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise FileFault(f"{path} cannot be read as CSV in UTF-8 ({error})") from error

@@ -1,0 +1,121 @@
+"""Hugging Face data sets that lie on your disk: a folder, or what `datasets` and `huggingface_hub` keep in their caches."""
+
+import contextlib
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..files import FileFault
+from . import Data
+from ._arrow import Choice, Table, data_of
+from ._hub import OnDisk, cached, offline, outside
+from ._parquet import ParquetTable
+
+__all__ = ["hf"]
+
+_SAVED = ("dataset_dict.json", "state.json")  # what save_to_disk leaves
+_READERS = ("arrow", "csv", "json", "imagefolder")  # readers of `datasets` that are used, besides parquet, which is read here
+
+
+def hf(
+    root: str | Path | None = None,
+    *,
+    repo: str | None = None,
+    config: str | None = None,
+    revision: str | None = None,
+    label: str = "label",
+    group: str | None = None,
+    features: str | None = None,
+    drop: str | None = None,
+    train_split: str = "train",
+    test_split: str | None = None,
+    size: int | None = None,
+    channels: int | None = None,
+    checksum: bool = True,
+) -> Data:
+    """A data set of Hugging Face, offline: `--dataset hf:ID` from the cache, `--dataset hf:FOLDER` from a folder. Needs datasets, pyarrow.
+
+    root: a folder (parquet, arrow, CSV or JSON files, images, or what save_to_disk wrote); with repo (the ID): the cache, if it is not at HF_HOME.
+    config: which configuration; revision: which commit, tag or branch. label, group, features, drop: columns, as for parquet; class names are kept.
+    train_split, test_split: the splits to take (test_split: test, else validation, else none). size, channels: of images. checksum: the bytes of
+    the files are part of the data's identity, else their names and sizes. Nothing is fetched, and no code of a data set is run. Files are read as
+    they are now: never from a cache that `datasets` made of an earlier state of the folder.
+    """
+    if repo is None and root is None:
+        raise ValueError("say which data set: --dataset hf:ID (from the cache) or --dataset hf:FOLDER")
+    if repo is not None and not re.fullmatch(
+        r"\w[\w.-]*(/\w[\w.-]*)?", repo, re.ASCII
+    ):  # it may come from a stranger's split file, and becomes a path
+        raise ValueError(f"repo is {repo!r}; the ID of a data set, such as ylecun/mnist, is needed")
+    base, commit, prepared = Path(root or ""), "", None
+    if repo is None and not base.is_dir():
+        raise FileNotFoundError(f"there is no folder {base}; get one with: hf download ID --repo-type dataset --local-dir {base}")
+    with offline():
+        if repo is not None:
+            base, commit, prepared = cached(repo, None if root is None else Path(root), config, revision)
+        train, test = _chosen(prepared or _folder(base, config), train_split, test_split, repo or str(base))
+        return data_of(train, test, Choice(label, group, features, drop, None, size, channels, checksum), base.absolute(), commit)
+
+
+def _chosen(splits: Mapping[str, Table], train: str, test: str | None, where: str) -> tuple[Table, Table | None]:
+    for name in (train, test):
+        if name is not None and name not in splits:
+            raise ValueError(f"{where} has no split {name!r}; say --train-split or --test-split with one of {', '.join(splits)}")
+    if test is None:
+        test = next((name for name in ("test", "validation", "valid") if name in splits and name != train), None)
+    return splits[train], None if test is None else splits[test]
+
+
+def _folder(folder: Path, config: str | None) -> Mapping[str, Table]:
+    """{split: table} of a folder, as `datasets` would find them."""
+    import datasets
+
+    if any((folder / name).is_file() for name in _SAVED):
+        with _named(folder):
+            held = datasets.load_from_disk(str(folder))
+        return {str(k): OnDisk(v) for k, v in held.items()} if isinstance(held, datasets.DatasetDict) else {"train": OnDisk(held)}
+    outside(folder)
+    with tempfile.TemporaryDirectory(prefix="niidpart-hf-") as scratch:
+        with _named(folder):
+            builder = datasets.load_dataset_builder(str(folder), name=config, cache_dir=scratch)
+        kind = type(builder).__module__.rpartition(".")[2]
+        files = {str(split): [Path(f) for f in found] for split, found in (builder.config.data_files or {}).items()}
+        if away := [
+            f for found in files.values() for f in found if not f.is_relative_to(folder.absolute()) and not f.is_relative_to(folder.resolve())
+        ]:
+            raise FileFault(f"{folder} says that {away[0]} is part of it, which lies outside")
+        if kind == "parquet":
+            described = builder.info.features.to_dict() if builder.info.features else None
+            return _counted({split: ParquetTable(found, described) for split, found in files.items()}, builder.info.splits, folder)
+        if kind not in _READERS:
+            raise ValueError(f"{folder} holds files that are read by {kind!r}; {', '.join(('parquet', *_READERS))} can be read")
+        with _named(folder):
+            builder.download_and_prepare()
+            made = builder.as_dataset(in_memory=True)
+        return {str(split): OnDisk(made[split], files.get(str(split), [])) for split in made}
+
+
+def _counted(tables: dict[str, ParquetTable], said: Any, folder: Path) -> Mapping[str, Table]:
+    """The tables, which have as many rows as the data set's card says; fewer are a download that was cut off."""
+    for split, table in tables.items():
+        promised = said[split].num_examples if said and split in said else None
+        if promised and promised != table.n:
+            raise FileFault(f"{folder} has {table.n} rows in {split!r}, and its card says {promised}; fetch it again, or correct README.md")
+    return tables
+
+
+@contextlib.contextmanager
+def _named(folder: Path) -> Iterator[None]:
+    """What `datasets` finds wrong with a folder, as errors that name it."""
+    try:
+        yield
+    except (FileFault, FileNotFoundError):
+        raise
+    except ModuleNotFoundError:
+        raise
+    except ValueError as error:
+        raise ValueError(f"{folder}: {error}") from error
+    except Exception as error:  # files of a stranger: any error of any reader
+        raise FileFault(f"{folder} cannot be read as a data set ({type(error).__name__}: {str(error)[:300]})") from error
