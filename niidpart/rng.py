@@ -18,7 +18,7 @@ from .exact import Floats
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
 
-_BLOCK = 1 << 16  # gamma variates drawn at a time. Part of the definition of a stream: another value gives other draws.
+_BLOCK = 1 << 16  # words or variates drawn at a time. For gamma variates it is part of the definition of a stream: another value gives other draws.
 _CELL = 2.0**-52
 
 
@@ -82,12 +82,15 @@ class Stream:
         """
         n = len(labels)
         low, high = max(n - 1, 1).bit_length(), (n_classes - 1).bit_length()
-        keys = self.words(n)
-        keys >>= np.uint64(high)
-        keys &= ~np.uint64((1 << low) - 1)
-        keys |= np.arange(n, dtype=np.uint64)
-        if high:
-            keys |= labels.astype(np.uint64) << np.uint64(64 - high)
+        keys = np.empty(n, np.uint64)
+        for start in range(0, n, _BLOCK):  # block by block: no other array of n words is needed
+            block = self.words(min(_BLOCK, n - start))
+            block >>= np.uint64(high)
+            block &= ~np.uint64((1 << low) - 1)
+            block |= np.arange(start, start + len(block), dtype=np.uint64)
+            if high:
+                block |= labels[start : start + len(block)].astype(np.uint64) << np.uint64(64 - high)
+            keys[start : start + len(block)] = block
         keys.sort()
         keys &= np.uint64((1 << low) - 1)
         return keys.view(np.int64)
