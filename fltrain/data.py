@@ -10,6 +10,7 @@ from torch import Tensor
 import niidpart
 from niidpart.data import Data, Features
 from niidpart.make import named_transforms
+from niidpart.transforms.noise_space import bounds
 from niidpart.verify import matches, open_data
 
 from .draws import normal
@@ -17,10 +18,20 @@ from .draws import normal
 
 @dataclass(frozen=True, eq=False)
 class Fresh:
-    """Noise drawn anew each epoch. seeds [P, 2] int64 (low, high word); std [P] float64."""
+    """Noise drawn anew each epoch. seeds [P, 2] int64 (low, high word); std [P] float64; cells [P, 4] int64 top, bottom, left, right: only there."""
 
     seeds: Tensor
     std: Tensor
+    cells: Tensor | None = None
+
+    def within_cells(self, z: Tensor, who: Tensor) -> Tensor:
+        """The noise z [B, C, H, W] of the parties `who` [B], 0 outside their cells; z itself where there are no cells."""
+        if self.cells is None:
+            return z
+        top, bottom, left, right = self.cells[who].unsqueeze(2).unbind(1)  # [B, 1]
+        row, column = (torch.arange(n, device=z.device) for n in z.shape[-2:])
+        rows, columns = (row >= top) & (row < bottom), (column >= left) & (column < right)
+        return z * (rows.unsqueeze(2) & columns.unsqueeze(1)).unsqueeze(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +55,7 @@ class Examples:
         for noise in self.fresh:
             who = self.party[at]
             z = normal(noise.seeds[who], self.rows[at], epoch, x[0].numel()) * noise.std[who].unsqueeze(1)
-            x = x + z.reshape(x.shape).to(x.dtype)
+            x = x + noise.within_cells(z.reshape(x.shape), who).to(x.dtype)
         return x
 
     def size(self, party: int) -> int:
@@ -114,19 +125,26 @@ def _part(split: niidpart.FederatedSplit, name: str, data: Data, features: Featu
         indptr=part.indptr.tolist(),
         rows=torch.from_numpy(rows).to(device),
         party=torch.from_numpy(np.repeat(np.arange(split.n_parties), part.sizes)).to(device),
-        fresh=_fresh(split, device),
+        fresh=_fresh(split, x.shape, device),
     )
 
 
-def _fresh(split: niidpart.FederatedSplit, device: torch.device) -> tuple[Fresh, ...]:
-    """The transforms that niidpart leaves to training."""
+def _fresh(split: niidpart.FederatedSplit, shape: tuple[int, ...], device: torch.device) -> tuple[Fresh, ...]:
+    """The transforms that niidpart leaves to training, for features of `shape` as the source gives them."""
     out = []
     for name, t in named_transforms(split.recipe):
-        if t.params.get("fresh"):
-            words = split.columns[f"{name}_seed"].astype(np.uint64)
-            seeds = np.stack([words & np.uint64(0xFFFFFFFF), words >> np.uint64(32)], axis=1).astype(np.int64)
-            std = torch.from_numpy(np.array(split.columns[f"{name}_std"], np.float64))
-            out.append(Fresh(torch.from_numpy(seeds).to(device), std.to(device)))
+        if not t.params.get("fresh"):
+            continue
+        words = split.columns[f"{name}_seed"].astype(np.uint64)
+        seeds = torch.from_numpy(np.stack([words & np.uint64(0xFFFFFFFF), words >> np.uint64(32)], axis=1).astype(np.int64)).to(device)
+        if t.name == "noise":
+            out.append(Fresh(seeds, torch.from_numpy(np.array(split.columns[f"{name}_std"], np.float64)).to(device)))
+        elif t.name == "noise-space":
+            places = zip(split.columns[f"{name}_cell"].tolist(), split.columns[f"{name}_grid"].tolist(), strict=True)
+            cells = torch.tensor([bounds(cell, grid, *shape[1:3]) for cell, grid in places], device=device)
+            out.append(Fresh(seeds, torch.full((split.n_parties,), t.params["sigma"], dtype=torch.float64, device=device), cells))
+        else:
+            raise ValueError(f"the transform {t.name!r} is to be drawn anew in training, which knows how for noise and noise-space only")
     return tuple(out)
 
 

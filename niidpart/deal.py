@@ -1,12 +1,15 @@
 """From proportions to who holds what: counts by largest remainder, rows dealt by counts, a minimum size met by moving rows."""
 
 import heapq
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .exact import Floats
-from .rng import Ints
+from .rng import Ints, Stream
+
+_CELLS = 1 << 24  # of a table of sets and items. Part of the definition of `subsets`: another value gives other draws.
 
 
 def largest_remainder(proportions: Floats, total: int, rank: Ints) -> Ints:
@@ -18,6 +21,11 @@ def largest_remainder(proportions: Floats, total: int, rank: Ints) -> Ints:
     if total >= 1 << 31:
         raise ValueError(f"{total} examples are to be dealt at once; counts by largest remainder are exact below {1 << 31}")
     weights = np.rint(proportions / proportions.max() * 2.0**31).astype(np.int64)  # times a total below 2**31 this fits in int64
+    return apportion(weights, total, rank)
+
+
+def apportion(weights: Ints, total: int, rank: Ints) -> Ints:
+    """`largest_remainder` of weights that are integers, 0..2**31 and not all 0: exact. With a total below their sum no count is above its weight."""
     counts: Ints
     counts, remainder = np.divmod(weights * total, int(weights.sum()))
     left = total - int(counts.sum())
@@ -30,9 +38,78 @@ def largest_remainder(proportions: Floats, total: int, rank: Ints) -> Ints:
     return counts
 
 
+def largest_remainders(proportions: Floats, totals: Ints, rank: Ints) -> Ints:
+    """[R, C] int64: `largest_remainder` of each row of `proportions` [R, C] with its own total [R]; rank [C] tells equal remainders apart."""
+    if totals.max(initial=0) >= 1 << 31:
+        raise ValueError(f"{totals.max()} examples are to be dealt at once; counts by largest remainder are exact below {1 << 31}")
+    weights = np.rint(proportions / proportions.max(axis=1, keepdims=True) * 2.0**31).astype(np.int64)
+    counts: Ints
+    counts, remainder = np.divmod(weights * totals[:, None], weights.sum(axis=1, keepdims=True))
+    left = totals - counts.sum(axis=1)
+    order = np.lexsort((np.broadcast_to(rank, weights.shape), -remainder), axis=1)
+    more = np.arange(weights.shape[1]) < left[:, None]
+    np.put_along_axis(counts, order, np.take_along_axis(counts, order, 1) + more, 1)
+    return counts
+
+
 def even(total: int, n: int) -> Ints:
     """[n] int64 counts that sum to `total` and differ by at most 1; the first ones are the larger."""
     return np.full(n, total // n, np.int64) + (np.arange(n) < total % n)
+
+
+def owners_of(counts: Ints, order: Ints) -> Ints:
+    """[N] the party that holds each row. counts [K, P]: rows of class k that party p gets; order [N]: all rows, class by class, as they are dealt."""
+    owner: NDArray[Any] = np.empty(len(order), np.int32)  # half the memory of int64 to move about
+    owner[order] = np.repeat(np.tile(np.arange(counts.shape[1], dtype=np.int32), len(counts)), counts.reshape(-1))
+    return owner
+
+
+def subsets(rng: Stream, sizes: Ints, n: int) -> tuple[Ints, Ints]:
+    """For each of `sizes` [S] an independent, uniformly random set of so many of 0..n-1: (set, item), each [sizes.sum()], ascending.
+
+    Items are drawn until a set has enough different ones; of a set that would hold more than half, what it leaves out is drawn.
+    """
+    found: list[tuple[Ints, Ints]] = []
+    step = max(1, _CELLS // max(n, 1))
+    for start in range(0, len(sizes), step):
+        some = sizes[start : start + step]
+        inverted = some > n // 2
+        goal = np.where(inverted, n - some, some)
+        if not inverted.any() and 32 * int(goal.sum()) < len(some) * n:  # few of many: the same draws, without a table
+            which, item = np.divmod(_distinct(rng, goal, n), n)
+        else:
+            drawn = np.zeros((len(some), n), bool)
+            while (missing := goal - np.count_nonzero(drawn, axis=1)).any():
+                which = np.repeat(np.arange(len(some)), missing)
+                drawn[which, rng.integers(n, len(which))] = True
+            which, item = np.nonzero(drawn ^ inverted[:, None])
+        found.append((which + start, item))
+    return np.concatenate([a for a, _ in found]), np.concatenate([b for _, b in found])
+
+
+def _distinct(rng: Stream, goal: Ints, n: int) -> Ints:
+    """set * n + item, ascending, of sets of `goal` [S] items each."""
+    keys, missing = np.zeros(0, np.int64), goal
+    while missing.any():
+        which = np.repeat(np.arange(len(goal)), missing)
+        keys = np.unique(np.concatenate([keys, which * n + rng.integers(n, len(which))]))
+        missing = goal - np.bincount(keys // n, minlength=len(goal))
+    return keys
+
+
+def fewest_first(sizes: Ints, n_parties: int, order: Ints, rank: Ints) -> Ints:
+    """[G] the party of each group: from the largest on, one after another, to the party that has fewest examples so far.
+
+    sizes: [G] examples of each group. Equal groups go by `order` [G], equal parties by `rank` [P], random orders of both.
+    """
+    party = np.empty(len(sizes), np.int64)
+    heap = [(0, place, p) for p, place in enumerate(rank.tolist())]
+    heapq.heapify(heap)
+    for g in order[np.argsort(-sizes[order], kind="stable")].tolist():
+        held, place, p = heap[0]
+        heapq.heapreplace(heap, (held + int(sizes[g]), place, p))
+        party[g] = p
+    return party
 
 
 def feasible(n: int, n_parties: int, min_size: int) -> None:

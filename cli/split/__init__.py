@@ -1,21 +1,25 @@
-"""`niidpart`: make, show, verify and draw splits. One file a command."""
+"""`niidpart`: make, show, compare, verify and draw splits. One file a command."""
 
 import click
 
 from ..program import Program
+from .diff import diff_command
 from .make import make_command
 from .plot import plot_command
+from .recipes import recipes_command
 from .show import show_command
 from .verify import verify_command
 
 main = Program(
     "niidpart",
-    help="Reproducible federated splits: make, show, verify and draw them.",
+    help="Reproducible federated splits: make, show, compare, verify and draw them.",
     makers={
         "make": ("Split a data set among parties.", make_command),
         "show": ("Print what a split file holds.", show_command),
+        "diff": ("Say what differs between two split files.", diff_command),
         "verify": ("Check a split file and derive it again.", verify_command),
         "plot": ("Draw who holds what.", plot_command),
+        "recipes": ("List the settings of published experiments.", recipes_command),
     },
 )
 main = click.version_option(package_name="niidpart", prog_name="niidpart")(main)

@@ -11,41 +11,52 @@ from .report import as_json, summary
 
 def make_command() -> click.Command:
     from niidpart.data import SOURCES
-    from niidpart.make import STRATEGIES, TRANSFORMS
+    from niidpart.make import STRATEGIES, TRANSFORMS, peers
+    from niidpart.recipes import find
 
     strategy_options = union_options([*STRATEGIES.union(), *TRANSFORMS.union()])
     source_options = union_options(SOURCES.union())
     fixed = [
         click.Option(
-            ["--dataset"], type=Entry("niidpart.data"), help=f"{', '.join(SOURCES.names())}, or PATH.npz.  [the strategy's namesake, else digits]"
+            ["--dataset"],
+            type=Entry("niidpart.data"),
+            help=f"{', '.join(SOURCES.names())}; or PATH.npz, .csv, .parquet, .libsvm, a folder of images, hf:ID, hf:FOLDER.  "
+            "[the strategy's namesake, else digits]",
         ),
-        click.Option(["--data-root"], type=click.Path(), help="Folder that the data set lies in (for an .npz: the file)."),
-        click.Option(["--strategy"], type=Entry("niidpart.strategies"), required=True, help="One of the above, or file.py:function."),
+        click.Option(["--data-root"], type=click.Path(), help="Folder that the data set lies in (for one file: the file)."),
+        click.Option(["--strategy"], type=Entry("niidpart.strategies"), help="One of the above, or file.py:function."),
+        click.Option(
+            ["--recipe"], metavar="NAME", help="A published setting, such as niid/mnist-dir0.5 (niidpart recipes lists them); options override."
+        ),
+        click.Option(["--like"], metavar="PEER", help=f"The strategy as a peer's published code has it, row by row: {', '.join(peers())}."),
         click.Option(["--transform"], multiple=True, metavar="NAME:KEY=VALUE,...", help="What parties' features look like; repeatable, in order."),
         click.Option(["--noise"], type=float, metavar="SIGMA", help="Short for --transform noise:sigma=SIGMA, after the others."),
         click.Option(["--parties"], type=int, help="Number of parties.  [the strategy's own, else 10]"),
-        click.Option(["--seed"], type=int, default=0, show_default=True, help="The same seed gives the same split, for years."),
-        click.Option(["--val"], type=float, default=0.0, help="Fraction of each party's examples for its own validation part."),
-        click.Option(["--test"], type=float, default=0.0, help="Fraction of each party's examples for its own test part."),
+        click.Option(["--seed"], type=int, help="The same seed gives the same split, for years.  [0]"),
+        click.Option(["--val"], type=float, help="Fraction of each party's examples for its own validation part."),
+        click.Option(["--test"], type=float, help="Fraction of each party's examples for its own test part."),
         click.Option(["-o", "--out"], type=click.Path(dir_okay=False), default="split.h5", show_default=True, help="The split file."),
         click.Option(["--json", "as_json"], is_flag=True, help="Print what `show --json` prints."),
+        click.Option(["--pool"], is_flag=True, help="The data set's own test rows are dealt too; there is no global test set then."),
     ]
 
     def make(**values: Any) -> None:
         import niidpart
 
-        strategy = values["strategy"]
-        dataset = values["dataset"] or (strategy if strategy in SOURCES.names() else "digits")
+        strategy, recipe = values["strategy"], values["recipe"]
+        if strategy is None and recipe is None:
+            raise click.UsageError("give --strategy or --recipe")
+        named = find(recipe) if recipe else None
+        dataset = values["dataset"] or (named.dataset if named else strategy if strategy in SOURCES.names() else "digits")
+        source = dict(named.source) if named and dataset == named.dataset else {}
         transforms = [_transform(text, TRANSFORMS) for text in values["transform"]]
         transforms += [("noise", {"sigma": values["noise"]})] if values["noise"] is not None else []
         split = niidpart.make(
-            niidpart.load(dataset, values["data_root"], **given(values, source_options)),
+            niidpart.load(dataset, values["data_root"], **source | given(values, source_options) | ({"pool": True} if values["pool"] else {})),
             strategy,
             n_parties=values["parties"],
-            seed=values["seed"],
-            transforms=transforms,
-            val=values["val"],
-            test=values["test"],
+            transforms=transforms or None,
+            **{name: values[name] for name in ("recipe", "like", "seed", "val", "test") if values[name] is not None},
             **given_besides(values, [*fixed, *source_options]),
         )
         niidpart.write(split, values["out"])
@@ -55,7 +66,7 @@ def make_command() -> click.Command:
         "make",
         plug="--strategy",
         own_options=lambda name: union_options((name, p) for p in STRATEGIES.options(STRATEGIES.find(name)).values()),
-        params=[*fixed[:5], *strategy_options, *fixed[5:], *source_options],
+        params=[*fixed[:7], *strategy_options, *fixed[7:], *source_options],
         callback=make,
         help=f"Split a data set among parties, reproducibly.\n\n\b\nStrategies:\n{listing(STRATEGIES)}\n\n\b\n"
         f"Transforms (as a strategy: homo with that transform):\n{listing(TRANSFORMS)}\n\n\b\n"

@@ -1,8 +1,11 @@
-"""What commands say about a split: a summary, a table of the parties, JSON."""
+"""What commands say about a split: a summary, tables of the measures and of the parties, JSON."""
 
 from typing import Any
 
 from ..program import table
+
+WIDE = 100  # columns of a terminal; a table of counts that would not fit says less instead
+INTERVAL = "95 % interval"
 
 
 def summary(split: Any) -> str:
@@ -24,18 +27,61 @@ def summary(split: Any) -> str:
     return "\n".join(lines)
 
 
-def parties(split: Any, shown: int) -> str:
-    """Sizes and classes of each party; the counts themselves where the classes are few."""
-    counts = split.train.counts
-    few = counts.shape[1] <= 12
-    extra = [name for name in ("val", "test") if split.parts[name].n]
-    header = ["party", "train", *extra, "classes", *(split.source.class_names if few else ["largest class"])]
+def measures(skew: Any) -> str:
+    """MAP beta in two lines, then a row for each measure."""
+    low, middle, high = skew.beta_range
+    lines = [f"MAP beta {skew.map_beta_overall:.4g} over all parties; of one party {low:.3g} to {high:.3g}, median {middle:.3g}"]
+    if skew.n_empty:
+        lines.append(f"{skew.n_empty} parties without training examples are left out, but for the sizes")
     rows = []
-    for p in range(min(shown, split.n_parties)):
-        last = counts[p].tolist() if few else [f"{100 * counts[p].max() / max(counts[p].sum(), 1):.0f}%"]
-        rows.append([p, split.train.sizes[p], *(split.parts[name].sizes[p] for name in extra), int((counts[p] > 0).sum()), *last])
-    more = f"\n... and {split.n_parties - shown} parties more (--all)" if shown < split.n_parties else ""
-    return table(header, rows) + more
+    for m in skew.measures:
+        interval = "" if m.low is None else f"{m.low:.3f} .. {m.high:.3f}"
+        rows.append([m.name, m.form, f"{m.value:.3f}", f"{m.corrected:.3f}", interval, f"{m.iid:.3f}", f"{m.raw:.4g}"])
+    if not rows:
+        return "\n".join([*lines, "no party holds a training example, so there is nothing to measure"])
+    lines += ["", table(["skew, 0 IID to 1 one class each", "", "value", "corrected", INTERVAL, "IID deal", "unscaled"], rows)]
+    lines.append("emd: of classes in the order of their ids; without an order it is the total variation")
+    if any(m.sampled for m in skew.measures):
+        lines.append(f"pairwise over {max(m.n for m in skew.measures if m.sampled)} pairs drawn at random")
+    return "\n".join(lines)
+
+
+def parties(split: Any, shown: int) -> str:
+    """Sizes, classes, beta and columns of each party; the counts themselves where they fit."""
+    shown = min(shown, split.n_parties)
+    counts = _table(split, shown, split.train.counts.shape[1] <= 12)
+    if max(map(len, counts.splitlines())) > WIDE:
+        counts = _table(split, shown, False)
+    return counts + (f"\n... and {split.n_parties - shown} parties more (--all)" if shown < split.n_parties else "")
+
+
+def _table(split: Any, shown: int, every_class: bool) -> str:
+    import numpy as np
+
+    from niidpart.heterogeneity.measures import bits
+
+    counts, names = split.train.counts[:shown], split.source.class_names
+    totals = counts.sum(axis=1)
+    effective = np.exp2(bits(counts / np.maximum(totals, 1)[:, None]))
+    extra = [name for name in ("val", "test") if split.parts[name].n]
+    columns = {name: column for name, column in split.columns.items() if not name.endswith("_seed")}
+    header = ["party", "train", *extra, "beta", "classes", "effective", *(names if every_class else ["largest class"]), *columns]
+    rows = []
+    for p in range(shown):
+        top = int(counts[p].argmax())
+        last = counts[p].tolist() if every_class else [f"{100 * counts[p, top] / totals[p]:.0f}% {names[top][:24]}" if totals[p] else "-"]
+        beta, eff = (f"{split.skew.map_beta[p]:.3g}", f"{effective[p]:.1f}") if totals[p] else ("-", "-")
+        others = (split.parts[name].sizes[p] for name in extra)
+        rows.append([p, totals[p], *others, beta, int((counts[p] > 0).sum()), eff, *last, *(_value(column[p]) for column in columns.values())])
+    return table(header, rows)
+
+
+def _value(value: Any) -> str:
+    """One value of a column. Text came from a file, so that nothing in it may steer the terminal."""
+    if isinstance(value, bytes):
+        text = value.decode("ascii", "backslashreplace")
+        return "".join(c if c.isprintable() else "?" for c in text)
+    return f"{value:.4g}" if hasattr(value, "dtype") and value.dtype.kind == "f" else str(value)
 
 
 def as_json(split: Any) -> dict[str, Any]:
@@ -44,6 +90,17 @@ def as_json(split: Any) -> dict[str, Any]:
         "recipe": split.recipe.to_json(),
         "source": split.source.to_json(),
         "unheld": split.n_unheld,
+        "moved": len(split.draws["moved"]) if "moved" in split.draws else 0,
         "parts": {name: {"n": part.n, "sizes": part.sizes.tolist(), "counts": part.counts.tolist()} for name, part in split.parts.items() if part.n},
-        "columns": {name: column.tolist() for name, column in split.columns.items()},
+        "columns": {
+            name: [_value(v) for v in column.tolist()] if column.dtype.kind == "S" else _finite(column) for name, column in split.columns.items()
+        },
+        "skew": split.skew.to_json() | {"map_beta_of_parties": split.skew.map_beta.tolist()},
     }
+
+
+def _finite(column: Any) -> list[Any]:
+    """JSON has no NaN and no infinity."""
+    import math
+
+    return [None if isinstance(v, float) and not math.isfinite(v) else v for v in column.tolist()]

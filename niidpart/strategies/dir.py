@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..deal import at_least, largest_remainder
+from ..deal import at_least, largest_remainder, owners_of
 from ..rng import Ints, Stream
 from . import Owners
 
@@ -10,7 +10,7 @@ __all__ = ["label_dirichlet"]
 
 
 def label_dirichlet(labels: Ints, n_parties: int, rng: Stream, *, beta: float = 0.5, min_size: int = 10) -> Owners:
-    """Label skew: each class is divided among the parties in proportions p_k ~ Dir(beta). Li et al., ICDE 2022, section IV-A.
+    """Label skew: each class is divided among the parties in proportions p_k ~ Dir(beta). Li et al., ICDE 2022, section IV-B.
 
     The paper's text: no balance step, no redraw, counts by largest remainder; small parties are filled up to min_size by moving rows.
     Draws: proportions [K, P]; moved [M, 3] (row, from, to).
@@ -21,7 +21,5 @@ def label_dirichlet(labels: Ints, n_parties: int, rng: Stream, *, beta: float = 
     rank = rng.child("rank").permutation(n_parties)
     counts = [largest_remainder(p, int(n), rank) for p, n in zip(proportions, class_sizes, strict=True)]
     order = rng.child("order").grouped_permutation(labels, n_classes)
-    owner = np.empty(len(labels), np.int32)
-    owner[order] = np.repeat(np.tile(np.arange(n_parties, dtype=np.int32), n_classes), np.concatenate(counts))
-    owner, moved = at_least(owner, labels, n_parties, min_size, rank, order)
+    owner, moved = at_least(owners_of(np.stack(counts), order), labels, n_parties, min_size, rank, order)
     return Owners(owner, {"proportions": proportions, "moved": moved})

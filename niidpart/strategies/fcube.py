@@ -11,7 +11,7 @@ __all__ = ["opposite_octants"]
 
 
 def opposite_octants(labels: Ints, n_parties: Literal[4], rng: Stream, *, groups: Ints) -> Owners:
-    """FCUBE: each of the 4 parties holds two octants of the cube that are symmetric about the origin. Li et al., ICDE 2022, section IV-B.
+    """FCUBE: each of the 4 parties holds two octants of the cube that are symmetric about the origin. Li et al., ICDE 2022, section IV-C.
 
     groups: octant [N] 0..7, one bit a coordinate (4: x1 < 0, 2: x2 < 0, 1: x3 < 0), as the data source `fcube` gives them.
     """

@@ -11,7 +11,7 @@ __all__ = ["label_count"]
 
 
 def label_count(labels: Ints, n_parties: int, rng: Stream, *, k: int = 2) -> Owners:
-    """#C=k: each party holds k classes, drawn at random, all classes held where there are as many parties. Li et al., ICDE 2022, section IV-A.
+    """#C=k: each party holds k classes, drawn at random, all classes held where there are as many parties. Li et al., ICDE 2022, section IV-B.
 
     One class of each party is dealt: the classes in a random order, again and again, to the parties in a random order. (The authors' code
     gives party i class i mod K, and so shares depend on places.) The other k-1 are drawn from the rest. The examples of a class are dealt

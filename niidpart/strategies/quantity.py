@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..deal import at_least, largest_remainder
+from ..deal import at_least, largest_remainder, owners_of
 from ..rng import Ints, Stream
 from . import Owners
 
@@ -10,7 +10,7 @@ __all__ = ["quantity"]
 
 
 def quantity(labels: Ints, n_parties: int, rng: Stream, *, beta: float = 0.5, min_size: int = 10) -> Owners:
-    """Quantity skew: party sizes in proportions q ~ Dir(beta); labels are not looked at. Li et al., ICDE 2022, section IV-C.
+    """Quantity skew: party sizes in proportions q ~ Dir(beta); labels are not looked at. Li et al., ICDE 2022, section IV-D.
 
     Draws: proportions [P]; moved [M, 3] (row, from, to).
     """
@@ -18,7 +18,6 @@ def quantity(labels: Ints, n_parties: int, rng: Stream, *, beta: float = 0.5, mi
     proportions = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_parties,)))
     rank = rng.child("rank").permutation(n_parties)
     order = rng.child("order").permutation(n)
-    owner = np.empty(n, np.int32)
-    owner[order] = np.repeat(np.arange(n_parties, dtype=np.int32), largest_remainder(proportions, n, rank))
+    owner = owners_of(largest_remainder(proportions, n, rank)[None], order)
     owner, moved = at_least(owner, np.zeros(n, np.int64), n_parties, min_size, rank, order)
     return Owners(owner, {"proportions": proportions, "moved": moved})

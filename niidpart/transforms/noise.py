@@ -17,7 +17,7 @@ _BLOCK = 1 << 18  # values drawn at a time, so that temporaries stay in the cach
 def noise(
     n_parties: int, rng: Stream, *, sigma: float = 0.1, level: Literal["variance", "std"] = "variance", fresh: bool = False
 ) -> dict[str, NDArray[Any]]:
-    """Noise of variance sigma * i / P for party i = 1..P, fixed for each example. Li et al., ICDE 2022, section IV-B.
+    """Noise of variance sigma * i / P for party i = 1..P, fixed for each example. Li et al., ICDE 2022, section IV-C.
 
     level="std" with fresh=True is what the authors' code does: standard deviation sigma * i / (P - 1) for i = 0..P-1, drawn anew each epoch.
     Columns: seed [P] uint64, of the party's noise; std [P] float64.

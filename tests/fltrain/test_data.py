@@ -184,6 +184,52 @@ def test_fresh_noise_in_epoch_0_is_the_fixed_noise_of_the_same_columns(table, no
     assert float((a - b).abs().max()) < 1e-6
 
 
+@pytest.fixture
+def images():
+    """A data set of 40 images of 7 x 5 in one channel or three."""
+
+    def make(channels):
+        x = np.random.default_rng(1).random((40, 7, 5, 3), np.float32)
+        x = x if channels == 3 else x[..., 0]
+        return niidpart.from_arrays(x, np.arange(40) % 2, x[:4], np.arange(4) % 2)
+
+    return make
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_fresh_noise_in_space_is_in_each_partys_cell_alone(images, channels):
+    data = images(channels)
+    split = niidpart.make(data, "homo", n_parties=6, transforms=[("noise-space", {"sigma": 0.5, "fresh": True})])
+    examples = to_device(split, data, CPU).train
+    first, second = (examples.inputs(ALL, epoch) - examples.x for epoch in (1, 2))
+    for p in range(6):
+        mine = examples.party == p
+        there = np.zeros((7, 5), bool)
+        if p < 5:  # a 3 x 3 grid: rows 0-1, 2-3, 4-6, columns 0, 1-2, 3-4; party 5 is clean
+            row, column = divmod(p, 3)
+            there[[slice(0, 2), slice(2, 4), slice(4, 7)][row], [slice(0, 1), slice(1, 3), slice(3, 5)][column]] = True
+        for z in (first[mine].numpy(), second[mine].numpy()):
+            assert (z != 0).all(axis=(0, 1)).tolist() == there.tolist()
+            assert (z != 0).any(axis=(0, 1)).tolist() == there.tolist()
+        assert p == 5 or not torch.equal(first[mine], second[mine])
+    assert stats.kstest((first[first != 0] / 0.5).numpy(), "norm").pvalue > RARE
+
+
+def test_fresh_noise_in_space_in_epoch_0_is_the_fixed_noise_of_the_same_columns(images):
+    data = images(1)
+    a, b = (
+        to_device(niidpart.make(data, "homo", n_parties=6, transforms=[("noise-space", {"fresh": fresh})]), data, CPU).train.inputs(ALL)
+        for fresh in (True, False)
+    )
+    assert float((a - b).abs().max()) < 1e-6
+    assert float((a - b).abs().max()) < float((a - torch.from_numpy(data.features(ALL))[:, None]).abs().max())
+
+
+def test_fresh_noise_in_space_needs_images(table, noisy):
+    with pytest.raises(ValueError, match="noise-space needs images"):
+        to_device(noisy([("noise-space", {"fresh": True})]), table, CPU)
+
+
 def test_two_transforms_add_up(table, noisy):
     both, first = noisy([*NOISE, *FRESH]), noisy(NOISE)
     assert "noise2_std" in both.columns

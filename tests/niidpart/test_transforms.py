@@ -87,11 +87,13 @@ def test_each_transform_composes_with_each_strategy_and_moves_no_example(strateg
     plain, changed = niidpart.make(LABELS, strategy, **keywords), niidpart.make(LABELS, strategy, transforms=[(name, {})], **keywords)
     assert changed.train.digest == plain.train.digest
     assert changed.digest != plain.digest
-    assert not plain.columns
-    assert changed.columns
-    for column, values in changed.columns.items():
+    added = {column: values for column, values in changed.columns.items() if column not in plain.columns}
+    assert added
+    for column, values in added.items():
         assert column.startswith(f"{name}_")
         assert values.shape == (4,)
+    for column, values in plain.columns.items():  # the strategy's own
+        assert np.array_equal(changed.columns[column], values)
     x = np.full((2, 3, 3), 0.5, np.float32)
     assert niidpart.transform(changed, x, 3, np.arange(2)).shape == x.shape
 

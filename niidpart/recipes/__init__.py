@@ -1,0 +1,62 @@
+"""The settings of published experiments by name, `niid/mnist-dir0.5`: one file a paper, which holds `RECIPES`; the folder is the registry."""
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ..registry import did_you_mean, names_in
+
+JSON = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class NamedRecipe:
+    """A setting of a paper: of which data set, and what `niidpart.make` is asked for.
+
+    about: one line, with paper and section. dataset, source: a file of `niidpart/data` and its options. n_parties: None for the strategy's own
+    number. The rest is as `make` takes it.
+    """
+
+    about: str
+    dataset: str
+    strategy: str
+    params: JSON = field(default_factory=dict)
+    n_parties: int | None = 10
+    transforms: tuple[tuple[str, JSON], ...] = ()
+    seed: int = 0
+    val: float = 0.0
+    test: float = 0.0
+    source: JSON = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def papers() -> list[str]:
+    """The files of this folder, sorted."""
+    return names_in("niidpart.recipes")
+
+
+def of_paper(paper: str) -> dict[str, NamedRecipe]:
+    """All recipes of one paper by name; ValueError with the nearest paper where there is none."""
+    if paper not in papers():
+        raise ValueError(f"there are no recipes {paper!r}; {did_you_mean(paper, papers())}")
+    recipes: dict[str, NamedRecipe] = importlib.import_module(f"{__name__}.{paper.replace('-', '_')}").RECIPES
+    return {f"{paper}/{name}": recipe for name, recipe in recipes.items()}
+
+
+def names() -> list[str]:
+    """All names, paper by paper."""
+    return [name for paper in papers() for name in of_paper(paper)]
+
+
+def find(name: str) -> NamedRecipe:
+    """The recipe of a name; ValueError with the nearest one where there is none."""
+    paper = name.partition("/")[0]
+    recipes = of_paper(paper) if paper in papers() else {}
+    if name not in recipes:
+        near = " or ".join(difflib.get_close_matches(name, names(), n=3, cutoff=0.5))
+        raise ValueError(f"unknown recipe {name!r}; {f'did you mean {near}? ' if near else ''}niidpart recipes lists all {len(names())}")
+    return recipes[name]

@@ -1,0 +1,47 @@
+"""Natural skew: whole groups (writers, users, sources) stay together."""
+
+from typing import Literal
+
+import numpy as np
+
+from ..deal import even, fewest_first
+from ..rng import Ints, Stream
+from . import Owners
+
+__all__ = ["by_group"]
+
+
+def by_group(
+    labels: Ints, n_parties: int, rng: Stream, *, groups: Ints, min_group: int = 1, balance: Literal["groups", "examples"] = "groups"
+) -> Owners:
+    """Whole groups (writers, users, sources) are dealt to the parties. Li et al., ICDE 2022, section IV-C (FEMNIST, by writer).
+
+    As many parties as groups: party p is the p-th group in ascending order, and `group` [P] is a column. Fewer parties: the groups in random
+    order, equally many to each (balance="groups"; a random choice of parties gets one more), or one by one from the largest on, each to the
+    party that has fewest examples so far (balance="examples"). Groups of fewer than min_group examples belong to nobody.
+    Draws: dealt [G, 2] (group, party), groups ascending.
+    """
+    names, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    kept = np.flatnonzero(sizes >= min_group)
+    if n_parties > len(kept):
+        some = f"{len(kept)} groups" + (f" of at least {min_group} examples (of {len(names)} groups in all)" if len(kept) < len(names) else "")
+        hint = f"use at most {len(kept)} parties; so many give each its own group" if len(kept) else f"lower min_group to at most {sizes.max()}"
+        raise ValueError(f"{n_parties} parties cannot share {some}; {hint}")
+    dealt = rng.draw("dealt", lambda s: np.stack([names[kept], _dealt(s, n_parties, sizes[kept], balance)], axis=1))
+    owner = np.full(len(names), -1, np.int64)
+    owner[kept] = dealt[:, 1]
+    columns = {"group": dealt[:, 0]} if n_parties == len(kept) else {}
+    return Owners(owner[group.reshape(-1)], {"dealt": dealt}, columns)
+
+
+def _dealt(rng: Stream, n_parties: int, sizes: Ints, balance: str) -> Ints:
+    """[G] the party of each group, of `sizes` [G] examples."""
+    n_groups = len(sizes)
+    if n_parties == n_groups:
+        return np.arange(n_groups)
+    order, ranked = rng.child("order").permutation(n_groups), rng.child("rank").permutation(n_parties)
+    if balance == "groups":
+        party = np.empty(n_groups, np.int64)
+        party[order] = np.repeat(ranked, even(n_groups, n_parties))
+        return party
+    return fewest_first(sizes, n_parties, order, ranked)

@@ -1,0 +1,53 @@
+"""Label skew by a Dirichlet draw per party, with parties of unequal size."""
+
+import numpy as np
+
+from ..deal import apportion, at_least, largest_remainder, largest_remainders, owners_of
+from ..exact import Floats
+from ..rng import Ints, Stream
+from . import Owners
+
+__all__ = ["party_dirichlet"]
+
+
+def party_dirichlet(labels: Ints, n_parties: int, rng: Stream, *, beta: float = 0.5, spread: float = 0.0, min_size: int = 10) -> Owners:
+    """Each party mixes its classes in proportions q_i ~ Dir(beta); sizes ~ U around N/P. Cha and Chang, Information 2025, section 3.2.
+
+    spread: half-width of the sizes as a fraction of N/P (the paper's lambda * P / N), 0: equal sizes, up to 1; the sizes are rescaled to sum
+    to N. Every example is dealt once. Where parties want more of a class than there is, it is shared among them in proportion to what they
+    want; what they then lack they take from the classes that are left, by their own q_i (where that is 0 for all of these: as much of each as
+    is left). Draws: proportions [P, K]; sizes [P]; moved [M, 3] (row, from, to).
+    """
+    if not 0 <= spread <= 1:
+        raise ValueError(f"spread is {spread}; sizes are drawn from N/P * (1 - spread) to N/P * (1 + spread), so it must be in 0..1")
+    supply = np.bincount(labels)
+    n_classes = len(supply)
+    rank, class_rank = rng.child("rank").permutation(n_parties), rng.child("class_rank").permutation(n_classes)
+    proportions = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_parties, n_classes)))
+    sizes = rng.draw("sizes", lambda s: largest_remainder(1 + spread * (2 * s.uniform(n_parties) - 1), len(labels), rank))
+    if proportions.shape != (n_parties, n_classes) or not (proportions >= 0).all() or sizes.sum() != len(labels) or sizes.min() < 0:
+        raise ValueError("the stored proportions and sizes are not those of a split of these labels")
+    counts = _reconciled(proportions, sizes, supply, rank, class_rank)
+    order = rng.child("order").grouped_permutation(labels, n_classes)
+    owner, moved = at_least(owners_of(counts.T, order), labels, n_parties, min_size, rank, order)
+    return Owners(owner, {"proportions": proportions, "sizes": sizes, "moved": moved})
+
+
+def _reconciled(proportions: Floats, sizes: Ints, supply: Ints, rank: Ints, class_rank: Ints) -> Ints:
+    """[P, K] counts with row sums `sizes` and column sums `supply`, which must have one total, near sizes * proportions.
+
+    In each round the parties ask for what they lack, and a class of which more is asked than is left is shared out and closes: so there are at
+    most K + 1 rounds. Nobody's place plays a part; `rank` and `class_rank` settle ties.
+    """
+    counts = np.zeros(proportions.shape, np.int64)
+    left, lacking = supply.copy(), sizes.copy()
+    while (some := np.flatnonzero(lacking)).size:
+        wanted = np.where(left > 0, proportions[some], 0.0)
+        wanted[wanted.max(axis=1) == 0] = left
+        asked = largest_remainders(wanted, lacking[some], class_rank)
+        for k in np.flatnonzero(asked.sum(axis=0) > left):
+            asked[:, k] = apportion(asked[:, k], int(left[k]), rank[some])
+        counts[some] += asked
+        left -= asked.sum(axis=0)
+        lacking[some] -= asked.sum(axis=1)
+    return counts
