@@ -9,7 +9,7 @@ from torch import Tensor
 
 import niidpart
 from niidpart.data import Data, Features
-from niidpart.make import named_transforms
+from niidpart.transformed import named_transforms
 from niidpart.transforms.noise_space import bounds
 from niidpart.verify import matches, open_data
 

@@ -58,7 +58,7 @@ class Registry:
         """`name` as a recipe says it: a user's file without its folder but with the beginning of its sha256, so that the same code in
         another place has the same name, and other code in the same place another one."""
         where, _, attribute = name.rpartition(":")
-        if not where.endswith(".py"):
+        if not where.endswith(".py") or "#" in attribute:
             return name
         self.find(name)
         return f"{Path(where).name}:{attribute}#{_fingerprint(Path(where))}"

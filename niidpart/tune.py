@@ -18,7 +18,7 @@ _DIGITS = 3  # of the value that is found, so that it can be written down
 
 def tune(
     labels: ArrayLike | Data,
-    strategy: str = "dir",
+    strategy: str | None = None,
     *,
     measure: str,
     target: float,

@@ -74,6 +74,8 @@ def test_the_quick_start_is_what_ci_runs():
         ("algorithms.md", "fltrain/algorithms"),
         ("data.md", "fltrain/models"),
         ("data.md", "niidpart/data"),
+        ("pictures.md", "niidpart/plot"),
+        ("heterogeneity.md", "niidpart/heterogeneity/measures"),
     ],
 )
 def test_everything_in_a_registry_has_its_row(page, folder):

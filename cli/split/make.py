@@ -10,9 +10,9 @@ from .report import as_json, summary
 
 
 def make_command() -> click.Command:
+    from niidpart.compose import STRATEGIES, peers
     from niidpart.data import SOURCES
-    from niidpart.make import STRATEGIES, TRANSFORMS, peers
-    from niidpart.recipes import find
+    from niidpart.transformed import TRANSFORMS
 
     strategy_options = union_options([*STRATEGIES.union(), *TRANSFORMS.union()])
     source_options = union_options(SOURCES.union())
@@ -35,6 +35,12 @@ def make_command() -> click.Command:
         click.Option(["--seed"], type=int, help="The same seed gives the same split, for years.  [0]"),
         click.Option(["--val"], type=float, help="Fraction of each party's examples for its own validation part."),
         click.Option(["--test"], type=float, help="Fraction of each party's examples for its own test part."),
+        click.Option(
+            ["--target"],
+            metavar="MEASURE=VALUE",
+            help="Look for the beta that gives this skew to the whole, such as hellinger=0.6 (0 IID, 1 one class).",
+        ),
+        click.Option(["--tolerance"], type=float, default=0.01, show_default=True, help="How near to --target."),
         click.Option(["-o", "--out"], type=click.Path(dir_okay=False), default="split.h5", show_default=True, help="The split file."),
         click.Option(["--json", "as_json"], is_flag=True, help="Print what `show --json` prints."),
         click.Option(["--pool"], is_flag=True, help="The data set's own test rows are dealt too; there is no global test set then."),
@@ -43,22 +49,10 @@ def make_command() -> click.Command:
     def make(**values: Any) -> None:
         import niidpart
 
-        strategy, recipe = values["strategy"], values["recipe"]
-        if strategy is None and recipe is None:
-            raise click.UsageError("give --strategy or --recipe")
-        named = find(recipe) if recipe else None
-        dataset = values["dataset"] or (named.dataset if named else strategy if strategy in SOURCES.names() else "digits")
-        source = dict(named.source) if named and dataset == named.dataset else {}
-        transforms = [_transform(text, TRANSFORMS) for text in values["transform"]]
-        transforms += [("noise", {"sigma": values["noise"]})] if values["noise"] is not None else []
-        split = niidpart.make(
-            niidpart.load(dataset, values["data_root"], **source | given(values, source_options) | ({"pool": True} if values["pool"] else {})),
-            strategy,
-            n_parties=values["parties"],
-            transforms=transforms or None,
-            **{name: values[name] for name in ("recipe", "like", "seed", "val", "test") if values[name] is not None},
-            **given_besides(values, [*fixed, *source_options]),
-        )
+        data = _data(values, given(values, source_options))
+        asked = {name: values[name] for name in ("strategy", "recipe", "like", "seed", "val", "test") if values[name] is not None}
+        asked |= {"n_parties": values["parties"], "transforms": _transforms(values) or None} | given_besides(values, [*fixed, *source_options])
+        split = _tuned(data, values, asked) if values["target"] else niidpart.make(data, **asked)
         niidpart.write(split, values["out"])
         click.echo(json.dumps(as_json(split)) if values["as_json"] else f"{summary(split)}\nwritten to {values['out']}")
 
@@ -71,8 +65,51 @@ def make_command() -> click.Command:
         help=f"Split a data set among parties, reproducibly.\n\n\b\nStrategies:\n{listing(STRATEGIES)}\n\n\b\n"
         f"Transforms (as a strategy: homo with that transform):\n{listing(TRANSFORMS)}\n\n\b\n"
         "Examples:\n  niidpart make --strategy dir --beta 0.5\n"
-        "  niidpart make --dataset mnist --data-root ~/data --strategy dir --beta 0.1 --noise 0.1 --parties 100 -o mnist.h5",
+        "  niidpart make --dataset mnist --data-root ~/data --strategy dir --beta 0.1 --noise 0.1 --parties 100 -o mnist.h5\n"
+        "  niidpart make --recipe niid/mnist-dir0.5 --data-root ~/data\n"
+        "  niidpart make --strategy dir --target hellinger=0.6",
     )
+
+
+def _data(values: dict[str, Any], options: dict[str, Any]) -> Any:
+    """The data set that was asked for, else the recipe's, else the strategy's namesake, else the digits."""
+    import niidpart
+    from niidpart.data import SOURCES
+    from niidpart.recipes import find
+
+    if values["strategy"] is None and values["recipe"] is None:
+        raise click.UsageError("give --strategy or --recipe")
+    named = find(values["recipe"]) if values["recipe"] else None
+    namesake = values["strategy"] if values["strategy"] in SOURCES.names() else None
+    dataset = values["dataset"] or (named.dataset if named else namesake or "digits")
+    source = dict(named.source) if named and dataset == named.dataset else {}
+    return niidpart.load(dataset, values["data_root"], **source | options | ({"pool": True} if values["pool"] else {}))
+
+
+def _tuned(data: Any, values: dict[str, Any], asked: dict[str, Any]) -> Any:
+    """The split of --target MEASURE=VALUE, every try on stderr."""
+    import niidpart
+
+    measure, _, number = values["target"].partition("=")
+    try:
+        target = float(number)
+    except ValueError:
+        raise click.UsageError(f"--target is {values['target']!r}; write MEASURE=VALUE, such as hellinger=0.6") from None
+    option = "beta"
+
+    def after(x: float, found: float) -> None:
+        click.echo(f"{option} {x:g}: {measure} {found:.4f}", err=True)
+
+    if asked.get("beta") is not None:
+        raise click.UsageError("--target looks for beta itself; leave out --beta")
+    return niidpart.tune(data, **asked, measure=measure, target=target, tolerance=values["tolerance"], option=option, after=after)
+
+
+def _transforms(values: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    from niidpart.transformed import TRANSFORMS
+
+    noise = [("noise", {"sigma": values["noise"]})] if values["noise"] is not None else []
+    return [_transform(text, TRANSFORMS) for text in values["transform"]] + noise
 
 
 def _transform(text: str, registry: Any) -> tuple[str, dict[str, Any]]:

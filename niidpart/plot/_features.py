@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Data
-from ..make import transform
 from ..rng import Ints
 from ..split import FederatedSplit
+from ..transformed import transform
 
 
 def seen(split: FederatedSplit, data: Data, party: int, rows: Ints) -> NDArray[np.float32]:

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Data
-from ..make import named_transforms
 from ..rng import Ints
 from ..split import FederatedSplit
+from ..transformed import named_transforms
 from ._features import is_fresh, plain, seen
 from ._look import OKABE_ITO, Figure, counted, short, small
 from ._parties import chosen

@@ -22,7 +22,7 @@ def made(tmp_path, niidpart):
 def test_make_show_verify_plot(made, niidpart):
     shown = niidpart("show", "split.h5", cwd=made).stdout
     assert "digits, dir (beta 0.5), 10 parties, seed 0" in shown
-    assert len(shown.splitlines()) == 4 + 2 + 10  # summary, blank and header, a line for each party
+    assert [line.split()[0] for line in shown.splitlines()[-10:]] == [str(p) for p in range(10)]  # a line for each party
     verified = niidpart("verify", "split.h5", cwd=made)
     assert (verified.returncode, "gives the same split again" in verified.stdout) == (0, True)
     assert niidpart("plot", "split.h5", cwd=made).returncode == 0
@@ -101,7 +101,7 @@ def test_a_strategy_of_ones_own_has_its_options(tmp_path, niidpart):
         ("make --strategy dri", "did you mean 'dir'?"),
         ("make --strategy nois", "did you mean 'noise'?"),
         ("make --strategy dir --bta 1", "--beta"),
-        ("make --strategy homo --beta 1", "strategy 'homo' has no option 'beta'; it belongs to dir, quantity"),
+        ("make --strategy homo --beta 1", "strategy 'homo' has no option 'beta'; it belongs to dir, dir-balanced"),
         ("make --strategy dir --beta 0", "beta is 0.0; the Dirichlet concentration must be above 0"),
         ("make --strategy dir --beta nan", "must be a finite number"),
         ("make --strategy quantity --beta -1", "beta is -1.0"),
@@ -203,3 +203,14 @@ def test_an_interrupt_is_exit_code_130(tmp_path):
     assert "interrupted" in process.communicate(timeout=60)[1]
     assert process.returncode == 130
     assert not (tmp_path / "split.h5").exists()
+
+
+def test_a_target_is_looked_for_and_every_try_is_said(tmp_path, niidpart):
+    done = niidpart("make", "--strategy", "dir", "--parties", "20", "--target", "hellinger=0.6", "--json", cwd=tmp_path)
+    shown = json.loads(niidpart("show", "split.h5", "--json", cwd=tmp_path).stdout)
+    [value] = [m["value"] for m in shown["skew"]["measures"] if (m["name"], m["form"]) == ("hellinger", "to-global")]
+    assert abs(value - 0.6) <= 0.01
+    assert f"beta {shown['recipe']['params']['beta']:g}: hellinger {value:.4f}" in done.stderr
+    assert json.loads(done.stdout) == shown
+    assert "write MEASURE=VALUE" in niidpart("make", "--strategy", "dir", "--target", "0.6", cwd=tmp_path).stderr
+    assert "leave out --beta" in niidpart("make", "--strategy", "dir", "--beta", "1", "--target", "emd=0.1", cwd=tmp_path).stderr

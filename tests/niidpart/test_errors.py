@@ -200,3 +200,9 @@ def test_a_file_of_ones_own_is_cited_by_its_content_not_its_place(own, tmp_path)
     assert niidpart.make(Y, f"{moved}:good", n_parties=2, share=0.25).digest != split.digest
     assert niidpart.derive(niidpart.from_arrays(None, Y), split.recipe).digest == split.digest
     raises(r"own\.py:good#0000000000000000' is a user's own; give the file itself", Y, "own.py:good#0000000000000000")
+
+
+def test_a_recipe_with_a_cited_strategy_can_be_made_again(own, monkeypatch, tmp_path):
+    split = niidpart.make(Y, f"{own}:good", n_parties=2, share=0.25)
+    monkeypatch.chdir(tmp_path)
+    assert niidpart.make(Y, recipe=split.recipe).digest == split.digest

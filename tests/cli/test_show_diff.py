@@ -1,0 +1,127 @@
+"""`niidpart show` with its measures, and `niidpart diff`."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import niidpart as package
+
+
+@pytest.fixture
+def made(tmp_path, niidpart):
+    assert niidpart("make", "--strategy", "dir", "--beta", "0.5", "--noise", "0.1", "--val", "0.2", "-o", "a.h5", cwd=tmp_path).returncode == 0
+    assert niidpart("make", "--strategy", "dir", "--beta", "0.5", "--seed", "1", "-o", "b.h5", cwd=tmp_path).returncode == 0
+    return tmp_path
+
+
+def test_show_prints_each_measure_and_beta(made, niidpart):
+    shown = niidpart("show", "a.h5", cwd=made).stdout
+    skew = package.read(made / "a.h5").skew
+    assert f"MAP beta {skew.map_beta_overall:.4g} over all parties" in shown
+    for m in skew.measures:
+        [line] = re.findall(rf"^{m.name} +{m.form} +\d.*$", shown, re.MULTILINE)
+        numbers = [m.value, m.corrected, *([] if m.low is None else [m.low, m.high]), m.iid]
+        assert re.findall(r"-?\d+\.\d{3}\b", line)[: len(numbers)] == [f"{v:.3f}" for v in numbers]
+    assert all(len(line) <= 100 for line in shown.splitlines())
+
+
+def test_show_has_a_line_for_each_party_with_beta_parts_and_columns(made, niidpart):
+    split = package.read(made / "a.h5")
+    lines = niidpart("show", "a.h5", cwd=made).stdout.splitlines()
+    header = lines[-11].split()
+    assert header == ["party", "train", "val", "beta", "classes", "effective", *"0123456789", "noise_std"]
+    for p, line in enumerate(lines[-10:]):
+        cells = line.split()
+        assert cells[:4] == [str(p), str(split.train.sizes[p]), str(split.val.sizes[p]), f"{split.skew.map_beta[p]:.3g}"]
+        assert [int(c) for c in cells[6:16]] == split.train.counts[p].tolist()
+        assert cells[16] == f"{split.columns['noise_std'][p]:.4g}"
+
+
+def test_show_json_holds_everything(made, niidpart):
+    out = json.loads(niidpart("show", "a.h5", "--json", cwd=made).stdout)
+    split = package.read(made / "a.h5")
+    beta = out["skew"].pop("map_beta_of_parties")
+    assert beta == split.skew.map_beta.tolist()
+    assert out["skew"] == split.skew.to_json()
+    assert out["columns"]["noise_std"] == split.columns["noise_std"].tolist()
+    assert len(out["parts"]["val"]["sizes"]) == 10
+    assert "features" not in out
+
+
+def test_where_counts_would_be_too_wide_the_largest_class_is_named(tmp_path, niidpart):
+    np.savez(
+        tmp_path / "own.npz",
+        y=np.array(["a very long name of a class", "another name, as long", "and a third one of these", "fourth"])[np.arange(400) % 4],
+    )
+    assert niidpart("make", "--dataset", "own.npz", "--strategy", "labels", "--k", "1", "--parties", "4", cwd=tmp_path).returncode == 0
+    shown = niidpart("show", "split.h5", cwd=tmp_path).stdout
+    assert all(len(line) <= 100 for line in shown.splitlines())
+    assert "largest class" in shown
+    assert "100% a very long name of a c" in shown
+
+
+def test_a_party_without_examples_has_no_beta_and_text_of_a_file_cannot_steer_the_terminal(tmp_path, niidpart):
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\nfrom niidpart.strategies import Owners\n"
+        "def mine(labels, n_parties, rng):\n"
+        "    return Owners(np.arange(len(labels)) % 2, {}, {'kind': np.array([b'plain', b'\\x1b[31mred', b'none'])})\n"
+    )
+    assert niidpart("make", "--strategy", "mine.py:mine", "--parties", "3", cwd=tmp_path).returncode == 0
+    shown = niidpart("show", "split.h5", cwd=tmp_path).stdout
+    assert "1 parties without training examples are left out" in shown
+    assert shown.splitlines()[-1].split()[:5] == ["2", "0", "-", "0", "-"]
+    assert "\x1b" not in shown
+    assert "?[31mred" in shown
+    assert json.loads(niidpart("show", "split.h5", "--json", cwd=tmp_path).stdout)["columns"]["kind"] == ["plain", "?[31mred", "none"]
+
+
+@pytest.mark.parametrize("args", ["--features energy", "--features mmd --pca 5"])
+def test_features_are_compared_on_request(args, made, niidpart):
+    shown = niidpart("show", "a.h5", *args.split(), cwd=made)
+    assert shown.returncode == 0, shown.stderr
+    assert "features: " in shown.stdout
+    found = json.loads(niidpart("show", "a.h5", *args.split(), "--json", cwd=made).stdout)["features"]
+    assert found["measure"] == args.split()[1]
+    assert found["p_value"] < 0.05  # labels and noise differ from party to party
+    assert f"p = {found['p_value']:.2g}" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "said"), [("--pca 3", "go with --features"), ("--features energy --pca 0", "at least 2 examples"), ("--features emd", "emd")]
+)
+def test_features_that_cannot_be_compared_are_exit_code_2(args, said, made, niidpart):
+    done = niidpart("show", "a.h5", *args.split(), cwd=made)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_diff_of_the_same_split_is_exit_code_0(made, niidpart):
+    done = niidpart("diff", "a.h5", "a.h5", cwd=made)
+    assert (done.returncode, "are the same split" in done.stdout) == (0, True)
+    assert json.loads(niidpart("diff", "a.h5", "a.h5", "--json", cwd=made).stdout)["same"] is True
+
+
+def test_diff_says_what_differs_and_is_exit_code_1(made, niidpart):
+    done = niidpart("diff", "a.h5", "b.h5", cwd=made)
+    assert done.returncode == 1
+    assert "recipe differs\n  seed: 0 | 1\n" in done.stdout
+    assert "source the same" in done.stdout
+    found = json.loads(niidpart("diff", "a.h5", "b.h5", "--json", cwd=made).stdout)
+    assert found == json.loads(json.dumps(package.diff(package.read(made / "a.h5"), package.read(made / "b.h5")).to_json()))
+    train = found["parts"]["train"]
+    assert re.search(rf"^train +{train['n'][0]} +{train['n'][1]} .* {train['moved']} +{train['agreement']:.4f} ", done.stdout, re.MULTILINE)
+    mine, theirs = found["skew"]["label-entropy"]
+    assert re.search(rf"^label-entropy +{mine:.4f} +{theirs:.4f}$", done.stdout, re.MULTILINE)
+
+
+def test_diff_of_other_data_says_so(made, niidpart):
+    assert niidpart("make", "--strategy", "fcube", "-o", "c.h5", cwd=made).returncode == 0
+    done = niidpart("diff", "b.h5", "c.h5", cwd=made)
+    assert (done.returncode, "rows   not compared: the data sets have 1437 and 4000 examples" in done.stdout) == (1, True)
+
+
+def test_diff_of_a_file_that_is_no_split_is_a_fault(made, niidpart):
+    (made / "text.h5").write_text("no split")
+    done = niidpart("diff", "a.h5", "text.h5", cwd=made)
+    assert (done.returncode, done.stdout, "text.h5" in done.stderr) == (1, "", True)

@@ -1,0 +1,416 @@
+"""Measures of skew: against plain loops and scipy, on scales whose ends are known, and with the chance that they say they take out."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import jensenshannon
+from scipy.stats import entropy, hypergeom, wasserstein_distance
+
+import niidpart
+from niidpart.heterogeneity import MEASURES, Skew, map_beta, map_beta_overall, means, measure
+from niidpart.heterogeneity import chance as chance_
+from niidpart.heterogeneity.chance import deviations, of_deals
+from niidpart.heterogeneity.means import Table, drawn_pairs, in_proportion, over_pairs, partners
+from niidpart.rng import stream
+
+DISTANCES = {
+    "jensen-shannon": lambda p, q: jensenshannon(p, q, base=2) ** 2,
+    "hellinger": lambda p, q: sum((math.sqrt(a) - math.sqrt(b)) ** 2 for a, b in zip(p, q, strict=True)) / 2,
+    "total-variation": lambda p, q: sum(max(a - b, 0) for a, b in zip(p, q, strict=True)),
+    "emd": lambda p, q: wasserstein_distance(range(len(p)), range(len(p)), p, q) / max(len(p) - 1, 1),
+}
+LABELS = [(name, form) for form in ("to-global", "pairwise") for name in DISTANCES] + [("label-entropy", ""), ("effective-classes", "")]
+SIZES = [("quantity-gini", ""), ("quantity-cv", ""), ("quantity-ratio", "")]
+
+tables = (
+    st.integers(1, 6)
+    .flatmap(lambda K: st.lists(st.lists(st.one_of(st.integers(0, 3), st.integers(0, 400)), min_size=K, max_size=K), min_size=1, max_size=7))
+    .filter(lambda t: any(map(any, t)))
+)
+distribution = st.integers(2, 7).flatmap(
+    lambda K: st.tuples(*[st.lists(st.integers(0, 20), min_size=K, max_size=K).filter(any).map(lambda v: np.array(v) / sum(v))] * 2)
+)
+
+
+def by_key(skew):
+    return {(m.name, m.form): m for m in skew.measures}
+
+
+def table_of(counts):
+    counts = np.asarray(counts)
+    sizes = counts.sum(axis=1)
+    return Table(counts, sizes, counts.sum(axis=0) / sizes.sum(), sizes / sizes.sum())
+
+
+def test_all_measures_of_the_folder_are_tested_here():
+    assert {name for name, _ in LABELS + SIZES} == set(MEASURES.names())
+
+
+def test_every_measure_has_a_version_a_page_and_a_kind(project):
+    page = (project / "docs" / "heterogeneity.md").read_text()
+    versions = dict(re.findall(r"^\| `([^`]+)` \| (\d+) \|", page, re.MULTILINE))
+    for name in MEASURES.names():
+        module = MEASURES.module(name)
+        assert module.KIND in ("distance", "labels", "sizes")
+        assert module.POWER in (1, 2)
+        assert versions[name] == str(module.VERSION)
+        assert MEASURES.find(name).__doc__
+
+
+# ---------------------------------------------------------------- each measure by itself
+
+
+@pytest.mark.parametrize("name", DISTANCES)
+@given(pair=distribution)
+def test_distances_are_those_of_loops_and_of_scipy(name, pair):
+    p, q = pair
+    value = float(MEASURES.find(name)(p, q))
+    assert value == pytest.approx(DISTANCES[name](p.tolist(), q.tolist()), abs=1e-7)  # scipy takes a root, which loses digits near 0
+    assert float(MEASURES.find(name)(q, p)) == pytest.approx(value, abs=1e-12)
+    assert float(MEASURES.find(name)(p, p)) == pytest.approx(0, abs=1e-15)
+    assert -1e-15 <= value <= 1 + 1e-12
+
+
+def test_a_distance_by_hand():
+    # (1/2, 1/2, 0) and (0, 1/2, 1/2): half of the mass would have to move, over both steps or over one each
+    p, q = np.array([0.5, 0.5, 0]), np.array([0, 0.5, 0.5])
+    found = {name: float(MEASURES.find(name)(p, q)) for name in DISTANCES}
+    # Jensen-Shannon: the middle (1/4, 1/2, 1/4) has 3/2 bits, both ends have 1
+    assert found == pytest.approx({"jensen-shannon": 0.5, "hellinger": 0.5, "total-variation": 0.5, "emd": 0.5})
+    assert float(MEASURES.find("label-entropy")(p)) == pytest.approx(1)
+
+
+@given(pair=distribution)
+def test_entropy_is_scipys(pair):
+    for p in pair:
+        assert float(MEASURES.find("label-entropy")(p)) == pytest.approx(entropy(p, base=2), abs=1e-12)
+
+
+@given(sizes=st.lists(st.integers(0, 1000), min_size=1, max_size=12).filter(any))
+def test_measures_of_sizes_are_those_of_loops(sizes):
+    P, mean = len(sizes), sum(sizes) / len(sizes)
+    found = {name: MEASURES.find(name)(np.array(sizes)) for name, _ in SIZES}
+    assert found["quantity-gini"] == pytest.approx(sum(abs(a - b) for a in sizes for b in sizes) / (2 * P * P * mean))
+    assert found["quantity-cv"] == pytest.approx(math.sqrt(sum((a - mean) ** 2 for a in sizes) / P) / mean)
+    assert found["quantity-ratio"] == pytest.approx(1 - min(sizes) / max(sizes))
+    even = [sum(sizes) // P + (p < sum(sizes) % P) for p in range(P)]
+    for name, _ in SIZES:
+        assert MEASURES.module(name).of_even(sum(sizes), P) == pytest.approx(MEASURES.find(name)(np.array(even)), abs=1e-12)
+
+
+# ---------------------------------------------------------------- their means, and the scale
+
+
+@given(counts=tables)
+def test_means_are_those_of_loops(counts):
+    found = by_key(measure(np.array(counts)))
+    held = [q for q in counts if sum(q)]
+    N, K = sum(map(sum, held)), len(counts[0])
+    g = [sum(q[k] for q in held) / N for k in range(K)]
+    p, w = [[x / sum(q) for x in q] for q in held], [sum(q) / N for q in held]
+    pairs = [(i, j) for i in range(len(p)) for j in range(i)]
+    for name, d in DISTANCES.items():
+        mean = sum(w[i] * d(p[i], g) for i in range(len(p)))
+        assert found[name, "to-global"].raw == pytest.approx(mean, abs=1e-6)
+        if pairs:
+            mean = sum(w[i] * w[j] * d(p[i], p[j]) for i, j in pairs) / sum(w[i] * w[j] for i, j in pairs)
+            assert found[name, "pairwise"].raw == pytest.approx(mean, abs=1e-6)
+            assert (found[name, "pairwise"].n, found[name, "pairwise"].sampled) == (len(pairs), False)
+    mean = sum(w[i] * entropy(p[i], base=2) for i in range(len(p)))
+    assert found["label-entropy", ""].raw == pytest.approx(mean, abs=1e-9)
+    assert found["effective-classes", ""].raw == pytest.approx(2**mean)
+
+
+@given(counts=tables)
+def test_every_number_is_on_its_scale(counts):
+    skew = measure(np.array(counts))
+    for m in skew.measures:
+        assert -1e-9 <= m.value <= 1 + 1e-9, m
+        assert -1e-9 <= m.iid <= 1 + 1e-9, m
+        assert m.corrected <= 1 + 1e-9, m
+        if m.low is not None:
+            assert m.low - 1e-9 <= m.corrected <= m.high + 1e-9 <= 1 + 2e-9, m
+        elif m.value < 1:
+            assert m.value >= m.corrected >= -1e-9, m
+    assert skew.n_empty == sum(not any(q) for q in counts)
+
+
+EVEN = {"one party a class": (10, 1), "three parties a class": (10, 3)}
+
+
+@pytest.mark.parametrize(("K", "times"), EVEN.values(), ids=EVEN)
+def test_parties_of_one_class_each_are_1_and_iid_ones_0(K, times):
+    one_hot = by_key(measure(np.tile(np.eye(K, dtype=int) * 300, (times, 1))))
+    same = by_key(measure(np.full((K * times, K), 300)))
+    for key in LABELS:
+        assert one_hot[key].value == pytest.approx(1, abs=1e-12)
+        assert (one_hot[key].corrected, one_hot[key].low, one_hot[key].high) == pytest.approx((1, 1, 1), abs=1e-12)
+        assert same[key].value == pytest.approx(0, abs=1e-12)
+        assert same[key].corrected <= 0
+    for key in SIZES:
+        assert one_hot[key].value == same[key].value == 0
+
+
+def test_the_scale_ends_at_1_too_where_classes_are_uneven_or_more_than_parties():
+    uneven = by_key(measure(np.diag([700, 200, 90, 10])))
+    for key in LABELS:
+        assert uneven[key].value == pytest.approx(1, abs=1e-12)
+    shared = by_key(measure(np.kron(np.eye(3, dtype=int), [[50, 20, 30]])))  # three parties of three classes each, none in common
+    for key in LABELS:
+        if key[0] != "emd":  # whose largest value is that of parties of one class
+            assert shared[key].value == pytest.approx(1, abs=1e-12)
+
+
+def test_ten_parties_with_ten_classes_do_not_have_an_emd_of_0():
+    assert by_key(measure(np.eye(10, dtype=int) * 100))["emd", "pairwise"].raw == pytest.approx(11 / 27)  # mean |k - l| / 9 over k != l
+
+
+def test_one_party_that_holds_everything_is_1_in_sizes():
+    found = by_key(measure(np.array([[50, 50], [0, 0], [0, 0]])))
+    for key in SIZES:
+        assert found[key].value == pytest.approx(1)
+    assert [(m.n, m.low, m.high) for k, m in found.items() if k in SIZES] == [(3, None, None)] * 3
+
+
+@pytest.mark.parametrize(
+    "counts", [[[5, 3, 2]], [[4], [2], [9]], [[7, 0], [3, 0]], [[0, 0], [2, 1], [0, 0]]], ids=["one party", "one class", "one held", "one holds"]
+)
+def test_where_nothing_can_differ_every_label_measure_is_0(counts):
+    found = by_key(measure(np.array(counts)))
+    assert ("total-variation", "to-global") in found
+    for key in set(LABELS) & set(found):
+        assert (found[key].value, found[key].corrected, found[key].low, found[key].high, found[key].iid) == (0, 0, 0, 0, 0)
+
+
+def test_parties_of_one_example_cannot_be_told_from_chance():
+    found = by_key(measure(np.eye(4, dtype=int)[np.arange(40) % 4]))
+    for key in LABELS:
+        assert found[key].value == pytest.approx(found[key].iid, abs=1e-9)
+        assert (found[key].corrected, found[key].low, found[key].high) == (0, 0, 0)
+
+
+def test_nothing_held_is_nothing_measured():
+    skew = measure(np.zeros((3, 2), int))
+    assert (skew.measures, skew.n_empty, skew.map_beta.tolist()) == ((), 3, [1e-6] * 3)
+    json.dumps(skew.to_json(), allow_nan=False)
+
+
+@settings(max_examples=20)
+@given(counts=tables, data=st.data())
+def test_names_of_parties_and_classes_do_not_matter(counts, data):
+    counts = np.array(counts)
+    parties, classes = (data.draw(st.permutations(range(n))) for n in counts.shape)
+    found = by_key(measure(counts))
+    for (name, form), m in by_key(measure(counts[parties][:, classes])).items():
+        if name != "emd":
+            assert m.value == pytest.approx(found[name, form].value, abs=1e-9)
+    turned = by_key(measure(counts[:, ::-1]))  # the order backwards is an order
+    assert turned["emd", "to-global"].value == pytest.approx(found["emd", "to-global"].value, abs=1e-9)
+
+
+def test_the_same_table_gives_the_same_numbers(python):
+    code = (
+        "import numpy as np, json; from niidpart.heterogeneity import measure\n"
+        "print(json.dumps(measure(np.random.default_rng(0).poisson(4, (30, 6))).to_json()))"
+    )
+    one, two = (json.loads(python(code).stdout) for _ in range(2))
+    assert one == two == measure(np.random.default_rng(0).poisson(4, (30, 6))).to_json()
+
+
+# ---------------------------------------------------------------- what chance does
+
+
+def iid_deal(rng, sizes, totals):
+    """Numpy's own deal, as the tests' judge."""
+    labels = rng.permutation(np.repeat(np.arange(len(totals)), totals))
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    return np.bincount(owner * len(totals) + labels, minlength=len(sizes) * len(totals)).reshape(len(sizes), len(totals))
+
+
+DEALS = {
+    "10 parties, even": ([500] * 10, [500] * 10),
+    "uneven sizes and classes": ([20, 50, 100, 400, 30], [300, 200, 60, 40]),
+    "many small": ([25] * 60, [500, 500, 500]),
+}
+
+
+@pytest.mark.parametrize(("sizes", "totals"), DEALS.values(), ids=DEALS)
+def test_the_corrected_value_of_iid_deals_centres_on_0(sizes, totals):
+    rng = np.random.default_rng(0)
+    seen = [by_key(measure(iid_deal(rng, sizes, totals))) for _ in range(60)]
+    for key in LABELS:
+        value, iid, corrected = (np.array([getattr(s[key], field) for s in seen]) for field in ("value", "iid", "corrected"))
+        error = value.std(ddof=1) / np.sqrt(60) + iid[0] * 0.01  # the deals that `iid` is the mean of are drawn too
+        assert value.mean() > 5 * error  # what is corrected is there
+        assert abs(value.mean() - iid[0]) < 4 * error
+        assert abs(corrected.mean()) < 4 * (corrected.std(ddof=1) / np.sqrt(60) + 0.01 * iid[0] ** (1 / MEASURES.module(key[0]).POWER))
+        inside = np.mean([s[key].low <= 0 <= s[key].high for s in seen])
+        assert inside >= 0.9, (key, inside)
+
+
+def test_the_value_of_an_iid_deal_is_the_exact_expectation():
+    sizes, totals = [40, 10, 150], [90, 70, 40]
+    N = sum(totals)
+    exact = 0.0
+    for n in sizes:
+        for total in totals:
+            law = hypergeom(N, total, n)
+            exact += n / N * sum(law.pmf(q) * abs(q / n - total / N) for q in range(n + 1)) / 2
+    g, w = np.array(totals) / N, np.array(sizes) / N
+    exact /= min((g * (1 - g)).sum(), (w * (1 - w)).sum())
+    counts = iid_deal(np.random.default_rng(3), sizes, totals)
+    dealt = of_deals(table_of(counts), stream(0, "test")).values["total-variation", "to-global"]
+    assert dealt.mean() == pytest.approx(exact, abs=4 * dealt.std() / np.sqrt(len(dealt)))
+    assert by_key(measure(counts))["total-variation", "to-global"].iid == pytest.approx(exact, abs=4 * dealt.std() / np.sqrt(len(dealt)))
+
+
+def without(counts, k):
+    """The proportions when one example of class k is left out."""
+    return [(q - (i == k)) / (sum(counts) - 1) for i, q in enumerate(counts)]
+
+
+@pytest.mark.parametrize("name", ["jensen-shannon", "hellinger"])
+@given(pair=st.integers(2, 5).flatmap(lambda K: st.tuples(*[st.lists(st.integers(0, 6), min_size=K, max_size=K).filter(any)] * 2)))
+def test_the_bias_of_small_samples_is_the_jackknifes(name, pair):
+    a, b = pair
+    d, n, m = DISTANCES[name], sum(a), sum(b)
+    p, q = [x / n for x in a], [x / m for x in b]
+    left_out = sum(x * (d(without(a, k), q) - d(p, q)) for k, x in enumerate(a) if x) / n if n > 1 else 0
+    other = sum(x * (d(p, without(b, k)) - d(p, q)) for k, x in enumerate(b) if x) / m if m > 1 else 0
+    arguments = np.array(p), np.array(q), np.array(n)
+    assert float(MEASURES.module(name).bias(*arguments, None)) == pytest.approx((n - 1) * left_out, abs=1e-5)
+    assert float(MEASURES.module(name).bias(*arguments, np.array(m))) == pytest.approx((n - 1) * left_out + (m - 1) * other, abs=1e-5)
+
+
+def test_corrected_entropy_is_the_adjusted_mutual_information():
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(0)
+    counts = np.array([rng.multinomial(n, p) for n, p in zip([30, 60, 90, 20, 100], rng.dirichlet(np.full(4, 2.0), 5), strict=True)])
+    labels = np.concatenate([np.repeat(np.arange(4), q) for q in counts])
+    party = np.repeat(np.arange(5), counts.sum(axis=1))
+    found = by_key(measure(counts))["label-entropy", ""]
+    assert found.corrected == pytest.approx(metrics.adjusted_mutual_info_score(labels, party, average_method="min"), abs=0.002)
+
+
+def test_the_corrected_value_is_nearer_to_the_truth_than_the_plain_one():
+    # parties whose own distributions are known: the truth is the value of endless examples
+    rng = np.random.default_rng(0)
+    plain, better, covered = ({key: [] for key in LABELS} for _ in range(3))
+    for _ in range(40):
+        p = rng.dirichlet(np.full(6, 1.0), 12)
+        truth = by_key(measure(np.rint(p * 10**8).astype(int)))
+        found = by_key(measure(np.array([rng.multinomial(60, q) for q in p])))
+        for key in LABELS:
+            plain[key].append(found[key].value - truth[key].value)
+            better[key].append(found[key].corrected - truth[key].value)
+            covered[key].append(found[key].low <= truth[key].value <= found[key].high)
+    for key in LABELS:
+        assert abs(np.mean(better[key])) < 0.3 * abs(np.mean(plain[key])), key
+        assert np.mean(covered[key]) >= 0.85, key
+
+
+# ---------------------------------------------------------------- where parties or pairs are sampled
+
+
+@pytest.fixture(scope="module")
+def many():
+    """400 parties of five classes, of very different sizes."""
+    rng = np.random.default_rng(5)
+    return np.array([rng.multinomial(n, p) for n, p in zip(rng.integers(5, 900, 400), rng.dirichlet(np.full(5, 0.7), 400), strict=True)])
+
+
+def test_sampled_pairs_give_the_mean_of_all(many, monkeypatch):
+    table = table_of(many)
+    exact, none, n_pairs = over_pairs(table, stream(0, "test"))
+    assert (none, n_pairs) == ({}, 400 * 399 // 2)
+    monkeypatch.setattr(means, "ALL_PAIRS", 100)
+    sampled, errors, n_pairs = over_pairs(table, stream(0, "test"))
+    assert n_pairs == means.SAMPLED_PAIRS
+    for key, value in exact.items():
+        assert 0 < errors[key] < 0.01
+        assert sampled[key] == pytest.approx(value, abs=4 * errors[key])
+
+
+def test_pairs_are_drawn_in_proportion_to_both_sizes():
+    sizes = np.array([1, 0, 2, 7, 90])
+    i, j = drawn_pairs(sizes, 200_000, stream(0, "test"))
+    chance = np.outer(sizes, sizes) * (1 - np.eye(5))
+    seen = np.bincount(i * 5 + j, minlength=25).reshape(5, 5) / 200_000
+    np.testing.assert_allclose(seen, chance / chance.sum(), atol=4 * 0.5 / np.sqrt(200_000))
+    assert seen[chance == 0].sum() == 0
+    assert set(partners(np.array([3, 10**12]), np.zeros(50, int), stream(0, "test")).tolist()) == {1}
+
+
+def test_parties_are_taken_in_proportion_to_size():
+    sizes = np.array([10, 1, 80, 9])
+    assert np.bincount(in_proportion(sizes, 100), minlength=4).tolist() == sizes.tolist()
+
+
+def test_the_spread_from_sampled_parties_is_that_of_all(many, monkeypatch):
+    table = table_of(many)
+    point = means.over_parties(table) | over_pairs(table, stream(0, "test"))[0]
+    whole = deviations(table, point, stream(0, "test"))
+    assert means.in_proportion(table.sizes, 60).size == 60
+    monkeypatch.setattr(chance_, "RESAMPLED", 60 * 5)
+    part = deviations(table, point, stream(0, "test"))
+    for key in LABELS:
+        assert part[key].std() == pytest.approx(whole[key].std(), rel=0.4), key
+
+
+def test_the_iid_value_from_sampled_parties_is_that_of_all(many, monkeypatch):
+    table = table_of(many)
+    whole = of_deals(table, stream(0, "test"))
+    monkeypatch.setattr(chance_, "DEALT", 100 * 5)
+    part = of_deals(table, stream(1, "test"))
+    for key in LABELS:
+        assert part.values[key].mean() == pytest.approx(whole.values[key].mean(), rel=0.05), key
+        assert part.less_bias[key].mean() == pytest.approx(whole.less_bias[key].mean(), rel=0.05, abs=1e-4), key
+
+
+def test_the_spread_is_that_of_resampling_everything():
+    # the whole statistic on tables that numpy resamples, pairs and all
+    rng = np.random.default_rng(2)
+    counts = np.array([rng.multinomial(200, p) for p in rng.dirichlet(np.full(5, 0.5), 8)])
+    table = table_of(counts)
+    found = deviations(table, means.over_parties(table) | over_pairs(table, stream(0, "test"))[0], stream(0, "test"))
+    values = {key: [] for key in LABELS}
+    for _ in range(200):
+        again = table_of([rng.multinomial(q.sum(), q / q.sum()) for q in counts])
+        point = means.over_parties(again) | over_pairs(again, stream(0, "test"))[0]
+        for key in LABELS:
+            values[key].append(means.scaled(key, point[key], again.g, again.w))
+    for key in LABELS:
+        assert found[key].std() == pytest.approx(np.std(values[key]), rel=0.35), key
+
+
+# ---------------------------------------------------------------- the whole
+
+
+def test_a_split_knows_its_skew():
+    split = niidpart.make(np.arange(900) % 6, strategy="dir", beta=0.3, n_parties=9, val=0.2)
+    assert split.skew is split.skew
+    assert by_key(split.skew) == by_key(measure(split.train.counts))
+    assert split.skew.map_beta.tolist() == map_beta(split.train.counts).tolist()
+    assert split.skew.map_beta_overall == map_beta_overall(split.train.counts)
+    assert not split.skew.map_beta.flags.writeable
+
+
+def test_skew_goes_to_json_and_back():
+    skew = measure(np.array([[5, 1, 0], [0, 0, 0], [2, 9, 30]]))
+    text = json.dumps(skew.to_json(), allow_nan=False)
+    again = Skew.from_json(json.loads(text), skew.map_beta)
+    assert again.to_json() == skew.to_json()
+    assert again.measures == skew.measures
+    low, middle, high = skew.beta_range  # the empty party is not among them
+    assert (low, high) == (skew.map_beta[[0, 2]].min(), skew.map_beta[[0, 2]].max())
+    assert middle == pytest.approx((low + high) / 2)
+
+
+def test_what_is_no_table_of_counts_is_refused():
+    with pytest.raises(ValueError, match=r"counts are float64\[2, 2\]; a table \[parties, classes\] of integers is needed"):
+        measure(np.ones((2, 2)))
