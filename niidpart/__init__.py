@@ -1,20 +1,30 @@
 """Reproducible federated splits: make, measure, draw, verify. Needs numpy, scipy and h5py; never torch."""
 
-from .check import check
+from .check import check, read
+from .compose import compose
 from .data import Data, from_arrays, load
-from .guard import Fault, SplitError
-from .h5 import read, to_bytes, write
-from .make import compose, derive, make, transform
+from .diff import Difference, diff
+from .faults import Fault, SplitError
+from .h5 import to_bytes, write
+from .heterogeneity import FeatureSkew, Skew, feature_skew
+from .make import derive, make
+from .opened import OpenedSplit, open
 from .recipe import Recipe, Source, Transform
 from .split import FederatedSplit, Part
+from .transformed import transform
+from .tune import tune
 from .verify import Verdict, verify
 
 __all__ = [
     "Data",
+    "Difference",
     "Fault",
+    "FeatureSkew",
     "FederatedSplit",
+    "OpenedSplit",
     "Part",
     "Recipe",
+    "Skew",
     "Source",
     "SplitError",
     "Transform",
@@ -22,12 +32,16 @@ __all__ = [
     "check",
     "compose",
     "derive",
+    "diff",
+    "feature_skew",
     "from_arrays",
     "load",
     "make",
+    "open",
     "read",
     "to_bytes",
     "transform",
+    "tune",
     "verify",
     "write",
 ]

@@ -1,152 +1,172 @@
-"""Which rules of docs/format.md a split file breaks: `check(path)`. Rules 1 to 20 are in `guard.py`, 60 to 64 in `verify.py`."""
+"""Which rules of docs/format.md a split file breaks: `check(path)`; and the split in it, if it breaks none: `read(path)`.
 
-import re
-from collections.abc import Callable
+Rules 1 to 19 are in `guard.py` and `chunks.py`, 20 to 26 in `manifest.py`, those on types and shapes in `layout.py`, 60 to 65 in `verify.py`,
+5 to 7 in `sandbox.py`.
+"""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .guard import Content, Fault, SplitError, load
-from .make import TRANSFORMS, columns_of, named_transforms
-from .recipe import JSON, Recipe, Source
-from .split import FORMAT_MAJOR, PARTS, FederatedSplit, Part, array_digest, empty_part
+from . import guard, sandbox
+from .faults import Fault, Refused, SplitError, refuse
+from .layout import KEYS, digest_table, misfits, parts_in, under
+from .limits import MAX_HINT
+from .manifest import Manifest, json_of, parsed, understood
+from .recipe import JSON, Recipe
+from .rng import Ints
+from .split import PARTS, FederatedSplit, Part, array_digest, empty_part, holdings
+from .stored import Array, Content, Stored, values
+from .transformed import TRANSFORMS, columns_of, named_transforms
 
-FORMAT_NAME = "niidpart-split"
-UNDERSTOOD: frozenset[str] = frozenset()  # entries of `requires` that this version can read
-_HEX = re.compile(r"[0-9a-f]{64}\Z")
 
-
-def check(path: str | Path) -> list[Fault]:
-    """The broken rules, [] for a valid file. FileNotFoundError where there is none."""
+def check(path: str | Path, *, untrusted: bool = False, max_memory: int | None = None, timeout: float | None = None) -> list[Fault]:
+    """The broken rules, [] for a valid file. FileNotFoundError where there is none. untrusted, max_memory, timeout: as for `read`."""
     try:
-        return examine(load(path))[1]
+        with door(path, untrusted=untrusted, max_memory=max_memory, timeout=timeout) as content:
+            return examine(content).faults
     except SplitError as error:
         return error.faults
 
 
-def examine(content: Content) -> tuple[FederatedSplit | None, list[Fault]]:
-    """(the split, []) or (None, faults). Later rules are looked at only where the earlier ones hold, since they build on them."""
-    faults: list[Fault] = []
-    _manifest(content.manifest, faults)
+def read(path: str | Path, *, untrusted: bool = False, max_memory: int | None = None, timeout: float | None = None) -> FederatedSplit:
+    """The split in a file, after every rule of docs/format.md was checked. SplitError names the broken ones; nothing partial is returned.
+
+    untrusted: for a file that comes from elsewhere. The HDF5 library then parses it in a child process, which may take `max_memory` bytes (by
+    default 2 GiB; the arrays may not declare more either) and `timeout` seconds (60), and which hands over bare values; its hint is not followed.
+    A child that crashes or exceeds them is a broken rule like any other.
+    """
+    with door(path, untrusted=untrusted, max_memory=max_memory, timeout=timeout) as content:
+        faults, split, *_ = examine(content)
+    if split is None:
+        raise SplitError(path, faults)
+    return split
+
+
+def door(path: str | Path, *, untrusted: bool, max_memory: int | None, timeout: float | None) -> AbstractContextManager[Content]:
+    """How a file is opened: here, or in a child process."""
+    if untrusted:
+        return sandbox.opened(path, max_memory=max_memory, timeout=timeout)
+    if max_memory is not None or timeout is not None:
+        raise ValueError("max_memory and timeout are limits of the child process that reads a file from elsewhere; they go with untrusted=True")
+    return guard.opened(path)
+
+
+class StoredSkew(NamedTuple):
+    """What the file says of the skew: map_beta [P], and the table of measures."""
+
+    map_beta: Array
+    table: JSON
+
+
+class Examined(NamedTuple):
+    """split: None where there are faults. manifest: None where that is at fault. skew: None where the file states none."""
+
+    faults: list[Fault]
+    split: FederatedSplit | None = None
+    manifest: Manifest | None = None
+    skew: StoredSkew | None = None
+
+
+def examine(content: Content) -> Examined:
+    """Every rule on what a file holds. Later rules are looked at only where the earlier ones hold, since they build on them."""
+    manifest, faults = outline(content)
+    if manifest is None or faults:
+        return Examined(faults, None, manifest)
+    recipe, source, arrays = manifest.recipe, manifest.source, content.arrays
+    found = {name: _part(name, arrays, source.n, faults) for name in parts_in(arrays)}
     if faults:
-        return None, faults
-    recipe, source = Recipe.from_json(content.manifest["recipe"]), Source.from_json(content.manifest["source"])
-    present = [name for name in PARTS if name == "train" or any(k.startswith(f"{name}/") for k in content.arrays)]
-    found = {name: _part(name, content, recipe, source, faults) for name in present}
-    if faults:
-        return None, faults
+        return Examined(faults, None, manifest)
     parts = {name: found.get(name) or empty_part(recipe.n_parties, len(source.class_names)) for name in PARTS}
-    _disjoint(parts, source.n, faults)
-    columns = {k.removeprefix("parties/"): v for k, v in content.arrays.items() if k.startswith("parties/")}
-    draws = {k.removeprefix("draws/"): v for k, v in content.arrays.items() if k.startswith("draws/")}
-    for name, column in columns.items():
-        if column.shape != (recipe.n_parties,):
-            faults.append(Fault(40, f"/parties/{name} has shape {column.shape}; one value for each of {recipe.n_parties} parties is needed"))
+    _shared(parts, source.n, "overlap" in manifest.requires, faults)
+    columns = {name: values(a) for name, a in under("parties/", arrays).items()}
     _transforms(recipe, columns, faults)
-    root = content.hint.get("root", "")
-    split = FederatedSplit(recipe, source, **parts, draws=draws, columns=columns, root=root if isinstance(root, str) else "")
-    _digests(split, content.manifest["digests"], faults)
-    return (None, faults) if faults else (split, [])
+    draws = {name: values(a) for name, a in under("draws/", arrays).items()}
+    split = FederatedSplit(recipe, source, **parts, draws=draws, columns=columns, root=hint_root(content))
+    _digests(split, manifest.digests, faults)
+    skew = _skew(arrays, manifest, faults)
+    return Examined(faults, None if faults else split, manifest, skew)
 
 
-def _manifest(m: JSON, faults: list[Fault]) -> None:
-    """Rules 21 to 24."""
-    form = m.get("format")
-    if not isinstance(form, dict) or form.get("name") != FORMAT_NAME:
-        faults.append(Fault(21, f"the manifest's format is {form!r}, not {FORMAT_NAME!r}"))
-    elif form.get("major") != FORMAT_MAJOR:
-        got = f"format version {form.get('major')!r}"
-        faults.append(Fault(21, f"it is of {got}, this niidpart reads version {FORMAT_MAJOR}; install the niidpart that wrote it"))
-    requires = m.get("requires")
-    unknown = [r for r in requires if not isinstance(r, str) or r not in UNDERSTOOD] if isinstance(requires, list) else [requires]
-    if unknown:
-        faults.append(Fault(22, f"it requires {', '.join(map(repr, unknown))}, which this niidpart does not know; install a newer one"))
-    if faults:
-        return
-    for rule, name, door in ((23, "recipe", _recipe), (23, "source", _source), (24, "digests", _digest_table)):
-        try:
-            door(m.get(name))
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
-            faults.append(Fault(rule, f"the manifest's {name} is not as it must be ({error})"))
+def outline(content: Content) -> tuple[Manifest | None, list[Fault]]:
+    """The manifest, and the rules that it and the shapes of the arrays break: all that can be known before the values are read."""
+    manifest, faults = understood(json_of("manifest", content.arrays.get("manifest")))
+    hint_root(content)
+    if manifest is None:
+        return None, faults
+    return manifest, misfits(content.arrays, manifest.recipe, manifest.source, "overlap" in manifest.requires)
 
 
-def _recipe(value: Any) -> None:
-    _types(value, {"strategy": str, "params": dict, "n_parties": int, "seed": int, "transforms": list, "val": float, "test": float})
-    for t in value["transforms"]:
-        _types(t, {"name": str, "params": dict})
-    Recipe.from_json(value)
+def hint_root(content: Content) -> str:
+    """Where the maker had the data: "" in a file of somebody else, who shall not choose what is opened here."""
+    hint = content.arrays.get("hint")
+    root = json_of("hint", hint, MAX_HINT).get("root", "") if hint is not None else ""
+    return root if content.own and isinstance(root, str) and "\0" not in root else ""
 
 
-def _source(value: Any) -> None:
-    strings = ("name", "labels_sha256", "content_sha256", "revision")
-    _types(value, {"n": int, "n_test": int, "class_names": list, "params": dict} | dict.fromkeys(strings, str))
-    if value["n"] < 1 or value["n_test"] < 0:
-        raise ValueError(f"n is {value['n']} and n_test {value['n_test']}")
-    if not value["class_names"] or not all(isinstance(c, str) and c.isprintable() for c in value["class_names"]):
-        raise ValueError("class_names is not a list of printable names")
-    if not _HEX.match(value["labels_sha256"]):
-        raise ValueError("labels_sha256 is no sha256")
-
-
-def _digest_table(value: Any) -> None:
-    if not isinstance(value, dict) or not all(isinstance(v, str) and _HEX.match(v) for v in value.values()) or "split" not in value:
-        raise ValueError("a table of sha256 with the entry 'split' is needed")
-
-
-def _types(value: Any, wanted: dict[str, type]) -> None:
-    if not isinstance(value, dict) or set(value) != set(wanted):
-        raise ValueError(f"it has {sorted(value) if isinstance(value, dict) else value!r}, exactly {sorted(wanted)} are needed")
-    for key, kind in wanted.items():
-        if type(value[key]) is not kind:
-            raise TypeError(f"{key} is {value[key]!r}, a {kind.__name__} is needed")
-
-
-def _part(name: str, content: Content, recipe: Recipe, source: Source, faults: list[Fault]) -> Part | None:
-    """Rules 30 to 33 on one part; None if it breaks one."""
-    before = len(faults)
-    arrays = {k: content.arrays.get(f"{name}/{k}") for k in ("indptr", "indices", "counts")}
-    P, K = recipe.n_parties, len(source.class_names)
-    wide = source.n >= 1 << 31
-    needed = {"indptr": ((P + 1,), "int64"), "indices": (None, "int64" if wide else "int32"), "counts": ((P, K), "int32")}
-    for key, (shape, kind) in needed.items():
-        a = arrays[key]
-        if a is None:
-            faults.append(Fault(30, f"/{name}/{key} is missing"))
-        elif a.dtype != kind or (a.shape != shape if shape else a.ndim != 1):
-            faults.append(Fault(30, f"/{name}/{key} is {a.dtype}{list(a.shape)}; {kind}{list(shape) if shape else '[n]'} is needed"))
-    indptr, indices, counts = arrays.values()
-    if len(faults) > before or indptr is None or indices is None or counts is None:
+def _part(name: str, arrays: Mapping[str, Stored], n: int, faults: list[Fault]) -> Part | None:
+    """Rules 31 to 33 on one part; None if it breaks one. Block by block, so that zeros that inflate well are refused at the first."""
+    indptr, indices, counts = (arrays[f"{name}/{key}"] for key in KEYS)
+    try:
+        bounds = values(indptr)
+        risen(name, bounds, indices.shape[0])
+        rows = values(indices, Rising(name, bounds, n))
+        table = values(counts, lambda start, block: adds_up(name, block, np.diff(bounds[start : start + len(block) + 1])))
+    except Refused as refused:
+        if refused.fault.rule not in (31, 32, 33):
+            raise
+        faults.append(refused.fault)
         return None
-    if indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
-        faults.append(Fault(31, f"/{name}/indptr does not rise from 0 to {len(indices)}"))
-        return None
-    if len(indices) and (indices.min() < 0 or indices.max() >= source.n):
-        faults.append(Fault(32, f"/{name}/indices has rows {indices.min()}..{indices.max()}; the data set has 0..{source.n - 1}"))
-        return None
-    falls = np.flatnonzero(np.diff(indices) <= 0) + 1  # allowed only where the next party begins
-    if not np.isin(falls, indptr).all():
-        faults.append(Fault(32, f"/{name}/indices does not rise within each party"))
-    if (counts < 0).any() or (counts.sum(axis=1) != np.diff(indptr)).any():
-        faults.append(Fault(33, f"/{name}/counts does not add up to the sizes of the parties"))
-    return Part(indptr, indices, counts)
+    return Part(bounds, rows, table)
 
 
-def _disjoint(parts: dict[str, Part], n: int, faults: list[Fault]) -> None:
-    """Rule 34: no example is held twice, by two parties or in two parts."""
-    rows = np.concatenate([part.indices for part in parts.values()])
-    if n <= 64 * len(rows) + 65536:
-        held = np.zeros(n, bool)
-        held[rows] = True
-        distinct = int(held.sum())
-    else:  # few of many examples are held: no memory for those that are not
-        distinct = len(np.unique(rows))
-    if distinct != len(rows):
-        faults.append(Fault(34, f"{len(rows) - distinct} examples are held twice"))
+def risen(name: str, indptr: Ints, n_rows: int) -> None:
+    """Rule 31."""
+    if indptr[0] != 0 or indptr[-1] != n_rows or (indptr[1:] < indptr[:-1]).any():
+        refuse(31, f"/{name}/indptr does not rise from 0 to {n_rows}")
 
 
-def _transforms(recipe: Recipe, columns: dict[str, NDArray[Any]], faults: list[Fault]) -> None:
+class Rising:
+    """Rule 32 on blocks of indices, in order."""
+
+    def __init__(self, name: str, indptr: Ints, n: int):
+        self.name, self.indptr, self.n = name, indptr, n
+        self.last = -1  # the index before the block
+
+    def __call__(self, start: int, block: Array) -> None:
+        if block.min() < 0 or block.max() >= self.n:
+            refuse(32, f"/{self.name}/indices has rows {block.min()}..{block.max()}; the data set has 0..{self.n - 1}")
+        falls = np.flatnonzero(block[1:] <= block[:-1]) + start + 1
+        if block[0] <= self.last:
+            falls = np.append(start, falls)
+        begins = self.indptr[np.searchsorted(self.indptr, falls)]  # allowed only where the next party begins
+        if (begins != falls).any():
+            refuse(32, f"/{self.name}/indices does not rise within each party")
+        self.last = int(block[-1])
+
+
+def adds_up(name: str, counts: Array, sizes: Ints) -> None:
+    """Rule 33 on some parties."""
+    if (counts < 0).any() or (counts.sum(axis=1, dtype=np.int64) != sizes).any():
+        refuse(33, f"/{name}/counts does not add up to the sizes of the parties")
+
+
+def _shared(parts: Mapping[str, Part], n: int, overlap: bool, faults: list[Fault]) -> None:
+    """Rules 34 and 35."""
+    distinct, across = holdings(parts.values(), n)
+    twice = sum(part.n for part in parts.values()) - distinct
+    if overlap and across:
+        faults.append(Fault(34, f"{across} examples are in two parts"))
+    elif twice and not overlap:
+        faults.append(Fault(34, f"{twice} examples are held twice"))
+    elif overlap and not twice:
+        faults.append(Fault(35, "the manifest requires overlap, and no two parties share an example"))
+
+
+def _transforms(recipe: Recipe, columns: Mapping[str, Array], faults: list[Fault]) -> None:
     """Rule 41: whoever applies a transform finds its options and its columns. Code that a file names is not run: unknown ones are passed over."""
     for name, t in named_transforms(recipe):
         if t.name not in TRANSFORMS.names():
@@ -154,8 +174,9 @@ def _transforms(recipe: Recipe, columns: dict[str, NDArray[Any]], faults: list[F
         try:
             if TRANSFORMS.complete(t.name, t.params) != t.params:
                 raise ValueError("it does not say all options")
-            wanted = columns_of(recipe, name, t)
-        except ValueError as error:
+            with np.errstate(all="ignore"):
+                wanted = columns_of(recipe, name, t)
+        except (ValueError, ArithmeticError) as error:
             faults.append(Fault(41, f"the transform {name} cannot be applied: {error}"))
             continue
         for key, column in wanted.items():
@@ -163,17 +184,38 @@ def _transforms(recipe: Recipe, columns: dict[str, NDArray[Any]], faults: list[F
                 faults.append(Fault(41, f"/parties/{key} is missing or not of finite {column.dtype}"))
 
 
-def _digests(split: FederatedSplit, table: JSON, faults: list[Fault]) -> None:
+def _digests(split: FederatedSplit, table: Mapping[str, str], faults: list[Fault]) -> None:
     """Rules 50 and 51."""
-    compute: dict[str, Callable[[], str]] = {name: lambda p=part: p.digest for name, part in split.parts.items()}  # type: ignore[misc]
-    compute |= {f"parties/{k}": lambda v=v: array_digest(v) for k, v in split.columns.items()}  # type: ignore[misc]
-    compute |= {f"draws/{k}": lambda v=v: array_digest(v) for k, v in split.draws.items()}  # type: ignore[misc]
-    compute |= {f"{k}/counts": lambda p=p: array_digest(p.counts) for k, p in split.parts.items() if p.n}  # type: ignore[misc]
-    for name, digest in compute.items():
-        if table.get(name) != digest():
+    right = digest_table(split)
+    for name in sorted(right.keys() - {"split"}):
+        if table.get(name) != right[name]:
             faults.append(Fault(50, f"the digest of {name} is not the one in the manifest"))
-    absent = sorted(set(table) - set(compute) - {"split"})
+    absent = sorted(table.keys() - right.keys())
     if absent:
-        faults.append(Fault(50, f"the manifest has digests of {', '.join(absent)}, which the file lacks"))
-    if table["split"] != split.digest:
-        faults.append(Fault(51, f"the digest of the split is {split.digest[:12]}..., the manifest says {table['split'][:12]}..."))
+        faults.append(Fault(50, f"the manifest has digests of {', '.join(map(ascii, absent[:5]))}, which the file lacks"))
+    if table["split"] != right["split"]:
+        faults.append(Fault(51, f"the digest of the split is {right['split'][:12]}..., the manifest says {table['split'][:12]}..."))
+
+
+def _skew(arrays: Mapping[str, Stored], manifest: Manifest, faults: list[Fault]) -> StoredSkew | None:
+    """Rules 53 and 54."""
+    if "skew/table" not in arrays:
+        if manifest.skew:
+            faults.append(Fault(54, "the manifest has digests of /skew, which the file lacks"))
+        return None
+    beta, raw = values(arrays["skew/map_beta"]), values(arrays["skew/table"])
+    if not np.isfinite(beta).all():
+        faults.append(Fault(53, "/skew/map_beta is not finite"))
+    table = parsed("skew/table", raw.tobytes())
+    if not _is_table(table):
+        faults.append(Fault(53, "/skew/table does not say which measures it has, each with its name and version"))
+    if manifest.skew != {"map_beta": array_digest(beta), "table": array_digest(raw)}:
+        faults.append(Fault(54, "the digests of /skew are not those in the manifest"))
+    return StoredSkew(beta, table)
+
+
+def _is_table(table: JSON) -> bool:
+    beta, measures = table.get("map_beta"), table.get("measures")
+    if not isinstance(beta, dict) or type(beta.get("version")) is not int or not isinstance(measures, list):
+        return False
+    return all(isinstance(m, dict) and all(type(m.get(k)) is kind for k, kind in (("name", str), ("form", str), ("version", int))) for m in measures)

@@ -1,16 +1,19 @@
 """A split: who holds which example, in compressed rows, and the digest that names it."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .recipe import Recipe, Source, canonical, sha256
 from .rng import Ints
+
+if TYPE_CHECKING:
+    from .heterogeneity import Skew
 
 FORMAT_MAJOR = 1
 PARTS = ("train", "val", "test")
@@ -109,7 +112,8 @@ def count_classes(indptr: Ints, indices: Rows, labels: Ints, n_classes: int) -> 
     for start in range(0, len(indices), _BLOCK):
         stop = min(start + _BLOCK, len(indices))
         first, last = np.searchsorted(indptr, start, side="right") - 1, np.searchsorted(indptr, stop)  # parties first..last-1
-        sizes = np.diff(np.clip(indptr[first : last + 1], start, stop))
+        ends = np.clip(indptr[first : last + 1], start, stop)
+        sizes = ends[1:] - ends[:-1]
         cells = np.repeat(np.arange(last - first) * n_classes, sizes) + labels[indices[start:stop]]
         counts[first:last] += np.bincount(cells, minlength=(last - first) * n_classes).reshape(-1, n_classes).astype(np.int32)
     return counts
@@ -146,10 +150,7 @@ class FederatedSplit:
     @cached_property
     def n_held(self) -> int:
         """Examples of the data set that some party holds."""
-        held = np.zeros(self.source.n, bool)
-        for part in self.parts.values():
-            held[part.indices] = True
-        return int(np.count_nonzero(held))
+        return holdings(self.parts.values(), self.source.n)[0]
 
     @property
     def n_unheld(self) -> int:
@@ -166,9 +167,29 @@ class FederatedSplit:
         """The split's name: sha256 of recipe, source, digest of each part, digest of each party column, major version of the format."""
         return split_digest(self.recipe, self.source, {k: v.digest for k, v in self.parts.items()}, self.columns)
 
+    @cached_property
+    def skew(self) -> "Skew":
+        """How skewed the training part is: MAP beta and all measures, computed from its counts when first asked for."""
+        from .heterogeneity import measure
+
+        return measure(self.train.counts)
+
     def __repr__(self) -> str:
         r = self.recipe
         return f"FederatedSplit({r.strategy} {r.params}, {r.n_parties} parties, {self.source.name} [{self.source.n}], {self.digest[:12]})"
+
+
+def holdings(parts: Iterable[Part], n: int) -> tuple[int, int]:
+    """(distinct examples in the parts, rows that an earlier part has as well), of a data set of n. Takes memory by the rows, not by n."""
+    rows = [part.indices for part in parts]
+    if n > 8 * sum(map(len, rows)) + 65536:  # few of many are held: count them by their place among those held
+        kept = np.unique(np.concatenate(rows))
+        rows, n = [np.searchsorted(kept, r) for r in rows], len(kept)
+    held, across = np.zeros(n, bool), 0
+    for r in rows:
+        across += int(np.count_nonzero(held[r]))
+        held[r] = True
+    return int(np.count_nonzero(held)), across
 
 
 def split_digest(recipe: Recipe, source: Source, parts: Mapping[str, str], columns: Mapping[str, NDArray[Any]]) -> str:

@@ -1,46 +1,92 @@
 """`verify`: re-derives a split from its recipe and its data, and says what differs."""
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from . import h5
-from .check import check
+from .check import Examined, StoredSkew, door, examine
+from .compose import STRATEGIES, completed
 from .data import SOURCES, Data, load_with
-from .guard import Fault
-from .make import STRATEGIES, TRANSFORMS, completed, derive
+from .faults import Fault, SplitError
+from .make import derive
+from .recipe import JSON
 from .registry import Registry
-from .split import FederatedSplit, array_digest
+from .split import FORMAT_MAJOR, FederatedSplit, array_digest
+from .transformed import TRANSFORMS
+
+_CLOSE = 1e-6  # relative: logarithms and digamma differ in their last digits from one library to the next, and sums of them follow
+_DRAWN = 1e-3  # absolute: where such a digit decides a draw of the bootstrap or of the IID deals, one count of many moves
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """faults: broken rules, [] if none was found. derived: whether the split was derived again from its data. why_not: the reason if not."""
+    """faults: broken rules, [] if none was found. derived: whether the split was derived again from its data. why_not: the reason if not.
+
+    digest: of the split, "" where the file is at fault. versions: of the file's format, and of the program that wrote it.
+    """
 
     faults: list[Fault]
     derived: bool
     why_not: str = ""
+    digest: str = field(default="", compare=False)
+    versions: JSON = field(default_factory=dict, compare=False)
+
+    @property
+    def exit_code(self) -> int:
+        """0: derived again, without faults; 1: faults; 3: without faults, and not derived."""
+        return 1 if self.faults else 0 if self.derived else 3
+
+    def to_json(self) -> JSON:
+        """For machines."""
+        return asdict(self) | {"exit": self.exit_code, "checked_by": f"niidpart {version('niidpart')}"}
 
 
-def verify(path: str | Path, *, data: Data | None = None, data_root: str | Path | None = None) -> Verdict:
+def verify(
+    path: str | Path,
+    *,
+    data: Data | None = None,
+    data_root: str | Path | None = None,
+    untrusted: bool = False,
+    max_memory: int | None = None,
+    timeout: float | None = None,
+) -> Verdict:
     """Every rule of docs/format.md on a file, then the split made anew from recipe and data and compared with it.
 
-    data, data_root: where the labels are; without them, where the file's hint says. Code that a file names (a strategy of a user's own)
-    is never run.
+    data, data_root: where the labels are; without them, where the file's hint says, if the file is the reader's own. Code that a file names
+    (a strategy of a user's own) is never run. untrusted, max_memory, timeout: as for `read`; they hold for reading the file.
     """
-    faults = check(path)
-    if faults:
-        return Verdict(faults, derived=False, why_not="the file itself is at fault")
-    split = h5.read(path)
+    try:
+        with door(path, untrusted=untrusted, max_memory=max_memory, timeout=timeout) as content:
+            seen = examine(content)
+    except SplitError as error:
+        seen = Examined(error.faults)
+    if seen.split is None:
+        return Verdict(seen.faults, derived=False, why_not="the file itself is at fault", versions=_versions(seen))
+    faults, derived, why_not = _again(seen.split, seen.skew, data, data_root)
+    return Verdict(faults, derived, why_not, seen.split.digest, _versions(seen))
+
+
+def _versions(seen: Examined) -> JSON:
+    if seen.manifest is None:
+        return {}
+    return {"format": f"{FORMAT_MAJOR}.{seen.manifest.minor}", "written_by": seen.manifest.written_by}
+
+
+def _again(split: FederatedSplit, skew: StoredSkew | None, data: Data | None, data_root: str | Path | None) -> tuple[list[Fault], bool, str]:
+    """(faults, whether the split was derived again, why not)."""
+    faults = _skew(split, skew)
     if own := [name for name, folder in _names(split) if name not in folder.names()]:
-        return Verdict([], derived=False, why_not=f"{own[0]!r} is not niidpart's own, and code that a file names is not run")
+        return faults, False, f"{own[0]!r} is not niidpart's own, and code that a file names is not run"
     if data is None:
         try:
             data = open_data(split, data_root)
         except (OSError, ValueError) as error:
-            return Verdict([], derived=False, why_not=str(error))
-    return Verdict(_compare(split, data), derived=True)
+            return faults, False, str(error)
+    return faults + _compare(split, data), True, ""
 
 
 def _names(split: FederatedSplit) -> list[tuple[str, Registry]]:
@@ -54,7 +100,10 @@ def open_data(split: FederatedSplit, data_root: str | Path | None = None) -> Dat
         raise ValueError("the split was made from an array of labels and does not say where the data is; hand it over (data=)")
     if split.source.name not in SOURCES.names():
         raise ValueError(f"the split is of the data set {split.source.name!r}, which is not niidpart's own; hand it over (data=)")
-    return load_with(split.source.name, data_root or split.root or None, split.source.params)
+    params = split.source.params
+    if split.source.revision and params.get("revision", "") is None:  # a cache may hold a newer one by now
+        params = params | {"revision": split.source.revision}
+    return load_with(split.source.name, data_root or split.root or None, params)
 
 
 def matches(split: FederatedSplit, data: Data) -> list[Fault]:
@@ -109,3 +158,38 @@ def _replayed(split: FederatedSplit, data: Data) -> str:
             return replace(derive(data, split.recipe, given=split.draws), source=split.source).digest
     except (ValueError, IndexError, TypeError, ArithmeticError):  # stored draws are a stranger's numbers
         return ""
+
+
+def _skew(split: FederatedSplit, stored: StoredSkew | None) -> list[Fault]:
+    """Rule 65. Measures of another version are passed over: they may be defined otherwise."""
+    if stored is None:
+        return []
+    skew = split.skew
+    mine, theirs, wrong = skew.to_json(), stored.table, []
+    if mine["map_beta"]["version"] == theirs["map_beta"]["version"]:
+        if not np.allclose(stored.map_beta, skew.map_beta, rtol=_CLOSE, atol=0):
+            wrong.append("map_beta of each party")
+        wrong += _unlike("map_beta", theirs["map_beta"], mine["map_beta"])
+    if stored.table.get("n_empty") != mine["n_empty"]:
+        wrong.append("n_empty")
+    theirs_of, mine_of = ({(m["name"], m.get("form")): m for m in table["measures"]} for table in (theirs, mine))
+    if len(theirs_of) < len(theirs["measures"]):
+        wrong.append("a measure that is stated twice")
+    for key, measure in mine_of.items():
+        if key in theirs_of and theirs_of[key]["version"] == measure["version"]:
+            wrong += _unlike(" ".join(filter(None, key)), theirs_of[key], measure)
+    return [Fault(65, f"/skew does not follow from the counts: {', '.join(wrong[:8])}")] if wrong else []
+
+
+def _unlike(name: str, stated: JSON, right: JSON) -> list[str]:
+    """Names of numbers and words that differ."""
+    return [f"{name}.{key}" for key, value in right.items() if not _alike(key, stated.get(key), value)]
+
+
+def _alike(key: str, stated: Any, right: Any) -> bool:
+    if not isinstance(right, float):
+        return bool(stated == right)
+    if type(stated) not in (int, float):
+        return False
+    drawn = key in ("iid", "corrected", "low", "high")
+    return math.isclose(stated, right, rel_tol=_CLOSE, abs_tol=_DRAWN if drawn else 1e-12)

@@ -40,7 +40,7 @@ def measures(skew: Any) -> str:
     if not rows:
         return "\n".join([*lines, "no party holds a training example, so there is nothing to measure"])
     lines += ["", table(["skew, 0 IID to 1 one class each", "", "value", "corrected", INTERVAL, "IID deal", "unscaled"], rows)]
-    lines.append("emd: of classes in the order of their ids; without an order it is the total variation")
+    lines.append("emd: of classes in the order of their ids; hellinger: squared")
     if any(m.sampled for m in skew.measures):
         lines.append(f"pairwise over {max(m.n for m in skew.measures if m.sampled)} pairs drawn at random")
     return "\n".join(lines)

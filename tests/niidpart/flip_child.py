@@ -1,46 +1,73 @@
-"""Run by test_flip.py: reads copies of a split file that differ in one byte, and says which were taken and told something else.
+"""Run by test_flip.py: reads copies of a split file that differ in a few bytes, and says which were taken and told something else.
 
-Arguments: the file, a folder to work in, first offset, step between offsets. One JSON object on stdout at the end; the offset at work is in
+Arguments: the file, a folder to work in, first offset, step between offsets. One JSON object on stdout at the end; what is at work is in
 the file `at`, so that the parent knows where a crash or a hang was.
 """
 
 import json
+import random
 import resource
 import sys
 from pathlib import Path
 
+from corpus.registry import patched, told
+
 import niidpart
-from niidpart.split import array_digest
+
+MASKS = (0xFF, 0x01, 0x80, 0x10)
+HEADERS = 400  # edits of object headers whose checksum is made to fit, in each child
 
 
-def told(split):
-    """Everything that can be read from a split."""
-    parts = {name: [array_digest(a) for a in (p.indptr, p.indices, p.counts)] for name, p in split.parts.items()}
-    arrays = {f"{kind} {name}": array_digest(a) for kind in ("draws", "columns") for name, a in getattr(split, kind).items()}
-    return json.dumps([split.digest, split.recipe.to_json(), split.source.to_json(), split.root, parts, arrays], sort_keys=True)
+def read(path):
+    """All that a file says: the split, and what it states of the skew."""
+    split = niidpart.read(path)
+    with niidpart.open(path) as stated:
+        return told(split), stated.skew, stated.map_beta().tobytes()
+
+
+def flips(whole, first, step):
+    """(what, bytes): every byte of the file but one unchanged."""
+    for offset in range(first, len(whole), step):
+        mask = MASKS[offset // step % len(MASKS)]
+        flipped = bytearray(whole)
+        flipped[offset] ^= mask
+        yield f"byte {offset} ^ {mask}", bytes(flipped)
+
+
+def headers(whole, seed):
+    """(what, bytes): bytes of an object's header changed, and its checksum with them, so that the library believes them."""
+    rng = random.Random(seed)
+    starts = [i for i in range(len(whole)) if whole[i : i + 4] == b"OHDR"]
+    for _ in range(HEADERS):
+        start, edited = rng.choice(starts), whole
+        for _ in range(rng.choice([1, 1, 2])):
+            at = start + rng.randrange(6, 120)
+            try:
+                edited = patched(edited, at, bytes([rng.choice([0, 1, 128, 255, rng.randrange(256)])]))
+            except AssertionError:  # the header is shorter
+                continue
+        yield f"header at {start}, seed {seed}", edited
 
 
 def main(original, folder, first, step):
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))  # a byte that makes the library ask for terabytes is a fault as well
-    whole, truth = Path(original).read_bytes(), told(niidpart.read(original))
+    whole, truth = Path(original).read_bytes(), read(original)
     path, at = Path(folder) / "flipped.h5", Path(folder) / "at"
-    result = {"refused": 0, "same": 0, "wrong": []}
-    for offset in range(first, len(whole), step):
-        at.write_text(str(offset))
-        for mask in (0xFF, 0x01):
-            flipped = bytearray(whole)
-            flipped[offset] ^= mask
-            path.write_bytes(flipped)
+    result = {kind: {"refused": 0, "same": 0} for kind in ("flips", "headers")} | {"wrong": []}
+    for kind, mutants in (("flips", flips(whole, first, step)), ("headers", headers(whole, first))):
+        for what, mutant in mutants:
+            at.write_text(what)
+            path.write_bytes(mutant)
             try:
-                same = told(niidpart.read(path)) == truth
+                same = read(path) == truth
             except niidpart.SplitError:
-                result["refused"] += 1
+                result[kind]["refused"] += 1
             except Exception as error:
-                result["wrong"].append(f"byte {offset} ^ {mask}: {type(error).__name__}: {error}")
+                result["wrong"].append(f"{what}: {type(error).__name__}: {error}")
             else:
-                result["same"] += same
+                result[kind]["same"] += same
                 if not same:
-                    result["wrong"].append(f"byte {offset} ^ {mask}: read as another split")
+                    result["wrong"].append(f"{what}: read as another split")
     print(json.dumps(result))
 
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import niidpart
+from niidpart.compose import STRATEGIES
 from niidpart.data import SOURCES, chained, class_ids, from_columns, printable
-from niidpart.make import STRATEGIES, TRANSFORMS
+from niidpart.transformed import TRANSFORMS
 
 
 def test_digits_are_those_of_scikit_learn():

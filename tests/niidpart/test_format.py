@@ -3,14 +3,17 @@
 import json
 import re
 import time
+import typing
 
 import h5py
 import numpy as np
 import pytest
 
 import niidpart
-from niidpart.make import STRATEGIES
+from niidpart.compose import STRATEGIES
+from niidpart.h5 import FORMAT_MINOR
 from niidpart.split import FORMAT_MAJOR
+from niidpart.strategies import Rows
 
 
 def same(a, b):
@@ -34,8 +37,13 @@ def test_what_is_written_is_read(small_split, small_file):
     assert niidpart.check(small_file) == []
 
 
-@pytest.mark.parametrize("name", STRATEGIES.names())
-@pytest.mark.parametrize("holdout", [{}, {"val": 0.1}, {"test": 0.3}, {"val": 0.2, "test": 0.1}])
+OWN_PARTS = {name for name in STRATEGIES.names() if typing.get_type_hints(STRATEGIES.find(name))["return"] is Rows}
+HOLDOUTS = [{}, {"val": 0.1}, {"test": 0.3}, {"val": 0.2, "test": 0.1}]
+
+
+@pytest.mark.parametrize(
+    ("name", "holdout"), [(name, holdout) for name in STRATEGIES.names() for holdout in (HOLDOUTS[:1] if name in OWN_PARTS else HOLDOUTS)]
+)
 def test_a_split_of_every_strategy_comes_back(name, holdout, tmp_path):
     split = niidpart.make(np.arange(300) % 7, name, n_parties=4, groups=np.arange(300) % 8, seed=5, **holdout)
     same(split, niidpart.read(niidpart.write(split, tmp_path / "split.h5")))
@@ -118,19 +126,22 @@ def test_every_value_is_compressed_checked_little_endian_and_of_fixed_length(sma
     with h5py.File(small_file) as f:
         f.visititems(visit)
     parts = [f"{part}/{key}" for part in ("train", "val", "test") for key in ("indptr", "indices", "counts")]
-    assert sorted(seen) == sorted([*parts, "draws/moved", "draws/proportions", "hint", "manifest", "parties/noise_seed", "parties/noise_std"])
+    assert sorted(seen) == sorted(
+        [*parts, "draws/moved", "draws/proportions", "hint", "manifest", "parties/noise_seed", "parties/noise_std", "skew/map_beta", "skew/table"]
+    )
 
 
 def test_what_is_empty_is_left_out(tmp_path):
     path = niidpart.write(niidpart.make(np.arange(60) % 3, "dir", n_parties=2, beta=9.0, min_size=0), tmp_path / "split.h5")
     with h5py.File(path) as f:
-        assert sorted(f) == ["draws", "manifest", "train"]
+        assert sorted(f) == ["draws", "manifest", "skew", "train"]
         assert sorted(f["draws"]) == ["proportions"]
 
 
 def test_names_that_this_version_does_not_know_are_ignored(tampered, small_split, manifest):
     def newer(f):
-        f["measures/skew"] = np.arange(3.0)
+        f["measures/more"] = np.arange(3.0)
+        f["skew/more"] = np.arange(3.0)
         f["train/weights"] = np.arange(3.0)
         values = manifest.read(f)
         manifest.put(f, values | {"cited": "somewhere", "format": values["format"] | {"minor": 7}})
@@ -153,8 +164,8 @@ def test_parties_are_views_and_out_of_range_is_an_error(small_split):
 
 
 def test_the_rules_in_the_code_are_the_rules_in_the_specification(project):
-    source = "".join((project / "niidpart" / name).read_text() for name in ("guard.py", "check.py", "verify.py"))
-    used = {int(a or b) for a, b in re.findall(r'(?:_refuse|_Refused|Fault)\((\d+),|\((\d+), "(?:recipe|source|digests)"', source)}
+    source = "".join(path.read_text() for path in (project / "niidpart").glob("*.py"))
+    used = {int(a or b) for a, b in re.findall(r'\b(?:refuse|Refused|Fault)\(\s*(\d+),|\((\d+), "(?:recipe|source|digests|skew)"', source)}
     written = re.findall(r"^\| *(\d+) *\|", (project / "docs" / "format.md").read_text(), re.MULTILINE)
     assert len(written) == len(set(written)), "a rule has one number and one row"
     assert used == {int(number) for number in written}
@@ -167,7 +178,14 @@ ARCHIVED = {  # of each file in archive/: split, parts, and the first rows of pa
         "53fe966a5aa553cdfb0f4c1c23b8ff97e99c0e42f2a0b1153944e0c27d0bcd02",
         "5400e429b3be791a8ae8086e43a09b2716939482b7dbf0485bfc5b8c5f2d2ffe",
         [5, 7, 8, 16, 17],
-    )
+    ),
+    "v1.1.h5": (
+        "0fa4433d486bd2f464279d0c0085ba0dd64d8a1c03d5471b59cf3c90897da29c",
+        "12223f32eb92f7a74fa20944bc1d9fbb53ecf9aee9167312efb955a362a48ced",
+        "7703d39d495caa7cc7c3fdb85b7f747ce71067a1f2a58a9367fcac1ce9195d96",
+        "0142ba54b8c171f04b47b30403313702ce961ffe7e9146429aeb5f112203f342",
+        [45, 54, 75, 77, 83],
+    ),
 }
 
 
@@ -198,5 +216,17 @@ def test_the_values_of_the_first_archived_file(archive):
     assert split.columns["noise_std"][4].hex() == "0x1.43d136248490fp-2"
 
 
+def test_the_values_of_an_archived_file_with_overlap_and_skew(archive):
+    split = niidpart.read(archive / "v1.1.h5")
+    assert split.overlaps
+    assert split.columns["archetype"].tolist() == [0, 0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9]
+    with niidpart.open(archive / "v1.1.h5") as stated:
+        assert stated.skew["map_beta"]["overall"] == pytest.approx(0.15702435683162086, rel=1e-12)
+        assert stated.map_beta()[:2].tolist() == pytest.approx([0.12738400430321145, 0.12789587518375528], rel=1e-12)
+        assert {m["name"] for m in stated.skew["measures"]} >= {"jensen-shannon", "hellinger", "emd", "label-entropy", "quantity-gini"}
+
+
 def test_every_version_of_the_format_has_an_archived_file(archive):
-    assert {path.name for path in archive.glob("*.h5")} == set(ARCHIVED) == {f"v{major}.h5" for major in range(1, FORMAT_MAJOR + 1)}
+    assert FORMAT_MAJOR == 1
+    versions = {"v1.h5", *(f"v1.{minor}.h5" for minor in range(1, FORMAT_MINOR + 1))}
+    assert {path.name for path in archive.glob("*.h5")} == set(ARCHIVED) == versions

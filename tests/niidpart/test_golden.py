@@ -10,8 +10,9 @@ import pytest
 
 import niidpart
 from niidpart import exact
-from niidpart.make import STRATEGIES, TRANSFORMS
+from niidpart.compose import STRATEGIES
 from niidpart.rng import normal_field, stream
+from niidpart.transformed import TRANSFORMS
 
 
 def sha(array):

@@ -5,8 +5,8 @@ import pytest
 
 import niidpart
 from niidpart import recipes
+from niidpart.compose import STRATEGIES
 from niidpart.data import SOURCES
-from niidpart.make import STRATEGIES
 
 NAMES = recipes.names()
 LABELS = np.arange(6000) * 7 % 10

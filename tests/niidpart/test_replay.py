@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.make import STRATEGIES, peers
+from niidpart.compose import STRATEGIES, peers
 from niidpart.strategies.niidbench import _held
 
 

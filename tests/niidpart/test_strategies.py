@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import niidpart
-from niidpart.make import STRATEGIES
+from niidpart.compose import STRATEGIES
 from niidpart.strategies import Rows
 
 NAMES = STRATEGIES.names()

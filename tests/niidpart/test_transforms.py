@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 import niidpart
-from niidpart.make import STRATEGIES, TRANSFORMS, named_transforms
+from niidpart.compose import STRATEGIES
+from niidpart.transformed import TRANSFORMS, named_transforms
 
 LABELS = np.arange(400) * 7 % 10
 

@@ -1,12 +1,17 @@
 """verify: a split is made anew from its recipe and its data, and what differs is named. Nothing that a file says is run or believed."""
 
+import json
+import typing
 from dataclasses import replace
+from importlib.metadata import version
 
+import h5py
 import numpy as np
 import pytest
 
 import niidpart
-from niidpart.make import STRATEGIES
+from niidpart.compose import STRATEGIES
+from niidpart.strategies import Rows
 
 LABELS = np.arange(60) * 7 % 3
 
@@ -27,7 +32,8 @@ def exchanged(part, data, same_class=True):
 @pytest.mark.parametrize("name", STRATEGIES.names())
 def test_a_split_of_every_strategy_is_derived_again(name, tmp_path):
     groups = np.arange(60) % 8
-    split = niidpart.make(LABELS, name, n_parties=4, groups=groups, val=0.2, transforms=[("noise", {"sigma": 0.2})], seed=8)
+    own_parts = typing.get_type_hints(STRATEGIES.find(name))["return"] is Rows
+    split = niidpart.make(LABELS, name, n_parties=4, groups=groups, val=0 if own_parts else 0.2, transforms=[("noise", {"sigma": 0.2})], seed=8)
     path = niidpart.write(split, tmp_path / "split.h5")
     assert niidpart.verify(path, data=niidpart.from_arrays(None, LABELS, groups=groups)) == niidpart.Verdict([], derived=True)
 
@@ -57,6 +63,53 @@ def test_data_is_found_where_the_hint_or_the_caller_says(tmp_path):
     assert (gone.faults, gone.derived) == ([], False)
     assert "data.npz" in gone.why_not
     assert niidpart.verify(path, data_root=tmp_path / "moved.npz") == niidpart.Verdict([], derived=True)
+
+
+@pytest.mark.parametrize("how", ["another's", "untrusted"])
+def test_the_hint_of_somebody_elses_file_is_not_followed(how, tmp_path, monkeypatch):
+    np.savez(tmp_path / "data.npz", x=np.zeros((60, 2)), y=LABELS)
+    path = niidpart.write(niidpart.make(niidpart.load(str(tmp_path / "data.npz")), "homo"), tmp_path / "split.h5")
+    assert niidpart.read(path).root == str(tmp_path / "data.npz")
+    (tmp_path / "data.npz").rename(tmp_path / "moved.npz")
+    (tmp_path / "data.npz").symlink_to("/dev/zero")  # whoever follows the hint reads for ever
+    if how == "another's":
+        monkeypatch.setattr("os.geteuid", lambda: path.stat().st_uid + 1)
+    untrusted = {"untrusted": how == "untrusted"}
+    assert niidpart.read(path, **untrusted).root == ""
+    verdict = niidpart.verify(path, **untrusted)
+    assert (verdict.faults, verdict.derived) == ([], False)
+    assert niidpart.verify(path, data_root=tmp_path / "moved.npz", **untrusted) == niidpart.Verdict([], derived=True)
+
+
+@pytest.mark.parametrize("hint", [{"root": ["/etc"]}, {"root": "a\0b"}, {"root": 1}, {}])
+def test_a_hint_that_is_no_path_is_no_hint(hint, tampered):
+    def edit(f):
+        del f["hint"]
+        f["hint"] = np.frombuffer(json.dumps(hint).encode(), np.uint8)
+
+    assert niidpart.read(tampered(edit)).root == ""
+
+
+def test_a_verdict_says_all_that_a_machine_wants(small_file, small_split, small_data, archive, tampered):
+    found = niidpart.verify(small_file, data=small_data).to_json()
+    assert json.loads(json.dumps(found)) == found
+    assert found.pop("checked_by").startswith("niidpart ")
+    versions = {"format": "1.1", "written_by": f"niidpart {version('niidpart')}"}
+    assert found == {"faults": [], "derived": True, "why_not": "", "digest": small_split.digest, "versions": versions, "exit": 0}
+    old = niidpart.verify(archive / "v1.h5").to_json()
+    assert (old["versions"]["format"], old["digest"][:12], old["exit"]) == ("1.0", "e7b52e442904", 0)
+    bad = niidpart.verify(tampered(lambda f: f["train/counts"].__setitem__((0, 0), 99))).to_json()
+    assert bad["faults"] == [{"rule": 33, "message": "/train/counts does not add up to the sizes of the parties"}]
+    assert (bad["digest"], bad["derived"], bad["exit"]) == ("", False, 1)
+    assert niidpart.verify(small_file).to_json()["exit"] == 3
+
+
+def test_a_file_is_parsed_once(small_file, small_data, monkeypatch):
+    opened = []
+    real = h5py.File
+    monkeypatch.setattr("h5py.File", lambda *a, **k: opened.append(a) or real(*a, **k))
+    assert niidpart.verify(small_file, data=small_data).derived
+    assert len(opened) == 1
 
 
 def test_a_damaged_file_is_not_derived(small_file, small_data, tmp_path):
@@ -266,3 +319,77 @@ def test_options_of_a_source_that_make_no_sense_are_no_crash(params, small_split
     verdict = niidpart.verify(path)
     assert (verdict.faults, verdict.derived) == ([], False)
     assert "has no option" in verdict.why_not
+
+
+def measured(table, key, change):
+    """The table with one number changed, of the measure that `key` names; key "": of beta."""
+    inner = table["map_beta"] if key == "" else next(m for m in table["measures"] if m["name"] == key)
+    inner |= change
+    return table
+
+
+@pytest.mark.parametrize(
+    ("edit", "named"),
+    [
+        (lambda t, b: (t, b * 1.001), "map_beta of each party"),
+        (lambda t, b: (t, b[::-1].copy()), "map_beta of each party"),
+        (lambda t, b: (measured(t, "", {"overall": 0.3}), b), "map_beta.overall"),
+        (lambda t, b: (measured(t, "jensen-shannon", {"value": 0.5}), b), "jensen-shannon to-global.value"),
+        (lambda t, b: (measured(t, "jensen-shannon", {"iid": None}), b), "jensen-shannon to-global.iid"),
+        (lambda t, b: (measured(t, "quantity-gini", {"n": 4}), b), "quantity-gini.n"),
+        (lambda t, b: (t | {"measures": [*t["measures"], t["measures"][0]]}, b), "a measure that is stated twice"),
+        (lambda t, b: (t | {"n_empty": 1}, b), "n_empty"),
+    ],
+)
+def test_65_skew_that_does_not_follow_from_the_counts(edit, named, small_split, small_data, with_skew):
+    faults = niidpart.verify(with_skew(edit)).faults
+    assert [fault.rule for fault in faults] == [65]
+    assert named in faults[0].message
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda t, b: (t, b * (1 + 1e-9)),
+        lambda t, b: (measured(t, "jensen-shannon", {"version": 99, "value": 7.0}), b),
+        lambda t, b: (measured(t, "", {"version": 99, "overall": 7.0}), b * 2),
+        lambda t, b: (t | {"measures": t["measures"][1:]}, b),
+        lambda t, b: (t | {"measures": [*t["measures"], {"name": "of the future", "form": "", "version": 1}]}, b),
+    ],
+)
+def test_65_skew_of_another_library_or_version_is_no_fault(edit, with_skew):
+    assert niidpart.verify(with_skew(edit)).faults == []
+
+
+@pytest.fixture
+def with_skew(tampered, manifest):
+    """with_skew(edit): a copy of the small file after edit(table, map_beta) -> (table, map_beta)."""
+
+    def make(edit):
+        def change(f):
+            table, beta = edit(json.loads(f["skew/table"][()].tobytes()), f["skew/map_beta"][()])
+            del f["skew"]
+            f["skew/map_beta"], f["skew/table"] = beta, np.frombuffer(json.dumps(table).encode(), np.uint8)
+
+        path = tampered(change, redigest=True)
+        assert niidpart.check(path) == []
+        return path
+
+    return make
+
+
+def test_parties_that_share_examples_are_derived_again(small_data, tmp_path):
+    split = niidpart.make(LABELS, "hierarchical", n_parties=6, seed=4)
+    assert split.overlaps
+    path = niidpart.write(split, tmp_path / "split.h5")
+    with h5py.File(path) as f:
+        assert json.loads(f["manifest"][()].tobytes())["requires"] == ["overlap"]
+    assert niidpart.verify(path, data=small_data) == niidpart.Verdict([], derived=True)
+    assert niidpart.read(path).columns["archetype"].tolist() == split.columns["archetype"].tolist()
+
+
+def test_64_a_column_of_a_strategy_that_the_seed_does_not_give(small_data, resave):
+    split = niidpart.make(LABELS, "hierarchical", n_parties=6, seed=4)
+    path = resave(split, columns={"archetype": split.columns["archetype"][::-1].copy()})
+    assert niidpart.check(path) == []
+    assert rules(niidpart.verify(path, data=small_data)) == [64]

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import h5py
 import numpy as np
 import pytest
 
@@ -16,7 +17,7 @@ def other_split():
     return niidpart.make(np.arange(90) % 3, "homo", n_parties=5)
 
 
-CALLS = ("open", "fdopen", "fsync", "chmod", "replace", "close")
+CALLS = ("open", "fdopen", "fsync", "fchmod", "replace", "close")
 
 
 def faulty(monkeypatch, nth, number):
@@ -60,13 +61,15 @@ def test_a_fault_of_any_call_leaves_a_whole_file_and_nothing_beside_it(number, s
             break
     assert path.read_bytes() == new, "the last round had no fault"
     assert [code for _, code in failed] == [number] * (nth - 1), "every fault was told"
-    assert {"open", "fsync", "replace"} <= {name for name, _ in failed}
+    assert {"open", "fchmod", "fsync", "replace"} <= {name for name, _ in failed}
 
 
 def test_the_error_says_what_failed_and_that_the_old_file_stands(small_split, other_split, tmp_path, monkeypatch):
     path = niidpart.write(small_split, tmp_path / "split.h5")
     monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(OSError(errno.EIO, "Input/output error")))
-    with pytest.raises(OSError, match=r"split\.h5 could not be written \(\d+ bytes\): Input/output error; what stood there before is unchanged"):
+    with pytest.raises(
+        OSError, match=r"split\.h5 could not be written \(after \d+ bytes\): Input/output error; what stood there before is unchanged"
+    ):
         niidpart.write(other_split, path)
 
 
@@ -85,10 +88,66 @@ def test_permissions_are_those_of_any_new_file(small_split, tmp_path):
     assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o400])
+def test_a_file_that_is_replaced_keeps_its_permissions(mode, small_split, other_split, tmp_path):
+    path = niidpart.write(small_split, tmp_path / "split.h5")
+    path.chmod(mode)
+    assert niidpart.read(niidpart.write(other_split, path)).digest == other_split.digest
+    assert path.stat().st_mode & 0o777 == mode
+
+
 def test_a_file_in_place_of_the_folder_is_an_error_of_the_disk(small_split, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="file"):
         niidpart.write(small_split, tmp_path / "file" / "split.h5")
+
+
+@pytest.mark.parametrize("fault", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
+def test_a_write_that_fails_at_any_byte_is_told_and_nothing_stays_open(fault, small_split, other_split, tmp_path, monkeypatch):
+    path = niidpart.write(small_split, tmp_path / "split.h5")
+    old, descriptors = path.read_bytes(), len(os.listdir("/dev/fd"))
+    wholes = len(niidpart.to_bytes(other_split))
+
+    class Full:
+        """A disk with so much room."""
+
+        def __init__(self, file, room):
+            self.file, self.room = file, room
+
+        def write(self, data):
+            if self.file.tell() + len(data) > self.room:
+                raise fault
+            return self.file.write(data)
+
+        def __getattr__(self, name):
+            return getattr(self.file, name)
+
+    real = niidpart.h5._image
+    for room in range(0, wholes, wholes // 40):
+        monkeypatch.setattr("niidpart.h5._image", lambda arrays, file, room=room: real(arrays, Full(file, room)))
+        message = "No space left on device; what stood there before is unchanged" if isinstance(fault, OSError) else None
+        with pytest.raises(type(fault), match=message):
+            niidpart.write(other_split, path)
+        assert path.read_bytes() == old
+        assert [p.name for p in tmp_path.iterdir()] == ["split.h5"]
+    assert len(os.listdir("/dev/fd")) == descriptors
+    assert h5py.h5f.get_obj_count(types=h5py.h5f.OBJ_FILE) == 0, "HDF5 holds what it could not finish, and dies of it at the end"
+
+
+def test_what_no_reader_would_take_is_not_written(small_split, resave, tmp_path):
+    column, draw = {"odd": np.zeros(4)}, {"odd": np.zeros(1 << 21)}
+    classes = tuple(f"{i:06}" * 100 for i in range(10_000))
+    counts = np.zeros((3, 10_000), np.int32)
+    empty = niidpart.Part(np.zeros(4, np.int64), np.zeros(0, np.int32), counts)
+    with pytest.raises(ValueError, match=r"cannot be stored .*rule 40: /parties/odd has shape \(4,\)"):
+        resave(small_split, columns=column)
+    with pytest.raises(ValueError, match=r"cannot be stored .*rule 37: /draws/odd has 2097152 values"):
+        resave(small_split, draws=draw)
+    with pytest.raises(ValueError, match=r"cannot be stored .*rule 23: .*is not printable"):
+        resave(small_split, recipe=niidpart.Recipe(**{**vars(small_split.recipe), "strategy": "a\nb"}))
+    with pytest.raises(ValueError, match=r"needs a manifest of 60\d+ bytes, 4194304 are allowed; it has 10000 classes"):
+        resave(small_split, source=niidpart.Source(**{**vars(small_split.source), "class_names": classes}), train=empty, val=empty, test=empty)
+    assert list(tmp_path.iterdir()) == []
 
 
 # A child writes a small split, then a large one that the disk refuses, and looks at what is left.
@@ -116,6 +175,7 @@ print("whole")
 def test_a_limit_on_file_sizes_leaves_the_old_file(tmp_path, python):
     done = python(REFUSED, tmp_path, "EFBIG")
     assert done.stdout.split() == ["refused", "whole"], done.stderr
+    assert done.returncode == 0, "it died when it ended"
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path, python):
@@ -138,15 +198,16 @@ import numpy as np, niidpart
 path = Path(sys.argv[1]) / "split.h5"
 splits = [niidpart.make(np.arange(n) % 3, "homo", n_parties=7) for n in (3000, 5000)]
 digests = {split.digest for split in splits}
-niidpart.write(splits[0], path)
+for split in reversed(splits):  # the skew of both is known then, and a child only writes
+    niidpart.write(split, path)
 moments, found = random.Random(0), []
-for _ in range(60):
+for i in range(60):
     child = os.fork()
     if not child:
         while True:
-            for split in splits:
+            for split in splits if i % 2 else splits[::-1]:
                 niidpart.write(split, path)
-    time.sleep(moments.uniform(0.002, 0.03))
+    time.sleep(moments.uniform(0.002, 0.06))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     found.append(niidpart.read(path).digest)

@@ -1,0 +1,217 @@
+"""Reads a file that comes from elsewhere in a child process with limits of memory and time; only values and JSON come back (rules 5 to 7).
+
+The HDF5 library parses in the child, which decodes as little as it is asked for; this process holds what comes to every rule again. The child
+can open no further file and write none, but that is a limit and no jail: it runs as the same user.
+
+    child -> parent   frames: 8 bytes of length, then a JSON object; or, where one said so, as many bytes of values
+    parent -> child   lines: name start stop
+"""
+
+import contextlib
+import json
+import os
+import re
+import resource
+import select
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+import numpy as np
+
+from .faults import Refused, SplitError, refuse
+from .guard import before_the_library, named
+from .guard import opened as opened_here
+from .layout import KNOWN
+from .limits import UNTRUSTED_MEMORY, UNTRUSTED_TIME
+from .recipe import JSON
+from .stored import Array, Content, n_bytes
+
+_LENGTH = struct.Struct("<Q")
+_MAX_FRAME = 1 << 20  # of JSON
+_NO_MEMORY = 77  # exit code
+_ROOM = 64 << 20  # bytes that the libraries take for themselves
+_TYPE = re.compile(r"(<[iuf][248]|\|[iu]1|\|S[1-9][0-9]{0,2})\Z")
+_START = "import json, sys; sys.path += json.loads(sys.argv[1]); from niidpart.sandbox import serve; serve(*sys.argv[2:])"
+
+
+@contextlib.contextmanager
+def opened(path: str | Path, *, max_memory: int | None = None, timeout: float | None = None) -> Iterator[Content]:
+    """As `guard.opened`, with the HDF5 library in a child process. max_memory: bytes, of the arrays together, and of the child beside what
+    python and its libraries take; timeout: seconds until the file has to be closed again."""
+    memory, seconds = UNTRUSTED_MEMORY if max_memory is None else max_memory, UNTRUSTED_TIME if timeout is None else timeout
+    if memory < 1 or not seconds > 0:
+        raise ValueError(f"max_memory is {memory} bytes and timeout {seconds} seconds; both must be above 0")
+    with named(path) as there:
+        before_the_library(there)
+        child = Child(there, memory, seconds)
+        try:
+            arrays = child.arrays()
+            if (declared := sum(map(n_bytes, arrays.values()))) > memory:
+                refuse(5, f"its arrays have {declared} bytes, max_memory is {memory}; allow more if you know the file")
+            yield Content(arrays, own=False)
+        finally:
+            child.end()
+
+
+class Child:
+    """The process that parses one file."""
+
+    def __init__(self, path: Path, memory: int, seconds: float):
+        self.memory, self.seconds = memory, seconds
+        self.deadline = time.monotonic() + seconds
+        places = json.dumps([p for p in sys.path if p])
+        quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "HDF5_PLUGIN_PRELOAD": "::"}  # no threads, no plugins
+        command = [sys.executable, "-P", "-c", _START, places, os.path.abspath(path), str(memory), str(seconds)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | quiet)
+
+    def arrays(self) -> dict[str, "Remote"]:
+        """What the file holds, as the child says."""
+        found, said = {}, self.say()
+        try:
+            for name, kind, shape, block in said["arrays"]:
+                if not KNOWN.match(name) or not _TYPE.match(kind) or len(shape) not in (1, 2) or min(shape) < 0 or block < 1:
+                    raise ValueError(name)
+                found[name] = Remote(self, name, tuple(map(int, shape)), np.dtype(kind), int(block))
+        except (ValueError, TypeError, KeyError) as error:
+            raise _nonsense() from error
+        return found
+
+    def rows(self, array: "Remote", start: int, stop: int) -> Array:
+        out = np.empty((stop - start, *array.shape[1:]), array.dtype)
+        self.ask(f"{array.name} {start} {stop}\n")
+        said = self.say()
+        if said.get("bytes") != out.nbytes:
+            raise _nonsense()
+        if out.nbytes:
+            self._fill(out.reshape(-1).view(np.uint8).data)
+        return out
+
+    def ask(self, line: str) -> None:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(line.encode())
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            self._died()
+
+    def say(self) -> JSON:
+        """The next frame; where the child found a fault, raises it."""
+        head = bytearray(_LENGTH.size)
+        self._fill(memoryview(head))
+        (length,) = _LENGTH.unpack(head)
+        if length > _MAX_FRAME:
+            raise _nonsense()
+        body = bytearray(length)
+        self._fill(memoryview(body))
+        try:
+            said: JSON = json.loads(body)
+            if "fault" in said:
+                rule, message = said["fault"]
+                raise Refused(int(rule), str(message))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise _nonsense() from error
+        return said
+
+    def _fill(self, target: memoryview) -> None:
+        """Reads as many bytes as there is room for, or says what became of the child."""
+        assert self.process.stdout is not None
+        pipe = self.process.stdout.fileno()
+        while len(target):
+            left = self.deadline - time.monotonic()
+            if left <= 0 or not select.select([pipe], [], [], left)[0]:
+                refuse(6, f"reading it took more than {self.seconds:g} seconds; allow more (timeout=) if you know the file")
+            n = os.readv(pipe, [target[: 1 << 20]])
+            if n == 0:
+                self._died()
+            target = target[n:]
+
+    def _died(self) -> NoReturn:
+        code = self.process.wait()
+        if code == -signal.SIGXCPU:
+            refuse(6, f"reading it took more than {self.seconds:g} seconds; allow more (timeout=) if you know the file")
+        if code in (_NO_MEMORY, -signal.SIGKILL):
+            refuse(5, f"reading it took more memory than {self.memory} bytes; allow more (max_memory=) if you know the file")
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        refuse(7, f"the process that read it died ({how}); do not open this file with anything else")
+
+    def end(self) -> None:
+        self.process.kill()
+        for pipe in (self.process.stdin, self.process.stdout):
+            with contextlib.suppress(BrokenPipeError):
+                if pipe is not None:
+                    pipe.close()
+        self.process.wait()
+
+
+def _nonsense() -> Refused:
+    return Refused(7, "the child process that reads it answers nonsense; do not open this file with anything else")
+
+
+class Remote:
+    """An array that the child reads; see `stored.Stored`."""
+
+    def __init__(self, child: Child, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], block: int):
+        self.child, self.name, self.shape, self.dtype, self.block = child, name, shape, dtype, block
+
+    def rows(self, start: int, stop: int) -> Array:
+        return self.child.rows(self, start, stop)
+
+
+def serve(path: str, memory: str, seconds: str) -> None:
+    """The child: opens the file under its limits, says what is in it, and hands over rows until nobody asks any more."""
+    out, questions = os.fdopen(os.dup(1), "wb"), os.fdopen(os.dup(0))
+    try:
+        _limit(int(memory), int(float(seconds)) + 1)
+        _answer(path, out, questions)
+    except MemoryError:
+        os._exit(_NO_MEMORY)
+    except BrokenPipeError:  # the reader has what it wanted
+        os._exit(0)
+
+
+def _limit(memory: int, seconds: int) -> None:
+    free = os.dup(0)
+    os.close(free)
+    total = _address_space() + _ROOM + memory
+    for kind, soft, hard in (
+        (resource.RLIMIT_CORE, 0, 0),
+        (resource.RLIMIT_FSIZE, 0, 0),
+        (resource.RLIMIT_CPU, seconds, seconds + 1),
+        (resource.RLIMIT_NOFILE, free + 1, free + 1),  # one file more, and that is the split
+    ):
+        resource.setrlimit(kind, (soft, hard))
+    with contextlib.suppress(ValueError):  # macOS knows no limit of addresses
+        resource.setrlimit(resource.RLIMIT_AS, (total, total))
+
+
+def _address_space() -> int:
+    """Bytes of addresses that this process has, beside which the limit counts."""
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[0]) * resource.getpagesize() if statm.exists() else 1 << 30
+
+
+def _answer(path: str, out: IO[bytes], questions: IO[str]) -> None:
+    try:
+        with opened_here(path) as content:
+            _say(out, {"arrays": [[name, a.dtype.str, a.shape, a.block] for name, a in content.arrays.items()]})
+            for line in questions:
+                name, start, stop = line.split()
+                rows = content.arrays[name].rows(int(start), int(stop))
+                _say(out, {"bytes": rows.nbytes})
+                if rows.nbytes:
+                    out.write(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
+                    out.flush()
+    except SplitError as error:
+        _say(out, {"fault": [error.faults[0].rule, error.faults[0].message]})
+
+
+def _say(out: IO[bytes], value: JSON) -> None:
+    body = json.dumps(value).encode()
+    out.write(_LENGTH.pack(len(body)) + body)
+    out.flush()

@@ -1,0 +1,55 @@
+"""An array of a split file that is not read yet: its shape and type are known, its values come when they are asked for, a block of rows at a time."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Look = Callable[[int, Array], None]  # (first row of a block, the block); raises faults.Refused where it breaks a rule
+
+
+class Stored(Protocol):
+    """shape: one or two axes. block: rows that are read at once."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    block: int
+
+    def rows(self, start: int, stop: int) -> Array:
+        """Rows start..stop-1, checksums checked. faults.Refused where they are damaged."""
+        ...
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a file holds, not yet believed: its arrays by their path. own: whether it is the reader's own, so that its hint may be followed."""
+
+    arrays: Mapping[str, Stored]
+    own: bool
+
+
+def n_bytes(array: Stored) -> int:
+    """What the array declares."""
+    size = array.dtype.itemsize
+    for length in array.shape:
+        size *= length
+    return size
+
+
+def blocks(array: Stored) -> Iterator[tuple[int, Array]]:
+    """(first row, rows), one block after the other."""
+    for start in range(0, array.shape[0], array.block):
+        yield start, array.rows(start, min(start + array.block, array.shape[0]))
+
+
+def values(array: Stored, look: Look | None = None) -> Array:
+    """All values. look: sees each block before the next is read, so that a file that is wrong from the start costs no memory."""
+    out = np.empty(array.shape, array.dtype)  # the system gives the pages when they are written
+    for start, rows in blocks(array):
+        if look is not None:
+            look(start, rows)
+        out[start : start + len(rows)] = rows
+    return out
