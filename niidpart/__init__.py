@@ -1,16 +1,16 @@
 """Reproducible federated splits: make, measure, draw, verify. Needs numpy, scipy and h5py; never torch."""
 
-from .check import check, read
 from .compose import compose
 from .data import Data, from_arrays, load
 from .diff import Difference, diff
-from .faults import Fault, SplitError
-from .h5 import to_bytes, write
 from .heterogeneity import FeatureSkew, Skew, feature_skew
 from .make import derive, make
-from .opened import OpenedSplit, open
 from .recipe import Recipe, Source, Transform
 from .split import FederatedSplit, Part
+from .splitfile.check import check, read
+from .splitfile.faults import Fault, SplitError
+from .splitfile.h5 import to_bytes, write
+from .splitfile.opened import OpenedSplit, open
 from .transformed import transform
 from .tune import tune
 from .verify import Verdict, verify

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from .check import Examined, StoredSkew, door, examine
 from .compose import STRATEGIES, completed
 from .data import SOURCES, Data, load_with
-from .faults import Fault, SplitError
 from .make import derive
 from .recipe import JSON
 from .registry import Registry
 from .split import FORMAT_MAJOR, FederatedSplit, array_digest
+from .splitfile.check import Examined, StoredSkew, door, examine
+from .splitfile.faults import Fault, SplitError
 from .transformed import TRANSFORMS
 
 _CLOSE = 1e-6  # relative: logarithms and digamma differ in their last digits from one library to the next, and sums of them follow

@@ -11,8 +11,8 @@ import pytest
 
 import niidpart
 from niidpart.compose import STRATEGIES
-from niidpart.h5 import FORMAT_MINOR
 from niidpart.split import FORMAT_MAJOR
+from niidpart.splitfile.h5 import FORMAT_MINOR
 from niidpart.strategies import Rows
 
 
@@ -164,7 +164,7 @@ def test_parties_are_views_and_out_of_range_is_an_error(small_split):
 
 
 def test_the_rules_in_the_code_are_the_rules_in_the_specification(project):
-    source = "".join(path.read_text() for path in (project / "niidpart").glob("*.py"))
+    source = "".join(path.read_text() for path in (project / "niidpart").rglob("*.py"))
     used = {int(a or b) for a, b in re.findall(r'\b(?:refuse|Refused|Fault)\(\s*(\d+),|\((\d+), "(?:recipe|source|digests|skew)"', source)}
     written = re.findall(r"^\| *(\d+) *\|", (project / "docs" / "format.md").read_text(), re.MULTILINE)
     assert len(written) == len(set(written)), "a rule has one number and one row"

@@ -95,5 +95,5 @@ def test_data_sets_that_are_too_large_together_are_refused(small_file, monkeypat
     with h5py.File(small_file) as f:
         largest = max(f["manifest"].nbytes, f["skew/table"].nbytes)
     for most in (largest, largest - 1):  # the first allows each of them alone
-        monkeypatch.setattr("niidpart.guard.MAX_MEMORY", most)
+        monkeypatch.setattr("niidpart.splitfile.guard.MAX_MEMORY", most)
         assert [fault.rule for fault in niidpart.check(small_file)] == [17]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.chunks import H5Array, fletcher32
+from niidpart.splitfile.chunks import H5Array, fletcher32
 
 
 @pytest.fixture(scope="module")

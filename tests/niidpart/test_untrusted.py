@@ -11,8 +11,8 @@ from corpus.registry import NEW, good_files
 from corpus.structure import heap_that_frees_itself_for_ever
 
 import niidpart
-from niidpart import sandbox
-from niidpart.stored import values
+from niidpart.splitfile import sandbox
+from niidpart.splitfile.stored import values
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def test_a_child_that_says_what_is_no_split_is_held_to_the_rules(small_file, mon
 def test_the_child_can_open_no_other_file_and_write_none(small_file, python):
     code = """
 import os, sys, resource
-from niidpart import guard, sandbox
+from niidpart.splitfile import guard, sandbox
 sandbox._limit(1 << 30, 10)
 with guard.opened(sys.argv[1]) as content:
     assert "manifest" in content.arrays
@@ -186,7 +186,7 @@ def test_a_heap_that_runs_in_circles_takes_no_more_than_allowed(tmp_path, python
     assert niidpart.check(path)[0].rule == 8
     code = """
 import sys, h5py
-from niidpart import sandbox
+from niidpart.splitfile import sandbox
 sandbox._limit(200 << 20, 5)
 with h5py.File(sys.argv[1]) as f:
     print(list(f))

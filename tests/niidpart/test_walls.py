@@ -72,7 +72,7 @@ def offences(found, forbidden=(), allowed=None):
 def test_the_reader_of_imports_sees_them_all(imports, modules):
     found = imports("niidpart.strategies.dir")["niidpart.strategies.dir"]
     assert found == {"numpy", "niidpart.deal", "niidpart.rng", "niidpart.strategies"}
-    assert "importlib.metadata" in imports("niidpart.h5")["niidpart.h5"]
+    assert "importlib.metadata" in imports("niidpart.splitfile.h5")["niidpart.splitfile.h5"]
     tree = ast.parse("import a\nif TYPE_CHECKING:\n import b\ndef f():\n import c\nclass C:\n import d\ntry:\n import e\nexcept OSError: pass\n")
     assert [n.names[0].name for n in nodes(tree, top=True) if isinstance(n, ast.Import)] == ["a", "d", "e"]
     assert [n.names[0].name for n in nodes(tree, top=False) if isinstance(n, ast.Import)] == ["a", "b", "c", "d", "e"]

@@ -122,9 +122,9 @@ def test_a_write_that_fails_at_any_byte_is_told_and_nothing_stays_open(fault, sm
         def __getattr__(self, name):
             return getattr(self.file, name)
 
-    real = niidpart.h5._image
+    real = niidpart.splitfile.h5._image
     for room in range(0, wholes, wholes // 40):
-        monkeypatch.setattr("niidpart.h5._image", lambda arrays, file, room=room: real(arrays, Full(file, room)))
+        monkeypatch.setattr("niidpart.splitfile.h5._image", lambda arrays, file, room=room: real(arrays, Full(file, room)))
         message = "No space left on device; what stood there before is unchanged" if isinstance(fault, OSError) else None
         with pytest.raises(type(fault), match=message):
             niidpart.write(other_split, path)

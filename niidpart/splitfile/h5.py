@@ -9,12 +9,12 @@ from typing import Any, BinaryIO, cast
 import h5py
 import numpy as np
 
-from .files import write_whole
+from ..files import write_whole
+from ..recipe import canonical
+from ..split import FORMAT_MAJOR, FederatedSplit, array_digest
 from .layout import arrays_of, digest_table, misfits
 from .limits import MAX_HINT, MAX_MANIFEST
 from .manifest import FORMAT_NAME, parsed, understood
-from .recipe import canonical
-from .split import FORMAT_MAJOR, FederatedSplit, array_digest
 from .stored import Array
 
 FORMAT_MINOR = 1

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from .files import FileFault
+from ..files import FileFault
 
 DAMAGE = (OSError, RuntimeError, LookupError, ValueError, TypeError)  # what h5py raises where a file's structure is damaged
 

@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..recipe import JSON, Recipe, Source
+from ..split import FORMAT_MAJOR
 from .faults import Fault, Refused, refuse
 from .limits import MAX_CLASS_NAME, MAX_EXAMPLES, MAX_MANIFEST, MAX_NESTING
-from .recipe import JSON, Recipe, Source
-from .split import FORMAT_MAJOR
 from .stored import Stored, n_bytes, values
 
 FORMAT_NAME = "niidpart-split"

@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..recipe import JSON, Recipe
+from ..rng import Ints
+from ..split import PARTS, FederatedSplit, Part, array_digest, empty_part, holdings
+from ..transformed import TRANSFORMS, columns_of, named_transforms
 from . import guard, sandbox
 from .faults import Fault, Refused, SplitError, refuse
 from .layout import KEYS, digest_table, misfits, parts_in, under
 from .limits import MAX_HINT
 from .manifest import Manifest, json_of, parsed, understood
-from .recipe import JSON, Recipe
-from .rng import Ints
-from .split import PARTS, FederatedSplit, Part, array_digest, empty_part, holdings
 from .stored import Array, Content, Stored, values
-from .transformed import TRANSFORMS, columns_of, named_transforms
 
 
 def check(path: str | Path, *, untrusted: bool = False, max_memory: int | None = None, timeout: float | None = None) -> list[Fault]:

@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 import h5py
 import numpy as np
 
+from ..recipe import NAME
 from .chunks import DEFLATE, FLETCHER32, SHUFFLE, H5Array
 from .faults import DAMAGE, Refused, SplitError, first_line, refuse
 from .layout import KNOWN
 from .limits import INFLATE, MAX_ATTRIBUTES, MAX_CHUNK, MAX_CHUNKS, MAX_DEPTH, MAX_FILE, MAX_HEADER, MAX_MEMORY, MAX_OBJECTS, MAX_TEXT, SLACK
-from .recipe import NAME
 from .stored import Content
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"

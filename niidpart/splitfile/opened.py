@@ -9,14 +9,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..recipe import JSON, Recipe, Source
+from ..rng import Ints
+from ..split import PARTS, Rows
 from .check import Rising, adds_up, door, hint_root, outline, risen
 from .faults import Refused, SplitError
 from .layout import KEYS
 from .limits import MAX_SKEW
 from .manifest import Manifest, json_of
-from .recipe import JSON, Recipe, Source
-from .rng import Ints
-from .split import PARTS, Rows
 from .stored import Array, Content, Stored, values
 
 

@@ -6,10 +6,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..recipe import Recipe, Source
+from ..split import PARTS, FederatedSplit, array_digest
 from .faults import Fault
 from .limits import DRAW_FACTOR, DRAW_FLOOR, MAX_COLUMNS, MAX_DRAWS, MAX_SKEW
-from .recipe import Recipe, Source
-from .split import PARTS, FederatedSplit, array_digest
 from .stored import Array
 
 KEYS = ("indptr", "indices", "counts")

@@ -24,12 +24,12 @@ from typing import IO, Any, NoReturn
 
 import numpy as np
 
+from ..recipe import JSON
 from .faults import Refused, SplitError, refuse
 from .guard import before_the_library, named
 from .guard import opened as opened_here
 from .layout import KNOWN
 from .limits import UNTRUSTED_MEMORY, UNTRUSTED_TIME
-from .recipe import JSON
 from .stored import Array, Content, n_bytes
 
 _LENGTH = struct.Struct("<Q")
@@ -37,7 +37,7 @@ _MAX_FRAME = 1 << 20  # of JSON
 _NO_MEMORY = 77  # exit code
 _ROOM = 64 << 20  # bytes that the libraries take for themselves
 _TYPE = re.compile(r"(<[iuf][248]|\|[iu]1|\|S[1-9][0-9]{0,2})\Z")
-_START = "import json, sys; sys.path += json.loads(sys.argv[1]); from niidpart.sandbox import serve; serve(*sys.argv[2:])"
+_START = "import json, sys; sys.path += json.loads(sys.argv[1]); from niidpart.splitfile.sandbox import serve; serve(*sys.argv[2:])"
 
 
 @contextlib.contextmanager
