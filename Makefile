@@ -25,7 +25,7 @@ demo: $(VENV)/ready
 	@echo "Look at demo/split.png and demo/curves.png; the metrics are in demo/fedavg/metrics.jsonl."
 
 test: $(VENV)/ready
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist worksteal
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
