@@ -4,19 +4,17 @@ import contextlib
 import os
 import secrets
 import stat
-from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
 
 
 class FileFault(ValueError):
     """A file or folder that is not as it must be. Commands end with exit code 1, other ValueErrors are questions of usage."""
 
 
-def write_whole(path: Path, data: bytes | Callable[[BinaryIO], None]) -> None:
-    """`data`, or what `data(file)` writes, as the file `path`: a temporary file beside it, synced, renamed over it, the folder synced.
+def write_whole(path: Path, data: bytes) -> None:
+    """`data` as the file `path`: a temporary file beside it, synced, renamed over it, the folder synced.
 
-    If it fails, the old file stands. A file that is replaced keeps its permissions. OSError says which file, after how many bytes, and that
+    If it fails, the old file stands. A file that is replaced keeps its permissions. OSError says which file, how many bytes, and that
     nothing was changed. A killed process may leave `.NAME.*.tmp` behind.
     """
     path = path.resolve()  # a link stays, what it leads to is written
@@ -26,19 +24,15 @@ def write_whole(path: Path, data: bytes | Callable[[BinaryIO], None]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         mode = stat.S_IMODE(path.stat().st_mode) & 0o777 if path.exists() else None
-        with open(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600), "w+b") as f:
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600), "wb") as f:
             if mode is not None:
                 os.fchmod(f.fileno(), mode)
-            if callable(data):
-                data(f)
-            else:
-                f.write(data)
+            f.write(data)
             f.flush()
             os.fsync(f.fileno())
         os.replace(temporary, path)
     except OSError as error:
-        size = temporary.stat().st_size if temporary.exists() else 0
-        what = f"{path} could not be written (after {size} bytes): {error.strerror or error}; what stood there before is unchanged"
+        what = f"{path} could not be written ({len(data)} bytes): {error.strerror or error}; what stood there before is unchanged"
         raise OSError(error.errno, what) from error
     finally:
         with contextlib.suppress(OSError):
