@@ -58,7 +58,7 @@ class Program(click.Group):
 
             if isinstance(error, OSError | FileFault):
                 raise click.ClickException(str(error)) from error
-            raise click.UsageError(str(error)) from error
+            raise click.UsageError("\n".join([str(error), *getattr(error, "__notes__", [])])) from error
 
     def main(self, *args: Any, standalone_mode: bool = True, **kwargs: Any) -> Any:
         """As click's, but an interrupt is exit code 130, as shells expect."""

@@ -1,6 +1,7 @@
 """`diff`: what two splits have in common and what not, in recipe, source, who holds what, columns and skew."""
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from .recipe import JSON
 from .rng import Ints
 from .split import FederatedSplit, Part, array_digest
+from .splitfile.check import read
 
 RELABELLED = 1_000  # parties up to which the best matching of names is looked for: it takes time by the third power
 Changes = dict[str, tuple[Any, Any]]  # field -> (in a, in b); None where one lacks it
@@ -52,8 +54,9 @@ class Difference:
         return asdict(self)
 
 
-def diff(a: FederatedSplit, b: FederatedSplit) -> Difference:
-    """What differs between two splits. Rows are compared where the data has the same labels in the same order."""
+def diff(a: FederatedSplit | str | Path, b: FederatedSplit | str | Path) -> Difference:
+    """What differs between two splits, or split files. Rows are compared where the data has the same labels in the same order."""
+    a, b = (s if isinstance(s, FederatedSplit) else read(s) for s in (a, b))
     why_not = _why_rows_differ(a, b)
     return Difference(
         same=a.digest == b.digest,

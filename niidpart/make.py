@@ -5,17 +5,18 @@ from dataclasses import replace
 from inspect import signature
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .compose import STRATEGIES, UNSAID, compose
-from .data import Data, class_ids, group_column
+from .data import Data, Features, class_ids, group_column
 from .deal import feasible
 from .parts import parts_of, understood
 from .recipe import Recipe
 from .registry import Function
 from .rng import stream
 from .split import FederatedSplit
-from .transformed import columns_of, named_transforms
+from .transformed import columns_of, named_transforms, transform
 
 
 def make(
@@ -47,7 +48,10 @@ def make(
         ids, names = group_column(groups, len(data.labels))
         data = replace(data, groups=ids, group_names=names)
     asked = compose(strategy, recipe=recipe, like=like, n_parties=n_parties, seed=seed, transforms=transforms, val=val, test=test, **options)
-    return derive(data, asked)
+    split = derive(data, asked)
+    if data.features is not None:
+        _applicable(split, data.features)
+    return split
 
 
 def derive(data: Data, recipe: Recipe, *, given: Mapping[str, NDArray[Any]] | None = None) -> FederatedSplit:
@@ -58,7 +62,13 @@ def derive(data: Data, recipe: Recipe, *, given: Mapping[str, NDArray[Any]] | No
     feasible(len(labels), recipe.n_parties, recipe.params.get("min_size", 0))
     function = STRATEGIES.find(recipe.strategy)
     rng = stream(recipe.seed, "strategy", recipe.strategy, given=given)
-    result = understood(function(labels, n_parties=recipe.n_parties, rng=rng, **recipe.params, **_asked(function, recipe, data)), recipe)
+    try:
+        result = function(labels, n_parties=recipe.n_parties, rng=rng, **recipe.params, **_asked(function, recipe, data))
+    except Exception as error:
+        if ":" in recipe.strategy:  # a user's own: say whose fault it is
+            error.add_note(f"raised by the strategy {recipe.strategy}")
+        raise
+    result = understood(result, recipe)
     parts = parts_of(result, recipe, labels, n_classes)
     columns = dict(result.columns)
     for name, t in named_transforms(recipe):
@@ -74,3 +84,11 @@ def _asked(function: Function, recipe: Recipe, data: Data) -> dict[str, Any]:
             f"strategy {recipe.strategy!r} deals by group, and this data set has none; hand them over (groups=) or take a data set that has them"
         )
     return {name: value for name, value in (("groups", data.groups), ("seed", recipe.seed)) if name in wanted}
+
+
+def _applicable(split: FederatedSplit, features: Features) -> None:
+    """Refuses transforms that the features cannot have, such as places in a table, before they are trained on."""
+    if split.recipe.transforms:
+        party = int(np.argmax(split.train.sizes > 0))
+        row = split.train.party(party)[:1].astype(np.int64)
+        transform(split, features(row), party, row)

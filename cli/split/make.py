@@ -43,7 +43,11 @@ def make_command() -> click.Command:
         click.Option(["--tolerance"], type=float, default=0.01, show_default=True, help="How near to --target."),
         click.Option(["-o", "--out"], type=click.Path(dir_okay=False), default="split.h5", show_default=True, help="The split file."),
         click.Option(["--json", "as_json"], is_flag=True, help="Print what `show --json` prints."),
-        click.Option(["--pool"], is_flag=True, help="The data set's own test rows are dealt too; there is no global test set then."),
+        click.Option(
+            ["--pool/--no-pool"],
+            default=None,
+            help="The data set's own test rows are dealt too; there is no global test set then.  [the recipe's, else no]",
+        ),
     ]
 
     def make(**values: Any) -> None:
@@ -82,8 +86,11 @@ def _data(values: dict[str, Any], options: dict[str, Any]) -> Any:
     named = find(values["recipe"]) if values["recipe"] else None
     namesake = values["strategy"] if values["strategy"] in SOURCES.names() else None
     dataset = values["dataset"] or (named.dataset if named else namesake or "digits")
-    source = dict(named.source) if named and dataset == named.dataset else {}
-    return niidpart.load(dataset, values["data_root"], **source | options | ({"pool": True} if values["pool"] else {}))
+    source = dict(named.source) if named else {}
+    if named and dataset != named.dataset:  # another data set has other options, but is pooled all the same
+        source = {"pool": source["pool"]} if "pool" in source else {}
+    pool = {} if values["pool"] is None else {"pool": values["pool"]}
+    return niidpart.load(dataset, values["data_root"], **source | options | pool)
 
 
 def _tuned(data: Any, values: dict[str, Any], asked: dict[str, Any]) -> Any:

@@ -104,7 +104,7 @@ def _source(split: FederatedSplit) -> str:
 
 
 def _step(name: str, params: dict[str, Any]) -> str:
-    said = {k.replace("_", " "): v for k, v in params.items() if k != "min_size" and v is not False and v is not None}
+    said = {k.replace("_", " "): v for k, v in sorted(params.items()) if k != "min_size" and v is not False and v is not None}
     shown = ", ".join(k if v is True else f"{k} {v}" for k, v in said.items())
     return f"{name} ({shown})" if shown else name
 

@@ -1,6 +1,7 @@
 """Li, Diao, Chen, He: Federated Learning on Non-IID Data Silos: An Experimental Study (ICDE 2022, NIID-Bench), by the rules of the authors' code.
 
-On streams of our own: the same laws, not the same rows. For the same rows see the strategy niidbench.
+On streams of our own, so not the same rows, and nothing is redrawn: where the authors draw again until everybody has 10 examples, rows are moved to
+those who have fewer, so more parties hold exactly 10. For the same rows see the strategy niidbench.
 """
 
 from . import NamedRecipe

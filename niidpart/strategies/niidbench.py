@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..deal import even
 from ..rng import Ints, Stream
 from . import Arrays, Owners
 
@@ -32,7 +33,7 @@ def niidbench(
         raise ValueError(f"k belongs to the rule labels, the rule is {rule}")
     random = Generator(seed)
     if rule == "homo":
-        return Owners(_cut(random.permutation(len(labels)), _evenly(len(labels), n_parties)), {})
+        return Owners(_cut(random.permutation(len(labels)), even(len(labels), n_parties)), {})
     if rule == "labels":
         return _labels(labels, n_parties, k, random, seed)
     if not beta > 0:
@@ -94,7 +95,7 @@ def _labels(labels: Ints, n_parties: int, k: int, random: Generator, seed: int) 
         parties = np.flatnonzero(holds)
         if len(parties):
             random.shuffle(rows)
-            owner[rows] = np.repeat(parties, _evenly(len(rows), len(parties)))
+            owner[rows] = np.repeat(parties, even(len(rows), len(parties)))
     return Owners(owner, {"held": held})
 
 
@@ -125,11 +126,6 @@ def _counts(p: NDArray[np.float64], n: int) -> Ints:
         shares = np.cumsum(p / p.sum()) * n
     cuts = np.where(np.isnan(shares), 0.0, shares)[:-1].astype(np.int64)
     return np.diff(np.concatenate([[0], cuts, [n]]))
-
-
-def _evenly(n: int, parties: int) -> Ints:
-    """np.array_split: the first ones get one more."""
-    return np.full(parties, n // parties, np.int64) + (np.arange(parties) < n % parties)
 
 
 def _cut(rows: Ints, counts: Ints) -> Ints:

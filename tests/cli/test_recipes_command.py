@@ -25,7 +25,8 @@ def test_recipes_for_machines_are_complete(tmp_path, niidpart):
 
 
 def test_one_recipe_in_full_says_the_command_that_is_the_same_without_its_name(tmp_path, niidpart):
-    np.savez(tmp_path / "own.npz", x=np.zeros((2000, 4), np.float32), y=np.arange(2000) % 10)
+    x, y = np.zeros((2000, 4), np.float32), np.arange(2000) % 10
+    np.savez(tmp_path / "own.npz", x=x, y=y, x_test=x[:50], y_test=y[:50])
     for name in ("niid/cifar10-dir0.5-noise0.1", "niid/mnist-c2", "map004/severe-party", "fedcd/hypergeometric-drop", "niid/adult-quantity0.5"):
         shown = niidpart("recipes", name, cwd=tmp_path).stdout
         assert shown.startswith(f"{name}: {package.recipes.find(name).about}")
@@ -33,7 +34,6 @@ def test_one_recipe_in_full_says_the_command_that_is_the_same_without_its_name(t
         words = command[2:]  # without `niidpart make`
         words[words.index("--dataset") + 1] = "own.npz"
         words[words.index("--data-root") : words.index("--data-root") + 2] = []
-        words = [word for word in words if word != "--pool"]
         long = niidpart("make", *words, "--json", cwd=tmp_path)
         short = niidpart("make", "--recipe", name, "--dataset", "own.npz", "--json", cwd=tmp_path)
         assert json.loads(long.stdout)["digest"] == json.loads(short.stdout)["digest"]
@@ -81,3 +81,12 @@ def test_what_cannot_be_done_is_exit_code_2_and_says_why(args, said, tmp_path, n
     assert done.returncode == 2, done.stderr
     assert said in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_another_data_set_is_pooled_where_the_recipe_says_so(tmp_path, niidpart):
+    np.savez(tmp_path / "own.npz", y=np.arange(600) % 10, x=np.zeros((600, 2)), y_test=np.arange(60) % 10, x_test=np.zeros((60, 2)))
+    args = ["make", "--recipe", "fedcd/hierarchical", "--dataset", "own.npz", "--json"]
+    source = json.loads(niidpart(*args, cwd=tmp_path).stdout)["source"]
+    assert (source["n"], source["n_test"]) == (660, 0)
+    source = json.loads(niidpart(*args, "--no-pool", cwd=tmp_path).stdout)["source"]
+    assert (source["n"], source["n_test"]) == (600, 60)

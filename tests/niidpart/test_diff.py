@@ -138,3 +138,9 @@ def test_skew_is_compared(split):
     assert found.skew["map_beta"] == (split.skew.map_beta_overall, pytest.approx(found.skew["map_beta"][1]))
     one = difference(split, niidpart.make(Y, strategy="homo", n_parties=1))
     assert one.skew["jensen-shannon pairwise"][1] is None  # there is no pair
+
+
+def test_files_are_compared_as_splits_are(tmp_path):
+    a, b = (niidpart.make(np.arange(60) % 3, "homo", n_parties=3, seed=seed) for seed in (0, 1))
+    found = niidpart.diff(niidpart.write(a, tmp_path / "a.h5"), str(niidpart.write(b, tmp_path / "b.h5")))
+    assert found.to_json() == niidpart.diff(a, b).to_json()

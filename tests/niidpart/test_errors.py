@@ -206,3 +206,19 @@ def test_a_recipe_with_a_cited_strategy_can_be_made_again(own, monkeypatch, tmp_
     split = niidpart.make(Y, f"{own}:good", n_parties=2, share=0.25)
     monkeypatch.chdir(tmp_path)
     assert niidpart.make(Y, recipe=split.recipe).digest == split.digest
+
+
+def test_a_transform_that_the_features_cannot_have_is_refused_at_once():
+    data = niidpart.load("digits")
+    with pytest.raises(ValueError, match="use at most 65 parties"):
+        niidpart.make(data, "homo", n_parties=100, transforms=[("noise-space", {})])
+    table = niidpart.from_arrays(np.zeros((60, 4)), Y)
+    with pytest.raises(ValueError, match="noise-space needs images"):
+        niidpart.make(table, "homo", n_parties=5, transforms=[("noise-space", {})])
+
+
+def test_an_error_of_ones_own_strategy_says_whose_it_is(own):
+    own.write_text("def broken(labels, n_parties, rng):\n    raise ValueError('boom')\n")
+    with pytest.raises(ValueError, match="boom") as caught:
+        niidpart.make(Y, f"{own}:broken", n_parties=2)
+    assert re.fullmatch(r"raised by the strategy own\.py:broken#[0-9a-f]{16}", caught.value.__notes__[0])

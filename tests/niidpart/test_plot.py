@@ -390,13 +390,13 @@ def test_an_order_is_a_permutation_and_auto_is_by_number_while_there_is_room(spl
 
 
 def test_a_title_says_what_was_asked_for(split, tmp_path):
-    assert plot.title(split) == "array, dir (beta 0.5), noise (sigma 0.1, level variance), 10 parties, seed 0"
+    assert plot.title(split) == "array, dir (beta 0.5), noise (level variance, sigma 0.1), 10 parties, seed 0"
     labels = np.arange(40) % 4
     np.savez(tmp_path / "own.npz", y=labels)
     of_file = niidpart.make(niidpart.load(str(tmp_path / "own.npz")), "homo", n_parties=1, val=0.25)
     assert plot.title(of_file) == "own.npz, homo, 1 party, val 0.25, seed 0"
     fresh = niidpart.make(labels, "homo", n_parties=1000 % 39, transforms=[("noise", {"fresh": True})])
-    assert "noise (sigma 0.1, level variance, fresh)" in plot.title(fresh)
+    assert "noise (fresh, level variance, sigma 0.1)" in plot.title(fresh)
     assert "20,000 parties" in plot.title(niidpart.make(np.zeros(20_000, int), "homo", n_parties=20_000))
 
 
