@@ -66,9 +66,7 @@ def test_a_fault_of_any_call_leaves_a_whole_file_and_nothing_beside_it(number, s
 def test_the_error_says_what_failed_and_that_the_old_file_stands(small_split, other_split, tmp_path, monkeypatch):
     path = niidpart.write(small_split, tmp_path / "split.h5")
     monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(OSError(errno.EIO, "Input/output error")))
-    with pytest.raises(
-        OSError, match=r"split\.h5 could not be written \(\d+ bytes\): Input/output error; what stood there before is unchanged"
-    ):
+    with pytest.raises(OSError, match=r"split\.h5 could not be written \(\d+ bytes\): Input/output error; what stood there before is unchanged"):
         niidpart.write(other_split, path)
 
 
