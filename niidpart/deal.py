@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from .exact import Floats
 from .rng import Ints, Stream
 
+_ROWS = 1 << 20  # looked at at a time
 _CELLS = 1 << 24  # of a table of sets and items. Part of the definition of `subsets`: another value gives other draws.
 
 
@@ -55,6 +56,14 @@ def largest_remainders(proportions: Floats, totals: Ints, rank: Ints) -> Ints:
 def even(total: int, n: int) -> Ints:
     """[n] int64 counts that sum to `total` and differ by at most 1; the first ones are the larger."""
     return np.full(n, total // n, np.int64) + (np.arange(n) < total % n)
+
+
+def tally(owner: NDArray[Any], n_parties: int) -> Ints:
+    """[P] how many rows each party owns; a block at a time, since numpy's bincount takes a copy of narrow integers."""
+    sizes = np.zeros(n_parties, np.int64)
+    for start in range(0, len(owner), _ROWS):
+        sizes += np.bincount(owner[start : start + _ROWS], minlength=n_parties)
+    return sizes
 
 
 def owners_of(counts: Ints, order: Ints) -> Ints:
@@ -131,7 +140,7 @@ def at_least(owner: Ints, labels: Ints, n_parties: int, min_size: int, rank: Int
     which of the donor's rows goes by `order` [N], a random order of the examples. Labels that are all one: the class plays no part.
     Nothing is redrawn, so this always ends; `feasible` has to hold.
     """
-    sizes = np.bincount(owner, minlength=n_parties)
+    sizes = tally(owner, n_parties)
     short = np.flatnonzero(sizes < min_size)
     if not short.size:
         return owner, np.zeros((0, 3), np.int64)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .deal import tally
 from .recipe import Recipe, Source, canonical, sha256
 from .rng import Ints
 
@@ -79,7 +80,7 @@ def part(owner: NDArray[Any], labels: Ints, n_parties: int, n_classes: int) -> P
     """The Part in which each example belongs to `owner` [N] (-1: to nobody). Rows come out ascending, so equal splits have equal digests."""
     if owner.min() < 0:  # nobody's examples stand behind the last party
         owner = np.where(owner < 0, n_parties, owner)
-    sizes = np.bincount(owner, minlength=n_parties)[:n_parties]
+    sizes = tally(owner, n_parties + 1)[:n_parties]
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     if n_parties < 1 << 16:  # numpy's stable sort of 16 bits is a radix sort
         rows = np.argsort(owner.astype(np.uint16), kind="stable")

@@ -1,21 +1,27 @@
 """`verify`: re-derives a split from its recipe and its data, and says what differs."""
 
 import math
+import time
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .compose import STRATEGIES, completed
-from .data import SOURCES, Data, load_with
+from .data import SOURCES, Data, Features, load_with
+from .files import FileFault
 from .make import derive
 from .recipe import JSON
 from .registry import Registry
+from .rng import Ints
 from .split import FORMAT_MAJOR, FederatedSplit, array_digest
+from .splitfile.bounded import Exceeded, within
 from .splitfile.check import Examined, StoredSkew, door, examine
 from .splitfile.faults import Fault, SplitError
+from .splitfile.limits import UNTRUSTED_MEMORY, UNTRUSTED_TIME
 from .transformed import TRANSFORMS
 
 _CLOSE = 1e-6  # relative: logarithms and digamma differ in their last digits from one library to the next, and sums of them follow
@@ -57,8 +63,11 @@ def verify(
     """Every rule of docs/format.md on a file, then the split made anew from recipe and data and compared with it.
 
     data, data_root: where the labels are; without them, where the file's hint says, if the file is the reader's own. Code that a file names
-    (a strategy of a user's own) is never run. untrusted, max_memory, timeout: as for `read`; they hold for reading the file.
+    (a strategy of a user's own) is never run. untrusted, max_memory, timeout: as for `read`. What such a recipe takes to derive is its maker's
+    choice, so that is done in a second child process: it has the time that reading left, and as much memory again. Where that does not suffice,
+    or this process runs out of memory, the split is not derived, and `why_not` says so.
     """
+    start = time.monotonic()
     try:
         with door(path, untrusted=untrusted, max_memory=max_memory, timeout=timeout) as content:
             seen = examine(content)
@@ -66,7 +75,15 @@ def verify(
         seen = Examined(error.faults)
     if seen.split is None:
         return Verdict(seen.faults, derived=False, why_not="the file itself is at fault", versions=_versions(seen))
-    faults, derived, why_not = _again(seen.split, seen.skew, data, data_root)
+    work = (seen.split, seen.skew, data, data_root)
+    try:
+        if untrusted:
+            left = (UNTRUSTED_TIME if timeout is None else timeout) - (time.monotonic() - start)
+            faults, derived, why_not = _again_apart(*work, UNTRUSTED_MEMORY if max_memory is None else max_memory, left)
+        else:
+            faults, derived, why_not = _again(*work)
+    except MemoryError as error:
+        faults, derived, why_not = [], False, f"there is not the memory to derive it ({error})"
     return Verdict(faults, derived, why_not, seen.split.digest, _versions(seen))
 
 
@@ -74,6 +91,25 @@ def _versions(seen: Examined) -> JSON:
     if seen.manifest is None:
         return {}
     return {"format": f"{FORMAT_MAJOR}.{seen.manifest.minor}", "written_by": seen.manifest.written_by}
+
+
+def _again_apart(
+    split: FederatedSplit, skew: StoredSkew | None, data: Data | None, data_root: str | Path | None, memory: int, seconds: float
+) -> tuple[list[Fault], bool, str]:
+    """`_again` in a child process with limits."""
+    if data is not None:
+        data = replace(data, features=None, test_features=None)  # functions do not travel, and no strategy asks for features
+    try:
+        faults, derived, why_not = within(memory, max(seconds, 0.001), "verify", "answer_again", split, skew, data, data_root)
+    except Exceeded as error:
+        return [], False, str(error)
+    return [Fault(rule, message) for rule, message in faults], derived, why_not
+
+
+def answer_again(*work: Any) -> list[Any]:
+    """What the child of `_again_apart` says."""
+    faults, derived, why_not = _again(*work)
+    return [[[f.rule, f.message] for f in faults], derived, why_not]
 
 
 def _again(split: FederatedSplit, skew: StoredSkew | None, data: Data | None, data_root: str | Path | None) -> tuple[list[Fault], bool, str]:
@@ -95,7 +131,12 @@ def _names(split: FederatedSplit) -> list[tuple[str, Registry]]:
 
 
 def open_data(split: FederatedSplit, data_root: str | Path | None = None) -> Data:
-    """The data set that a split is of, from `data_root` or from where its maker had it. ValueError if it is another one."""
+    """The data set that a split is of, from `data_root` or from where its maker had it. ValueError where that cannot be read as such a data set,
+    FileNotFoundError where nothing is there.
+
+    Whoever wrote the file chose that place, and a file that somebody fetched is the reader's own as well. So only files and folders are opened,
+    and no error says anything of what is in them.
+    """
     if split.source.name == "array":
         raise ValueError("the split was made from an array of labels and does not say where the data is; hand it over (data=)")
     if split.source.name not in SOURCES.names():
@@ -103,7 +144,35 @@ def open_data(split: FederatedSplit, data_root: str | Path | None = None) -> Dat
     params = split.source.params
     if split.source.revision and params.get("revision", "") is None:  # a cache may hold a newer one by now
         params = params | {"revision": split.source.revision}
-    return load_with(split.source.name, data_root or split.root or None, params)
+    if data_root or not split.root:
+        return load_with(split.source.name, data_root or None, params)
+    otherwise = f"what lies at {split.root!a}, where the split's file says it had the data set {split.source.name!r}"
+    otherwise += ", cannot be read as that; say where it is with --data-root (data_root=), and the reason is told"
+    SOURCES.complete(split.source.name, {k: v for k, v in params.items() if k != "pool"})  # says what is wrong with these, which is no secret
+    place = Path(split.root)
+    if place.exists() and not (place.is_file() or place.is_dir()):
+        raise FileFault(otherwise)
+    try:
+        data = load_with(split.source.name, split.root, params)
+    except (OSError, ValueError):
+        if not place.exists():
+            gone = f"there is nothing at {split.root!a}, where the split's file says it had its data; say where it is with --data-root (data_root=)"
+            raise FileNotFoundError(gone) from None
+        raise FileFault(otherwise) from None
+    return replace(data, features=_silent(data.features, otherwise), test_features=_silent(data.test_features, otherwise))
+
+
+def _silent(features: Features | None, otherwise: str) -> Features | None:
+    """Features whose errors do not say what was read."""
+
+    def of_rows(rows: Ints | slice) -> NDArray[Any]:
+        assert features is not None
+        try:
+            return features(rows)
+        except (OSError, ValueError):
+            raise FileFault(otherwise) from None
+
+    return features and of_rows
 
 
 def matches(split: FederatedSplit, data: Data) -> list[Fault]:
@@ -132,7 +201,7 @@ def _compare(split: FederatedSplit, data: Data) -> list[Fault]:
         if completed(split.recipe) != split.recipe:
             raise ValueError("it does not say all options")
         anew = replace(derive(data, split.recipe), source=split.source)  # the same data, however it was come by
-    except ValueError as error:
+    except (ValueError, ArithmeticError) as error:
         return [*faults, Fault(64, f"the recipe cannot be carried out: {error}")]
     faults += [Fault(63, f"/draws/{name} is not what the seed gives") for name in sorted(_different(anew, split))]
     if anew.digest != split.digest:

@@ -6,9 +6,11 @@ from typing import Any
 import click
 
 from ..program import table
+from .elsewhere import elsewhere, limits_of
 
 
 def diff_command() -> click.Command:
+    @elsewhere("The files come from elsewhere: parse each in a child process with limits.", "reading each")
     @click.command(
         help="Say what differs between two split files: recipe, source, who holds what, columns, skew. "
         "Exit code 0 for the same digest, 1 for another (or a faulty file)."
@@ -17,10 +19,10 @@ def diff_command() -> click.Command:
     @click.argument("b", type=click.Path())
     @click.option("--json", "for_machines", is_flag=True, help="For machines.")
     @click.pass_context
-    def diff(ctx: click.Context, a: str, b: str, for_machines: bool) -> None:
+    def diff(ctx: click.Context, a: str, b: str, for_machines: bool, **limits: Any) -> None:
         import niidpart
 
-        found = niidpart.diff(niidpart.read(a), niidpart.read(b))
+        found = niidpart.diff(*(niidpart.read(file, **limits_of(limits)) for file in (a, b)))
         click.echo(json.dumps(found.to_json(), allow_nan=False) if for_machines else "\n\n".join(_blocks(found, a, b)))
         ctx.exit(0 if found.same else 1)
 

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from ..program import Entry, Pluggable, given_besides, listing, union_options
+from .elsewhere import elsewhere_options, limits_of
 
 
 def plot_command() -> click.Command:
@@ -24,6 +25,7 @@ def plot_command() -> click.Command:
             help="9 inches at 160 dpi; a page's 7 inches or a column's 3.5 at 300 dpi.",
         ),
         click.Option(["-o", "--out"], type=click.Path(dir_okay=False), help="The picture.  [the split's name, the kind's if not heatmap, .png]"),
+        *elsewhere_options(),
     ]
 
     def plot(**values: Any) -> None:
@@ -32,7 +34,7 @@ def plot_command() -> click.Command:
         from niidpart.verify import open_data
 
         kind, file = values["kind"], Path(values["file"])
-        split = niidpart.read(file)
+        split = niidpart.read(file, **limits_of(values))
         out = values["out"] or file.with_name(f"{file.stem}{_suffix(kind)}.png")
         data = open_data(split, values["data_root"]) if needs_data(kind) else None
         options = given_besides(values, fixed)

@@ -12,7 +12,7 @@ def summary(split: Any) -> str:
     from niidpart.plot import title
 
     sizes = split.train.sizes
-    moved = len(split.draws["moved"]) if "moved" in split.draws else 0
+    moved = _moved(split)
     lines = [
         title(split),
         f"digest {split.digest}",
@@ -25,6 +25,25 @@ def summary(split: Any) -> str:
     if split.n_unheld:
         lines.append(f"nobody holds {split.n_unheld} examples")
     return "\n".join(lines)
+
+
+def _moved(split: Any) -> int:
+    """Examples that went to parties that had fewer than min_size."""
+    return len(split.draws["moved"]) if "moved" in split.draws else 0
+
+
+def features(found: Any) -> str:
+    """Distance of the features, and what it is where they are dealt at random."""
+    what = "energy distance" if found.measure == "energy" else f"squared MMD, Gaussian kernel of bandwidth {found.bandwidth:.3g}"
+    where = "all features" if found.pca is None else f"{found.pca} principal components"
+    left_out = f"; {found.left_out} with fewer than 2 examples left out" if found.left_out else ""
+    return "\n".join(
+        [
+            f"features: {what} on {where}, {found.n_examples} examples of {len(found.parties)} parties{left_out}",
+            f"  to the rest {found.to_rest:.4g} (scaled {found.value:.4f}), pairwise {found.pairwise:.4g} (scaled {found.value_pairwise:.4f})",
+            f"  dealt at random {found.iid:.4g}, in 95 % of deals below {found.iid_high:.4g}; p = {found.p_value:.2g} of {found.permutations} deals",
+        ]
+    )
 
 
 def measures(skew: Any) -> str:
@@ -90,7 +109,7 @@ def as_json(split: Any) -> dict[str, Any]:
         "recipe": split.recipe.to_json(),
         "source": split.source.to_json(),
         "unheld": split.n_unheld,
-        "moved": len(split.draws["moved"]) if "moved" in split.draws else 0,
+        "moved": _moved(split),
         "parts": {name: {"n": part.n, "sizes": part.sizes.tolist(), "counts": part.counts.tolist()} for name, part in split.parts.items() if part.n},
         "columns": {
             name: [_value(v) for v in column.tolist()] if column.dtype.kind == "S" else _finite(column) for name, column in split.columns.items()

@@ -1,26 +1,24 @@
 """`niidpart verify`."""
 
 import json
+from typing import Any
 
 import click
 
+from .elsewhere import elsewhere, limits_of
+
 
 def verify_command() -> click.Command:
+    @elsewhere("The file comes from elsewhere: parse it and derive it in child processes with limits, ignore its hint.", "reading and deriving")
     @click.command(help="Check every rule of the format, and derive the split again from its recipe and its data. Exit code 0, 1 (faults) or 3.")
     @click.argument("file", type=click.Path())
     @click.option("--data-root", type=click.Path(), help="Where the data set lies (for an .npz: the file), if not where the file says.")
-    @click.option("--untrusted", is_flag=True, help="The file comes from elsewhere: parse it in a child process with limits, ignore its hint.")
-    @click.option("--max-memory", type=click.IntRange(min=1), metavar="MB", help="With --untrusted: what reading may take (2048).")
-    @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="With --untrusted: what reading may take (60).")
     @click.option("--json", "as_json", is_flag=True, help="For machines.")
     @click.pass_context
-    def verify(
-        ctx: click.Context, file: str, data_root: str | None, untrusted: bool, max_memory: int | None, timeout: float | None, as_json: bool
-    ) -> None:
+    def verify(ctx: click.Context, file: str, data_root: str | None, as_json: bool, **limits: Any) -> None:
         import niidpart
 
-        memory = None if max_memory is None else max_memory << 20
-        verdict = niidpart.verify(file, data_root=data_root, untrusted=untrusted, max_memory=memory, timeout=timeout)
+        verdict = niidpart.verify(file, data_root=data_root, **limits_of(limits))
         if as_json:
             click.echo(json.dumps({"file": file} | verdict.to_json()))
         elif verdict.faults:

@@ -1,7 +1,8 @@
 """Where labels and features come from: one file a source, named after its option; the folder is the registry.
 
 A source is `load(root, *, options) -> Data`. It reads what lies on the disk and never fetches anything. Labels and groups are read at once,
-features for the rows that are asked for. What several sources share is in files that begin with `_`.
+features for the rows that are asked for. What several sources share is in files that begin with `_`. An option that a source got after splits
+of it were made is named in its `LATER`: it is stored only where it is not the default.
 """
 
 import hashlib
@@ -214,6 +215,9 @@ def load_with(name: str, root: str | Path | None, params: JSON) -> Data:
     if root is None and inspect.signature(function).parameters["root"].default is inspect.Parameter.empty:
         raise ValueError(f"data set {name!r} is read from your disk; say where it lies with --data-root DIR (niidpart.load(name, root))")
     data: Data = function(root, **complete)
+    later: frozenset[str] = getattr(inspect.getmodule(function), "LATER", frozenset())
+    defaults = {key: p.default for key, p in SOURCES.options(function).items() if key in later}
+    complete = {key: value for key, value in complete.items() if key not in defaults or value != defaults[key]}
     if pool:
         data, complete = pooled(data), complete | {"pool": True}  # written only where true: digests of splits without it stay
     return replace(data, name=name, params=complete, root=str(Path(root).resolve()) if root else "")

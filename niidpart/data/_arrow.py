@@ -14,7 +14,7 @@ from . import Data, check_features, from_columns
 from ._columns import Features, row_numbers
 from ._files import sha256_of_files
 from ._images import Decoder
-from ._table import chosen, feature_columns, is_test, labels_of_text, needed
+from ._table import chosen, feature_columns, is_test, labels_of_text, needed, short
 
 
 class Table(Protocol):
@@ -103,21 +103,26 @@ def labels_of(table: Table, name: str) -> tuple[NDArray[Any], list[str] | None]:
 
 
 def _plain(column: Any, name: str) -> NDArray[Any]:
-    """[n] numbers, booleans or text of a column."""
+    """[n] numbers, booleans or text of a column; text as python's, each distinct one once, so that one long text takes its own memory alone."""
     import pyarrow as pa
 
     if column.null_count:
         raise ValueError(f"the column {name!r} has {column.null_count} empty values; fill or drop these rows first")
-    if pa.types.is_dictionary(column.type):
+    if pa.types.is_dictionary(column.type) and not _is_text(column.type.value_type):
         column = column.cast(column.type.value_type)
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type):
         numbers: NDArray[Any] = column.to_numpy()
         return numbers
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        whole = column.combine_chunks().dictionary_encode()
-        whole = whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
-        words: NDArray[Any] = np.array(whole.dictionary.to_pylist() or [""])[np.asarray(whole.indices)]
-        return words
+    if pa.types.is_dictionary(column.type) or _is_text(column.type):
+        whole = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        whole = whole.unify_dictionaries().combine_chunks()
+        parts = whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]
+        if any(part.dictionary.null_count for part in parts):
+            raise ValueError(f"the column {name!r} has empty values; fill or drop these rows first")
+        for part in parts:
+            short(part.dictionary.to_pylist(), name, "")
+        words = [np.array(part.dictionary.to_pylist() or [""], object)[np.asarray(part.indices)] for part in parts]
+        return np.concatenate(words) if words else np.zeros(0, object)
     raise ValueError(f"the column {name!r} is of type {column.type}; integers, booleans or text are needed")
 
 
@@ -228,6 +233,12 @@ class _Reader:
                 raise FileFault(f"the column {self.columns[0]!r} names the image {value if path is None else path}, which is not in {self._base}")
             out.append(path)
         return out
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _is_list(kind: Any) -> bool:

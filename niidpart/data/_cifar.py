@@ -22,7 +22,7 @@ def pickled(paths: Sequence[Path], key: str) -> Batch:
 def _pickled(path: Path, key: str) -> Batch:
     batch = restricted_load(path)
     if "data" not in batch or key not in batch:
-        raise FileFault(f"{path} holds {', '.join(sorted(batch)) or 'nothing'}; 'data' and {key!r} are needed")
+        raise FileFault(f"{path} holds {', '.join(sorted(batch))[:200] or 'nothing'}; 'data' and {key!r} are needed")
     x, y = batch["data"], batch[key]
     if not isinstance(x, np.ndarray) or x.ndim != 2 or x.shape[1] != PIXELS:
         raise FileFault(f"{path}: 'data' is {x.shape if isinstance(x, np.ndarray) else type(x).__name__}; uint8 [n, {PIXELS}] is needed")

@@ -1,5 +1,6 @@
 """Columns of labels and groups become numbers with names; rows of several arrays become one."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,14 +27,13 @@ def class_ids(labels: ArrayLike) -> tuple[Ints, tuple[str, ...]]:
         what = f"{bad} of {len(y)} labels are NaN" if bad else f"labels are {y.dtype} (regression?)"
         raise ValueError(f"{what}; integers, booleans or strings are needed, such as labels.astype(int)")
     if y.dtype.kind == "O" and all(isinstance(v, str) for v in y.tolist()):
-        y = y.astype(str)
+        return _of_text(y)
     if y.dtype.kind not in "iubU":
         raise ValueError(f"labels are of type {y.dtype}; integers, booleans or strings are needed")
     low = int(y.min()) if y.dtype.kind in "iu" else 0
     if y.dtype.kind in "iu" and (span := int(y.max()) - low) < 1 << 20:  # without the sort of np.unique
-        offset = (
-            (y - y.dtype.type(low)).astype(np.int64, copy=False) if y.dtype.itemsize == 8 else y.astype(np.int64) - low
-        )  # small types would overflow
+        wide = y if y.dtype.itemsize == 8 else y.astype(np.int64)  # small types would overflow
+        offset = (wide - wide.dtype.type(low) if low else wide).astype(np.int64, copy=False)
         present = np.bincount(offset, minlength=span + 1) > 0
         ids = np.cumsum(present)[offset] - 1 if not present.all() else offset
         return ids, tuple(str(int(k) + low) for k in np.flatnonzero(present))
@@ -45,13 +45,21 @@ def group_column(groups: ArrayLike, n: int) -> tuple[Ints, tuple[str, ...]]:
     """(groups [n] int64, names) of a column of integers, which stay as they are and have no names, or of strings, numbered in sorted order."""
     g = np.asarray(groups)
     if g.dtype.kind == "O" and g.shape == (n,) and all(isinstance(v, str) for v in g.tolist()):
-        g = g.astype(str)
+        return _of_text(g)
     if g.shape != (n,) or g.dtype.kind not in "iuU":
         raise ValueError(f"groups have shape {g.shape} and type {g.dtype}; one integer or string for each of the {n} examples is needed")
     if g.dtype.kind != "U":
         return g.astype(np.int64), ()
     distinct, ids = np.unique(g, return_inverse=True)
     return ids.astype(np.int64), printable(distinct.tolist())
+
+
+def _of_text(words: NDArray[Any]) -> tuple[Ints, tuple[str, ...]]:
+    """(ids [n] int64, names) of an array of python's texts. Never an array of fixed width, which one long text makes wide for all."""
+    texts = words.tolist()
+    distinct = sorted(set(texts))
+    position = {text: k for k, text in enumerate(distinct)}
+    return np.fromiter(map(position.__getitem__, texts), np.int64, len(texts)), printable(distinct)
 
 
 def group_ids(groups: ArrayLike, n: int) -> Ints:
@@ -87,7 +95,7 @@ def printable(names: Sequence[str]) -> tuple[str, ...]:
     """The names as a split file holds them: what cannot be printed is written as an escape such as \\n. ValueError where two become one."""
     shown = tuple(name if name.isprintable() else name.encode("unicode_escape").decode("ascii") for name in names)
     if len(set(shown)) < len(shown):
-        twice = sorted({name for name in shown if shown.count(name) > 1})
+        twice = sorted(name for name, n in Counter(shown).items() if n > 1)
         raise ValueError(f"several classes or groups have the name {', '.join(map(repr, twice[:5]))}; give each its own")
     return shown
 

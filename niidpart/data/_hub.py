@@ -1,7 +1,9 @@
 """The caches of Hugging Face, read without the network."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +133,44 @@ def outside(folder: Path) -> None:
             except Exception as error:  # any fault of a stranger's YAML
                 raise FileFault(f"{card} holds no valid YAML ({type(error).__name__}: {str(error)[:200]})") from error
             _only_inside(card, held if isinstance(held, dict) else {})
+
+
+def saved_inside(folder: Path, blobs: Path | None = None) -> None:
+    """FileFault where what `save_to_disk` left in a folder is no plain file of that folder, or names such files elsewhere.
+
+    blobs: the folder of a cache that the links of a fetched data set lead to.
+    """
+    homes = [folder.resolve(), *([blobs.resolve()] if blobs else [])]
+    folders = [folder]
+    if (index := folder / "dataset_dict.json").is_file():
+        _plain_file(index, index.name, folder, homes)
+        splits = _said(index, lambda held: held["splits"])
+        if not isinstance(splits, list) or not all(isinstance(name, str) and re.fullmatch(r"\w+([.-]\w+)*", name) for name in splits):
+            raise FileFault(f"{index} names splits that are no folders beside it ({str(splits)[:80]}); fetch or save the data set again")
+        folders += [folder / name for name in splits]
+    for place in folders:
+        state, info = place / "state.json", place / "dataset_info.json"
+        for path in (state, info):
+            if path.exists() or place != folder:
+                _plain_file(path, path.name, place, homes)
+        for name in _said(state, lambda held: [part["filename"] for part in held["_data_files"]]) if state.is_file() else []:
+            _plain_file(state, name, place, homes)
+
+
+def _said(path: Path, choose: Callable[[Any], Any]) -> Any:
+    try:
+        return choose(json.loads(path.read_text("utf-8")))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise FileFault(f"{path} is damaged ({type(error).__name__}: {str(error)[:200]}); fetch or save the data set again") from error
+
+
+def _plain_file(said_by: Path, name: Any, folder: Path, homes: Sequence[Path]) -> None:
+    """FileFault where `name`, a file of `folder`, is none, or lies in none of the homes once links are followed."""
+    text = name if isinstance(name, str) else ""
+    strange = not text or text.startswith(("/", "~")) or "\0" in text or any(sign in text for sign in ("\\", ":")) or ".." in text.split("/")
+    there = folder / text
+    if strange or not there.is_file() or not any(there.resolve().is_relative_to(home) for home in homes):
+        raise FileFault(f"{said_by} names the file {str(name)[:80]!r}; only files in its own folder are read")
 
 
 def _only_inside(card: Path, held: Mapping[str, Any]) -> None:

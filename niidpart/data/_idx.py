@@ -10,19 +10,24 @@ from numpy.typing import NDArray
 
 from ..files import FileFault
 from . import Data, from_arrays
-from ._files import not_found, opened, place_with
+from ._files import as_published, not_found, opened, place_with
 
 _FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 _LARGEST = 1 << 34  # bytes of one file; the largest there is, EMNIST by class, has 0.5 GB
 
 
-def mnist_like(root: str | Path, folder: str) -> Data:
-    """Four idx files (plain or packed) under `root`, `root/raw`, `root/<folder>` or `root/<folder>/raw`."""
+def mnist_like(root: str | Path, folder: str, any_size: bool) -> Data:
+    """Four idx files (plain or packed) under `root`, `root/raw`, `root/<folder>` or `root/<folder>/raw`.
+
+    ValueError where they do not hold 60,000 and 10,000 images, unless any_size: so many have MNIST, FashionMNIST (Li et al., ICDE 2022, Table II)
+    and KMNIST (Clanuwat et al., 2018).
+    """
     places = [Path(root) / folder / "raw", Path(root) / folder, Path(root) / "raw", Path(root)]
     arrays = idx_files(places, _FILES)
     if arrays is None:
         get = f"python -c \"from torchvision.datasets import {folder}; {folder}('{root}', download=True)\""
         raise not_found(folder, [f"{_FILES[0]}[.gz] and its three companions"], places, get)
+    as_published(folder, (len(arrays[1]), len(arrays[3])), (60_000, 10_000), ("training images", "test images"), any_size)
     return from_arrays(*arrays)
 
 

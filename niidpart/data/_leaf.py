@@ -1,6 +1,7 @@
 """FEMNIST as LEAF writes it (JSON by writer) and as TensorFlow Federated does (HDF5 by writer)."""
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,9 @@ from ..files import FileFault
 from ._files import PACKED, opened
 
 PIXELS = 28 * 28
+_LARGEST = 1 << 27  # bytes of one writer's array; the largest there is has 2 MB
+_LARGEST_FILE = 1 << 32  # bytes of all arrays of a file; the largest there is, the training set of all 62 classes, has 2.1 GB
+_INFLATE = 1100  # deflate cannot do more than 1032 : 1
 
 
 class Written(NamedTuple):
@@ -52,21 +56,41 @@ def from_hdf5(path: Path) -> Written:
     """The images of TensorFlow Federated's file: `examples/<writer>/pixels` [n, 28, 28] float32 and `label` [n]; writers by name."""
     try:
         with h5py.File(path, "r") as f:
-            folder = f["examples"]
-            images = [(w, *_checked(path, w, _values(folder, w, "pixels"), _values(folder, w, "label"))) for w in sorted(folder)]
+            held, left = {}, _LARGEST_FILE
+            folder = _linked(f, "examples", h5py.Group)
+            for writer in sorted(folder):
+                own = _linked(folder, writer, h5py.Group)
+                held[writer] = [_linked(own, name, h5py.Dataset) for name in ("pixels", "label")]
+                left -= sum(_size(item) for item in held[writer])
+                if left < 0:
+                    raise TypeError(f"its arrays have more than {_LARGEST_FILE} bytes")
+            images = [(w, *_checked(path, w, *(np.asarray(item[()]) for item in pair))) for w, pair in held.items()]
     except (OSError, RuntimeError, KeyError, TypeError, AttributeError) as error:
         raise FileFault(f"{path} is no HDF5 of writers ({type(error).__name__}: {str(error)[:200]}); fetch it again") from error
     return _joined(images)
 
 
-def _values(folder: Any, writer: str, name: str) -> NDArray[Any]:
-    for group, key in ((folder, writer), (folder[writer], name)):
-        if type(group.get(key, getlink=True)) is not h5py.HardLink:  # a link would open another file
-            raise KeyError(f"{writer}/{name} is a link")
-    item = folder[writer][name]
-    if item.is_virtual or item.external or item.size > 1 << 26:
-        raise TypeError(f"{writer}/{name} has {item.size} values or lies in another file")
-    return np.asarray(item[()])
+def _linked(folder: Any, name: str, kind: type) -> Any:
+    """The member of a group. TypeError where it is a link, which would open another file, or of another kind; KeyError where there is none."""
+    link = folder.get(name, getlink=True)
+    if link is None:
+        raise KeyError(f"{folder.name} has no {name!r}")
+    if type(link) is not h5py.HardLink:
+        raise TypeError(f"{folder.name.rstrip('/')}/{name} is a link")
+    item = folder[name]
+    if type(item) is not kind:
+        raise TypeError(f"{item.name} is no {kind.__name__.lower()}")
+    return item
+
+
+def _size(item: Any) -> int:
+    """The bytes that a dataset needs in memory. TypeError where it holds no numbers, lies in another file, or says more than it stores."""
+    if item.is_virtual or item.external or item.shape is None or item.dtype.kind not in "fiu":
+        raise TypeError(f"{item.name} holds {item.dtype} or lies in another file; plain numbers are needed")
+    size, stored = math.prod(item.shape) * item.dtype.itemsize, item.id.get_storage_size()
+    if size > _LARGEST or size > _INFLATE * stored + 65536:
+        raise TypeError(f"{item.name} says that it has {size} bytes and stores {stored}; an array has at most {_LARGEST}")
+    return int(size)
 
 
 def _checked(path: Path, writer: str, x: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -87,5 +111,6 @@ def _joined(images: Sequence[tuple[str, NDArray[Any], NDArray[Any]]]) -> Written
         return Written(np.zeros((0, 28, 28), np.uint8), np.zeros(0, np.int64), np.zeros(0, "U1"))
     whole = all(x.dtype == np.uint8 for _, x, _ in images)
     x = np.concatenate([a if whole or a.dtype != np.uint8 else a.astype(np.float32) / np.float32(255) for _, a, _ in images])
-    writer = np.repeat(np.array([w for w, _, _ in images]), [len(y) for _, _, y in images])
+    names = np.array([w for w, _, _ in images], object)  # no fixed width: one long name would make all long
+    writer = np.repeat(names, [len(y) for _, _, y in images])
     return Written(x, np.concatenate([y for _, _, y in images]), writer)

@@ -37,12 +37,14 @@ class ParquetTable:
             return [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)], file.schema_arrow
 
     def column(self, name: str) -> Any:
-        """The whole column."""
+        """The whole column; text by its distinct values, as it is stored."""
         import pyarrow as pa
 
+        kind = self.schema.field(name).type
+        text = [name] if pa.types.is_string(kind) or pa.types.is_large_string(kind) else None
         parts = []
         for path in self.files:
-            with _faults(path) as pq, pq.ParquetFile(path) as file:
+            with _faults(path) as pq, pq.ParquetFile(path, read_dictionary=text) as file:
                 parts.append(file.read(columns=[name]).column(name))
         column = pa.chunked_array([chunk for part in parts for chunk in part.chunks], type=parts[0].type)
         if len(column) != self.n:

@@ -6,6 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..files import FileFault
+
+LONGEST = 1000  # characters of a label or a group
+_NUMBER = 64  # characters of a label that is a number
+
 
 def chosen(text: str | None, columns: Sequence[str], option: str) -> list[str]:
     """The columns that `--option a,b,c` names."""
@@ -35,9 +40,10 @@ def feature_columns(columns: Sequence[str], used: Sequence[str | None], features
 
 def is_test(values: NDArray[Any], name: str) -> NDArray[np.bool_]:
     """[N] whether an example is of the test set: 0 or 1, false or true, train or test, in any case."""
-    words = np.char.lower(values.astype(str))
-    test = np.isin(words, ("1", "true", "test"))
-    if strange := sorted(set(words[~test].tolist()) - {"0", "false", "train"}):
+    given = values.tolist()
+    words = {value: str(value).lower() for value in dict.fromkeys(given)}
+    test = np.array([words[value] in ("1", "true", "test") for value in given], bool)
+    if strange := sorted(set(words.values()) - {"0", "false", "train", "1", "true", "test"}):
         raise ValueError(f"the column {name!r} holds {strange[0]!r}; 0 or 1, false or true, train or test are needed")
     if test.all() or not test.any():
         raise ValueError(f"the column {name!r} says that {'all' if test.all() else 'no'} examples are of the test set")
@@ -46,16 +52,27 @@ def is_test(values: NDArray[Any], name: str) -> NDArray[np.bool_]:
 
 def labels_of_text(words: NDArray[Any], name: str) -> NDArray[Any]:
     """Labels of a text column: integers where all are whole numbers, else the text. ValueError where some are missing or they are real numbers."""
-    if missing := int((words == "").sum()):
+    texts = words.tolist()
+    if missing := texts.count(""):
         raise ValueError(f"the column {name!r} has {missing} empty values; fill or drop these rows first")
+    place = {text: k for k, text in enumerate(dict.fromkeys(texts))}
+    if any(len(text) > _NUMBER for text in place):
+        return words
     try:
-        numbers = words.astype(np.float64)
+        numbers = np.array([float(text) for text in place])
     except ValueError:
         return words
-    if not np.isfinite(numbers).all() or (numbers != np.rint(numbers)).any():
-        if np.isfinite(numbers).all():
-            raise ValueError(
-                f"the column {name!r} holds real numbers such as {words[numbers != np.rint(numbers)][0]} (regression?); classes are needed"
-            )
+    if not np.isfinite(numbers).all():
         return words
-    return words if np.abs(numbers).max() >= 1 << 53 else numbers.astype(np.int64)
+    if (real := numbers != np.rint(numbers)).any():
+        shown = next(text for text, bad in zip(place, real, strict=True) if bad)
+        raise ValueError(f"the column {name!r} holds real numbers such as {shown} (regression?); classes are needed")
+    if np.abs(numbers).max(initial=0) >= 1 << 53:
+        return words
+    return numbers.astype(np.int64)[np.fromiter(map(place.__getitem__, texts), np.int64, len(texts))]
+
+
+def short(words: Sequence[str], name: str, where: str) -> None:
+    """FileFault where a label or a group is longer than any is."""
+    if (longest := max(map(len, words), default=0)) > LONGEST:
+        raise FileFault(f"{where}the column {name!r} holds a text of {longest:,} characters; a label or a group has at most {LONGEST:,}")

@@ -16,7 +16,7 @@ from ..files import FileFault
 from ..rng import Ints
 from . import Data, from_columns
 from ._files import beside, opened, sha256_of_files
-from ._table import feature_columns, is_test, labels_of_text, needed
+from ._table import feature_columns, is_test, labels_of_text, needed, short
 
 __all__ = ["csv_table"]
 
@@ -96,7 +96,7 @@ class _Numbers:
 
     def _column(self, path: Path, first: int, words: Sequence[str], name: str) -> NDArray[Any]:
         try:
-            numbers = np.array(words).astype(np.float64)
+            numbers = np.fromiter(map(float, words), np.float64, len(words))
         except ValueError:
             bad = next((word for word in words if not _is_number(word)), words[0])
             what = "an empty value" if not bad.strip() else f"the text {bad[:40]!r}"
@@ -123,13 +123,15 @@ def _header(path: Path) -> list[str]:
 
 
 def _text(path: Path, at: Sequence[int]) -> list[NDArray[Any]]:
-    """These columns of a file, as text [N]."""
-    n_columns, done = len(_header(path)), [[np.zeros(0, "U1")] for _ in at]
-    for _, block in _rows(path, n_columns):
-        columns = list(zip(*block, strict=True))
-        for i, k in enumerate(at):
-            done[i].append(np.char.strip(np.array(columns[k])))
-    return [np.concatenate(blocks) for blocks in done]
+    """These columns of a file, as python's texts [N], each distinct one once; none longer than a label or a group is."""
+    header, once = _header(path), dict[str, str]()
+    done: list[list[str]] = [[] for _ in at]
+    for _, block in _rows(path, len(header)):
+        for column, k in zip(done, at, strict=True):
+            words = [row[k].strip() for row in block]
+            short(words, header[k], f"{path}: ")
+            column += [once.setdefault(word, word) for word in words]
+    return [np.array(column, object) for column in done]
 
 
 def _rows(path: Path, n_columns: int) -> Iterator[tuple[int, list[list[str]]]]:

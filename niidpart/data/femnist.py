@@ -73,7 +73,7 @@ def _npz(path: Path) -> tuple[Written, Written | None]:
     if (names := held["names"]) is not None:
         if writer.dtype.kind not in "iu" or writer.min(initial=0) < 0 or writer.max(initial=-1) >= names.size:
             raise FileFault(f"{path}: writer does not number the {names.size} names")
-        writer = names.reshape(-1)[writer].astype(str)
+        writer = np.array([str(name) for name in names.reshape(-1)], object)[writer]
     test = held["test"]
     if test is None:
         return Written(x, y.astype(np.int64), writer), None

@@ -10,7 +10,7 @@ from typing import Any
 from ..files import FileFault
 from . import Data
 from ._arrow import Choice, Table, data_of
-from ._hub import OnDisk, cached, offline, outside
+from ._hub import OnDisk, cached, offline, outside, saved_inside
 from ._parquet import ParquetTable
 
 __all__ = ["hf"]
@@ -55,7 +55,8 @@ def hf(
     with offline():
         if repo is not None:
             base, commit, prepared = cached(repo, None if root is None else Path(root), config, revision)
-        train, test = _chosen(prepared or _folder(base, config), train_split, test_split, repo or str(base))
+        blobs = None if repo is None else base.parent.parent / "blobs"  # where the links of a snapshot lead
+        train, test = _chosen(prepared or _folder(base, config, blobs), train_split, test_split, repo or str(base))
         return data_of(train, test, Choice(label, group, features, drop, None, size, channels, checksum), base.absolute(), commit)
 
 
@@ -68,11 +69,12 @@ def _chosen(splits: Mapping[str, Table], train: str, test: str | None, where: st
     return splits[train], None if test is None else splits[test]
 
 
-def _folder(folder: Path, config: str | None) -> Mapping[str, Table]:
+def _folder(folder: Path, config: str | None, blobs: Path | None) -> Mapping[str, Table]:
     """{split: table} of a folder, as `datasets` would find them."""
     import datasets
 
     if any((folder / name).is_file() for name in _SAVED):
+        saved_inside(folder, blobs)
         with _named(folder):
             held = datasets.load_from_disk(str(folder))
         return {str(k): OnDisk(v) for k, v in held.items()} if isinstance(held, datasets.DatasetDict) else {"train": OnDisk(held)}

@@ -47,17 +47,21 @@ def arrays_of(path: Path, keys: Sequence[str], needed: Sequence[str] = ()) -> di
         if needed and not any(key in archive for key in needed):
             there = ", ".join(archive.files)
             raise ValueError(f"{path} has the keys {there}; 'y' (or 'y_train') is needed, and 'x' (or 'x_train') for training")
-        return {key: _column(archive, key, path) if key in archive else None for key in keys}
+        infos = {key: archive.zip.getinfo(key if key in archive.zip.namelist() else f"{key}.npy") for key in keys if key in archive}
+        if sum(info.compress_size for info in infos.values()) > path.stat().st_size:
+            raise FileFault(f"{path} says that its arrays take more bytes than the whole file has; write it again")
+        return {key: _column(archive, key, infos[key], path) if key in infos else None for key in keys}
 
 
-def _column(archive: Any, key: str, path: Path) -> NDArray[Any]:
-    info = archive.zip.getinfo(key if key in archive.zip.namelist() else f"{key}.npy")
+def _column(archive: Any, key: str, info: zipfile.ZipInfo, path: Path) -> NDArray[Any]:
     try:
         if info.file_size > _INFLATE * info.compress_size + 65536:
             raise ValueError(f"{info.compress_size} bytes that say they are {info.file_size}")
         with archive.zip.open(info) as f:
             version = np.lib.format.read_magic(f)
             shape, _, kind = np.lib.format.read_array_header_1_0(f) if version == (1, 0) else np.lib.format.read_array_header_2_0(f)
+        if not kind.itemsize:
+            raise ValueError(f"it says {list(shape)} of {kind.str}, which are values of no bytes")
         if kind.itemsize * int(np.prod(shape, dtype=object)) > info.file_size:
             raise ValueError(f"it says {list(shape)} and holds {info.file_size} bytes")
         array: NDArray[Any] = archive[key]

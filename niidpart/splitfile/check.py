@@ -1,11 +1,12 @@
 """Which rules of docs/format.md a split file breaks: `check(path)`; and the split in it, if it breaks none: `read(path)`.
 
-Rules 1 to 19 are in `guard.py` and `chunks.py`, 20 to 26 in `manifest.py`, those on types and shapes in `layout.py`, 60 to 65 in `verify.py`,
+Rules 1 to 19 are in `guard.py` and `chunks.py`, 20 to 27 in `manifest.py`, those on types and shapes in `layout.py`, 60 to 65 in `verify.py`,
 5 to 7 in `sandbox.py`.
 """
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,13 +47,17 @@ def read(path: str | Path, *, untrusted: bool = False, max_memory: int | None = 
     return split
 
 
-def door(path: str | Path, *, untrusted: bool, max_memory: int | None, timeout: float | None) -> AbstractContextManager[Content]:
-    """How a file is opened: here, or in a child process."""
-    if untrusted:
-        return sandbox.opened(path, max_memory=max_memory, timeout=timeout)
-    if max_memory is not None or timeout is not None:
+@contextmanager
+def door(path: str | Path, *, untrusted: bool, max_memory: int | None, timeout: float | None) -> Iterator[Content]:
+    """How a file is opened: here, or in a child process. Where this process has not the memory for its arrays, that is rule 5."""
+    if not untrusted and (max_memory is not None or timeout is not None):
         raise ValueError("max_memory and timeout are limits of the child process that reads a file from elsewhere; they go with untrusted=True")
-    return guard.opened(path)
+    way = sandbox.opened(path, max_memory=max_memory, timeout=timeout) if untrusted else guard.opened(path)
+    try:
+        with way as content:
+            yield content
+    except MemoryError as error:
+        raise SplitError(path, [Fault(5, "this process has not the memory to read it; read it where there is more")]) from error
 
 
 class StoredSkew(NamedTuple):
@@ -167,7 +172,11 @@ def _shared(parts: Mapping[str, Part], n: int, overlap: bool, faults: list[Fault
 
 
 def _transforms(recipe: Recipe, columns: Mapping[str, Array], faults: list[Fault]) -> None:
-    """Rule 41: whoever applies a transform finds its options and its columns. Code that a file names is not run: unknown ones are passed over."""
+    """Rule 41: whoever applies a transform finds its options and its columns. Code that a file names is not run: unknown ones are passed over.
+
+    Names and types are those that one party's columns have: nothing is drawn for the number of parties that a file states.
+    """
+    one = replace(recipe, n_parties=1)
     for name, t in named_transforms(recipe):
         if t.name not in TRANSFORMS.names():
             continue
@@ -175,7 +184,7 @@ def _transforms(recipe: Recipe, columns: Mapping[str, Array], faults: list[Fault
             if TRANSFORMS.complete(t.name, t.params) != t.params:
                 raise ValueError("it does not say all options")
             with np.errstate(all="ignore"):
-                wanted = columns_of(recipe, name, t)
+                wanted = columns_of(one, name, t)
         except (ValueError, ArithmeticError) as error:
             faults.append(Fault(41, f"the transform {name} cannot be applied: {error}"))
             continue

@@ -14,6 +14,7 @@ MAX_MANIFEST, MAX_HINT, MAX_SKEW = 4 << 20, 64 << 10, 1 << 20
 MAX_NESTING = 8  # of JSON
 MAX_EXAMPLES = 1 << 40  # of the data set
 MAX_CLASS_NAME = 1024  # characters
+MAX_TRANSFORMS = 16  # of a recipe
 
 MAX_DRAWS, MAX_COLUMNS = 64, 256  # of them
 DRAW_FACTOR, DRAW_FLOOR = 16, 1 << 20  # a draw has at most FACTOR * (rows held + P * K) + FLOOR values

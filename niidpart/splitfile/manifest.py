@@ -1,4 +1,4 @@
-"""The manifest: what a split file says of itself (rules 20 to 26 of docs/format.md)."""
+"""The manifest: what a split file says of itself (rules 20 to 27 of docs/format.md)."""
 
 import json
 import math
@@ -11,7 +11,7 @@ import numpy as np
 from ..recipe import JSON, Recipe, Source
 from ..split import FORMAT_MAJOR
 from .faults import Fault, Refused, refuse
-from .limits import MAX_CLASS_NAME, MAX_EXAMPLES, MAX_MANIFEST, MAX_NESTING
+from .limits import MAX_CLASS_NAME, MAX_EXAMPLES, MAX_MANIFEST, MAX_NESTING, MAX_TRANSFORMS
 from .stored import Stored, n_bytes, values
 
 FORMAT_NAME = "niidpart-split"
@@ -57,7 +57,7 @@ def understood(value: JSON) -> tuple[Manifest | None, list[Fault]]:
     if faults:
         return None, faults
     recipe, source = Recipe.from_json(value["recipe"]), Source.from_json(value["source"])
-    faults += _sizes(source)
+    faults += _sizes(recipe, source)
     written_by = value.get("written_by")
     made = Manifest(
         recipe,
@@ -71,12 +71,14 @@ def understood(value: JSON) -> tuple[Manifest | None, list[Fault]]:
     return (None, faults) if faults else (made, [])
 
 
-def _sizes(source: Source) -> list[Fault]:
-    """Rule 26. The number of parties is held to what is stored: `indptr` has an entry for each (rule 30)."""
+def _sizes(recipe: Recipe, source: Source) -> list[Fault]:
+    """Rules 26 and 27. The number of parties is held to what is stored: `indptr` has an entry for each (rule 30)."""
     faults = [Fault(26, f"{name} is {n}, more than {MAX_EXAMPLES}") for name, n in (("n", source.n), ("n_test", source.n_test)) if n > MAX_EXAMPLES]
     longest = max(map(len, source.class_names))
     if longest > MAX_CLASS_NAME:
         faults.append(Fault(26, f"a class has a name of {longest} characters, more than {MAX_CLASS_NAME}"))
+    if len(recipe.transforms) > MAX_TRANSFORMS:
+        faults.append(Fault(27, f"the recipe has {len(recipe.transforms)} transforms, more than {MAX_TRANSFORMS}"))
     return faults
 
 

@@ -34,7 +34,7 @@ from .stored import Array, Content, n_bytes
 
 _LENGTH = struct.Struct("<Q")
 _MAX_FRAME = 1 << 20  # of JSON
-_NO_MEMORY = 77  # exit code
+NO_MEMORY = 77  # exit code
 _ROOM = 64 << 20  # bytes that the libraries take for themselves
 _TYPE = re.compile(r"(<[iuf][248]|\|[iu]1|\|S[1-9][0-9]{0,2})\Z")
 _START = "import json, sys; sys.path += json.loads(sys.argv[1]); from niidpart.splitfile.sandbox import serve; serve(*sys.argv[2:])"
@@ -75,9 +75,10 @@ class Child:
         found, said = {}, self.say()
         try:
             for name, kind, shape, block in said["arrays"]:
-                if not KNOWN.match(name) or not _TYPE.match(kind) or len(shape) not in (1, 2) or min(shape) < 0 or block < 1:
+                whole = all(type(n) is int for n in (*shape, block))
+                if not whole or not KNOWN.match(name) or not _TYPE.match(kind) or len(shape) not in (1, 2) or min(shape) < 0 or block < 1:
                     raise ValueError(name)
-                found[name] = Remote(self, name, tuple(map(int, shape)), np.dtype(kind), int(block))
+                found[name] = Remote(self, name, tuple(shape), np.dtype(kind), block)
         except (ValueError, TypeError, KeyError) as error:
             raise _nonsense() from error
         return found
@@ -110,13 +111,17 @@ class Child:
         body = bytearray(length)
         self._fill(memoryview(body))
         try:
-            said: JSON = json.loads(body)
-            if "fault" in said:
-                rule, message = said["fault"]
-                raise Refused(int(rule), str(message))
-        except (ValueError, TypeError, RecursionError) as error:
+            said: JSON = json.loads(body, parse_constant=_no_number)
+            if type(said) is not dict:
+                raise ValueError("no object")
+            if "fault" not in said:
+                return said
+            rule, message = said["fault"]
+            if type(rule) is not int or type(message) is not str:
+                raise ValueError("no fault")
+        except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
             raise _nonsense() from error
-        return said
+        raise Refused(rule, "".join(c if c.isprintable() else "?" for c in message[:1000]))
 
     def _fill(self, target: memoryview) -> None:
         """Reads as many bytes as there is room for, or says what became of the child."""
@@ -132,10 +137,16 @@ class Child:
             target = target[n:]
 
     def _died(self) -> NoReturn:
-        code = self.process.wait()
+        """Says of what. One that has closed its pipes and lives on is given a second, and no longer."""
+        try:
+            code = self.process.wait(timeout=max(0.0, min(1.0, self.deadline - time.monotonic())))
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            refuse(7, "the process that read it stopped answering; do not open this file with anything else")
         if code == -signal.SIGXCPU:
             refuse(6, f"reading it took more than {self.seconds:g} seconds; allow more (timeout=) if you know the file")
-        if code in (_NO_MEMORY, -signal.SIGKILL):
+        if code in (NO_MEMORY, -signal.SIGKILL):
             refuse(5, f"reading it took more memory than {self.memory} bytes; allow more (max_memory=) if you know the file")
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         refuse(7, f"the process that read it died ({how}); do not open this file with anything else")
@@ -147,6 +158,10 @@ class Child:
                 if pipe is not None:
                     pipe.close()
         self.process.wait()
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(text)
 
 
 def _nonsense() -> Refused:
@@ -170,7 +185,7 @@ def serve(path: str, memory: str, seconds: str) -> None:
         _limit(int(memory), int(float(seconds)) + 1)
         _answer(path, out, questions)
     except MemoryError:
-        os._exit(_NO_MEMORY)
+        os._exit(NO_MEMORY)
     except BrokenPipeError:  # the reader has what it wanted
         os._exit(0)
 
@@ -178,14 +193,16 @@ def serve(path: str, memory: str, seconds: str) -> None:
 def _limit(memory: int, seconds: int) -> None:
     free = os.dup(0)
     os.close(free)
+    take_no_more(memory, seconds)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, free + 1))  # one file more, and that is the split
+
+
+def take_no_more(memory: int, seconds: int) -> None:
+    """Limits this process: bytes beside what it has, seconds of computing."""
     total = _address_space() + _ROOM + memory
-    for kind, soft, hard in (
-        (resource.RLIMIT_CORE, 0, 0),
-        (resource.RLIMIT_FSIZE, 0, 0),
-        (resource.RLIMIT_CPU, seconds, seconds + 1),
-        (resource.RLIMIT_NOFILE, free + 1, free + 1),  # one file more, and that is the split
-    ):
-        resource.setrlimit(kind, (soft, hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     with contextlib.suppress(ValueError):  # macOS knows no limit of addresses
         resource.setrlimit(resource.RLIMIT_AS, (total, total))
 

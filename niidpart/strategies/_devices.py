@@ -25,11 +25,12 @@ def pools(labels: Ints, rng: Stream) -> Pools:
     return {part: [of_class[i] for of_class in parts] for i, part in enumerate(SHARES)}
 
 
-def sizes_of(asked: Mapping[str, int | None], n: int, pool: Pools, fits: Fits) -> dict[str, tuple[int, int]]:
+def sizes_of(asked: Mapping[str, int | None], n: int, pool: Pools, fits: Fits, kept: float = 1.0) -> dict[str, tuple[int, int]]:
     """For each part, how many examples a device draws, and how many it could.
 
     As asked, else a twelfth of the data set for train (5,000 of 60,000), a third of that for val and a tenth for test, or what fits if that
-    is less. fits(examples, sizes of the pool's classes) holds for 1 example, and for fewer where it holds for more.
+    is less. fits(examples, sizes of the pool's classes) holds for 1 example, and for fewer where it holds for more. kept: the least share of
+    what a device draws that it keeps. ValueError, before anything is drawn, for more than the whole pool can serve.
     """
     sizes: dict[str, tuple[int, int]] = {}
     for part, share in SHARES.items():
@@ -39,8 +40,16 @@ def sizes_of(asked: Mapping[str, int | None], n: int, pool: Pools, fits: Fits) -
             given = min(max(1, (n if part == "train" else sizes["train"][0]) // share), limit)
         elif given < (part == "train"):
             raise ValueError(f"n_{part} is {given}; it must be {int(part == 'train')} or more")
+        elif given > (most := _whole(pool[part], kept)):
+            raise ValueError(f"n_{part} is {given}, and a device can draw at most {most} {part} examples; lower n_{part} to {limit}")
         sizes[part] = (given, limit)
     return sizes
+
+
+def _whole(rows: list[Ints], kept: float) -> int:
+    """What a device could draw if all of the pool were to its liking; where it drops examples, that and room that chance does not fill."""
+    total = sum(map(len, rows))
+    return total if kept == 1 else int((2 * total + 1000) / kept)
 
 
 def _most(n: int, of_class: Ints, fits: Fits) -> int:

@@ -45,8 +45,9 @@ def hypergeometric_archetypes(
         return bool((np.minimum(np.where(chances > 0, likely, 0), n) <= of_class).all())
 
     pool = pools(labels, rng)
+    kept = 1.0 if overflow == "redraw" else float(chances.sum(axis=1).min())
     parts = {}
-    for part, (n, limit) in sizes_of({"train": n_train, "val": n_val, "test": n_test}, len(labels), pool, fits).items():
+    for part, (n, limit) in sizes_of({"train": n_train, "val": n_val, "test": n_test}, len(labels), pool, fits, kept).items():
         counts = _counts(n, laws, archetype, n_classes, rng.child(f"{part} labels"))
         parts[part] = draw(counts, part, limit, pool, rng.child(part))
     return Rows(parts, {}, {"archetype": archetype})

@@ -47,3 +47,39 @@ def test_limits_without_untrusted_are_a_question_of_usage(split_file, tmp_path, 
     done = niidpart("verify", "split.h5", "--timeout", "3", cwd=tmp_path)
     assert done.returncode == 2
     assert "untrusted" in done.stderr
+
+
+COMMANDS = (["verify", "s.h5"], ["show", "s.h5"], ["diff", "s.h5", "s.h5"], ["plot", "s.h5"])
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda c: c[0])
+def test_every_command_that_reads_reads_an_untrusted_file_in_a_child(command, tmp_path, niidpart):
+    np.savez(tmp_path / "data.npz", x=np.zeros((60, 2)), y=np.arange(60) % 3)
+    assert niidpart("make", "--dataset", "data.npz", "--strategy", "homo", "-o", "s.h5", cwd=tmp_path).returncode == 0
+    done = niidpart(*command, "--untrusted", "--timeout", "50", "--max-memory", "500", cwd=tmp_path)
+    assert done.returncode == (3 if command[0] == "verify" else 0), done.stderr
+    for limit, rule in (("--timeout=0.001", 6), ("--max-memory=1", 5)):
+        if rule == 5:
+            (tmp_path / "s.h5").unlink()
+            options = ("--parties", "1000", "--strategy", "homo", "-o", "s.h5")
+            np.savez(tmp_path / "data.npz", x=np.zeros((400_000, 1)), y=np.arange(400_000) % 3)
+            assert niidpart("make", "--dataset", "data.npz", *options, cwd=tmp_path).returncode == 0
+        late = niidpart(*command, "--untrusted", limit, cwd=tmp_path)
+        assert late.returncode == 1
+        assert f"rule {rule}" in late.stdout + late.stderr
+    assert niidpart(*command, "--timeout", "3", cwd=tmp_path).returncode == 2
+    assert "--untrusted" in niidpart(command[0], "--help", cwd=tmp_path).stdout
+
+
+def test_show_and_plot_follow_no_hint_of_an_untrusted_file(tmp_path, niidpart):
+    np.savez(tmp_path / "data.npz", x=np.random.default_rng(1).random((60, 4, 4)), y=np.arange(60) % 3)
+    assert (
+        niidpart("make", "--dataset", "data.npz", "--strategy", "homo", "--parties", "3", "--noise", "0.1", "-o", "s.h5", cwd=tmp_path).returncode
+        == 0
+    )
+    for command in (["show", "s.h5", "--features", "energy"], ["plot", "s.h5", "--kind", "noise"]):
+        assert niidpart(*command, cwd=tmp_path).returncode == 0
+        refused = niidpart(*command, "--untrusted", cwd=tmp_path)
+        assert refused.returncode == 2
+        assert "--data-root" in refused.stderr
+        assert niidpart(*command, "--untrusted", "--data-root", "data.npz", cwd=tmp_path).returncode == 0

@@ -202,3 +202,64 @@ def test_an_archive_that_is_not_by_writer_is_refused(arrays, message, tmp_path):
     np.savez(tmp_path / "femnist.npz", **arrays)
     with pytest.raises(FileFault, match=message):
         niidpart.load("femnist", tmp_path)
+
+
+@pytest.mark.parametrize("where", ["examples", "examples/a", "examples/a/label"])
+@pytest.mark.parametrize("external", [True, False])
+def test_no_link_is_followed_from_the_root_on(where, external, tmp_path):
+    train = {w: (x, y % 10) for w, (x, y) in written(["a", "b"]).items()}
+    federated(tmp_path, "fed_emnist", train, train)
+    (tmp_path / "fed_emnist_train.h5").rename(tmp_path / "other.h5")
+    with h5py.File(tmp_path / "fed_emnist_train.h5", "w") as f, h5py.File(tmp_path / "other.h5") as other:
+        other.copy("examples", f, "examples")
+        f.copy("examples", "again")
+        del f[where]
+        f[where] = h5py.ExternalLink("other.h5", f"/{where}") if external else h5py.SoftLink(f"/{where.replace('examples', 'again')}")
+    with pytest.raises(FileFault, match=rf"fed_emnist_train\.h5 .*/{where} is a link"):
+        niidpart.load("femnist", tmp_path)
+
+
+def grown(f, shape, kind, **options):
+    del f["examples/a/pixels"]
+    f.create_dataset("examples/a/pixels", shape, kind, **options)
+
+
+def many(f):
+    """Hard links of few bytes on the disk, each of which is 120 MB in memory."""
+    del f["examples/b"]
+    grown(f, (40_000, 28, 28), "f4", chunks=(4_000, 28, 28), compression="gzip", data=np.ones((40_000, 28, 28), np.float32))
+    for i in range(40):
+        f[f"examples/w{i}"] = f["examples/a"]
+
+
+@pytest.mark.parametrize(
+    ("grow", "message"),
+    [
+        (lambda f: grown(f, (1 << 20, 28, 28), "f4", chunks=(64, 28, 28)), "says that it has 3288334336 bytes and stores 0"),
+        (lambda f: grown(f, (1 << 14, 28, 28), "f8", chunks=(64, 28, 28)), "says that it has 102760448 bytes and stores 0"),
+        (lambda f: grown(f, (1 << 14, 28, 28), "S100000", chunks=(1, 28, 28)), "plain numbers are needed"),
+        (lambda f: grown(f, (6, 28, 28), h5py.vlen_dtype(np.uint8)), "plain numbers are needed"),
+        (many, "its arrays have more than 4294967296 bytes"),
+    ],
+    ids=["elements", "bytes", "wide", "ragged", "total"],
+)
+def test_a_federated_file_that_says_more_than_it_stores_is_refused(grow, message, tmp_path):
+    train = {w: (x, y % 10) for w, (x, y) in written(["a", "b"]).items()}
+    federated(tmp_path, "fed_emnist", train, train)
+    with h5py.File(tmp_path / "fed_emnist_train.h5", "r+") as f:
+        grow(f)
+    with pytest.raises(FileFault, match=rf"fed_emnist_train\.h5 .*{message}"):
+        niidpart.load("femnist", tmp_path)
+
+
+def test_one_long_name_of_a_writer_does_not_make_all_names_long(tmp_path, python):
+    one = {"x": [[1] * 784], "y": [1]}
+    users = ["w" * 1_000_000, *(f"w{i}" for i in range(1_500))]
+    (tmp_path / "a.json").write_text(json.dumps({"users": users, "user_data": dict.fromkeys(users, one)}))
+    code = """
+import resource, sys, niidpart
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+print(len(set(niidpart.load("femnist", sys.argv[1]).groups.tolist())))
+"""
+    done = python(code, tmp_path)
+    assert done.stdout == "1501\n", done.stderr[-500:]

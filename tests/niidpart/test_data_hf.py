@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 
 import numpy as np
@@ -375,3 +376,79 @@ def test_damaged_files_are_errors_that_name_them(both, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match=r"empty"):
         niidpart.load(f"hf:{tmp_path / 'empty'}")
+
+
+# --- what save_to_disk wrote, and somebody changed --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def saved(both, tmp_path):
+    """(a saved data set of two splits, another one outside of it)."""
+    datasets.DatasetDict(both).save_to_disk(str(tmp_path / "set"))
+    both["train"].save_to_disk(str(tmp_path / "other"))
+    return tmp_path / "set", tmp_path / "other"
+
+
+def edited(path, change):
+    held = json.loads(path.read_text())
+    change(held)
+    path.write_text(json.dumps(held))
+
+
+@pytest.mark.parametrize("name", ["{other}/{file}", "../../other/{file}", "train/../../../other/{file}", "file://{other}/{file}", "", 7, None, "."])
+@pytest.mark.parametrize("single", [False, True])
+def test_a_saved_folder_names_only_its_own_files(name, single, saved, tmp_path):
+    folder, other = saved
+    file = next(p.name for p in other.glob("*.arrow"))
+    said = name.format(other=other, file=file) if isinstance(name, str) else name
+    if single:
+        folder = folder / "train"
+    state = (folder if single else folder / "train") / "state.json"
+    edited(state, lambda held: held["_data_files"][0].update(filename=said))
+    with pytest.raises(FileFault, match=r"state\.json names the file .*only files in its own folder are read"):
+        niidpart.load(f"hf:{folder}")
+
+
+@pytest.mark.parametrize("splits", [["../other"], ["train", "{other}"], ["train/../../other"], [".."], [""], "train", [7], ["train", "a::file"]])
+def test_a_saved_folder_names_only_its_own_splits(splits, saved):
+    folder, other = saved
+    said = [s.format(other=other) if isinstance(s, str) else s for s in splits] if isinstance(splits, list) else splits
+    edited(folder / "dataset_dict.json", lambda held: held.update(splits=said))
+    with pytest.raises(FileFault, match=r"dataset_dict\.json names splits that are no folders beside it"):
+        niidpart.load(f"hf:{folder}", train_split="train")
+
+
+@pytest.mark.parametrize("what", ["file", "split", "state", "info"])
+def test_links_out_of_a_saved_folder_are_refused(what, saved):
+    folder, other = saved
+    if what == "split":
+        shutil.rmtree(folder / "train")
+        (folder / "train").symlink_to(other)
+    else:
+        own = {"state": "state.json", "info": "dataset_info.json"}.get(what) or next(p.name for p in (folder / "train").glob("*.arrow"))
+        (folder / "train" / own).unlink()
+        there = next(p for p in other.glob("*.arrow")) if what == "file" else other / own
+        (folder / "train" / own).symlink_to(there)
+    with pytest.raises(FileFault, match="only files in its own folder are read"):
+        niidpart.load(f"hf:{folder}")
+
+
+def test_a_damaged_state_is_an_error_that_names_it(saved):
+    folder, _ = saved
+    for text in ("", "[]", "{}", '{"_data_files": 3}', '{"_data_files": [3]}', "[" * 100_000):
+        (folder / "train" / "state.json").write_text(text)
+        with pytest.raises(FileFault, match=r"state\.json is damaged"):
+            niidpart.load(f"hf:{folder}")
+
+
+def test_a_saved_data_set_in_the_cache_is_links_to_blobs(both, tmp_path):
+    home = tmp_path / "hub" / "datasets--me--saved"
+    snapshot, blobs = home / "snapshots" / ("c" * 40), home / "blobs"
+    datasets.DatasetDict(both).save_to_disk(str(snapshot))
+    blobs.mkdir()
+    for i, path in enumerate(p for p in sorted(snapshot.rglob("*")) if p.is_file()):
+        path.rename(blobs / str(i))
+        path.symlink_to(blobs / str(i))
+    (home / "refs").mkdir()
+    (home / "refs" / "main").write_text("c" * 40)
+    is_ours(niidpart.load("hf:me/saved", tmp_path, group="writer"))

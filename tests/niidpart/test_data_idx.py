@@ -31,7 +31,7 @@ def lay(folder, zipped=False, **over):
 @pytest.mark.parametrize("zipped", [False, True])
 def test_idx_files_are_found_in_each_layout(name, folder, place, zipped, tmp_path):
     lay(tmp_path / place.format(folder), zipped)
-    data = niidpart.load(name, tmp_path)
+    data = niidpart.load(name, tmp_path, any_size=True)
     source = data.source
     assert (source.name, source.n, source.n_test, source.class_names) == (name, 5, 2, ("0", "2", "7"))
     assert np.array_equal(data.features(np.array([4, 1])), IMAGES[[4, 1]])
@@ -42,7 +42,7 @@ def test_idx_files_are_found_in_each_layout(name, folder, place, zipped, tmp_pat
 def test_the_folder_of_the_data_set_comes_before_the_root(tmp_path):
     lay(tmp_path / "FashionMNIST" / "raw")
     lay(tmp_path, f1=idx(LABELS + 1))
-    assert niidpart.load("fmnist", tmp_path).class_names == ("0", "2", "7")
+    assert niidpart.load("fmnist", tmp_path, any_size=True).class_names == ("0", "2", "7")
 
 
 BAD_IDX = [
@@ -182,7 +182,52 @@ def test_an_xz_is_unpacked_too(tmp_path):
     raw = (tmp_path / FILES[0]).read_bytes()
     (tmp_path / FILES[0]).unlink()
     (tmp_path / f"{FILES[0]}.xz").write_bytes(lzma.compress(raw))
-    assert np.array_equal(niidpart.load("mnist", tmp_path).features(slice(None)), IMAGES)
+    assert np.array_equal(niidpart.load("mnist", tmp_path, any_size=True).features(slice(None)), IMAGES)
     (tmp_path / f"{FILES[0]}.xz").write_bytes(lzma.compress(raw)[:-20])
     with pytest.raises(niidpart.files.FileFault, match=r"ubyte\.xz cannot be unpacked"):
         niidpart.load("mnist", tmp_path)
+
+
+# --- published counts -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "folder"), [("mnist", "MNIST"), ("fmnist", "FashionMNIST"), ("kmnist", "KMNIST")])
+def test_other_counts_than_the_published_ones_are_refused(name, folder, tmp_path):
+    lay(tmp_path / folder / "raw")
+    said = rf"hold 5 training images, 2 test images; {folder} has 60,000 training images, 10,000 test images.*--any-size"
+    with pytest.raises(ValueError, match=said):
+        niidpart.load(name, tmp_path)
+    assert niidpart.load(name, tmp_path, any_size=True).source.params == {"any_size": True}
+
+
+# Digests of splits that were made before these sources had an option.
+BEFORE = {
+    "mnist": "287bf2c53518df96bfef1f45bff83f88b97db49962b44e787d80e73e9023fdf5",
+    "fmnist": "a4970698e16aaaf1773587178b002bf1616a0a217a2dbdace0c8c1ca1a33df02",
+    "kmnist": "e81bc22b85e76a657dbfccb83858076358a9ac94e5e82a599e9c5c44bf3ec284",
+}
+POOLED_BEFORE = "c01b41f0a33f50faf3ef9bd464d57406648a495d2f18bf7a939601f22b56eed4"
+
+
+@pytest.fixture(scope="module")
+def full_size(tmp_path_factory):
+    """As many images as were published, of one pixel."""
+    folder, y = tmp_path_factory.mktemp("full"), (np.arange(60_000) % 10).astype(np.uint8)
+    x = y.reshape(-1, 1, 1)
+    lay(folder, f0=idx(x), f1=idx(y), f2=idx(x[:10_000]), f3=idx(y[:10_000]))
+    return folder
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_splits_made_before_any_size_keep_their_digest(name, full_size, tmp_path):
+    for data in (niidpart.load(name, full_size), niidpart.load(name, full_size, any_size=False)):
+        split = niidpart.make(data, "homo", n_parties=2, seed=1)
+        assert (data.source.params, split.digest) == ({}, BEFORE[name])
+    assert niidpart.verify(niidpart.write(split, tmp_path / "s.h5")) == niidpart.Verdict([], derived=True)
+    loose = niidpart.make(niidpart.load(name, full_size, any_size=True), "homo", n_parties=2, seed=1)
+    assert loose.digest != BEFORE[name]
+    assert niidpart.verify(niidpart.write(loose, tmp_path / "l.h5")) == niidpart.Verdict([], derived=True)
+
+
+def test_a_pooled_split_made_before_any_size_keeps_its_digest(full_size):
+    assert niidpart.make(niidpart.load("mnist", full_size, pool=True), "homo", n_parties=2, seed=1).digest == POOLED_BEFORE

@@ -125,3 +125,28 @@ def test_a_pickle_in_an_npz_is_not_run(tmp_path):
     with pytest.raises(ValueError, match="cannot be read"):
         niidpart.load(str(tmp_path / "data.npz"))
     assert not (tmp_path / "ran").exists()
+
+
+def npy(descr, shape, raw=b""):
+    head = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + head.ljust(117) + b"\n" + raw
+
+
+@pytest.mark.parametrize("kind", ["<U0", "|S0", "|V0"])
+def test_values_of_no_bytes_are_refused(kind, tmp_path):
+    """236 bytes that would be 200,000,000 labels."""
+    with zipfile.ZipFile(tmp_path / "y.npz", "w") as z:
+        z.writestr("y.npy", npy(kind, (200_000_000,)))
+    with pytest.raises(niidpart.files.FileFault, match=r"y\.npz: 'y' cannot be read .*values of no bytes"):
+        niidpart.load(str(tmp_path / "y.npz"))
+
+
+def test_an_archive_does_not_say_more_bytes_than_its_file_has(tmp_path):
+    with zipfile.ZipFile(tmp_path / "y.npz", "w", zipfile.ZIP_DEFLATED) as z:
+        z.writestr("y.npy", npy("<i8", (300_000_000,), bytes(8)))
+    raw = bytearray((tmp_path / "y.npz").read_bytes())
+    at = raw.index(b"PK\x01\x02") + 20  # what the directory says: bytes as packed, and as not
+    raw[at : at + 8] = struct.pack("<II", 2_400_000_128, 2_400_000_128)
+    (tmp_path / "y.npz").write_bytes(raw)
+    with pytest.raises(niidpart.files.FileFault, match=r"y\.npz says that its arrays take more bytes than the whole file has"):
+        niidpart.load(str(tmp_path / "y.npz"))

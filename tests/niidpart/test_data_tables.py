@@ -343,3 +343,89 @@ def test_names_and_sizes_alone_are_a_quicker_content(tmp_path, pa):
     assert quick.source.params["checksum"] is False
     again = write_parquet(tmp_path, "t.parquet", pa.table({"label": [0, 1], "x": [1.0, 3.0]}))
     assert niidpart.load(again).source.content_sha256 != whole.source.content_sha256
+
+
+# --- one long cell ----------------------------------------------------------------------------------------------------------------
+
+LONG, MANY = "z" * 100_000, 32_767
+
+
+@BOTH
+@pytest.mark.parametrize("column", ["kind", "who", "held"])
+def test_a_label_or_a_group_is_at_most_a_thousand_characters(write, end, column, tmp_path):
+    for length in (1000, 1001):
+        rows = ROWS | {column: ["z" * length, *ROWS[column][1:]]}
+        path = write(tmp_path, f"t{end}", rows)
+        options = {"label": "kind", "group": "who", "features": "x,n"} | ({"test_column": "held"} if column == "held" else {})
+        if length > 1000:
+            with pytest.raises(FileFault, match=rf"the column '{column}' holds a text of 1,001 characters; a label or a group has at most 1,000"):
+                niidpart.load(path, **options)
+        elif column != "held":
+            data = niidpart.load(path, **options)
+            assert "z" * 1000 in (data.class_names if column == "kind" else data.group_names)
+
+
+BOMBS = {
+    "label": lambda i: [LONG if not i else f"k{i % 9}", "1", "w"],
+    "group": lambda i: [f"k{i % 9}", "1", LONG if not i else f"w{i % 9}"],
+    "feature": lambda i: [f"k{i % 9}", LONG if i == MANY else "1", "w"],
+    "groups of a thousand": lambda i: ["k", "1", "z" * 1000 if not i else f"w{i}"],
+    "labels of a thousand": lambda i: ["z" * 1000 if not i else f"w{i}", "1", "w"],
+}
+
+
+@pytest.mark.parametrize("end", ["csv", "parquet"])
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_one_long_cell_does_not_make_all_cells_long(bomb, end, tmp_path, python):
+    """Arrays of text of fixed width would take 13 GB for 100,000 characters (131 MB a copy for a thousand)."""
+    rows = [BOMBS[bomb](i) for i in range(MANY + 1)]
+    columns = dict(zip(("label", "x", "group"), map(list, zip(*rows, strict=True)), strict=True))
+    if end == "parquet":  # features are numbers there
+        columns["x"] = [1.0] * len(rows)
+    write = write_csv if end == "csv" else write_parquet
+    path = write(tmp_path, f"t.{end}", columns)
+    code = f"""
+import resource, sys, niidpart
+if {end == "parquet"}:
+    import pyarrow.parquet
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    data = niidpart.load(sys.argv[1], group="group", features="x")
+    if {end == "csv"}:
+        data.features([0])
+    print("read", end=" ")
+except ValueError as error:
+    print("refused", end=" ")
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+    done = python(code, path)
+    assert done.returncode == 0, done.stderr[-500:]
+    said, megabytes = done.stdout.split()
+    assert said == ("read" if "thousand" in bomb or (end, bomb) == ("parquet", "feature") else "refused")
+    assert int(megabytes) < 120
+
+
+def test_text_that_a_parquet_file_holds_once_is_in_memory_once(tmp_path, python):
+    path = write_parquet(tmp_path, "t.parquet", {"label": ["a" * 900, "b" * 900] * 1_000_000})
+    code = """
+import resource, sys, niidpart, pyarrow.parquet
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+data = niidpart.load(sys.argv[1])
+print(*map(len, data.class_names), data.labels.tolist()[:3], (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024 < 500)
+"""
+    done = python(code, path)
+    assert done.stdout == "900 900 [0, 1, 0] True\n", done.stdout + done.stderr[-500:]
+
+
+@given(st.lists(st.text(max_size=4).filter(lambda w: "\0" not in w), min_size=1, max_size=20))
+def test_texts_are_numbered_as_an_array_of_fixed_width_is(words):
+    from niidpart.data import class_ids
+
+    try:
+        expected = class_ids(np.array(words))
+    except ValueError:
+        with pytest.raises(ValueError, match="several classes or groups have the name"):
+            class_ids(np.array(words, object))
+        return
+    ids, names = class_ids(np.array(words, object))
+    assert (ids.tolist(), names) == (expected[0].tolist(), expected[1])

@@ -81,6 +81,20 @@ def test_all_faults_are_named_together(tampered):
     assert "/test/" in str(faults[1])
 
 
+def test_41_nothing_is_drawn_for_the_parties_that_a_file_states(small_file, monkeypatch):
+    from niidpart.splitfile import check
+
+    asked, real = [], check.columns_of
+    monkeypatch.setattr(check, "columns_of", lambda recipe, *rest: asked.append(recipe.n_parties) or real(recipe, *rest))
+    assert niidpart.check(small_file) == []
+    assert asked == [1]
+
+
+def test_27_a_writer_keeps_to_it():
+    with pytest.raises(ValueError, match="rule 27: the recipe has 17 transforms"):
+        niidpart.splitfile.h5.to_bytes(niidpart.make([0, 1] * 20, "homo", n_parties=2, transforms=[("noise", {})] * 17))
+
+
 def test_a_file_that_is_cut_off_anywhere_is_refused(small_file, tmp_path):
     whole = small_file.read_bytes()
     for length in range(8, len(whole), 131):

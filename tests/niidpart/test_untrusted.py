@@ -1,17 +1,19 @@
 """Files from elsewhere are parsed in a child process: what comes back is what is there, and a child that dies, grows or dawdles is a broken rule."""
 
 import os
+import re
 import signal
 import time
+from dataclasses import replace
 
 import h5py
 import numpy as np
 import pytest
-from corpus.registry import NEW, good_files
+from corpus.registry import LABELS, NEW, good_files
 from corpus.structure import heap_that_frees_itself_for_ever
 
 import niidpart
-from niidpart.splitfile import sandbox
+from niidpart.splitfile import bounded, sandbox
 from niidpart.splitfile.stored import values
 
 
@@ -142,6 +144,15 @@ LIES = {  # what a child might say that the file has taken over
     "three axes": "say({'arrays': [['manifest', '|u1', [3, 3, 3], 1]]})",
     "a negative length": "say({'arrays': [['manifest', '|u1', [-1], 1]]})",
     "a length of text": "say({'arrays': [['manifest', '|u1', ['3'], 1]]})",
+    "a length without end": 'b = b\'{"arrays":[["manifest","|u1",[Infinity],1]]}\'; out.write(struct.pack(\'<Q\', len(b)) + b)',
+    "a length beyond a float": 'b = b\'{"arrays":[["manifest","|u1",[1e999],1]]}\'; out.write(struct.pack(\'<Q\', len(b)) + b)',
+    "a length that is a float": "say({'arrays': [['manifest', '|u1', [3.0], 1]]})",
+    "a length that is true": "say({'arrays': [['manifest', '|u1', [True], 1]]})",
+    "a block that is a float": "say({'arrays': [['manifest', '|u1', [3], 1.5]]})",
+    "a fault of an endless rule": "b = b'{\"fault\": [1e999, \"x\"]}'; out.write(struct.pack('<Q', len(b)) + b)",
+    "rows that are a list": "say({'arrays': [['manifest', '|u1', [3], 3]]}); sys.stdin.readline(); say([1])",
+    "it falls silent": "import os, time; out.flush(); os.close(1); time.sleep(3600)",
+    "it stops listening": "import os, time; say({'arrays': [['manifest', '|u1', [3], 3]]}); os.close(0); os.close(1); time.sleep(3600)",
     "no block": "say({'arrays': [['manifest', '|u1', [3], 0]]})",
     "a fault of no rule": "say({'fault': ['x']})",
     "more values than asked for": "say({'arrays': [['manifest', '|u1', [3], 3]]}); sys.stdin.readline(); say({'bytes': 1 << 40}); sys.stdin.read()",
@@ -153,6 +164,84 @@ LIES = {  # what a child might say that the file has taken over
 def test_7_a_child_that_lies(lie, small_file, monkeypatch, refuses):
     monkeypatch.setattr(sandbox, "_START", FRAME + LIES[lie])
     refuses(small_file, 7, timeout=20)
+
+
+def test_what_a_child_says_does_not_steer_the_terminal(small_file, monkeypatch):
+    monkeypatch.setattr(sandbox, "_START", FRAME + "say({'fault': [4, 'a\\x1b[2Jb' + 'c' * 5000]})")
+    (fault,) = niidpart.check(small_file, untrusted=True)
+    assert (fault.rule, fault.message[:6], len(fault.message)) == (4, "a?[2Jb", 1000)
+
+
+def test_a_split_is_derived_in_a_child(small_file, small_data, monkeypatch):
+    """Neither the recipe nor the skew of such a file is computed in this process."""
+
+    def here(*_):
+        raise AssertionError("this was to be done in the child")
+
+    monkeypatch.setitem(niidpart.verify.__globals__, "_again", here)
+    monkeypatch.setitem(niidpart.verify.__globals__, "_skew", here)
+    with_features = replace(small_data, features=lambda rows: here())
+    for data in (small_data, with_features):
+        assert niidpart.verify(small_file, data=data, untrusted=True) == niidpart.Verdict([], derived=True)
+    alone = niidpart.verify(small_file, untrusted=True)
+    assert (alone.faults, alone.derived) == ([], False)
+    assert "hand it over (data=)" in alone.why_not
+
+
+def test_faults_that_the_child_finds_come_back(small_file, small_split, resave):
+    other = niidpart.from_arrays(None, np.arange(61) % 3)
+    assert [fault.rule for fault in niidpart.verify(small_file, data=other, untrusted=True).faults] == [60]
+    path = resave(small_split, draws={name: draw + 1 for name, draw in small_split.draws.items()})
+    for how in ({}, {"untrusted": True}):
+        faults = niidpart.verify(path, data=niidpart.from_arrays(None, LABELS), **how).faults
+        assert {fault.rule for fault in faults} == {63}
+        assert str(faults[0]).startswith("rule 63: /draws/")
+
+
+@pytest.mark.parametrize(
+    ("child", "said"),
+    [
+        ("import time; time.sleep(3600)", "deriving it again took more than .* seconds; allow more (timeout=)"),
+        ("import os; os._exit(77)", "deriving it again took more memory than 1073741824 bytes; allow more (max_memory=)"),
+        ("import os; os.abort()", "the process that derived it again died"),
+    ],
+)
+def test_deriving_that_exceeds_its_limits_is_no_deriving(child, said, small_file, small_data, monkeypatch):
+    monkeypatch.setattr(bounded, "_START", child)
+    verdict = niidpart.verify(small_file, data=small_data, untrusted=True, timeout=4, max_memory=1 << 30)
+    assert (verdict.faults, verdict.derived, verdict.exit_code) == ([], False, 3)
+    assert re.search(said.replace("(", r"\(").replace(")", r"\)"), verdict.why_not)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_deriving_takes_no_more_memory_than_allowed(tmp_path):
+    n = 6_000_000
+    labels = np.zeros(n, int)
+    path = niidpart.write(niidpart.make(labels, "homo", n_parties=1), tmp_path / "split.h5")
+    data = niidpart.from_arrays(None, labels)
+    verdict = niidpart.verify(path, data=data, untrusted=True, max_memory=30 << 20)
+    assert (verdict.faults, verdict.exit_code) == ([], 3)
+    assert "took more memory than 31457280 bytes" in verdict.why_not
+    assert niidpart.verify(path, data=data, untrusted=True, max_memory=1 << 30) == niidpart.Verdict([], derived=True)
+
+
+@pytest.mark.parametrize("room", [1, 100])
+def test_memory_that_ends_here_is_no_crash(room, tmp_path, python):
+    """Where it does not suffice to read the file that is rule 5, where it does not suffice to derive it the split is not derived."""
+    path = niidpart.write(niidpart.make(np.zeros(6_000_000, int), "homo", n_parties=1), tmp_path / "split.h5")
+    code = """
+import sys, numpy as np, niidpart, niidpart.heterogeneity
+from niidpart.splitfile import sandbox
+data = niidpart.from_arrays(None, np.zeros(6_000_000, int))
+sandbox._ROOM = 0
+sandbox.take_no_more(int(sys.argv[2]) << 20, 60)
+verdict = niidpart.verify(sys.argv[1], data=data)
+print([fault.rule for fault in verdict.faults], verdict.derived, verdict.why_not)
+"""
+    done = python(code, path, room)
+    said = "[5] False the file itself is at fault" if room == 1 else "[] False there is not the memory to derive it"
+    assert done.stdout.startswith(said), done.stderr + done.stdout
 
 
 def test_a_child_that_says_what_is_no_split_is_held_to_the_rules(small_file, monkeypatch, refuses):

@@ -1,6 +1,8 @@
 """verify: a split is made anew from its recipe and its data, and what differs is named. Nothing that a file says is run or believed."""
 
 import json
+import os
+import traceback
 import typing
 from dataclasses import replace
 from importlib.metadata import version
@@ -12,6 +14,7 @@ import pytest
 import niidpart
 from niidpart.compose import STRATEGIES
 from niidpart.strategies import Rows
+from niidpart.verify import open_data
 
 LABELS = np.arange(60) * 7 % 3
 
@@ -393,3 +396,83 @@ def test_64_a_column_of_a_strategy_that_the_seed_does_not_give(small_data, resav
     path = resave(split, columns={"archetype": split.columns["archetype"][::-1].copy()})
     assert niidpart.check(path) == []
     assert rules(niidpart.verify(path, data=small_data)) == [64]
+
+
+@pytest.mark.parametrize("n_train", [3 * 10**8, 10**11, 10**290], ids=["many", "more", "most"])
+@pytest.mark.parametrize(("name", "options"), [("hypergeometric", {}), ("hypergeometric", {"overflow": "drop"}), ("hierarchical", {})])
+def test_64_a_recipe_that_asks_for_more_than_there_is_draws_nothing(name, options, n_train, resave, monkeypatch):
+    split = niidpart.make(LABELS, name, n_parties=1, **options)
+    recipe = replace(split.recipe, params=split.recipe.params | {"n_train": n_train})
+    path, data = resave(split, recipe=recipe), niidpart.from_arrays(None, LABELS)
+    most, real = 1 << 20, niidpart.rng.Stream.words
+
+    def words(self, n):
+        assert n <= most, "this many are not to be drawn"
+        return real(self, n)
+
+    monkeypatch.setattr(niidpart.rng.Stream, "words", words)
+    verdict = niidpart.verify(path, data=data)
+    assert rules(verdict) == [64]
+    assert f"n_train is {n_train}, and a device can draw at most" in verdict.faults[0].message
+
+
+def test_a_device_that_drops_what_has_no_class_may_draw_more_than_the_pool_has():
+    labels = np.arange(600) % 2
+    split = niidpart.make(labels, "hypergeometric", n_parties=6, overflow="drop", n_train=20, seed=1)
+    assert split.train.sizes[-1] < 20
+    with pytest.raises(ValueError, match=r"party 0 is to have \d+ train examples"):  # refused for what was drawn, not before
+        niidpart.make(labels, "hypergeometric", n_parties=6, overflow="drop", n_train=500, seed=1)
+
+
+SECRET = "root:x:0:0:hunter2"
+
+
+@pytest.mark.parametrize("source", ["csv", "parquet", "npz", "libsvm", "image-folder", "hf", "mnist", "femnist"])
+def test_what_a_hint_leads_to_is_never_printed(source, small_split, resave, tmp_path):
+    if source in ("parquet", "hf"):
+        pytest.importorskip("pyarrow" if source == "parquet" else "datasets")
+    secret = tmp_path / "secret"
+    secret.write_text(f"{SECRET}\n{SECRET}a,b,{SECRET}\n")
+    path = resave(small_split, source=replace(small_split.source, name=source, params={}), root=str(secret))
+    with h5py.File(path) as f:
+        assert str(secret) in f["hint"][()].tobytes().decode()
+    verdict = niidpart.verify(path)
+    assert (verdict.faults, verdict.derived) == ([], False)
+    assert "hunter2" not in verdict.why_not
+    assert f"what lies at {str(secret)!r}" in verdict.why_not
+    assert "--data-root" in verdict.why_not
+    with pytest.raises(ValueError, match="cannot be read as that") as caught:
+        open_data(niidpart.read(path))
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_whoever_names_the_place_is_told_what_is_wrong_with_it(small_split, resave, tmp_path):
+    (tmp_path / "mine.csv").write_text("x,label\nword,0\n1,1,1\n")
+    path = resave(small_split, source=replace(small_split.source, name="csv", params={}))
+    assert "has 3 values in row 1" in niidpart.verify(path, data_root=tmp_path / "mine.csv").why_not
+
+
+def test_features_that_a_hint_leads_to_are_never_printed(tmp_path, resave):
+    (tmp_path / "good.csv").write_text("x,label\n" + "".join(f"{i},{i % 2}\n" for i in range(20)))
+    (tmp_path / "secret.csv").write_text("x,label\n" + "".join(f"hunter2,{i % 2}\n" for i in range(20)))  # the labels are known, the rest is not
+    split = niidpart.make(niidpart.load(str(tmp_path / "good.csv")), "homo", n_parties=2)
+    path = resave(split, root=str(tmp_path / "secret.csv"))
+    split = niidpart.read(path)
+    with pytest.raises(ValueError, match="hunter2"):
+        open_data(split, tmp_path / "secret.csv").features(np.arange(3))
+    with pytest.raises(niidpart.files.FileFault, match="cannot be read as that") as caught:
+        open_data(split).features(np.arange(3))
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+    assert open_data(niidpart.read(resave(split, root=str(tmp_path / "good.csv")))).features(np.arange(3)).tolist() == [[0.0], [1.0], [2.0]]
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe"])
+def test_a_hint_leads_to_files_and_folders_alone(kind, small_split, resave, tmp_path):
+    place = tmp_path / "place.csv"
+    if kind == "device":
+        place.symlink_to("/dev/zero")  # whoever reads it reads for ever
+    else:
+        os.mkfifo(place)  # whoever opens it waits for ever
+    verdict = niidpart.verify(resave(small_split, source=replace(small_split.source, name="libsvm", params={}), root=str(place)))
+    assert (verdict.faults, verdict.derived) == ([], False)
+    assert "what lies at" in verdict.why_not

@@ -171,6 +171,8 @@ field("strategy_runs_backwards", 23, "recipe", "strategy", to="\u202erid")
 field("transform_is_a_text", 23, "recipe", "transforms", to=["noise"])
 field("transform_with_more", 23, "recipe", "transforms", 0, "hook", to="x")
 
+field("seventeen_transforms", 27, "recipe", "transforms", to=[{"name": "noise", "params": {"sigma": 0.1, "level": "variance", "fresh": False}}] * 17)
+
 # ---------------------------------------------------------------- source
 
 without("no_source", 23, "source")
