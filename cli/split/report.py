@@ -20,6 +20,8 @@ def summary(split: Any) -> str:
         f"train  {split.train.n} examples; a party has {sizes.min()} to {sizes.max()}",
     ]
     lines += [f"{name:6} {part.n} examples, at the parties" for name, part in split.parts.items() if name != "train" and part.n]
+    if not split.source.n_test and not split.test.n:
+        lines.append("test   none; training needs one: --test 0.2 gives each party its own")
     if moved:
         lines.append(f"moved  {moved} examples to parties that had fewer than min_size {split.recipe.params.get('min_size')}")
     if split.n_unheld:

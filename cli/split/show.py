@@ -29,6 +29,8 @@ def show_command() -> click.Command:
             raise click.UsageError("--pca and --data-root go with --features")
         split = niidpart.read(file, **limits_of(limits))
         found = None if features is None else niidpart.feature_skew(split, open_data(split, data_root), measure=features, pca=pca)
+        if found is not None and any(t.params.get("fresh") for t in split.recipe.transforms):
+            click.echo("the noise of this split is drawn afresh in training; the distance of features is without it", err=True)
         if for_machines:
             extra = {} if found is None else {"features": found.to_json()}
             click.echo(json.dumps(as_json(split) | extra, allow_nan=False))

@@ -18,11 +18,16 @@ def verify_command() -> click.Command:
     def verify(ctx: click.Context, file: str, data_root: str | None, as_json: bool, **limits: Any) -> None:
         import niidpart
 
-        verdict = niidpart.verify(file, data_root=data_root, **limits_of(limits))
+        try:
+            verdict = niidpart.verify(file, data_root=data_root, **limits_of(limits))
+        except OSError as error:
+            if as_json:  # machines read an answer in any case
+                click.echo(json.dumps({"file": file, "error": str(error), "exit": 1}))
+            raise
         if as_json:
             click.echo(json.dumps({"file": file} | verdict.to_json()))
         elif verdict.faults:
-            click.echo(f"{file} breaks {len(verdict.faults)} rules of docs/format.md:")
+            click.echo(f"{file} breaks rules of docs/format.md:")
             click.echo("\n".join(f"  {fault}" for fault in verdict.faults))
         elif verdict.derived:
             click.echo(f"{file} is valid, and its recipe gives the same split again: {verdict.digest}")

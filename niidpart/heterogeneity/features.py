@@ -1,6 +1,5 @@
 """Feature skew: how far the features of the parties are from each other, and how far they would be if they were dealt at random."""
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -190,14 +189,3 @@ def _distances(means: Floats, w: Floats, measure: str) -> _Found:
     to_rest, pairwise = float(w @ each), float((pairs * between).sum()) / total
     largest, largest_pairs = float(w @ most), float((pairs * most_pairs).sum()) / total
     return _Found(to_rest, pairwise, to_rest / largest if largest else 0.0, pairwise / largest_pairs if largest_pairs else 0.0, each)
-
-
-def lines(found: FeatureSkew) -> Iterator[str]:
-    """What a person is told of it."""
-    what = "energy distance" if found.measure == "energy" else f"squared MMD, Gaussian kernel of bandwidth {found.bandwidth:.3g}"
-    where = "all features" if found.pca is None else f"{found.pca} principal components"
-    yield f"features: {what} on {where}, {found.n_examples} examples of {len(found.parties)} parties" + (
-        f"; {found.left_out} with fewer than 2 examples left out" if found.left_out else ""
-    )
-    yield f"  to the rest {found.to_rest:.4g} (scaled {found.value:.4f}), pairwise {found.pairwise:.4g} (scaled {found.value_pairwise:.4f})"
-    yield f"  dealt at random {found.iid:.4g}, in 95 % of deals below {found.iid_high:.4g}; p = {found.p_value:.2g} of {found.permutations} deals"

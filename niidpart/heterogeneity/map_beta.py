@@ -107,7 +107,8 @@ def solve(slope: Slope, start: Floats) -> Floats:
         low[rows] = np.where(f >= 0, here, low[rows])
         high[rows] = np.where(f <= 0, here, high[rows])
         newton = here - f / np.where(df < 0, df, -1.0)
-        good = (df < 0) & (newton > low[rows]) & (newton < high[rows])
+        inside = (newton > low[rows]) & (newton < high[rows])
+        good = (df < 0) & (inside | (np.abs(newton - here) <= _STEP))  # at the root the sign of f is rounding; halving would lead away from it
         u[rows] = np.where(f == 0, here, np.where(good, newton, (low[rows] + high[rows]) / 2))
         rows = rows[np.abs(u[rows] - here) > _STEP]
     beta = np.exp(u)
@@ -136,7 +137,7 @@ def _terms(counts: NDArray[Any], likelihood: Likelihood) -> Terms:
     at = np.flatnonzero(first)
     times = np.diff(at, append=q.size)
     values = q.reshape(-1)[at]
-    kept = values > 0  # a class that the party lacks adds psi(beta) - psi(beta) = 0
+    kept = values > 0  # a class that the party lacks adds digamma(beta) - digamma(beta) = 0
     starts = np.concatenate([[0], np.cumsum(np.bincount(at[kept] // K, minlength=len(q)))])
     return Terms(n, np.zeros(0), values[kept].astype(np.float64), times[kept].astype(np.float64), starts, np.zeros(0))
 
@@ -144,21 +145,21 @@ def _terms(counts: NDArray[Any], likelihood: Likelihood) -> Terms:
 def _slope(beta: Floats, rows: NDArray[Any], t: Terms, K: int, likelihood: str, kappa: float) -> tuple[Floats, Floats]:
     """f = beta L' and df / dlog beta = beta L' + beta^2 L'' of each row, at its own beta."""
     first, second = _prior(beta, kappa)
-    psi, psi1, at_K = _psi(beta), trigamma(beta), K * beta
-    first += K * _psi(at_K)
+    psi, psi1, at_K = digamma(beta), trigamma(beta), K * beta
+    first += K * digamma(at_K)
     second += K * K * trigamma(at_K)
     if likelihood == "proportions":
         first += t.log_x[rows] - K * psi
         second -= K * psi1
     else:
-        first -= K * _psi(at_K + t.n[rows])
+        first -= K * digamma(at_K + t.n[rows])
         second -= K * K * trigamma(at_K + t.n[rows])
         length = t.starts[rows + 1] - t.starts[rows]
         ends = np.cumsum(length)
         pairs = np.arange(ends[-1]) + np.repeat(t.starts[rows] - ends + length, length)
         x = t.q[pairs] + np.repeat(beta, length)
         times = t.times[pairs]
-        first += np.add.reduceat(times * (_psi(x) - np.repeat(psi, length)), ends - length)
+        first += np.add.reduceat(times * (digamma(x) - np.repeat(psi, length)), ends - length)
         second += np.add.reduceat(times * (trigamma(x) - np.repeat(psi1, length)), ends - length)
     f = beta * first
     return f, f + beta * beta * second
@@ -187,12 +188,12 @@ def _pooled(values: Floats, times: Floats, sizes: Floats, size_times: Floats, K:
 def _slope_of_all(beta: Floats, rows: NDArray[Any], t: Terms, K: int, likelihood: str, kappa: float) -> tuple[Floats, Floats]:
     """As `_slope`, of the product of all rows' likelihoods, at one beta [1]."""
     first, second = _prior(beta, kappa)
-    psi, psi1, at_K, P = _psi(beta), trigamma(beta), K * beta, float(t.starts[1])
+    psi, psi1, at_K, P = digamma(beta), trigamma(beta), K * beta, float(t.starts[1])
     if likelihood == "proportions":
-        first += t.log_x + P * K * (_psi(at_K) - psi)
+        first += t.log_x + P * K * (digamma(at_K) - psi)
         second += P * K * (K * trigamma(at_K) - psi1)
     else:
-        first += (t.times * (_psi(beta + t.q) - psi)).sum() - K * (t.n_times * (_psi(at_K + t.n) - _psi(at_K))).sum()
+        first += (t.times * (digamma(beta + t.q) - psi)).sum() - K * (t.n_times * (digamma(at_K + t.n) - digamma(at_K))).sum()
         second += (t.times * (trigamma(beta + t.q) - psi1)).sum() - K * K * (t.n_times * (trigamma(at_K + t.n) - trigamma(at_K))).sum()
     f = beta * first
     return f, f + beta * beta * second
@@ -203,10 +204,10 @@ def _prior(beta: Floats, kappa: float) -> tuple[Floats, Floats]:
     return -kappa * (0.5 / beta + 1), kappa * 0.5 / beta**2
 
 
-def _psi(x: Floats) -> Floats:
-    from scipy.special import digamma
+def digamma(x: Floats) -> Floats:
+    from scipy.special import psi
 
-    value: Floats = digamma(x)
+    value: Floats = psi(x)
     return value
 
 

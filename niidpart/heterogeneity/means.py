@@ -12,9 +12,13 @@ from ..exact import Floats
 from ..rng import Ints, Stream
 from .measures import MEASURES
 
-ALL_PAIRS = 2_000  # parties up to which every pair is looked at
-SAMPLED_PAIRS = 50_000  # above
-BIASED_PAIRS = 20_000  # for what small samples add
+ALL_PAIRS = 2_000  # parties up to which every pair is looked at,
+ALL_CELLS = 10_000_000  # if parties x parties x classes are no more than this
+SAMPLED_PAIRS = 50_000  # otherwise, but
+SAMPLED_CELLS = 3_000_000  # no more classes than this in all of them,
+LEAST_PAIRS = 50  # with at least so many pairs
+BIASED_PAIRS = 20_000  # for what small samples add; and
+BIASED_CELLS = 500_000  # classes in all of them
 _BLOCK = 1 << 17  # cells looked at together: they stay in the processor's cache
 
 Key = tuple[str, str]  # a measure of labels and its form
@@ -104,11 +108,11 @@ def over_parties(table: Table) -> dict[Key, float]:
 
 
 def bias_over_all(table: Table, rng: Stream) -> dict[Key, float]:
-    """What small samples add to the means over parties and pairs; of many pairs BIASED_PAIRS are drawn."""
+    """What small samples add to the means over parties and pairs; of many pairs some are drawn."""
     found = _mean(table, lambda p, sizes: bias_of_parties(p, sizes, table.g))
     if len(table.sizes) == 1:
         return found
-    i, j, weight = some_pairs(table.sizes, BIASED_PAIRS, rng)
+    i, j, weight = some_pairs(table.sizes, within(BIASED_PAIRS, BIASED_CELLS, table.counts.shape[1]), rng)
     step = max(1, _BLOCK // table.counts.shape[1])
     for start in range(0, len(i), step):
         a, b, w = (array[start : start + step] for array in (i, j, weight))
@@ -131,11 +135,11 @@ def _mean(table: Table, of: Callable[[Floats, Ints], dict[Key, Floats]]) -> dict
 
 def over_pairs(table: Table, rng: Stream) -> tuple[dict[Key, float], dict[Key, float], int]:
     """(mean of each distance over pairs weighted by the product of sizes, its standard error from the sampling of pairs, pairs looked at)."""
-    P = len(table.sizes)
-    if P <= ALL_PAIRS:
+    P, K = table.counts.shape
+    if P <= ALL_PAIRS and P * P * K <= ALL_CELLS:
         return _every_pair(table), {}, P * (P - 1) // 2
-    i, j = drawn_pairs(table.sizes, SAMPLED_PAIRS, rng)
-    step = max(1, _BLOCK // table.counts.shape[1])
+    i, j = drawn_pairs(table.sizes, within(SAMPLED_PAIRS, SAMPLED_CELLS, K), rng)
+    step = max(1, _BLOCK // K)
     seen: dict[str, list[Floats]] = {name: [] for name in distances()}
     for start in range(0, len(i), step):
         p, q = (table.counts[rows[start : start + step]] / table.sizes[rows[start : start + step], None] for rows in (i, j))
@@ -143,6 +147,11 @@ def over_pairs(table: Table, rng: Stream) -> tuple[dict[Key, float], dict[Key, f
             seen[name].append(f(p, q))
     found = {(name, "pairwise"): np.concatenate(parts) for name, parts in seen.items()}
     return {k: float(d.mean()) for k, d in found.items()}, {k: standard_error(d) for k, d in found.items()}, len(i)
+
+
+def within(most: int, cells: int, K: int, least: int = LEAST_PAIRS) -> int:
+    """How many pairs of K classes are looked at: `most`, fewer where they would have more cells together, but not below `least`."""
+    return min(most, max(least, cells // K))
 
 
 def standard_error(values: Floats) -> float:
@@ -187,7 +196,7 @@ def _every_pair(table: Table) -> dict[Key, float]:
     p, w = table.counts / table.sizes[:, None], table.w
     apart = 1 - float((w * w).sum())  # the weight of all pairs of different parties
     sums = dict.fromkeys(distances(), 0.0)
-    step = max(8, _BLOCK // (P * K))
+    step = max(1, _BLOCK // (P * K))
     for start in range(0, P if P > 1 else 0, step):
         a, b = p[start : start + step, None], p[None, start:]
         weight = np.triu(w[start : start + step, None] * w[None, start:], 1)

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from ..exact import Floats
 from ..rng import Ints, stream
-from .chance import deviations, of_deals
+from .chance import REPLICATES, deviations, of_deals
 from .map_beta import checked, map_beta, map_beta_overall
-from .means import ALL_PAIRS, Key, Table, bias_over_all, loaded, of_kind, over_pairs, over_parties, scaled, standard_error
+from .means import Key, Table, bias_over_all, loaded, of_kind, over_pairs, over_parties, scaled, standard_error
+from .posterior import truths
 from .skew import Measure, Skew
 
 _ROOM = 1e-9  # of the scale: where an IID deal comes so near to 1, nothing can be told from chance
@@ -43,6 +44,7 @@ def _of_labels(table: Table) -> list[Measure]:
     point = over_parties(table) | (pairs if P > 1 else {})
     bias = bias_over_all(table, stream(0, "heterogeneity", "bias"))
     spread = deviations(table, point, stream(0, "heterogeneity", "bootstrap"))
+    possible = truths(table, point, stream(0, "heterogeneity", "posterior"))
     dealt = of_deals(table, stream(0, "heterogeneity", "iid"))
     out = []
     for key in _order(point):
@@ -52,10 +54,12 @@ def _of_labels(table: Table) -> list[Measure]:
         iid, iid_less = float(dealt.values[key].mean()), float(dealt.less_bias[key].mean())
         pair_error = scaled(key, pair_errors[key], table.g, table.w) if key in pair_errors else 0.0
         low, high = _interval(less, iid_less, module.POWER, spread[key], (pair_error, standard_error(dealt.less_bias[key])))
+        if 1 - iid_less > _ROOM:
+            low, high = _wider(low, high, possible.get(key))
         raw = float(module.shown(point[key])) if hasattr(module, "shown") else point[key]
         over = ("pairs, weighted by the product of their sizes", n_pairs) if form == "pairwise" else ("parties, weighted by size", P)
         best = corrected(less, iid_less, module.POWER)
-        out.append(Measure(name, form, module.VERSION, raw, value, best, low, high, iid, *over, form == "pairwise" and P > ALL_PAIRS))
+        out.append(Measure(name, form, module.VERSION, raw, value, best, low, high, iid, *over, form == "pairwise" and n_pairs < P * (P - 1) // 2))
     return out
 
 
@@ -79,7 +83,26 @@ def _interval(value: float, iid: float, power: int, spread: Floats, errors: tupl
     """
     if 1 - iid <= _ROOM:
         return 0.0, 0.0
-    down, up = (max(float(d), 0.0) for d in (np.quantile(spread, 0.975), -np.quantile(spread, 0.025)))
+    first, last = ends(spread)
+    down, up = max(last, 0.0), max(-first, 0.0)
     sampling = 1.96 * float(np.hypot(errors[0], errors[1] * (1 - value) / (1 - iid)))
-    ends = value - float(np.hypot(down, sampling)), value + float(np.hypot(up, sampling))
-    return corrected(ends[0], iid, power), min(corrected(ends[1], iid, power), 1.0)
+    low, high = value - float(np.hypot(down, sampling)), value + float(np.hypot(up, sampling))
+    return corrected(low, iid, power), min(corrected(high, iid, power), 1.0)
+
+
+def ends(values: Floats) -> tuple[float, float]:
+    """2.5 % and 97.5 % quantile; of fewer than REPLICATES values, which have no tails, those of Student's distribution with their mean and spread."""
+    if len(values) >= REPLICATES:
+        return float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))
+    from scipy.special import stdtrit
+
+    mean, reach = float(values.mean()), float(stdtrit(len(values) - 1, 0.975)) * float(values.std(ddof=1))
+    return mean - reach, mean + reach
+
+
+def _wider(low: float, high: float, possible: Floats | None) -> tuple[float, float]:
+    """The interval that holds both low .. high and 95 % of the possible truths, which lie elsewhere where rare classes went unseen."""
+    if possible is None:
+        return low, high
+    first, last = ends(possible)
+    return min(low, first), max(high, min(last, 1.0))

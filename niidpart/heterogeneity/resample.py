@@ -6,6 +6,7 @@ import numpy as np
 from ..exact import Floats, normal_quantile
 from ..rng import Ints, Stream
 
+_CLASSES = 64  # up to which one class after the other is drawn
 _NORMAL = 30.0  # from this variance on a count is a rounded normal with its skewness; below, its distribution is added up exactly
 
 
@@ -34,7 +35,9 @@ def deals(sizes: Ints, totals: Ints, n_deals: int, rng: Stream) -> Ints:
 
 
 def _classes(draws: Ints, pools: Ints, rng: Stream, *, replace: bool) -> Ints:
-    """[M, K]: class after class, how many of what is still to be drawn are of it."""
+    """[M, K]: class after class, how many of what is still to be drawn are of it. Of many classes, half of them after half."""
+    if pools.shape[1] > _CLASSES:
+        return _halves(draws, pools, rng, replace)
     out = np.zeros(pools.shape, np.int64)
     left, total = draws.copy(), pools.sum(axis=1)
     for k in range(pools.shape[1]):
@@ -46,6 +49,51 @@ def _classes(draws: Ints, pools: Ints, rng: Stream, *, replace: bool) -> Ints:
         left -= out[:, k]
         total = total - good
     return out
+
+
+def _halves(draws: Ints, pools: Ints, rng: Stream, replace: bool) -> Ints:
+    """As `_classes`: how many of the draws are of the first half of the classes, of the first quarter, and so on. Nothing is a loop over classes."""
+    M, K = pools.shape
+    padded = np.zeros((M, 1 << (K - 1).bit_length()), np.int64)
+    padded[:, :K] = pools
+    sums = [padded]
+    while sums[-1].shape[1] > 1:
+        sums.append(sums[-1][:, ::2] + sums[-1][:, 1::2])
+    found = draws[:, None]
+    for level in range(len(sums) - 1, 0, -1):
+        total, good = sums[level], sums[level - 1][:, ::2]
+        first = np.where(good == total, found, 0)
+        at = np.nonzero((found > 0) & (good > 0) & (good < total))
+        if at[0].size:
+            first[at] = _count(rng.uniform(at[0].size), found[at], good[at], total[at], replace)
+        found = np.stack([first, found - first], axis=2).reshape(M, -1)
+    return np.ascontiguousarray(found[:, :K])
+
+
+def dirichlet(shapes: Floats, rng: Stream) -> Floats:
+    """[..., K] for each row of `shapes` [..., K], all above 0, a draw from the Dirichlet distribution with these parameters.
+
+    Logarithms of gamma variates by Marsaglia and Tsang, ACM TOMS 26 (2000); below 1 by Gamma(shape + 1) * U**(1/shape).
+    """
+    shape = shapes.reshape(-1)
+    d = np.where(shape < 1, shape + 1, shape) - 1 / 3
+    logs = np.empty(len(shape))
+    pending = np.arange(len(shape))
+    while pending.size:
+        at = d[pending]
+        x, u = rng.normal(pending.size), rng.uniform(pending.size)
+        v = 1 + x / np.sqrt(9 * at)
+        v = v * v * v
+        log_v = np.log(np.where(v > 0, v, 1.0))
+        accepted = (v > 0) & (np.log(u) < 0.5 * x * x + at - at * v + at * log_v)
+        logs[pending[accepted]] = np.log(at[accepted]) + log_v[accepted]
+        pending = pending[~accepted]
+    low = np.flatnonzero(shape < 1)
+    logs[low] += np.log(rng.uniform(low.size)) / shape[low]
+    p: Floats = logs.reshape(shapes.shape)
+    p = np.exp(p - p.max(axis=-1, keepdims=True))
+    p /= p.sum(axis=-1, keepdims=True)
+    return p
 
 
 def _count(u: Floats, n: Ints, good: Ints, total: Ints, replace: bool) -> Ints:

@@ -125,3 +125,12 @@ def test_diff_of_a_file_that_is_no_split_is_a_fault(made, niidpart):
     (made / "text.h5").write_text("no split")
     done = niidpart("diff", "a.h5", "text.h5", cwd=made)
     assert (done.returncode, done.stdout, "text.h5" in done.stderr) == (1, "", True)
+
+
+def test_what_a_split_lacks_is_said(tmp_path, niidpart):
+    np.savez(tmp_path / "own.npz", y=np.arange(60) % 3)
+    assert "test   none; training needs one" in niidpart("make", "--dataset", "own.npz", "--strategy", "homo", cwd=tmp_path).stdout
+    niidpart("make", "--strategy", "homo", "--transform", "noise:sigma=0.5,fresh=true", cwd=tmp_path)
+    assert "is without it" in niidpart("show", "split.h5", "--features", "energy", cwd=tmp_path).stderr
+    niidpart("make", "--strategy", "homo", "--noise", "0.5", cwd=tmp_path)
+    assert niidpart("show", "split.h5", "--features", "energy", cwd=tmp_path).stderr == ""

@@ -83,3 +83,9 @@ def test_show_and_plot_follow_no_hint_of_an_untrusted_file(tmp_path, niidpart):
         assert refused.returncode == 2
         assert "--data-root" in refused.stderr
         assert niidpart(*command, "--untrusted", "--data-root", "data.npz", cwd=tmp_path).returncode == 0
+
+
+def test_machines_are_answered_where_there_is_no_file(tmp_path, niidpart):
+    done = niidpart("verify", "none.h5", "--json", cwd=tmp_path)
+    assert (done.returncode, json.loads(done.stdout)["exit"]) == (1, 1)
+    assert "there is no file" in json.loads(done.stdout)["error"]

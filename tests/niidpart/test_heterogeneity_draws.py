@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from niidpart.heterogeneity.resample import deals, multinomial
+from niidpart.heterogeneity.resample import deals, dirichlet, multinomial
 from niidpart.rng import stream
 
 DRAWS = 20_000
@@ -68,6 +68,27 @@ def test_a_dealt_party_is_hypergeometric(totals, sizes):
     expected = -sizes[0] * sizes[1] * totals[0] * (N - totals[0]) / (N**2 * (N - 1))
     spread = np.std((drawn[:, 0, 0] - drawn[:, 0, 0].mean()) * (drawn[:, 1, 0] - drawn[:, 1, 0].mean()))
     assert np.cov(drawn[:, 0, 0], drawn[:, 1, 0])[0, 1] == pytest.approx(expected, abs=5 * spread / DRAWS**0.5)
+
+
+def test_many_classes_are_drawn_by_halves_with_the_same_laws():
+    counts = np.arange(1, 101)  # more classes than are drawn one after the other
+    n = int(counts.sum())
+    again = multinomial(np.full(DRAWS // 4, n), np.tile(counts, (DRAWS // 4, 1)), stream(0, "test", "halves"))
+    dealt = deals(np.array([300, 50]), counts, DRAWS // 4, stream(0, "test", "halves dealt"))
+    assert (again.sum(axis=1) == n).all()
+    assert (dealt.sum(axis=2) == [300, 50]).all()
+    assert (dealt.sum(axis=1) <= counts).all()
+    for k in (0, 31, 63, 64, 99):
+        assert fits(again[:, k], stats.binom(n, counts[k] / n)) > 1e-4
+        assert fits(dealt[:, 0, k], stats.hypergeom(n, counts[k], 300)) > 1e-4
+
+
+@pytest.mark.parametrize("shape", [0.05, 0.7, 3.0])
+def test_dirichlet_draws_have_beta_marginals(shape):
+    drawn = dirichlet(np.tile([shape, 2.0, 5.0], (DRAWS, 1)), stream(0, "test"))
+    np.testing.assert_allclose(drawn.sum(axis=1), 1, atol=1e-12)
+    assert stats.kstest(drawn[:, 0], stats.beta(shape, 7.0).cdf).pvalue > 1e-4
+    assert stats.kstest(drawn[:, 1], stats.beta(2.0, shape + 5.0).cdf).pvalue > 1e-4
 
 
 @given(totals=st.lists(st.integers(0, 3000), min_size=1, max_size=6).filter(any), data=st.data())

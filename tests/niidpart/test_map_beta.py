@@ -140,6 +140,24 @@ def test_the_names_of_classes_and_parties_do_not_matter(likelihood, row, data):
     assert map_beta_overall(table, likelihood=likelihood) == pytest.approx(map_beta_overall(table[[1, 0]], likelihood=likelihood), rel=1e-9)
 
 
+NEAR = [[0, 2, 3, 3756, 717, 1, 1, 2, 1, 655], [4912] + [0] * 9, [3679] + [0] * 7, [1, 0, 3189, 1, 2]]
+
+
+@pytest.mark.parametrize("row", NEAR, ids=str)
+def test_a_last_digit_does_not_lead_away_from_the_root(row, monkeypatch):
+    # the order of a sum moves it by an ulp; beside the root the sign of the slope is rounding
+    exact = sys.modules["niidpart.heterogeneity.map_beta"]._terms
+    found = []
+    for ulps in range(-4, 5):
+        monkeypatch.setattr(
+            sys.modules["niidpart.heterogeneity.map_beta"],
+            "_terms",
+            lambda c, x, u=ulps: (t := exact(c, x))._replace(log_x=t.log_x * (1 + u * 2.0**-52)),
+        )
+        found.append(map_beta(np.array([row]), likelihood="proportions")[0])
+    assert max(found) == pytest.approx(min(found), rel=1e-10)
+
+
 def test_the_ends():
     assert map_beta(np.zeros((3, 4), int)).tolist() == [LOWEST] * 3  # the prior's mode is 0
     assert map_beta_overall(np.zeros((3, 4), int)) == LOWEST

@@ -3,8 +3,7 @@
 import numpy as np
 
 from ...exact import Floats
-from ...rng import Ints
-from . import jackknife, largest_means
+from . import jackknifed, largest_means
 
 __all__ = ["hellinger"]
 
@@ -23,15 +22,12 @@ def hellinger(p: Floats, q: Floats) -> Floats:
     return np.maximum(1 - alike, 0.0)
 
 
-def bias(p: Floats, q: Floats, n: Ints, m: Ints | None) -> Floats:
-    """Rare classes make it too large by more than an IID deal shows."""
-    of_p = jackknife(_cell, p, q, n)
-    return of_p if m is None else of_p + jackknife(_cell, q, p, m)
-
-
 def _cell(p: Floats, q: Floats) -> Floats:
     value: Floats = (p + q) / 2 - np.sqrt(p) * np.sqrt(q)
     return value
+
+
+bias = jackknifed(_cell)
 
 
 def largest(g: Floats, w: Floats) -> tuple[float, float]:

@@ -3,8 +3,7 @@
 import numpy as np
 
 from ...exact import Floats
-from ...rng import Ints
-from . import bits, jackknife, largest_means
+from . import bits, jackknifed, largest_means
 
 __all__ = ["jensen_shannon"]
 
@@ -21,15 +20,12 @@ def jensen_shannon(p: Floats, q: Floats) -> Floats:
     return np.maximum(bits((p + q) / 2) - (bits(p) + bits(q)) / 2, 0.0)
 
 
-def bias(p: Floats, q: Floats, n: Ints, m: Ints | None) -> Floats:
-    """Rare classes make it too large by more than an IID deal shows."""
-    of_p = jackknife(_cell, p, q, n)
-    return of_p if m is None else of_p + jackknife(_cell, q, p, m)
-
-
 def _cell(p: Floats, q: Floats) -> Floats:
     value: Floats = (_p_log_p(p) + _p_log_p(q)) / 2 - _p_log_p((p + q) / 2)
     return value
+
+
+bias = jackknifed(_cell)
 
 
 def _p_log_p(p: Floats) -> Floats:
