@@ -134,3 +134,10 @@ def test_what_a_split_lacks_is_said(tmp_path, niidpart):
     assert "is without it" in niidpart("show", "split.h5", "--features", "energy", cwd=tmp_path).stderr
     niidpart("make", "--strategy", "homo", "--noise", "0.5", cwd=tmp_path)
     assert niidpart("show", "split.h5", "--features", "energy", cwd=tmp_path).stderr == ""
+
+
+def test_the_readme_shows_what_show_prints(tmp_path, niidpart, request):
+    readme = (request.config.rootpath / "README.md").read_text()
+    sample = readme[readme.index("MAP beta ") : readme.index("\n...\n", readme.index("MAP beta "))].splitlines()
+    niidpart("make", "--strategy", "dir", "--beta", "0.5", cwd=tmp_path)
+    assert set(sample) <= set(niidpart("show", "split.h5", cwd=tmp_path).stdout.splitlines())
