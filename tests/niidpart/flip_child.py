@@ -10,12 +10,14 @@ import resource
 import sys
 from pathlib import Path
 
+import h5py
 from corpus.registry import patched, told
 
 import niidpart
 
+OLD = h5py.version.hdf5_version_tuple < (2, 0, 0)  # dies of some edited headers (a division by zero): there a child process reads them
 MASKS = (0xFF, 0x01, 0x80, 0x10)
-HEADERS = 400  # edits of object headers whose checksum is made to fit, in each child
+HEADERS = 40 if OLD else 400  # edits of object headers whose checksum is made to fit, in each child
 
 
 def read(path):
@@ -23,6 +25,10 @@ def read(path):
     split = niidpart.read(path)
     with niidpart.open(path) as stated:
         return told(split), stated.skew, stated.map_beta().tobytes()
+
+
+def read_in_a_child(path):
+    return told(niidpart.read(path, untrusted=True))
 
 
 def flips(whole, first, step):
@@ -52,6 +58,7 @@ def headers(whole, seed):
 def main(original, folder, first, step):
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))  # a byte that makes the library ask for terabytes is a fault as well
     whole, truth = Path(original).read_bytes(), read(original)
+    truth_in_a_child = read_in_a_child(original)  # which follows no hint
     path, at = Path(folder) / "flipped.h5", Path(folder) / "at"
     result = {kind: {"refused": 0, "same": 0} for kind in ("flips", "headers")} | {"wrong": []}
     for kind, mutants in (("flips", flips(whole, first, step)), ("headers", headers(whole, first))):
@@ -59,7 +66,7 @@ def main(original, folder, first, step):
             at.write_text(what)
             path.write_bytes(mutant)
             try:
-                same = read(path) == truth
+                same = read_in_a_child(path) == truth_in_a_child if kind == "headers" and OLD else read(path) == truth
             except niidpart.SplitError:
                 result[kind]["refused"] += 1
             except Exception as error:

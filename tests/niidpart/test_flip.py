@@ -35,4 +35,4 @@ def test_every_flipped_byte_and_many_edited_headers_are_refused_or_change_nothin
     refused, same = (sum(r["flips"][word] for r in results) for word in ("refused", "same"))
     assert refused + same == small_file.stat().st_size
     assert refused > 0.8 * (refused + same)  # what is left lies in gaps that HDF5 keeps between its structures, or says the same with other bits
-    assert all(r["headers"]["refused"] > 100 for r in results)
+    assert all(r["headers"]["refused"] > sum(r["headers"].values()) / 4 for r in results)

@@ -429,8 +429,8 @@ SECRET = "root:x:0:0:hunter2"
 
 @pytest.mark.parametrize("source", ["csv", "parquet", "npz", "libsvm", "image-folder", "hf", "mnist", "femnist"])
 def test_what_a_hint_leads_to_is_never_printed(source, small_split, resave, tmp_path):
-    if source in ("parquet", "hf"):
-        pytest.importorskip("pyarrow" if source == "parquet" else "datasets")
+    if reader := {"parquet": "pyarrow", "hf": "datasets", "libsvm": "sklearn"}.get(source):
+        pytest.importorskip(reader)
     secret = tmp_path / "secret"
     secret.write_text(f"{SECRET}\n{SECRET}a,b,{SECRET}\n")
     path = resave(small_split, source=replace(small_split.source, name=source, params={}), root=str(secret))
