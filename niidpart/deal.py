@@ -19,10 +19,16 @@ def largest_remainder(proportions: Floats, total: int, rank: Ints) -> Ints:
     proportions: [P], non-negative, not all 0; they need not sum to 1. What is left after rounding down goes to the largest
     remainders; equal remainders are told apart by `rank` [P] (a random order), not by place.
     """
+    weights = _weights(proportions, total)
+    return apportion(weights, total, rank)
+
+
+def _weights(proportions: Floats, total: int) -> Ints:
+    """[..., P] integers in the given proportions, the largest of each row 2**31; times a total below 2**31 they fit in int64."""
     if total >= 1 << 31:
         raise ValueError(f"{total} examples are to be dealt at once; counts by largest remainder are exact below {1 << 31}")
-    weights = np.rint(proportions / proportions.max() * 2.0**31).astype(np.int64)  # times a total below 2**31 this fits in int64
-    return apportion(weights, total, rank)
+    weights: Ints = np.rint(proportions / proportions.max(axis=-1, keepdims=True) * 2.0**31).astype(np.int64)
+    return weights
 
 
 def apportion(weights: Ints, total: int, rank: Ints) -> Ints:
@@ -41,9 +47,7 @@ def apportion(weights: Ints, total: int, rank: Ints) -> Ints:
 
 def largest_remainders(proportions: Floats, totals: Ints, rank: Ints) -> Ints:
     """[R, C] int64: `largest_remainder` of each row of `proportions` [R, C] with its own total [R]; rank [C] tells equal remainders apart."""
-    if totals.max(initial=0) >= 1 << 31:
-        raise ValueError(f"{totals.max()} examples are to be dealt at once; counts by largest remainder are exact below {1 << 31}")
-    weights = np.rint(proportions / proportions.max(axis=1, keepdims=True) * 2.0**31).astype(np.int64)
+    weights = _weights(proportions, int(totals.max(initial=0)))
     counts: Ints
     counts, remainder = np.divmod(weights * totals[:, None], weights.sum(axis=1, keepdims=True))
     left = totals - counts.sum(axis=1)

@@ -6,7 +6,7 @@ them into permutations, integers, normals and Dirichlet draws itself, with integ
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
 
 _BLOCK = 1 << 16  # words or variates drawn at a time. For gamma variates it is part of the definition of a stream: another value gives other draws.
+_VALUES = 1 << 18  # of a field drawn at a time
 _CELL = 2.0**-52
 
 
@@ -159,3 +160,11 @@ def normal_field(key: int, rows: Ints, width: int) -> Floats:
     a, b, c, d = philox(key, (column, row & _MASK, row >> np.uint64(32), zero))
     words = np.stack([a << np.uint64(32) | b, c << np.uint64(32) | d], axis=-1).reshape(len(rows), 2 * pairs)
     return exact.normal_quantile(_unit(words[:, :width].reshape(-1))).reshape(len(rows), width)
+
+
+def normal_blocks(key: int, rows: Ints, width: int) -> Iterator[tuple[slice, Floats]]:
+    """(which of `rows`, their `normal_field`), a few rows at a time, so that temporaries stay in the cache."""
+    step = max(1, _VALUES // max(width, 1))
+    for start in range(0, len(rows), step):
+        some = slice(start, min(start + step, len(rows)))
+        yield some, normal_field(key, rows[some], width)

@@ -10,13 +10,46 @@ from .report import as_json, summary
 
 
 def make_command() -> click.Command:
-    from niidpart.compose import STRATEGIES, peers
+    from niidpart.compose import STRATEGIES
     from niidpart.data import SOURCES
     from niidpart.transformed import TRANSFORMS
 
     strategy_options = union_options([*STRATEGIES.union(), *TRANSFORMS.union()])
     source_options = union_options(SOURCES.union())
-    fixed = [
+    asked_for, placed = _what(), _how_and_where()
+    fixed = [*asked_for, *placed]
+
+    def make(**values: Any) -> None:
+        import niidpart
+
+        data = _data(values, given(values, source_options))
+        asked = {name: values[name] for name in ("strategy", "recipe", "like", "seed", "val", "test") if values[name] is not None}
+        asked |= {"n_parties": values["parties"], "transforms": _transforms(values) or None} | given_besides(values, [*fixed, *source_options])
+        split = _tuned(data, values, asked) if values["target"] else niidpart.make(data, **asked)
+        niidpart.write(split, values["out"])
+        click.echo(json.dumps(as_json(split)) if values["as_json"] else f"{summary(split)}\nwritten to {values['out']}")
+
+    return Pluggable(
+        "make",
+        plug="--strategy",
+        own_options=lambda name: union_options((name, p) for p in STRATEGIES.options(STRATEGIES.find(name)).values()),
+        params=[*asked_for, *strategy_options, *placed, *source_options],
+        callback=make,
+        help=f"Split a data set among parties, reproducibly.\n\n\b\nStrategies:\n{listing(STRATEGIES)}\n\n\b\n"
+        f"Transforms (as a strategy: homo with that transform):\n{listing(TRANSFORMS)}\n\n\b\n"
+        "Examples:\n  niidpart make --strategy dir --beta 0.5\n"
+        "  niidpart make --dataset mnist --data-root ~/data --strategy dir --beta 0.1 --noise 0.1 --parties 100 -o mnist.h5\n"
+        "  niidpart make --recipe niid/mnist-dir0.5 --data-root ~/data\n"
+        "  niidpart make --strategy dir --target hellinger=0.6",
+    )
+
+
+def _what() -> list[click.Parameter]:
+    """Of which data, and by which strategy."""
+    from niidpart.compose import peers
+    from niidpart.data import SOURCES
+
+    return [
         click.Option(
             ["--dataset"],
             type=Entry("niidpart.data"),
@@ -31,6 +64,12 @@ def make_command() -> click.Command:
         click.Option(["--like"], metavar="PEER", help=f"The strategy as a peer's published code has it, row by row: {', '.join(peers())}."),
         click.Option(["--transform"], multiple=True, metavar="NAME:KEY=VALUE,...", help="What parties' features look like; repeatable, in order."),
         click.Option(["--noise"], type=float, metavar="SIGMA", help="Short for --transform noise:sigma=SIGMA, after the others."),
+    ]
+
+
+def _how_and_where() -> list[click.Parameter]:
+    """Parties, seed, parts, a wanted skew, and where it goes."""
+    return [
         click.Option(["--parties"], type=int, help="Number of parties.  [the strategy's own, else 10]"),
         click.Option(["--seed"], type=int, help="The same seed gives the same split, for years.  [0]"),
         click.Option(["--val"], type=float, help="Fraction of each party's examples for its own validation part."),
@@ -49,30 +88,6 @@ def make_command() -> click.Command:
             help="The data set's own test rows are dealt too; there is no global test set then.  [the recipe's, else no]",
         ),
     ]
-
-    def make(**values: Any) -> None:
-        import niidpart
-
-        data = _data(values, given(values, source_options))
-        asked = {name: values[name] for name in ("strategy", "recipe", "like", "seed", "val", "test") if values[name] is not None}
-        asked |= {"n_parties": values["parties"], "transforms": _transforms(values) or None} | given_besides(values, [*fixed, *source_options])
-        split = _tuned(data, values, asked) if values["target"] else niidpart.make(data, **asked)
-        niidpart.write(split, values["out"])
-        click.echo(json.dumps(as_json(split)) if values["as_json"] else f"{summary(split)}\nwritten to {values['out']}")
-
-    return Pluggable(
-        "make",
-        plug="--strategy",
-        own_options=lambda name: union_options((name, p) for p in STRATEGIES.options(STRATEGIES.find(name)).values()),
-        params=[*fixed[:7], *strategy_options, *fixed[7:], *source_options],
-        callback=make,
-        help=f"Split a data set among parties, reproducibly.\n\n\b\nStrategies:\n{listing(STRATEGIES)}\n\n\b\n"
-        f"Transforms (as a strategy: homo with that transform):\n{listing(TRANSFORMS)}\n\n\b\n"
-        "Examples:\n  niidpart make --strategy dir --beta 0.5\n"
-        "  niidpart make --dataset mnist --data-root ~/data --strategy dir --beta 0.1 --noise 0.1 --parties 100 -o mnist.h5\n"
-        "  niidpart make --recipe niid/mnist-dir0.5 --data-root ~/data\n"
-        "  niidpart make --strategy dir --target hellinger=0.6",
-    )
 
 
 def _data(values: dict[str, Any], options: dict[str, Any]) -> Any:

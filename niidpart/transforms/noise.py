@@ -7,11 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rng import Ints, Stream, normal_field
+from ..rng import Ints, Stream, normal_blocks
 
 __all__ = ["noise"]
-
-_BLOCK = 1 << 18  # values drawn at a time, so that temporaries stay in the cache
 
 
 def noise(
@@ -35,8 +33,6 @@ def apply(x: NDArray[Any], rows: Ints, column: Mapping[str, Any], options: Mappi
         return x
     flat = x.reshape(len(rows), prod(x.shape[1:]))
     out = np.empty(flat.shape, np.float32)
-    step = max(1, _BLOCK // max(flat.shape[1], 1))
-    for start in range(0, len(rows), step):
-        z = normal_field(int(column["seed"]), rows[start : start + step], flat.shape[1])
-        out[start : start + step] = flat[start : start + step] + float(column["std"]) * z
+    for some, z in normal_blocks(int(column["seed"]), rows, flat.shape[1]):
+        out[some] = flat[some] + float(column["std"]) * z
     return out.reshape(x.shape)

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rng import Ints, Stream, normal_field
+from ..rng import Ints, Stream, normal_blocks
 
 __all__ = ["noise_space"]
-
-_BLOCK = 1 << 18  # values drawn at a time, so that temporaries stay in the cache
 
 
 def noise_space(n_parties: int, rng: Stream, *, sigma: float = 0.1, fresh: bool = False) -> dict[str, NDArray[Any]]:
@@ -38,11 +36,8 @@ def apply(x: NDArray[Any], rows: Ints, column: Mapping[str, Any], options: Mappi
     if options["fresh"] or not (bottom - top) * (right - left):
         return x
     out = x.astype(np.float32)
-    width = prod(x.shape[1:])
-    step = max(1, _BLOCK // max(width, 1))
-    for start in range(0, len(rows), step):
-        z = normal_field(int(column["seed"]), rows[start : start + step], width).reshape(-1, *x.shape[1:])
-        out[start : start + step, top:bottom, left:right] += options["sigma"] * z[:, top:bottom, left:right]
+    for some, z in normal_blocks(int(column["seed"]), rows, prod(x.shape[1:])):
+        out[some, top:bottom, left:right] += options["sigma"] * z.reshape(-1, *x.shape[1:])[:, top:bottom, left:right]
     return out
 
 
