@@ -4,7 +4,7 @@ from typing import Any
 
 from .store import RunFolder
 
-_HARMLESS = {"checkpoint_every", "device", "threads"}  # settings that change no result beyond rounding
+_HARMLESS = {"checkpoint_every", "device", "threads", "engine", "workers", "memory"}  # settings that change no result beyond rounding
 
 
 def summary(name: str, folder: RunFolder) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from .data import open_for
 from .environment import describe
 from .interface import Algorithm, State
 from .prepare import as_needed, device_of, initial, moved, named_module, not_options, prepare, preset_values, shape_of
-from .rounds import OnProgress, Rounds
+from .rounds import OnProgress, Rounds, Running
 from .settings import Settings
 from .store import JSON, RunError, RunFolder
 from .task import ModelTask
@@ -89,29 +89,32 @@ def run(
     model = model or named.model or algorithm.model
     spec = "" if isinstance(model, nn.Module) else models.MODELS.absolute(model or models.default(split.source.name, shape_of(data)))
     module = copy.deepcopy(model) if isinstance(model, nn.Module) else named_module(spec, data, chosen)
-    experiment = prepare(split, data, algorithm, module, chosen)
-    state = initial(experiment)
+    cell = prepare(split, data, algorithm, module, chosen)
+    state = initial(cell)
     folder = None
     if out is not None:
         config = {
             "format": _FORMAT,
             "algorithm": {"name": algorithm.name, "spec": algorithm.spec, "options": algorithm.options},
             "model": spec,
-            "parameters": sum(p.numel() for p in experiment.task.module.parameters()),
+            "parameters": sum(p.numel() for p in cell.task.module.parameters()),
             "preset": preset,
             "split": split.digest,
             "data_root": str(Path(data_root).resolve()) if data_root else split.root,
-            "settings": asdict(chosen),
+            "settings": asdict(cell.settings),
         }
         folder = RunFolder.create(out, config, describe(device_of(chosen), chosen.threads), niidpart.to_bytes(split), state)
-    rounds = Rounds(experiment, folder, progress)
     with folder.locked() if folder else contextlib.nullcontext():
-        return _run(rounds, state, 0, [])
+        return finished(Running(cell, folder, state, []), progress)
 
 
-def _run(rounds: Rounds, state: State, done: int, history: list[JSON]) -> Run:
-    state = rounds.train(state, done, history)
-    return Run(history, state, rounds.experiment.algorithm, rounds.experiment.task, rounds.folder.path if rounds.folder else None)
+def finished(running: Running, progress: OnProgress) -> Run:
+    """The run after all its rounds. Diverged if training left the finite numbers."""
+    Rounds([running], progress).train()
+    if running.over:
+        raise running.over
+    cell = running.cell
+    return Run(running.history, running.state, cell.algorithm, cell.task, running.folder.path if running.folder else None)
 
 
 def resume(
@@ -166,11 +169,11 @@ def _resume(
     if model is None and not config["model"]:
         raise RunError(f"{folder} was started with a module that has no name; fltrain.resume(folder, model=...) takes it")
     module = named_module(config["model"], data, settings) if model is None else copy.deepcopy(model)
-    experiment = prepare(split, data, algorithm, module, settings)
+    cell = prepare(split, data, algorithm, module, settings)
     done, state = opened.restore()
     opened.cut(done)
     opened.clean()
     here, there = describe(device_of(settings), settings.threads), opened.environment
     if differ := [f"{k} {there.get(k)} -> {v}" for k, v in here.items() if there.get(k) != v]:
         warnings.warn(f"{folder} was started elsewhere ({', '.join(differ)}); results may differ in the last bits", stacklevel=3)
-    return _run(Rounds(experiment, opened, progress), moved(state, device_of(settings)), done, opened.history)
+    return finished(Running(cell, opened, moved(state, device_of(settings)), opened.history), progress)

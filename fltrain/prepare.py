@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import torch
@@ -16,24 +16,16 @@ from . import models, presets, tree
 from .algorithms import ALGORITHMS
 from .data import Federated, to_device
 from .draws import key
+from .engine.auto import chosen
 from .engine.diverged import LARGE
 from .engine.evaluate import needs_validation
+from .engine.jobs import Cell
 from .interface import Algorithm, Info, State
 from .presets import Resolved
 from .settings import Settings
 from .task import ModelTask
 
 _MANY = 300_000  # test examples an evaluation: more take minutes on a CPU
-
-
-@dataclass(frozen=True, eq=False)
-class Experiment:
-    """Who trains what, on which data, with which numbers."""
-
-    algorithm: Algorithm
-    task: ModelTask
-    data: Federated
-    settings: Settings
 
 
 def preset_values(preset: str | None, split: niidpart.FederatedSplit, algorithm: Algorithm | str, model: nn.Module | str | None) -> Resolved:
@@ -71,10 +63,8 @@ def prepare(
     algorithm: Algorithm,
     module: nn.Module,
     settings: Settings,
-) -> Experiment:
+) -> Cell:
     device = device_of(settings)
-    if device.type == "cuda":
-        torch.backends.cudnn.deterministic = True  # the same seed gives the same result
     federated = to_device(split, data, device, settings)
     federated = federated.pooled() if algorithm.pooled else federated
     if algorithm.exam is not None:
@@ -86,7 +76,7 @@ def prepare(
     task = ModelTask(module.to(device))
     _fits(task, federated)
     _tell(federated, settings)
-    return Experiment(algorithm, task, federated, settings)
+    return chosen(Cell(algorithm, task, federated, settings))
 
 
 def _fits(task: ModelTask, data: Federated) -> None:
@@ -121,16 +111,16 @@ def _init_seed(settings: Settings) -> int:
     return settings.seed if settings.init_seed is None else settings.init_seed
 
 
-def initial(e: Experiment) -> State:
+def initial(cell: Cell) -> State:
     """Round 0. A frozen parameter (requires_grad=False) is a buffer: used, averaged, not trained."""
-    device = e.data.train.y.device
-    parameters = dict(e.task.module.named_parameters())
-    fixed = {name: p for name, p in parameters.items() if not p.requires_grad} | dict(e.task.module.named_buffers())
+    device = cell.data.train.y.device
+    parameters = dict(cell.task.module.named_parameters())
+    fixed = {name: p for name, p in parameters.items() if not p.requires_grad} | dict(cell.task.module.named_buffers())
     models = {name: p.detach().to(device).unsqueeze(0).clone() for name, p in parameters.items() if p.requires_grad}
     buffers = {name: b.detach().to(device).unsqueeze(0).clone() for name, b in fixed.items()}
-    beta = torch.from_numpy(map_beta(e.data.counts.numpy()))
-    info = Info(e.data.counts.sum(1), e.data.counts, beta, e.data.shape, e.settings.seed, e.settings.lr)
-    return e.algorithm.init(e.task, info, models, buffers)
+    beta = torch.from_numpy(map_beta(cell.data.counts.numpy()))
+    info = Info(cell.data.counts.sum(1), cell.data.counts, beta, cell.data.shape, cell.settings.seed, cell.settings.lr)
+    return cell.algorithm.init(cell.task, info, models, buffers)
 
 
 def shape_of(data: Data) -> tuple[int, ...]:

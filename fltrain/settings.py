@@ -38,13 +38,21 @@ class Settings:
     checkpoint_every: int = _setting(1, "Rounds between checkpoints; the last round always has one.")
     device: Literal["auto", "cpu", "cuda"] = _setting("auto", "Where to train.")
     threads: int | None = _setting(None, "CPU threads; torch's own number if not given.")
+    engine: Literal["auto", "looped", "processes", "stacked", "graph"] = _setting(
+        "auto", "How jobs run: one by one, in worker processes on CPU cores, or stacked on a GPU (docs/training.md). auto says what it takes."
+    )
+    workers: int | None = _setting(None, "Worker processes of --engine processes; as many as there are cores if not given.")
+    memory: float | None = _setting(None, "GiB that --engine stacked may take for the jobs that it runs at once; most of what is free if not given.")
+    tf32: bool = _setting(False, "CUDA: products in TF32, which is faster and rounds to 10 bits.")
+    bf16: bool = _setting(False, "Forward and backward passes in bfloat16 where torch's autocast allows; weights stay float32.")
+    compile: bool = _setting(False, "The model through torch.compile.")
 
     def __post_init__(self) -> None:
         for f in fields(self):
             object.__setattr__(self, f.name, typed(f.name.replace("_", "-"), getattr(self, f.name), f.type))
         for name in ("rounds", "local_epochs", "batch_size", "eval_every", "checkpoint_every"):
             _need(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
-        for name in ("local_steps", "threads"):
+        for name in ("local_steps", "threads", "workers"):
             value = getattr(self, name)
             _need(name, value, value is None or value >= 1, "at least 1")
         _need("lr", self.lr, self.lr > 0, "above 0")
@@ -54,6 +62,7 @@ class Settings:
         _need("lr_drops", self.lr_drops, all(r >= 1 for r in self.lr_drops), "rounds, at least 1")
         _need("crop", self.crop, self.crop >= 0, "at least 0")
         _need("rotate", self.rotate, 0 <= self.rotate <= 180, "in 0..180")
+        _need("memory", self.memory, self.memory is None or self.memory > 0, "above 0")
         _need("seed", self.seed, 0 <= self.seed < 1 << 63, "in 0..2**63-1")
         _need("init_seed", self.init_seed, self.init_seed is None or 0 <= self.init_seed < 1 << 63, "in 0..2**63-1")
 

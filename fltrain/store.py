@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from safetensors import SafetensorError
 from safetensors.torch import load, save
@@ -202,14 +202,20 @@ def _append(path: Path, value: JSON) -> None:
     """One line, on the disk when this returns. A torn line that a killed run left is cut first."""
     try:
         with open(path, "ab+") as f:
-            f.seek(0)
-            f.truncate(f.read().rfind(b"\n") + 1)
+            if f.tell() and _last_byte(f) != b"\n":
+                f.seek(0)
+                f.truncate(f.read().rfind(b"\n") + 1)
             f.write(_line(value).encode())
             f.flush()
             os.fsync(f.fileno())
     except OSError as error:
         what = f"{path} could not be written: {error.strerror}; what the run has reached is kept: make room, then fltrain resume {path.parent}"
         raise OSError(error.errno, what) from error
+
+
+def _last_byte(f: BinaryIO) -> bytes:
+    f.seek(-1, os.SEEK_END)
+    return f.read(1)
 
 
 def _write_json(path: Path, value: JSON) -> None:

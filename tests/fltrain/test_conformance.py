@@ -4,6 +4,7 @@ import json
 import shutil
 import sys
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 import torch
@@ -154,17 +155,21 @@ def test_its_state_survives_a_checkpoint(go, same_state, tmp_path):
     assert same_state(folder.restore()[1], state)
 
 
-def test_a_round_does_not_change_the_state_that_it_is_given(go, same_state, built):
+def test_a_round_changes_nothing_that_it_is_given_but_the_rows_of_its_cohort(go, same, built):
+    """Those are written in place: a copy of what a million parties keep, each round, would cost more than the training of a few."""
     given = []
 
     def plan(state, cohort, round):
-        given.append((state, type(state)(*(tree.clone(part) for part in (state.models, state.buffers, state.server, state.parties)))))
+        given.append((state, cohort, type(state)(*(tree.clone(part) for part in (state.models, state.buffers, state.server, state.parties)))))
         return built.plan(state, cohort, round)
 
     go(replace(built, plan=plan))
     assert len(given) == ROUNDS
-    assert all(same_state(now, then) for now, then in given)
-    assert not same_state(given[0][1], given[-1][1])
+    for (now, cohort, then), (_, _, later) in pairwise(given):
+        assert all(same(getattr(now, part), getattr(then, part)) for part in ("models", "buffers", "server"))
+        for was, is_ in zip(tree.leaves(then.parties), tree.leaves(later.parties), strict=True):
+            others = [p for p in range(len(was)) if p not in cohort]
+            assert torch.equal(was[others], is_[others])
 
 
 def test_the_order_of_the_jobs_changes_nothing(go, same_state, built):

@@ -1,5 +1,6 @@
 """FedAvg, SOLO and centralised: what holds between them, one step by hand, and who takes part."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -21,9 +22,14 @@ def at_one(data, dealt):
 
 
 def mean_of_locals(solo, sizes):
-    """[1, ...] float32: the mean of the parties' models weighted by sizes, summed in float64 in ascending order, rounded once."""
-    shares = [n / sum(sizes) for n in sizes]
-    return tree.map(lambda y: sum(s * y[p].double() for p, s in enumerate(shares) if s).float().unsqueeze(0), solo.state.parties["params"])
+    """[1, ...] float32: the mean of the parties' models weighted by sizes, the exact sum of terms in float64, rounded once."""
+
+    def mean(y):
+        terms = torch.stack([n / sum(sizes) * y[p].double() for p, n in enumerate(sizes)]).flatten(1)
+        exact = torch.tensor([math.fsum(column) for column in terms.T.tolist()], dtype=torch.float64)
+        return exact.float().view(1, *y.shape[1:])
+
+    return tree.map(mean, solo.state.parties["params"])
 
 
 def test_with_one_party_and_no_momentum_it_is_centralised_sgd_without_a_stop_between_rounds(table, dealt, train, same):

@@ -16,7 +16,9 @@ from fltrain.algorithms import build
 from fltrain.algorithms.fednova import effective_steps
 from fltrain.data import Examples, Federated
 from fltrain.engine.cohort import sample
-from fltrain.engine.looped import train_round
+from fltrain.engine.jobs import Cell
+from fltrain.engine.looped import Looped
+from fltrain.engine.round import train_round
 from fltrain.interface import Info
 from fltrain.settings import Settings
 from fltrain.task import ModelTask
@@ -55,9 +57,10 @@ def served(algorithm, sizes=(BATCH,) * 4, fraction=1.0, **settings):
     task = ModelTask(Quadratics(), loss=lambda out, batch: out.logits.mean())
     models = {"w": torch.zeros(1, CURVATURE.shape[1], dtype=torch.float64)}
     state = algorithm.init(task, Info(counts.sum(1), counts, torch.ones(len(sizes), dtype=torch.float64), data.shape, 0, 0.1), models, {})
+    cell = Cell(algorithm, task, data, settings)
     for round in itertools.count(1):
         plan = algorithm.plan(state, sample(len(sizes), fraction, 0, round), round)
-        state = train_round(algorithm, task, data, state, plan, round, settings).state
+        state = train_round([cell], [state], [plan], round, Looped([cell]))[0].state
         yield tree.index(algorithm.serve(state).models, 0)["w"]
 
 

@@ -56,7 +56,7 @@ def states(algorithm, train, *arguments, **options):
     seen = []
 
     def plan(state, cohort, round):
-        seen.append(state)
+        seen.append(replace(state, parties=tree.clone(state.parties)))  # its rows are written in place
         return algorithm.plan(state, cohort, round)
 
     done = train(*arguments, algorithm=replace(algorithm, plan=plan), **options)

@@ -59,6 +59,9 @@ BAD = {
     "checkpoint_every": ([0], "at least 1"),
     "device": (["gpu", "cuda:7", None], "one of auto, cpu, cuda"),
     "threads": ([0], "at least 1"),
+    "engine": (["vmap", None], "one of auto, looped, processes, stacked, graph"),
+    "workers": ([0, -1], "at least 1"),
+    "memory": ([0.0, -1.0], "above 0"),
 }
 WRONG_TYPE = {
     "rounds": [1.5, "3", None, True],
@@ -80,6 +83,11 @@ WRONG_TYPE = {
     "eval_every": [1.5, "1"],
     "checkpoint_every": [1.5, "1"],
     "threads": [1.5, "1"],
+    "workers": [1.5, "1"],
+    "memory": ["4", float("nan")],
+    "tf32": ["no", 2, None],
+    "bf16": ["no", 2, None],
+    "compile": ["no", 2, None],
 }
 
 
@@ -97,7 +105,11 @@ def test_a_setting_of_another_type_is_named_too(name):
 
 
 def test_every_setting_is_tested_here():
-    assert set(BAD) | {"shuffle", "flip", "noisy_test"} == set(WRONG_TYPE) | {"device", "normalise", "pad"} == {f.name for f in fields(Settings)}
+    assert (
+        set(BAD) | {"shuffle", "flip", "noisy_test", "tf32", "bf16", "compile"}
+        == set(WRONG_TYPE) | {"device", "normalise", "pad", "engine"}
+        == {f.name for f in fields(Settings)}
+    )
 
 
 def test_an_unknown_setting_names_the_nearest(table, table_split, train):

@@ -1,0 +1,80 @@
+"""One round: the jobs of all cells to the executor, what they give back into each cell's state."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .. import tree
+from ..interface import Plan, State
+from ..tree import Tree
+from .diverged import Diverged, at_party, at_server, finite
+from .jobs import Cell, Done, Executor, Given, Job, jobs_of, ordered
+from .sums import Sums
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A cell's outcome. plan: the jobs that ran, in their order; loss: mean training loss over the steps of the jobs that weigh something;
+    steps: optimiser steps over all jobs."""
+
+    state: State
+    plan: Plan
+    loss: float
+    steps: int
+
+
+def train_round(
+    cells: Sequence[Cell],
+    states: Sequence[State],
+    plans: Sequence[Plan | None],
+    round: int,
+    executor: Executor,
+    on_job: Callable[[int, int], None] = lambda done, jobs: None,
+) -> list[Trained | Diverged | None]:
+    """Trains every job of every cell's plan, and aggregates. Jobs of parties without examples are left out.
+
+    `parties` of a state belongs to the round: rows of those that trained are written in place, once all have; models, buffers and server are not
+    changed. on_job(done, jobs) is called after each job. A cell with a loss or a model that is not finite gives Diverged: its run is over. A cell
+    without a plan gives None.
+    """
+    plans = [ordered(plan, cell.data) if plan else None for plan, cell in zip(plans, cells, strict=True)]
+    given = [Given(round, state.models, state.buffers, plan.shared if plan else {}) for state, plan in zip(states, plans, strict=True)]
+    jobs = [job for i, plan in enumerate(plans) if plan for job in jobs_of(i, cells[i], states[i], plan, round)]
+    sums = [Sums(len(tree.leaves(state.models)[0])) for state in states]
+    done: list[Done] = []
+    for one in executor.train(given, jobs, sums):
+        done.append(one)
+        on_job(len(done), len(jobs))
+    done.sort(key=lambda one: one.job)
+    of_cell: list[list[tuple[Job, Done]]] = [[] for _ in cells]
+    for one in done:
+        of_cell[jobs[one.job].cell].append((jobs[one.job], one))
+    return [_ended(cells[i], states[i], plan, of_cell[i], sums[i], round) if plan else None for i, plan in enumerate(plans)]
+
+
+def _ended(cell: Cell, state: State, plan: Plan, done: list[tuple[Job, Done]], sums: Sums, round: int) -> Trained | Diverged:
+    """A cell's state after its jobs."""
+    for job, one in done:
+        if not math.isfinite(one.loss):
+            return at_party(round, job.party, tree.index(state.models, job.model), cell.data.train)
+    steps = sum(job.work.steps for job, _ in done)
+    counted = [(job.work.steps, one.loss) for job, one in done if job.work.share > 0]
+    loss = math.fsum(loss for _, loss in counted) / max(sum(n for n, _ in counted), 1)
+    for job, one in done:
+        if job.keep:
+            _keep(cell.algorithm.name, state.parties, one.own, job.party)
+    if done:
+        state = cell.algorithm.aggregate(state, plan, sums.total)
+        if not (finite(state.models) and finite(state.buffers)):
+            return at_server(round)
+    return Trained(state, plan, loss, steps)
+
+
+def _keep(name: str, parties: Tree, own: Tree, party: int) -> None:
+    """Stores what a party keeps. ValueError where it is not of the shapes that `init` made: nothing is dropped silently."""
+    have, new = tree.flatten(parties), tree.flatten(own)
+    wrong = sorted(set(have) ^ set(new)) or [k for k, v in new.items() if v.shape != have[k].shape[1:]]
+    if wrong:
+        raise ValueError(f"{name}: finish returned own {sorted(new)}, init made parties {sorted(have)}; {wrong[0]!r} is not in both with one shape")
+    for k, v in new.items():
+        have[k][party].copy_(v)
