@@ -68,12 +68,14 @@ def _trained(cell: Cell, task: ModelTask, local: Local, work: Work, party: int, 
 
 def sgd(params: Tree, grad: Tree, velocity: Tree, after: Tree, work: Work, decay: float) -> None:
     """As torch.optim.SGD, operation by operation; updates params and velocity in place, which belong to this job alone."""
-    for name, w in params.items():
-        g = grad[name]
-        if decay:
-            g = g.add(w, alpha=decay)
-        if velocity:
-            g = velocity[name].mul_(work.momentum).add_(g)
-        if after:
-            g = g + after[name]
-        w.add_(g, alpha=-work.lr)
+    weights, step = list(params.values()), [grad[name] for name in params]
+    if decay:
+        step = torch._foreach_add(step, weights, alpha=decay)
+    if velocity:
+        moving = list(velocity.values())
+        torch._foreach_mul_(moving, work.momentum)
+        torch._foreach_add_(moving, step)
+        step = moving
+    if after:
+        step = torch._foreach_add(step, [after[name] for name in params])
+    torch._foreach_add_(weights, step, alpha=-work.lr)
