@@ -23,8 +23,8 @@ class Augment:
     flip: bool = False
     rotate: float = 0.0
 
-    def __call__(self, x: Tensor, rows: Tensor, party: Tensor, epoch: int) -> Tensor:
-        """x [B, C, H, W] of the examples `rows` [B] of the parties `party` [B], as drawn for an epoch of the run; of the same shape."""
+    def __call__(self, x: Tensor, rows: Tensor, party: Tensor, epoch: int | Tensor) -> Tensor:
+        """x [B, C, H, W] of the examples `rows` [B] of the parties `party` [B], for an epoch of the run, or one each [B]; of the same shape."""
         height, width = x.shape[-2:]
         top, left, flipped, turn = (u.view(-1, 1, 1) for u in augmentation(self.key, rows, party, epoch))
         r = torch.arange(height, device=x.device).view(1, -1, 1)

@@ -27,10 +27,13 @@ class Prepare:
     noise: tuple[Noise, ...] = ()
     normalise: Normalise | None = None
 
-    def __call__(self, x: Tensor, rows: Tensor, party: Tensor, epoch: int) -> Tensor:
-        """x [B, ...] float32 of the examples `rows` [B] of `party` [B], as the model gets them."""
-        if self.augment is not None and epoch > 0:
-            x = self.augment(x, rows, party, epoch)
+    def __call__(self, x: Tensor, rows: Tensor, party: Tensor, epoch: int | Tensor) -> Tensor:
+        """x [B, ...] float32 of the examples `rows` [B] of `party` [B], as the model gets them. epoch: one for all, or [B], one for each."""
+        if self.augment is not None:
+            if isinstance(epoch, Tensor):
+                x = torch.where((epoch > 0).view(-1, 1, 1, 1), self.augment(x, rows, party, epoch), x)
+            elif epoch > 0:
+                x = self.augment(x, rows, party, epoch)
         for noise in self.noise:
             x = noise(x, rows, party, epoch)
         return x if self.normalise is None else self.normalise(x)
@@ -50,8 +53,8 @@ class Examples:
     party: Tensor
     prepare: Prepare = Prepare()
 
-    def inputs(self, at: Tensor | slice, epoch: int = 0) -> Tensor:
-        """[B, ...] float32 as the model gets them. epoch: of the run, from 1 in training (which draw), 0 in evaluation."""
+    def inputs(self, at: Tensor | slice, epoch: int | Tensor = 0) -> Tensor:
+        """[B, ...] float32 as the model gets them. epoch: of the run, from 1 in training (which draw), 0 in evaluation; [B]: one for each."""
         x = self.x[at]
         x = x.float().div_(255) if x.dtype == torch.uint8 else x
         return self.prepare(x, self.rows[at], self.party[at], epoch)

@@ -130,8 +130,16 @@ class Task(Protocol):
     n_stages: int  # how many taps `forward` gives; 0 where the model does not declare any
 
     def forward(
-        self, params: Tree, buffers: Tree, x: Tensor, *, train: bool, key: int | Tensor = 0, upto: int | None = None, detach: bool = False
+        self, params: Tree, buffers: Tree, x: Tensor, *, train: bool, key: int | Tensor | None = None, upto: int | None = None, detach: bool = False
     ) -> Out: ...
+
+    def differentiate(self, f: Callable[[Tree], tuple[Tensor, Any]], params: Tree) -> tuple[Tree, Tensor, Any]:
+        """(gradient, loss, aux) of f(params) -> (loss, aux) at params: the one way to a gradient, since executors differ in how they take it.
+
+        loss: a scalar; returned without its graph. aux: a tree or a NamedTuple of tensors, returned as it is; {} for none. The gradient of a
+        parameter that f does not use is 0. f calls the model by `forward` with the params that it is given.
+        """
+        ...
 
     def grad(self, local: Local, batch: Batch, extra: Callable[[Tree, Out], Tensor] | None = None, params: Tree | None = None) -> Step: ...
 
@@ -143,7 +151,8 @@ Init = Callable[[Task, Info, Tree, Tree], State]
 
 @dataclass(frozen=True, eq=False)
 class Algorithm:
-    """Start from `fedavg()` and `dataclasses.replace` what differs.
+    """Start from `fedavg()` and `dataclasses.replace` what differs. An executor may run `begin`, `direction` and `finish` for many jobs at once, by
+    `torch.func.vmap`: no branch on a tensor, no writing into one, gradients by the task alone.
 
     init(task, info, models, buffers) -> State            models, buffers: leading axis 1
     plan(state, cohort [S], round) -> Plan
@@ -159,6 +168,8 @@ class Algorithm:
     grade(state, plan, accuracy [Q]) -> State             optional: what is done with it
 
     decay="algorithm": `direction` adds weight decay itself (FedMOC: inside the mask), from local.hyper["weight_decay"].
+    lockstep: what jobs that run at once have in common: "step", the number of the batch; "epoch", the epoch too, since `direction` reads batch.epoch
+    as a number (FedRL).
     settings: those that the algorithm cannot do without (pFedMe: momentum 0).
     model: the one that it is made for, where none is asked for (FedNACA: of sigmoids).
     pooled: train as one party that holds what all hold; a row that two hold it has twice.
@@ -179,6 +190,7 @@ class Algorithm:
     exam: Callable[[State, Plan], tuple[Tensor, Tensor]] | None = None
     grade: Callable[[State, Plan, Tensor], State] | None = None
     decay: Literal["executor", "algorithm"] = "executor"
+    lockstep: Literal["step", "epoch"] = "step"
     settings: dict[str, Any] = field(default_factory=dict)
     model: str | None = None
     pooled: bool = False
@@ -188,3 +200,5 @@ class Algorithm:
     def __post_init__(self) -> None:
         if self.decay not in ("executor", "algorithm"):
             raise ValueError(f"decay is {self.decay!r}; it must be 'executor' or 'algorithm'")
+        if self.lockstep not in ("step", "epoch"):
+            raise ValueError(f"lockstep is {self.lockstep!r}; it must be 'step' or 'epoch'")

@@ -22,8 +22,11 @@ class Noise:
     std: Tensor
     cells: Tensor | None = None
 
-    def __call__(self, x: Tensor, rows: Tensor, who: Tensor, epoch: int) -> Tensor:
-        """x [B, D] or [B, C, H, W] plus the noise of the examples `rows` [B] at the parties `who` [B]. Epoch 0: that of `niidpart.transform`."""
+    def __call__(self, x: Tensor, rows: Tensor, who: Tensor, epoch: int | Tensor) -> Tensor:
+        """x [B, D] or [B, C, H, W] plus the noise of the examples `rows` [B] at the parties `who` [B].
+
+        epoch: of the run, one for all or one for each [B]. 0: the noise of `niidpart.transform`.
+        """
         z = normal(self.seeds[who], rows, epoch, prod(x.shape[1:])) * self.std[who].unsqueeze(1)
         if x.ndim == 4:  # the values of an image are counted as in the data set, channels last
             z = z.reshape(len(x), *x.shape[2:], x.shape[1]).permute(0, 3, 1, 2)

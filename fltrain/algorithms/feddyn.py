@@ -55,7 +55,7 @@ def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
 def aggregate(state: State, plan: Plan, total: Tree) -> State:
     """state.parties holds the h_i of this round already."""
     mean = BASE.aggregate(state, plan, total)
-    models = tree.map(lambda w, y, h: (y + h.double().mean(0)).to(w.dtype), state.models, total["models"], state.parties["h"])
+    models = tree.map(lambda w, y, h: (y + h.mean(0, dtype=torch.float64)).to(w.dtype), state.models, total["models"], state.parties["h"])
     return replace(mean, models=models, server={"mean": mean.models})
 
 

@@ -65,7 +65,9 @@ def fedmoc(
         x = info.counts.double() / info.counts.sum(1, keepdim=True).clamp(min=1)
         return State(models, buffers, server | {"x": x, "told": torch.zeros(len(x), dtype=torch.bool)})
 
-    return replace(BASE, name="fedmoc", init=init, plan=plan, direction=direction, aggregate=aggregate, traffic=traffic, decay="algorithm")
+    return replace(
+        BASE, name="fedmoc", init=init, plan=plan, begin=begin, direction=direction, aggregate=aggregate, traffic=traffic, decay="algorithm"
+    )
 
 
 def pull(beta: Tensor, a0: float, beta0: float, beta1: float, branch: str) -> Tensor:
@@ -80,23 +82,36 @@ def pull(beta: Tensor, a0: float, beta0: float, beta1: float, branch: str) -> Te
 
 
 def plan(state: State, cohort: Tensor, round: int) -> Plan:
-    """each: mu [J], delta {name: [J, ...]}, the parties' Delta_k where it is not 1, in the type of the weights."""
-    s, each = state.server, {}
+    """each: mu [J] in the type of the weights, x [J, r] float64. shared: the tensors Delta(i), as `disjoint` or `gram_schmidt` gives them."""
+    s, each, like = state.server, {}, tree.leaves(state.models)[0]
     if "mu" in s:
-        each["mu"] = s["mu"].cpu()[cohort].to(tree.leaves(state.models)[0])
+        each["mu"] = s["mu"].cpu()[cohort].to(like)
     if "x" in s:
-        each["delta"] = _mixed(s, s["x"].cpu()[cohort], state.models)
-    return Plan(cohort, torch.zeros_like(cohort), each=each)
+        each["x"] = s["x"].cpu()[cohort].to(like.device)
+    return Plan(cohort, torch.zeros_like(cohort), shared={name: s[name] for name in ("class", "delta") if name in s}, each=each)
+
+
+def begin(task: Task, local: Local) -> Local:
+    """carry: delta {name: [...]}, the party's Delta_k where it is not 1, in the type of the weights. Made here, so that a round never holds all."""
+    return local._replace(carry={"delta": _mixed(local.shared, local.each["x"], local.params)}) if "x" in local.each else local
 
 
 def direction(task: Task, local: Local, batch: Batch) -> Step:
     step, each, decay = task.grad(local, batch), local.each, local.hyper["weight_decay"]
-    grad = tree.map(lambda g, y: torch.add(g, y, alpha=decay), step.grad, local.params) if decay else step.grad  # as the executor does
+    grad = _decayed(step.grad, local.params, decay)
     if "mu" in each:
         grad = tree.map(lambda g, y, w: g + each["mu"] * (y - w), grad, local.params, local.start)
-    if "delta" in each:
-        grad = {name: g * each["delta"][name] if name in each["delta"] else g for name, g in grad.items()}
+    if "delta" in local.carry:
+        delta = local.carry["delta"]
+        grad = {name: g * delta[name] if name in delta else g for name, g in grad.items()}
     return step._replace(grad=grad)
+
+
+def _decayed(grad: Tree, params: Tree, decay: float | Tensor) -> Tree:
+    """grad + decay params; a number is added as the executor does it, and 0 leaves the gradient as it is. A tensor is one of many jobs at once."""
+    if isinstance(decay, Tensor):
+        return tree.map(lambda g, y: g + decay * y, grad, params)
+    return tree.map(lambda g, y: torch.add(g, y, alpha=decay), grad, params) if decay else grad
 
 
 def aggregate(state: State, plan: Plan, total: Tree) -> State:
@@ -115,12 +130,20 @@ def traffic(state: State, plan: Plan, task: Task) -> tuple[Tensor, Tensor]:
     return up + 8 * ~state.server["told"].cpu()[plan.party] if "told" in state.server else up, up
 
 
-def _mixed(server: Tree, x: Tensor, models: Tree) -> Tree:
-    """{name: [J, ...]}: sum_i x^i Delta(i) for the proportions x [J, r]."""
-    if "class" not in server:
-        return {name: torch.einsum("jr,r...->j...", x.to(delta), delta) for name, delta in server["delta"].items()}
-    out = {name: x.to(owner.device)[:, owner.long()].to(models[name].dtype) for name, owner in server["class"].items()}
-    return {name: value * server["delta"][name] if name in server.get("delta", {}) else value for name, value in out.items()}
+def _mixed(shared: Tree, x: Tensor, params: Tree) -> Tree:
+    """{name: [...]}: sum_i x^i Delta(i) for the proportions x [r]."""
+    if "class" not in shared:
+        return {name: _combined(x.to(delta.dtype), delta) for name, delta in shared["delta"].items()}
+    out = {name: x[owner.long()].to(params[name].dtype) for name, owner in shared["class"].items()}
+    return {name: value * shared["delta"][name] if name in shared.get("delta", {}) else value for name, value in out.items()}
+
+
+def _combined(x: Tensor, delta: Tensor) -> Tensor:
+    """[...]: sum_i x [i] delta [i], in this order. Not a matrix product, whose last bits would depend on how many jobs are made at once."""
+    total = x[0] * delta[0]
+    for part, tensor in zip(x[1:], delta[1:], strict=True):
+        total = torch.addcmul(total, part, tensor)
+    return total
 
 
 def _check(a0: float, beta0: float, beta1: float, branch: str, delta_min: float) -> None:

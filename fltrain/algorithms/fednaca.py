@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..draws import key, uniform
+from ..draws import fold, key, uniform
 from ..interface import Algorithm, Batch, Info, Local, Plan, State, Step, Task
 from ..tree import Tree
 from .fedavg import fedavg
@@ -96,15 +96,18 @@ def theta(n: Tensor, level: float, theta_max: float) -> Tensor:
 
 def direction(task: Task, local: Local, batch: Batch) -> Step:
     """With the stages cut off from each other, the gradient of sum <theta, h> + error is, at each stage, that of its own summand."""
-    at = tree.map(lambda w: w.detach().requires_grad_(), local.params)
-    out = task.forward(at, local.buffers, batch.x, train=True, key=local.key, detach=True)
-    *hidden, logits = out.taps
-    target = torch.eye(logits.shape[1], dtype=logits.dtype, device=logits.device)[batch.y]
-    errors = (logits.sigmoid() - target).square().mean(1)
-    if batch.mask is None:
-        loss, counts = errors.mean(), torch.ones_like(errors)
-    else:
-        loss, counts = (errors * batch.mask).sum() / batch.mask.sum(), batch.mask.to(logits.dtype)
-    pull = sum(counts @ (local.shared[f"stage{i}"][batch.y] * h).flatten(1).sum(1) for i, h in enumerate(hidden))
-    grads = torch.autograd.grad(loss + pull, list(at.values()), allow_unused=True, materialize_grads=True)
-    return Step(dict(zip(at, grads, strict=True)), loss.detach(), out.buffers, local.carry)
+
+    def f(at: Tree) -> tuple[Tensor, tuple[Tensor, Tree]]:
+        out = task.forward(at, local.buffers, batch.x, train=True, key=fold(local.key, batch.step), detach=True)
+        *hidden, logits = out.taps
+        target = torch.eye(logits.shape[1], dtype=logits.dtype, device=logits.device)[batch.y]
+        errors = (logits.sigmoid() - target).square().mean(1)
+        if batch.mask is None:
+            loss, counts = errors.mean(), torch.ones_like(errors)
+        else:
+            loss, counts = (errors * batch.mask).sum() / batch.mask.sum().clamp(min=1), batch.mask.to(logits.dtype)
+        pull = sum(counts @ (local.shared[f"stage{i}"][batch.y] * h).flatten(1).sum(1) for i, h in enumerate(hidden))
+        return loss + pull, (loss.detach(), out.buffers)
+
+    grads, _, (loss, buffers) = task.differentiate(f, local.params)
+    return Step(grads, loss, buffers, local.carry)

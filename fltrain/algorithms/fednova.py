@@ -66,9 +66,14 @@ def effective_steps(steps: float | Tensor, momentum: float | Tensor) -> float | 
 
 def effective_steps_prox(steps: float | Tensor, pull: float | Tensor) -> Tensor:
     """The sum of (1 - pull)^k over k < steps, float64; pull = lr mu > 0. Without loss of digits where pull is small."""
-    x = torch.as_tensor(pull, dtype=torch.float64)
+    x = _double(pull)
     small = x.clamp(max=0.5)  # log1p needs x below 1; the printed form is exact enough from 0.5 on
     return torch.where(x > 0.5, (1 - (1 - x) ** steps) / x, -torch.expm1(steps * torch.log1p(-small)) / small)
+
+
+def _double(value: float | Tensor) -> Tensor:
+    """A tensor of no axis, float64. `torch.as_tensor` would not take a tensor of many jobs at once."""
+    return value.double() if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64)
 
 
 def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
@@ -84,7 +89,7 @@ def upload(local: Local, work: Work, a: float | Tensor, counted: float | Tensor)
     """p_i d_i, p_i times the steps counted in tau_eff, and the learning rate, which the server knows anyway."""
 
     def number(value: float | Tensor) -> Tensor:
-        return torch.as_tensor(work.share * value, dtype=torch.float64, device=device)
+        return _double(work.share * value).to(device)
 
     device = tree.leaves(local.params)[0].device
     directions = tree.map(lambda w, y: (w.double() - y.double()) * (work.share / a), local.start, local.params)

@@ -48,7 +48,16 @@ def fedrl(
 
         return task.grad(local, batch, extra)
 
-    return replace(fedavg(), name="fedrl", init=init, plan=plan, begin=begin, direction=direction, hyper={"mu": mu})
+    return replace(
+        fedavg(),
+        name="fedrl",
+        init=init,
+        plan=plan,
+        begin=begin,
+        direction=direction,
+        hyper={"mu": mu},
+        lockstep="epoch" if schedule == "epoch" else "step",
+    )
 
 
 def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
@@ -76,4 +85,4 @@ def review(gap: Tensor, mask: Tensor | None, norm: str) -> Tensor:
     if norm == "l2":
         return torch.linalg.vector_norm(gap)
     each = torch.linalg.vector_norm(gap, dim=1) if norm == "mean_l2" else gap.square().sum(1)
-    return each.mean() if mask is None else each.sum() / mask.sum()
+    return each.mean() if mask is None else each.sum() / mask.sum().clamp(min=1)

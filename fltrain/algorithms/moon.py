@@ -70,7 +70,7 @@ def direction(task: Task, local: Local, batch: Batch) -> Step:
         towards = features(task, local, local.start, local.carry["buffers"], batch)
         away = features(task, local, local.own["params"], local.own["buffers"], batch)
         terms = contrast(out.features.flatten(1), towards, away, local.hyper["temperature"])
-        mean = terms.mean() if batch.mask is None else (terms * batch.mask).sum() / batch.mask.sum()
+        mean = terms.mean() if batch.mask is None else (terms * batch.mask).sum() / batch.mask.sum().clamp(min=1)
         return local.hyper["mu"] * local.own["trained"] * mean  # a product, since jobs may be stacked; the term is finite
 
     return task.grad(local, batch, extra)

@@ -251,6 +251,18 @@ def test_training_is_augmented_and_evaluation_is_not(pictures, split):
     assert (train.inputs(ALL, 3) != plain.train.inputs(ALL)).flatten(1).any(1).float().mean() > 0.9
 
 
+def test_rows_of_a_batch_may_each_be_in_an_epoch_of_their_own(pictures):
+    """Crop, flip, rotation and fresh noise; epoch 0 is evaluation and not augmented."""
+    split = niidpart.make(pictures, "homo", n_parties=3, transforms=[("noise", {"sigma": 0.1, "fresh": True})])
+    examples = to_device(split, pictures, CPU, Settings(**EVERYTHING)).train
+    at, epoch = torch.tensor([4, 0, 7, 4, 2, 9]), torch.tensor([1, 3, 0, 2, 500, 3])
+    together = examples.inputs(at, epoch)
+    for i, e in enumerate(epoch.tolist()):
+        assert torch.equal(examples.inputs(at[i : i + 1], e)[0], together[i])
+    assert torch.equal(examples.inputs(at, torch.full_like(at, 3)), examples.inputs(at, 3))
+    assert not torch.equal(together[0], together[3])  # one row in two epochs
+
+
 def test_without_the_settings_nothing_is_drawn(pictures, split):
     train = to_device(split, pictures, CPU).train
     assert train.prepare.augment is None

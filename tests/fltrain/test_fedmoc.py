@@ -11,10 +11,11 @@ from torch import nn
 
 import fltrain
 import niidpart
+from fltrain import tree
 from fltrain.algorithms import _class_tensors, build
 from fltrain.algorithms._class_tensors import NORMALISE, chain, forced, orthonormal
 from fltrain.algorithms.fedmoc import pull
-from fltrain.interface import Info
+from fltrain.interface import Info, Local
 from fltrain.models import Staged
 from fltrain.task import ModelTask
 
@@ -39,10 +40,16 @@ def started(module, r, counts=None, seed=0, beta=None, **options):
     return algorithm, task, algorithm.init(task, Info(counts.sum(1), counts, beta, (1,), seed, 0.1), models, buffers)
 
 
+def mixed(algorithm, task, state, cohort):
+    """{name: [J, ...]}: Delta_k of each party of the cohort, as `begin` makes it."""
+    plan, params = algorithm.plan(state, torch.tensor(cohort), 1), tree.index(state.models, 0)
+    locals = [Local(params, {}, params, plan.shared, tree.index(plan.each, j), {}, {}, algorithm.hyper, 0) for j in range(len(cohort))]
+    return tree.map(lambda *leaves: torch.stack(leaves), *(algorithm.begin(task, local).carry["delta"] for local in locals))
+
+
 def tensors(module, r, **options):
     """{name: [r, ...]}: Delta(i), which is Delta_k of the party that has examples of class i alone."""
-    algorithm, _, state = started(module, r, **options)
-    return algorithm.plan(state, torch.arange(r), 1).each["delta"]
+    return mixed(*started(module, r, **options), range(r))
 
 
 def outputs_reached(module, delta, r):
@@ -109,11 +116,11 @@ def test_disjoint_tensors_are_orthogonal_and_their_sum_is_one(module, r, delta_m
 
 @pytest.mark.parametrize("r", [2, 256, 257, 300])
 def test_any_number_of_classes(r):
-    algorithm, _, state = started(perceptron(7, 40, r), r)
+    algorithm, task, state = started(perceptron(7, 40, r), r)
     owner = state.server["class"]
     assert {c.dtype for c in owner.values()} == {torch.uint8 if r <= 256 else torch.int32}
     assert all(torch.equal(torch.unique(c), torch.arange(r).to(c.dtype)) for c in owner.values())
-    delta = algorithm.plan(state, torch.tensor([r - 1]), 1).each["delta"]
+    delta = mixed(algorithm, task, state, [r - 1])
     assert all(torch.equal(d[0] == 1, owner[name] == r - 1) for name, d in delta.items())
 
 
@@ -215,12 +222,28 @@ def test_normalisations_by_hand():
 def test_a_party_mixes_the_tensors_by_its_proportions(coefficients):
     counts = [[1, 3, 0, 4], [0, 0, 0, 0], [5, 0, 0, 0]]
     module, options = perceptron(5, 8, 4), {"coefficients": coefficients, "delta_min": 0.5}
-    algorithm, _, state = started(module, 4, counts, **options)
-    mixed, each = algorithm.plan(state, torch.tensor([0, 2]), 1).each["delta"], tensors(module, 4, **options)
+    found, each = mixed(*started(module, 4, counts, **options), [0, 2]), tensors(module, 4, **options)
     for name, delta in each.items():
         expected = 0.125 * delta[0].double() + 0.375 * delta[1].double() + 0.5 * delta[3].double()
-        torch.testing.assert_close(mixed[name][0].double(), expected, rtol=1e-6, atol=1e-7)
-        assert torch.equal(mixed[name][1], delta[0])
+        torch.testing.assert_close(found[name][0].double(), expected, rtol=1e-6, atol=1e-7)
+        assert torch.equal(found[name][1], delta[0])
+
+
+@pytest.mark.parametrize("options", [{"delta_min": 0.3}, {"coefficients": "gram-schmidt-abs"}])
+def test_a_job_is_told_its_proportions_and_no_tensor_of_the_model(options):
+    """What a round holds for each job has r numbers and mu; the tensors of the classes are the state's own, not copied."""
+    algorithm, _, state = started(perceptron(6, 20, 4), 4, **options)
+    plan = algorithm.plan(state, torch.tensor([0, 2, 3]), 1)
+    assert {name: tuple(leaf.shape) for name, leaf in plan.each.items()} == {"mu": (3,), "x": (3, 4)}
+    for name, shared in tree.flatten(plan.shared).items():
+        assert shared.data_ptr() == tree.flatten(state.server)[name].data_ptr()
+
+
+def test_a_mixture_does_not_depend_on_the_company():
+    started_ = started(perceptron(6, 20, 4), 4, [[1, 3, 0, 4], [2, 2, 2, 1], [5, 0, 1, 1]], coefficients="gram-schmidt-abs")
+    together = mixed(*started_, [0, 1, 2])
+    for j in range(3):
+        assert all(torch.equal(alone[0], together[name][j]) for name, alone in mixed(*started_, [j]).items())
 
 
 # training
