@@ -1,12 +1,13 @@
 """`fltrain`: run, resume, plot, compare and presets."""
 
+import contextlib
 import json
+import math
 import os
-import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import click
 
@@ -14,42 +15,13 @@ import click
 # run, not spinning at all two thirds more when alone (docs/benchmarks.md). libgomp reads it when torch is loaded.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
+from fltrain import grid
+
+from . import sweep
+from .bar import Bar, said
 from .presets import PresetName, options_of, presets_command
-from .program import Entry, Pluggable, Program, click_type, given, given_besides, listing, table, union_options
-
-
-class Bar:
-    """Progress on a terminal as a bar, elsewhere as a line a round; always on stderr, so that stdout is for results."""
-
-    def __init__(self) -> None:
-        self.bar: Any = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self.bar is not None:
-            self.bar.__exit__(kind, error, trace)
-
-    def __call__(self, p: Any) -> None:
-        said = _said(p.metrics) if p.metrics else None
-        if not sys.stderr.isatty():
-            if said:
-                click.echo(f"round {p.round}/{p.rounds}  {said}", err=True)
-            return
-        if self.bar is None:
-            self.bar = click.progressbar(length=p.rounds * 1000, width=16, file=sys.stderr, item_show_func=str)
-            self.bar.__enter__()
-            self.shown = ""
-        self.shown = f"round {p.round}/{p.rounds}  {said}" if said else self.shown
-        done = p.round * 1000 if p.metrics else (p.round - 1) * 1000 + 1000 * p.job // max(p.jobs, 1)
-        self.bar.update(done - self.bar.pos, self.shown)
-
-
-def _said(metrics: dict[str, Any]) -> str:
-    accuracy = f"test {100 * metrics['test_accuracy']:.2f}%  " if metrics.get("test_accuracy") is not None else ""
-    loss = metrics["train_loss"]
-    return f"{accuracy}train loss {'not finite' if loss is None else f'{loss:.4g}'}"
+from .program import Entry, click_type, given, given_besides, listing, table, union_options
+from .ranked import Ranked
 
 
 def _run() -> click.Command:
@@ -62,13 +34,13 @@ def _run() -> click.Command:
         from fltrain.algorithms import ALGORITHMS
         from fltrain.models import MODELS
 
-        algorithm_options = union_options(ALGORITHMS.union())
+        algorithm_options = sweep.sweepable(union_options(ALGORITHMS.union()))
         model_names = ", ".join(MODELS.names()) + ", or "
         listed = listing(ALGORITHMS)
-    setting_options = [_setting_option(f) for f in fields(Settings)]
+    setting_options = sweep.sweepable([_setting_option(f) for f in fields(Settings)], grid.SWEPT)
     preset = _preset_option()
     first: list[click.Parameter] = [
-        click.Argument(["split"], type=click.Path(), metavar="SPLIT|hub:USER/NAME[@REV]"),
+        click.Argument(["split"], type=click.Path(), nargs=-1, required=True, metavar="SPLIT|hub:USER/NAME[@REV]..."),
         click.Option(
             ["--algorithm"], type=Entry("fltrain.algorithms"), default="fedavg", show_default=True, help="One of the above, or file.py:function."
         ),
@@ -77,40 +49,77 @@ def _run() -> click.Command:
         preset,
         click.Option(["--model"], type=Entry("fltrain.models"), help=f"{model_names}file.py:function.  [the papers' model for such data]"),
         *setting_options,
+        click.Option(
+            ["--trials"], type=click.IntRange(min=1), default=1, show_default=True, help="Runs of each setting, with seeds --seed, --seed + 1, ..."
+        ),
         click.Option(["--data-root"], type=click.Path(), help="Where the data set lies, if not where the split file says."),
-        click.Option(["--out"], type=click.Path(file_okay=False), help="The run folder.  [runs/ALGORITHM-DIGEST-SEED]"),
-        click.Option(["--json", "as_json"], is_flag=True, help="Print the last round's metrics as JSON."),
+        click.Option(["--out"], type=click.Path(file_okay=False), help="The run folder.  [runs/ALGORITHM-DIGEST-SEED; of a sweep -sweep]"),
+        click.Option(["--json", "as_json"], is_flag=True, help="Print the last round's metrics as JSON, of a sweep a list."),
     ]
 
     def run(**values: Any) -> None:
         import fltrain
         from fltrain.algorithms import build
-        from niidpart.hub import opened
+        from fltrain.engine.allocator import keep_memory
 
-        split = opened(values["split"], lambda got: click.echo(f"{got.url}, commit {got.commit}, split {got.split.digest}", err=True))
+        keep_memory()  # the command owns its process
+        sweep.words(values)
+        if sweep.is_swept(values):
+            _sweep(values, [*first, *rest], setting_options)
+            return
+        split = _opened(values["split"][0])
         options = given_besides(values, [*first, *rest])
         algorithm = build(values["algorithm"], **options_of(values["preset"], split, values["algorithm"], values["model"]) | options)
         settings = given(values, [preset, *setting_options])
         out = values["out"] or _free(f"runs/{algorithm.name}-{split.digest[:8]}-{settings.get('seed', 0)}")
         placed = {"model": values["model"], "data_root": values["data_root"], "out": out}
-        with Bar() as progress:
-            try:
-                done = fltrain.run(split, algorithm=algorithm, progress=progress, **placed, **settings)
-            except KeyboardInterrupt:
-                click.echo(f"\nwhat was reached is kept; go on with: fltrain resume {out}", err=True)
-                raise
+        with Bar() as progress, _kept(out):
+            done = fltrain.run(split, algorithm=algorithm, progress=progress, **placed, **settings)
         _finished(done, values["as_json"])
 
-    return Pluggable(
+    return sweep.Sweepable(
         "run",
         plug="--algorithm",
         own_options=_own_options,
         params=[*first, *algorithm_options, *rest],
         callback=run,
-        help=f"Train an algorithm on a split file, or on a published split.\n\n\b\nAlgorithms:\n{listed}\n\n\b\n"
+        help=f"Train an algorithm on a split file, or on a published split.\n\n{sweep.HELP}\n\n\b\nAlgorithms:\n{listed}\n\n\b\n"
         "Examples:\n  fltrain run split.h5\n  fltrain run split.h5 --algorithm solo --rounds 20 --local-epochs 5 --out runs/solo\n"
-        "  fltrain run split.h5 --preset niid --rounds 10",
+        "  fltrain run split.h5 --preset niid --rounds 10\n  fltrain run split.h5 --algorithm fedprox --mu 0.001,0.01,0.1,1 --trials 3",
     )
+
+
+def _opened(where: str) -> Any:
+    from niidpart.hub import opened
+
+    return opened(where, lambda got: click.echo(f"{got.url}, commit {got.commit}, split {got.split.digest}", err=True))
+
+
+@contextlib.contextmanager
+def _kept(out: str | Path) -> Iterator[None]:
+    """Says on an interrupt how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"\nwhat was reached is kept; go on with: fltrain resume {out}", err=True)
+        raise
+
+
+def _sweep(values: dict[str, Any], fixed: Sequence[click.Parameter], settings: Sequence[click.Parameter]) -> None:
+    import fltrain
+
+    splits = {name: _opened(where) for name, where in zip(grid.split_names(values["split"]), values["split"], strict=True)}
+    asked = sweep.asked(values, fixed, settings)
+    first = next(iter(splits.values()))
+    options_of(
+        values["preset"], first, values["algorithm"], values["model"]
+    )  # says where the data is not the paper's; the sweep looks them up itself
+    name = values["algorithm"].rpartition(":")[2]
+    out = Path(values["out"] or _free(f"runs/{name}-{first.digest[:8]}-sweep"))
+    cells = math.prod(map(len, asked["grid"].values())) * len(splits) * values["trials"]
+    with Bar(cells) as progress, _kept(out):
+        done = fltrain.sweep(splits, out=out, progress=progress, **asked)
+    sweep.finished(done, out, values["as_json"], _summaries)
 
 
 def _preset_option() -> click.Option:
@@ -125,7 +134,7 @@ def _preset_option() -> click.Option:
 def _own_options(name: str) -> list[click.Option]:
     from fltrain.algorithms import ALGORITHMS
 
-    return union_options((name, p) for p in ALGORITHMS.options(ALGORITHMS.find(name)).values())
+    return sweep.sweepable(union_options((name, p) for p in ALGORITHMS.options(ALGORITHMS.find(name)).values()))
 
 
 def _setting_option(setting: Any) -> click.Option:
@@ -153,19 +162,27 @@ def _finished(done: Any, as_json: bool) -> None:
         return
     missing = "not drawn: pip install 'niidpart[plot]', then fltrain plot"
     rounds = f"{len(done.history)} round{'s' if len(done.history) > 1 else ''}"
-    click.echo(f"{done.algorithm.name}, {rounds}: {_said(done.history[-1])}")
+    click.echo(f"{done.algorithm.name}, {rounds}: {said(done.history[-1:])}")
     click.echo(f"metrics  {done.folder / 'metrics.jsonl'}\ncurves   {picture if picture.exists() else missing}\nrun      {done.folder}")
 
 
 def _resume() -> click.Command:
-    @click.command(help="Go on with a run that was stopped or killed. The end is the same, byte for byte, as if it had not been.")
+    @click.command(help="Go on with a run, or a whole sweep, that was stopped or killed. The end is the same, byte for byte, as if it had not been.")
     @click.argument("run", type=click.Path())
     @click.option("--data-root", type=click.Path(), help="Where the data set lies now, if it moved.")
     @click.option("--json", "as_json", is_flag=True, help="Print the last round's metrics as JSON.")
     @click.option("--trust", is_flag=True, help="Run the code outside fltrain that the folder names (file.py:function). Not for a stranger's folder.")
     def resume(run: str, data_root: str | None, as_json: bool, trust: bool) -> None:
         import fltrain
+        from fltrain.engine.allocator import keep_memory
+        from fltrain.store import is_sweep, read_cells
 
+        keep_memory()
+        if is_sweep(run):
+            with Bar(len(read_cells(run))) as progress:
+                cells = fltrain.resume_sweep(run, data_root=data_root, trust=trust, progress=progress)
+            sweep.finished(cells, Path(run), as_json, _summaries)
+            return
         with Bar() as progress:
             done = fltrain.resume(run, data_root=data_root, trust=trust, progress=progress)
         _finished(done, as_json)
@@ -200,31 +217,36 @@ def _compare() -> click.Command:
         if as_json:
             click.echo(json.dumps({"runs": rows, "differences": warned}))
             return
-        personal = any(r["personal"] is not None for r in rows)
-        header = ["run", "algorithm", "rounds", "final %", "best %", "at round", *(["personal %"] if personal else []), "MB moved"]
-        cells = [
-            [r["run"], r["algorithm"], r["rounds"], _percent(r["final"]), _percent(r["best"]), r["best_round"]]
-            + ([_percent(r["personal"])] if personal else [])
-            + [f"{r['bytes'] / 1e6:.2f}"]
-            for r in rows
-        ]
-        click.echo(table(header, cells))
+        click.echo(_summaries(rows))
         for line in warned:
             click.echo(f"not the same in all runs: {line}", err=True)
 
     return compare
 
 
+def _summaries(rows: Sequence[dict[str, Any]]) -> str:
+    """The table of what runs have reached."""
+    personal = any(r["personal"] is not None for r in rows)
+    header = ["run", "algorithm", "rounds", "final %", "best %", "at round", *(["personal %"] if personal else []), "MB moved"]
+    cells = [
+        [r["run"], r["algorithm"], r["rounds"], _percent(r["final"]), _percent(r["best"]), r["best_round"] or "-"]
+        + ([_percent(r["personal"])] if personal else [])
+        + [f"{r['bytes'] / 1e6:.2f}"]
+        for r in rows
+    ]
+    return table(header, cells)
+
+
 def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.2f}"
 
 
-main = Program(
+main = Ranked(
     "fltrain",
     help="Train federated algorithms on a split file of niidpart.",
     makers={
         "run": ("Train an algorithm on a split.", _run),
-        "resume": ("Go on with a run.", _resume),
+        "resume": ("Go on with a run or a sweep.", _resume),
         "plot": ("Draw the curves of runs together.", _plot),
         "compare": ("A table of final and best accuracy.", _compare),
         "presets": ("List the settings of papers.", presets_command),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .rounds import Progress
     from .settings import Settings
     from .store import RunError, RunFolder
+    from .sweeps import resume_sweep, sweep
 
 _WHERE = {
     "Algorithm": "interface",
@@ -26,9 +27,26 @@ _WHERE = {
     "Settings": "settings",
     "party": "one_party",
     "resume": "experiment",
+    "resume_sweep": "sweeps",
     "run": "experiment",
+    "sweep": "sweeps",
 }
-__all__ = ["Algorithm", "Diverged", "Progress", "Run", "RunError", "RunFolder", "Settings", "algorithms", "models", "party", "resume", "run"]
+__all__ = [
+    "Algorithm",
+    "Diverged",
+    "Progress",
+    "Run",
+    "RunError",
+    "RunFolder",
+    "Settings",
+    "algorithms",
+    "models",
+    "party",
+    "resume",
+    "resume_sweep",
+    "run",
+    "sweep",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -75,6 +75,22 @@ def order(key: int, epoch: int, n: int, device: torch.device) -> Tensor:
     return torch.sort(words).values & ((1 << low) - 1)
 
 
+def orders(keys: Tensor, epoch: int | Tensor, sizes: Tensor, width: int) -> Tensor:
+    """[J, width] int64: `order` of each row, by one sort. keys, sizes: [J] int64; epoch: one for all or [J]; width: the largest size, at least.
+
+    Row j holds sizes[j] numbers; what stands behind them is 0.
+    """
+    i = torch.arange(width, device=keys.device).unsqueeze(0)
+    n, zero = sizes.unsqueeze(1), torch.zeros_like(i)
+    again = epoch.unsqueeze(1) if isinstance(epoch, Tensor) else zero + epoch
+    a, b, _, _ = philox((keys & _MASK).unsqueeze(1), (keys >> 32 & _MASK).unsqueeze(1), (i, again, zero, zero + ORDER))
+    low = (n - 1).clamp(min=1)
+    for shift in (1, 2, 4, 8, 16, 32):
+        low = low | low >> shift  # all ones, as long as the largest index
+    words = torch.where(i < n, ((a << 31) ^ b) & ~low | i, torch.iinfo(torch.int64).max)  # padding comes last
+    return torch.where(i < n, torch.sort(words).values & low, 0)
+
+
 def augmentation(key: int, rows: Tensor, party: Tensor, epoch: int | Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Four uniform 32-bit words [B], held in int64, for each example `rows` [B] of parties `party` [B] in an epoch of the run, or one each [B]."""
     return philox(key & _MASK, key >> 32, (rows & _MASK, party, torch.zeros_like(rows) + epoch, (rows >> 32) << 8 | AUGMENT))

@@ -4,7 +4,8 @@ import contextlib
 import copy
 import json
 import warnings
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,12 @@ from niidpart.hub import opened
 
 from . import models, tree
 from .algorithms import build
-from .data import open_for
+from .data import Federated, open_for
+from .engine.agree import agree, refuse_processes
+from .engine.diverged import Diverged
+from .engine.jobs import Cell
+from .engine.join import current, joined
+from .engine.ranks import Ranks
 from .environment import describe
 from .interface import Algorithm, State
 from .prepare import as_needed, device_of, initial, moved, named_module, not_options, prepare, preset_values, shape_of
@@ -30,14 +36,32 @@ _FORMAT = 1  # of config.json and the checkpoints
 
 
 @dataclass(frozen=True, eq=False)
+class Asked:
+    """A run as it was asked for, all names looked up. model: None for the papers' model of such data."""
+
+    split: niidpart.FederatedSplit
+    algorithm: Algorithm
+    model: nn.Module | str | None
+    preset: str | None
+    data_root: str | Path | None
+    settings: Settings
+
+
+@dataclass(frozen=True, eq=False)
 class Run:
-    """A finished run. history: the metrics of each round; folder: where it lies, None if it was kept in memory."""
+    """A finished run. history: the metrics of each round; folder: where it lies, None if it was kept in memory.
+
+    cell: of a sweep, the numbers by which this run differs from the others (`mu`, `seed`, ...; `split`: the name of its split), else empty.
+    diverged: of a sweep, the error that ended this run before its last round, else None; history and state are those before it.
+    """
 
     history: list[JSON]
     state: State
     algorithm: Algorithm
     task: ModelTask
     folder: Path | None
+    cell: dict[str, Any] = field(default_factory=dict)
+    diverged: Diverged | None = None
 
     def model(self, party: int | None = None, *, personal: bool = False) -> nn.Module:
         """A module of its own with the weights that are served, in eval mode; personal: with the party's own (Ditto, pFedMe).
@@ -59,6 +83,7 @@ class Run:
         return module.eval()
 
 
+@joined()
 def run(
     split: str | Path | niidpart.FederatedSplit,
     data: Data | None = None,
@@ -80,32 +105,69 @@ def run(
     settings: the fields of `Settings` (rounds, local_epochs, batch_size, lr, ...). ValueError if the data is not that of the split.
     """
     split = split if isinstance(split, niidpart.FederatedSplit) else opened(split)
+    asked = ask(split, algorithm, {}, model, preset, data_root, settings)
+    ranks = current()
+    refuse_processes(ranks, asked.settings)
+    cell, spec = made(asked, open_for(split, data, data_root))
+    state = initial(cell)
+    agree(ranks, split.digest, [cell], [state])
+    out = ranks.gather(out)[0]  # that of the first rank, which writes
+    folder = None if out is None else written(out, asked, cell, spec, state) if ranks.first else RunFolder(Path(out))
+    with kept(ranks, folder):
+        return finished(Running(cell, folder, state, []), progress)
+
+
+def ask(
+    split: niidpart.FederatedSplit,
+    algorithm: Algorithm | str,
+    options: dict[str, Any],
+    model: nn.Module | str | None,
+    preset: str | None,
+    data_root: str | Path | None,
+    settings: dict[str, Any],
+) -> Asked:
+    """All that was asked for, a preset's values and the defaults in their places. options: of the algorithm, where that is given by name."""
     named = preset_values(preset, split, algorithm, model)
-    algorithm = build(algorithm, **named.options) if isinstance(algorithm, str) else algorithm
+    algorithm = build(algorithm, **named.options | options) if isinstance(algorithm, str) else algorithm
     not_options(algorithm, settings)
     chosen = as_needed(Settings.of(named.settings | settings), algorithm, settings)
-    chosen = replace(chosen, device=device_of(chosen).type, threads=chosen.threads or torch.get_num_threads())  # so that resuming is the same
-    data = open_for(split, data, data_root)
-    model = model or named.model or algorithm.model
-    spec = "" if isinstance(model, nn.Module) else models.MODELS.absolute(model or models.default(split.source.name, shape_of(data)))
-    module = copy.deepcopy(model) if isinstance(model, nn.Module) else named_module(spec, data, chosen)
-    cell = prepare(split, data, algorithm, module, chosen)
-    state = initial(cell)
-    folder = None
-    if out is not None:
-        config = {
-            "format": _FORMAT,
-            "algorithm": {"name": algorithm.name, "spec": algorithm.spec, "options": algorithm.options},
-            "model": spec,
-            "parameters": sum(p.numel() for p in cell.task.module.parameters()),
-            "preset": preset,
-            "split": split.digest,
-            "data_root": str(Path(data_root).resolve()) if data_root else split.root,
-            "settings": asdict(cell.settings),
-        }
-        folder = RunFolder.create(out, config, describe(device_of(chosen), chosen.threads), niidpart.to_bytes(split), state)
-    with folder.locked() if folder else contextlib.nullcontext():
-        return finished(Running(cell, folder, state, []), progress)
+    chosen = replace(chosen, device=device_of(chosen).type)  # so that resuming is the same; `prepare` settles engine and threads
+    return Asked(split, algorithm, model or named.model or algorithm.model, preset, data_root, chosen)
+
+
+def made(asked: Asked, data: Data, held: Federated | None = None) -> tuple[Cell, str]:
+    """(cell, name of its model, "" for a module without one). held: as in `prepare`."""
+    model, settings = asked.model, asked.settings
+    spec = "" if isinstance(model, nn.Module) else models.MODELS.absolute(model or models.default(asked.split.source.name, shape_of(data)))
+    module = copy.deepcopy(model) if isinstance(model, nn.Module) else named_module(spec, data, settings)
+    return prepare(asked.split, data, asked.algorithm, module, settings, held), spec
+
+
+def written(path: str | Path, asked: Asked, cell: Cell, spec: str, state: State) -> RunFolder:
+    """The folder of a run before its first round."""
+    algorithm, split, settings = asked.algorithm, asked.split, cell.settings
+    config = {
+        "format": _FORMAT,
+        "algorithm": {"name": algorithm.name, "spec": algorithm.spec, "options": algorithm.options},
+        "model": spec,
+        "parameters": sum(p.numel() for p in cell.task.module.parameters()),
+        "preset": asked.preset,
+        "split": split.digest,
+        "data_root": str(Path(asked.data_root).resolve()) if asked.data_root else split.root,
+        "settings": asdict(settings),
+    }
+    return RunFolder.create(path, config, describe(device_of(settings), settings.threads), niidpart.to_bytes(split), state)
+
+
+@contextlib.contextmanager
+def kept(ranks: Ranks, *folders: RunFolder | None) -> Iterator[None]:
+    """Run folders, locked by the first of the ranks that train. All ranks go on from here, or none."""
+    with contextlib.ExitStack() as locks:
+        for folder in folders:
+            if folder is not None and ranks.first:
+                locks.enter_context(folder.locked())
+        ranks.gather()
+        yield
 
 
 def finished(running: Running, progress: OnProgress) -> Run:
@@ -113,10 +175,16 @@ def finished(running: Running, progress: OnProgress) -> Run:
     Rounds([running], progress).train()
     if running.over:
         raise running.over
-    cell = running.cell
-    return Run(running.history, running.state, cell.algorithm, cell.task, running.folder.path if running.folder else None)
+    return outcome(running, {})
 
 
+def outcome(running: Running, numbers: dict[str, Any]) -> Run:
+    """What a run has come to. numbers: those by which it differs from the others of its sweep."""
+    cell, folder = running.cell, running.folder
+    return Run(running.history, running.state, cell.algorithm, cell.task, folder.path if folder else None, numbers, running.over)
+
+
+@joined()
 def resume(
     folder: str | Path,
     data: Data | None = None,
@@ -133,47 +201,58 @@ def resume(
     trust: run the code outside fltrain (`file.py:function`) that the folder names as algorithm or model. Not for a stranger's folder.
     """
     opened = RunFolder.opened(folder)
-    with opened.locked():
-        return _resume(opened, data, algorithm, model, data_root, trust, progress)
+    ranks = current()
+    with kept(ranks, opened):
+        asked = recorded(opened, algorithm, model, data_root, trust)
+        cell, _ = made(asked, open_for(asked.split, data, asked.data_root))
+        done, state = opened.restore()
+        agree(ranks, asked.split.digest, [cell], [state], done)
+        running = taken_up(opened, cell, done, state)
+        tell_elsewhere(opened, cell.settings)
+        return finished(running, progress)
 
 
-def _resume(
-    opened: RunFolder,
-    data: Data | None,
-    algorithm: Algorithm | None,
-    model: nn.Module | None,
-    data_root: str | Path | None,
-    trust: bool,
-    progress: OnProgress,
-) -> Run:
-    config, folder = opened.config, opened.path
+def recorded(folder: RunFolder, algorithm: Algorithm | None, model: nn.Module | None, data_root: str | Path | None, trust: bool) -> Asked:
+    """What the run in a folder was asked for. RunError where that cannot be had again, or is not what is handed over."""
+    config, path = folder.config, folder.path
     for spec in (config["algorithm"]["spec"], config["model"]):
         if ":" in spec and not trust:
-            raise RunError(f"{folder} names code outside fltrain, {spec}; if it is yours, resume with --trust (trust=True)")
+            raise RunError(f"{path} names code outside fltrain, {spec}; if it is yours, resume with --trust (trust=True)")
     if config.get("format") != _FORMAT:
-        raise RunError(f"{folder} has the format {config.get('format')}, this fltrain reads {_FORMAT}; resume it with the version that wrote it")
+        raise RunError(f"{path} has the format {config.get('format')}, this fltrain reads {_FORMAT}; resume it with the version that wrote it")
     settings = Settings.of(config["settings"])
-    named = config["algorithm"]
+    algorithm = _same_algorithm(path, config["algorithm"], algorithm)
+    split = niidpart.read(path / "split.h5")
+    if split.digest != config["split"]:
+        raise RunError(f"{path / 'split.h5'} is the split {split.digest[:12]}..., the run was started on {config['split'][:12]}...")
+    if model is None and not config["model"]:
+        raise RunError(f"{path} was started with a module that has no name; fltrain.resume(folder, model=...) takes it")
+    root = data_root or config["data_root"]
+    return Asked(split, algorithm, config["model"] if model is None else model, config.get("preset"), root, settings)
+
+
+def _same_algorithm(path: Path, named: JSON, algorithm: Algorithm | None) -> Algorithm:
+    """The algorithm that a configuration names; RunError where another one is handed over."""
     if algorithm is None:
         if not named["spec"]:
-            raise RunError(
-                f"{folder} was started with an algorithm that has no name ({named['name']}); fltrain.resume(folder, algorithm=...) takes it"
-            )
+            raise RunError(f"{path} was started with an algorithm that has no name ({named['name']}); fltrain.resume(folder, algorithm=...) takes it")
         algorithm = build(named["spec"], **named["options"])
     if (algorithm.spec, json.loads(json.dumps(algorithm.options))) != (named["spec"], named["options"]):  # a tuple is a list in JSON
-        raise RunError(f"{folder} was started with {named['spec'] or named['name']} {named['options']}, not {algorithm.spec} {algorithm.options}")
-    split = niidpart.read(opened.path / "split.h5")
-    if split.digest != config["split"]:
-        raise RunError(f"{opened.path / 'split.h5'} is the split {split.digest[:12]}..., the run was started on {config['split'][:12]}...")
-    data = open_for(split, data, data_root or config["data_root"])
-    if model is None and not config["model"]:
-        raise RunError(f"{folder} was started with a module that has no name; fltrain.resume(folder, model=...) takes it")
-    module = named_module(config["model"], data, settings) if model is None else copy.deepcopy(model)
-    cell = prepare(split, data, algorithm, module, settings)
-    done, state = opened.restore()
-    opened.cut(done)
-    opened.clean()
-    here, there = describe(device_of(settings), settings.threads), opened.environment
+        raise RunError(f"{path} was started with {named['spec'] or named['name']} {named['options']}, not {algorithm.spec} {algorithm.options}")
+    return algorithm
+
+
+def taken_up(folder: RunFolder, cell: Cell, done: int, state: State) -> Running:
+    """The run as it was after round `done`; what its folder holds of later rounds goes."""
+    if current().first:
+        folder.cut(done)
+        folder.clean()
+    current().gather()
+    return Running(cell, folder, moved(state, device_of(cell.settings)), folder.history)
+
+
+def tell_elsewhere(folder: RunFolder, settings: Settings) -> None:
+    """Warns where a run was started on another machine or with other versions."""
+    here, there = describe(device_of(settings), settings.threads), folder.environment
     if differ := [f"{k} {there.get(k)} -> {v}" for k, v in here.items() if there.get(k) != v]:
-        warnings.warn(f"{folder} was started elsewhere ({', '.join(differ)}); results may differ in the last bits", stacklevel=3)
-    return finished(Running(cell, opened, moved(state, device_of(settings)), opened.history), progress)
+        warnings.warn(f"{folder.path} was started elsewhere ({', '.join(differ)}); results may differ in the last bits", stacklevel=3)

@@ -14,6 +14,7 @@ from niidpart.heterogeneity import map_beta
 
 from . import models, presets, tree
 from .algorithms import ALGORITHMS
+from .augment import augment
 from .data import Federated, to_device
 from .draws import key
 from .engine.auto import chosen
@@ -63,9 +64,11 @@ def prepare(
     algorithm: Algorithm,
     module: nn.Module,
     settings: Settings,
+    held: Federated | None = None,
 ) -> Cell:
+    """held: what is on the device for this split already, for other seeds and learning rates; its examples are then shared, not copied."""
     device = device_of(settings)
-    federated = to_device(split, data, device, settings)
+    federated = to_device(split, data, device, settings) if held is None else _drawing(held, settings)
     federated = federated.pooled() if algorithm.pooled else federated
     if algorithm.exam is not None:
         needs_validation(algorithm.name, federated)
@@ -73,10 +76,17 @@ def prepare(
         module = _adapted(algorithm.adapt, module, settings)
     if algorithm.decay == "algorithm":
         algorithm = replace(algorithm, hyper=algorithm.hyper | {"weight_decay": settings.weight_decay})
-    task = ModelTask(module.to(device))
-    _fits(task, federated)
+    task = ModelTask(module.to(device), bf16=settings.bf16, compiled=settings.compile)
+    _fits(replace(task, compiled=False), federated)
     _tell(federated, settings)
     return chosen(Cell(algorithm, task, federated, settings))
+
+
+def _drawing(held: Federated, settings: Settings) -> Federated:
+    """The same examples, augmented by the draws of these settings."""
+    augmented = augment(settings, held.shape)
+    parts = {name: getattr(held, name) for name in ("train", "val", "test")}
+    return replace(held, **{name: replace(part, prepare=replace(part.prepare, augment=augmented)) for name, part in parts.items()})
 
 
 def _fits(task: ModelTask, data: Federated) -> None:

@@ -11,7 +11,7 @@ import os
 import secrets
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -27,6 +27,8 @@ from .interface import State
 
 _METRICS, _TIMING = "metrics.jsonl", "timing.jsonl"
 _KEPT = 2  # checkpoints: the newest, and one to fall back on
+_SWEEP = ".sweep.json"  # hidden, so that the runs of a sweep are NAME/*
+_DAMAGE = (OSError, ValueError, KeyError, TypeError, SafetensorError)  # what reading a checkpoint that is not whole can raise
 _PARTS = ("models", "buffers", "server", "parties")
 JSON = dict[str, Any]
 
@@ -44,25 +46,17 @@ class RunFolder:
     @classmethod
     def create(cls, path: str | Path, config: JSON, environment: JSON, split: bytes, state: State) -> "RunFolder":
         """A new run, with the checkpoint of round 0. RunError if something is there already: an earlier run is never written over."""
-        path = Path(path)
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise RunError(f"{path} is there already and not empty; take another --out, or go on with it: fltrain resume {path}")
-        target = path.resolve()  # of a link to an empty folder: that folder
-        new = cls(target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp"))
-        try:
-            write_whole(new.path / "split.h5", split)
-            _write_json(new.path / "environment.json", environment)
-            _write_json(new.path / "config.json", config)
-            new.save(state, 0)
-            os.replace(new.path, target)  # the folder appears whole: whatever is found later can be resumed
-            sync_folder(target.parent)
-        except OSError:
-            shutil.rmtree(new.path, ignore_errors=True)
-            raise
-        return cls(path)
+        with appearing(path) as new:
+            write_whole(new / "split.h5", split)
+            _write_json(new / "environment.json", environment)
+            _write_json(new / "config.json", config)
+            cls(new).save(state, 0)
+        return cls(Path(path))
 
     @classmethod
     def opened(cls, path: str | Path) -> "RunFolder":
+        if is_sweep(path):
+            raise RunError(f"{path} is a sweep; name the run folders in it: {path}/*, or go on with all of it: fltrain resume {path}")
         if not (Path(path) / "config.json").is_file():
             raise RunError(f"{path} is no run folder: there is no config.json in it")
         return cls(Path(path))
@@ -106,10 +100,14 @@ class RunFolder:
         _append(self.path / _TIMING, timing)
 
     def cut(self, round: int) -> None:
-        """Drops the metrics of later rounds: they will be computed again, the same. RunError if those of an earlier round are gone."""
+        """Drops the checkpoints and metrics of later rounds: they will be computed again. RunError if metrics of earlier ones are gone."""
         kept = [m for m in self.history if m["round"] <= round]
         if [m["round"] for m in kept] != list(range(1, round + 1)):
             raise RunError(f"{self.path / _METRICS} lacks rounds before the checkpoint of round {round}; nothing was changed")
+        if later := [file for file in self.checkpoints() if file.stem > _stem(round)]:
+            for file in later:
+                file.unlink()
+            sync_folder(self.path / "checkpoints")  # before the metrics go: a checkpoint without those of its rounds cannot be resumed
         write_whole(self.path / _METRICS, "".join(_line(m) for m in kept).encode())
         times = [t for t in _lines(self.path / _TIMING) if t["round"] <= round]
         write_whole(self.path / _TIMING, "".join(_line(t) for t in times).encode())
@@ -119,7 +117,7 @@ class RunFolder:
         parts = {part: getattr(state, part) for part in _PARTS}
         flat = tree.flatten(parts)
         data = save(_apart(flat))
-        base = self.path / "checkpoints" / f"round-{round:06d}"
+        base = self.path / "checkpoints" / _stem(round)
         write_whole(base.with_suffix(".safetensors"), data)
         head = {"round": round, "sha256": hashlib.sha256(data).hexdigest(), "names": list(flat), "empty": tree.empties(parts)}
         _write_json(base.with_suffix(".json"), head)
@@ -151,11 +149,66 @@ class RunFolder:
         for file in reversed(self.checkpoints()):
             try:
                 return _load(file)
-            except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+            except _DAMAGE as error:
                 faults.append(f"{file}: {error}")
                 warnings.warn(f"checkpoint {file} is damaged ({error}); going back to the one before", stacklevel=2)
         why = "; ".join(faults) or "there is none"
         raise RunError(f"no checkpoint of {self.path} is whole: {why}. Start the run again, with another --out")
+
+    def restore_at(self, round: int) -> State | None:
+        """The state after exactly that round; None where it has no checkpoint, or one that is damaged."""
+        try:
+            return _load(self.path / "checkpoints" / f"{_stem(round)}.json")[1]
+        except _DAMAGE:
+            return None
+
+
+@contextlib.contextmanager
+def appearing(path: str | Path) -> Iterator[Path]:
+    """A folder to write into, that stands at `path`, whole, when the block ends: whatever is found there later can be resumed.
+
+    RunError if something is there already: an earlier run is never written over.
+    """
+    path = Path(path)
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise RunError(f"{path} is there already and not empty; take another --out, or go on with it: fltrain resume {path}")
+    target = path.resolve()  # of a link to an empty folder: that folder
+    new = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        yield new
+        os.replace(new, target)
+        sync_folder(target.parent)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+
+
+def is_sweep(path: str | Path) -> bool:
+    return (Path(path) / _SWEEP).is_file()
+
+
+def write_cells(path: Path, cells: Mapping[str, JSON]) -> None:
+    """Makes a folder of run folders a sweep. cells: the numbers of each run, by the name of its folder, in order."""
+    _write_json(path / _SWEEP, {"format": 1, "cells": dict(cells)})
+
+
+def read_cells(path: str | Path) -> dict[str, JSON]:
+    """What `write_cells` wrote. RunError where that is not there or damaged, or a run is gone."""
+    path = Path(path)
+    if not is_sweep(path):
+        raise RunError(f"{path} holds no sweep: there is no {_SWEEP} in it; a single run goes on with fltrain resume {path}/RUN")
+    cells = _read_json(path / _SWEEP).get("cells")
+    if not isinstance(cells, dict) or not cells or not all(isinstance(numbers, dict) for numbers in cells.values()):
+        raise RunError(f"{path / _SWEEP} is damaged: it lacks cells; the runs beside it can still be resumed one by one")
+    if strange := [name for name in cells if name != Path(name).name or name in (".", "..")]:
+        raise RunError(f"{path / _SWEEP} is damaged: {strange[0]!r} is no name of a folder in it")
+    if gone := [name for name in cells if not (path / name).is_dir()]:
+        raise RunError(f"{path} lacks its run {gone[0]}; put it back, or resume the others one by one")
+    return cells
+
+
+def _stem(round: int) -> str:
+    return f"round-{round:06d}"
 
 
 def _load(file: Path) -> tuple[int, State]:
@@ -163,7 +216,7 @@ def _load(file: Path) -> tuple[int, State]:
     data = file.with_suffix(".safetensors").read_bytes()
     if hashlib.sha256(data).hexdigest() != head["sha256"]:
         raise ValueError(f"{file.with_suffix('.safetensors').name} is not what was written (its sha256 differs)")
-    if file.stem != f"round-{head['round']:06d}":
+    if file.stem != _stem(head["round"]):
         raise ValueError(f"it says round {head['round']}")
     tensors = load(data)  # in no order; that of the names is part of the state, since sums over leaves follow it
     parts = tree.unflatten({name: tensors[name] for name in head["names"]}, head["empty"])

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..interface import Algorithm, Batch, Info, Local, Plan, State, Step, Task, Work
+from ..affine import Affine, Corrected
+from ..interface import Algorithm, Info, Local, Plan, State, Task, Work
 from ..tree import Tree
 from .fedavg import fedavg
 from .solo import init as init_solo
@@ -28,7 +29,7 @@ def ditto(lam: Annotated[float, "Weight of the pull of a personal model to the g
     if not lam >= 0:
         raise ValueError(f"lam is {lam}; it must be at least 0")
     ditto = replace(BASE, name="ditto", hyper={"lam": lam}, init=init, plan=plan, begin=begin, finish=finish, personal=serve_own)
-    return replace(ditto, direction=direction) if lam else ditto
+    return replace(ditto, direction=Corrected(terms)) if lam else ditto
 
 
 def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
@@ -54,10 +55,9 @@ def begin(task: Task, local: Local) -> Local:
     return local._replace(params=params, buffers=buffers, carry={"received": received})
 
 
-def direction(task: Task, local: Local, batch: Batch) -> Step:
-    step, lam = task.grad(local, batch), local.hyper["lam"]
-    near = tree.map(lambda g, v, w: g + lam * (v - w), step.grad, local.params, local.start)
-    return step._replace(grad=_if_personal(local, near, step.grad))
+def terms(local: Local) -> Affine:
+    """lam (v - w) of a personal job, 0 of the other."""
+    return Affine(pull=local.hyper["lam"] * local.each["personal"].double())
 
 
 def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:

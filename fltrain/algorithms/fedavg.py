@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..interface import Algorithm, Batch, Info, Local, Plan, Served, State, Step, Task, Work
+from ..affine import Affine, Corrected
+from ..interface import Algorithm, Info, Local, Plan, Served, State, Task, Work
 from ..tree import Tree
 
 __all__ = ["fedavg"]
@@ -47,8 +48,7 @@ def begin(task: Task, local: Local) -> Local:
     return local
 
 
-def direction(task: Task, local: Local, batch: Batch) -> Step:
-    return task.grad(local, batch)
+direction = Corrected(lambda local: Affine())
 
 
 def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..interface import Algorithm, Batch, Info, Local, Plan, Served, State, Step, Task, Work
+from ..affine import Affine, Corrected
+from ..interface import Algorithm, Info, Local, Plan, Served, State, Task, Work
 from ..tree import Tree
 from .fedavg import fedavg
 
@@ -29,7 +30,7 @@ def feddyn(alpha: Annotated[float, "Weight of the dynamic regularisation, above 
     if not alpha > 0:
         raise ValueError(f"alpha is {alpha}; it must be above 0. FedDyn with 0 is not FedAvg, its server still extrapolates; for that take fedavg")
     return replace(
-        BASE, name="feddyn", hyper={"alpha": alpha}, init=init, plan=plan, direction=direction, finish=finish, aggregate=aggregate, serve=serve
+        BASE, name="feddyn", hyper={"alpha": alpha}, init=init, plan=plan, direction=Corrected(terms), finish=finish, aggregate=aggregate, serve=serve
     )
 
 
@@ -41,10 +42,10 @@ def plan(state: State, cohort: Tensor, round: int) -> Plan:
     return Plan(cohort, torch.zeros_like(cohort), weight=torch.ones(len(cohort), dtype=torch.float64))
 
 
-def direction(task: Task, local: Local, batch: Batch) -> Step:
-    step, alpha = task.grad(local, batch), local.hyper["alpha"]
-    bent = tree.map(lambda g, y, w, h: g + alpha * (y - w + h), step.grad, local.params, local.start, local.own["h"])
-    return step._replace(grad=bent)
+def terms(local: Local) -> Affine:
+    """alpha (y - w) + alpha h."""
+    alpha = local.hyper["alpha"]
+    return Affine(pull=alpha, add=tree.map(lambda h: alpha * h, local.own["h"]))
 
 
 def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:

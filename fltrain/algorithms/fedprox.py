@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Annotated
 
-from .. import tree
-from ..interface import Algorithm, Batch, Local, Step, Task
+from ..affine import Affine, Corrected
+from ..interface import Algorithm
 from .fedavg import fedavg
 
 __all__ = ["fedprox"]
@@ -23,7 +23,4 @@ def fedprox(mu: Annotated[float, "Weight of the pull back to the weights receive
     return replace(fedavg(), name="fedprox", hyper={"mu": mu}, direction=direction)
 
 
-def direction(task: Task, local: Local, batch: Batch) -> Step:
-    """The gradient and hyper["mu"] (y - w)."""
-    step, mu = task.grad(local, batch), local.hyper["mu"]
-    return step._replace(grad=tree.map(lambda g, y, w: g + mu * (y - w), step.grad, local.params, local.start))
+direction = Corrected(lambda local: Affine(pull=local.hyper["mu"]))  # the gradient and mu (y - w)

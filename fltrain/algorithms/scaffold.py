@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..interface import Algorithm, Batch, Info, Local, Plan, State, Step, Task, Work
+from ..affine import Affine, Corrected
+from ..interface import Algorithm, Info, Local, Plan, State, Task, Work
 from ..tree import Tree
 from .fedavg import ServerLr, fedavg
 from .fednova import effective_steps
@@ -47,11 +48,8 @@ def scaffold(
         carry = {"correction": tree.map(torch.sub, local.shared["c"], local.own["c"])}
         return local._replace(carry=carry | {"grad": task.full_grad(local)} if option == "i" else carry)
 
-    def direction(task: Task, local: Local, batch: Batch) -> Step:
-        step = task.grad(local, batch)
-        if correction == "post":
-            return step._replace(after=local.carry["correction"])
-        return step._replace(grad=tree.map(torch.add, step.grad, local.carry["correction"]))
+    def terms(local: Local) -> Affine:
+        return Affine(after=local.carry["correction"]) if correction == "post" else Affine(add=local.carry["correction"])
 
     def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
         a = effective_steps(work.steps, work.momentum)
@@ -72,7 +70,7 @@ def scaffold(
         return replace(start.aggregate(state, plan, total), server=server)
 
     return replace(
-        start, name="scaffold", init=init, plan=plan, begin=begin, direction=direction, finish=finish, aggregate=aggregate, traffic=traffic
+        start, name="scaffold", init=init, plan=plan, begin=begin, direction=Corrected(terms), finish=finish, aggregate=aggregate, traffic=traffic
     )
 
 

@@ -3,11 +3,18 @@
 from collections.abc import Sequence
 
 from .jobs import Cell, Executor, Make
-from .looped import Looped
+from .join import current
+from .looped import Looped, OneThread
+from .native import Native
+from .processes import Processes
+from .stacked import Stacked
 
-EXECUTORS: dict[str, Make] = {"looped": Looped}
+EXECUTORS: dict[str, Make] = {"looped": Looped, "processes": Processes, "native": Native, "stacked": Stacked}
 
 
 def executor(cells: Sequence[Cell]) -> Executor:
     """The one that the cells' settings name, made for these cells."""
-    return EXECUTORS[cells[0].settings.engine](cells)
+    engine = cells[0].settings.engine
+    if engine == "processes" and current().size > 1:
+        return OneThread(cells)  # a run that was started with workers goes on: the ranks are the workers
+    return EXECUTORS[engine](cells)

@@ -34,6 +34,18 @@ class Looped:
         pass
 
 
+class OneThread(Looped):
+    """As a worker of `Processes` trains, with the same bits, in this process."""
+
+    def train(self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]) -> Iterator[Done]:
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield from super().train(given, jobs, sums)
+        finally:
+            torch.set_num_threads(before)
+
+
 def train_job(cell: Cell, given: Given, job: Job) -> tuple[Tree, Tree, float]:
     """(upload, own, summed loss) of one job; no upload and no own where its loss is not finite."""
     task = replace(cell.task, examples=lambda: in_order(cell.data.train, job.party, EVAL_BATCH))

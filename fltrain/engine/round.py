@@ -9,6 +9,7 @@ from ..interface import Plan, State
 from ..tree import Tree
 from .diverged import Diverged, at_party, at_server, finite
 from .jobs import Cell, Done, Executor, Given, Job, jobs_of, ordered
+from .ranks import ALONE, Ranks
 from .sums import Sums
 
 
@@ -30,21 +31,24 @@ def train_round(
     round: int,
     executor: Executor,
     on_job: Callable[[int, int], None] = lambda done, jobs: None,
+    ranks: Ranks = ALONE,
 ) -> list[Trained | Diverged | None]:
     """Trains every job of every cell's plan, and aggregates. Jobs of parties without examples are left out.
 
     `parties` of a state belongs to the round: rows of those that trained are written in place, once all have; models, buffers and server are not
-    changed. on_job(done, jobs) is called after each job. A cell with a loss or a model that is not finite gives Diverged: its run is over. A cell
-    without a plan gives None.
+    changed. A cell with a loss or a model that is not finite gives Diverged: its run is over. A cell without a plan gives None. ranks: each trains
+    its share of the jobs, and all get the same outcome. on_job(done, jobs) is called after each job of this rank.
     """
     plans = [ordered(plan, cell.data) if plan else None for plan, cell in zip(plans, cells, strict=True)]
     given = [Given(round, state.models, state.buffers, plan.shared if plan else {}) for state, plan in zip(states, plans, strict=True)]
     jobs = [job for i, plan in enumerate(plans) if plan for job in jobs_of(i, cells[i], states[i], plan, round)]
     sums = [Sums(len(tree.leaves(state.models)[0])) for state in states]
     done: list[Done] = []
-    for one in executor.train(given, jobs, sums):
-        done.append(one)
-        on_job(len(done), len(jobs))
+    mine = ranks.share([job.work.steps for job in jobs])
+    for one in executor.train(given, [jobs[i] for i in mine], sums):
+        done.append(one._replace(job=mine[one.job]))
+        on_job(len(done), len(mine))
+    done = ranks.exchange(sums, done, cells[0].data.train.y.device)
     done.sort(key=lambda one: one.job)
     of_cell: list[list[tuple[Job, Done]]] = [[] for _ in cells]
     for one in done:

@@ -18,11 +18,11 @@ class Sums:
         self.n_models = n_models
         self.high: dict[str, Tensor] = {}
         self.low: dict[str, Tensor] = {}
-        self._empty: list[str] = []
+        self.empty: list[str] = []  # paths of the empty trees of uploads
 
     def add(self, upload: Tree, model: int) -> None:
         """Adds one job's upload to the sums of a model."""
-        self._empty = self._empty or tree.empties(upload)
+        self.empty = self.empty or tree.empties(upload)
         for path, value in tree.flatten(upload).items():
             if path not in self.high:
                 self.high[path] = torch.zeros((self.n_models, *value.shape), dtype=torch.float64, device=value.device)
@@ -31,7 +31,7 @@ class Sums:
 
     def merge(self, other: "Sums") -> None:
         """Adds all that another has summed."""
-        self._empty = self._empty or other._empty
+        self.empty = self.empty or other.empty
         for path, value in other.high.items():
             if path not in self.high:
                 self.high[path], self.low[path] = torch.zeros_like(value), torch.zeros_like(value)
@@ -41,7 +41,7 @@ class Sums:
     @property
     def total(self) -> Tree:
         """The sums, [M, ...] float64, as a tree of the uploads' form; {} where nothing was added."""
-        return tree.unflatten({path: high + self.low[path] for path, high in self.high.items()}, self._empty)
+        return tree.unflatten({path: high + self.low[path] for path, high in self.high.items()}, self.empty)
 
 
 def _two_sum(high: Tensor, low: Tensor, value: Tensor) -> None:

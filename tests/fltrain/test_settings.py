@@ -59,7 +59,7 @@ BAD = {
     "checkpoint_every": ([0], "at least 1"),
     "device": (["gpu", "cuda:7", None], "one of auto, cpu, cuda"),
     "threads": ([0], "at least 1"),
-    "engine": (["vmap", None], "one of auto, looped, processes, stacked, graph"),
+    "engine": (["vmap", None], "one of auto, looped, processes, stacked, graph, native"),
     "workers": ([0, -1], "at least 1"),
     "memory": ([0.0, -1.0], "above 0"),
 }

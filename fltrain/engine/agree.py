@@ -1,0 +1,88 @@
+"""Whether all ranks train the same run: whatever decides its result is compared before the first round."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from .. import tree
+from ..environment import describe
+from ..interface import State
+from ..settings import Settings
+from .jobs import Cell
+from .ranks import Ranks
+
+_HARMLESS = ("workers", "memory")  # settings that no result depends on
+_MACHINE = ("niidpart", "torch", "cuda", "device", "cpu")  # of `describe`: what changes bits
+_PARTS = ("models", "buffers", "server", "parties")
+
+
+def agree(ranks: Ranks, split: str, cells: Sequence[Cell], states: Sequence[State], done: int = 0) -> None:
+    """ValueError, the same at all ranks, where they are about to train different runs, or cannot train as they are told to.
+
+    split: its digest. states: before round `done` + 1.
+    """
+    if ranks.size == 1:
+        return
+    _possible(ranks, cells[0])
+    told: dict[str, str] = {"the split": split, "rounds done": str(done), "runs": str(len(cells))}
+    for i, (cell, state) in enumerate(zip(cells, states, strict=True)):
+        which = f" of run {i}" if len(cells) > 1 else ""
+        told |= {name + which: said for name, said in facts(cell, state).items()}
+    heard = ranks.gather(told)
+    if wrong := [said for name in told if (said := _difference(name, [its.get(name, "missing") for its in heard]))]:
+        raise ValueError(
+            f"the ranks do not train the same run: {'; '.join(wrong)}. Start all with one command, one version of torch and the same data"
+        )
+
+
+def refuse_processes(ranks: Ranks, settings: Settings) -> None:
+    """ValueError where a new run asks for worker processes within several ranks. A run that had them goes on with the ranks in their place."""
+    if ranks.size > 1 and settings.engine == "processes":
+        raise ValueError(f"engine processes is for one rank, and there are {ranks.size}: they are the processes; use --engine looped")
+
+
+def facts(cell: Cell, state: State) -> dict[str, str]:
+    """What decides the result of a run, by the name that a message gives it."""
+    algorithm, settings = cell.algorithm, cell.settings
+    machine = describe(cell.data.train.y.device, settings.threads)
+    return {
+        "algorithm": f"{algorithm.spec or algorithm.name} {algorithm.options}",
+        "the algorithm's numbers": str(algorithm.hyper),
+        **{name.replace("_", "-"): str(value) for name, value in asdict(settings).items() if name not in _HARMLESS},
+        "the model": _short(str(cell.task.module).encode()),
+        "the state that training starts from": _digest(state),
+        **{f"{name} (of the machine)": str(machine[name]) for name in _MACHINE},
+    }
+
+
+def _possible(ranks: Ranks, cell: Cell) -> None:
+    local = int(os.environ.get("LOCAL_RANK", "0"))
+    if cell.data.train.y.device.type == "cuda" and local >= (there := torch.cuda.device_count()):
+        raise ValueError(
+            f"rank {ranks.rank} is number {local} of its machine, which has {there} GPUs; at most that many ranks a machine, or --device cpu"
+        )
+
+
+def _difference(name: str, values: list[Any]) -> str:
+    """`lr is 0.1 at rank 0, 0.2 at rank 2`: each value with the first rank that has it; nothing where all are equal."""
+    firsts = {value: rank for rank, value in reversed(list(enumerate(values)))}
+    if len(firsts) == 1:
+        return ""
+    return f"{name} is " + ", ".join(f"{value} at rank {rank}" for value, rank in sorted(firsts.items(), key=lambda pair: pair[1]))
+
+
+def _digest(state: State) -> str:
+    """Over names, types, shapes and bytes of all that a state holds."""
+    sha = hashlib.sha256()
+    for name, leaf in tree.flatten({part: getattr(state, part) for part in _PARTS}).items():
+        sha.update(f"{name} {leaf.dtype} {tuple(leaf.shape)}\n".encode())
+        sha.update(leaf.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    return f"sha256 {sha.hexdigest()[:12]}"
+
+
+def _short(data: bytes) -> str:
+    return f"sha256 {hashlib.sha256(data).hexdigest()[:12]}"

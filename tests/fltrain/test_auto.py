@@ -1,0 +1,228 @@
+"""Which executor runs, what is refused, what is said before the first round, and the counts that this rests on."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+import fltrain
+from fltrain.engine import auto, cost
+from fltrain.engine.auto import Facts, against_stacking, against_workers, pick
+from fltrain.engine.jobs import Cell
+from fltrain.models import create
+from fltrain.prepare import device_of, initial, prepare
+from fltrain.settings import Settings
+from fltrain.task import ModelTask
+
+BASE = fltrain.algorithms.ALGORITHMS.find("fedavg")()
+# Ten parties and 940 steps of the papers' CNN a round: about 5 s on one core.
+LONG = Facts("cpu", 2, True, 1, None, None, False, 10, 940, 64 * 1.517e6, "")
+GPU = LONG._replace(device="cuda")
+
+
+@pytest.fixture
+def cell(table, table_split):
+    """cell(settings...): a run of the table's five parties as it is prepared, its engine settled."""
+
+    def make(model=None, **settings):
+        return prepare(table_split, table, BASE, model or create("linear", (6,), 3, 0), Settings(**{"device": "cpu", "rounds": 1} | settings))
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("facts", "engine", "because"),
+    [
+        (LONG, "processes", ""),
+        (LONG._replace(threads=1), "processes", ""),
+        (LONG._replace(cores=64), "processes", ""),
+        (LONG._replace(cores=1), "looped", "one core"),
+        (LONG._replace(cores=1, workers=2), "processes", ""),
+        (LONG._replace(jobs=1), "looped", "one job a round"),
+        (LONG._replace(fork=False), "looped", "this process cannot fork workers"),
+        (LONG._replace(ranks=2), "looped", "the ranks share the jobs"),
+        (LONG._replace(threads=2), "looped", "2 threads were asked for"),
+        (LONG._replace(compiled=True), "looped", "each worker would compile the model"),
+        (LONG._replace(steps=20), "looped", "a round of about 0.1 s is too short for workers"),
+        (LONG._replace(steps=20, workers=2), "processes", ""),
+        (LONG._replace(flop=0.0, steps=600), "looped", "a round of about 0.2 s is too short for workers"),
+        (LONG._replace(flop=0.0, steps=700), "processes", ""),
+    ],
+)
+def test_on_a_cpu_workers_are_taken_where_they_can_be_had_and_pay(facts, engine, because):
+    assert (pick(facts), against_workers(facts)) == (engine, because)
+
+
+@pytest.mark.parametrize(
+    ("facts", "engine", "because"),
+    [
+        (GPU, "stacked", ""),
+        (GPU._replace(cores=1, fork=False, threads=8), "stacked", ""),
+        (GPU._replace(jobs=1), "looped", "one job a round"),
+        (GPU._replace(compiled=True), "looped", "compiled models cannot be stacked"),
+        (GPU._replace(flop=5e11), "looped", "a step of 500 GFLOP fills the GPU alone"),
+        (GPU._replace(stackable="layer fc1 cannot be stacked"), "looped", "layer fc1 cannot be stacked"),
+    ],
+)
+def test_on_a_gpu_jobs_are_stacked_where_one_of_them_leaves_it_idle(facts, engine, because):
+    assert (pick(facts), against_stacking(facts)) == (engine, because)
+
+
+def test_a_demo_of_the_digits_and_the_tables_of_the_tests_stay_with_the_loop():
+    digits = LONG._replace(steps=260, flop=64 * 6 * 15_010.0)
+    assert pick(digits) == pick(LONG._replace(steps=60, flop=8 * 6 * 21.0)) == "looped"
+
+
+def test_facts_are_those_of_the_cell(cell, table_split):
+    sizes = table_split.train.sizes.tolist()
+    given = cell(fraction=0.4, batch_size=8, local_epochs=3, engine="looped", threads=1)
+    facts = auto.facts(given)
+    assert (facts.device, facts.jobs, facts.threads, facts.workers, facts.compiled) == ("cpu", 2, 1, None, False)
+    assert facts.steps == round(2 / 5 * sum(3 * -(-n // 8) for n in sizes))
+    # a linear layer of 6 x 3 on one example: forward 2 * 18, its weights' gradient 2 * 18, and no gradient of the data
+    assert facts.flop == 8 * 72
+
+
+def test_under_torchrun_the_ranks_are_seen(cell, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    assert auto.facts(cell()).ranks == 4
+
+
+def test_settled_are_the_engine_and_the_number_of_threads(cell):
+    settings = cell().settings
+    assert (settings.engine, settings.threads) == ("looped", torch.get_num_threads())
+    assert cell(engine="processes", threads=3).settings.threads == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"engine": "graph"}, "engine graph needs CUDA, torch sees none here; use processes or stacked"),
+        ({"tf32": True}, "tf32 is of CUDA devices, the device is cpu; leave --tf32 out, or use --device cuda"),
+        ({"engine": "stacked", "compile": True}, "engine stacked cannot take a model through torch.compile; leave --compile out, or use looped"),
+    ],
+)
+@pytest.mark.skipif(torch.cuda.is_available(), reason="torch sees CUDA here")
+def test_what_cannot_be_had_is_refused_with_what_can(cell, settings, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        cell(**settings)
+
+
+def test_bf16_and_compile_reach_the_model(cell):
+    task = cell(bf16=True, compile=True).task
+    assert (task.bf16, task.compiled) == (True, True)
+    task = cell().task
+    assert (task.bf16, task.compiled) == (False, False)
+
+
+@pytest.mark.parametrize("engine", ["auto", "looped", "processes", "stacked"])
+def test_one_line_says_what_runs_once_before_the_first_round(table, table_split, train, engine):
+    heard = []
+    train(table_split, table, model="linear", engine=engine, workers=2 if engine == "processes" else None, progress=heard.append)
+    assert [p.told != "" for p in heard] == [True] + [False] * (len(heard) - 1)
+    first = heard[0]
+    assert (first.round, first.rounds, first.metrics) == (0, 2, None)
+    how = r"processes: 2 workers of 1 thread \(\d+ cores, 5 jobs a round\)"
+    if engine == "stacked":
+        how = r"stacked: jobs side by side \(5 jobs a round, 5\.8e-07 GFLOP a step of each\)"
+    elif engine != "processes":
+        reason = r"(one core|a round of about 0\.0\d+ s is too short for workers)"
+        how = rf"looped: one job after another on 1 thread \(5 jobs a round; {reason}\)"
+    assert re.fullmatch(rf"engine {how}, about 0\.[23]\d? GB", first.told), first.told
+
+
+def test_several_runs_side_by_side_are_counted_together(cell):
+    one = cell(engine="processes", workers=3)
+    other = replace(one, settings=replace(one.settings, seed=1))
+    line = auto.told([one, other], [initial(one), initial(other)])
+    assert line.startswith("engine processes: 3 workers of 1 thread (")
+    assert "2 runs, 10 jobs a round), about " in line
+
+
+def test_a_run_keeps_the_engine_that_was_chosen_and_resumes_with_it(table, table_split, train, tmp_path, monkeypatch, without_curves):
+    import niidpart
+
+    monkeypatch.setattr(auto, "PAYS", 0.0)
+    monkeypatch.setattr(auto, "cores", lambda: 2)
+    niidpart.write(table_split, tmp_path / "split.h5")
+    heard = []
+
+    def progress(p):
+        heard.append(p.told)
+        if p.metrics and p.round == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "split.h5", table, model="linear", threads=None, engine="auto", out=tmp_path / "run", progress=progress)
+    kept = json.loads((tmp_path / "run" / "config.json").read_text())["settings"]
+    assert (kept["engine"], kept["threads"]) == ("processes", torch.get_num_threads())
+    monkeypatch.setattr(auto, "PAYS", 1e9)  # a rule that would choose otherwise now
+    fltrain.resume(tmp_path / "run", table, progress=lambda p: heard.append(p.told))
+    lines = [told for told in heard if told]
+    assert len(lines) == 2
+    assert all(line.startswith("engine processes: 2 workers") for line in lines)
+
+
+def test_nothing_is_said_where_nothing_is_left_to_train(table, table_split, train, tmp_path, without_curves):
+    train(table_split, table, model="linear", out=tmp_path / "run")
+    heard = []
+    fltrain.resume(tmp_path / "run", table, progress=heard.append)
+    assert heard == []
+
+
+def test_operations_are_those_of_the_papers_cnn_counted_by_hand(images, dealt):
+    # by hand: forward 281,640 multiplications; backward the same for weights, 195,240 for data (none for the first layer)
+    data = prepare(dealt(images, [0] * 50), images, BASE, create("cnn", (1, 28, 28), 10, 0), Settings(device="cpu", engine="looped"))
+    one = cost.cost(data.task, data.data)
+    assert one.flop == 2 * (281_640 + 281_640 + 195_240)
+    assert (one.parameters, one.weights) == (44_426, 4 * 44_426)
+    assert one.largest == 4 * 6 * 24 * 24  # what the first convolution gives
+
+
+def test_what_is_kept_for_the_backward_pass_is_counted_once_and_without_weights(table, table_split):
+    frozen = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 3))
+    frozen[0].weight.requires_grad_(False)
+    run = prepare(table_split, table, BASE, frozen, Settings(device="cpu", engine="looped"))
+    one = cost.cost(run.task, run.data)
+    assert one.parameters == 24 + 4 + 12 + 3
+    assert one.weights == 4 * (4 + 12 + 3)
+    # the output of ReLU (4 floats, for it and for the next layer), log-probabilities (3 floats); targets and a total weight of the loss beside them
+    assert 4 * (4 + 3) <= one.saved <= 4 * (4 + 3) + 8 + 4
+
+
+def test_counting_moves_no_generator_and_no_batch_norm(table, table_split):
+    model = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.Dropout(0.5), nn.Linear(4, 3))
+    before = torch.get_rng_state()
+    run = prepare(table_split, table, BASE, model, Settings(device="cpu"))
+    auto.told([run], [initial(run)])
+    assert torch.equal(torch.get_rng_state(), before)
+    assert int(run.task.module[1].num_batches_tracked) == 0
+    assert torch.equal(run.task.module[1].running_mean, torch.zeros(4))
+
+
+def test_a_stack_is_announced_with_all_its_jobs_or_with_the_memory_that_it_may_take(cell):
+    run = cell(engine="stacked", batch_size=64)
+    one, state = cost.Cost(1e6, 1e6, 0.0, 1000, 4000), initial(run)
+    job = 4 * 4000 + 2 * 8 * 1000 + 64 * 2 * 1e6
+    assert cost.footprint([run], [state], one, 5) - cost.footprint([run], [state], one, 1) == pytest.approx(4 * job)
+    assert cost.footprint([run], [state], one, 5, budget=2 * job) - cost.footprint([run], [state], one, 1) == pytest.approx(job)
+
+
+def test_memory_grows_by_what_parties_keep(cell):
+    run = cell(engine="looped")
+    one, state = cost.cost(run.task, run.data), initial(run)
+    more = replace(state, parties={"c": torch.zeros(5, 1000)})
+    # what they keep, and what they will keep, until the round has ended
+    assert cost.footprint([run], [more], one, 1) - cost.footprint([run], [state], one, 1) == 2 * 5 * 1000 * 4
+    written = [cost.footprint([run], [s], one, 1, written=True) for s in (more, state)]
+    assert written[0] - written[1] == 3 * 5 * 1000 * 4
+
+
+def test_a_cell_is_settled_once(cell):
+    settled = cell()
+    again = auto.chosen(Cell(BASE, ModelTask(settled.task.module), settled.data, settled.settings))
+    assert again.settings == settled.settings
+    assert device_of(again.settings).type == "cpu"

@@ -1,0 +1,562 @@
+"""Compiled steps: what the looped executor gives, whatever the model, the batch and the algorithm; and a clear no where they cannot."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import fltrain
+import niidpart
+from fltrain import tree
+from fltrain.affine import Affine, Corrected
+from fltrain.algorithms import ALGORITHMS, build
+from fltrain.engine import EXECUTORS
+from fltrain.engine.jobs import Given, jobs_of, ordered
+from fltrain.engine.native import Native, offered
+from fltrain.engine.native.build import compiler
+from fltrain.engine.native.plan import layers_of
+from fltrain.engine.round import train_round
+from fltrain.models import Staged, create
+from fltrain.prepare import initial, prepare
+from fltrain.settings import Settings
+
+BASE = ALGORITHMS.find("fedavg")()
+USUAL = {"rounds": 1, "local_epochs": 2, "batch_size": 16, "lr": 0.05, "momentum": 0.9, "device": "cpu", "threads": 1}
+
+
+def missing():
+    try:
+        compiler()
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+compiled = pytest.mark.skipif(bool(missing()), reason=missing() or "there is a compiler")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    """Compiled once for this file, in a folder of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def coloured():
+    """120 training and 30 test images of 3 x 11 x 9 bytes in 4 classes."""
+    rng = np.random.default_rng(2)
+    y, y_test = np.arange(120) * 7 % 4, np.arange(30) % 4
+    x, x_test = (rng.integers(0, 200, (len(labels), 11, 9, 3)) + 15 * labels[:, None, None, None] for labels in (y, y_test))
+    return niidpart.from_arrays(x.astype(np.uint8), y, x_test.astype(np.uint8), y_test)
+
+
+@pytest.fixture(scope="module")
+def split(coloured):
+    """Three parties of unequal size."""
+    split = niidpart.make(coloured, "quantity", n_parties=3, seed=1, beta=2.0)
+    assert len(set(split.train.sizes.tolist())) == 3
+    return split
+
+
+def both(split, data, model, algorithm="fedavg", **options):
+    """The same run by `looped` and by `native`."""
+    return [
+        fltrain.run(split, data, model=model, algorithm=build(algorithm) if isinstance(algorithm, str) else algorithm, engine=e, **USUAL | options)
+        for e in ("looped", "native")
+    ]
+
+
+@pytest.fixture(scope="module")
+def agree(distance):
+    """agree(looped, native): parameters and all else that outlives a round to 1e-6, the loss to 1e-5 of itself; and that something was trained."""
+
+    def compare(looped, native, bound=1e-6):
+        assert all(line["steps"] <= 30 * line["jobs"] for line in looped.history)
+        assert all(distance(getattr(looped.state, part), getattr(native.state, part)) <= bound for part in ("models", "buffers", "server", "parties"))
+        for a, b in zip(looped.history, native.history, strict=True):
+            assert b["train_loss"] == pytest.approx(a["train_loss"], rel=1e-5)
+            assert b["test_accuracy"] == pytest.approx(a["test_accuracy"], abs=0.05)
+        module = looped.task.module
+        assert distance(tree.clone(dict(module.named_parameters())), tree.index(looped.state.models, 0)) > 1e-3
+
+    return compare
+
+
+def seeded(make):
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        return make()
+
+
+def small():
+    return seeded(lambda: nn.Sequential(nn.Conv2d(3, 5, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(5 * 4 * 3, 4)))
+
+
+LAYERS = {  # for 3 x 11 x 9
+    "a bare convolution": lambda: nn.Sequential(nn.Conv2d(3, 6, 3), nn.Flatten(), nn.Linear(6 * 9 * 7, 4)),
+    "without bias": lambda: nn.Sequential(nn.Conv2d(3, 6, 5, bias=False), nn.ReLU(), nn.Flatten(), nn.Linear(6 * 7 * 5, 4, bias=False)),
+    "padding, odd pooling": lambda: nn.Sequential(
+        nn.Conv2d(3, 7, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(7, 13, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(52, 4),
+    ),
+    "pairs, as VGG": lambda: Staged(
+        a=nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU()),
+        b=nn.Sequential(nn.Conv2d(8, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+        c=nn.Sequential(nn.Sequential(nn.Conv2d(16, 9, 3, padding=1), nn.ReLU()), nn.Conv2d(9, 10, 1), nn.MaxPool2d(2)),
+        out=nn.Sequential(nn.Flatten(), nn.Linear(40, 20), nn.ReLU(), nn.Linear(20, 4)),
+    ),
+    "kernels of 7, 4 and 1, wide padding": lambda: nn.Sequential(
+        nn.Conv2d(3, 4, 7, padding=6),
+        nn.ReLU(),
+        nn.Conv2d(4, 3, 4, padding=2),
+        nn.Tanh(),
+        nn.Conv2d(3, 2, 1),
+        nn.Flatten(),
+        nn.Linear(2 * 18 * 16, 4),
+    ),
+    "sigmoid before pooling": lambda: nn.Sequential(
+        nn.Conv2d(3, 6, 5, padding=2), nn.Sigmoid(), nn.MaxPool2d(2), nn.Conv2d(6, 5, 3, padding=1), nn.Sigmoid(), nn.Flatten(), nn.Linear(100, 4)
+    ),
+    "no linear layer": lambda: nn.Sequential(nn.MaxPool2d(2), nn.Conv2d(3, 6, 2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 2, 1), nn.Flatten()),
+    "pooling first, activation last": lambda: nn.Sequential(
+        nn.MaxPool2d(2), nn.ReLU(), nn.Flatten(), nn.Linear(60, 31), nn.Tanh(), nn.Linear(31, 4), nn.Tanh()
+    ),
+    "linear, of 17 and 100": lambda: nn.Sequential(nn.Flatten(), nn.Linear(297, 17), nn.Sigmoid(), nn.Linear(17, 100), nn.ReLU(), nn.Linear(100, 4)),
+}
+
+
+@compiled
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_round_is_that_of_looped_for_each_kind_of_layer(name, split, coloured, agree):
+    agree(*both(split, coloured, seeded(LAYERS[name])))
+
+
+@compiled
+@pytest.mark.parametrize("model", ["linear", "hidden200", "twonn", "cnn", "cnn-fedrl"])
+def test_a_round_is_that_of_looped_for_models_of_images(model, images, agree):
+    split = niidpart.make(images, "quantity", n_parties=2, seed=1, beta=2.0)
+    agree(*both(split, images, model))
+
+
+@compiled
+@pytest.mark.parametrize("model", ["linear", "mlp"])
+def test_a_round_is_that_of_looped_for_models_of_tables(model, table_split, table, agree):
+    agree(*both(table_split, table, model))
+
+
+@compiled
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+@pytest.mark.parametrize("weight_decay", [0.0, 0.01])
+@pytest.mark.parametrize("batch_size", [1, 7, 64, 100])
+def test_a_round_is_that_of_looped_for_each_batch_size_and_optimiser(batch_size, momentum, weight_decay, split, coloured, agree):
+    steps = {"local_steps": 20} if batch_size < 16 else {}
+    agree(*both(split, coloured, small(), batch_size=batch_size, momentum=momentum, weight_decay=weight_decay, **steps))
+
+
+@compiled
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"rounds": 2, "lr_drops": (1,), "local_epochs": 1},
+        {"shuffle": False},
+        {"local_steps": 11},  # ends within an epoch
+        {"fraction": 0.7},
+        {"normalise": "data"},
+        {"flip": True, "crop": 2, "normalise": "half"},
+        {"rotate": 20.0, "local_steps": 11},
+    ],
+    ids=str,
+)
+def test_a_round_is_that_of_looped_for_other_settings(settings, split, coloured, agree):
+    agree(*both(split, coloured, small(), **settings))
+
+
+@compiled
+def test_noise_drawn_anew_is_that_of_looped(coloured, agree):
+    split = niidpart.make(coloured, "quantity", n_parties=3, seed=1, beta=2.0, transforms=[("noise", {"sigma": 0.2, "level": "std", "fresh": True})])
+    agree(*both(split, coloured, small()))
+
+
+# FedMOC, FedNACA, FedRL, MOON and pFedMe have directions of their own
+VARIANTS = {
+    "fedavg": [{}, {"server_lr": 0.5}],
+    "fedprox": [{"mu": 0.3}, {"mu": 0.0}],
+    "scaffold": [{"option": o, "correction": c} for o in ("i", "ii") for c in ("post", "grad")],
+    "feddyn": [{"alpha": 0.1}],
+    "ditto": [{"lam": 0.5}, {"lam": 0.0}],
+    "fednova": [{}, {"mu": 0.1}, {"server_momentum": 0.5}],
+    "fedavgm": [{}],
+    "fedadam": [{}],
+    "fedadagrad": [{}],
+    "fedyogi": [{}],
+    "solo": [{}],
+    "centralised": [{}],
+    "fedbn": [{}],
+    "fedcd": [{}],
+}
+REFUSED = ["fedmoc", "fednaca", "fedrl", "moon", "pfedme"]
+
+
+def test_every_algorithm_is_either_trained_or_refused():
+    assert sorted([*VARIANTS, *REFUSED]) == sorted(ALGORITHMS.names())
+
+
+@compiled
+@pytest.mark.parametrize(("name", "options"), [(name, options) for name in VARIANTS for options in VARIANTS[name]], ids=str)
+def test_a_round_is_that_of_looped_for_each_algorithm(name, options, coloured, agree):
+    """Of two rounds the second, so that controls and memories are not 0: both begin it from the state that `looped` left behind the first."""
+    split = niidpart.make(coloured, "quantity", n_parties=3, seed=1, beta=2.0, val=0.2)
+    algorithm = build(name, **options)
+    settings = USUAL | ({} if algorithm.settings else {"weight_decay": 1e-3}) | algorithm.settings
+    cell = cell_of(split, coloured, algorithm, small(), **settings)
+    state = after_round(cell, initial(cell), 1, "looped").state
+    a, b = (after_round(cell, tree_copied(state), 2, engine) for engine in ("looped", "native"))
+    assert b.loss == pytest.approx(a.loss, rel=1e-5)
+    assert a.steps == b.steps
+    for part in ("models", "buffers", "server", "parties"):
+        for x, y in zip(tree.leaves(getattr(a.state, part)), tree.leaves(getattr(b.state, part)), strict=True):
+            assert float((x.double() - y.double()).abs().max()) <= 1e-6
+
+
+def cell_of(split, data, algorithm, module, **settings):
+    return prepare(split, data, algorithm, module, Settings(**settings, engine="looped"))
+
+
+def tree_copied(state):
+    return replace(state, parties=tree.clone(state.parties))  # rows of parties are written in place
+
+
+def after_round(cell, state, round, engine):
+    executor = EXECUTORS[engine]([cell])
+    try:
+        plan = cell.algorithm.plan(state, torch.arange(cell.data.n_parties), round)
+        return train_round([cell], [state], [plan], round, executor)[0]
+    finally:
+        executor.close()
+
+
+@compiled
+def test_the_result_does_not_depend_on_the_number_of_workers(split, coloured, same_state):
+    runs = [
+        fltrain.run(split, coloured, model=small(), algorithm=build("scaffold"), engine="native", **USUAL | {"rounds": 2, "workers": n})
+        for n in (1, 2, 5, 2)
+    ]
+    for other in runs[1:]:
+        assert same_state(runs[0].state, other.state)
+        assert runs[0].history == other.history
+
+
+@compiled
+def test_cells_side_by_side_are_what_they_are_alone(split, coloured, same):
+    cells = [cell_of(split, coloured, a, small(), **USUAL | {"lr": lr}) for a, lr in ((BASE, 0.05), (build("ditto"), 0.02), (build("feddyn"), 0.05))]
+    alone = [after_round(cell, initial(cell), 1, "native") for cell in cells]
+    states = [initial(cell) for cell in cells]
+    plans = [cell.algorithm.plan(state, torch.arange(3), 1) for cell, state in zip(cells, states, strict=True)]
+    executor = Native(cells)
+    together = train_round(cells, states, plans, 1, executor)
+    executor.close()
+    for a, b in zip(alone, together, strict=True):
+        assert same(a.state.models, b.state.models)
+        assert same(a.state.parties, b.state.parties)
+        assert a.loss == b.loss
+
+
+def begun(executor, cell):
+    """The first job of the first round, before its steps."""
+    state = initial(cell)
+    plan = ordered(cell.algorithm.plan(state, torch.arange(cell.data.n_parties), 1), cell.data)
+    job = jobs_of(0, cell, state, plan, 1)[0]
+    return job, executor._begun(Given(1, state.models, state.buffers, plan.shared), job)[1]
+
+
+@compiled
+@pytest.mark.parametrize("name", LAYERS)
+def test_the_gradient_of_a_step_is_that_of_autograd_in_float64(name, coloured):
+    """After one step the velocity is the gradient. Batches of 41 rows: two groups of 16 lanes are full, the third is not."""
+    module, split = seeded(LAYERS[name]), niidpart.make(coloured, "homo", n_parties=2, seed=1)
+    cell = cell_of(split, coloured, BASE, module, **USUAL | {"batch_size": 41, "local_steps": 1})
+    executor = Native([cell])
+    job, flat = begun(executor, cell)
+    loss = executor._train(job, flat, 1)
+    executor.close()
+    rows = next(iter(fltrain.engine.batches.batches(cell.data.train, 0, 1, fltrain.draws.key(0, "job", 1, 0), cell.settings)))
+    exact = F.cross_entropy(module.double()(rows.x.double()), rows.y)
+    assert loss == pytest.approx(float(exact.detach()), rel=1e-6)
+    assert len(rows.y) == 41
+    places = flat.velocity.double().split([p.numel() for p in module.parameters()])
+    for expected, got in zip(torch.autograd.grad(exact, list(module.parameters())), places, strict=True):
+        assert float((got.view_as(expected) - expected).abs().max()) <= 1e-6 * float(expected.abs().max())
+
+
+@compiled
+def test_training_ends_when_the_executor_is_closed(split, coloured):
+    cell = cell_of(split, coloured, BASE, small(), **USUAL)
+    executor = Native([cell])
+    job, flat = begun(executor, cell)
+    before = flat.w.clone()
+    executor.close()
+    assert executor._train(job, flat, 1) == 0
+    assert torch.equal(flat.w, before)
+
+
+@compiled
+def test_a_run_that_leaves_the_finite_numbers_is_told_as_by_looped(split, coloured):
+    said = []
+    for engine in ("looped", "native"):
+        with pytest.raises(fltrain.Diverged) as caught:
+            fltrain.run(split, coloured, model=small(), engine=engine, **USUAL | {"lr": 1e20})
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+
+
+@compiled
+def test_a_run_that_was_stopped_goes_on_to_the_same_end(split, coloured, tmp_path, same_state):
+    options = USUAL | {"engine": "native", "algorithm": "scaffold", "model": "linear"}
+    whole = fltrain.run(split, coloured, out=tmp_path / "whole", data_root=tmp_path, **options | {"rounds": 3})
+
+    class Stop(Exception):
+        pass
+
+    def stop(progress):
+        if progress.metrics and progress.round == 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        fltrain.run(split, coloured, out=tmp_path / "half", data_root=tmp_path, progress=stop, **options | {"rounds": 3})
+    assert same_state(fltrain.resume(tmp_path / "half", coloured).state, whole.state)
+
+
+MODELS_REFUSED = {  # for 3 x 11 x 9
+    "a stride": (lambda: [nn.Conv2d(3, 4, 3, stride=2), nn.Flatten(), nn.Linear(80, 4)], r"no kernel for layer 0, Conv2d\(3, 4.*stride=\(2, 2\)"),
+    "a kernel that is not square": (lambda: [nn.Conv2d(3, 4, (3, 1)), nn.Flatten(), nn.Linear(324, 4)], r"no kernel for layer 0, Conv2d"),
+    "groups": (lambda: [nn.Conv2d(3, 3, 3, groups=3), nn.Flatten(), nn.Linear(189, 4)], r"groups=3"),
+    "dilation": (lambda: [nn.Conv2d(3, 4, 3, dilation=2), nn.Flatten(), nn.Linear(140, 4)], r"dilation"),
+    "reflected padding": (lambda: [nn.Conv2d(3, 4, 3, padding=1, padding_mode="reflect"), nn.Flatten(), nn.Linear(396, 4)], r"padding_mode=reflect"),
+    "padding beyond the kernel": (lambda: [nn.Conv2d(3, 4, 1, padding=1), nn.Flatten(), nn.Linear(572, 4)], r"no kernel for layer 0"),
+    "pooling by 3": (lambda: [nn.MaxPool2d(3), nn.Flatten(), nn.Linear(27, 4)], r"no kernel for layer 0, MaxPool2d\(kernel_size=3"),
+    "pooling that rounds up": (lambda: [nn.MaxPool2d(2, ceil_mode=True), nn.Flatten(), nn.Linear(90, 4)], r"ceil_mode=True"),
+    "average pooling": (lambda: [nn.AvgPool2d(2), nn.Flatten(), nn.Linear(60, 4)], r"AvgPool2d"),
+    "batch norm": (lambda: [nn.BatchNorm2d(3), nn.Flatten(), nn.Linear(297, 4)], r"0\.running_mean is a buffer"),
+    "norm without statistics": (lambda: [nn.Flatten(), nn.LayerNorm(297), nn.Linear(297, 4)], r"no kernel for layer 1, LayerNorm"),
+    "dropout": (lambda: [nn.Flatten(), nn.Dropout(0.5), nn.Linear(297, 4)], r"no kernel for layer 1, Dropout\(p=0\.5"),
+    "a linear layer on images": (lambda: [nn.Linear(9, 2), nn.Flatten(), nn.Linear(66, 4)], r"no kernel for layer 0, Linear.* on \(3, 11, 9\)"),
+    "float64": (lambda: [nn.Flatten(), nn.Linear(297, 4, dtype=torch.float64)], r"parameter 1\.weight is float64, float32 is needed"),
+}
+
+
+def sequential(layers):
+    return seeded(lambda: nn.Sequential(*layers()))
+
+
+def frozen():
+    model = small()
+    model[0].bias.requires_grad_(False)
+    return model
+
+
+def hooked():
+    model = small()
+    model[1].register_forward_hook(lambda *_: None)
+    return model
+
+
+def twice():
+    layer = nn.Linear(4, 4)
+    return nn.Sequential(nn.Flatten(), nn.Linear(297, 4), layer, nn.ReLU(), layer)
+
+
+def tied():
+    model = nn.Sequential(nn.Flatten(), nn.Linear(297, 4), nn.Linear(4, 4), nn.Linear(4, 4))
+    model[3].weight = model[2].weight
+    return model
+
+
+class Own(nn.Sequential):
+    """A Sequential that does something else besides."""
+
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+@pytest.mark.parametrize("name", MODELS_REFUSED)
+def test_a_model_that_has_no_kernel_is_refused_with_the_layer(name):
+    layers, text = MODELS_REFUSED[name]
+    with pytest.raises(ValueError, match=f"engine native.*{text}.*use --engine processes or looped"):
+        layers_of(sequential(layers), (3, 11, 9))
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (frozen, "parameter 0.bias is frozen"),
+        (hooked, "layer 1 has hooks"),
+        (twice, "parameter 4.bias is not that of one layer at one place"),
+        (tied, "parameter 2.weight is not|parameter 3.weight is not"),
+        (lambda: Own(*small()), "no kernel for the model, Own, on"),
+    ],
+)
+def test_a_model_that_is_more_than_its_layers_is_refused(make, text):
+    with pytest.raises(ValueError, match=f"engine native.*({text}).*use --engine processes or looped"):
+        layers_of(make(), (3, 11, 9))
+
+
+@pytest.mark.parametrize("name", ["vgg9", "resnet18-gn", "lenet5-bn"])
+def test_models_with_dropout_or_norms_are_refused(name):
+    with pytest.raises(ValueError, match="use --engine processes or looped"):
+        layers_of(create(name, (3, 32, 32), 10, 0), (3, 32, 32))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_algorithm_that_is_not_affine_is_refused_before_the_first_round(name, split, coloured):
+    heard = []
+    with pytest.raises(ValueError, match=f"{name}'s are not; use --engine processes or looped"):
+        fltrain.run(split, coloured, algorithm=build(name), model="twonn", engine="native", progress=heard.append, rounds=1, device="cpu", threads=1)
+    assert heard == []
+
+
+def test_a_direction_of_ones_own_inherits_no_terms(split, coloured):
+    own = replace(build("fedprox"), direction=lambda task, local, batch: task.grad(local, batch))
+    with pytest.raises(ValueError, match="fedprox's are not"):
+        Native([cell_of(split, coloured, own, small(), **USUAL)])
+
+
+def test_what_the_compiled_step_cannot_calculate_is_refused(split, coloured):
+    cell = cell_of(split, coloured, BASE, small(), **USUAL)
+    for name in ("bf16", "compile"):
+        with pytest.raises(ValueError, match=f"--{name} would do nothing; leave it out, or use --engine processes or looped"):
+            offered(replace(cell, settings=replace(cell.settings, **{name: True})))
+    with pytest.raises(ValueError, match="cross entropy alone, and the task has another loss"):
+        offered(replace(cell, task=replace(cell.task, loss=lambda out, batch: out.logits.sum())))
+    elsewhere = replace(cell.data, train=replace(cell.data.train, y=cell.data.train.y.to("meta")))
+    with pytest.raises(ValueError, match="for the CPU, and the device is meta; use --engine stacked or looped"):
+        offered(replace(cell, data=elsewhere))
+
+
+def script(folder, text):
+    file = folder / "compiler"
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+    return str(file)
+
+
+def test_a_compiler_that_is_none_is_named(split, coloured, tmp_path, monkeypatch):
+    cell = cell_of(split, coloured, BASE, small(), **USUAL)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    broken = script(tmp_path, '[ "$1" = --version ] && echo "compiler 1.0" && exit 0\necho "kernels.h:1: fatal error: no such thing" >&2; exit 3')
+    for command, text in (
+        ("false", r"false \(\$CXX\) gives no version \(exit code 1\)"),
+        ("/there/is/none -m64", r"/there/is/none -m64 \(\$CXX\) cannot be run \(No such file or directory\)"),
+        (broken, r"could not be compiled with .*compiler \(\$CXX\) \(exit code 3\): kernels\.h:1: fatal error: no such thing"),
+    ):
+        monkeypatch.setenv("CXX", command)
+        with pytest.raises(ValueError, match=f"engine native .*{text}; use --engine processes"):
+            Native([cell])
+    monkeypatch.delenv("CXX")
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    with pytest.raises(ValueError, match=r"there is neither \$CXX nor c\+\+, g\+\+ or clang\+\+; use --engine processes"):
+        Native([cell])
+    assert list((tmp_path / "cache").rglob("*.so")) == []
+
+
+@compiled
+def test_a_cache_that_cannot_be_written_is_named(split, coloured, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(ValueError, match="set XDG_CACHE_HOME to another folder"):
+        Native([cell_of(split, coloured, BASE, small(), **USUAL)])
+
+
+@compiled
+def test_processes_that_compile_at_once_end_with_one_whole_library(tmp_path):
+    code = "from fltrain.engine.native.build import library; library(); print('loaded')"
+    root = Path(fltrain.__file__).parents[1]
+    env = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    processes = [subprocess.Popen([sys.executable, "-c", code], cwd=root, env=env, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [(p.communicate()[0], p.returncode) for p in processes] == [("loaded\n", 0)] * 3
+    assert [file.suffix for file in (tmp_path / "niidpart" / "native").iterdir()] == [".so"]
+
+
+def directions():
+    """The directions as they were written before they were said as data."""
+
+    def plain(task, local, batch):
+        return task.grad(local, batch)
+
+    def prox(task, local, batch):
+        step, mu = task.grad(local, batch), local.hyper["mu"]
+        return step._replace(grad=tree.map(lambda g, y, w: g + mu * (y - w), step.grad, local.params, local.start))
+
+    def post(task, local, batch):
+        return task.grad(local, batch)._replace(after=local.carry["correction"])
+
+    def before(task, local, batch):
+        step = task.grad(local, batch)
+        return step._replace(grad=tree.map(torch.add, step.grad, local.carry["correction"]))
+
+    def dyn(task, local, batch):
+        step, alpha = task.grad(local, batch), local.hyper["alpha"]
+        return step._replace(grad=tree.map(lambda g, y, w, h: g + alpha * (y - w + h), step.grad, local.params, local.start, local.own["h"]))
+
+    def near(task, local, batch):
+        if not local.each["personal"] > 0:
+            return task.grad(local, batch)
+        step, lam = task.grad(local, batch), local.hyper["lam"]
+        return step._replace(grad=tree.map(lambda g, v, w: g + lam * (v - w), step.grad, local.params, local.start))
+
+    return {
+        "fedavg": (plain, {}, True),
+        "fedprox": (prox, {"mu": 0.3}, True),
+        "fednova": (prox, {"mu": 0.3}, True),
+        "scaffold": (post, {}, True),
+        "scaffold before the momentum": (before, {"correction": "grad"}, True),
+        "feddyn": (dyn, {"alpha": 0.1}, False),
+        "ditto": (near, {"lam": 0.3}, False),
+    }
+
+
+@pytest.mark.parametrize("name", directions())
+def test_terms_said_as_data_are_the_directions_written_out(name, table_split, table, float64, same_state, distance):
+    """Bit for bit where no sum is taken in another order, in float32; else to 1e-12 in float64."""
+    old, options, exact = directions()[name]
+    algorithm = build(name.split()[0], **options)
+    assert isinstance(algorithm.direction, Corrected)
+    settings = {"rounds": 3, "local_epochs": 1, "batch_size": 8, "lr": 0.1, "device": "cpu", "threads": 1, "engine": "looped"}
+
+    def trained(algorithm, model):
+        return fltrain.run(table_split, table, algorithm=algorithm, model=model, **settings).state
+
+    for model in ("mlp", float64(nn.Linear(6, 5), nn.Sigmoid(), nn.Linear(5, 3))):
+        new, before = trained(algorithm, model), trained(replace(algorithm, direction=old), model)
+        if exact:
+            assert same_state(new, before)
+        elif model != "mlp":
+            assert all(distance(getattr(new, part), getattr(before, part)) <= 1e-12 for part in ("models", "server", "parties"))
+
+
+def test_terms_of_every_kind_add_up():
+    """g + pull (w - start) + add, and after: by hand for w = 3, start = 1, grad = 10 w, pull 0.5, add 7, after -2: 30 + 1 + 7."""
+
+    class Slope:
+        def grad(self, local, batch):
+            return fltrain.interface.Step({"w": 10 * local.params["w"]}, torch.zeros(()), {}, local.carry)
+
+    one = torch.ones(1, dtype=torch.float64)
+    local = fltrain.interface.Local({"w": 3 * one}, {}, {"w": one}, {}, {}, {}, {}, {}, 0)
+    for pull in (0.5, torch.tensor(0.5)):
+        step = Corrected(lambda _, pull=pull: Affine(pull, {"w": 7 * one}, {"w": -2 * one}))(Slope(), local, None)
+        assert (float(step.grad["w"]), float(step.after["w"]), step.grad["w"].dtype) == (38.0, -2.0, torch.float64)

@@ -1,0 +1,385 @@
+"""Several ranks: the run is that of one rank, byte for byte; whatever ends one of them ends all, with one message and nothing lost."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fltrain
+import niidpart
+from fltrain.engine.ranks import ALONE, Ranks
+
+pytestmark = pytest.mark.usefixtures("without_curves")
+
+# One interpreter for all, since importing torch takes longer than a run: it forks the ranks. Arguments: folder, split, sizes of groups. `body` is
+# what each rank does; what it returns is written to FOLDER/said-SIZE-RANK.json.
+GROUP = """
+import hashlib, json, os, sys, tempfile
+from dataclasses import replace
+from pathlib import Path
+import torch
+import torch.distributed as dist
+from torch import nn
+import fltrain, niidpart
+from fltrain import algorithms, tree
+from fltrain.engine import ranks as engine_ranks
+
+torch.set_num_threads(1)
+sys.modules["matplotlib"] = None  # as where it is not installed: the curves would take longer than the run
+folder, split, sizes = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
+SHORT = {"model": "hidden200", "rounds": 2, "local_epochs": 1, "lr": 0.1, "device": "cpu", "threads": 1, "engine": "looped"}
+
+def digest(value):
+    flat = tree.flatten(value if isinstance(value, dict) else {p: getattr(value, p) for p in ("models", "buffers", "server", "parties")})
+    return [[name, str(t.dtype), list(t.shape), hashlib.sha256(t.contiguous().flatten().view(torch.uint8).numpy()).hexdigest()]
+            for name, t in flat.items()]
+
+def fault(call, *args, **options):
+    try:
+        call(*args, **options)
+    except Exception as error:
+        return [type(error).__name__, str(error)]
+
+%s
+
+def forked(rank, size, store):
+    if size > 1:
+        dist.init_process_group("gloo", store=dist.FileStore(store, size), rank=rank, world_size=size)
+    (folder / f"said-{size}-{rank}.json").write_text(json.dumps(body(rank, size)))
+    if size > 1:
+        dist.destroy_process_group()
+
+failed = 0
+for size in sizes:
+    store = tempfile.mktemp(dir=folder)
+    children = []
+    for rank in range(size):
+        if (child := os.fork()) == 0:
+            try:
+                forked(rank, size, store)
+            except BaseException:
+                import traceback
+                traceback.print_exc()
+                os._exit(1)
+            os._exit(0)
+        children.append(child)
+    failed += sum(os.waitpid(child, 0)[1] != 0 for child in children)
+sys.exit(failed)
+"""
+
+RUNS = """
+def model():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 10))
+
+CASES = {
+    "fedavg": {"algorithm": "fedavg"},
+    "scaffold": {"algorithm": "scaffold", "fraction": 0.5, "rounds": 4},
+    "fedcd": {"algorithm": algorithms.build("fedcd", milestones=(1, 2)), "rounds": 4, "fraction": 0.8},
+    "ditto": {"algorithm": "ditto", "fraction": 0.5, "rounds": 3},
+    "solo": {"algorithm": "solo"},
+    "feddyn": {"algorithm": "feddyn"},
+    "fedbn": {"algorithm": "fedbn", "model": model()},
+}
+
+def sweep(out):
+    grid = {"mu": [0.01, 0.1], "lr": [0.1, 0.03]}
+    options = {k: v for k, v in SHORT.items() if k != "lr"}
+    return [digest(one.state) for one in fltrain.sweep(split, algorithm="fedprox", grid=grid, fraction=0.5, out=out, **options)]
+
+def body(rank, size):
+    said = {}
+    for name, options in CASES.items():
+        done = fltrain.run(split, out=folder / str(size) / name, **SHORT | options)
+        said[name] = digest(done.state)
+    return said | {"sweep": sweep(folder / str(size) / "sweep")}
+"""
+
+FAULTS = """
+def body(rank, size):
+    def run(name, **options):
+        return fault(fltrain.run, split, out=folder / name, **SHORT | options)
+
+    def breaks(at):
+        base = algorithms.build("fedavg")
+        def begin(task, local):
+            if rank == at:
+                raise ValueError(f"broken at {rank}")
+            return base.begin(task, local)
+        return replace(base, begin=begin)
+
+    class Full:
+        def __call__(self, p):
+            if p.metrics:
+                raise OSError(28, "no space left")
+
+    said = {}
+    said["unequal"] = run("unequal", lr=0.1 + 0.1 * rank, batch_size=16 if rank < 2 else 32)
+    said["unequal model"] = run("unequal", init_seed=5, model=(torch.manual_seed(rank), nn.Sequential(nn.Flatten(), nn.Linear(64, 10)))[1])
+    said["unequal split"] = fault(fltrain.run, niidpart.make(niidpart.load("digits"), "homo", n_parties=5, seed=rank, val=.2, test=.2), **SHORT)
+    said["processes"] = run("processes", engine="processes")
+    said["one breaks"] = run("breaks", algorithm=breaks(2))
+    said["diverged"] = run("diverged", lr=1e20)
+    said["at the end"] = run("end", rounds=1, progress=Full())
+    said["there"] = run("end")
+    (folder / f"own-{rank}").mkdir()
+    said["named"] = fltrain.run(split, out=folder / f"own-{rank}" / "run", **SHORT).folder.parent.name  # one name for all: the first rank's
+    return said
+"""
+
+EXCHANGE = """
+from fltrain.engine.jobs import Done
+from fltrain.engine.sums import Sums
+from fltrain.engine.ranks import ALONE, Ranks
+
+def uploads(i):
+    g = torch.Generator().manual_seed(i)
+    wide = torch.randn(7, 5, generator=g, dtype=torch.float64) * 10.0 ** torch.randint(-6, 7, (7, 5), generator=g)
+    return {"a": {"w": wide, "b": torch.randn((), generator=g)}, "none": {}}
+
+def own(i):
+    few = {"bits": torch.tensor([i % 2 == 0] * 3), "z": torch.tensor(i / 7, dtype=torch.float64), "nan": torch.tensor([float("nan")])}
+    more = {"half": torch.full((2, 3), i / 3).bfloat16(), "many": torch.tensor([i, -i])}
+    return {"x": torch.arange(i % 4, dtype=torch.float16), "y": few, "none": {}} | more if i % 5 else {}
+
+def body(rank, size):
+    said = {}
+    for block in (1 << 22, 8, 1):
+        engine_ranks._BLOCK = block
+        ranks = Ranks(rank, size) if size > 1 else ALONE
+        mine = [i for i in range(23) if i % size == rank or size == 1] if rank < 2 else []  # ranks beyond the second have nothing to do
+        mine += [i for i in range(23) if i % size > 1] if rank == 1 else []
+        sums = [Sums(3), Sums(1), Sums(2)]
+        for i in mine:
+            cell = i % 2 * 2  # the second cell has no jobs at all
+            sums[cell].add(uploads(i), i % sums[cell].n_models)
+        done = ranks.exchange(sums, [Done(i, i / 3, own(i)) for i in mine], torch.device("cpu"))
+        done.sort(key=lambda one: one.job)
+        said[str(block)] = [[digest(one.total) for one in sums], [tree.empties(one.total) for one in sums],
+                            [[one.job, one.loss, digest(one.own), tree.empties(one.own)] for one in done]]
+    said["nothing"] = [[one.job for one in ranks.exchange([Sums(1)], [], torch.device("cpu"))], ranks.gather(rank)]
+    return said
+"""
+
+RESUME = """
+def body(rank, size):
+    fltrain.resume(folder / "broken")
+"""
+
+
+@pytest.fixture(scope="module")
+def split_file(tmp_path_factory):
+    """Digits at five parties of unequal size, each with a validation and a test part."""
+    path = tmp_path_factory.mktemp("split") / "split.h5"
+    niidpart.write(niidpart.make(niidpart.load("digits"), "quantity", n_parties=5, seed=1, val=0.2, test=0.2), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def group(python, split_file):
+    """group(body, folder, *sizes): what each rank says, {size: [by rank]}."""
+
+    def run(body, folder, *sizes):
+        done = python(GROUP % body, folder, split_file, json.dumps(sizes), timeout=120)
+        assert done.returncode == 0, done.stderr
+        return {size: [json.loads((folder / f"said-{size}-{rank}.json").read_text()) for rank in range(size)] for size in sizes}
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def dealt_runs(group, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ranks")
+    return folder, group(RUNS, folder, 1, 2, 4)
+
+
+@pytest.fixture
+def torchrun():
+    """torchrun(size, *arguments): the command on so many ranks, started."""
+
+    def start(size, *arguments, **options):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        launcher = [sys.executable, "-P", "-m", "torch.distributed.run", "--nproc-per-node", str(size), "--master-port", str(port)]
+        environment = os.environ | {"OMP_NUM_THREADS": "1"}
+        command = [*launcher, "-m", "niidpart_cli.train", *map(str, arguments)]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen(command, **pipes, env=environment, start_new_session=True, **options)
+
+    return start
+
+
+def ours(stderr):
+    """The lines that are neither torchrun's nor of the progress."""
+    return [line for line in stderr.splitlines() if re.match(r"Error|warning|what was|interrupted|Usage", line)]
+
+
+@given(st.lists(st.integers(0, 50), max_size=40), st.integers(1, 6))
+def test_shares_are_a_partition_and_even(costs, size):
+    shares = [Ranks(rank, size).share(costs) for rank in range(size)]
+    assert sorted(i for share in shares for i in share) == list(range(len(costs)))
+    assert all(share == sorted(share) for share in shares)
+    loads = [sum(costs[i] for i in share) for share in shares]
+    assert max(loads) - min(loads) <= max(costs, default=0)
+
+
+def test_the_longest_comes_first_and_ties_go_by_place():
+    assert [Ranks(rank, 2).share([3, 5, 5, 4, 1]) for rank in (0, 1)] == [[1, 3], [0, 2, 4]]
+    assert [Ranks(rank, 3).share([2, 2, 2, 2]) for rank in (0, 1, 2)] == [[0, 3], [1], [2]]
+    assert ALONE.share([3, 1, 2]) == [0, 1, 2]
+
+
+def test_what_is_exchanged_is_what_one_rank_would_have(group, tmp_path):
+    said = group(EXCHANGE, tmp_path, 1, 2, 3)
+    (alone,) = said[1]
+    for size in (2, 3):
+        for ranks in said[size]:
+            assert ranks.pop("nothing") == [[], list(range(size))]
+            assert all(ranks[block] == alone[block] for block in ranks)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("case", ["fedavg", "scaffold", "fedcd", "ditto", "solo", "feddyn", "fedbn"])
+def test_a_run_is_that_of_one_rank_byte_for_byte(dealt_runs, outcome, case, size):
+    folder, said = dealt_runs
+    assert outcome(folder / str(size) / case) == outcome(folder / "1" / case)
+    assert all(state[case] == said[1][0][case] for state in said[size])  # every rank holds all of it
+    restored = fltrain.RunFolder(folder / "1" / case).restore()[1]
+    assert bool(restored.parties) == (case in ("scaffold", "ditto", "solo", "feddyn", "fedbn"))
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_a_sweep_is_that_of_one_rank_byte_for_byte(dealt_runs, outcome, size):
+    folder, said = dealt_runs
+    cells = sorted(config.parent.name for config in (folder / "1" / "sweep").glob("*/config.json"))
+    assert len(cells) == 4
+    assert all(outcome(folder / str(size) / "sweep" / cell) == outcome(folder / "1" / "sweep" / cell) for cell in cells)
+    assert all(state["sweep"] == said[1][0]["sweep"] for state in said[size])
+
+
+def test_a_fault_of_any_rank_ends_all_and_one_has_the_message(group, tmp_path):
+    said = group(FAULTS, tmp_path, 3)[3]
+
+    def raised(name, rank, kind, pattern):
+        assert said[rank][name][0] == kind
+        assert re.search(pattern, said[rank][name][1], re.DOTALL), said[rank][name]
+        for other in {0, 1, 2} - {rank}:
+            assert said[other][name][0] == "Elsewhere"
+            assert said[other][name][1] == f"rank {rank} ended: {said[rank][name][1]}"
+
+    raised("unequal", 0, "ValueError", r"lr is 0.1 at rank 0, 0.2 at rank 1, 0.30\d* at rank 2.*|batch-size is 16 at rank 0, 32 at rank 2")
+    raised("unequal", 0, "ValueError", "batch-size is 16 at rank 0, 32 at rank 2")
+    raised("unequal model", 0, "ValueError", "same run: the state that training starts from is sha256 .* at rank 0, sha256 .* at rank 1")
+    raised("unequal split", 0, "ValueError", "the split is [0-9a-f]{64} at rank 0, [0-9a-f]{64} at rank 1")
+    raised("processes", 0, "ValueError", "engine processes is for one rank, and there are 3")
+    raised("one breaks", 2, "ValueError", "broken at 2")
+    raised("diverged", 0, "Diverged", "round 1, party 0: the training loss is not finite")
+    raised("at the end", 0, "OSError", "no space left")
+    raised("there", 0, "RunError", "is there already and not empty")
+    assert not (tmp_path / "unequal").exists()
+    assert not (tmp_path / "processes").exists()
+    assert [rank["named"] for rank in said] == ["own-0"] * 3
+    assert not list((tmp_path / "own-1").iterdir())
+
+
+def test_the_command_on_two_ranks_writes_and_says_what_it_does_on_one(torchrun, split_file, tmp_path, outcome, everything):
+    options = ["--rounds", 2, "--local-epochs", 1, "--json", "--engine", "looped", "--threads", 1]
+    child = torchrun(2, "run", split_file, *options, cwd=tmp_path)
+    stdout, stderr = child.communicate(timeout=60)
+    assert child.returncode == 0, stderr
+    (line,) = stdout.splitlines()
+    written = tmp_path / json.loads(line)["folder"]
+    alone = fltrain.run(split_file, out=tmp_path / "alone", rounds=2, local_epochs=1, engine="looped", threads=1)
+    assert json.loads(line) == alone.history[-1] | {"folder": str(written.relative_to(tmp_path))}
+    assert outcome(written) == outcome(alone.folder)
+    assert len(re.findall("^round 2/2", stderr, re.MULTILINE)) == 1
+    assert not ours(stderr)
+
+    before = everything(written)
+    child = torchrun(2, "run", split_file, "--out", written)
+    stdout, stderr = child.communicate(timeout=60)
+    assert (child.returncode, stdout) == (1, "")
+    assert ours(stderr) == [f"Error: {written} is there already and not empty; take another --out, or go on with it: fltrain resume {written}"]
+    assert everything(written) == before
+
+
+def stopped_in_the_middle(child, folder, strike):
+    """What the command says, struck by `strike(ranks' process ids)` after three rounds."""
+    try:
+        deadline = time.monotonic() + 60
+        while not (folder / "metrics.jsonl").exists() or (folder / "metrics.jsonl").read_bytes().count(b"\n") < 3:
+            assert child.poll() is None, child.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(child.pid)], capture_output=True, text=True, check=True)
+        strike(sorted(int(pid) for pid in children.stdout.split()))
+        return child.communicate(timeout=60)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("victim", [0, 2])
+def test_a_rank_that_is_killed_ends_the_run_which_goes_on_with_any_number(torchrun, group, split_file, tmp_path, outcome, victim):
+    folder = tmp_path / "broken"
+    child = torchrun(3, "run", split_file, "--algorithm", "scaffold", "--rounds", 1000, "--local-epochs", 2, "--threads", 1, "--out", folder)
+    _, stderr = stopped_in_the_middle(child, folder, lambda ranks: os.kill(ranks[victim], signal.SIGKILL))
+    assert child.returncode == 1
+    (message,) = ours(stderr)
+    reached = fltrain.RunFolder(folder).newest
+    assert re.match(rf"Error: round \d+: .*the checkpoint of round {reached} stands.*: fltrain resume {folder}$", message)
+
+    settings = now_of(folder, reached + 2)  # a thousand would take long
+    group(RESUME, tmp_path, {0: 1, 2: 4}[victim])
+    fltrain.run(split_file, out=tmp_path / "unbroken", algorithm="scaffold", **settings)
+    assert outcome(folder) == outcome(tmp_path / "unbroken")
+
+
+def test_a_run_that_had_workers_goes_on_with_ranks_in_their_place(group, split_file, tmp_path, outcome):
+    folder, options = tmp_path / "broken", {"algorithm": "scaffold", "local_epochs": 1, "device": "cpu", "threads": 1, "engine": "processes"}
+    fltrain.run(split_file, out=folder, rounds=1, workers=2, **options)
+    now_of(folder, 3)
+    group(RESUME, tmp_path, 2)
+    fltrain.run(split_file, out=tmp_path / "unbroken", rounds=3, workers=2, **options)
+    assert outcome(folder) == outcome(tmp_path / "unbroken")
+
+
+def now_of(folder, rounds):
+    """Makes the run in a folder one of so many rounds; those that are over stay what they are. Returns settings for the same run anew."""
+    config = json.loads((folder / "config.json").read_text())
+    config["settings"]["rounds"] = rounds
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    return {k: config["settings"][k] for k in ("rounds", "local_epochs", "threads", "engine")}
+
+
+def test_ctrl_c_is_said_once(torchrun, split_file, tmp_path):
+    folder = tmp_path / "run"
+    child = torchrun(2, "run", split_file, "--rounds", 1000, "--local-epochs", 2, "--out", folder)
+    _, stderr = stopped_in_the_middle(child, folder, lambda _: os.killpg(child.pid, signal.SIGINT))
+    assert ours(stderr) == [f"what was reached is kept; go on with: fltrain resume {folder}", "interrupted"]
+    assert fltrain.RunFolder(folder).restore()[0] >= 2  # a round's line is written before its checkpoint
+
+
+def test_alone_nothing_is_asked_of_others():
+    assert ALONE.gather("mine") == ["mine"]
+    assert ALONE.exchange([], [], torch.device("cpu")) == []
+    assert ALONE.first
+
+
+def test_an_environment_that_names_ranks_but_no_way_to_them_is_refused(monkeypatch, split_file):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ValueError, match="WORLD_SIZE is 2, but RANK, MASTER_ADDR, MASTER_PORT is not set; start with torchrun"):
+        fltrain.run(split_file, rounds=1, local_epochs=1)
