@@ -29,7 +29,7 @@ import niidpart
 from fltrain import tree
 from fltrain.algorithms import ALGORITHMS, build
 from fltrain.engine import EXECUTORS
-from fltrain.engine.stacked import Stacked
+from fltrain.engine.stacked.executor import Stacked
 from fltrain.environment import describe
 from fltrain.models import Staged
 

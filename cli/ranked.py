@@ -17,8 +17,7 @@ class Ranked(Program):
     def invoke(self, ctx: click.Context) -> Any:
         if int(os.environ.get("WORLD_SIZE", "1")) < 2:
             return super().invoke(ctx)
-        from fltrain.engine.join import joined
-        from fltrain.engine.ranks import Elsewhere, Lost
+        from fltrain.engine.ranks import Elsewhere, Lost, joined
 
         try:
             with joined() as ranks:

@@ -19,11 +19,9 @@ from niidpart.hub import opened
 from . import models, tree
 from .algorithms import build
 from .data import Federated, open_for
-from .engine.agree import agree, refuse_processes
 from .engine.diverged import Diverged
 from .engine.jobs import Cell
-from .engine.join import current, joined
-from .engine.ranks import Ranks
+from .engine.ranks import Ranks, agree, current, joined, refuse_processes
 from .environment import describe
 from .interface import Algorithm, State
 from .prepare import as_needed, device_of, initial, moved, named_module, not_options, prepare, preset_values, shape_of

@@ -5,7 +5,7 @@ owns neither the optimiser nor the order of examples. Axes: P parties, M models,
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Protocol
 
 from torch import Tensor, nn
@@ -14,12 +14,13 @@ from .tree import Tree
 
 
 class Batch(NamedTuple):
-    """x [B, ...] floats, y [B] class ids. mask [B] is False on padding; None: no padding. epoch, step: counted from 0 within this local training."""
+    """x [B, ...] floats, y [B] class ids. mask [B] is False on padding; None: no padding. epoch, step: counted from 0 within this local training;
+    a tensor where jobs that run at once are in different epochs (`Algorithm.lockstep`)."""
 
     x: Tensor
     y: Tensor
     mask: Tensor | None
-    epoch: int
+    epoch: int | Tensor
     step: int
 
 
@@ -202,3 +203,10 @@ class Algorithm:
             raise ValueError(f"decay is {self.decay!r}; it must be 'executor' or 'algorithm'")
         if self.lockstep not in ("step", "epoch"):
             raise ValueError(f"lockstep is {self.lockstep!r}; it must be 'step' or 'epoch'")
+
+    def hearing(self, **numbers: Any) -> "Algorithm":
+        """The same algorithm, of the same name and options, with these numbers in `hyper` besides: settings that its functions read."""
+        other = replace(self, hyper=self.hyper | numbers)
+        object.__setattr__(other, "spec", self.spec)
+        object.__setattr__(other, "options", self.options)
+        return other

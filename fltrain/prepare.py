@@ -75,7 +75,7 @@ def prepare(
     if algorithm.adapt is not None:
         module = _adapted(algorithm.adapt, module, settings)
     if algorithm.decay == "algorithm":
-        algorithm = replace(algorithm, hyper=algorithm.hyper | {"weight_decay": settings.weight_decay})
+        algorithm = algorithm.hearing(weight_decay=settings.weight_decay)
     task = ModelTask(module.to(device), bf16=settings.bf16, compiled=settings.compile)
     _fits(replace(task, compiled=False), federated)
     _tell(federated, settings)

@@ -18,9 +18,8 @@ from .engine.cohort import sample
 from .engine.diverged import Diverged
 from .engine.evaluate import evaluate, exam
 from .engine.jobs import Cell, Executor
-from .engine.join import current
 from .engine.precision import precision
-from .engine.ranks import Lost, Ranks, Terminated
+from .engine.ranks import Lost, Ranks, Terminated, current
 from .engine.round import Trained, train_round
 from .interface import Plan, State
 from .store import JSON, RunFolder

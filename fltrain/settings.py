@@ -39,9 +39,9 @@ class Settings:
     device: Literal["auto", "cpu", "cuda"] = _setting("auto", "Where to train.")
     threads: int | None = _setting(None, "CPU threads; torch's own number if not given.")
     engine: Literal["auto", "looped", "processes", "stacked", "graph", "native"] = _setting(
-        "auto", "How jobs run: one by one, in worker processes or by compiled code (native) on CPU cores, or stacked on a GPU (docs/training.md). auto says what it takes."
+        "auto", "How jobs run: one by one, in processes or compiled code (native) on CPU cores, or stacked on a GPU (docs/training.md). auto tells."
     )
-    workers: int | None = _setting(None, "Worker processes of --engine processes, threads of --engine native; as many as there are cores if not given.")
+    workers: int | None = _setting(None, "Processes of --engine processes, threads of native; as many as there are cores if not given.")
     memory: float | None = _setting(None, "GiB that --engine stacked may take for the jobs that it runs at once; most of what is free if not given.")
     tf32: bool = _setting(False, "CUDA: products in TF32, which is faster and rounds to 10 bits.")
     bf16: bool = _setting(False, "Forward and backward passes in bfloat16 where torch's autocast allows; weights stay float32.")

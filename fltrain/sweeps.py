@@ -14,9 +14,8 @@ from niidpart.hub import opened
 from . import grid as grids
 from .algorithms import ALGORITHMS
 from .data import Federated, open_for, to_device
-from .engine.agree import agree, refuse_processes
 from .engine.jobs import Cell
-from .engine.join import current, joined
+from .engine.ranks import agree, current, joined, refuse_processes
 from .experiment import Asked, Run, ask, kept, made, outcome, recorded, taken_up, tell_elsewhere, written
 from .interface import Algorithm, State
 from .prepare import device_of, initial, preset_values

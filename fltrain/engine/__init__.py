@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from .jobs import Cell, Executor, Make
-from .join import current
 from .looped import Looped, OneThread
 from .native import Native
 from .processes import Processes
+from .ranks import current
 from .stacked import Stacked
 
 EXECUTORS: dict[str, Make] = {"looped": Looped, "processes": Processes, "native": Native, "stacked": Stacked}

@@ -14,12 +14,12 @@ import torch
 
 from ..interface import State
 from .batches import n_steps
-from .convolution import BEST
 from .cost import Cost, cost, footprint
 from .jobs import Cell
-from .memory import budget
 from .processes import cores, offered
-from .stackable import obstacle
+from .stacked.convolution import BEST
+from .stacked.memory import budget
+from .stacked.stackable import obstacle
 
 STEP, RATE = 4e-4, 2e10  # one core: seconds of a step beside its arithmetic, and operations a second (measured: torch 2.13, Zen 5)
 PAYS = 0.25  # seconds of a round on one core, from which on workers are worth their start and their messages

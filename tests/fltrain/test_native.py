@@ -17,7 +17,9 @@ import niidpart
 from fltrain import tree
 from fltrain.affine import Affine, Corrected
 from fltrain.algorithms import ALGORITHMS, build
+from fltrain.draws import key
 from fltrain.engine import EXECUTORS
+from fltrain.engine.batches import batches
 from fltrain.engine.jobs import Given, jobs_of, ordered
 from fltrain.engine.native import Native, offered
 from fltrain.engine.native.build import compiler
@@ -177,7 +179,7 @@ def test_a_round_is_that_of_looped_for_each_batch_size_and_optimiser(batch_size,
         {"local_steps": 11},  # ends within an epoch
         {"fraction": 0.7},
         {"normalise": "data"},
-        {"flip": True, "crop": 2, "normalise": "half"},
+        {"flip": True, "crop": 2, "normalise": "half", "rounds": 2, "local_epochs": 1},  # the second round draws anew
         {"rotate": 20.0, "local_steps": 11},
     ],
     ids=str,
@@ -284,23 +286,37 @@ def begun(executor, cell):
     return job, executor._begun(Given(1, state.models, state.buffers, plan.shared), job)[1]
 
 
-@compiled
-@pytest.mark.parametrize("name", LAYERS)
-def test_the_gradient_of_a_step_is_that_of_autograd_in_float64(name, coloured):
-    """After one step the velocity is the gradient. Batches of 41 rows: two groups of 16 lanes are full, the third is not."""
-    module, split = seeded(LAYERS[name]), niidpart.make(coloured, "homo", n_parties=2, seed=1)
-    cell = cell_of(split, coloured, BASE, module, **USUAL | {"batch_size": 41, "local_steps": 1})
-    executor = Native([cell])
+def gradient_is_exact(cell):
+    """Whether one step's gradient is that of autograd in float64, to 1e-6 of the largest. After one step the velocity is the gradient."""
+    module, executor = cell.task.module, Native([cell])
     job, flat = begun(executor, cell)
     loss = executor._train(job, flat, 1)
     executor.close()
-    rows = next(iter(fltrain.engine.batches.batches(cell.data.train, 0, 1, fltrain.draws.key(0, "job", 1, 0), cell.settings)))
-    exact = F.cross_entropy(module.double()(rows.x.double()), rows.y)
+    batch = next(batches(cell.data.train, 0, 1, key(0, "job", 1, 0), cell.settings))
+    exact = F.cross_entropy(module.double()(batch.x.double()), batch.y)
     assert loss == pytest.approx(float(exact.detach()), rel=1e-6)
-    assert len(rows.y) == 41
-    places = flat.velocity.double().split([p.numel() for p in module.parameters()])
-    for expected, got in zip(torch.autograd.grad(exact, list(module.parameters())), places, strict=True):
-        assert float((got.view_as(expected) - expected).abs().max()) <= 1e-6 * float(expected.abs().max())
+    assert len(batch.y) == cell.settings.batch_size
+    parts = flat.velocity.double().split([p.numel() for p in module.parameters()])
+    expected = torch.autograd.grad(exact, list(module.parameters()))
+    return all(float((got.view_as(g) - g).abs().max()) <= 1e-6 * float(g.abs().max()) for g, got in zip(expected, parts, strict=True))
+
+
+@compiled
+@pytest.mark.parametrize("name", LAYERS)
+def test_the_gradient_of_a_step_is_that_of_autograd_in_float64(name, coloured):
+    """Batches of 41: whole vectors of examples, and one that is not."""
+    split = niidpart.make(coloured, "homo", n_parties=2, seed=1)
+    assert gradient_is_exact(cell_of(split, coloured, BASE, seeded(LAYERS[name]), **USUAL | {"batch_size": 41, "local_steps": 1}))
+
+
+@compiled
+def test_of_equal_numbers_pooling_takes_the_first_as_torch_does(dealt):
+    """Each pixel holds 1/4, 1/2 and 1 in some order, so that equal weights give 7/8 everywhere, and the gradient tells which pixel was taken."""
+    x = np.random.default_rng(3).permuted(np.tile(np.array([0.25, 0.5, 1.0], np.float32), (24, 6, 4, 1)), axis=3)
+    data = niidpart.from_arrays(x, np.arange(24) % 4, x[:4], np.arange(4))
+    module = seeded(lambda: nn.Sequential(nn.Conv2d(3, 5, 1, bias=False), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(30, 4)))
+    nn.init.constant_(module[0].weight, 0.5)
+    assert gradient_is_exact(cell_of(dealt(data, np.zeros(24, int)), data, BASE, module, **USUAL | {"batch_size": 24, "local_steps": 1}))
 
 
 @compiled

@@ -23,9 +23,9 @@ from fltrain.algorithms import ALGORITHMS
 from fltrain.engine import EXECUTORS
 from fltrain.engine.allocator import keep_memory
 from fltrain.engine.jobs import Given, Job, jobs_of, ordered
-from fltrain.engine.processes import chunks
+from fltrain.engine.processes.executor import chunks
+from fltrain.engine.processes.wire import decode, encode, error_of, failure
 from fltrain.engine.sums import Sums
-from fltrain.engine.wire import decode, encode, error_of, failure
 from fltrain.interface import Work
 from fltrain.prepare import initial, named_module, prepare
 from fltrain.settings import Settings
@@ -440,7 +440,7 @@ def test_ctrl_c_ends_the_workers_too_and_the_folder_can_be_resumed(command, tmp_
     assert len(fltrain.resume(tmp_path / "run").history) == 5
 
 
-SILENT = "import fltrain.engine.processes as p; p._end_with = lambda parent: None"  # as where the kernel does not tell of a parent's end
+SILENT = "import fltrain.engine.processes.executor as p; p._end_with = lambda parent: None"  # as where the kernel does not tell of a parent's end
 
 
 @linux

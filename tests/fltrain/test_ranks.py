@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import fltrain
 import niidpart
-from fltrain.engine.ranks import ALONE, Ranks
+from fltrain.engine.ranks.group import ALONE, Ranks
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -32,7 +32,7 @@ import torch.distributed as dist
 from torch import nn
 import fltrain, niidpart
 from fltrain import algorithms, tree
-from fltrain.engine import ranks as engine_ranks
+from fltrain.engine.ranks import group as engine_ranks
 
 torch.set_num_threads(1)
 sys.modules["matplotlib"] = None  # as where it is not installed: the curves would take longer than the run
@@ -140,7 +140,7 @@ def body(rank, size):
 EXCHANGE = """
 from fltrain.engine.jobs import Done
 from fltrain.engine.sums import Sums
-from fltrain.engine.ranks import ALONE, Ranks
+from fltrain.engine.ranks.group import ALONE, Ranks
 
 def uploads(i):
     g = torch.Generator().manual_seed(i)

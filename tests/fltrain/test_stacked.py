@@ -14,15 +14,15 @@ import niidpart
 from fltrain import tree
 from fltrain.algorithms import ALGORITHMS, build
 from fltrain.draws import key, order, orders, signed
-from fltrain.engine import memory
-from fltrain.engine.convolution import with_convolutions
 from fltrain.engine.jobs import Given, jobs_of, ordered
 from fltrain.engine.looped import Looped
-from fltrain.engine.memory import GIB, fitting
 from fltrain.engine.round import train_round
-from fltrain.engine.stackable import groups
-from fltrain.engine.stacked import Stacked
-from fltrain.engine.stacked_batches import Deal
+from fltrain.engine.stacked import memory
+from fltrain.engine.stacked.batches import Deal
+from fltrain.engine.stacked.convolution import with_convolutions
+from fltrain.engine.stacked.executor import Stacked
+from fltrain.engine.stacked.memory import GIB, fitting
+from fltrain.engine.stacked.stackable import groups
 from fltrain.engine.sums import Sums
 from fltrain.interface import Plan, State, Step
 from fltrain.models import Staged, create
@@ -307,7 +307,7 @@ def test_a_large_party_beside_small_ones_is_not_padded_for(table, dealt, monkeyp
         asked.append((epoch, sizes.tolist(), width))
         return orders(keys, epoch, sizes, width)
 
-    monkeypatch.setattr("fltrain.engine.stacked_batches.orders", counting)
+    monkeypatch.setattr("fltrain.engine.stacked.batches.orders", counting)
     split = dealt(table, np.repeat([0, 1, 2, 3], [70, 9, 8, 3]))
     cells = [cell_of(split, table, lr=lr) for lr in (0.1, 0.2)]
     jobs = [job for i, cell in enumerate(cells) for job in jobs_of(i, cell, *planned(cell), 1)]
@@ -333,7 +333,7 @@ def test_chunks_change_rounding_alone(table, table_split, name, normed):
 def needed(cells, monkeypatch):
     """Bytes that a job of these cells takes, as the executor counts them."""
     counted = []
-    monkeypatch.setattr("fltrain.engine.stacked.fitting", lambda n, *rest: counted.append(n) or fitting(n, *rest))
+    monkeypatch.setattr("fltrain.engine.stacked.executor.fitting", lambda n, *rest: counted.append(n) or fitting(n, *rest))
     trained(cells, Stacked(cells))
     return counted[0]
 

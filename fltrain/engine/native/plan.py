@@ -10,7 +10,7 @@ from torch import nn
 
 from ...models import Staged
 
-_MOST = 2**31 - 1  # places are counted in int32
+_MOST, _LANES = 2**31 - 1, 64  # places in a block are counted in int32; it has as many examples
 
 
 class Kind(IntEnum):
@@ -53,8 +53,8 @@ def layers_of(module: nn.Module, shape: tuple[int, ...]) -> Layers:
         met += own.values()
         if row:
             rows.append([*row, *(at.get(own.get(kind, ""), -1) for kind in ("weight", "bias"))])
-        if prod(shape) * 32 > _MOST:
-            raise ValueError(f"engine native: {_named(name)} gives {prod(shape)} numbers an example, which is too many; {_INSTEAD}")
+        if row and _widest(row) * _LANES > _MOST:
+            raise ValueError(f"engine native: {_named(name)} has {_widest(row)} numbers an example, which is too many; {_INSTEAD}")
     if sorted(met) != sorted(at):
         odd = sorted(set(at) ^ set(met)) or sorted(n for n in met if met.count(n) > 1)
         raise ValueError(f"engine native: parameter {odd[0]} is not that of one layer at one place; {_INSTEAD}")
@@ -122,6 +122,12 @@ def _places(sizes: Iterator[int]) -> list[int]:
     if places[-1] > _MOST:
         raise ValueError(f"engine native: the model has {places[-1]} parameters, which is too many; {_INSTEAD}")
     return places[:-1]
+
+
+def _widest(row: list[int]) -> int:
+    """Numbers of an example in a layer's input or output, with the zeros around them."""
+    _, c, h, w, out, oh, ow, k, _ = row
+    return max(c * h * (w + 2 * k), out * oh * (ow + 2 * k))
 
 
 def _pooled_first(rows: list[list[int]]) -> list[list[int]]:

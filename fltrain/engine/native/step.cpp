@@ -1,9 +1,10 @@
 // The local training of one job: all its steps, on one thread.
 //
-// A tensor is [groups][features][LANES] (kernels.h). A batch is worked off in blocks of up to 64 examples; lanes without an example hold zeros and get no
-// gradient. Layers before the first linear one run group by group, which keeps their tensors in the cache; those from there on run on all groups of
-// a block at once. Weights and gradients lie flat, each tensor as torch has it.
+// A tensor is [groups][features][LANES] (kernels.h). A batch is worked off in blocks of up to 64 examples; lanes without an example hold zeros and
+// get no gradient. Layers before the first linear one run group by group, which keeps their tensors in the cache; those from there on run on all
+// groups of a block at once. Weights and gradients lie flat, each tensor as torch has it.
 
+#include <memory>
 #include <new>
 #include <vector>
 
@@ -23,9 +24,13 @@ struct Tensor {
 struct Layer {
     Op op;
     int64_t in, out;  // tensors
-    int8_t* which = nullptr;                           // of pooling: which of four was the largest
-    float *padded_x = nullptr, *padded_d = nullptr;    // of a convolution: one group between zeros
-    std::vector<Tap> taps{}, back{}, outer{};          // of y, of dx, of dW
+    int8_t* which = nullptr;                         // of pooling: which of four was the largest
+    float *padded_x = nullptr, *padded_d = nullptr;  // of a convolution: one group between zeros
+    std::vector<Tap> taps{}, back{}, outer{};        // of y, of dx, of dW
+};
+
+struct Free {
+    void operator()(void* block) const { ::operator delete(block, std::align_val_t(64)); }
 };
 
 // What Python hands over (`Asked` in __init__.py has the same fields). w, velocity are changed; start, add, after: null for none.
@@ -46,7 +51,7 @@ struct Asked {
 class Job {
     const Asked& asked;
     const int64_t groups;  // of a block
-    std::vector<void*> memory;
+    std::vector<std::unique_ptr<void, Free>> memory;
     std::vector<Tensor> tensors;
     std::vector<Layer> layers;
     size_t flat = 0;  // the first layer that runs on all groups at once
@@ -55,10 +60,8 @@ class Job {
 
     template <class T>
     T* take(int64_t n) {
-        memory.push_back(nullptr);
-        void* block = memory.back() = ::operator new(n * sizeof(T) + 64, std::align_val_t(64));
-        std::memset(block, 0, n * sizeof(T));
-        return (T*)block;
+        memory.emplace_back(::operator new(n * sizeof(T) + 64, std::align_val_t(64)));
+        return (T*)std::memset(memory.back().get(), 0, n * sizeof(T));
     }
 
     void place(Tensor& t, bool keep_x, bool keep_d) {
@@ -69,12 +72,12 @@ class Job {
 
     static void conv_taps(Layer& l) {
         const Op& o = l.op;
-        const int64_t back = o.k - 1 - o.pad;
-        for (int32_t i = 0; i < o.k; i++)
-            for (int32_t j = 0; j < o.k; j++) {
-                for (int32_t c = 0; c < o.c; c++) l.taps.push_back({int32_t((c * o.k + i) * o.k + j), int32_t(((c * o.h + i) * (o.w + 2 * o.pad) + j) * LANES)});
-                for (int32_t m = 0; m < o.out; m++)  // the kernel turned round
-                    l.back.push_back({int32_t(((m * o.c + 1) * o.k - 1 - i) * o.k + o.k - 1 - j), int32_t(((m * o.oh + i) * (o.ow + 2 * back) + j) * LANES)});
+        const int64_t row = o.w + 2 * o.pad, row_d = o.ow + 2 * (o.k - 1 - o.pad), end = o.k - 1;
+        for (int64_t i = 0; i < o.k; i++)
+            for (int64_t j = 0; j < o.k; j++) {
+                for (int64_t c = 0; c < o.c; c++) l.taps.push_back({int32_t((c * o.k + i) * o.k + j), int32_t(((c * o.h + i) * row + j) * LANES)});
+                for (int64_t m = 0; m < o.out; m++)  // the kernel turned round
+                    l.back.push_back({int32_t((m * o.c * o.k + end - i) * o.k + end - j), int32_t(((m * o.oh + i) * row_d + j) * LANES)});
             }
     }
 
@@ -116,10 +119,6 @@ class Job {
         turned = take<float>(groups * LANES * widest), rest = take<float>(most * LANES), gradients = take<float>(asked.parameters);
         blank.resize(asked.features * sizeof(float));
     }
-    ~Job() {
-        for (void* block : memory) ::operator delete(block, std::align_val_t(64));
-    }
-    Job(const Job&) = delete;
 
     // The mean loss of each step, summed.
     double train() {
@@ -212,8 +211,8 @@ class Job {
     void linear(const Layer& l, int64_t used) {
         const Op& o = l.op;
         const Tensor &x = tensors[l.in], &y = tensors[l.out];
-        product({y.x, LANES, y.xstep, asked.w + o.weight, o.c, x.x, x.xstep, o.bias < 0 ? nullptr : asked.w + o.bias, false, l.taps.data(), 1, o.c, 0, o.c},
-                o.out, used);
+        const float* bias = o.bias < 0 ? nullptr : asked.w + o.bias;
+        product({y.x, LANES, y.xstep, asked.w + o.weight, o.c, x.x, x.xstep, bias, false, l.taps.data(), 1, o.c, 0, o.c}, o.out, used);
     }
 
     // dW [out][c] += dy x', the examples being what is summed over; db += dy; dx = W' dy.

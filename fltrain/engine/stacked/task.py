@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..task import ModelTask
-from ..tree import Tree
+from ...task import ModelTask
+from ...tree import Tree
 from .convolution import with_convolutions
 
 

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .. import tree
-from ..draws import signed
-from ..interface import Batch, Local, Step, Work
-from ..tree import Tree
-from .jobs import Cell, Given, Job, local_of
-from .stacked_batches import Deal, Rows
-from .stacked_task import StackedTask
-from .stacked_trees import along, axes, common, copied, form, numbers, owned, stack, tensors, where
+from ... import tree
+from ...draws import signed
+from ...interface import Batch, Local, Step, Work
+from ...tree import Tree
+from ..jobs import Cell, Given, Job, local_of
+from .batches import Deal, Rows
+from .task import StackedTask
+from .trees import along, axes, common, copied, form, numbers, owned, stack, tensors, where
 
 vmap = torch.func.vmap
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from .. import tree
-from ..environment import describe
-from ..interface import State
-from ..settings import Settings
-from .jobs import Cell
-from .ranks import Ranks
+from ... import tree
+from ...environment import describe
+from ...interface import State
+from ...settings import Settings
+from ..jobs import Cell
+from .group import Ranks
 
 _HARMLESS = ("workers", "memory")  # settings that no result depends on
 _MACHINE = ("niidpart", "torch", "cuda", "device", "cpu")  # of `describe`: what changes bits

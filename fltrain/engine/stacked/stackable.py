@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .. import tree
-from ..interface import Algorithm, Batch, Step
-from ..task import ModelTask
-from .batches import in_order
-from .jobs import Cell, Given, Job, local_of
+from ... import tree
+from ...interface import Algorithm, Batch, Step
+from ...task import ModelTask
+from ..batches import in_order
+from ..jobs import Cell, Given, Job, local_of
 from .stack import How, Stack
-from .stacked_task import StackedTask, stacked
+from .task import StackedTask, stacked
 
 _ALIKE = ("local_epochs", "local_steps", "batch_size", "weight_decay", "shuffle", "memory", "bf16", "compile")  # of the settings in one stack
 _PROBE = 4  # examples

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from ..data import Examples
-from ..draws import key, orders, signed
-from ..interface import Batch
-from .batches import fixed
-from .jobs import Cell, Job
+from ...data import Examples
+from ...draws import key, orders, signed
+from ...interface import Batch
+from ..batches import fixed
+from ..jobs import Cell, Job
 
 Rows = range | list[int]  # jobs of a stack by their place: the first ones, or some of them, ascending
 

@@ -9,8 +9,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from .jobs import Done
-from .sums import Sums
+from ..jobs import Done
+from ..sums import Sums
 from .travel import Form, form_of, packed, unpacked
 
 _BLOCK = 1 << 22  # numbers that are exchanged at once: 32 MiB of each half of the sums

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .. import tree
-from .allocator import keep_memory
-from .jobs import Cell, Done, Given, Job
-from .looped import train_job
-from .sums import Sums
+from ... import tree
+from ..allocator import keep_memory
+from ..jobs import Cell, Done, Given, Job
+from ..looped import train_job
+from ..sums import Sums
 from .wire import Failure, decode, encode, error_of, failure
 
 _PARTS = 8  # a message holds at most this part of a worker's share of the steps that are left: the last ones are small, so that all end together

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from .. import tree
-from ..tree import Tree
-from .jobs import Job
-from .sums import Sums, _two_sum
+from ... import tree
+from ...tree import Tree
+from ..jobs import Job
+from ..sums import Sums, _two_sum
 
 
 def summed(upload: Tree, jobs: Sequence[Job], losses: Sequence[float], n_models: int, cell: int) -> Sums:

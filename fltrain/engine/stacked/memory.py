@@ -4,11 +4,11 @@ from pathlib import Path
 
 import torch
 
-from .. import tree
-from .cost import cost
-from .jobs import Cell
+from ... import tree
+from ..cost import cost
+from ..jobs import Cell
 from .stack import Stack
-from .stacked_task import plain
+from .task import plain
 
 GIB = 1 << 30
 SHARE = 0.8  # of what is free: fragments, and what libraries take for themselves

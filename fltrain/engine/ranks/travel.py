@@ -6,8 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .. import tree
-from ..tree import Tree
+from ... import tree
+from ...tree import Tree
 
 _ALIGNED = 16  # bytes: a view as some type has to begin at a multiple of its size
 

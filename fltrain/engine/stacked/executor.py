@@ -4,15 +4,15 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from .. import tree
+from ... import tree
+from ..jobs import Cell, Done, Given, Job
+from ..sums import Sums
 from .convolution import BEST
-from .jobs import Cell, Done, Given, Job
 from .memory import fitting, per_job
 from .stack import How, Stack
 from .stackable import ELSE, cannot, groups, obstacle, probe
-from .stacked_sums import summed
-from .stacked_task import StackedTask, stacked
-from .sums import Sums
+from .sums import summed
+from .task import StackedTask, stacked
 
 
 class _Plan(NamedTuple):

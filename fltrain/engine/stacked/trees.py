@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import tree
-from ..tree import Tree
+from ... import tree
+from ...tree import Tree
 
 
 def tensors(value: Any, device: torch.device) -> Any:

@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.rendezvous import rendezvous
 
-from .ranks import ALONE, Elsewhere, Lost, Ranks, Terminated
+from .group import ALONE, Elsewhere, Lost, Ranks, Terminated
 
 _START = timedelta(minutes=10)  # for all ranks to come
 _PATIENCE = timedelta(days=1)  # for a rank that is slow; one whose process ends is noticed at once
