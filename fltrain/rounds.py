@@ -5,7 +5,7 @@ import importlib.util
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,11 +16,12 @@ from .engine import executor
 from .engine.auto import told
 from .engine.cohort import sample
 from .engine.diverged import Diverged
-from .engine.evaluate import evaluate, exam
+from .engine.evaluate import Score, evaluate, exam
 from .engine.jobs import Cell, Executor
 from .engine.precision import precision
 from .engine.ranks import Lost, Ranks, Terminated, current
 from .engine.round import Trained, train_round
+from .engine.threads import threads
 from .interface import Plan, State
 from .store import JSON, RunFolder
 from .traffic import bytes_of
@@ -70,7 +71,7 @@ class Rounds:
         """All rounds that are still to come. Lost where another rank is gone."""
         settings = self.runs[0].cell.settings
         done = len(self.runs[0].history)
-        with _threads(settings.threads), precision(settings), contextlib.closing(executor([run.cell for run in self.runs])) as trains:
+        with threads(settings.threads), precision(settings), contextlib.closing(executor([run.cell for run in self.runs])) as trains:
             if done < settings.rounds:
                 line = told(
                     [run.cell for run in self.runs], [run.state for run in self.runs], written=any(run.folder is not None for run in self.runs)
@@ -98,7 +99,7 @@ class Rounds:
                 if self.ranks.first and run.folder is not None:
                     trained.add_note(f"what was reached before is kept: {run.folder.path}, checkpoint of round {run.folder.newest}")
             elif trained is not None:
-                self._noted(i, run, trained, round, seconds)
+                self._noted(i, trains, trained, round, seconds)
 
     def _round(self, trains: Executor, round: int) -> list[Trained | Diverged | None]:
         """What each run's round gave; None for one that is over."""
@@ -127,17 +128,19 @@ class Rounds:
         path = folders[0].path if len(folders) == 1 else folders[0].path.parent  # of a sweep the folder that holds all
         return f"{reached}, and the run goes on from it on any number of ranks: fltrain resume {path}"
 
-    def _noted(self, i: int, run: Running, trained: Trained, round: int, seconds: float) -> None:
-        """A run's round: graded, evaluated where due, written down. seconds: of training, that of all runs together."""
+    def _noted(self, i: int, trains: Executor, trained: Trained, round: int, seconds: float) -> None:
+        """The round of run `i`: graded, evaluated where due, written down. seconds: of training, that of all runs together."""
         began = time.perf_counter()
+        run = self.runs[i]
         cell, s = run.cell, run.cell.settings
         metrics = {"round": round, "lr": s.lr_at(round), "jobs": len(trained.plan.party), "steps": trained.steps, "train_loss": trained.loss}
         metrics |= bytes_of(cell.algorithm, run.state, trained.plan, cell.task)
-        run.state = _graded(cell, trained, self.ranks)
+        run.state = _graded(cell, trained, self.ranks, trains.score)
         if self.ranks.first and s.is_due(s.eval_every, round):
-            metrics |= evaluate(cell.task, cell.algorithm.serve(run.state), cell.data)
+            metrics |= evaluate(cell.task, cell.algorithm.serve(run.state), cell.data, trains.score)
             if cell.algorithm.personal is not None:
-                metrics |= {f"personal_{name}": value for name, value in evaluate(cell.task, cell.algorithm.personal(run.state), cell.data).items()}
+                own = evaluate(cell.task, cell.algorithm.personal(run.state), cell.data, trains.score)
+                metrics |= {f"personal_{name}": value for name, value in own.items()}
         metrics = _as_json(metrics, round)
         run.history.append(metrics)
         if self.ranks.first and run.folder is not None:
@@ -153,14 +156,14 @@ def _plan(run: Running, round: int) -> Plan:
     return cell.algorithm.plan(run.state, sample(cell.data.n_parties, cell.settings.fraction, cell.settings.seed, round), round)
 
 
-def _graded(cell: Cell, trained: Trained, ranks: Ranks) -> State:
+def _graded(cell: Cell, trained: Trained, ranks: Ranks, score: Score) -> State:
     """The state after the exams that the algorithm asks for. Each rank examines a part of them."""
     algorithm, state = cell.algorithm, trained.state
     if algorithm.exam is None or algorithm.grade is None:
         return state
     party, model = algorithm.exam(state, trained.plan)
     mine = ranks.share([cell.data.val.size(p) for p in party.tolist()])
-    taken = exam(cell.task, state.models, state.buffers, party[mine], model[mine], cell.data).tolist()
+    taken = exam(cell.task, state.models, state.buffers, party[mine], model[mine], cell.data, score).tolist()
     accuracy = {i: a for its in ranks.gather(list(zip(mine, taken, strict=True))) for i, a in its}
     return algorithm.grade(state, trained.plan, torch.tensor([accuracy[i] for i in range(len(party))], dtype=torch.float64))
 
@@ -171,14 +174,3 @@ def _as_json(metrics: JSON, round: int) -> JSON:
     if strange:
         warnings.warn(f"round {round}: {', '.join(strange)} not finite: the model's answers overflow; try a lower learning rate", stacklevel=2)
     return metrics | dict.fromkeys(strange)
-
-
-@contextlib.contextmanager
-def _threads(n: int | None) -> Iterator[None]:
-    """n CPU threads for torch, and as many as before afterwards."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(n or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

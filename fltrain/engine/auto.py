@@ -1,6 +1,7 @@
 """Which executor runs where the settings leave it open, what cannot run here, and the line that says so before the first round.
 
 The rule looks at facts and never at a clock: the same command on the same machine picks the same executor, so its result has the same bits.
+It never picks `native`, whose bits differ in the last places from torch's and which needs a compiler; `told` says where that could run.
 """
 
 import math
@@ -16,6 +17,7 @@ from ..interface import State
 from .batches import n_steps
 from .cost import Cost, cost, footprint
 from .jobs import Cell
+from .native import possible, workers
 from .processes import cores, offered
 from .stacked.convolution import BEST
 from .stacked.memory import budget
@@ -145,14 +147,23 @@ def told(cells: Sequence[Cell], states: Sequence[State], *, written: bool = Fals
     jobs = known.jobs * len(cells)
     runs = f"{len(cells)} runs, " if len(cells) > 1 else ""
     many = f"{runs}{jobs} job{'s' if jobs > 1 else ''} a round"
-    at_once = {"processes": min(settings.workers or known.cores, jobs), "stacked": jobs}.get(settings.engine, 1)
+    of = {"processes": settings.workers or known.cores, "native": workers(settings), "stacked": jobs}
+    at_once = min(of.get(settings.engine, 1), jobs)
     room = budget(settings.memory, cells[0].data.train.y.device) if settings.engine == "stacked" else math.inf
     how = {
         "processes": f"{at_once} worker{'s' if at_once > 1 else ''} of 1 thread ({known.cores} cores, {many})",
+        "native": f"{at_once} thread{'s' if at_once > 1 else ''} of compiled code ({known.cores} cores, {many})",
         "looped": f"one job after another on {settings.threads} thread{'s' if settings.threads != 1 else ''} ({many}{_because(known)})",
         "stacked": f"jobs side by side ({many}, {one.flop * settings.batch_size / 1e9:.2g} GFLOP a step of each)",
     }.get(settings.engine, many)
-    return f"engine {settings.engine}: {how}, about {footprint(cells, states, one, at_once, budget=room, written=written) / 1e9:.2g} GB"
+    memory = footprint(cells, states, one, at_once, budget=room, written=written)
+    return f"engine {settings.engine}: {how}, about {memory / 1e9:.2g} GB{_faster(cells)}"
+
+
+def _faster(cells: Sequence[Cell]) -> str:
+    """That compiled code could train these cells, where torch does on a CPU; "" where it could not."""
+    could = cells[0].settings.engine in ("looped", "processes") and all(possible(cell) for cell in cells)
+    return "; --engine native runs this model in compiled code, several times faster" if could else ""
 
 
 def _because(known: Facts) -> str:

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..data import Federated
+from ..data import Examples, Federated
 from ..draws import key
-from ..interface import Algorithm, Local, Plan, State, Work
+from ..interface import Algorithm, Local, Plan, State, Task, Work
 from ..settings import Settings
 from ..task import ModelTask
 from ..tree import Tree
@@ -62,6 +62,10 @@ class Executor(Protocol):
 
     def train(self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]) -> Iterator[Done]:
         """Each job as it is done. given, sums: by cell; all uploads are in `sums` when this ends, but those of a job whose loss is not finite."""
+        ...
+
+    def score(self, task: Task, params: Tree, buffers: Tree, examples: Examples, start: int, end: int) -> tuple[int, float]:
+        """(number right, summed loss) of one model of a cell on examples start..end: `evaluate.score`, or what equals it but for rounding."""
         ...
 
     def close(self) -> None: ...

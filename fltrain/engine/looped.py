@@ -11,15 +11,19 @@ from ..draws import key
 from ..interface import Local, Work
 from ..task import ModelTask
 from ..tree import Tree
+from . import evaluate
 from .batches import batches, in_order
 from .jobs import Cell, Done, Given, Job, local_of
 from .sums import Sums
+from .threads import threads
 
 EVAL_BATCH = 1000
 
 
 class Looped:
     """Trains jobs in the order in which they come."""
+
+    score = staticmethod(evaluate.score)
 
     def __init__(self, cells: Sequence[Cell]):
         self.cells = cells
@@ -38,12 +42,8 @@ class OneThread(Looped):
     """As a worker of `Processes` trains, with the same bits, in this process."""
 
     def train(self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]) -> Iterator[Done]:
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
+        with threads(1):
             yield from super().train(given, jobs, sums)
-        finally:
-            torch.set_num_threads(before)
 
 
 def train_job(cell: Cell, given: Given, job: Job) -> tuple[Tree, Tree, float]:

@@ -12,6 +12,7 @@ import fltrain
 from fltrain.engine import auto, cost
 from fltrain.engine.auto import Facts, against_stacking, against_workers, pick
 from fltrain.engine.jobs import Cell
+from fltrain.engine.native import possible
 from fltrain.models import create
 from fltrain.prepare import device_of, initial, prepare
 from fltrain.settings import Settings
@@ -119,6 +120,7 @@ def test_bf16_and_compile_reach_the_model(cell):
 
 
 @pytest.mark.parametrize("engine", ["auto", "looped", "processes", "stacked"])
+@pytest.mark.usefixtures("without_compiler")
 def test_one_line_says_what_runs_once_before_the_first_round(table, table_split, train, engine):
     heard = []
     train(table_split, table, model="linear", engine=engine, workers=2 if engine == "processes" else None, progress=heard.append)
@@ -132,6 +134,56 @@ def test_one_line_says_what_runs_once_before_the_first_round(table, table_split,
         reason = r"(one core|a round of about 0\.0\d+ s is too short for workers)"
         how = rf"looped: one job after another on 1 thread \(5 jobs a round; {reason}\)"
     assert re.fullmatch(rf"engine {how}, about 0\.[23]\d? GB", first.told), first.told
+
+
+HINT = "; --engine native runs this model in compiled code, several times faster"
+
+
+@pytest.fixture
+def without_compiler(monkeypatch, tmp_path):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+@pytest.fixture
+def with_compiler(monkeypatch, tmp_path):
+    """One that says its version, and cannot be asked for more."""
+    (tmp_path / "c++").write_text('#!/bin/sh\n[ "$*" = --version ] && echo compiler 1.0\n')
+    (tmp_path / "c++").chmod(0o755)
+    monkeypatch.setenv("CXX", str(tmp_path / "c++"))
+
+
+@pytest.mark.usefixtures("with_compiler")
+def test_compiled_code_is_named_where_it_could_train_the_model(cell):
+    def line(**given):
+        run = cell(**given)
+        return auto.told([run], [initial(run)])
+
+    assert all(line(engine=engine).endswith(f" GB{HINT}") for engine in ("auto", "looped", "processes"))
+    assert HINT not in line(engine="stacked")
+    assert HINT not in line(bf16=True)
+    assert HINT not in line(model=nn.Sequential(nn.Linear(6, 4), nn.Dropout(0.5), nn.Linear(4, 3)))
+    one = cell()
+    other = replace(one, algorithm=fltrain.algorithms.build("fedrl"))
+    assert possible(one)
+    assert not possible(other)
+    assert HINT not in auto.told([one, other], [initial(one), initial(one)])
+
+
+@pytest.mark.usefixtures("without_compiler")
+def test_compiled_code_is_not_named_without_a_compiler(cell):
+    run = cell()
+    assert not possible(run)
+    assert auto.told([run], [initial(run)]).endswith(" GB")
+
+
+def test_compiled_code_is_never_chosen_and_said_with_its_threads(cell):
+    assert cell(engine="auto", workers=2).settings.engine == "processes"
+    run = cell(engine="native", workers=3)
+    line = auto.told([run], [initial(run)])
+    assert re.fullmatch(r"engine native: 3 threads of compiled code \(\d+ cores, 5 jobs a round\), about 0\.[23]\d? GB", line), line
+    run = cell(engine="native", workers=8, fraction=0.2)
+    assert auto.told([run], [initial(run)]).startswith("engine native: 1 thread of compiled code (")
 
 
 def test_several_runs_side_by_side_are_counted_together(cell):

@@ -40,7 +40,7 @@ def test_the_test_accuracy_and_loss_are_those_of_a_plain_loop(table, table_split
 
 
 def test_a_test_set_larger_than_a_batch_of_evaluation_counts_whole(table, train):
-    x, y = np.tile(table.test_features(ALL), (60, 1)), np.tile(table.test_labels, 60)  # 2,400 rows are read 1,000 at a time
+    x, y = np.tile(table.test_features(ALL), (60, 1)), np.tile(table.test_labels, 60)  # 2,400 rows are read 250 at a time
     big = niidpart.from_arrays(table.features(ALL), table.labels, x, y)
     once, often = (train(niidpart.make(data, "homo", n_parties=3), data).history[-1] for data in (table, big))
     assert often["test_accuracy"] == once["test_accuracy"]

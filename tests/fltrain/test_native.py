@@ -17,13 +17,16 @@ import niidpart
 from fltrain import tree
 from fltrain.affine import Affine, Corrected
 from fltrain.algorithms import ALGORITHMS, build
+from fltrain.data import Examples
 from fltrain.draws import key
 from fltrain.engine import EXECUTORS
 from fltrain.engine.batches import batches
+from fltrain.engine.evaluate import evaluate, exam, score
 from fltrain.engine.jobs import Given, jobs_of, ordered
-from fltrain.engine.native import Native, offered
+from fltrain.engine.native import Native, executor, offered, workers
 from fltrain.engine.native.build import compiler
 from fltrain.engine.native.plan import layers_of
+from fltrain.engine.ranks import Ranks
 from fltrain.engine.round import train_round
 from fltrain.models import Staged, create
 from fltrain.prepare import initial, prepare
@@ -317,6 +320,112 @@ def test_of_equal_numbers_pooling_takes_the_first_as_torch_does(dealt):
     module = seeded(lambda: nn.Sequential(nn.Conv2d(3, 5, 1, bias=False), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(30, 4)))
     nn.init.constant_(module[0].weight, 0.5)
     assert gradient_is_exact(cell_of(dealt(data, np.zeros(24, int)), data, BASE, module, **USUAL | {"batch_size": 24, "local_steps": 1}))
+
+
+def many(split, coloured, module, n=1100, **settings):
+    """(cell, its parameters, n examples): more than a piece of a thread's work."""
+    cell = cell_of(split, coloured, BASE, module, **USUAL | settings)
+    x = torch.from_numpy(np.random.default_rng(4).integers(0, 256, (n, 3, 11, 9), np.uint8))
+    rows = torch.arange(n)
+    examples = Examples(x, rows % 4, [0, n], rows, torch.zeros_like(rows), cell.data.train.prepare)
+    return cell, tree.index(initial(cell).models, 0), examples
+
+
+def scored(cell, asked):
+    """asked(score) by an executor of its own, and by torch."""
+    made = Native([cell])
+    try:
+        return asked(made.score), asked(score)
+    finally:
+        made.close()
+
+
+@compiled
+@pytest.mark.parametrize("name", LAYERS)
+def test_answers_are_counted_as_by_torch(name, split, coloured):
+    """All of them and parts, down to one and none; bytes, and floats."""
+    cell, params, examples = many(split, coloured, seeded(LAYERS[name]))
+    for given in (examples, replace(examples, x=examples.x.float() / 100 - 1)):
+        for start, end in ((0, 1100), (588, 1100), (587, 1100), (3, 70), (1099, 1100), (7, 7)):
+            (right, loss), (expected, expected_loss) = scored(cell, lambda by, at=(start, end), x=given: by(cell.task, params, {}, x, *at))
+            assert right == expected
+            assert loss == pytest.approx(expected_loss, rel=1e-6)
+            assert (type(right), type(loss)) == (int, float)
+            assert 0 < right < 1100 or end - start < 100
+
+
+@compiled
+@pytest.mark.parametrize("settings", [{}, {"normalise": "data"}, {"flip": True, "crop": 2}], ids=str)
+def test_answers_have_the_same_bits_for_any_number_of_workers(settings, split, coloured):
+    seen = set()
+    for n in (1, 2, 5):
+        cell, params, examples = many(split, coloured, small(), workers=n, **settings)
+        ours, torchs = scored(cell, lambda by, cell=cell, p=params, x=examples: by(cell.task, p, {}, x, 0, 1100))
+        assert ours[0] == torchs[0]
+        assert ours[1] == pytest.approx(torchs[1], rel=1e-6)
+        seen.add(ours)
+    assert len(seen) == 1
+
+
+@compiled
+@pytest.mark.parametrize(
+    "bias", [(0, 0, 0, 0), (1, 2, 2, 1), (0, float("nan"), 5, 0), (float("nan"),) * 4, (3, float("inf"), float("inf"), 0), (-float("inf"), 0, 0, 0)]
+)
+def test_of_equal_answers_the_first_counts_and_none_that_is_no_number_as_by_torch(bias, split, coloured):
+    module = nn.Sequential(nn.Flatten(), nn.Linear(297, 4))
+    nn.init.zeros_(module[1].weight)
+    module[1].bias.data = torch.tensor(bias, dtype=torch.float32)
+    cell, params, examples = many(split, coloured, module, n=200)
+    ours, torchs = scored(cell, lambda by: [by(cell.task, params, {}, examples, i, i + 1) for i in range(4)])
+    assert [right for right, _ in ours] == [right for right, _ in torchs]
+    assert sum(right for right, _ in ours) == 1
+    assert np.allclose([loss for _, loss in ours], [loss for _, loss in torchs], rtol=1e-6, atol=0, equal_nan=True)
+
+
+@compiled
+def test_every_metric_is_that_of_torch(coloured):
+    """Models of the parties' own, their parts with noise, the test set as each party would see it, and exams."""
+    noise = [("noise", {"sigma": 0.2, "level": "std", "fresh": True})]
+    split = niidpart.make(coloured, "quantity", n_parties=3, seed=1, beta=2.0, val=0.2, test=0.2, transforms=noise)
+    cell = cell_of(split, coloured, build("ditto"), small(), **USUAL | {"noisy_test": True, "normalise": "data"})
+    state = after_round(cell, initial(cell), 1, "looped").state
+    for served in (cell.algorithm.serve(state), cell.algorithm.personal(state)):
+        ours, torchs = scored(cell, lambda by, served=served: evaluate(cell.task, served, cell.data, by))
+        assert {"test_accuracy", "test_accuracy_noisy", "party_val_accuracy", "party_test_accuracy_worst"} <= ours.keys()
+        assert ours.pop("test_loss") == pytest.approx(torchs.pop("test_loss"), rel=1e-6)
+        assert ours == torchs
+    asked = torch.tensor([0, 1, 2, 1])
+    ours, torchs = scored(cell, lambda by: exam(cell.task, state.models, state.buffers, asked, torch.zeros_like(asked), cell.data, by))
+    assert torch.equal(ours, torchs)
+
+
+@compiled
+def test_a_run_is_evaluated_and_examined_by_its_executor(coloured, monkeypatch):
+    split = niidpart.make(coloured, "quantity", n_parties=3, seed=1, beta=2.0, val=0.2)
+    seen, before = [], Native.score
+
+    def watched(self, task, params, buffers, examples, start, end):
+        seen.append(len(examples.y))
+        return before(self, task, params, buffers, examples, start, end)
+
+    monkeypatch.setattr(Native, "score", watched)
+    history = fltrain.run(split, coloured, model=small(), algorithm=build("fedcd"), engine="native", **USUAL | {"eval_every": 2, "rounds": 2}).history
+    n_val, n_exams = split.val.n, 3  # of the first round, which is not evaluated
+    assert set(seen) == {n_val, 30}
+    assert seen[:n_exams] == [n_val] * n_exams
+    assert "test_accuracy" in history[1]
+
+
+def test_ranks_of_a_machine_share_its_cores(monkeypatch):
+    monkeypatch.setattr(executor, "cores", lambda: 7)
+    assert workers(Settings()) == 7
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    assert workers(Settings()) == 7  # somebody else's ranks
+    for size, local, expected in ((4, "2", 3), (4, "4", 1), (16, "16", 1), (3, None, 2)):
+        monkeypatch.setattr(executor, "current", lambda size=size: Ranks(0, size))
+        monkeypatch.setenv("LOCAL_WORLD_SIZE", local) if local else monkeypatch.delenv("LOCAL_WORLD_SIZE")
+        assert workers(Settings()) == expected
+        assert workers(Settings(workers=5)) == 5
 
 
 @compiled

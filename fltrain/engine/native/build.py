@@ -25,6 +25,8 @@ def library() -> ctypes.CDLL:
         raise ValueError(f"engine native cannot load what it compiled: {error}; delete it or set XDG_CACHE_HOME to another folder") from error
     library.fltrain_train.restype = ctypes.c_int
     library.fltrain_train.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_double)]
+    library.fltrain_score.restype = ctypes.c_int
+    library.fltrain_score.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_double)]
     return library
 
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from ...models import Staged
 
-_MOST, _LANES = 2**31 - 1, 64  # places in a block are counted in int32; it has as many examples
+_MOST, LANES = 2**31 - 1, 64  # places in a block are counted in int32; it has as many examples
 
 
 class Kind(IntEnum):
@@ -53,7 +53,7 @@ def layers_of(module: nn.Module, shape: tuple[int, ...]) -> Layers:
         met += own.values()
         if row:
             rows.append([*row, *(at.get(own.get(kind, ""), -1) for kind in ("weight", "bias"))])
-        if row and _widest(row) * _LANES > _MOST:
+        if row and _widest(row) * LANES > _MOST:
             raise ValueError(f"engine native: {_named(name)} has {_widest(row)} numbers an example, which is too many; {_INSTEAD}")
     if sorted(met) != sorted(at):
         odd = sorted(set(at) ^ set(met)) or sorted(n for n in met if met.count(n) > 1)

@@ -1,4 +1,4 @@
-// The local training of one job: all its steps, on one thread.
+// The local training of one job: all its steps, on one thread. And the answers of a model, counted.
 //
 // A tensor is [groups][features][LANES] (kernels.h). A batch is worked off in blocks of up to 64 examples; lanes without an example hold zeros and
 // get no gradient. Layers before the first linear one run group by group, which keeps their tensors in the cache; those from there on run on all
@@ -33,8 +33,9 @@ struct Free {
     void operator()(void* block) const { ::operator delete(block, std::align_val_t(64)); }
 };
 
-// What Python hands over (`Asked` in __init__.py has the same fields). w, velocity are changed; start, add, after: null for none.
+// What Python hands over (`Asked` in call.py has the same fields). w, velocity are changed; start, add, after: null for none.
 // x: n rows of bytes, told by `bytes` what they are worth, or of floats where that is null. order: rows of x, `per_epoch` of them for each epoch.
+// Where answers are counted: x, y, order of `per_epoch` rows, `batch` of them at a time, and w, which is read alone.
 struct Asked {
     const Op* ops;
     int64_t n_ops, features, parameters;
@@ -48,14 +49,15 @@ struct Asked {
     const volatile int32_t* stop;
 };
 
-class Job {
+class Model {
     const Asked& asked;
+    const bool trains;     // else there are no gradients, and no places for them
     const int64_t groups;  // of a block
     std::vector<std::unique_ptr<void, Free>> memory;
     std::vector<Tensor> tensors;
     std::vector<Layer> layers;
     size_t flat = 0;  // the first layer that runs on all groups at once
-    float *gradients, *turned, *rest;
+    float *gradients = nullptr, *turned = nullptr, *rest = nullptr;
     std::vector<char> blank;
 
     template <class T>
@@ -67,7 +69,7 @@ class Job {
     void place(Tensor& t, bool keep_x, bool keep_d) {
         const int64_t n = t.size * LANES;
         t.xstep = keep_x ? n : 0, t.dstep = keep_d ? n : 0;
-        t.x = take<float>(keep_x ? n * groups : n), t.d = take<float>(keep_d ? n * groups : n);
+        t.x = take<float>(keep_x ? n * groups : n), t.d = trains ? take<float>(keep_d ? n * groups : n) : nullptr;
     }
 
     static void conv_taps(Layer& l) {
@@ -88,7 +90,8 @@ class Job {
     }
 
   public:
-    explicit Job(const Asked& asked) : asked(asked), groups(std::min<int64_t>(GROUPS, parts_of(asked.batch, LANES))) {
+    Model(const Asked& asked, bool trains)
+        : asked(asked), trains(trains), groups(std::min<int64_t>(GROUPS, parts_of(asked.batch, LANES))) {
         tensors.push_back({asked.features});
         for (int64_t i = 0; i < asked.n_ops; i++) {
             const Op& o = asked.ops[i];
@@ -100,7 +103,7 @@ class Job {
         const size_t handed = flat < layers.size() ? layers[flat].in : tensors.size() - 1;  // from the one part to the other
         std::vector<bool> pooled(tensors.size());  // read by pooling alone, which remembers what it needs
         for (size_t i = 0; i < flat; i++) pooled[layers[i].in] = layers[i].op.kind == POOL && (!i || layers[i - 1].op.kind == CONV);
-        for (size_t i = 0; i < tensors.size(); i++) place(tensors[i], !pooled[i], i >= handed);
+        for (size_t i = 0; i < tensors.size(); i++) place(tensors[i], trains ? !pooled[i] : i >= handed, i >= handed);
         int64_t widest = 0, most = 0;
         for (Layer& l : layers) {
             const Op& o = l.op;
@@ -109,15 +112,16 @@ class Job {
             if (o.kind == CONV) {
                 conv_taps(l);
                 l.padded_x = o.pad ? take<float>(o.c * o.h * (o.w + 2 * o.pad) * LANES) : nullptr;
-                l.padded_d = take<float>(o.out * o.oh * (o.ow + 2 * (o.k - 1 - o.pad)) * LANES);
+                l.padded_d = trains ? take<float>(o.out * o.oh * (o.ow + 2 * (o.k - 1 - o.pad)) * LANES) : nullptr;
             }
             if (o.kind == LINEAR) {
                 linear_taps(l, groups, tensors[l.out].dstep, width);
                 widest = std::max(widest, width), most = std::max(most, o.out);
             }
         }
-        turned = take<float>(groups * LANES * widest), rest = take<float>(most * LANES), gradients = take<float>(asked.parameters);
         blank.resize(asked.features * sizeof(float));
+        if (!trains) return;
+        turned = take<float>(groups * LANES * widest), rest = take<float>(most * LANES), gradients = take<float>(asked.parameters);
     }
 
     // The mean loss of each step, summed.
@@ -136,9 +140,25 @@ class Job {
         return loss;
     }
 
+    // The summed loss of the rows; `right` grows by how many of them have their label's number as the largest.
+    double score(int64_t& right) {
+        double loss = 0;
+        for (int64_t b = 0; b < asked.per_epoch; b += groups * LANES) {
+            const int64_t* rows = asked.order + b;
+            const int64_t size = std::min(groups * LANES, asked.per_epoch - b);
+            answer(rows, size);
+            for (int64_t i = 0; i < size; i++) {
+                const int64_t label = asked.y[rows[i]];
+                loss += entropy(i, label, 0);
+                right += largest(i) == label;
+            }
+        }
+        return loss;
+    }
+
   private:
-    // Adds the gradient of some rows of a batch of n; their summed loss.
-    double block(const int64_t* rows, int64_t size, int64_t n) {
+    // All layers on some rows; how many groups they are.
+    int64_t answer(const int64_t* rows, int64_t size) {
         const int64_t used = parts_of(size, LANES);
         for (int64_t g = 0; g < used; g++) {
             const int64_t count = std::min<int64_t>(LANES, size - g * LANES);
@@ -150,6 +170,12 @@ class Job {
                 linear(layers[i], used);
             else
                 for (int64_t g = 0; g < used; g++) forward(layers[i], g);
+        return used;
+    }
+
+    // Adds the gradient of some rows of a batch of n; their summed loss.
+    double block(const int64_t* rows, int64_t size, int64_t n) {
+        const int64_t used = answer(rows, size);
         double loss = 0;
         for (int64_t i = 0; i < used * LANES; i++) loss += entropy(i, i < size ? asked.y[rows[i]] : -1, 1.0f / n);
         for (size_t i = layers.size(); i-- > flat;)
@@ -237,15 +263,25 @@ class Job {
             product({x.d, LANES, x.dstep, asked.w + o.weight, 1, y.d, y.dstep, nullptr, false, l.back.data(), 1, o.out, 0, o.out}, o.c, used);
     }
 
-    // Cross entropy of one example, and its gradient times `share`; a lane without an example (label -1) gets 0.
+    // The place of an example's largest number, of equal ones the first; a NaN is larger than any number, as torch has it.
+    int64_t largest(int64_t example) const {
+        const Tensor& t = tensors.back();
+        const float* x = t.at(example / LANES) + example % LANES;
+        int64_t at = 0;
+        for (int64_t k = 1; k < t.size; k++)
+            if (x[k * LANES] > x[at * LANES] || (std::isnan(x[k * LANES]) && !std::isnan(x[at * LANES]))) at = k;
+        return at;
+    }
+
+    // Cross entropy of one example, and in training its gradient times `share`; a lane without an example (label -1) gets 0.
     double entropy(int64_t example, int64_t label, float share) {
         const Tensor& t = tensors.back();
         const float* x = t.at(example / LANES) + example % LANES;
-        float* d = t.grad(example / LANES) + example % LANES;
+        float* d = trains ? t.grad(example / LANES) + example % LANES : nullptr;
         float most = x[0], all = 0;
         for (int64_t k = 1; k < t.size; k++) most = std::max(most, x[k * LANES]);
         for (int64_t k = 0; k < t.size; k++) all += std::exp(x[k * LANES] - most);
-        for (int64_t k = 0; k < t.size; k++) d[k * LANES] = label < 0 ? 0 : (std::exp(x[k * LANES] - most) / all - (k == label)) * share;
+        for (int64_t k = 0; trains && k < t.size; k++) d[k * LANES] = label < 0 ? 0 : (std::exp(x[k * LANES] - most) / all - (k == label)) * share;
         return label < 0 ? 0.0 : double(most) + std::log(double(all)) - x[label * LANES];
     }
 
@@ -269,7 +305,18 @@ class Job {
 // 0, and the summed loss; 1 where memory ran out.
 extern "C" int fltrain_train(const Asked* asked, double* loss) {
     try {
-        *loss = Job(*asked).train();
+        *loss = Model(*asked, true).train();
+        return 0;
+    } catch (const std::bad_alloc&) {
+        return 1;
+    }
+}
+
+// 0, how many answers are right, and the summed loss; 1 where memory ran out.
+extern "C" int fltrain_score(const Asked* asked, int64_t* right, double* loss) {
+    try {
+        *right = 0;
+        *loss = Model(*asked, false).score(*right);
         return 0;
     } catch (const std::bad_alloc&) {
         return 1;

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ... import tree
+from .. import evaluate
 from ..allocator import keep_memory
 from ..jobs import Cell, Done, Given, Job
 from ..looped import train_job
@@ -43,6 +44,8 @@ class Processes:
     Workers are forked at the first round: they inherit cells and data, of which nothing is copied. A worker is sent jobs when it waits for some, and
     sums uploads itself; sums do not depend on their order. An error that stops a round ends the workers; the next round would have new ones.
     """
+
+    score = staticmethod(evaluate.score)
 
     def __init__(self, cells: Sequence[Cell]):
         """ValueError where these cells cannot be trained so."""

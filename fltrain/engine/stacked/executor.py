@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ... import tree
+from .. import evaluate
 from ..jobs import Cell, Done, Given, Job
 from ..sums import Sums
 from .convolution import BEST
@@ -28,6 +29,8 @@ class Stacked:
     Cells that differ only in numbers share a stack (`stackable.groups`); others follow each other. Jobs go in chunks that fit the memory
     (settings.memory, else most of what is free at the first round); how many are in a chunk changes the result by rounding at most.
     """
+
+    score = staticmethod(evaluate.score)
 
     def __init__(self, cells: Sequence[Cell], *, convolutions: str | None = None, chunk: int | None = None):
         """convolutions: "grouped" or "product"; None for what is best on the device. chunk: jobs at once; None for what fits.

@@ -1,0 +1,44 @@
+"""Which cells the compiled step can train."""
+
+from ...affine import Corrected
+from ...task import cross_entropy
+from ..jobs import Cell
+from .build import compiler
+from .plan import layers_of
+
+_INSTEAD = "use --engine processes or looped"
+
+
+def possible(cell: Cell) -> bool:
+    """Whether a cell could be trained by `Native` here: all that can be known without compiling."""
+    try:
+        offered(cell)
+        layers_of(cell.task.module, cell.data.shape)
+        compiler()
+    except ValueError:
+        return False
+    return True
+
+
+def offered(cell: Cell) -> None:
+    """ValueError where compiled code cannot train a cell, whatever its model."""
+    settings = cell.settings
+    direction_of(cell)
+    if (device := cell.data.train.y.device.type) != "cpu":
+        raise ValueError(f"engine native is for the CPU, and the device is {device}; use --engine stacked or looped, or --device cpu")
+    if cell.task.loss is not cross_entropy:
+        raise ValueError(f"engine native knows cross entropy alone, and the task has another loss; {_INSTEAD}")
+    for name in ("bf16", "compile"):
+        if getattr(settings, name):
+            raise ValueError(f"engine native calculates by itself, in float32, so --{name} would do nothing; leave it out, or {_INSTEAD}")
+
+
+def direction_of(cell: Cell) -> Corrected:
+    """ValueError where the algorithm's direction is not said as data."""
+    direction = cell.algorithm.direction
+    if not isinstance(direction, Corrected):
+        raise ValueError(
+            f"engine native takes algorithms whose steps are the gradient and affine terms (fltrain.affine), and {cell.algorithm.name}'s are not; "
+            f"{_INSTEAD}"
+        )
+    return direction

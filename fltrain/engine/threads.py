@@ -1,0 +1,17 @@
+"""How many CPU threads torch has."""
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+
+
+@contextlib.contextmanager
+def threads(n: int | None) -> Iterator[None]:
+    """n CPU threads for torch, None for as many as there are, and as many as before afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(n or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
