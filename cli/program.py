@@ -1,10 +1,12 @@
 """What both commands share: exit codes, errors, and options that come from the signatures of a registry."""
 
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import click
@@ -62,7 +64,7 @@ class Program(click.Group):
 
             if isinstance(error, OSError | FileFault):
                 raise click.ClickException(str(error)) from error
-            raise click.UsageError("\n".join([str(error), *getattr(error, "__notes__", [])])) from error
+            raise click.UsageError("\n".join([f"{error}{_raised_in(error)}", *getattr(error, "__notes__", [])])) from error
 
     def main(self, *args: Any, standalone_mode: bool = True, **kwargs: Any) -> Any:
         """As click's, but an interrupt is exit code 130, as shells expect."""
@@ -78,6 +80,15 @@ class Program(click.Group):
         except click.ClickException as error:
             error.show()
             sys.exit(error.exit_code)
+
+
+def _raised_in(error: BaseException) -> str:
+    """Where an error was raised, if by a file of the user's own."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    ours = {Path(sys.modules[name].__file__ or "").parent for name in ("niidpart", "fltrain", __package__) if name in sys.modules}
+    library = Path(last.filename).is_relative_to(sys.prefix) or Path(last.filename).is_relative_to(sys.base_prefix)
+    own = library or last.filename.startswith("<") or any(Path(last.filename).is_relative_to(folder) for folder in ours)
+    return "" if own else f" ({last.filename}, line {last.lineno})"
 
 
 def union_options(declared: "Iterable[tuple[str, Option]]") -> list[click.Option]:

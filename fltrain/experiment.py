@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import json
+import shutil
 import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -61,6 +62,12 @@ class Run:
     cell: dict[str, Any] = field(default_factory=dict)
     diverged: Diverged | None = None
 
+    def __repr__(self) -> str:
+        numbers = "".join(f", {k}={v}" for k, v in self.cell.items())
+        reached = [m["test_accuracy"] for m in self.history if m.get("test_accuracy") is not None]
+        accuracy = f", test accuracy {100 * reached[-1]:.2f} %" if reached else ""
+        return f"Run({self.algorithm.name}{numbers}, {len(self.history)} rounds{accuracy}{f', {self.folder}' if self.folder else ''})"
+
     def model(self, party: int | None = None, *, personal: bool = False) -> nn.Module:
         """A module of its own with the weights that are served, in eval mode; personal: with the party's own (Ditto, pFedMe).
 
@@ -111,7 +118,7 @@ def run(
     agree(ranks, split.digest, [cell], [state])
     out = ranks.gather(out)[0]  # that of the first rank, which writes
     folder = None if out is None else written(out, asked, cell, spec, state) if ranks.first else RunFolder(Path(out))
-    with kept(ranks, folder):
+    with kept(ranks, folder), only_if_it_starts(ranks, folder):
         return finished(Running(cell, folder, state, []), progress)
 
 
@@ -136,6 +143,8 @@ def ask(
 def made(asked: Asked, data: Data, held: Federated | None = None) -> tuple[Cell, str]:
     """(cell, name of its model, "" for a module without one). held: as in `prepare`."""
     model, settings = asked.model, asked.settings
+    if not isinstance(model, nn.Module | str | None):
+        raise ValueError(f"model is {model!r}; give a name, 'file.py:function', a torch.nn.Module, or None for the papers' model of such data")
     spec = "" if isinstance(model, nn.Module) else models.MODELS.absolute(model or models.default(asked.split.source.name, shape_of(data)))
     module = copy.deepcopy(model) if isinstance(model, nn.Module) else named_module(spec, data, settings)
     return prepare(asked.split, data, asked.algorithm, module, settings, held), spec
@@ -166,6 +175,20 @@ def kept(ranks: Ranks, *folders: RunFolder | None) -> Iterator[None]:
                 locks.enter_context(folder.locked())
         ranks.gather()
         yield
+
+
+@contextlib.contextmanager
+def only_if_it_starts(ranks: Ranks, *folders: RunFolder | None) -> Iterator[None]:
+    """New run folders go where what was asked for is refused in their first round: nothing has been trained, and the name is free again."""
+    try:
+        yield
+    except Diverged:
+        raise
+    except ValueError:
+        for folder in folders:
+            if ranks.first and folder is not None and not folder.history:
+                shutil.rmtree(folder.path)
+        raise
 
 
 def finished(running: Running, progress: OnProgress) -> Run:

@@ -93,7 +93,8 @@ class Plan:
 class State:
     """All that outlives a round, so it is the checkpoint. Leaves are tensors.
 
-    models, buffers: leading axis M. server: the algorithm's own. parties: what each party keeps, leading axis P.
+    models, buffers: leading axis M. server: the algorithm's own. parties: what each party keeps, leading axis P; the executor writes the rows of a
+    round's cohort in place before `aggregate`, so that an algorithm that compares rounds keeps a copy. All else is never changed.
     """
 
     models: Tree

@@ -21,6 +21,7 @@ from .engine.auto import chosen
 from .engine.diverged import LARGE
 from .engine.evaluate import needs_validation
 from .engine.jobs import Cell
+from .engine.stacked.memory import GIB, free
 from .interface import Algorithm, Info, State
 from .presets import Resolved
 from .settings import Settings
@@ -46,12 +47,12 @@ def not_options(algorithm: Algorithm, asked: dict[str, Any]) -> None:
             raise ValueError(f"{name} is an option of {', '.join(owners)}, no setting; give algorithm=fltrain.algorithms.{like}({name}=...)")
 
 
-def as_needed(chosen: Settings, algorithm: Algorithm, asked: dict[str, Any]) -> Settings:
+def as_needed(settings: Settings, algorithm: Algorithm, asked: dict[str, Any]) -> Settings:
     """The settings with those that the algorithm cannot do without. ValueError where another value was asked for."""
     for name, needed in algorithm.settings.items():
         if asked.get(name, needed) != needed:
             raise ValueError(f"{algorithm.name} needs {name.replace('_', '-')} {needed}, {asked[name]} was asked for; leave it out")
-    return replace(chosen, **algorithm.settings)
+    return replace(settings, **algorithm.settings)
 
 
 def named_module(spec: str, data: Data, settings: Settings) -> nn.Module:
@@ -122,7 +123,7 @@ def _init_seed(settings: Settings) -> int:
 
 
 def initial(cell: Cell) -> State:
-    """Round 0. A frozen parameter (requires_grad=False) is a buffer: used, averaged, not trained."""
+    """Round 0. A frozen parameter (requires_grad=False) is a buffer: used, averaged, not trained. ValueError where it does not fit into memory."""
     device = cell.data.train.y.device
     parameters = dict(cell.task.module.named_parameters())
     fixed = {name: p for name, p in parameters.items() if not p.requires_grad} | dict(cell.task.module.named_buffers())
@@ -130,7 +131,27 @@ def initial(cell: Cell) -> State:
     buffers = {name: b.detach().to(device).unsqueeze(0).clone() for name, b in fixed.items()}
     beta = torch.from_numpy(map_beta(cell.data.counts.numpy()))
     info = Info(cell.data.counts.sum(1), cell.data.counts, beta, cell.data.shape, cell.settings.seed, cell.settings.lr)
+    _room(cell, info, models, buffers)
     return cell.algorithm.init(cell.task, info, models, buffers)
+
+
+def _room(cell: Cell, info: Info, models: tree.Tree, buffers: tree.Tree) -> None:
+    """ValueError where what the parties keep does not fit into memory, before it is asked for: a system may grant it and kill the run later."""
+    n_parties, there = len(info.n), free(cell.data.train.y.device)
+    if n_parties * 4 * (tree.nbytes(models) + tree.nbytes(buffers)) < there:
+        return
+
+    def kept(parties: int) -> int:
+        few = info._replace(n=info.n[:parties], counts=info.counts[:parties], beta=info.beta[:parties])
+        return tree.nbytes(cell.algorithm.init(cell.task, few, models, buffers).parties)
+
+    each = kept(2) - kept(1)
+    if n_parties * each > there:
+        raise ValueError(
+            f"{cell.algorithm.name} keeps {each / GIB:.3g} GiB at each of {n_parties} parties, {n_parties * each / GIB:.3g} GiB in all, and "
+            f"{there / GIB:.3g} GiB are free; take a smaller --model, a split of fewer parties (at most {int(there // each)}), "
+            "or an algorithm that keeps nothing at the parties, such as fedavg"
+        )
 
 
 def shape_of(data: Data) -> tuple[int, ...]:

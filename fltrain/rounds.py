@@ -82,6 +82,8 @@ class Rounds:
                     self._recorded(trains, round)
                 except (Lost, Terminated) as error:
                     raise Lost(f"round {round}: {error}; {self._standing()}") from error
+                except ChildProcessError as error:
+                    raise ChildProcessError(f"{error}; {self._standing()}") from error
                 if all(run.over for run in self.runs):
                     break
         for run in self.runs:
@@ -98,6 +100,8 @@ class Rounds:
                 run.over = trained
                 if self.ranks.first and run.folder is not None:
                     trained.add_note(f"what was reached before is kept: {run.folder.path}, checkpoint of round {run.folder.newest}")
+                if len(self.runs) > 1:
+                    self._says(Progress(round, run.cell.settings.rounds, 0, 0, None, i, f"run {i + 1} of {len(self.runs)} ends: {trained}"))
             elif trained is not None:
                 self._noted(i, trains, trained, round, seconds)
 

@@ -59,7 +59,10 @@ def chosen(cell: Cell) -> Cell:
     settings = cell.settings
     _possible(cell)
     engine = pick(facts(cell)) if settings.engine == "auto" else settings.engine
-    return replace(cell, settings=replace(settings, engine=engine, threads=settings.threads or torch.get_num_threads()))
+    workers = settings.workers if engine in ("processes", "native") else None
+    memory = settings.memory if engine == "stacked" else None
+    threads = settings.threads or torch.get_num_threads()
+    return replace(cell, settings=replace(settings, engine=engine, threads=threads, workers=workers, memory=memory))
 
 
 def pick(facts: Facts) -> str:
@@ -125,8 +128,14 @@ def _forks() -> bool:
 def _possible(cell: Cell) -> None:
     """ValueError for what the settings ask for and this device has not."""
     settings, device = cell.settings, cell.data.train.y.device.type
+    if settings.workers and settings.engine in ("looped", "stacked"):
+        raise ValueError(f"workers is {settings.workers}, and engine {settings.engine} has none; leave --workers out, or use processes or native")
+    if settings.workers and settings.engine == "auto" and settings.threads not in (None, 1):
+        raise ValueError(f"workers have one thread each, and threads is {settings.threads}; leave out --workers or --threads")
+    if settings.memory and settings.engine not in ("auto", "stacked"):
+        raise ValueError(f"memory is for engine stacked, the engine is {settings.engine}; leave --memory out")
     if settings.engine == "graph" and not torch.cuda.is_available():
-        raise ValueError("engine graph needs CUDA, torch sees none here; use processes or stacked")
+        raise ValueError("engine graph needs CUDA, torch sees none here (and it is not in this version); use processes, native or stacked")
     if settings.engine == "graph":
         raise ValueError("engine graph is not in this version: CUDA graphs are written only where they can be run and measured; use stacked")
     if settings.engine == "processes":
@@ -144,6 +153,8 @@ def told(cells: Sequence[Cell], states: Sequence[State], *, written: bool = Fals
     """
     settings, one = cells[0].settings, cost(cells[0].task, cells[0].data)
     known = facts(cells[0], one)._replace(threads=None)
+    if known.ranks > 1 and settings.engine == "processes":
+        settings = replace(settings, engine="looped", threads=1)  # the ranks are the workers
     jobs = known.jobs * len(cells)
     runs = f"{len(cells)} runs, " if len(cells) > 1 else ""
     many = f"{runs}{jobs} job{'s' if jobs > 1 else ''} a round"
@@ -168,4 +179,4 @@ def _faster(cells: Sequence[Cell]) -> str:
 
 def _because(known: Facts) -> str:
     reason = against_stacking(known) if known.device == "cuda" else against_workers(known)
-    return f"; {reason}" if reason else ""
+    return f"; workers would not help: {reason}" if reason and known.device == "cpu" else f"; {reason}" if reason else ""

@@ -35,7 +35,7 @@ def fixed(seed: int) -> int:
     return key_of(seed, "fixed order")
 
 
-def in_order(examples: Examples, party: int, size: int) -> Iterator[Batch]:
+def in_order(examples: Examples, party: int, size: int = 1000) -> Iterator[Batch]:
     """Every example of a party once, in order: for a full gradient."""
     for start in range(examples.indptr[party], examples.indptr[party + 1], size):
         at = slice(start, min(start + size, examples.indptr[party + 1]))

@@ -14,8 +14,8 @@ from ..data import Federated
 from ..interface import Batch, State
 from ..task import ModelTask
 from ..tree import Tree
+from .evaluate import batch_size
 from .jobs import Cell
-from .looped import EVAL_BATCH
 
 BASE, WORKER = 2.2e8, 4e7  # bytes: Python with torch, numpy and h5py; what a worker has for itself (measured)
 _EXAMPLES = 2  # batch norm needs two
@@ -103,7 +103,7 @@ def footprint(
     processes = at_once if settings.engine == "processes" else 1
     sums = processes * 2 * 8 * one.parameters * sum(len(tree.leaves(s.models)[0]) for s in states)
     tested = max(len(part.y) for cell in cells for part in (cell.data.test, cell.data.global_test) if part is not None)
-    evaluation = 3 * one.largest * min(EVAL_BATCH, tested)
+    evaluation = 3 * one.largest * min(batch_size(cells[0].data.train.y.device), tested)
     before = BASE + (WORKER * processes if settings.engine == "processes" else 0) if host else 0.0
     return before + (2 if host else 1) * data + state + min(at_once * job, budget) + sums + evaluation
 

@@ -12,11 +12,13 @@ from ..interface import Batch, Served, Task
 from ..task import cross_entropy
 from ..tree import Tree
 
-_BATCH = {"cpu": 250}  # a layer's numbers still fit a core's cache there: 10,000 images take half the time that batches of 1000 take
-_ELSEWHERE = 2000  # a GPU wants many at once
-
 Score = Callable[[Task, Tree, Tree, Examples, int, int], tuple[int, float]]  # as `score` below, which an executor may do in its own way
 _Graded = Callable[[int, Examples, int, int], tuple[int, float]]  # the served model with that number on examples start..end
+
+
+def batch_size(device: torch.device) -> int:
+    """Examples at a time: on a CPU so few that a layer's numbers still fit a core's cache (1,000 take twice as long), a GPU wants many at once."""
+    return 250 if device.type == "cpu" else 2000
 
 
 @torch.no_grad()
@@ -24,7 +26,7 @@ def score(task: Task, params: Tree, buffers: Tree, examples: Examples, start: in
     """(number right, summed loss) of one model on examples start..end."""
     right, loss = torch.zeros((), dtype=torch.int64), torch.zeros((), dtype=torch.float64)
     right, loss = right.to(examples.y.device), loss.to(examples.y.device)
-    size = _BATCH.get(examples.y.device.type, _ELSEWHERE)
+    size = batch_size(examples.y.device)
     for a in range(start, end, size):
         at = slice(a, min(a + size, end))
         y = examples.y[at]

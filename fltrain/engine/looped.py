@@ -17,8 +17,6 @@ from .jobs import Cell, Done, Given, Job, local_of
 from .sums import Sums
 from .threads import threads
 
-EVAL_BATCH = 1000
-
 
 class Looped:
     """Trains jobs in the order in which they come."""
@@ -48,7 +46,7 @@ class OneThread(Looped):
 
 def train_job(cell: Cell, given: Given, job: Job) -> tuple[Tree, Tree, float]:
     """(upload, own, summed loss) of one job; no upload and no own where its loss is not finite."""
-    task = replace(cell.task, examples=lambda: in_order(cell.data.train, job.party, EVAL_BATCH))
+    task = replace(cell.task, examples=lambda: in_order(cell.data.train, job.party))
     local, loss = _trained(cell, task, local_of(cell, given, job), job.work, job.party, given.round)
     if not math.isfinite(loss):
         return {}, {}, loss

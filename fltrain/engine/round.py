@@ -64,21 +64,26 @@ def _ended(cell: Cell, state: State, plan: Plan, done: list[tuple[Job, Done]], s
     steps = sum(job.work.steps for job, _ in done)
     counted = [(job.work.steps, one.loss) for job, one in done if job.work.share > 0]
     loss = math.fsum(loss for _, loss in counted) / max(sum(n for n, _ in counted), 1)
-    for job, one in done:
-        if job.keep:
-            _keep(cell.algorithm.name, state.parties, one.own, job.party)
-    if done:
-        state = cell.algorithm.aggregate(state, plan, sums.total)
-        if not (finite(state.models) and finite(state.buffers)):
-            return at_server(round)
-    return Trained(state, plan, loss, steps)
+    kept = [(job.party, one.own) for job, one in done if job.keep]
+    before = _exchanged(cell.algorithm.name, state.parties, kept)
+    after = cell.algorithm.aggregate(state, plan, sums.total) if done else state
+    if not (finite(after.models) and finite(after.buffers)):
+        _exchanged(cell.algorithm.name, state.parties, before[::-1])
+        return at_server(round)
+    return Trained(after, plan, loss, steps)
 
 
-def _keep(name: str, parties: Tree, own: Tree, party: int) -> None:
-    """Stores what a party keeps. ValueError where it is not of the shapes that `init` made: nothing is dropped silently."""
-    have, new = tree.flatten(parties), tree.flatten(own)
-    wrong = sorted(set(have) ^ set(new)) or [k for k, v in new.items() if v.shape != have[k].shape[1:]]
-    if wrong:
-        raise ValueError(f"{name}: finish returned own {sorted(new)}, init made parties {sorted(have)}; {wrong[0]!r} is not in both with one shape")
-    for k, v in new.items():
-        have[k][party].copy_(v)
+def _exchanged(name: str, parties: Tree, rows: list[tuple[int, Tree]]) -> list[tuple[int, Tree]]:
+    """Writes what parties keep into their rows; gives what stood there. ValueError where it is not of the shapes that `init` made."""
+    have = tree.flatten(parties)
+    before = []
+    for party, own in rows:
+        new = tree.flatten(own)
+        wrong = sorted(set(have) ^ set(new)) or [k for k, v in new.items() if v.shape != have[k].shape[1:]]
+        if wrong:
+            both = f"finish returned own {sorted(new)}, init made parties {sorted(have)}"
+            raise ValueError(f"{name}: {both}; {wrong[0]!r} is not in both with one shape")
+        before.append((party, tree.clone(tree.index(parties, party))))
+        for k, v in new.items():
+            have[k][party].copy_(v)
+    return before

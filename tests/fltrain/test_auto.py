@@ -101,7 +101,10 @@ def test_settled_are_the_engine_and_the_number_of_threads(cell):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"engine": "graph"}, "engine graph needs CUDA, torch sees none here; use processes or stacked"),
+        ({"engine": "graph"}, "engine graph needs CUDA, torch sees none here (and it is not in this version); use processes, native or stacked"),
+        ({"engine": "looped", "workers": 2}, "workers is 2, and engine looped has none; leave --workers out, or use processes or native"),
+        ({"engine": "auto", "workers": 2, "threads": 2}, "workers have one thread each, and threads is 2; leave out --workers or --threads"),
+        ({"engine": "processes", "memory": 1.0}, "memory is for engine stacked, the engine is processes; leave --memory out"),
         ({"tf32": True}, "tf32 is of CUDA devices, the device is cpu; leave --tf32 out, or use --device cuda"),
         ({"engine": "stacked", "compile": True}, "engine stacked cannot take a model through torch.compile; leave --compile out, or use looped"),
     ],
@@ -131,7 +134,7 @@ def test_one_line_says_what_runs_once_before_the_first_round(table, table_split,
     if engine == "stacked":
         how = r"stacked: jobs side by side \(5 jobs a round, 5\.8e-07 GFLOP a step of each\)"
     elif engine != "processes":
-        reason = r"(one core|a round of about 0\.0\d+ s is too short for workers)"
+        reason = r"workers would not help: (one core|a round of about 0\.0\d+ s is too short for workers)"
         how = rf"looped: one job after another on 1 thread \(5 jobs a round; {reason}\)"
     assert re.fullmatch(rf"engine {how}, about 0\.[23]\d? GB", first.told), first.told
 

@@ -319,3 +319,20 @@ def test_a_batch_of_one_example_in_batch_norm_is_explained(table, dealt, train):
     model = torch.nn.Sequential(torch.nn.Linear(6, 3), torch.nn.BatchNorm1d(3))
     with pytest.raises(ValueError, match="batch norm cannot train on a batch of one example; choose a --batch-size"):
         train(dealt(table, np.zeros(9, int).tolist() + [-1] * 81), table, model=model)
+
+
+def test_a_server_that_leaves_the_finite_numbers_leaves_the_parties_as_they_were(table, split, train, same):
+    def aggregate(state, plan, total):
+        mean = BASE.aggregate(state, plan, total)
+        return replace(mean, models=tree.map(lambda w: w * float("inf"), mean.models)) if int(state.parties["visits"].max()) == 2 else mean
+
+    algorithm = replace(BASE, name="leaps", init=counting, finish=visit, aggregate=aggregate)
+    seen = []
+
+    def plan(state, cohort, round):
+        seen.append(state)
+        return BASE.plan(state, cohort, round)
+
+    with pytest.raises(fltrain.Diverged, match="round 2: the models are not finite after aggregation"):
+        train(split, table, algorithm=replace(algorithm, plan=plan), rounds=3, model="linear")
+    assert seen[-1].parties["visits"].tolist() == [1, 1, 1]

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 from dataclasses import replace
 
@@ -267,3 +268,39 @@ def test_a_noisy_test_that_takes_long_is_announced(table, dealt, train, monkeypa
     split = dealt(table, [i % 3 for i in range(90)], transforms=[("noise", {"sigma": 0.1})])
     with pytest.warns(UserWarning, match=r"goes over the test set 3 times \(--noisy-test\); --eval-every 10"):
         train(split, table, noisy_test=True)
+
+
+def test_what_parties_keep_is_refused_where_it_does_not_fit(table, dealt, train, monkeypatch, tmp_path):
+    split = dealt(table, [i % 30 for i in range(90)], test=[0] * 90, n_parties=30)
+    monkeypatch.setattr("fltrain.prepare.free", lambda device: 100_000.0)
+    said = r"scaffold keeps .* GiB at each of 30 parties, .* GiB are free; .* \(at most 12\)"
+    with pytest.raises(ValueError, match=said):
+        train(split, table, algorithm="scaffold", out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    assert train(split, table, rounds=1).history  # FedAvg keeps nothing
+
+
+def test_a_run_that_is_refused_in_its_first_round_leaves_no_folder(table, table_split, train, tmp_path):
+    def refuse(task, local, batch):
+        raise ValueError("not like this")
+
+    algorithm = replace(fltrain.algorithms.fedavg(), direction=refuse)
+    with pytest.raises(ValueError, match="not like this"):
+        train(table_split, table, algorithm=algorithm, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_diverges_in_its_first_round_keeps_its_folder(table, table_split, train, tmp_path):
+    with pytest.raises(fltrain.Diverged):
+        train(table_split, table, lr=1e30, out=tmp_path / "run")
+    assert (tmp_path / "run" / "config.json").exists()
+
+
+def test_a_run_shows_itself_in_one_line(table, table_split, train, tmp_path):
+    shown = repr(train(table_split, table, out=tmp_path / "run"))
+    assert re.fullmatch(r"Run\(fedavg, 2 rounds, test accuracy \d+\.\d\d %, .*run\)", shown), shown
+
+
+def test_what_is_no_model_is_refused(table, table_split, train):
+    with pytest.raises(ValueError, match=r"model is <function .*; give a name, 'file\.py:function', a torch\.nn\.Module"):
+        train(table_split, table, model=lambda shape, n: None)

@@ -18,7 +18,6 @@ from ...settings import Settings
 from ...tree import Tree
 from ..batches import fixed, in_order
 from ..jobs import Cell, Done, Given, Job, local_of
-from ..looped import EVAL_BATCH
 from ..processes import cores
 from ..ranks import current
 from ..sums import Sums
@@ -104,7 +103,7 @@ class Native:
     def _begun(self, given: Given, job: Job) -> tuple[Local, _Flat]:
         """The job after `begin`, and what the native step is handed of it."""
         cell, layers = self.cells[job.cell], self.layers[self.cells[job.cell].task]
-        task = replace(cell.task, examples=lambda: in_order(cell.data.train, job.party, EVAL_BATCH))
+        task = replace(cell.task, examples=lambda: in_order(cell.data.train, job.party))
         local = cell.algorithm.begin(task, local_of(cell, given, job))
         terms = direction_of(cell).terms(local)
         w, pull = flat_of(local.params, layers), float(terms.pull)

@@ -1,0 +1,5 @@
+"""`python -m niidpart_cli.split`: the same as `niidpart`."""
+
+from . import main
+
+main()
