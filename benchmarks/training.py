@@ -4,7 +4,7 @@
 
 The round: 60,000 images of 1 x 28 x 28 bytes (random, or MNIST with --data-root), 10 classes, Dir(0.5) among 10 parties, the papers' CNN, batch 64,
 one local epoch in a new order, SGD with lr 0.01 and momentum 0.9 that starts anew, the mean weighted by examples, then one evaluation on 10,000
-images. A side is NAME or NAME@PROCESSESxTHREADS: looped, processes, stacked (ours; stacked is made for a GPU: two rounds, if asked for), plain, pfl,
+images. A side is NAME or NAME@PROCESSESxTHREADS: looped, processes, native, stacked (ours; stacked is made for a GPU: two rounds, if asked for), plain, pfl,
 flwr, fedlab. The first call installs the peers under --envs, each with the same CPU build of torch (about 3 GB). Every side is a fresh process that
 reads the same .npz; the sides take turns, --repeats times, because rounds of different processes cannot. The first round, with what a library sets up
 before it, stands apart; the others are pooled. Memory and CPU seconds are those of all processes of a side. The peak beside GFLOP/s is the best that
@@ -36,9 +36,18 @@ from fltrain.environment import describe
 HERE = Path(__file__).parent
 TORCH = ["torch==2.13.0", "torchvision==0.28.0"]
 PEERS = {"pfl": ["pfl==0.6.0"], "flwr": ["flwr[simulation]==1.41.0"], "fedlab": ["torchvision", "fedlab==1.3.0"]}
-OURS = ("looped", "processes", "stacked")
-SHAPES = {"looped": (1, 2), "processes": (2, 1), "stacked": (1, 2), "plain": (1, 2), "pfl": (2, 1), "flwr": (2, 1), "fedlab": (1, 2)}
-SIDES = "looped,processes,plain@1x1,plain@1x2,pfl@1x1,pfl@2x1,flwr@2x1,fedlab@1x2"
+OURS = ("looped", "processes", "native", "stacked")
+SHAPES = {
+    "looped": (1, 2),
+    "processes": (2, 1),
+    "native": (2, 1),
+    "stacked": (1, 2),
+    "plain": (1, 2),
+    "pfl": (2, 1),
+    "flwr": (2, 1),
+    "fedlab": (1, 2),
+}
+SIDES = "looped,processes,native,plain@1x1,plain@1x2,pfl@1x1,pfl@2x1,flwr@2x1,fedlab@1x2"
 FLOP = 2 * 758_520  # of training on one image: forward, weights' and data's gradients of conv1, conv2, fc1, fc2, out
 HEAD = [
     "side",

@@ -1,10 +1,8 @@
-"""fltrain, with the engine that is asked for. A fltrain that has no choice of engines trains one job after another: `looped`."""
-
-from dataclasses import fields
+"""fltrain, with the engine that is asked for, and the allocator's setting that the command `fltrain run` takes."""
 
 import fltrain
 import niidpart
-from fltrain.settings import Settings
+from fltrain.engine.allocator import keep_memory
 
 from .work import BATCH, LR, MOMENTUM, Work
 
@@ -12,17 +10,15 @@ PACKAGE = "niidpart"
 
 
 def rounds(work: Work, meter) -> None:
-    offered = {field.name for field in fields(Settings)}
-    if "engine" not in offered and work.engine != "looped":
-        raise ValueError(f"this fltrain has no setting for the engine; {work.engine} cannot be asked for")
+    keep_memory()
     how = {"engine": work.engine, "threads": work.processes * work.threads, "device": "cpu"}
-    if work.engine == "processes":
+    if work.engine in ("processes", "native"):
         how["workers"] = work.processes
 
     def progress(p: fltrain.Progress) -> None:
         if p.metrics is not None:
             meter.evaluated(p.metrics["test_accuracy"], p.metrics["test_loss"])
-        elif p.job == p.jobs:
+        elif p.jobs and p.job == p.jobs:
             meter.trained()
 
     fltrain.run(
@@ -35,5 +31,5 @@ def rounds(work: Work, meter) -> None:
         lr=LR,
         momentum=MOMENTUM,
         progress=progress,
-        **{name: value for name, value in how.items() if name in offered},
+        **how,
     )
