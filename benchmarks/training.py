@@ -4,11 +4,11 @@
 
 The round: 60,000 images of 1 x 28 x 28 bytes (random, or MNIST with --data-root), 10 classes, Dir(0.5) among 10 parties, the papers' CNN, batch 64,
 one local epoch in a new order, SGD with lr 0.01 and momentum 0.9 that starts anew, the mean weighted by examples, then one evaluation on 10,000
-images. A side is NAME or NAME@PROCESSESxTHREADS: looped, processes, native, stacked (ours; stacked is made for a GPU: two rounds, if asked for), plain, pfl,
-flwr, fedlab. The first call installs the peers under --envs, each with the same CPU build of torch (about 3 GB). Every side is a fresh process that
-reads the same .npz; the sides take turns, --repeats times, because rounds of different processes cannot. The first round, with what a library sets up
-before it, stands apart; the others are pooled. Memory and CPU seconds are those of all processes of a side. The peak beside GFLOP/s is the best that
-torch's own float32 matmul or convolution reaches in this run. Linux alone. Without the peers: --sides looped,processes,plain.
+images. A side is NAME or NAME@PROCESSESxTHREADS: looped, processes, native, stacked (ours; stacked is made for a GPU: two rounds, if asked for),
+plain, pfl, flwr, fedlab. The first call installs the peers under --envs, each with the same CPU build of torch (about 3 GB). Every side is a fresh
+process that reads the same .npz; the sides take turns, --repeats times, because rounds of different processes cannot. The first round, with what a
+library sets up before it, stands apart; the others are pooled. Memory and CPU seconds are those of all processes of a side. The peak beside GFLOP/s
+is the best that torch's own float32 matmul or convolution reaches in this run. Linux alone. Without the peers: --sides looped,processes,native,plain.
 """
 
 import argparse
