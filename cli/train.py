@@ -170,48 +170,52 @@ def _resume() -> click.Command:
     @click.command(help="Go on with a run, or a whole sweep, that was stopped or killed. The end is the same, byte for byte, as if it had not been.")
     @click.argument("run", type=click.Path())
     @click.option("--data-root", type=click.Path(), help="Where the data set lies now, if it moved.")
+    @click.option("--workers", type=int, help="Worker processes, or threads of native, from here on; the end is the same.  [those of the run]")
     @click.option("--json", "as_json", is_flag=True, help="Print the last round's metrics as JSON.")
     @click.option("--trust", is_flag=True, help="Run the code outside fltrain that the folder names (file.py:function). Not for a stranger's folder.")
-    def resume(run: str, data_root: str | None, as_json: bool, trust: bool) -> None:
+    def resume(run: str, data_root: str | None, workers: int | None, as_json: bool, trust: bool) -> None:
         import fltrain
         from fltrain.engine.allocator import keep_memory
         from fltrain.store import is_sweep, read_cells
 
         keep_memory()
+        how = {"data_root": data_root, "trust": trust, "workers": workers}
         if is_sweep(run):
             with Bar(len(read_cells(run))) as progress:
-                cells = fltrain.resume_sweep(run, data_root=data_root, trust=trust, progress=progress)
+                cells = fltrain.resume_sweep(run, progress=progress, **how)
             sweep.finished(cells, Path(run), as_json, _summaries)
             return
         with Bar() as progress:
-            done = fltrain.resume(run, data_root=data_root, trust=trust, progress=progress)
+            done = fltrain.resume(run, progress=progress, **how)
         _finished(done, as_json)
 
     return resume
 
 
 def _plot() -> click.Command:
-    @click.command(help="Draw the curves of runs together. The ending of the file says which format: png, svg or pdf.")
+    @click.command(help="Draw the curves of runs, or of all in a sweep, together. The ending of the file says which format: png, svg or pdf.")
     @click.argument("runs", type=click.Path(), nargs=-1, required=True)
     @click.option("-o", "--out", type=click.Path(dir_okay=False), default="curves.png", show_default=True, help="The picture.")
     def plot(runs: tuple[str, ...], out: str) -> None:
         from fltrain import plot as draw
-        from fltrain.store import RunFolder
+        from fltrain.store import RunFolder, each
 
-        click.echo(f"drawn in {draw.save({run: RunFolder.opened(run).history for run in runs}, out)}")
+        click.echo(f"drawn in {draw.save({run: RunFolder.opened(run).history for run in each(runs)}, out)}")
 
     return plot
 
 
 def _compare() -> click.Command:
-    @click.command(help="A table of runs: final and best test accuracy, rounds, and bytes moved. Warns where the runs are not comparable.")
+    @click.command(
+        help="A table of runs, or of all in a sweep: final and best test accuracy, rounds, bytes moved. Says where they differ."
+    )
     @click.argument("runs", type=click.Path(), nargs=-1, required=True)
     @click.option("--json", "as_json", is_flag=True, help="For machines.")
     def compare(runs: tuple[str, ...], as_json: bool) -> None:
         from fltrain.compare import differences, summary
-        from fltrain.store import RunFolder
+        from fltrain.store import RunFolder, each
 
-        folders = {run: RunFolder.opened(run) for run in runs}
+        folders = {run: RunFolder.opened(run) for run in each(runs)}
         rows = [summary(run, folder) for run, folder in folders.items()]
         warned = differences(folders)
         if as_json:

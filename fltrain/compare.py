@@ -1,7 +1,10 @@
 """Runs beside each other: what they reached, and whether they may be compared."""
 
+import json
+from dataclasses import asdict
 from typing import Any
 
+from .settings import Settings
 from .store import RunFolder
 
 _HARMLESS = {"checkpoint_every", "device", "threads", "engine", "workers", "memory"}  # settings that change no result beyond rounding
@@ -43,6 +46,8 @@ def differences(folders: dict[str, RunFolder]) -> list[str]:
 
 
 def _comparable(config: dict[str, Any]) -> dict[str, Any]:
-    """What a result depends on besides the algorithm. parameters: of the model that was trained, which the algorithm may have changed."""
+    """What a result depends on besides the algorithm. parameters: of the model that was trained, which the algorithm may have changed.
+    A setting that a folder lacks, since it is older, has its default."""
     told = {"split": config["split"][:12], "model": config["model"]} | ({"parameters": config["parameters"]} if "parameters" in config else {})
-    return told | {k: v for k, v in config["settings"].items() if k not in _HARMLESS}
+    settings = json.loads(json.dumps(asdict(Settings()))) | config["settings"]  # by JSON, in which a tuple is a list
+    return told | {k: v for k, v in settings.items() if k not in _HARMLESS}

@@ -22,6 +22,7 @@ from .algorithms import build
 from .data import Federated, open_for
 from .engine.diverged import Diverged
 from .engine.jobs import Cell
+from .engine.processes import offered
 from .engine.ranks import Ranks, agree, current, joined, refuse_processes
 from .environment import describe
 from .interface import Algorithm, State
@@ -118,7 +119,7 @@ def run(
     agree(ranks, split.digest, [cell], [state])
     out = ranks.gather(out)[0]  # that of the first rank, which writes
     folder = None if out is None else written(out, asked, cell, spec, state) if ranks.first else RunFolder(Path(out))
-    with kept(ranks, folder), only_if_it_starts(ranks, folder):
+    with kept(ranks, folder.locked() if folder else None), only_if_it_starts(ranks, out):
         return finished(Running(cell, folder, state, []), progress)
 
 
@@ -137,6 +138,8 @@ def ask(
     not_options(algorithm, settings)
     chosen = as_needed(Settings.of(named.settings | settings), algorithm, settings)
     chosen = replace(chosen, device=device_of(chosen).type)  # so that resuming is the same; `prepare` settles engine and threads
+    if chosen.engine == "processes":
+        offered(chosen.device)  # here, since a run that had workers goes on without them
     return Asked(split, algorithm, model or named.model or algorithm.model, preset, data_root, chosen)
 
 
@@ -167,27 +170,23 @@ def written(path: str | Path, asked: Asked, cell: Cell, spec: str, state: State)
 
 
 @contextlib.contextmanager
-def kept(ranks: Ranks, *folders: RunFolder | None) -> Iterator[None]:
-    """Run folders, locked by the first of the ranks that train. All ranks go on from here, or none."""
-    with contextlib.ExitStack() as locks:
-        for folder in folders:
-            if folder is not None and ranks.first:
-                locks.enter_context(folder.locked())
+def kept(ranks: Ranks, lock: contextlib.AbstractContextManager[None] | None) -> Iterator[None]:
+    """What is written to, locked by the first of the ranks that train. All ranks go on from here, or none."""
+    with lock if lock is not None and ranks.first else contextlib.nullcontext():
         ranks.gather()
         yield
 
 
 @contextlib.contextmanager
-def only_if_it_starts(ranks: Ranks, *folders: RunFolder | None) -> Iterator[None]:
-    """New run folders go where what was asked for is refused in their first round: nothing has been trained, and the name is free again."""
+def only_if_it_starts(ranks: Ranks, out: str | Path | None) -> Iterator[None]:
+    """The new folder `out` goes where what was asked for is refused in the first round: nothing has been trained, and the name is free again."""
     try:
         yield
     except Diverged:
         raise
     except ValueError:
-        for folder in folders:
-            if ranks.first and folder is not None and not folder.history:
-                shutil.rmtree(folder.path)
+        if ranks.first and out is not None and not any(log.stat().st_size for log in Path(out).rglob("metrics.jsonl")):
+            shutil.rmtree(out)
         raise
 
 
@@ -214,17 +213,19 @@ def resume(
     model: nn.Module | None = None,
     data_root: str | Path | None = None,
     trust: bool = False,
+    workers: int | None = None,
     progress: OnProgress = lambda _: None,
 ) -> Run:
     """Goes on with a run that was stopped or killed, to the same end as if it had not been.
 
     algorithm, model: needed only where the run was started from python with an object that has no name.
     trust: run the code outside fltrain (`file.py:function`) that the folder names as algorithm or model. Not for a stranger's folder.
+    workers: so many worker processes or native threads from here on, instead of those that the run was started with; no result depends on them.
     """
     opened = RunFolder.opened(folder)
     ranks = current()
-    with kept(ranks, opened):
-        asked = recorded(opened, algorithm, model, data_root, trust)
+    with kept(ranks, opened.locked()):
+        asked = recorded(opened, algorithm, model, data_root, trust, workers)
         cell, _ = made(asked, open_for(asked.split, data, asked.data_root))
         done, state = opened.restore()
         agree(ranks, asked.split.digest, [cell], [state], done)
@@ -233,15 +234,18 @@ def resume(
         return finished(running, progress)
 
 
-def recorded(folder: RunFolder, algorithm: Algorithm | None, model: nn.Module | None, data_root: str | Path | None, trust: bool) -> Asked:
-    """What the run in a folder was asked for. RunError where that cannot be had again, or is not what is handed over."""
+def recorded(
+    folder: RunFolder, algorithm: Algorithm | None, model: nn.Module | None, data_root: str | Path | None, trust: bool, workers: int | None
+) -> Asked:
+    """What the run in a folder was asked for. RunError where that cannot be had again, or is not what is handed over. workers: others, None for
+    those that it has."""
     config, path = folder.config, folder.path
     for spec in (config["algorithm"]["spec"], config["model"]):
         if ":" in spec and not trust:
             raise RunError(f"{path} names code outside fltrain, {spec}; if it is yours, resume with --trust (trust=True)")
     if config.get("format") != _FORMAT:
         raise RunError(f"{path} has the format {config.get('format')}, this fltrain reads {_FORMAT}; resume it with the version that wrote it")
-    settings = Settings.of(config["settings"])
+    settings = Settings.of(config["settings"] | ({} if workers is None else {"workers": workers}))
     algorithm = _same_algorithm(path, config["algorithm"], algorithm)
     split = niidpart.read(path / "split.h5")
     if split.digest != config["split"]:

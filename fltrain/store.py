@@ -11,7 +11,7 @@ import os
 import secrets
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -63,12 +63,9 @@ class RunFolder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """For the one process that trains: RunError if another one does."""
-        with open(self.path / "config.json") as f:
-            try:
-                fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise RunError(f"{self.path} is being trained by another process; wait until it ends") from error
+        """For the one process that trains: RunError if another one does, or one that trains the whole sweep which this run is part of."""
+        sweep = self.path.resolve().parent
+        with _lock(sweep / _SWEEP, fcntl.LOCK_SH) if is_sweep(sweep) else contextlib.nullcontext(), _lock(self.path / "config.json", fcntl.LOCK_EX):
             yield
 
     def clean(self) -> None:
@@ -183,8 +180,29 @@ def appearing(path: str | Path) -> Iterator[Path]:
         raise
 
 
+def each(paths: Iterable[str | Path]) -> list[str]:
+    """The run folders named, those in it for a sweep."""
+    return [str(run) for path in paths for run in ([Path(path) / name for name in read_cells(path)] if is_sweep(path) else [path])]
+
+
 def is_sweep(path: str | Path) -> bool:
     return (Path(path) / _SWEEP).is_file()
+
+
+def sweep_locked(path: str | Path) -> contextlib.AbstractContextManager[None]:
+    """For the one process that trains all runs of a sweep: RunError if another one trains them, or one of them. One file, however many they are."""
+    return _lock(Path(path) / _SWEEP, fcntl.LOCK_EX)
+
+
+@contextlib.contextmanager
+def _lock(file: Path, kind: int) -> Iterator[None]:
+    """kind: LOCK_EX for one process, LOCK_SH for any number that have it so."""
+    with open(file) as f:
+        try:
+            fcntl.flock(f, kind | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RunError(f"{file.parent} is being trained by another process; wait until it ends") from error
+        yield
 
 
 def write_cells(path: Path, cells: Mapping[str, JSON]) -> None:

@@ -1,6 +1,6 @@
 """`sweep` and `resume_sweep`: runs that differ in numbers train side by side as one program, each as if it were alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,12 @@ from .algorithms import ALGORITHMS
 from .data import Federated, open_for, to_device
 from .engine.jobs import Cell
 from .engine.ranks import agree, current, joined, refuse_processes
-from .experiment import Asked, Run, ask, kept, made, outcome, recorded, taken_up, tell_elsewhere, written
+from .experiment import Asked, Run, ask, kept, made, only_if_it_starts, outcome, recorded, taken_up, tell_elsewhere, written
 from .interface import Algorithm, State
 from .prepare import device_of, initial, preset_values
 from .rounds import OnProgress, Rounds, Running
-from .store import RunFolder, appearing, read_cells, write_cells
+from .settings import Settings
+from .store import RunFolder, appearing, read_cells, sweep_locked, write_cells
 
 Split = str | Path | niidpart.FederatedSplit
 Numbers = dict[str, Any]
@@ -44,10 +45,12 @@ def sweep(
     """Trains `algorithm` once for every choice of a split, a value from each list of `grid`, and a seed, all together.
 
     Each cell of that product is a run of its own, with the result that `fltrain.run` gives it: bit for bit with the engines looped and processes,
-    to rounding with stacked (docs/training.md). `Run.cell` says which it is, such as {"mu": 0.01, "seed": 1}.
+    to rounding with stacked (docs/training.md). All have one engine; where that is not the one that `auto` picks for a cell by itself, the run to
+    compare with is one that is given this engine. `Run.cell` says which it is, such as {"mu": 0.01, "seed": 1}.
 
     splits: one, or several of the same data set, by name where they have one. grid: lists of numbers by name: options of the algorithm, and lr,
-    momentum, weight_decay, seed, init_seed; other options and settings may stand there with one value. trials: so many seeds, from `seed` on.
+    momentum, weight_decay, seed, init_seed; other options and settings may stand there with one value. trials: so many seeds, from `seed` on; where
+    the model is a module, whose weights no seed draws, they differ in cohorts and orders alone.
     out: a folder that will hold a run folder for each cell, None to write nothing. The rest is as for `run`. A cell that diverges ends there
     (`Run.diverged`) and the others go on. ValueError where the splits are not of the same data, and for what cannot be swept.
     """
@@ -58,6 +61,7 @@ def sweep(
     asked = [_asked(named, cell, algorithm, options, model, preset, data_root, settings) for cell in cells]
     numbers = grids.differing(cells)
     _in_step(asked, numbers)
+    _different(asked)
     ranks = current()
     refuse_processes(ranks, asked[0].settings)
     ready = _made(asked, open_for(asked[0].split, data, data_root))
@@ -66,7 +70,7 @@ def sweep(
     out = ranks.gather(out)[0]  # that of the first rank, which writes
     folders = _written(out, asked, ready, states, numbers, first=ranks.first)
     runs = [Running(cell, folder, state, []) for (cell, _), folder, state in zip(ready, folders, states, strict=True)]
-    with kept(ranks, *folders):
+    with kept(ranks, None if out is None else sweep_locked(out)), only_if_it_starts(ranks, out):
         Rounds(runs, progress).train()
     return [outcome(run, n) for run, n in zip(runs, numbers, strict=True)]
 
@@ -80,6 +84,7 @@ def resume_sweep(
     model: nn.Module | None = None,
     data_root: str | Path | None = None,
     trust: bool = False,
+    workers: int | None = None,
     progress: OnProgress = lambda _: None,
 ) -> list[Run]:
     """Goes on with all cells of a sweep together, from the newest round that they have in common; the end is that of a sweep never stopped.
@@ -89,8 +94,8 @@ def resume_sweep(
     cells = read_cells(folder)
     folders = [RunFolder.opened(Path(folder) / name) for name in cells]
     ranks = current()
-    with kept(ranks, *folders):
-        asked = [recorded(one, algorithm, model, data_root, trust) for one in folders]
+    with kept(ranks, sweep_locked(folder)):
+        asked = [recorded(one, algorithm, model, data_root, trust, workers) for one in folders]
         _in_step(asked, list(cells.values()))
         ready = _made(asked, open_for(asked[0].split, data, asked[0].data_root))
         tell_elsewhere(folders[0], ready[0][0].settings)
@@ -201,8 +206,18 @@ def _in_step(asked: Sequence[Asked], numbers: Sequence[Numbers]) -> None:
                 )
 
 
+def _different(asked: Sequence[Asked]) -> None:
+    """ValueError where cells would be equal: a module that is handed over brings its weights, and --init-seed draws those of models with a name."""
+    seeds = list(dict.fromkeys(one.settings.init_seed for one in asked))
+    if len(seeds) > 1 and isinstance(asked[0].model, nn.Module) and asked[0].algorithm.adapt is None:
+        raise ValueError(
+            f"init-seed has the values {', '.join(map(str, seeds))}, and the model is a module that was handed over, whose weights no seed draws: "
+            "the cells would be equal; name the model (a name, or file.py:function), or run a module for each start"
+        )
+
+
 def _made(asked: Sequence[Asked], data: Data) -> list[tuple[Cell, str]]:
-    """Each cell and the name of its model. What a split holds is on the device once, for all its cells; the first cell settles the engine for all."""
+    """Each cell and the name of its model. What a split holds is on the device once, for all its cells; all have one engine."""
     held: dict[str, Federated] = {}
     ready: list[tuple[Cell, str]] = []
     for one in asked:
@@ -210,9 +225,18 @@ def _made(asked: Sequence[Asked], data: Data) -> list[tuple[Cell, str]]:
         if split.digest not in held:
             open_for(split, data, None)
             held[split.digest] = to_device(split, data, device_of(settings), settings)
-        settings = replace(settings, engine=ready[0][0].settings.engine) if ready else settings
-        ready.append(made(replace(one, settings=settings), data, held[split.digest]))
-    return ready
+        ready.append(made(one, data, held[split.digest]))
+    picked: dict[str, Settings] = {cell.settings.engine: cell.settings for cell, _ in ready}
+    common = picked[_common(picked)]
+    alike: Numbers = {"engine": common.engine, "workers": common.workers, "memory": common.memory}
+    return [(replace(cell, settings=replace(cell.settings, **alike)), spec) for cell, spec in ready]
+
+
+def _common(engines: Iterable[str]) -> str:
+    """The engine of all cells, of those that `auto` has picked for each, in whatever order: workers if they pay for one cell, since they take any
+    that `looped` takes; a stack only if it pays for all, since it takes some models alone."""
+    there = set(engines)
+    return next((name for name in ("processes", "looped") if name in there), None) or there.pop()
 
 
 def _written(

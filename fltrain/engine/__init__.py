@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from .jobs import Cell, Executor, Make
 from .looped import Looped, OneThread
 from .native import Native
-from .processes import Processes
+from .processes import Processes, hindrance
 from .ranks import current
 from .stacked import Stacked
 
@@ -13,8 +13,12 @@ EXECUTORS: dict[str, Make] = {"looped": Looped, "processes": Processes, "native"
 
 
 def executor(cells: Sequence[Cell]) -> Executor:
-    """The one that the cells' settings name, made for these cells."""
+    """The one that the cells' settings name, made for these cells.
+
+    Where a run was started with workers, and it goes on where they cannot be had, one thread does what they would, with the same bits. (Who asks for
+    workers anew is refused by `processes.offered`.)
+    """
     engine = cells[0].settings.engine
-    if engine == "processes" and current().size > 1:
-        return OneThread(cells)  # a run that was started with workers goes on: the ranks are the workers
+    if engine == "processes" and (current().size > 1 or hindrance()):  # the ranks are the workers, or there is none but this process
+        return OneThread(cells)
     return EXECUTORS[engine](cells)

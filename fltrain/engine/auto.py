@@ -5,8 +5,6 @@ It never picks `native`, whose bits differ in the last places from torch's and w
 """
 
 import math
-import multiprocessing
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -18,7 +16,8 @@ from .batches import n_steps
 from .cost import Cost, cost, footprint
 from .jobs import Cell
 from .native import possible, workers
-from .processes import cores, offered
+from .processes import cores, hindrance
+from .ranks import current
 from .stacked.convolution import BEST
 from .stacked.memory import budget
 from .stacked.stackable import obstacle
@@ -108,7 +107,7 @@ def facts(cell: Cell, one: Cost | None = None) -> Facts:
         device=data.train.y.device.type,
         cores=cores(),
         fork=_forks(),
-        ranks=int(os.environ.get("WORLD_SIZE", "1")),
+        ranks=current().size,
         threads=settings.threads,
         workers=settings.workers,
         compiled=settings.compile,
@@ -121,8 +120,7 @@ def facts(cell: Cell, one: Cost | None = None) -> Facts:
 
 def _forks() -> bool:
     """Whether workers can be had: not where there is no fork, in a daemon, or once torch has been on a GPU (a fork leaves its threads behind)."""
-    there = "fork" in multiprocessing.get_all_start_methods() and not multiprocessing.current_process().daemon
-    return there and not torch.cuda.is_initialized()
+    return not hindrance() and not torch.cuda.is_initialized()
 
 
 def _possible(cell: Cell) -> None:
@@ -138,8 +136,6 @@ def _possible(cell: Cell) -> None:
         raise ValueError("engine graph needs CUDA, torch sees none here (and it is not in this version); use processes, native or stacked")
     if settings.engine == "graph":
         raise ValueError("engine graph is not in this version: CUDA graphs are written only where they can be run and measured; use stacked")
-    if settings.engine == "processes":
-        offered(cell)
     if settings.engine == "stacked" and settings.compile:
         raise ValueError("engine stacked cannot take a model through torch.compile; leave --compile out, or use looped")
     if settings.tf32 and device != "cuda":
@@ -153,8 +149,8 @@ def told(cells: Sequence[Cell], states: Sequence[State], *, written: bool = Fals
     """
     settings, one = cells[0].settings, cost(cells[0].task, cells[0].data)
     known = facts(cells[0], one)._replace(threads=None)
-    if known.ranks > 1 and settings.engine == "processes":
-        settings = replace(settings, engine="looped", threads=1)  # the ranks are the workers
+    if settings.engine == "processes" and (known.ranks > 1 or hindrance()):
+        settings = replace(settings, engine="looped", threads=1)  # the ranks are the workers, or there is none but this process
     jobs = known.jobs * len(cells)
     runs = f"{len(cells)} runs, " if len(cells) > 1 else ""
     many = f"{runs}{jobs} job{'s' if jobs > 1 else ''} a round"

@@ -27,7 +27,7 @@ class Sums:
             if path not in self.high:
                 self.high[path] = torch.zeros((self.n_models, *value.shape), dtype=torch.float64, device=value.device)
                 self.low[path] = torch.zeros_like(self.high[path])
-            _two_sum(self.high[path][model], self.low[path][model], value.double())
+            two_sum(self.high[path][model], self.low[path][model], value.double())
 
     def merge(self, other: "Sums") -> None:
         """Adds all that another has summed."""
@@ -35,7 +35,7 @@ class Sums:
         for path, value in other.high.items():
             if path not in self.high:
                 self.high[path], self.low[path] = torch.zeros_like(value), torch.zeros_like(value)
-            _two_sum(self.high[path], self.low[path], value)
+            two_sum(self.high[path], self.low[path], value)
             self.low[path] += other.low[path]
 
     @property
@@ -44,7 +44,7 @@ class Sums:
         return tree.unflatten({path: high + self.low[path] for path, high in self.high.items()}, self.empty)
 
 
-def _two_sum(high: Tensor, low: Tensor, value: Tensor) -> None:
+def two_sum(high: Tensor, low: Tensor, value: Tensor) -> None:
     """high + low += value, in place: high is rounded, low takes what that lost."""
     total = high + value
     added = total - high

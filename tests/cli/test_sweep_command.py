@@ -229,3 +229,27 @@ def test_the_line_of_a_round_waits_for_no_cell_that_diverged(capsys):
         bar(Progress(3, 3, 1, 6, None))
         bar(Progress(3, 3, 0, 0, metrics, 0))
     assert [line[:18] for line in capsys.readouterr().err.splitlines()] == ["round 1/3  3 cells", "round 2/3  2 cells", "round 3/3  test 50"]
+
+
+@pytest.mark.usefixtures("swept")
+def test_compare_and_plot_take_a_whole_sweep(folder, fltrain):
+    whole, one_by_one = (
+        fltrain("compare", *paths, "--json", cwd=folder) for paths in (["runs/sweep"], sorted(map(str, (folder / "runs/sweep").glob("mu*"))))
+    )
+    assert [r["final"] for r in json.loads(whole.stdout)["runs"]] == [r["final"] for r in json.loads(one_by_one.stdout)["runs"]]
+    assert fltrain("plot", "runs/sweep", "-o", "sweep.png", cwd=folder).returncode == 0
+    assert (folder / "sweep.png").stat().st_size > 0
+
+
+def test_a_sweep_that_is_refused_in_its_first_round_leaves_no_folder(folder, fltrain):
+    (folder / "mine.py").write_text(
+        "from dataclasses import replace\nfrom fltrain.algorithms.fedavg import fedavg\n\n"
+        "def refusing(k: float = 1.0):\n"
+        "    def direction(task, local, batch):\n        raise ValueError('not like this')\n"
+        "    return replace(fedavg(), name='refusing', direction=direction)\n"
+    )
+    done = fltrain("run", "dir0.5.h5", "--algorithm", "mine.py:refusing", "--k", "1,2", *QUICK, "--out", "runs/refused", cwd=folder)
+    assert done.returncode == 2
+    assert "not like this (" in done.stderr
+    assert "mine.py, line 6)" in done.stderr
+    assert not (folder / "runs" / "refused").exists()

@@ -47,6 +47,22 @@ def test_resuming_a_finished_run_changes_nothing(runs, fltrain):
     assert {p: p.read_bytes() for p in before} == before
 
 
+def test_resume_takes_another_number_of_workers(runs, fltrain):
+    args = ["--engine", "processes", "--workers", "2", "--device", "cpu", "--rounds", "2", "--local-epochs", "1", "--out", "worked"]
+    assert fltrain("run", "split.h5", *args, cwd=runs).returncode == 0
+    last = [runs / "worked" / "checkpoints" / f"round-000002.{ending}" for ending in ("json", "safetensors")]
+    before = {file: file.read_bytes() for file in (*last, runs / "worked" / "config.json", runs / "worked" / "metrics.jsonl")}
+    for file in last:
+        file.unlink()
+    done = fltrain("resume", "worked", "--workers", "1", cwd=runs)
+    assert done.returncode == 0
+    assert "engine processes: 1 worker of 1 thread" in done.stderr
+    assert {file: file.read_bytes() for file in before} == before
+    assert fltrain("resume", "worked", "--workers", "0", cwd=runs).returncode == 2
+    done = fltrain("resume", "fedavg", "--workers", "2", cwd=runs)  # of the engine looped
+    assert (done.returncode, "leave --workers out" in done.stderr) == (2, True)
+
+
 def test_compare_says_final_best_and_what_differs(runs, fltrain):
     done = fltrain("compare", "fedavg", "solo", cwd=runs)
     assert "not the same in all runs: seed: 0 in fedavg; 1 in the other" in done.stderr

@@ -87,11 +87,6 @@ def test_facts_are_those_of_the_cell(cell, table_split):
     assert facts.flop == 8 * 72
 
 
-def test_under_torchrun_the_ranks_are_seen(cell, monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "4")
-    assert auto.facts(cell()).ranks == 4
-
-
 def test_settled_are_the_engine_and_the_number_of_threads(cell):
     settings = cell().settings
     assert (settings.engine, settings.threads) == ("looped", torch.get_num_threads())

@@ -102,6 +102,19 @@ def test_settings_that_change_no_result_are_no_difference(tmp_path):
     assert differences({"a": a, "b": b}) == []
 
 
+def test_a_folder_from_before_a_setting_has_its_default(table, table_split, train, tmp_path):
+    for name in ("old", "new", "other"):
+        train(table_split, table, model="linear", rounds=1, lr_drops=(5,), bf16=name == "other", out=tmp_path / name)
+    file = tmp_path / "old" / "config.json"
+    config = json.loads(file.read_text())
+    for name in ("engine", "workers", "memory", "tf32", "bf16", "compile"):
+        del config["settings"][name]
+    file.write_text(json.dumps(config))
+    old, new, other = ({name: RunFolder.opened(tmp_path / name)} for name in ("old", "new", "other"))
+    assert differences(old | new) == []
+    assert differences(old | other) == ["bf16: False in old; True in the other"]
+
+
 HISTORIES = {
     "fedavg": [metrics(1, 0.3, 2.0), metrics(2, loss=1.5), metrics(3, 0.6, 1.0)],
     "solo": [metrics(1, 0.2, 2.5), metrics(2, 0.25, 2.0)],

@@ -1,6 +1,7 @@
 """Compiled steps: what the looped executor gives, whatever the model, the batch and the algorithm; and a clear no where they cannot."""
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -24,7 +25,7 @@ from fltrain.engine.batches import batches
 from fltrain.engine.evaluate import evaluate, exam, score
 from fltrain.engine.jobs import Given, jobs_of, ordered
 from fltrain.engine.native import Native, executor, offered, workers
-from fltrain.engine.native.build import compiler
+from fltrain.engine.native.build import cached, compiler
 from fltrain.engine.native.plan import layers_of
 from fltrain.engine.ranks import Ranks
 from fltrain.engine.round import train_round
@@ -239,7 +240,7 @@ def test_a_round_is_that_of_looped_for_each_algorithm(name, options, coloured, a
 
 
 def cell_of(split, data, algorithm, module, **settings):
-    return prepare(split, data, algorithm, module, Settings(**settings, engine="looped"))
+    return prepare(split, data, algorithm, module, Settings(**{"engine": "looped"} | settings))
 
 
 def tree_copied(state):
@@ -359,7 +360,7 @@ def test_answers_are_counted_as_by_torch(name, split, coloured):
 def test_answers_have_the_same_bits_for_any_number_of_workers(settings, split, coloured):
     seen = set()
     for n in (1, 2, 5):
-        cell, params, examples = many(split, coloured, small(), workers=n, **settings)
+        cell, params, examples = many(split, coloured, small(), engine="native", workers=n, **settings)
         ours, torchs = scored(cell, lambda by, cell=cell, p=params, x=examples: by(cell.task, p, {}, x, 0, 1100))
         assert ours[0] == torchs[0]
         assert ours[1] == pytest.approx(torchs[1], rel=1e-6)
@@ -611,9 +612,67 @@ def test_processes_that_compile_at_once_end_with_one_whole_library(tmp_path):
     code = "from fltrain.engine.native.build import library; library(); print('loaded')"
     root = Path(fltrain.__file__).parents[1]
     env = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
-    processes = [subprocess.Popen([sys.executable, "-c", code], cwd=root, env=env, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    usual = {"cwd": root, "env": env, "stdout": subprocess.PIPE, "text": True, "umask": 0o002}  # as where each user has a group of their own
+    processes = [subprocess.Popen([sys.executable, "-c", code], **usual) for _ in range(3)]
     assert [(p.communicate()[0], p.returncode) for p in processes] == [("loaded\n", 0)] * 3
     assert [file.suffix for file in (tmp_path / "niidpart" / "native").iterdir()] == [".so"]
+    assert [path.stat().st_mode & 0o777 for path in (tmp_path / "niidpart" / "native", *(tmp_path / "niidpart" / "native").iterdir())] == [0o700] * 2
+
+
+@pytest.fixture
+def copied(tmp_path, monkeypatch):
+    """The compiled code in a cache of its own."""
+    file = cached(*compiler())
+    folder = shutil.copytree(file.parent, tmp_path / "niidpart" / "native")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cached(*compiler()) == folder / file.name
+    return folder / file.name
+
+
+@compiled
+@pytest.mark.parametrize("which", ["file", "folder"])
+@pytest.mark.parametrize("more", [0o020, 0o002])
+def test_code_that_others_may_write_is_not_loaded(copied, which, more):
+    path = copied if which == "file" else copied.parent
+    before = path.stat().st_mode
+    path.chmod(before | more)
+    said = rf"from {path}, which others may write to \(mode 7[02][02]\); delete it, chmod go-w it .* or set XDG_CACHE_HOME to a folder of your own"
+    with pytest.raises(ValueError, match=said):
+        cached(*compiler())
+    path.chmod(before)
+    assert cached(*compiler()) == copied
+
+
+@compiled
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("which", ["file", "folder"])
+def test_code_that_belongs_to_somebody_else_is_not_loaded(copied, which):
+    path = copied if which == "file" else copied.parent
+    os.chown(path, 4321, -1)
+    with pytest.raises(ValueError, match=rf"from {path}, which belongs to user 4321 and not to you \(0\); delete it, or set XDG_CACHE_HOME"):
+        cached(*compiler())
+
+
+@compiled
+def test_code_is_not_made_in_a_folder_that_others_may_write(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = tmp_path / "niidpart" / "native"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    with pytest.raises(ValueError, match=r"others may write to \(mode 777\)"):
+        cached(*compiler())
+    assert not list(folder.iterdir())
+
+
+@compiled
+def test_a_cache_that_is_relative_counts_as_none(copied, tmp_path, monkeypatch):
+    shutil.copytree(tmp_path / "niidpart", tmp_path / ".cache" / "niidpart")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for relative in (".", "niidpart", ""):
+        monkeypatch.setenv("XDG_CACHE_HOME", relative)
+        assert cached(*compiler()) == tmp_path / ".cache" / "niidpart" / "native" / copied.name
+    assert not (tmp_path / "niidpart" / "niidpart").exists()
 
 
 def directions():

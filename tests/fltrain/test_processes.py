@@ -56,8 +56,8 @@ def normed(tmp_path_factory):
 
 @pytest.fixture
 def go(table, table_split, train):
-    """go(...): a run in two workers."""
-    return lambda **options: train(table_split, table, **{"engine": "processes", "workers": 2} | options)
+    """go(...): a run in two workers, if no other engine is asked for."""
+    return lambda **options: train(table_split, table, **({} if "engine" in options else {"engine": "processes", "workers": 2}) | options)
 
 
 def workers():
@@ -81,7 +81,9 @@ def test_it_is_that_of_one_process_bit_for_bit_whatever_the_number_of_workers(go
 
 def test_it_is_that_of_one_process_for_the_papers_cnn(images, dealt, train, same_state):
     split = dealt(images, [0] * 20 + [1] * 13 + [2] * 17)
-    looped, processes = (train(split, images, model="cnn", engine=engine, workers=2, momentum=0.9) for engine in ("looped", "processes"))
+    looped, processes = (
+        train(split, images, model="cnn", momentum=0.9, **how) for how in ({"engine": "looped"}, {"engine": "processes", "workers": 2})
+    )
     assert looped.history == processes.history
     assert same_state(looped.state, processes.state)
 
@@ -330,12 +332,65 @@ def test_a_worker_that_dies_ends_the_run_which_can_be_taken_up_again(go, outcome
         if p.round == 3 and p.job == 1:
             getattr(workers()[0], deed)()
 
-    with pytest.raises(ChildProcessError, match=f"{said}.*--workers.*--engine looped.*checkpoint of a run folder stands"):
+    with pytest.raises(ChildProcessError, match=f"{said}.*--workers; resume takes it too.*--engine looped.*checkpoint of round 2 stands"):
         go(out=tmp_path / "struck", progress=strike, **usual)
     assert not workers()
     go(out=tmp_path / "whole", **usual)
-    fltrain.resume(tmp_path / "struck", table)
+    seen = []
+    fltrain.resume(tmp_path / "struck", table, workers=1, progress=lambda p: seen.append((len(workers()), p.told)))
+    assert max(n for n, _ in seen) == 1  # and not the two that it was started with
+    assert [told[:26] for _, told in seen if told] == ["engine processes: 1 worker"]
     assert outcome(tmp_path / "struck") == outcome(tmp_path / "whole")
+
+
+@pytest.fixture
+def begun(go, tmp_path):
+    """begun(name): the folder of a run that was stopped after its first round of three."""
+
+    def stop(p):
+        if p.metrics:
+            raise KeyboardInterrupt
+
+    def begin(name):
+        with pytest.raises(KeyboardInterrupt):
+            go(out=tmp_path / name, rounds=3, algorithm="scaffold", progress=stop)
+        return tmp_path / name
+
+    return begin
+
+
+def test_a_run_that_had_workers_goes_on_in_a_process_that_may_have_none(go, begun, table, outcome, tmp_path):
+    folder, fork = begun("daemon"), multiprocessing.get_context("fork")
+    ours, its = fork.Pipe()
+
+    def child():
+        lines = []
+        fltrain.resume(folder, table, progress=lambda p: lines.append(p.told))
+        its.send([line for line in lines if line])
+
+    process = fork.Process(target=child, daemon=True)
+    process.start()
+    its.close()
+    [line] = ours.recv()
+    process.join()
+    assert process.exitcode == 0
+    assert line.startswith("engine looped: one job after another on 1 thread (")
+    go(out=tmp_path / "whole", rounds=3, algorithm="scaffold")
+    assert outcome(folder) == outcome(tmp_path / "whole")
+
+
+def test_where_there_is_no_fork_a_run_that_had_workers_goes_on_and_a_new_one_is_refused(
+    go, begun, table, table_split, outcome, monkeypatch, tmp_path
+):
+    folder = begun("moved")
+    go(out=tmp_path / "whole", rounds=3, algorithm="scaffold")
+    monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
+    fltrain.resume(folder, table)
+    assert outcome(folder) == outcome(tmp_path / "whole")
+    for start in (go, functools.partial(fltrain.sweep, table_split, table, engine="processes", device="cpu", model="linear", trials=2)):
+        with pytest.raises(ValueError, match=r"engine processes forks its workers, which .* cannot; use --engine looped"):
+            start(out=tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 def test_one_that_leaves_by_itself_is_told_with_its_exit_code(go):

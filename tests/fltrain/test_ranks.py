@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 import fltrain
 import niidpart
+from fltrain.engine.native.build import compiler
 from fltrain.engine.ranks.group import ALONE, Ranks
 
 pytestmark = pytest.mark.usefixtures("without_curves")
@@ -56,7 +58,7 @@ def forked(rank, size, store):
     if size > 1:
         dist.init_process_group("gloo", store=dist.FileStore(store, size), rank=rank, world_size=size)
     (folder / f"said-{size}-{rank}.json").write_text(json.dumps(body(rank, size)))
-    if size > 1:
+    if dist.is_initialized():
         dist.destroy_process_group()
 
 failed = 0
@@ -126,6 +128,11 @@ def body(rank, size):
     said = {}
     said["unequal"] = run("unequal", lr=0.1 + 0.1 * rank, batch_size=16 if rank < 2 else 32)
     said["unequal model"] = run("unequal", init_seed=5, model=(torch.manual_seed(rank), nn.Sequential(nn.Flatten(), nn.Linear(64, 10)))[1])
+    data, which = niidpart.load("digits"), niidpart.read(split)
+    other = replace(data, features=lambda rows: data.features(rows) * (1 + rank))
+    said["unequal data"] = fault(fltrain.run, which, other, **SHORT)
+    said["unequal data of a sweep"] = fault(fltrain.sweep, which, other, trials=2, **SHORT)
+    said["unequal memory"] = run("memory", engine="stacked", memory=1.0 + (rank == 2))
     said["unequal split"] = fault(fltrain.run, niidpart.make(niidpart.load("digits"), "homo", n_parties=5, seed=rank, val=.2, test=.2), **SHORT)
     said["processes"] = run("processes", engine="processes")
     said["one breaks"] = run("breaks", algorithm=breaks(2))
@@ -171,9 +178,74 @@ def body(rank, size):
     return said
 """
 
+# What is trained by engines other than `looped`, and what the line before the first round says.
+ENGINES = """
+def body(rank, size):
+    said = {"told": []}
+    tell = lambda p: said["told"].append(p.told) if p.told else None
+    for engine in ["stacked", "native"] if os.environ["COMPILER"] else ["stacked"]:
+        done = fltrain.run(split, progress=tell, **SHORT | {"engine": engine, "algorithm": "scaffold", "rounds": 1})
+        said[engine] = digest(done.state)
+        torch.save({p: getattr(done.state, p) for p in ("models", "parties")}, folder / f"{engine}-{size}-{rank}.pt")
+    fltrain.run(split, progress=tell, **SHORT | {"engine": "auto", "threads": None, "workers": 2})
+    return said
+"""
+
+# A rank that cannot go on at some place of the exchange of the second round. The group is the caller's.
+TORN = """
+def body(rank, size):
+    place = (folder / "place").read_text()
+    owner = engine_ranks if hasattr(engine_ranks, place) else engine_ranks.Ranks
+    calls, real = [], getattr(owner, place)
+
+    def full(*args):
+        calls.append(0)
+        if len(calls) == 2:
+            raise MemoryError("no room")
+        return real(*args)
+
+    if rank == 1:
+        setattr(owner, place, full)
+    said = fault(fltrain.run, split, **SHORT | {"rounds": 3, "algorithm": "scaffold"})
+    return [said, dist.is_initialized()]
+"""
+
+# What one process of torchrun does: several runs, then one with a fault in the midst of an exchange, then another.
+SCRIPT = """
+import json, os, sys
+from pathlib import Path
+import fltrain
+from fltrain.engine.ranks import group
+
+sys.modules["matplotlib"] = None
+split, folder = sys.argv[1], Path(sys.argv[2])
+SHORT = {"model": "hidden200", "rounds": 2, "local_epochs": 1, "lr": 0.1, "device": "cpu", "threads": 1, "engine": "looped"}
+said = []
+for seed in range(6):
+    said.append(fltrain.run(split, seed=seed, **SHORT).history[-1]["train_loss"])
+real = group.Ranks._block
+def full(self, *args):
+    if self.rank == 1:
+        raise MemoryError("no room")
+    return real(self, *args)
+group.Ranks._block = full
+try:
+    fltrain.run(split, **SHORT)
+except Exception as error:
+    said.append([type(error).__name__, str(error)])
+group.Ranks._block = real
+said.append(fltrain.run(split, seed=0, **SHORT).history[-1]["train_loss"])
+(folder / os.environ["RANK"]).write_text(json.dumps(said))
+"""
+
 RESUME = """
 def body(rank, size):
     fltrain.resume(folder / "broken")
+"""
+
+RESUME_SWEEP = """
+def body(rank, size):
+    return [digest(one.state) for one in fltrain.resume_sweep(folder / "broken")]
 """
 
 
@@ -205,15 +277,15 @@ def dealt_runs(group, tmp_path_factory):
 
 @pytest.fixture
 def torchrun():
-    """torchrun(size, *arguments): the command on so many ranks, started."""
+    """torchrun(size, *arguments): the command on so many ranks, started; `script`: a file instead."""
 
-    def start(size, *arguments, **options):
+    def start(size, *arguments, script=None, **options):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         launcher = [sys.executable, "-P", "-m", "torch.distributed.run", "--nproc-per-node", str(size), "--master-port", str(port)]
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        command = [*launcher, "-m", "niidpart_cli.train", *map(str, arguments)]
+        command = [*launcher, *(["-m", "niidpart_cli.train"] if script is None else [script]), *map(str, arguments)]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return subprocess.Popen(command, **pipes, env=environment, start_new_session=True, **options)
 
@@ -268,6 +340,75 @@ def test_a_sweep_is_that_of_one_rank_byte_for_byte(dealt_runs, outcome, size):
     assert all(state["sweep"] == said[1][0]["sweep"] for state in said[size])
 
 
+def test_a_sweep_goes_on_with_ranks_to_the_same_end(dealt_runs, group, tmp_path, outcome):
+    folder, said = dealt_runs
+    broken = shutil.copytree(folder / "1" / "sweep", tmp_path / "broken")
+    cells = sorted(config.parent for config in broken.glob("*/config.json"))
+    assert len(cells) == 4
+    for cell in cells[1:]:  # the first one is over, the others have had a round less
+        for last in cell.glob("checkpoints/*2*"):
+            last.unlink()
+        lines = (cell / "metrics.jsonl").read_text().splitlines(keepends=True)
+        (cell / "metrics.jsonl").write_text("".join(lines[:1]))
+        assert fltrain.RunFolder(cell).newest == 1
+    assert group(RESUME_SWEEP, tmp_path, 2)[2] == [said[1][0]["sweep"]] * 2
+    assert all(outcome(cell) == outcome(folder / "1" / "sweep" / cell.name) for cell in cells)
+
+
+def test_stacked_and_compiled_jobs_are_shared_among_ranks(group, tmp_path, distance, monkeypatch):
+    monkeypatch.setenv("COMPILER", "yes" if there_is_a_compiler() else "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    said = group(ENGINES, tmp_path, 1, 2)
+    engines = ["stacked", "native"] if there_is_a_compiler() else ["stacked"]
+    for engine in engines:
+        assert said[2][0][engine] == said[2][1][engine]
+    alone, shared = (torch.load(tmp_path / f"stacked-{size}-0.pt") for size in (1, 2))
+    assert distance(alone, shared) <= 1e-6  # other jobs are stacked together
+    if "native" in engines:
+        assert said[2][0]["native"] == said[1][0]["native"]
+    *_, line = said[2][0]["told"]
+    assert re.search("^engine looped: .*workers would not help: the ranks share the jobs", line)  # of a group that no environment names
+    assert said[2][1]["told"] == []
+
+
+@pytest.mark.parametrize("place", ["_flattened", "packed", "_block"])
+def test_a_rank_without_room_for_the_exchange_ends_all(group, tmp_path, place):
+    (tmp_path / "place").write_text(place)
+    said = group(TORN, tmp_path, 3)[3]
+    assert said[1][0] == ["MemoryError", "no room"]
+    for (kind, message), among in (said[0], said[2]):
+        if place == "_block":  # between two collectives
+            assert kind == "Lost"
+            assert "the exchange with the other ranks failed, since one is gone" in message
+            assert not among
+        else:
+            assert [kind, message] == ["Elsewhere", "rank 1 ended: no room"]
+            assert among
+
+
+def test_one_launch_has_many_runs_and_goes_on_after_a_fault(torchrun, split_file, tmp_path, train):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    child = torchrun(3, split_file, tmp_path, script=tmp_path / "script.py")
+    _, stderr = child.communicate(timeout=100)
+    assert child.returncode == 0, stderr
+    said = [json.loads((tmp_path / str(rank)).read_text()) for rank in range(3)]
+    assert [one.pop(6) for one in said] == [
+        ["Elsewhere", "rank 1 ended: no room"],
+        ["MemoryError", "no room"],
+        ["Elsewhere", "rank 1 ended: no room"],
+    ]
+    losses = [train(split_file, batch_size=64, engine="looped", seed=seed).history[-1]["train_loss"] for seed in (0, 1, 2, 3, 4, 5, 0)]
+    assert len(set(losses)) == 6
+    assert said == [losses] * 3
+
+
+def there_is_a_compiler():
+    try:
+        return bool(compiler())
+    except ValueError:
+        return False
+
+
 def test_a_fault_of_any_rank_ends_all_and_one_has_the_message(group, tmp_path):
     said = group(FAULTS, tmp_path, 3)[3]
 
@@ -281,6 +422,11 @@ def test_a_fault_of_any_rank_ends_all_and_one_has_the_message(group, tmp_path):
     raised("unequal", 0, "ValueError", r"lr is 0.1 at rank 0, 0.2 at rank 1, 0.30\d* at rank 2.*|batch-size is 16 at rank 0, 32 at rank 2")
     raised("unequal", 0, "ValueError", "batch-size is 16 at rank 0, 32 at rank 2")
     raised("unequal model", 0, "ValueError", "same run: the state that training starts from is sha256 .* at rank 0, sha256 .* at rank 1")
+    raised(
+        "unequal data", 0, "ValueError", "same run: the data is sha256 [0-9a-f]* at rank 0, sha256 [0-9a-f]* at rank 1, sha256 [0-9a-f]* at rank 2"
+    )
+    raised("unequal data of a sweep", 0, "ValueError", "same run: the data of run 0 is .* the data of run 1 is sha256 [0-9a-f]* at rank 0")
+    raised("unequal memory", 0, "ValueError", "same run: memory is 1.0 at rank 0, 2.0 at rank 2")
     raised("unequal split", 0, "ValueError", "the split is [0-9a-f]{64} at rank 0, [0-9a-f]{64} at rank 1")
     raised("processes", 0, "ValueError", "engine processes is for one rank, and there are 3")
     raised("one breaks", 2, "ValueError", "broken at 2")

@@ -1,14 +1,20 @@
 """A sweep is as many runs, each as if it were alone: the same bytes, killed or not."""
 
+import json
+import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
+from torch import nn
 
 import fltrain
 import niidpart
 from fltrain import RunError, RunFolder, grid, sweeps
 from fltrain.algorithms import build
+from fltrain.engine import auto
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -65,6 +71,33 @@ def test_the_engine_that_is_chosen_is_one_for_all_cells(table, table_split, alon
     asked = {"engine": "auto", "threads": None}
     for run in fltrain.sweep(table_split, table, grid={"lr": [0.1, 0.2]}, out=tmp_path / "sweep", **SHORT | asked):
         assert outcome(run.folder) == outcome(alone(run.cell, table_split, table, "fedavg", {}, **asked).folder)
+
+
+def engines(runs):
+    return {json.loads((run.folder / "config.json").read_text())["settings"]["engine"] for run in runs}
+
+
+def test_the_order_of_splits_decides_no_engine(table, table_split, alone, outcome, tmp_path, monkeypatch):
+    """By itself the cell of one party has no use for workers, the other one has. All have them, and are the runs of that engine."""
+    monkeypatch.setattr(auto, "PAYS", 0.0)
+    monkeypatch.setattr(auto, "cores", lambda: 2)
+    one, asked = niidpart.make(table, "homo", n_parties=1), {"engine": "auto", "workers": 2}
+    assert engines([alone({}, one, table, "fedavg", {}, engine="auto")]) == {"looped"}
+    assert engines([alone({}, table_split, table, "fedavg", {}, **asked)]) == {"processes"}
+    for name, splits in (("up", {"one": one, "five": table_split}), ("down", {"five": table_split, "one": one})):
+        runs = fltrain.sweep(splits, table, out=tmp_path / name, **SHORT | asked)
+        assert engines(runs) == {"processes"}
+        for run in runs:
+            single = alone({}, splits[run.cell["split"]], table, "fedavg", {}, **asked | {"engine": "processes"})
+            assert outcome(run.folder) == outcome(single.folder)
+
+
+@pytest.mark.parametrize(
+    ("picked", "common"),
+    [("looped processes", "processes"), ("looped stacked", "looped"), ("looped", "looped"), ("stacked", "stacked"), ("native", "native")],
+)
+def test_the_engine_of_all_is_one_that_every_cell_can_have(picked, common):
+    assert sweeps._common(picked.split()) == sweeps._common(picked.split()[::-1]) == common
 
 
 @pytest.mark.parametrize(
@@ -213,6 +246,54 @@ def test_while_it_trains_no_cell_can_be_resumed(table, table_split, tmp_path):
     assert refused == [0, 1] * 3
 
 
+def test_while_one_of_them_trains_the_others_can_be_resumed_and_the_sweep_cannot(table, table_split, tmp_path):
+    folder, seen = tmp_path / "sweep", []
+
+    def stop(p):
+        if p.metrics and p.cell:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fltrain.sweep(table_split, table, grid={"lr": [0.05, 0.1]}, out=folder, progress=stop, **SHORT)
+
+    def meanwhile(p):
+        if p.metrics and p.round == 2:
+            with pytest.raises(RunError, match=r"sweep is being trained by another process"):
+                fltrain.resume_sweep(folder, table)
+            with pytest.raises(RunError, match=r"lr=0.05 is being trained by another process"):
+                fltrain.resume(folder / "lr=0.05", table)
+            seen.append(len(fltrain.resume(folder / "lr=0.1", table).history))
+
+    fltrain.resume(folder / "lr=0.05", table, progress=meanwhile)
+    assert seen == [3]
+    assert [len(run.history) for run in fltrain.resume_sweep(folder, table)] == [3, 3]
+
+
+def test_a_sweep_opens_no_file_for_each_cell(table_split, table, tmp_path):
+    """40 cells, where no more than 30 files may be open; begun, stopped and gone on with."""
+    code = """
+import resource, sys
+import numpy as np
+import fltrain, niidpart
+sys.modules["matplotlib"] = None
+y = np.arange(60) % 3
+data = niidpart.from_arrays(np.eye(3, dtype=np.float32)[y], y, np.eye(3, dtype=np.float32), np.arange(3))
+asked = dict(model="linear", rounds=2, local_steps=1, device="cpu", threads=1, engine="looped")
+def stop(p):
+    if p.round == 2:
+        raise KeyboardInterrupt
+fltrain.run(niidpart.make(data, "homo", n_parties=2), data, **asked)  # what is loaded late is loaded now
+resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30))
+try:
+    fltrain.sweep(niidpart.make(data, "homo", n_parties=2), data, trials=40, out="sweep", progress=stop, **asked)
+except KeyboardInterrupt:
+    print([len(run.history) for run in fltrain.resume_sweep("sweep", data)] == [2] * 40)
+"""
+    env = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
 def test_a_start_that_fails_leaves_nothing(table, table_split, tmp_path, monkeypatch):
     calls, write = [], sweeps.written
 
@@ -321,6 +402,21 @@ def test_where_a_checkpoint_is_damaged_that_cell_goes_on_from_the_one_before(kil
     assert [outcome(cell) for cell in cells(folder)] == [outcome(cell) for cell in cells(whole)]
 
 
+def test_a_sweep_goes_on_with_another_number_of_workers(table, table_split, outcome, tmp_path):
+    asked, seen = SHORT | {"engine": "processes", "workers": 2, "trials": 2}, []
+
+    def stop(p):
+        if p.metrics and p.cell:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fltrain.sweep(table_split, table, out=tmp_path / "sweep", progress=stop, **asked)
+    fltrain.resume_sweep(tmp_path / "sweep", table, workers=3, progress=lambda p: seen.append(p.told))
+    assert [line[:27] for line in seen if line] == ["engine processes: 3 workers"]
+    for run in fltrain.sweep(table_split, table, out=tmp_path / "whole", **asked):
+        assert outcome(run.folder) == outcome(tmp_path / "sweep" / run.folder.name)
+
+
 def test_a_finished_sweep_stays_as_it_is(killed, table, everything, tmp_path):
     folder = shutil.copytree(killed[0], tmp_path / "folder")
     before = everything(folder)
@@ -373,6 +469,20 @@ def test_what_cannot_be_swept_is_said(table, table_split, asked, said):
     usual = {k: v for k, v in SHORT.items() if k not in asked.get("grid", {})}
     with pytest.raises(ValueError, match=said):
         fltrain.sweep(table_split, table, algorithm="fedprox", **usual | asked)
+
+
+def test_starts_of_a_module_that_is_handed_over_are_refused(table, table_split, double, same_state):
+    """Its weights are its own, so the cells would be equal; what MOON adds to it has weights of the seed."""
+    asked = SHORT | {"model": double(), "grid": {"init_seed": [1, 2]}}
+    with pytest.raises(ValueError, match=r"init-seed has the values 1, 2, and the model is a module .* the cells would be equal; name the model"):
+        fltrain.sweep(table_split, table, **asked)
+    module = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3))
+    a, b = fltrain.sweep(
+        table_split, table, **asked | {"algorithm": replace(build("fedavg"), adapt=lambda m: nn.Sequential(m, nn.Linear(3, 3))), "model": module}
+    )
+    assert not same_state(a.state, b.state)
+    a, b = fltrain.sweep(table_split, table, trials=2, **SHORT | {"model": module})  # orders differ
+    assert not same_state(a.state, b.state)
 
 
 def test_an_algorithm_without_a_name_has_no_options_to_sweep(table, table_split):

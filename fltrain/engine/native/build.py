@@ -7,6 +7,7 @@ import os
 import platform
 import shlex
 import shutil
+import stat
 import subprocess
 import tempfile
 from pathlib import Path
@@ -50,18 +51,42 @@ def cached(command: list[str], version: str) -> Path:
     here = Path(__file__).parent
     parts = [*((here / name).read_bytes() for name in _SOURCES), repr((command, _FLAGS)).encode(), version.encode(), _processor().encode()]
     key = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "niidpart" / "native"
+    folder = _cache() / "niidpart" / "native"
     file = folder / f"step-{key[:32]}.so"
-    if file.exists():
-        return file
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as made:
-            _compile(command, here / _SOURCES[0], Path(made) / file.name)
-            os.replace(Path(made) / file.name, file)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _ours(folder)
+        if not file.exists():
+            with tempfile.TemporaryDirectory(dir=folder) as made:
+                _compile(command, here / _SOURCES[0], Path(made) / file.name)
+                (Path(made) / file.name).chmod(0o700)  # whatever the umask: `_ours` wants it so
+                os.replace(Path(made) / file.name, file)
+        _ours(file)
     except OSError as error:
         raise ValueError(f"engine native keeps what it compiles in {folder}, which fails: {error}; set XDG_CACHE_HOME to another folder") from error
     return file
+
+
+def _cache() -> Path:
+    """The user's folder for what can be made again. A relative $XDG_CACHE_HOME counts as none, as the XDG specification says."""
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return named if named.is_absolute() else Path.home() / ".cache"
+
+
+def _ours(path: Path) -> None:
+    """ValueError where somebody else could have put code there: it would run as this user."""
+    found = path.stat()
+    otherwise = "or set XDG_CACHE_HOME to a folder of your own"
+    if found.st_uid != os.geteuid():
+        raise ValueError(
+            f"engine native loads compiled code from {path}, which belongs to user {found.st_uid} and not to you ({os.geteuid()}); "
+            f"delete it, {otherwise}"
+        )
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise ValueError(
+            f"engine native loads compiled code from {path}, which others may write to (mode {stat.S_IMODE(found.st_mode):o}); "
+            f"delete it, chmod go-w it if all that is there is yours, {otherwise}"
+        )
 
 
 def _compile(command: list[str], source: Path, to: Path) -> None:

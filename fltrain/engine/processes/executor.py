@@ -50,7 +50,7 @@ class Processes:
     def __init__(self, cells: Sequence[Cell]):
         """ValueError where these cells cannot be trained so."""
         for cell in cells:
-            offered(cell)
+            offered(cell.data.train.y.device.type)
         self.cells = cells
         self.n = cells[0].settings.workers or cores()
         self.workers: list[_Worker] = []
@@ -98,14 +98,21 @@ class Processes:
         self.workers = []
 
 
-def offered(cell: Cell) -> None:
-    """ValueError where worker processes cannot train a cell: not on a CPU, no fork, or a process that may have no children."""
-    if (device := cell.data.train.y.device.type) != "cpu":
+def offered(device: str) -> None:
+    """ValueError where worker processes cannot train on a device ("cpu", "cuda", ...), or this process can have none."""
+    if device != "cpu":
         raise ValueError(f"engine processes is for the CPU, and the device is {device}; use --engine stacked or looped, or --device cpu")
+    if why := hindrance():
+        raise ValueError(f"engine processes {why}; use --engine looped")
+
+
+def hindrance() -> str:
+    """Why this process can have no workers, "" if it can."""
     if "fork" not in multiprocessing.get_all_start_methods():
-        raise ValueError(f"engine processes forks its workers, which {sys.platform} cannot; use --engine looped")
+        return f"forks its workers, which {sys.platform} cannot"
     if multiprocessing.current_process().daemon:
-        raise ValueError("engine processes needs child processes, and a daemonic process, such as one of a Pool, has none; use --engine looped")
+        return "needs child processes, and a daemonic process, such as one of a Pool, has none"
+    return ""
 
 
 def cores() -> int:
@@ -173,7 +180,7 @@ def _died(worker: _Worker) -> ChildProcessError:
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended by itself with exit code {code}"
     why = ", as the system does where memory runs out" if -code == signal.SIGKILL else ""
     return ChildProcessError(
-        f"worker process {worker.process.pid} {how}{why}; use fewer (--workers) or none (--engine looped). The last checkpoint of a run folder stands"
+        f"worker process {worker.process.pid} {how}{why}; use fewer (--workers; resume takes it too), or none in a new run (--engine looped)"
     )
 
 

@@ -7,16 +7,19 @@ from dataclasses import asdict
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from ... import tree
+from ...data import Federated
 from ...environment import describe
 from ...interface import State
 from ...settings import Settings
 from ..jobs import Cell
 from .group import Ranks
 
-_HARMLESS = ("workers", "memory")  # settings that no result depends on
+_HARMLESS = ("workers",)  # settings that no result depends on. Memory is not one: it decides which jobs are stacked together, and so the last bits
 _MACHINE = ("niidpart", "torch", "cuda", "device", "cpu")  # of `describe`: what changes bits
+_NUMBERS = 1 << 24  # that are read at a time: what lies on a GPU has to come to the host
 _PARTS = ("models", "buffers", "server", "parties")
 
 
@@ -29,9 +32,10 @@ def agree(ranks: Ranks, split: str, cells: Sequence[Cell], states: Sequence[Stat
         return
     _possible(ranks, cells[0])
     told: dict[str, str] = {"the split": split, "rounds done": str(done), "runs": str(len(cells))}
+    data: dict[int, str] = {}  # by the place of the features, which the cells of one split share
     for i, (cell, state) in enumerate(zip(cells, states, strict=True)):
         which = f" of run {i}" if len(cells) > 1 else ""
-        told |= {name + which: said for name, said in facts(cell, state).items()}
+        told |= {name + which: said for name, said in (facts(cell, state) | {"the data": _digest_once(data, cell.data)}).items()}
     heard = ranks.gather(told)
     if wrong := [said for name in told if (said := _difference(name, [its.get(name, "missing") for its in heard]))]:
         raise ValueError(
@@ -76,11 +80,27 @@ def _difference(name: str, values: list[Any]) -> str:
 
 
 def _digest(state: State) -> str:
-    """Over names, types, shapes and bytes of all that a state holds."""
+    """Of all that a state holds, with the names."""
+    return _of_bytes(tree.flatten({part: getattr(state, part) for part in _PARTS}))
+
+
+def _digest_once(known: dict[int, str], data: Federated) -> str:
+    """Of the features that are trained and graded on, and of what normalises them. known: by place in memory, since cells share them."""
+    place = data.train.x.data_ptr()
+    if place not in known:
+        normalise = data.train.prepare.normalise
+        constants = {} if normalise is None else {"mean": normalise.mean, "std": normalise.std}
+        known[place] = _of_bytes({"train": data.train.x, "val": data.val.x} | constants)
+    return known[place]
+
+
+def _of_bytes(leaves: dict[str, Tensor]) -> str:
+    """Over names, types, shapes and bytes."""
     sha = hashlib.sha256()
-    for name, leaf in tree.flatten({part: getattr(state, part) for part in _PARTS}).items():
+    for name, leaf in leaves.items():
         sha.update(f"{name} {leaf.dtype} {tuple(leaf.shape)}\n".encode())
-        sha.update(leaf.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        for some in leaf.detach().contiguous().flatten().split(_NUMBERS):
+            sha.update(some.cpu().view(torch.uint8).numpy())
     return f"sha256 {sha.hexdigest()[:12]}"
 
 

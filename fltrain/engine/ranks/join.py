@@ -1,6 +1,7 @@
 """Becoming one rank among others, and the end of that: of all, or by the fault of one."""
 
 import contextlib
+import functools
 import os
 import signal
 import threading
@@ -34,7 +35,8 @@ def joined() -> Iterator[Ranks]:
     """Among the other ranks: those of the caller's process group, else those that torchrun has started; alone where there are none.
 
     All ranks come to the end of this together, or none does: what one raises ends the others with `Elsewhere`, and the end of a process with
-    `Lost`. Within another `joined` this is that one. ValueError where the environment names ranks but not how to reach them.
+    `Lost`. A fault in the midst of an exchange takes this process out of its group, the caller's too, since nothing else would end the others.
+    Within another `joined` this is that one. ValueError where the environment names ranks but not how to reach them.
     """
     if (outer := _CURRENT.get()) is not None:
         yield outer
@@ -64,8 +66,9 @@ def _heard(ranks: Ranks, wait: bool) -> Iterator[None]:
         except (Elsewhere, Lost):
             raise
         except Exception as error:
-            with contextlib.suppress(Lost, Terminated):  # a rank that is gone need not hear it
-                ranks.gather(fault=str(error) or type(error).__name__)
+            if dist.is_initialized():  # not out of the group
+                with contextlib.suppress(Lost, Terminated):  # a rank that is gone need not hear it
+                    ranks.gather(fault=str(error) or type(error).__name__)
             raise
     except Elsewhere:
         if wait:
@@ -84,13 +87,24 @@ def _made() -> Iterator[Ranks]:
     local = int(os.environ.get("LOCAL_RANK", "0"))
     if local < torch.cuda.device_count():
         torch.cuda.set_device(local)
-    store, rank, size = next(rendezvous("env://", timeout=_START))
+    rank, size = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE"))
+    store = _store(os.getpid(), *(os.environ[name] for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")))
+    # keys of its own for each group: gloo would take the addresses of the one before for those of this one
+    store = dist.PrefixStore(f"fltrain {store.add(f'groups of {rank}', 1)}", store)
     dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo", store=store, rank=rank, world_size=size, timeout=_PATIENCE)
     try:
         with _terminable():
             yield Ranks(rank, size, store)
     finally:
-        dist.destroy_process_group()
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+@functools.lru_cache(maxsize=1)
+def _store(pid: int, *environment: str) -> dist.Store:
+    """What all ranks see. One for all groups of a process: without torchrun it is on the first rank, and would end under those that join again."""
+    store, _, _ = next(rendezvous("env://", timeout=_START))
+    return store
 
 
 @contextlib.contextmanager

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from ... import tree
 from .. import evaluate
+from ..batches import n_steps
 from ..jobs import Cell, Done, Given, Job
 from ..sums import Sums
 from .convolution import BEST
-from .memory import fitting, per_job
+from .memory import fitting, largest, per_job
 from .stack import How, Stack
 from .stackable import ELSE, cannot, groups, obstacle, probe
 from .sums import summed
@@ -26,8 +27,10 @@ class _Plan(NamedTuple):
 class Stacked:
     """Trains jobs side by side, parameters [J, ...], the algorithm's functions under `torch.func.vmap`.
 
-    Cells that differ only in numbers share a stack (`stackable.groups`); others follow each other. Jobs go in chunks that fit the memory
-    (settings.memory, else most of what is free at the first round); how many are in a chunk changes the result by rounding at most.
+    Cells that differ only in numbers share a stack (`stackable.groups`); others follow each other. Jobs go in chunks that fit the memory:
+    settings.memory, else half of what the device has. How many are in a chunk changes the result by rounding, so it depends on the cells alone (their
+    largest party, the trees of their algorithm), not on the round that comes first or on what is free: a run that is taken up again goes on bit for
+    bit. What remains: on a device of other memory give the --memory of the first one; other ranks, or other cells beside it, are other chunks.
     """
 
     score = staticmethod(evaluate.score)
@@ -76,13 +79,16 @@ class Stacked:
             yield Done(i, loss, tree.index(own, j) if jobs[i].keep and math.isfinite(loss) else {})
 
     def _planned(self, g: int, given: Sequence[Given], jobs: list[Job]) -> _Plan:
-        """Found out by one small step of the job with the most examples."""
-        largest = max(jobs, key=lambda job: job.work.n)
-        how, stack, upload, own = probe(self.cells, given, largest, self.tasks[g])
+        """Found out by one small step of the cell's largest party, whether it is among the jobs or not."""
+        first = min(jobs, key=lambda job: (job.cell, job.party, job.model))
+        cell = self.cells[first.cell]
+        party = max(range(cell.data.n_parties), key=cell.data.train.size)
+        n = cell.data.train.size(party)
+        work = first.work._replace(n=n, steps=n_steps(n, cell.settings))
+        how, stack, upload, own = probe(self.cells, given, first._replace(party=party, work=work), self.tasks[g])
         if self.asked is not None:
             return _Plan(how, self.asked)
-        cell = self.cells[largest.cell]
-        needed = per_job(cell, self.convolutions, stack, upload, own)
+        needed = per_job(cell, largest([self.cells[c] for c in self.groups[g]]), self.convolutions, stack, upload, own)
         return _Plan(how, fitting(needed, cell.settings.memory, stack.device, cell.settings.batch_size))
 
     def close(self) -> None:

@@ -95,6 +95,10 @@ class Stack:
         self.dims = dims._replace(params=axes(params), buffers=axes(buffers), carry=axes(carry))
         self._of = {}
 
+    def move(self, local: Local) -> None:
+        """Goes on from there: a Local of the same form."""
+        self.local, self._of = local, {}
+
     def finish(self) -> tuple[Tree, Tree]:
         """(upload, own) of all jobs."""
 

@@ -12,10 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from ... import tree
-from ...interface import Algorithm, Batch, Step
+from ...interface import Algorithm, Batch, Local, Step
 from ...task import ModelTask
 from ..batches import in_order
 from ..jobs import Cell, Given, Job, local_of
+from .alike import alike
 from .stack import How, Stack
 from .task import StackedTask, stacked
 
@@ -54,9 +55,14 @@ def _together(a: Cell, b: Cell) -> bool:
 
 
 def _same_rule(a: Algorithm, b: Algorithm) -> bool:
-    """Whether the functions of one do for the other: of one name, with options that differ only where `hyper` says them."""
+    """Whether the functions of one do for the other: of one name, with options that differ only where `hyper` says them, and is asked for them.
+
+    A function that reads an option from elsewhere (the closure of its constructor) is not alike where the option differs.
+    """
     if a is b:
         return True
+    if not all(alike(getattr(a, part), getattr(b, part)) for part in ("begin", "direction", "finish", "decay", "lockstep")):
+        return False
     if not a.spec or a.spec != b.spec or a.options.keys() != b.options.keys() or a.hyper.keys() != b.hyper.keys():
         return False
     numbers = {k for k in a.hyper if all(isinstance(h[k], int | float) and not isinstance(h[k], bool) for h in (a.hyper, b.hyper))}
@@ -144,8 +150,8 @@ def _watched(module: nn.Module, entered: list[str]) -> nn.Module:
 def probe(cells: Sequence[Cell], given: Sequence[Given], job: Job, task: StackedTask) -> Probed:
     """One small step of one job, stacked. ValueError where the algorithm cannot be stacked; what fails for one job by itself is raised as it is.
 
-    Short batches are padded, but not where examples of a batch meet in the model, or algorithm or loss take no notice of `Batch.mask`. Epochs go
-    together, but not where the algorithm reads `Batch.epoch`.
+    Short batches are padded, but not where examples of a batch meet in the model, or something in a step takes no notice of `Batch.mask`. Epochs go
+    together, but not where the algorithm reads `Batch.epoch`. Both are looked at where the training begins, and elsewhere (`_elsewhere`).
     """
     at = "begin"
 
@@ -168,8 +174,12 @@ def _probed(cells: Sequence[Cell], given: Sequence[Given], job: Job, task: Stack
     stage("direction")
     whole = stack.deal.take(0, one, min(_PROBE, *stack.deal.sizes(0, one)))
     step = stack.direction(one, whole)
-    padded = not mixes(task.module) and whole.y.shape[1] > 1 and _heeds_mask(stack, whole)
-    epochs = stack.algorithm.lockstep == "step" and _ignores_epoch(stack, whole, step)
+    padded, epochs = not mixes(task.module) and whole.y.shape[1] > 1, stack.algorithm.lockstep == "step"
+    here = stack.local
+    for local in (here, _elsewhere(here)):
+        stack.move(local)
+        padded, epochs = padded and _heeds_mask(stack, whole), epochs and _ignores_epoch(stack, whole)
+    stack.move(here)
     stack.write(1, step)
     stage("finish")
     return Probed(How(padded, epochs), stack, *stack.finish())
@@ -183,24 +193,58 @@ def _takes(stack: Stack, batch: Batch) -> Step | None:
         return None
 
 
-def _ignores_epoch(stack: Stack, whole: Batch, step: Step) -> bool:
-    """Whether the direction is the same, bit for bit, in another epoch that comes as a tensor. A calculation with that could round to float32."""
+def _elsewhere(local: Local) -> Local:
+    """Other weights and other memories: at the start of a run, a term that draws to the start, or to what a party kept, may be nothing."""
+
+    def moved(leaf: Tensor) -> Tensor:
+        by = torch.cos(torch.arange(leaf.numel(), device=leaf.device)).view(leaf.shape)
+        return leaf + 0.05 * by.to(leaf.dtype) if leaf.is_floating_point() else leaf
+
+    return local._replace(**{name: tree.map(moved, getattr(local, name)) for name in ("params", "each", "own")})
+
+
+def _ignores_epoch(stack: Stack, whole: Batch) -> bool:
+    """Whether the step is the same, bit for bit, in another epoch that comes as a tensor. A calculation with that could round to float32."""
     other = _takes(stack, whole._replace(epoch=torch.ones_like(whole.y[:, 0])))
-    if other is None:
-        return False
-    return all(torch.equal(a, b) for a, b in zip(tree.leaves(step._asdict()), tree.leaves(other._asdict()), strict=True))
+    plain = _takes(stack, whole)
+    return other is not None and plain is not None and _near(_leaves(other), _leaves(plain), {}, 0.0)
 
 
 def _heeds_mask(stack: Stack, whole: Batch) -> bool:
-    """Whether an example that is masked is as good as none: the directions are those of the shorter batch, but for rounding."""
+    """Whether an example that is masked is as good as none: all of the step is that of the shorter batch, but for rounding."""
     mask = torch.ones_like(whole.y, dtype=torch.bool)
     mask[:, -1] = False
     masked = _takes(stack, whole._replace(mask=mask))
-    if masked is None:
+    short = _takes(stack, whole._replace(x=whole.x[:, :-1], y=whole.y[:, :-1]))
+    if masked is None or short is None:
         return False
-    short = stack.direction(range(1), whole._replace(x=whole.x[:, :-1], y=whole.y[:, :-1]))
-    pairs = [(masked.loss, short.loss), *zip(tree.leaves(masked.grad), tree.leaves(short.grad), strict=True)]
-    return all(torch.allclose(a.double(), b.double(), rtol=1e-3, atol=1e-3 * float(b.abs().max()), equal_nan=True) for a, b in pairs)
+    before = tree.flatten({"buffers": stack.local.buffers, "carry": stack.local.carry})
+    return _near(_leaves(masked), _leaves(short), before, 1e-3)
+
+
+def _leaves(step: Step) -> dict[str, Tensor]:
+    return tree.flatten(step._asdict())
+
+
+def _near(new: dict[str, Tensor], old: dict[str, Tensor], before: dict[str, Tensor], bound: float) -> bool:
+    """Whether two steps have the same leaves but for `bound`, relative to the largest value; of what was there before, to the largest change."""
+    if {k: (v.shape, v.dtype) for k, v in new.items()} != {k: (v.shape, v.dtype) for k, v in old.items()}:
+        return False
+    for path, leaf in old.items():
+        a, b = new[path].double(), leaf.double()
+        known = path in before and before[path].shape == leaf.shape
+        within = bound * _largest(b - before[path].double() if known else b)
+        if bound and leaf.is_floating_point():  # a small change of a large value is itself rounded
+            within += 16 * torch.finfo(leaf.dtype).eps * _largest(b)
+        if not torch.allclose(a, b, rtol=0.0, atol=within, equal_nan=True):
+            return False
+    return True
+
+
+def _largest(values: Tensor) -> float:
+    """The largest absolute value among those that are finite; 0 where there is none."""
+    values = values[values.isfinite()]
+    return float(values.abs().max()) if values.numel() else 0.0
 
 
 def _alone(cell: Cell, given: Given, job: Job) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 from ... import tree
 from ...tree import Tree
 from ..jobs import Job
-from ..sums import Sums, _two_sum
+from ..sums import Sums, two_sum
 
 
 def summed(upload: Tree, jobs: Sequence[Job], losses: Sequence[float], n_models: int, cell: int) -> Sums:
@@ -38,7 +38,7 @@ def _total(high: Tensor) -> tuple[Tensor, Tensor]:
     while len(high) > 1:
         half = -(-len(high) // 2)
         n = len(high) - half
-        _two_sum(high[:n], low[:n], high[half:])
+        two_sum(high[:n], low[:n], high[half:])
         low[:n] += low[half : half + n]
         high, low = high[:half], low[:half]
     return high[0], low[0]

@@ -1,0 +1,237 @@
+"""The stacked executor: which cells share a stack, and which functions do the same."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import niidpart
+from fltrain import tree
+from fltrain.affine import Corrected
+from fltrain.algorithms import build
+from fltrain.engine.jobs import jobs_of
+from fltrain.engine.looped import Looped
+from fltrain.engine.stacked.alike import alike
+from fltrain.engine.stacked.batches import Deal
+from fltrain.engine.stacked.executor import Stacked
+from fltrain.engine.stacked.stackable import groups
+from fltrain.models import Staged
+
+from ._stacked import Double, Small, apart, cell_of, near, network, own, planned, rounds, trained
+
+pytestmark = pytest.mark.usefixtures("without_curves")
+
+
+PAIRS = {
+    "fedavg": ({}, {}),
+    "fedprox": ({"mu": 0.1}, {"mu": 2.0}),
+    "ditto": ({"lam": 0.1}, {"lam": 2.0}),
+    "feddyn": ({"alpha": 0.1}, {"alpha": 0.3}),
+    "fedrl": ({"mu": 0.1, "schedule": "epoch"}, {"mu": 1.0, "schedule": "epoch"}),
+    "moon": ({"mu": 0.1}, {"mu": 1.0, "temperature": 2.0}),
+    "scaffold": ({"option": "i"}, {"option": "i"}),
+    "solo": ({}, {}),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_cells_that_differ_in_numbers_share_a_stack(table, table_split, name):
+    """Other mu, learning rate, momentum, seed and, in the fourth cell, no momentum; each as by itself, and as looped."""
+    numbers = [{"lr": 0.05, "momentum": 0.9}, {"lr": 0.01, "momentum": 0.5, "seed": 7}, {"lr": 0.1, "seed": 7}, {"momentum": 0.0}]
+    algorithms = [build(name, **PAIRS[name][i % 2]) for i in range(4)]
+    cells = [cell_of(table_split, table, algorithm, **n) for algorithm, n in zip(algorithms, numbers, strict=True)]
+    assert groups(cells) == [[0, 1, 2, 3]]
+    looped = rounds(cells, Looped(cells))
+    for executor in (Stacked(cells), Stacked(cells, chunk=3)):
+        assert max(apart(a, b) for a, b in zip(looped, rounds(cells, executor), strict=True)) < 1e-12
+
+
+def test_seeds_of_augmentation_and_splits_of_one_data_set_share_a_stack(images):
+    """Four sources of batches: two splits, of unequal size, and two seeds. The full gradients of SCAFFOLD are gathered from each."""
+    cells = []
+    for seed in (1, 2):
+        split = niidpart.make(images, "quantity", n_parties=3, beta=1.0, min_size=3, seed=seed, val=0.4 if seed == 1 else 0.0)
+        held = None
+        for run in (1, 2):
+            cells.append(cell_of(split, images, build("scaffold", option="i"), Small(), held, seed=run, crop=2, batch_size=8))
+            held = cells[-1].data
+    assert groups(cells) == [[0, 1, 2, 3]]
+    deal = Deal(cells, [job for i, c in enumerate(cells) for job in jobs_of(i, c, *planned(c), 1)], 1)
+    assert len(deal.sources) == 4
+    near(trained(cells, Stacked(cells)), trained(cells, Looped(cells)))
+
+
+def test_cells_that_differ_in_more_do_not(table, table_split):
+    wider = Staged(fc1=nn.Sequential(Double(), nn.Linear(6, 13), nn.Sigmoid()), out=nn.Linear(13, 3)).double()
+    steeper = network()
+    steeper.fc1[-1].p = 0.3
+    options = [{}, {"lr": 0.5}, {"batch_size": 8}, {"local_epochs": 1}, {"weight_decay": 0.0}, {"model": wider}, {"model": steeper}]
+    cells = [cell_of(table_split, table, **o) for o in options]
+    more = [build("fedprox", mu=0.1), build("fedprox", mu=0.0), build("scaffold"), build("scaffold", option="i"), own(), own()]
+    cells += [cell_of(table_split, table, algorithm) for algorithm in more]
+    assert groups(cells) == [[0, 1], *([i] for i in range(2, 13))]
+    near(trained(cells, Stacked(cells)), trained(cells, Looped(cells)))
+
+
+FILE = """
+import functools
+from dataclasses import replace
+
+from fltrain import tree
+from fltrain.affine import Affine, Corrected
+from fltrain.algorithms import fedavg
+
+BASE = fedavg()
+
+
+def pulled(task, local, batch, mu):
+    step = task.grad(local, batch)
+    return step._replace(grad=tree.map(lambda g, w, w0: g + mu * (w - w0), step.grad, local.params, local.start))
+
+
+def of(direction, mu, **more):
+    return replace(BASE, hyper={"mu": mu}, direction=direction, **more)
+
+
+def heard(mu: float = 0.1):
+    base = fedavg()
+
+    def direction(task, local, batch):
+        return pulled(task, local, batch, local.hyper["mu"])
+
+    def begin(task, local):
+        return base.begin(task, local)
+
+    return of(direction, mu, begin=begin)
+
+
+def closure(mu: float = 0.1):
+    return of(lambda task, local, batch: pulled(task, local, batch, mu), mu)
+
+
+def inner(mu: float = 0.1):
+    def weight():
+        return mu
+
+    return of(lambda task, local, batch: pulled(task, local, batch, weight()), mu)
+
+
+def default(mu: float = 0.1):
+    return of(lambda task, local, batch, *, mu=mu: pulled(task, local, batch, mu), mu)
+
+
+def partial(mu: float = 0.1):
+    return of(functools.partial(pulled, mu=mu), mu)
+
+
+def terms(mu: float = 0.1):
+    return of(Corrected(lambda local: Affine(pull=mu)), mu)
+
+
+def begin(mu: float = 0.1):
+    return replace(BASE, hyper={"mu": mu}, begin=lambda task, local: local._replace(params=tree.map(lambda w: (1 - mu / 100) * w, local.params)))
+
+
+def finish(mu: float = 0.1):
+    def finish(task, local, work):
+        upload, own = BASE.finish(task, local, work)
+        return upload | {"models": tree.map(lambda w: (1 + mu / 100) * w, upload["models"])}, own
+
+    return replace(BASE, hyper={"mu": mu}, finish=finish)
+"""
+
+
+@pytest.mark.parametrize("name", ["heard", "closure", "inner", "default", "partial", "terms", "begin", "finish"])
+def test_a_number_that_is_read_from_elsewhere_than_hyper_is_each_cells_own(table, table_split, tmp_path, name):
+    """A user's file whose constructor says mu in hyper, but whose functions have it from their closure, a default, a partial: a stack for each."""
+    file = tmp_path / "mine.py"
+    file.write_text(FILE)
+    cells = [cell_of(table_split, table, build(f"{file}:{name}", mu=mu)) for mu in (0.1, 5.0, 0.1)]
+    assert groups(cells) == ([[0, 1, 2]] if name == "heard" else [[0, 2], [1]])
+    a, b = trained(cells, Stacked(cells)), trained(cells, Looped(cells))
+    near(a, b)
+    first, second = (tree.leaves(a[0]["sums"][i]["models"]) for i in "01")
+    assert max(float((p - q).abs().max()) for p, q in zip(first, second, strict=True)) > 1e-6
+
+
+def made(value):
+    """A function that holds a value."""
+    return lambda: value
+
+
+class Held(NamedTuple):
+    value: object
+
+
+def calling(value):
+    """A function that calls itself."""
+
+    def again(n):
+        return again(n - 1) if n else value
+
+    return again
+
+
+def from_text(number):
+    """A function of a copy of a file, which has globals of its own."""
+    there = {"number": number}
+    exec(compile("def f():\n    return (lambda: number)()", "file.py", "exec"), there)
+    return there["f"]
+
+
+def empty():
+    """A function whose cell holds nothing."""
+
+    def f():
+        return late
+
+    if f is None:
+        late = 1
+    return f
+
+
+SAME = {
+    "plain": (made((1, 0.5, "a", None, True)), made((1, 0.5, "a", None, True))),
+    "dict": (made({"a": [1, 2]}), made({"a": [1, 2]})),
+    "tensor": (made(torch.arange(3)), made(torch.arange(3))),
+    "function": (made(made(1)), made(made(1))),
+    "calls itself": (calling(1), calling(1)),
+    "dataclass": (Corrected(made(1)), Corrected(made(1))),
+    "method": (Corrected(made(1)).__call__, Corrected(made(1)).__call__),
+    "algorithm": (made(build("fedprox", mu=0.1)), made(build("fedprox", mu=0.1))),
+    "globals": (from_text(1), from_text(1)),
+}
+OTHER = {
+    "number": (made(1), made(2)),
+    "type": (made(1), made(1.0)),
+    "nan": (made(float("nan")), made(np.float64("nan"))),
+    "length": (made((1,)), made((1, 2))),
+    "keys": (made({"a": 1}), made({"b": 1})),
+    "tensor": (made(torch.arange(3)), made(torch.arange(3) + 1)),
+    "tensor's type": (made(torch.zeros(2)), made(torch.zeros(2).double())),
+    "array": (made(np.zeros(2)), made(np.zeros(2))),
+    "object": (made(object()), made(object())),
+    "named tuple": (made(Held(1)), made(Held(2))),
+    "class": (made(int), made(float)),
+    "function": (made(made(1)), made(made(2))),
+    "code": (lambda: 1, lambda: 2),
+    "calls itself": (calling(1), calling(2)),
+    "dataclass": (Corrected(made(1)), Corrected(made(2))),
+    "method": (Corrected(made(1)).__call__, Corrected(made(2)).__call__),
+    "algorithm": (made(build("fedprox", mu=0.1)), made(build("fedprox", mu=0.2))),
+    "globals": (from_text(1), from_text(2)),
+    "empty cell": (empty(), empty()),
+}
+
+
+@pytest.mark.parametrize("kind", SAME)
+def test_alike(kind):
+    assert alike(*SAME[kind])
+
+
+@pytest.mark.parametrize("kind", OTHER)
+def test_not_alike_though_they_look_so(kind):
+    assert not alike(*OTHER[kind])
+    assert alike(OTHER[kind][0], OTHER[kind][0])
