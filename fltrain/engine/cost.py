@@ -89,16 +89,16 @@ def footprint(
     """Bytes that a run takes at its peak, estimated: on the CPU of all its processes together, on CUDA of the device.
 
     Counted: on the CPU Python with torch, and a part of that for each worker; the data set on the device (on the CPU also as it was read); states;
-    what the parties of a round will keep, beside what they keep, or two more copies of all where checkpoints are `written`; for each of the
-    `at_once` jobs its weights, velocity, gradient and start, its upload in float64 and what a forward pass of a batch keeps, all jobs together at
-    most `budget`; sums of uploads in float64, for each worker; a batch of evaluation. Not counted: what an algorithm adds to a step (MOON: two
-    forward passes), what libraries set aside for themselves, messages to workers, the context of a GPU.
+    what the parties of a round will keep and what they kept, beside what all keep, or two more copies of all where checkpoints are `written`; for
+    each of the `at_once` jobs its weights, velocity, gradient and start, its upload in float64 and what a forward pass of a batch keeps, all jobs
+    together at most `budget`; sums of uploads in float64, for each worker; a batch of evaluation. Not counted: what an algorithm adds to a step
+    (MOON: two forward passes), what libraries set aside for themselves, messages to workers, the context of a GPU.
     """
     settings, host = cells[0].settings, cells[0].data.train.y.device.type == "cpu"
     data = sum({t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for cell in cells for t in _held(cell.data)}.values())
     kept = sum(_bytes(state.parties) for state in states)
     state = kept + sum(_bytes(part) for state in states for part in (state.models, state.buffers, state.server))
-    state += max(kept * settings.fraction, 2 * state if host and written else 0)
+    state += max(2 * kept * settings.fraction, 2 * state if host and written else 0)
     job = 4 * one.weights + 2 * 8 * one.parameters + settings.batch_size * 2 * one.saved
     processes = at_once if settings.engine == "processes" else 1
     sums = processes * 2 * 8 * one.parameters * sum(len(tree.leaves(s.models)[0]) for s in states)
