@@ -206,9 +206,7 @@ def _plot() -> click.Command:
 
 
 def _compare() -> click.Command:
-    @click.command(
-        help="A table of runs, or of all in a sweep: final and best test accuracy, rounds, bytes moved. Says where they differ."
-    )
+    @click.command(help="A table of runs, or of all in a sweep: final and best test accuracy, rounds, bytes moved. Says where they differ.")
     @click.argument("runs", type=click.Path(), nargs=-1, required=True)
     @click.option("--json", "as_json", is_flag=True, help="For machines.")
     def compare(runs: tuple[str, ...], as_json: bool) -> None:

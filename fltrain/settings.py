@@ -42,9 +42,7 @@ class Settings:
         "auto", "How jobs run: one by one, in processes or compiled code (native) on CPU cores, or stacked on a GPU (docs/training.md). auto tells."
     )
     workers: int | None = _setting(None, "Processes of --engine processes, threads of native; as many as there are cores if not given.")
-    memory: float | None = _setting(
-        None, "GiB that --engine stacked may take for the jobs that run at once; half of the device's if not given."
-    )
+    memory: float | None = _setting(None, "GiB that --engine stacked may take for the jobs that run at once; half of the device's if not given.")
     tf32: bool = _setting(False, "CUDA: products in TF32, which is faster and rounds to 10 bits.")
     bf16: bool = _setting(False, "Forward and backward passes in bfloat16 where torch's autocast allows; weights stay float32.")
     compile: bool = _setting(False, "The model through torch.compile.")
