@@ -45,17 +45,7 @@ def _run() -> click.Command:
             ["--algorithm"], type=Entry("fltrain.algorithms"), default="fedavg", show_default=True, help="One of the above, or file.py:function."
         ),
     ]
-    rest: list[click.Parameter] = [
-        preset,
-        click.Option(["--model"], type=Entry("fltrain.models"), help=f"{model_names}file.py:function.  [the papers' model for such data]"),
-        *setting_options,
-        click.Option(
-            ["--trials"], type=click.IntRange(min=1), default=1, show_default=True, help="Runs of each setting, with seeds --seed, --seed + 1, ..."
-        ),
-        click.Option(["--data-root"], type=click.Path(), help="Where the data set lies, if not where the split file says."),
-        click.Option(["--out"], type=click.Path(file_okay=False), help="The run folder.  [runs/ALGORITHM-DIGEST-SEED; of a sweep -sweep]"),
-        click.Option(["--json", "as_json"], is_flag=True, help="Print the last round's metrics as JSON, of a sweep a list."),
-    ]
+    rest = _rest(preset, model_names, setting_options)
 
     def run(**values: Any) -> None:
         import fltrain
@@ -120,6 +110,21 @@ def _sweep(values: dict[str, Any], fixed: Sequence[click.Parameter], settings: S
     with Bar(cells) as progress, _kept(out):
         done = fltrain.sweep(splits, out=out, progress=progress, **asked)
     sweep.finished(done, out, values["as_json"], _summaries)
+
+
+def _rest(preset: click.Option, model_names: str, setting_options: list[click.Option]) -> list[click.Parameter]:
+    """The options of `run` that stand behind those of the algorithms."""
+    return [
+        preset,
+        click.Option(["--model"], type=Entry("fltrain.models"), help=f"{model_names}file.py:function.  [the papers' model for such data]"),
+        *setting_options,
+        click.Option(
+            ["--trials"], type=click.IntRange(min=1), default=1, show_default=True, help="Runs of each setting, with seeds --seed, --seed + 1, ..."
+        ),
+        click.Option(["--data-root"], type=click.Path(), help="Where the data set lies, if not where the split file says."),
+        click.Option(["--out"], type=click.Path(file_okay=False), help="The run folder.  [runs/ALGORITHM-DIGEST-SEED; of a sweep -sweep]"),
+        click.Option(["--json", "as_json"], is_flag=True, help="Print the last round's metrics as JSON, of a sweep a list."),
+    ]
 
 
 def _preset_option() -> click.Option:
