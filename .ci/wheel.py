@@ -5,8 +5,10 @@ import sys
 import zipfile
 
 in_wheel = set(zipfile.ZipFile(sys.argv[1]).namelist())
-tracked = subprocess.run(["git", "ls-files", "niidpart", "fltrain", "cli"], check=True, capture_output=True, text=True).stdout.split()
-missing = [f for f in tracked if (f.replace("cli/", "niidpart_cli/", 1) if f.startswith("cli/") else f) not in in_wheel]
+tracked = subprocess.run(
+    ["git", "ls-files", "niidpart", "fltrain", "cli"], check=True, capture_output=True, text=True
+).stdout.split()
+missing = [f for f in tracked if f.removeprefix("cli/") not in in_wheel]
 if missing:
-    sys.exit(f"the wheel lacks {', '.join(missing)}; add the folder to packages, or the file to package-data, in pyproject.toml")
+    sys.exit(f"the wheel lacks {', '.join(missing)}; see tool.hatch in pyproject.toml")
 print(f"the wheel has all {len(tracked)} files")

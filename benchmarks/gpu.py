@@ -33,9 +33,19 @@ from fltrain.engine.stacked.executor import Stacked
 from fltrain.environment import describe
 from fltrain.models import Staged
 
-SHARES = {"agree": 0.2, "round": 0.35, "memory": 0.08, "start": 0.05, "kernels": 0.06, "models": 0.18, "convolution": 0.08}
+SHARES = {
+    "agree": 0.2,
+    "round": 0.35,
+    "memory": 0.08,
+    "start": 0.05,
+    "kernels": 0.06,
+    "models": 0.18,
+    "convolution": 0.08,
+}
 BESIDE = ("fedprox", "scaffold", "fednova", "moon", "fedrl")
-OPTIONS = {"fedcd": {"milestones": (1,), "bits": 32}}  # several models within two rounds, and no rounding at random
+OPTIONS = {
+    "fedcd": {"milestones": (1,), "bits": 32}
+}  # several models within two rounds, and no rounding at random
 BOUNDS = {"float64": 1e-12, "float32": 1e-6}
 START = """
 import sys, time
@@ -105,20 +115,34 @@ class Bench:
             if len(ends) < 3:
                 raise
         pairs = list(zip(ends, trained, ends[1:], strict=False))[1:]
-        peak = torch.cuda.max_memory_allocated() if self.device == "cuda" else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        return Took(statistics.median(t - a for a, t, _ in pairs), statistics.median(b - t for _, t, b in pairs), peak / 1e6, told)
+        peak = (
+            torch.cuda.max_memory_allocated()
+            if self.device == "cuda"
+            else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        )
+        return Took(
+            statistics.median(t - a for a, t, _ in pairs),
+            statistics.median(b - t for _, t, b in pairs),
+            peak / 1e6,
+            told,
+        )
 
     def row(self, name: str, measured: Callable[[], Iterable[Any]], width: int) -> list[str] | None:
         """Prints a row of a table, or the reason why there is none. Gives what was printed, [] where there was no time, None where it failed."""
         try:
             if time.perf_counter() > self.until:
                 raise Late
-            cells: list[str] | None = [f"{v:.4g}" if isinstance(v, float) else str(v) for v in measured()]
+            cells: list[str] | None = [
+                f"{v:.4g}" if isinstance(v, float) else str(v) for v in measured()
+            ]
             shown = cells
         except Late:
             cells, shown = [], ["skipped: the time of this section is spent"]
         except (ValueError, RuntimeError) as error:  # out of memory is a RuntimeError
-            cells, shown = None, [f"{type(error).__name__}: {str(error).splitlines()[0][:150]}".replace("|", "/")]
+            cells, shown = (
+                None,
+                [f"{type(error).__name__}: {str(error).splitlines()[0][:150]}".replace("|", "/")],
+            )
         print(f"| {name} | {' | '.join([*shown, *[''] * (width - len(shown))])} |", flush=True)
         return cells
 
@@ -129,13 +153,22 @@ def table(*head: str) -> int:
 
 
 @functools.cache
-def dealt(n: int, shape: tuple[int, ...], parties: int, strategy: str = "dir") -> tuple[niidpart.FederatedSplit, niidpart.Data]:
+def dealt(
+    n: int, shape: tuple[int, ...], parties: int, strategy: str = "dir"
+) -> tuple[niidpart.FederatedSplit, niidpart.Data]:
     """Random examples of 10 classes: bytes for images, floats for tables; a sixth as many to test on."""
     rng = np.random.default_rng(0)
     sizes = n, max(n // 6, 10)
-    x, x_test = (rng.integers(0, 256, (m, *shape), np.uint8) if len(shape) > 1 else rng.normal(size=(m, *shape)).astype(np.float32) for m in sizes)
+    x, x_test = (
+        rng.integers(0, 256, (m, *shape), np.uint8)
+        if len(shape) > 1
+        else rng.normal(size=(m, *shape)).astype(np.float32)
+        for m in sizes
+    )
     data = niidpart.from_arrays(x, np.arange(n) % 10, x_test, np.arange(sizes[1]) % 10)
-    return niidpart.make(data, strategy, n_parties=parties, **({"beta": 0.5} if strategy == "dir" else {})), data
+    return niidpart.make(
+        data, strategy, n_parties=parties, **({"beta": 0.5} if strategy == "dir" else {})
+    ), data
 
 
 class As(nn.Module):
@@ -154,7 +187,9 @@ def smooth(dtype: torch.dtype) -> Staged:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         first = nn.Sequential(As(dtype), nn.Linear(6, 24), nn.Sigmoid())
-        return Staged(fc1=first, fc2=nn.Sequential(nn.Linear(24, 12), nn.Sigmoid()), out=nn.Linear(12, 10)).to(dtype)
+        return Staged(
+            fc1=first, fc2=nn.Sequential(nn.Linear(24, 12), nn.Sigmoid()), out=nn.Linear(12, 10)
+        ).to(dtype)
 
 
 def agree(bench: Bench) -> bool:
@@ -163,19 +198,52 @@ def agree(bench: Bench) -> bool:
     y = np.arange(300) % 10
     data = niidpart.from_arrays((rng.normal(size=(300, 6)) + y[:, None] / 4).astype(np.float32), y)
     split = niidpart.make(data, "quantity", n_parties=5, seed=3, beta=2.0, val=0.2, test=0.2)
-    width, good = table("algorithm", *(f"{name}, at most {bound:g}" for name, bound in BOUNDS.items()), "agrees"), True
+    width, good = (
+        table(
+            "algorithm", *(f"{name}, at most {bound:g}" for name, bound in BOUNDS.items()), "agrees"
+        ),
+        True,
+    )
 
     def difference(name: str, dtype: torch.dtype) -> float:
         states = []
         for engine in ("looped", "stacked"):
-            settings = {"engine": engine, "device": bench.device, "rounds": 1, "local_epochs": 1, "batch_size": 16}
-            states.append(fltrain.run(split, data, algorithm=build(name, **OPTIONS.get(name, {})), model=smooth(dtype), **settings).state)
-        parts = [[tree.flatten(getattr(s, part)) for s in states] for part in ("models", "buffers", "server", "parties")]
-        return max((float((a[k].double() - b[k].double()).abs().max()) for a, b in parts for k in a if a[k].numel()), default=0.0)
+            settings = {
+                "engine": engine,
+                "device": bench.device,
+                "rounds": 1,
+                "local_epochs": 1,
+                "batch_size": 16,
+            }
+            states.append(
+                fltrain.run(
+                    split,
+                    data,
+                    algorithm=build(name, **OPTIONS.get(name, {})),
+                    model=smooth(dtype),
+                    **settings,
+                ).state
+            )
+        parts = [
+            [tree.flatten(getattr(s, part)) for s in states]
+            for part in ("models", "buffers", "server", "parties")
+        ]
+        return max(
+            (
+                float((a[k].double() - b[k].double()).abs().max())
+                for a, b in parts
+                for k in a
+                if a[k].numel()
+            ),
+            default=0.0,
+        )
 
     def measured(name: str) -> list[Any]:
         found = {precision: difference(name, getattr(torch, precision)) for precision in BOUNDS}
-        return [*found.values(), "yes" if all(found[p] <= bound for p, bound in BOUNDS.items()) else "NO"]
+        return [
+            *found.values(),
+            "yes" if all(found[p] <= bound for p, bound in BOUNDS.items()) else "NO",
+        ]
 
     for name in ALGORITHMS.names():
         cells = bench.row(name, lambda name=name: measured(name), width)
@@ -185,7 +253,9 @@ def agree(bench: Bench) -> bool:
 
 def go(split: niidpart.FederatedSplit, data: niidpart.Data, **fixed: Any) -> Callable[..., Any]:
     """A run that lacks only what `Bench.took` hands it."""
-    return lambda **given: fltrain.run(split, data, **{"model": "cnn", "local_epochs": 1} | fixed | given)
+    return lambda **given: fltrain.run(
+        split, data, **{"model": "cnn", "local_epochs": 1} | fixed | given
+    )
 
 
 def papers(bench: Bench) -> tuple[niidpart.FederatedSplit, niidpart.Data]:
@@ -195,26 +265,57 @@ def papers(bench: Bench) -> tuple[niidpart.FederatedSplit, niidpart.Data]:
 def one_round(bench: Bench) -> bool:
     """The rows of the target table that are about a round."""
     split, data = papers(bench)
-    width = table("the round", "engine", "training, s", "mean and evaluation, s", "evaluation of the round, %", "peak MB", "times FedAvg")
+    width = table(
+        "the round",
+        "engine",
+        "training, s",
+        "mean and evaluation, s",
+        "evaluation of the round, %",
+        "peak MB",
+        "times FedAvg",
+    )
     usual: dict[str, float] = {}
 
     def measured(engine: str, against: str, **fixed: Any) -> list[Any]:
         got = bench.took(go(split, data, engine=engine, **fixed))
         usual.setdefault(against, got.train)
-        return [engine, got.train, got.rest, 100 * got.rest / (got.train + got.rest), got.megabytes, got.train / usual[against]]
+        return [
+            engine,
+            got.train,
+            got.rest,
+            100 * got.rest / (got.train + got.rest),
+            got.megabytes,
+            got.train / usual[against],
+        ]
 
     for engine in ("looped", "stacked"):
         bench.row("FedAvg", lambda engine=engine: measured(engine, engine), width)
     for name in BESIDE:
         bench.row(name, lambda name=name: measured("stacked", "stacked", algorithm=name), width)
-    bench.row("FedAvg, 10 local epochs", lambda: measured("stacked", "ten", local_epochs=bench.size(10, 2)), width)
-    width = table("sweep of FedProx over mu and seeds", "seconds a round of all", "runs", "times as fast as one by one")
+    bench.row(
+        "FedAvg, 10 local epochs",
+        lambda: measured("stacked", "ten", local_epochs=bench.size(10, 2)),
+        width,
+    )
+    width = table(
+        "sweep of FedProx over mu and seeds",
+        "seconds a round of all",
+        "runs",
+        "times as fast as one by one",
+    )
     mus, trials = ([0.001, 0.01, 0.1, 1.0], 3) if not bench.small else ([0.01, 0.1], 1)
 
     def sweep(engine: str) -> list[Any]:
         one = bench.took(go(split, data, engine=engine, algorithm="fedprox"), rounds=3)
         grid, runs = {"mu": mus}, len(mus) * trials
-        settings = {"algorithm": "fedprox", "model": "cnn", "local_epochs": 1, "engine": engine, "grid": grid, "trials": trials}
+        settings = {
+            "algorithm": "fedprox",
+            "model": "cnn",
+            "local_epochs": 1,
+            "engine": engine,
+            "grid": grid,
+            "trials": trials,
+        }
         many = bench.took(lambda **given: fltrain.sweep(split, data, **settings | given), rounds=3)
         together = many.train + many.rest
         return [together, runs, runs * (one.train + one.rest) / together]
@@ -248,7 +349,12 @@ def start(bench: Bench) -> bool:
             niidpart.write(niidpart.make(niidpart.load("digits"), "dir", beta=0.5), path)
             try:
                 command = [sys.executable, "-c", START, path, bench.device, engine]
-                done = subprocess.run(command, capture_output=True, text=True, timeout=max(bench.until - time.perf_counter(), 1))
+                done = subprocess.run(
+                    command,
+                    capture_output=True,
+                    text=True,
+                    timeout=max(bench.until - time.perf_counter(), 1),
+                )
             except subprocess.TimeoutExpired:
                 raise Late from None
         if done.returncode:
@@ -266,7 +372,9 @@ def kernels(bench: Bench) -> bool:
     width = table("operation or kernel, stacked", "calls", f"{bench.device} ms", "%")
     on = torch.profiler.ProfilerActivity
     try:
-        with torch.profiler.profile(activities=[on.CPU, on.CUDA] if bench.device == "cuda" else [on.CPU]) as profile:
+        with torch.profiler.profile(
+            activities=[on.CPU, on.CUDA] if bench.device == "cuda" else [on.CPU]
+        ) as profile:
             bench.took(go(split, data, engine="stacked"), rounds=2)
     except (Late, ValueError, RuntimeError) as error:
         bench.row(f"none: {type(error).__name__} {error}", lambda: [""] * width, width)
@@ -276,13 +384,21 @@ def kernels(bench: Bench) -> bool:
     total = sum(getattr(event, what) for event in events) or 1
     for event in events[:15]:
         spent = getattr(event, what)
-        print(f"| {event.key[:70].replace('|', '/')} | {event.count} | {spent / 1e3:.2f} | {100 * spent / total:.1f} |")
+        print(
+            f"| {event.key[:70].replace('|', '/')} | {event.count} | {spent / 1e3:.2f} | {100 * spent / total:.1f} |"
+        )
     return True
 
 
 def models(bench: Bench) -> bool:
     """Milliseconds of a step of one job, by model and engine."""
-    width = table("model, steps of each of 4 parties", "looped, ms a step", "stacked", "times as fast", "peak MB")
+    width = table(
+        "model, steps of each of 4 parties",
+        "looped, ms a step",
+        "stacked",
+        "times as fast",
+        "peak MB",
+    )
     sizes: Sequence[tuple[str, tuple[int, ...], int, int]] = [
         ("cnn", (28, 28), 60_000, 100),
         ("cnn", (32, 32, 3), 50_000, 100),
@@ -296,12 +412,19 @@ def models(bench: Bench) -> bool:
     def measured(name: str, shape: tuple[int, ...], n: int, steps: int) -> list[Any]:
         split, data = dealt(n, shape, 4, "homo")
         often = {"model": name, "local_steps": steps, "eval_every": 1000}
-        took = [bench.took(go(split, data, engine=engine, **often), rounds=3) for engine in ("looped", "stacked")]
+        took = [
+            bench.took(go(split, data, engine=engine, **often), rounds=3)
+            for engine in ("looped", "stacked")
+        ]
         each = [1000 * t.train / (4 * steps) for t in took]
         return [*each, each[0] / each[1], took[1].megabytes]
 
     for row in sizes:
-        bench.row(f"{row[0]}, {' x '.join(map(str, row[1]))}, {row[3]}", lambda row=row: measured(*row), width)
+        bench.row(
+            f"{row[0]}, {' x '.join(map(str, row[1]))}, {row[3]}",
+            lambda row=row: measured(*row),
+            width,
+        )
     return True
 
 
@@ -324,20 +447,41 @@ def convolutions(bench: Bench) -> bool:
     return True
 
 
-SECTIONS = {"agree": agree, "round": one_round, "memory": memory, "start": start, "kernels": kernels, "models": models, "convolution": convolutions}
+SECTIONS = {
+    "agree": agree,
+    "round": one_round,
+    "memory": memory,
+    "start": start,
+    "kernels": kernels,
+    "models": models,
+    "convolution": convolutions,
+}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda" if torch.cuda.is_available() else "cpu")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--device", choices=["cuda", "cpu"], default="cuda" if torch.cuda.is_available() else "cpu"
+    )
     parser.add_argument("--small", action="store_true", help="A hundredth of the data, few points.")
-    parser.add_argument("--sections", type=lambda text: text.split(","), default=list(SECTIONS), help=f"Default: {','.join(SECTIONS)}.")
-    parser.add_argument("--limit", type=float, default=480.0, metavar="SECONDS", help="For all sections together.")
+    parser.add_argument(
+        "--sections",
+        type=lambda text: text.split(","),
+        default=list(SECTIONS),
+        help=f"Default: {','.join(SECTIONS)}.",
+    )
+    parser.add_argument(
+        "--limit", type=float, default=480.0, metavar="SECONDS", help="For all sections together."
+    )
     arguments = parser.parse_args()
     if unknown := set(arguments.sections) - set(SECTIONS):
         parser.error(f"there is no section {sorted(unknown)[0]!r}; there are {', '.join(SECTIONS)}")
     here = describe(torch.device(arguments.device))
-    print(f"{here['device']}, CUDA {here['cuda']}; {here['cpu']}, {here['threads']} threads; Python {here['python']}, torch {here['torch']}")
+    print(
+        f"{here['device']}, CUDA {here['cuda']}; {here['cpu']}, {here['threads']} threads; Python {here['python']}, torch {here['torch']}"
+    )
     bench, good, began = Bench(arguments.device, arguments.small), True, time.perf_counter()
     share = 0.0
     for name in arguments.sections:

@@ -30,7 +30,9 @@ HEAD = "| | CPU seconds to the first party, median (range) | MB | times ours | e
 def prepare(folder: Path, n: int, parties: int) -> int:
     """The split file, its data set and both folders for flwr-datasets; the number of bytes of the split file."""
     rng = np.random.default_rng(0)
-    np.savez(folder / "data.npz", x=rng.integers(0, 256, (n, 64), np.uint8), y=rng.integers(0, 10, n))
+    np.savez(
+        folder / "data.npz", x=rng.integers(0, 256, (n, 64), np.uint8), y=rng.integers(0, 10, n)
+    )
     data = niidpart.load("npz", folder / "data.npz")
     split = niidpart.make(data, "dir", beta=0.5, n_parties=parties)
     niidpart.write(split, folder / "split.h5")
@@ -39,10 +41,20 @@ def prepare(folder: Path, n: int, parties: int) -> int:
     return (folder / "split.h5").stat().st_size
 
 
-def measure(name: str, folder: Path, what: str, parties: int, environments: Path, cache: Path) -> dict[str, Any]:
-    settings = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_NUM_THREADS"), "1") | {"HF_HOME": str(cache)}
+def measure(
+    name: str, folder: Path, what: str, parties: int, environments: Path, cache: Path
+) -> dict[str, Any]:
+    settings = dict.fromkeys(
+        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_NUM_THREADS"), "1"
+    ) | {"HF_HOME": str(cache)}
     command = [interpreter(name, environments), CHILD, name, folder, what, parties]
-    done = subprocess.run(list(map(str, command)), env=os.environ | settings, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        list(map(str, command)),
+        env=os.environ | settings,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         sys.exit(f"{name}: {done.stderr.strip()}")
     return json.loads(done.stdout.splitlines()[-1])
@@ -60,18 +72,31 @@ def compare(folder: Path, what: str, arguments: argparse.Namespace) -> None:
     for i in range(arguments.repeats):
         cache = folder / f"cache-{what}-{i}"
         for name, results in found.items():
-            results.append(measure(name.partition(",")[0], folder, what, arguments.parties, arguments.environments, cache))
+            results.append(
+                measure(
+                    name.partition(",")[0],
+                    folder,
+                    what,
+                    arguments.parties,
+                    arguments.environments,
+                    cache,
+                )
+            )
     if len({json.dumps(m["sums"]) for results in found.values() for m in results}) > 1:
         sys.exit("the two sides read different values")
     ours = statistics.median(m["cpu"] for m in found[OURS])
     print(f"\n{what}:\n\n{HEAD}")
     for name, results in found.items():
-        label = name.replace(PEER, f"{PEER} {results[0]['version']}").replace(OURS, f"{OURS} {results[0]['version']}")
+        label = name.replace(PEER, f"{PEER} {results[0]['version']}").replace(
+            OURS, f"{OURS} {results[0]['version']}"
+        )
         print(row(f"{label}, numpy {results[0]['numpy']}", results, ours), flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--environments", type=Path, default=Path(".peers"))
     parser.add_argument("--examples", type=int, default=1_000_000)
     parser.add_argument("--parties", type=int, default=10_000)
@@ -80,7 +105,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         size = prepare(Path(scratch), arguments.examples, arguments.parties)
         print(machine())
-        print(f"{arguments.examples:,} examples, {arguments.parties:,} parties; the split file has {size / 1e6:.2f} MB")
+        print(
+            f"{arguments.examples:,} examples, {arguments.parties:,} parties; the split file has {size / 1e6:.2f} MB"
+        )
         for what in ("rows", "examples"):
             compare(Path(scratch), what, arguments)
 

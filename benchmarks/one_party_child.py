@@ -14,13 +14,17 @@ from pathlib import Path
 import numpy as np
 from partition_child import resident
 
-os.environ |= {"FLWR_TELEMETRY_ENABLED": "0", "HF_HUB_OFFLINE": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
+os.environ |= {
+    "FLWR_TELEMETRY_ENABLED": "0",
+    "HF_HUB_OFFLINE": "1",
+    "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+}
 OTHERS = 100
 
 
 def niidpart(folder: Path, what: str) -> Callable[[], Callable[[int], np.ndarray]]:
     import niidpart
-    from niidpart.party import examples
+    from niidpart.features.examples import examples
 
     def opened() -> Callable[[int], np.ndarray]:
         split = niidpart.open(folder / "split.h5")
@@ -38,7 +42,9 @@ def flwr_datasets(folder: Path, what: str) -> Callable[[], Callable[[int], np.nd
 
     def opened() -> Callable[[int], np.ndarray]:
         partitioner = NaturalIdPartitioner(partition_by="party")
-        federated = FederatedDataset(dataset=str(folder / what), partitioners={"train": partitioner}, shuffle=False)
+        federated = FederatedDataset(
+            dataset=str(folder / what), partitioners={"train": partitioner}, shuffle=False
+        )
         key = "row" if what == "rows" else "x"
         return lambda p: federated.load_partition(p).with_format("numpy")[key][:]
 
@@ -60,7 +66,13 @@ def main() -> None:
     for p in range(0, parties, parties // OTHERS):
         held.append(int(np.asarray(party(p), np.int64).sum()))
     each = (time.process_time() - start) / (len(held) - 1)
-    said = {"cpu": cpu, "seconds": seconds, "megabytes": (peak - before) / 1e6, "each": each, "sums": held}
+    said = {
+        "cpu": cpu,
+        "seconds": seconds,
+        "megabytes": (peak - before) / 1e6,
+        "each": each,
+        "sums": held,
+    }
     print(json.dumps(said | {"version": version(name), "numpy": np.__version__}))
 
 

@@ -48,17 +48,23 @@ def interpreter(name: str, folder: Path) -> Path:
         print(f"installing {' '.join(PEERS[name])} in {home}", file=sys.stderr, flush=True)
         venv.create(home, with_pip=True, clear=True)
         for package in PEERS[name]:
-            subprocess.run([home / "bin/python", "-m", "pip", "install", "--quiet", package], check=True)
+            subprocess.run(
+                [home / "bin/python", "-m", "pip", "install", "--quiet", package], check=True
+            )
         (home / "installed").touch()
     return home / "bin/python"
 
 
-def measure(name: str, size: tuple[int, int, int], folder: Path, limit: float) -> dict[str, Any] | None:
+def measure(
+    name: str, size: tuple[int, int, int], folder: Path, limit: float
+) -> dict[str, Any] | None:
     """What the child measured, None if it was stopped at the limit."""
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     command = [interpreter(name, folder), CHILD, name, *map(str, size)]
     try:
-        done = subprocess.run(command, env=os.environ | one_thread, capture_output=True, text=True, timeout=limit)
+        done = subprocess.run(
+            command, env=os.environ | one_thread, capture_output=True, text=True, timeout=limit
+        )
     except subprocess.TimeoutExpired:
         return None
     if done.returncode:
@@ -66,7 +72,9 @@ def measure(name: str, size: tuple[int, int, int], folder: Path, limit: float) -
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def in_turns(names: list[str], size: tuple[int, int, int], folder: Path, repeats: int, limit: float) -> dict[str, list[dict[str, Any] | None]]:
+def in_turns(
+    names: list[str], size: tuple[int, int, int], folder: Path, repeats: int, limit: float
+) -> dict[str, list[dict[str, Any] | None]]:
     """{name: its measurements}; a library that did not finish once is not asked again."""
     found: dict[str, list[dict[str, Any] | None]] = {name: [] for name in names}
     for _ in range(repeats):
@@ -92,7 +100,9 @@ def compare(arguments: argparse.Namespace) -> None:
     print(machine())
     for text in arguments.sizes:
         n, k, p = size = tuple(int(x) for x in text.split(","))
-        measured = in_turns([OURS, *PEERS], size, arguments.environments, arguments.repeats, arguments.limit)
+        measured = in_turns(
+            [OURS, *PEERS], size, arguments.environments, arguments.repeats, arguments.limit
+        )
         ours = statistics.median(m["cpu"] for m in measured[OURS] if m)
         print(f"\n{n:,} examples, {k} classes, {p:,} parties\n\n{HEAD}")
         for name, results in measured.items():
@@ -109,25 +119,53 @@ def growth(arguments: argparse.Namespace) -> None:
         ax = figure.add_subplot(1, 3, i + 1)
         x = [size[list(GROWTH).index(axis)] for size in sizes]
         for name, marker, colour in ((OURS, "o", "#0072B2"), ("fl-data-generator", "s", "#D55E00")):
-            results = [in_turns([name], size, arguments.environments, arguments.repeats, arguments.limit)[name] for size in sizes]
-            done = [(a, statistics.median(m["cpu"] for m in r if m)) for a, r in zip(x, results, strict=True) if all(m and "cpu" in m for m in r)]
-            print(f"{name}, {axis}: " + ", ".join(f"{a:,}: {seconds:.3f} s" for a, seconds in done), flush=True)
+            results = [
+                in_turns([name], size, arguments.environments, arguments.repeats, arguments.limit)[
+                    name
+                ]
+                for size in sizes
+            ]
+            done = [
+                (a, statistics.median(m["cpu"] for m in r if m))
+                for a, r in zip(x, results, strict=True)
+                if all(m and "cpu" in m for m in r)
+            ]
+            print(
+                f"{name}, {axis}: " + ", ".join(f"{a:,}: {seconds:.3f} s" for a, seconds in done),
+                flush=True,
+            )
             ax.loglog(*zip(*done, strict=True), marker=marker, color=colour, label=name)
-        fixed = [f"{v:,} {w}" for v, w in zip(sizes[0], ("examples", "classes", "parties"), strict=True) if w != axis]
+        fixed = [
+            f"{v:,} {w}"
+            for v, w in zip(sizes[0], ("examples", "classes", "parties"), strict=True)
+            if w != axis
+        ]
         ax.set(xlabel=axis, ylabel="CPU seconds" if i == 0 else "", title=", ".join(fixed))
         ax.title.set_fontsize(9)
     figure.axes[0].legend(frameon=False)
-    figure.savefig(arguments.growth, metadata={"Date": None} if arguments.growth.suffix == ".svg" else None)
+    figure.savefig(
+        arguments.growth, metadata={"Date": None} if arguments.growth.suffix == ".svg" else None
+    )
 
 
 def machine() -> str:
     info = Path("/proc/cpuinfo")
-    models = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")] if info.exists() else []
+    models = (
+        [
+            line.partition(":")[2].strip()
+            for line in info.read_text().splitlines()
+            if line.startswith("model name")
+        ]
+        if info.exists()
+        else []
+    )
     return f"{models[0] if models else platform.machine()}, {os.cpu_count()} cores, one used; Python {platform.python_version()}"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--environments", type=Path, default=Path(".peers"))
     parser.add_argument("--sizes", nargs="+", default=SIZES, metavar="N,K,P")
     parser.add_argument("--repeats", type=int, default=3)

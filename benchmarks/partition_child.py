@@ -18,7 +18,11 @@ BETA, AT_LEAST = 0.5, 10
 def niidpart(labels: np.ndarray, parties: int) -> Callable[[], object]:
     import niidpart
 
-    return lambda: niidpart.make(labels, "dir", beta=BETA, n_parties=parties, min_size=AT_LEAST, seed=0).train.indptr
+    return lambda: (
+        niidpart.make(
+            labels, "dir", beta=BETA, n_parties=parties, min_size=AT_LEAST, seed=0
+        ).train.indptr
+    )
 
 
 def fl_data_generator(labels: np.ndarray, parties: int) -> Callable[[], object]:
@@ -31,7 +35,14 @@ def flwr_datasets(labels: np.ndarray, parties: int) -> Callable[[], object]:
     import datasets
     from flwr_datasets.partitioner import DirichletPartitioner
 
-    partitioner = DirichletPartitioner(parties, partition_by="label", alpha=BETA, min_partition_size=AT_LEAST, self_balancing=True, seed=0)
+    partitioner = DirichletPartitioner(
+        parties,
+        partition_by="label",
+        alpha=BETA,
+        min_partition_size=AT_LEAST,
+        self_balancing=True,
+        seed=0,
+    )
     partitioner.dataset = datasets.Dataset.from_dict({"label": labels})
     return lambda: partitioner.load_partition(0)  # the first call partitions for all
 
@@ -40,16 +51,26 @@ def fedlab(labels: np.ndarray, parties: int) -> Callable[[], object]:
     from fedlab.utils.dataset.functional import hetero_dir_partition
 
     np.random.seed(0)  # noqa: NPY002 - its generator
-    return lambda: hetero_dir_partition(labels, parties, int(labels.max()) + 1, BETA, min_require_size=AT_LEAST)
+    return lambda: hetero_dir_partition(
+        labels, parties, int(labels.max()) + 1, BETA, min_require_size=AT_LEAST
+    )
 
 
 def fedartml(labels: np.ndarray, parties: int) -> Callable[[], object]:
     from fedartml import SplitAsFederatedData
 
-    return lambda: SplitAsFederatedData.dirichlet_method(labels=labels, local_nodes=parties, alpha=BETA, random_state=0)
+    return lambda: SplitAsFederatedData.dirichlet_method(
+        labels=labels, local_nodes=parties, alpha=BETA, random_state=0
+    )
 
 
-LIBRARIES = {"niidpart": niidpart, "fl-data-generator": fl_data_generator, "flwr-datasets": flwr_datasets, "fedlab": fedlab, "fedartml": fedartml}
+LIBRARIES = {
+    "niidpart": niidpart,
+    "fl-data-generator": fl_data_generator,
+    "flwr-datasets": flwr_datasets,
+    "fedlab": fedlab,
+    "fedartml": fedartml,
+}
 
 
 def resident(field: str) -> int:
@@ -67,7 +88,16 @@ def main() -> None:
     before, cpu = resident("VmRSS"), time.process_time()
     kept = call()
     cpu = time.process_time() - cpu
-    print(json.dumps({"cpu": cpu, "megabytes": (resident("VmHWM") - before) / 1e6, "version": version(library), "numpy": np.__version__}))
+    print(
+        json.dumps(
+            {
+                "cpu": cpu,
+                "megabytes": (resident("VmHWM") - before) / 1e6,
+                "version": version(library),
+                "numpy": np.__version__,
+            }
+        )
+    )
     del kept
 
 

@@ -9,7 +9,9 @@ _TICK = os.sysconf("SC_CLK_TCK")
 def stat(pid: int) -> tuple[int, float] | None:
     """(parent, CPU seconds of the process and of its children that ended); None if it is gone."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()  # its name may hold spaces
+        fields = (
+            Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        )  # its name may hold spaces
     except (FileNotFoundError, ProcessLookupError):
         return None
     return int(fields[1]), sum(map(int, fields[11:15])) / _TICK
@@ -17,7 +19,11 @@ def stat(pid: int) -> tuple[int, float] | None:
 
 def family(pid: int) -> dict[int, float]:
     """{process: CPU seconds} of `pid` and all that descend from it."""
-    stats = {int(p.name): s for p in Path("/proc").iterdir() if p.name.isdigit() and (s := stat(int(p.name)))}
+    stats = {
+        int(p.name): s
+        for p in Path("/proc").iterdir()
+        if p.name.isdigit() and (s := stat(int(p.name)))
+    }
     children: dict[int, list[int]] = {}
     for child, (parent, _) in stats.items():
         children.setdefault(parent, []).append(child)
@@ -36,7 +42,9 @@ def cpu_seconds(pid: int) -> float:
 
 def machine_seconds() -> float:
     """CPU seconds that the machine has given away since it started, those taken by a hypervisor included."""
-    user, nice, system, _, _, irq, softirq, steal, *_ = map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:])
+    user, nice, system, _, _, irq, softirq, steal, *_ = map(
+        int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    )
     return (user + nice + system + irq + softirq + steal) / _TICK
 
 

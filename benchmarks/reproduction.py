@@ -67,10 +67,19 @@ def train(trial: Trial, data_root: str) -> Line:
 
     torch.set_num_threads(1)
     group, recipe = GROUPS[trial.group], recipes.find(trial.recipe)
-    data = niidpart.load(group.dataset or recipe.dataset, None if recipe.dataset == "fcube" else data_root, **recipe.source)
+    data = niidpart.load(
+        group.dataset or recipe.dataset,
+        None if recipe.dataset == "fcube" else data_root,
+        **recipe.source,
+    )
     split = niidpart.make(data, recipe=trial.recipe, seed=trial.seed, **group.split)
     planned = presets.find(group.preset).on(split, trial.algorithm).settings["rounds"]
-    overrides = {"rounds": min(planned, trial.overrides.get("rounds", planned)), "device": "auto", "threads": 1, "seed": trial.seed}
+    overrides = {
+        "rounds": min(planned, trial.overrides.get("rounds", planned)),
+        "device": "auto",
+        "threads": 1,
+        "seed": trial.seed,
+    }
     began = time.perf_counter()
     line = {
         "trial": trial.key,
@@ -88,7 +97,11 @@ def train(trial: Trial, data_root: str) -> Line:
             **trial.overrides | overrides,
         )
     except fltrain.Diverged as error:
-        return line | {"rounds": overrides["rounds"], "diverged": str(error), "seconds": time.perf_counter() - began}
+        return line | {
+            "rounds": overrides["rounds"],
+            "diverged": str(error),
+            "seconds": time.perf_counter() - began,
+        }
     scored = [m for m in run.history if m.get(group.metric) is not None]
     best = max(scored, key=lambda m: m[group.metric])
     return line | {
@@ -110,7 +123,11 @@ def options_of(group: Group, split: Any, trial: Trial) -> dict[str, Any]:
 def run(args: argparse.Namespace) -> None:
     out = Path(args.out)
     done = {line["trial"] for line in read(out)} if out.exists() else set()
-    todo = [t for t in trials(args.groups.split(","), args.trials, args.rounds) if t.key not in done and _asked_for(t, args)]
+    todo = [
+        t
+        for t in trials(args.groups.split(","), args.trials, args.rounds)
+        if t.key not in done and _asked_for(t, args)
+    ]
     print(f"{len(todo)} trials to run, {len(done)} are there")
     with ProcessPoolExecutor(args.workers) as pool:
         running = {pool.submit(train, t, args.data_root): t for t in todo}
@@ -119,12 +136,20 @@ def run(args: argparse.Namespace) -> None:
             with out.open("a") as f:
                 f.write(json.dumps(line) + "\n")
             reached = f"{100 * line['final']:.2f} %" if "final" in line else "diverged"
-            said = " ".join([trial.recipe, trial.algorithm, *(f"{k}={v}" for k, v in trial.options.items())])
-            print(f"{said}, seed {trial.seed}: {reached} after {line['rounds']} of {line['planned']} rounds, {line['seconds']:.0f} s", flush=True)
+            said = " ".join(
+                [trial.recipe, trial.algorithm, *(f"{k}={v}" for k, v in trial.options.items())]
+            )
+            print(
+                f"{said}, seed {trial.seed}: {reached} after {line['rounds']} of {line['planned']} rounds, {line['seconds']:.0f} s",
+                flush=True,
+            )
 
 
 def _asked_for(trial: Trial, args: argparse.Namespace) -> bool:
-    return all(only is None or name in only.split(",") for only, name in ((args.recipes, trial.recipe), (args.algorithms, trial.algorithm)))
+    return all(
+        only is None or name in only.split(",")
+        for only, name in ((args.recipes, trial.recipe), (args.algorithms, trial.algorithm))
+    )
 
 
 def read(path: Path) -> list[Line]:
@@ -133,23 +158,37 @@ def read(path: Path) -> list[Line]:
 
 def table(args: argparse.Namespace) -> None:
     """A markdown table for each group, in the order of the cells."""
-    found: dict[str, dict[tuple[str, str], dict[str, dict[int, Line]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
+    found: dict[str, dict[tuple[str, str], dict[str, dict[int, Line]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(dict))
+    )
     for line in read(Path(args.results)):
         t = json.loads(line["trial"])
-        seeds = found[t["group"]][t["recipe"], t["algorithm"]][" ".join(f"{k} {v}" for k, v in t["options"].items())]
+        seeds = found[t["group"]][t["recipe"], t["algorithm"]][
+            " ".join(f"{k} {v}" for k, v in t["options"].items())
+        ]
         if line["rounds"] >= seeds.get(t["seed"], line)["rounds"]:
             seeds[t["seed"]] = line
     for name, group in GROUPS.items():
         if name in found:
             print(f"\n## {group.title}\n")
-            print("| split | algorithm | ours % | trials | rounds | paper % | difference | within 2 sd |\n" + "| --- " * 8 + "|")
+            print(
+                "| split | algorithm | ours % | trials | rounds | paper % | difference | within 2 sd |\n"
+                + "| --- " * 8
+                + "|"
+            )
             for recipe in group.recipes:
                 for algorithm in group.algorithms:
-                    for said, columns in _rows(group, recipe, algorithm, found[name][recipe, algorithm]):
-                        print(f"| {recipe} | {' '.join([algorithm, *said.split()])} | {' | '.join(columns)} |")
+                    for said, columns in _rows(
+                        group, recipe, algorithm, found[name][recipe, algorithm]
+                    ):
+                        print(
+                            f"| {recipe} | {' '.join([algorithm, *said.split()])} | {' | '.join(columns)} |"
+                        )
 
 
-def _rows(group: Group, recipe: str, algorithm: str, runs: dict[str, dict[int, Line]]) -> Iterator[tuple[str, list[str]]]:
+def _rows(
+    group: Group, recipe: str, algorithm: str, runs: dict[str, dict[int, Line]]
+) -> Iterator[tuple[str, list[str]]]:
     """(options, columns) of each row of a cell: one, or those of a grid and then the best of them."""
     cell, statistic = group.cells.get((recipe, algorithm)), group.statistics.get(algorithm, "final")
     lines = {said: list(seeds.values()) for said, seeds in runs.items()}
@@ -168,7 +207,9 @@ def _rows(group: Group, recipe: str, algorithm: str, runs: dict[str, dict[int, L
 def _columns(rows: list[Line], cell: Cell | None, statistic: str) -> list[str]:
     """ours, trials, rounds, paper, difference, within."""
     least, planned = min(r["rounds"] for r in rows), rows[0]["planned"]
-    paper = "-" if cell is None else f"{cell.mean}" + (f" ± {cell.std}" if cell.std is not None else "")
+    paper = (
+        "-" if cell is None else f"{cell.mean}" + (f" ± {cell.std}" if cell.std is not None else "")
+    )
     rounds, n = f"{least} of {planned}", str(len(rows))
     if lost := [r for r in rows if "diverged" in r]:
         return [f"diverged in {len(lost)}", n, rounds, paper, "-", "-"]
@@ -178,12 +219,20 @@ def _columns(rows: list[Line], cell: Cell | None, statistic: str) -> list[str]:
     if cell is None:
         return [f"{ours:.2f}{spread}", n, rounds, paper, "-", "-"]
     judged = cell.std is not None and least == planned
-    within = "-" if not judged else "yes" if abs(ours - cell.mean) <= 2 * cell.std + cell.unit / 2 else "no"
+    within = (
+        "-"
+        if not judged
+        else "yes"
+        if abs(ours - cell.mean) <= 2 * cell.std + cell.unit / 2
+        else "no"
+    )
     return [f"{ours:.2f}{spread}", n, rounds, paper, f"{ours - cell.mean:+.2f}", within]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(required=True)
     runs = commands.add_parser("run")
     runs.add_argument("--data-root", required=True)
@@ -192,7 +241,9 @@ def main() -> None:
     runs.add_argument("--recipes", help="Only these of the groups.  [all]")
     runs.add_argument("--algorithms", help="Only these of the groups.  [all]")
     runs.add_argument("--trials", type=int, default=3)
-    runs.add_argument("--rounds", type=int, help="At most so many.  [the paper's, or what the group says]")
+    runs.add_argument(
+        "--rounds", type=int, help="At most so many.  [the paper's, or what the group says]"
+    )
     runs.add_argument("--workers", type=int, default=2)
     runs.set_defaults(do=run)
     tables = commands.add_parser("table")

@@ -33,7 +33,14 @@ from fltrain.environment import describe
 SECONDS = ("train", "train_cpu", "rest", "rest_cpu")
 COHORT = 100  # parties of a round where there are 10,000
 IMAGE, COLOUR = (28, 28), (32, 32, 3)
-HEAD = ["seconds a round, training", "CPU seconds of it", "the rest, seconds", "CPU seconds", "peak MB", "MB announced"]
+HEAD = [
+    "seconds a round, training",
+    "CPU seconds of it",
+    "the rest, seconds",
+    "CPU seconds",
+    "peak MB",
+    "MB announced",
+]
 
 
 class Point(NamedTuple):
@@ -55,13 +62,28 @@ def tables(engines: list[str], quick: bool) -> dict[str, dict[str, list[Point]]]
     counts = [p for p in (1, 10, 100, 1000) if p <= most]
     tail = [(10_000, COHORT)] if not quick else []
     grown = {
-        f"{algorithm}, {engine}": [Point(engine, algorithm, p, cohort, n=n) for p, cohort in [*((c, 0) for c in counts), *tail]]
+        f"{algorithm}, {engine}": [
+            Point(engine, algorithm, p, cohort, n=n)
+            for p, cohort in [*((c, 0) for c in counts), *tail]
+        ]
         for algorithm in ("fedavg", "scaffold")
         for engine in engines
     }
-    epochs = {f"fedavg, {engine}": [Point(engine, epochs=e, n=n) for e in ((1, 2) if quick else (1, 2, 5, 10))] for engine in engines[-1:]}
-    small = [("linear", IMAGE, n), ("mlp", IMAGE, n), ("cnn", IMAGE, n)] + ([] if quick else [("vgg9", COLOUR, 1000)])
-    models = {f"fedavg, {engine}": [Point(engine, model=name, shape=shape, n=size) for name, shape, size in small] for engine in engines}
+    epochs = {
+        f"fedavg, {engine}": [
+            Point(engine, epochs=e, n=n) for e in ((1, 2) if quick else (1, 2, 5, 10))
+        ]
+        for engine in engines[-1:]
+    }
+    small = [("linear", IMAGE, n), ("mlp", IMAGE, n), ("cnn", IMAGE, n)] + (
+        [] if quick else [("vgg9", COLOUR, 1000)]
+    )
+    models = {
+        f"fedavg, {engine}": [
+            Point(engine, model=name, shape=shape, n=size) for name, shape, size in small
+        ]
+        for engine in engines
+    }
     return {"parties": grown, "epochs": epochs, "model": models}
 
 
@@ -98,8 +120,14 @@ def child(point: Point, rounds: int) -> dict[str, Any]:
     )
     announced = re.search(r"about ([\d.]+) GB", told)
     parameters = sum(p.numel() for p in run.task.module.parameters())
-    seconds = dict(zip(SECONDS, [*(trained[-1] - ended[-2]), *(ended[-1] - trained[-1])], strict=True))
-    return seconds | {"announced": 1000 * float(announced[1]) if announced else None, "told": told, "parameters": parameters}
+    seconds = dict(
+        zip(SECONDS, [*(trained[-1] - ended[-2]), *(ended[-1] - trained[-1])], strict=True)
+    )
+    return seconds | {
+        "announced": 1000 * float(announced[1]) if announced else None,
+        "told": told,
+        "parameters": parameters,
+    }
 
 
 def clocks() -> np.ndarray:
@@ -110,7 +138,13 @@ def clocks() -> np.ndarray:
 def measure(point: Point, rounds: int, limit: float) -> dict[str, Any]:
     """What a fresh process measured, with the most memory that it was seen with; {"error": reason} where it failed or was stopped."""
     command = [sys.executable, __file__, "--child", json.dumps(point), "--rounds", str(rounds)]
-    with subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
         peak, began = 0, time.monotonic()
         while process.poll() is None:
             peak = max(peak, memory(process.pid))
@@ -122,7 +156,9 @@ def measure(point: Point, rounds: int, limit: float) -> dict[str, Any]:
             time.sleep(0.1)
         out, err = process.communicate()
     if process.returncode:
-        return {"error": (err.strip().splitlines() or ["no reason given"])[-1][:120].replace("|", "/")}
+        return {
+            "error": (err.strip().splitlines() or ["no reason given"])[-1][:120].replace("|", "/")
+        }
     return json.loads(out.splitlines()[-1]) | {"megabytes": peak / 1e6}
 
 
@@ -133,16 +169,30 @@ def label(what: str, point: Point) -> str:
     return f"{value:,}, cohorts of {point.cohort}" if point.cohort else f"{value:,}"
 
 
-def report(what: str, lines: dict[str, list[Point]], arguments: argparse.Namespace) -> Iterator[tuple[str, Point, dict[str, Any]]]:
+def report(
+    what: str, lines: dict[str, list[Point]], arguments: argparse.Namespace
+) -> Iterator[tuple[str, Point, dict[str, Any]]]:
     """Prints a table as it is measured, and gives what was."""
     print(f"\n| run | {what} | {' | '.join(HEAD)} |\n|{' --- |' * (2 + len(HEAD))}")
     for line, points in lines.items():
         for point in points:
             got = measure(point, arguments.rounds, arguments.limit)
             yield line, point, got
-            numbers = [] if "error" in got else [*(f"{got[k]:.3g}" for k in SECONDS), f"{got['megabytes']:.0f}", f"{got['announced'] or 0:.0f}"]
+            numbers = (
+                []
+                if "error" in got
+                else [
+                    *(f"{got[k]:.3g}" for k in SECONDS),
+                    f"{got['megabytes']:.0f}",
+                    f"{got['announced'] or 0:.0f}",
+                ]
+            )
             cells = numbers or [got["error"], *[""] * (len(HEAD) - 1)]
-            weight = f", {got['parameters']:,} parameters" if what == "model" and "parameters" in got else ""
+            weight = (
+                f", {got['parameters']:,} parameters"
+                if what == "model" and "parameters" in got
+                else ""
+            )
             print(f"| {line} | {label(what, point)}{weight} | {' | '.join(cells)} |", flush=True)
 
 
@@ -160,7 +210,11 @@ def draw(found: dict[str, list[tuple[str, Point, dict[str, Any]]]], path: Path) 
         ax = figure.add_subplot(1, 3, i + 1)
         for line in dict.fromkeys(name for name, _, _ in found[what]):
             # the cohorts of 100 are another curve: a hundredth of the parties train
-            dots = [(getattr(p, what), got[number]) for name, p, got in found[what] if name == line and number in got and not p.cohort]
+            dots = [
+                (getattr(p, what), got[number])
+                for name, p, got in found[what]
+                if name == line and number in got and not p.cohort
+            ]
             if dots:
                 ax.loglog(*zip(*dots, strict=True), marker="o", label=line)
         ax.set(xlabel="local epochs" if what == "epochs" else what, ylabel=y)
@@ -170,12 +224,23 @@ def draw(found: dict[str, list[tuple[str, Point, dict[str, Any]]]], path: Path) 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--engines", type=lambda text: text.split(","), default=["looped", "processes"], help="Default: looped,processes.")
-    parser.add_argument("--rounds", type=int, default=2, help="Rounds of each point; the last one counts.")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--engines",
+        type=lambda text: text.split(","),
+        default=["looped", "processes"],
+        help="Default: looped,processes.",
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=2, help="Rounds of each point; the last one counts."
+    )
     parser.add_argument("--svg", type=Path, metavar="FILE")
     parser.add_argument("--quick", action="store_true", help="A hundredth of the data, few points.")
-    parser.add_argument("--limit", type=float, default=120.0, metavar="SECONDS", help="When a point is stopped.")
+    parser.add_argument(
+        "--limit", type=float, default=120.0, metavar="SECONDS", help="When a point is stopped."
+    )
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
@@ -183,8 +248,13 @@ def main() -> None:
         print(json.dumps(child(Point(*fields[:6], tuple(fields[6]), fields[7]), arguments.rounds)))
         return
     here = describe(torch.device("cpu"))
-    print(f"{here['cpu']}, {os.cpu_count()} cores; Python {here['python']}, torch {here['torch']}, numpy {here['numpy']}; {arguments.rounds} rounds")
-    found = {what: list(report(what, lines, arguments)) for what, lines in tables(arguments.engines, arguments.quick).items()}
+    print(
+        f"{here['cpu']}, {os.cpu_count()} cores; Python {here['python']}, torch {here['torch']}, numpy {here['numpy']}; {arguments.rounds} rounds"
+    )
+    found = {
+        what: list(report(what, lines, arguments))
+        for what, lines in tables(arguments.engines, arguments.quick).items()
+    }
     if arguments.svg:
         draw(found, arguments.svg)
 

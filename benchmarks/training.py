@@ -35,7 +35,11 @@ from fltrain.environment import describe
 
 HERE = Path(__file__).parent
 TORCH = ["torch==2.13.0", "torchvision==0.28.0"]
-PEERS = {"pfl": ["pfl==0.6.0"], "flwr": ["flwr[simulation]==1.41.0"], "fedlab": ["torchvision", "fedlab==1.3.0"]}
+PEERS = {
+    "pfl": ["pfl==0.6.0"],
+    "flwr": ["flwr[simulation]==1.41.0"],
+    "fedlab": ["torchvision", "fedlab==1.3.0"],
+}
 OURS = ("looped", "processes", "native", "stacked")
 SHAPES = {
     "looped": (1, 2),
@@ -48,7 +52,9 @@ SHAPES = {
     "fedlab": (1, 2),
 }
 SIDES = "looped,processes,native,plain@1x1,plain@1x2,pfl@1x1,pfl@2x1,flwr@2x1,fedlab@1x2"
-FLOP = 2 * 758_520  # of training on one image: forward, weights' and data's gradients of conv1, conv2, fc1, fc2, out
+FLOP = (
+    2 * 758_520
+)  # of training on one image: forward, weights' and data's gradients of conv1, conv2, fc1, fc2, out
 HEAD = [
     "side",
     "processes x threads",
@@ -75,11 +81,15 @@ class Side(NamedTuple):
     def of(cls, text: str) -> "Side":
         name, _, shape = text.partition("@")
         if name not in SHAPES:
-            raise argparse.ArgumentTypeError(f"there is no side {name!r}; there are {', '.join(SHAPES)}")
+            raise argparse.ArgumentTypeError(
+                f"there is no side {name!r}; there are {', '.join(SHAPES)}"
+            )
         try:
             processes, threads = map(int, shape.split("x")) if shape else SHAPES[name]
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is no NAME@PROCESSESxTHREADS, such as plain@1x2") from None
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is no NAME@PROCESSESxTHREADS, such as plain@1x2"
+            ) from None
         return cls(name, processes, threads)
 
     @property
@@ -94,11 +104,19 @@ def prepare(folder: Path, data_root: Path | None) -> niidpart.FederatedSplit:
     """data.npz (the images, and indptr and indices of the split) and split.h5 in the folder; the split."""
     if data_root is None:
         rng = np.random.default_rng(0)
-        arrays = {name: rng.integers(0, 256, (n, 28, 28), np.uint8) for name, n in (("x", 60_000), ("x_test", 10_000))}
+        arrays = {
+            name: rng.integers(0, 256, (n, 28, 28), np.uint8)
+            for name, n in (("x", 60_000), ("x_test", 10_000))
+        }
         arrays |= {name: rng.integers(0, 10, n) for name, n in (("y", 60_000), ("y_test", 10_000))}
     else:
         data = niidpart.load("mnist", data_root)
-        arrays = {"x": data.features(slice(None)), "y": data.labels, "x_test": data.test_features(slice(None)), "y_test": data.test_labels}
+        arrays = {
+            "x": data.features(slice(None)),
+            "y": data.labels,
+            "x_test": data.test_features(slice(None)),
+            "y_test": data.test_labels,
+        }
     np.savez(folder / "data.npz", **arrays)
     split = niidpart.make(niidpart.load("npz", folder / "data.npz"), "dir", beta=0.5, n_parties=10)
     np.savez(folder / "data.npz", **arrays, indptr=split.train.indptr, indices=split.train.indices)
@@ -115,8 +133,20 @@ def interpreter(name: str, envs: Path) -> Path:
         print(f"installing {' '.join(PEERS[name])} in {home}", file=sys.stderr, flush=True)
         venv.create(home, with_pip=True, clear=True)
         (home / "constraints.txt").write_text("\n".join(TORCH))
-        for packages in ([TORCH[0]], PEERS[name]):  # torch first: a peer's own wish for one must find it there
-            command = [home / "bin/python", "-m", "pip", "install", "--quiet", "-c", home / "constraints.txt", *packages]
+        for packages in (
+            [TORCH[0]],
+            PEERS[name],
+        ):  # torch first: a peer's own wish for one must find it there
+            command = [
+                home / "bin/python",
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "-c",
+                home / "constraints.txt",
+                *packages,
+            ]
             subprocess.run(command, check=True, stderr=subprocess.PIPE, text=True)
         (home / "installed").touch()
     return home / "bin/python"
@@ -128,16 +158,36 @@ def measure(side: Side, folder: Path, arguments: argparse.Namespace) -> dict[str
         python = interpreter(side.name, arguments.envs)
     except subprocess.CalledProcessError as error:
         return {"error": f"not installed: {_last(error.stderr)}"}
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(side.threads))
-    quiet = {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0", "FLWR_HOME": str(folder / "flwr")}
+    threads = dict.fromkeys(
+        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(side.threads)
+    )
+    quiet = {
+        "FLWR_TELEMETRY_ENABLED": "0",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "FLWR_HOME": str(folder / "flwr"),
+    }
     peer, engine = ("ours", side.name) if side.name in OURS else (side.name, "-")
     out, said = folder / "out.json", folder / "said.txt"
     out.unlink(missing_ok=True)
     rounds = 2 if side.name == "stacked" else arguments.rounds
-    command = [python, HERE / "training_child.py", peer, engine, folder, out, rounds, side.processes, side.threads, _port()]
+    command = [
+        python,
+        HERE / "training_child.py",
+        peer,
+        engine,
+        folder,
+        out,
+        rounds,
+        side.processes,
+        side.threads,
+        _port(),
+    ]
     with said.open("w") as log:
         child = subprocess.Popen(
-            list(map(str, command)), env=os.environ | threads | quiet | {"PYTHONPATH": str(HERE)}, stdout=log, stderr=subprocess.STDOUT
+            list(map(str, command)),
+            env=os.environ | threads | quiet | {"PYTHONPATH": str(HERE)},
+            stdout=log,
+            stderr=subprocess.STDOUT,
         )
         peak, late = _watched(child, arguments.limit)
     if late:
@@ -177,9 +227,17 @@ def peak_gflops(threads: int) -> float:
     """The best float32 GFLOP/s of torch here with so many threads: matmul 2048^3, or a 3 x 3 convolution of 128 channels."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
-    a, b, x, w = torch.randn(2048, 2048), torch.randn(2048, 2048), torch.randn(16, 128, 32, 32), torch.randn(128, 128, 3, 3)
+    a, b, x, w = (
+        torch.randn(2048, 2048),
+        torch.randn(2048, 2048),
+        torch.randn(16, 128, 32, 32),
+        torch.randn(128, 128, 3, 3),
+    )
     best = 0.0
-    for work, flop in ((lambda: a @ b, 2 * 2048**3), (lambda: torch.nn.functional.conv2d(x, w, padding=1), 2 * 9 * 128**2 * 16 * 32**2)):
+    for work, flop in (
+        (lambda: a @ b, 2 * 2048**3),
+        (lambda: torch.nn.functional.conv2d(x, w, padding=1), 2 * 9 * 128**2 * 16 * 32**2),
+    ):
         for _ in range(10):
             began = time.perf_counter()
             work()
@@ -192,9 +250,14 @@ def row(side: Side, measured: list[dict[str, Any]], peak: float, ours: float | N
     if errors := [m["error"] for m in measured if "error" in m]:
         return [side.name, f"{side.processes} x {side.threads}", errors[0], *[""] * (len(HEAD) - 3)]
     rounds = [r for m in measured for r in m["rounds"][1:]]
-    train, evaluation, cpu, others = (statistics.median(r[what] for r in rounds) for what in ("train", "evaluate", "cpu", "others"))
+    train, evaluation, cpu, others = (
+        statistics.median(r[what] for r in rounds)
+        for what in ("train", "evaluate", "cpu", "others")
+    )
     whole, last = [r["train"] + r["evaluate"] for r in rounds], measured[0]["rounds"][-1]
-    first = statistics.median(m["rounds"][0]["train"] + m["rounds"][0]["evaluate"] for m in measured)
+    first = statistics.median(
+        m["rounds"][0]["train"] + m["rounds"][0]["evaluate"] for m in measured
+    )
     gflops = 60_000 * FLOP / train / 1e9
     return [
         f"{side.name}, {measured[0]['package']} {measured[0]['version']}",
@@ -220,29 +283,76 @@ def seconds(measured: list[dict[str, Any]]) -> float:
     return statistics.median(r["train"] + r["evaluate"] for m in measured for r in m["rounds"][1:])
 
 
-def report(found: dict[Side, list[dict[str, Any]]], peaks: dict[int, float], arguments: argparse.Namespace, split: niidpart.FederatedSplit) -> None:
+def report(
+    found: dict[Side, list[dict[str, Any]]],
+    peaks: dict[int, float],
+    arguments: argparse.Namespace,
+    split: niidpart.FederatedSplit,
+) -> None:
     here = describe(torch.device("cpu")) | {"cores": os.cpu_count()}
-    fastest = min((seconds(m) for side, m in found.items() if side.name in OURS), default=float("inf"))
+    fastest = min(
+        (seconds(m) for side, m in found.items() if side.name in OURS), default=float("inf")
+    )
     sizes = split.train.sizes
     data = "MNIST" if arguments.data_root else "random images"
-    print(f"{here['cpu']}, {here['cores']} cores; Python {here['python']}, torch {here['torch']}, numpy {here['numpy']}")
-    print(f"{data}, split {split.digest[:16]}, parties of {sizes.min():,} to {sizes.max():,}; {arguments.rounds} rounds, {arguments.repeats} times")
-    print("peak: " + ", ".join(f"{peak:.0f} GFLOP/s with {n} threads" for n, peak in sorted(peaks.items())) + "\n")
+    print(
+        f"{here['cpu']}, {here['cores']} cores; Python {here['python']}, torch {here['torch']}, numpy {here['numpy']}"
+    )
+    print(
+        f"{data}, split {split.digest[:16]}, parties of {sizes.min():,} to {sizes.max():,}; {arguments.rounds} rounds, {arguments.repeats} times"
+    )
+    print(
+        "peak: "
+        + ", ".join(f"{peak:.0f} GFLOP/s with {n} threads" for n, peak in sorted(peaks.items()))
+        + "\n"
+    )
     print(f"| {' | '.join(HEAD)} |\n|{' --- |' * len(HEAD)}")
     for side, measured in found.items():
-        print(f"| {' | '.join(row(side, measured, peaks[side.cores], fastest if fastest < float('inf') else None))} |")
+        print(
+            f"| {' | '.join(row(side, measured, peaks[side.cores], fastest if fastest < float('inf') else None))} |"
+        )
     sides = {str(side): measured for side, measured in found.items()}
-    print("\n" + json.dumps({"machine": here, "data": data, "split": split.digest, "peak_gflops": peaks, "sides": sides}))
+    print(
+        "\n"
+        + json.dumps(
+            {
+                "machine": here,
+                "data": data,
+                "split": split.digest,
+                "peak_gflops": peaks,
+                "sides": sides,
+            }
+        )
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-root", type=Path, metavar="DIR", help="Where MNIST lies; random images without it.")
-    parser.add_argument("--sides", type=lambda text: list(map(Side.of, text.split(","))), default=SIDES, help=f"Default: {SIDES}.")
-    parser.add_argument("--rounds", type=int, default=4, help="Rounds of each process, the first apart: at least 2.")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data-root", type=Path, metavar="DIR", help="Where MNIST lies; random images without it."
+    )
+    parser.add_argument(
+        "--sides",
+        type=lambda text: list(map(Side.of, text.split(","))),
+        default=SIDES,
+        help=f"Default: {SIDES}.",
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=4, help="Rounds of each process, the first apart: at least 2."
+    )
     parser.add_argument("--repeats", type=int, default=2, help="Turns of the sides.")
-    parser.add_argument("--envs", type=Path, default=Path(".venv-bench"), metavar="DIR", help="Where the peers' environments are kept.")
-    parser.add_argument("--limit", type=float, default=600.0, metavar="SECONDS", help="When a side is stopped.")
+    parser.add_argument(
+        "--envs",
+        type=Path,
+        default=Path(".venv-bench"),
+        metavar="DIR",
+        help="Where the peers' environments are kept.",
+    )
+    parser.add_argument(
+        "--limit", type=float, default=600.0, metavar="SECONDS", help="When a side is stopped."
+    )
     arguments = parser.parse_args()
     if arguments.rounds < 2 or arguments.repeats < 1:
         parser.error("--rounds must be at least 2 (the first stands apart), --repeats at least 1")
@@ -255,7 +365,11 @@ def main() -> None:
             for side, measured in found.items():
                 if not any("error" in m for m in measured):
                     measured.append(measure(side, Path(scratch), arguments))
-                    print(f"{side}: {measured[-1].get('error') or f'{seconds(measured[-1:]):.2f} s a round'}", file=sys.stderr, flush=True)
+                    print(
+                        f"{side}: {measured[-1].get('error') or f'{seconds(measured[-1:]):.2f} s a round'}",
+                        file=sys.stderr,
+                        flush=True,
+                    )
         report(found, peaks, arguments, split)
 
 

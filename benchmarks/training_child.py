@@ -35,7 +35,12 @@ class Meter:
     def evaluated(self, accuracy: float, loss: float) -> None:
         now, cpu, machine = time.perf_counter(), cpu_seconds(os.getpid()), machine_seconds()
         others = (machine - self.machine - (cpu - self.cpu)) / (now - self.began)
-        measured = {"train": self.half - self.began, "evaluate": now - self.half, "cpu": cpu - self.cpu, "others": max(others, 0.0)}
+        measured = {
+            "train": self.half - self.began,
+            "evaluate": now - self.half,
+            "cpu": cpu - self.cpu,
+            "others": max(others, 0.0),
+        }
         self.rounds.append(measured | {"accuracy": float(accuracy), "loss": float(loss)})
         self.began = self.half = time.perf_counter()
         self.cpu, self.machine = cpu, machine
@@ -50,7 +55,12 @@ def main() -> None:
     meter = Meter(port)
     side.rounds(work, meter)
     if os.environ.get("PFL_WORKER_RANK", "0") == "0":  # pfl's further processes run this very file
-        said = {"rounds": meter.rounds, "package": side.PACKAGE, "version": version(side.PACKAGE), "torch": torch.__version__}
+        said = {
+            "rounds": meter.rounds,
+            "package": side.PACKAGE,
+            "version": version(side.PACKAGE),
+            "torch": torch.__version__,
+        }
         Path(out).write_text(json.dumps(said))
 
 

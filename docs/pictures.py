@@ -13,8 +13,15 @@ def of_counts(folder: Path) -> None:
     dirichlet = niidpart.make(digits, "dir", beta=0.5)
     for kind in ("heatmap", "bubbles", "bars", "simplex", "map-beta"):
         plot.save(dirichlet, folder / f"{kind}.png", kind, medium="column")
-    plot.save(niidpart.make(digits, "quantity", beta=0.5), folder / "sizes.png", "sizes", medium="column")
-    plot.save(niidpart.make(digits, "hypergeometric"), folder / "archetypes.png", "archetypes", medium="column")
+    plot.save(
+        niidpart.make(digits, "quantity", beta=0.5), folder / "sizes.png", "sizes", medium="column"
+    )
+    plot.save(
+        niidpart.make(digits, "hypergeometric"),
+        folder / "archetypes.png",
+        "archetypes",
+        medium="column",
+    )
 
 
 def of_features(folder: Path) -> None:

@@ -30,10 +30,21 @@ def main(folder: Path) -> None:
         for name, options in asked.items():
             plot.save(niidpart.make(data, name, **options), folder / f"{name}.png", medium="column")
     for name, options in TRANSFORMS.items():
-        plot.save(niidpart.make(digits, name, **options), folder / f"{name}.png", "noise", data=digits, medium="column", parties="0,3,6,9")
+        plot.save(
+            niidpart.make(digits, name, **options),
+            folder / f"{name}.png",
+            "noise",
+            data=digits,
+            medium="column",
+            parties="0,3,6,9",
+        )
     for picture in folder.glob("*.png"):
         shrink(picture)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "pictures" / "strategies")
+    main(
+        Path(sys.argv[1])
+        if len(sys.argv) > 1
+        else Path(__file__).parent / "pictures" / "strategies"
+    )

@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import algorithms, models
     from .engine.diverged import Diverged
-    from .experiment import Run, resume, run
+    from .inputs.one_party import party
     from .interface import Algorithm
-    from .one_party import party
-    from .rounds import Progress
+    from .runs.folder import RunError, RunFolder
+    from .runs.rounds import Progress
+    from .runs.running import Run, resume, run
+    from .runs.sweeping import resume_sweep, sweep
     from .settings import Settings
-    from .store import RunError, RunFolder
-    from .sweeps import resume_sweep, sweep
 
 _WHERE = {
     "Algorithm": "interface",
     "Diverged": "engine.diverged",
-    "Progress": "rounds",
-    "Run": "experiment",
-    "RunError": "store",
-    "RunFolder": "store",
+    "Progress": "runs.rounds",
+    "Run": "runs.running",
+    "RunError": "runs.folder",
+    "RunFolder": "runs.folder",
     "Settings": "settings",
-    "party": "one_party",
-    "resume": "experiment",
-    "resume_sweep": "sweeps",
-    "run": "experiment",
-    "sweep": "sweeps",
+    "party": "inputs.one_party",
+    "resume": "runs.running",
+    "resume_sweep": "runs.sweeping",
+    "run": "runs.running",
+    "sweep": "runs.sweeping",
 }
 __all__ = [
     "Algorithm",

@@ -37,7 +37,9 @@ class Corrected:
         step, (pull, add, after) = task.grad(local, batch), self.terms(local)
         grad = step.grad
         if isinstance(pull, Tensor) or pull:
-            grad = tree.map(lambda g, w, w0: g + _like(pull, g) * (w - w0), grad, local.params, local.start)
+            grad = tree.map(
+                lambda g, w, w0: g + _like(pull, g) * (w - w0), grad, local.params, local.start
+            )
         if add:
             grad = tree.map(torch.add, grad, add)
         return step._replace(grad=grad, after=after)

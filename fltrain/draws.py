@@ -11,7 +11,9 @@ from torch import Tensor
 
 _MASK, _MASK64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 _M0, _M1, _W0, _W1 = 0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85
-_WEYL, *_MIX = (c - (1 << 64) for c in (0x9E3779B97F4A7C15, 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53))  # as int64 holds them: the bits are the same
+_WEYL, *_MIX = (
+    c - (1 << 64) for c in (0x9E3779B97F4A7C15, 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
+)  # as int64 holds them: the bits are the same
 ORDER = 0  # what a draw of a job's key is for: the last word of the counter
 AUGMENT = 1  # of a run's key: the low byte of the last word
 
@@ -29,7 +31,9 @@ def fold(key: int | Tensor, number: int | Tensor) -> int | Tensor:
     """
     at = (number + 1) * _WEYL
     if isinstance(key, Tensor) or isinstance(at, Tensor):
-        x = (key if isinstance(key, Tensor) else signed(key)) ^ (at if isinstance(at, Tensor) else signed(at))
+        x = (key if isinstance(key, Tensor) else signed(key)) ^ (
+            at if isinstance(at, Tensor) else signed(at)
+        )
         for m in _MIX:
             x = (x ^ (x >> 32 & _MASK)) * m
         return x ^ (x >> 32 & _MASK)
@@ -54,7 +58,9 @@ def _mulhi_lo(a: Tensor, m: int) -> tuple[Tensor, Tensor]:
     return (p >> 32) & _MASK, p & _MASK
 
 
-def philox(k0: Tensor | int, k1: Tensor | int, counter: tuple[Tensor, Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def philox(
+    k0: Tensor | int, k1: Tensor | int, counter: tuple[Tensor, Tensor, Tensor, Tensor]
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Philox4x32-10: four 32-bit words, held in int64, for each counter (and key, where keys are tensors)."""
     c0, c1, c2, c3 = counter
     for _ in range(10):
@@ -71,7 +77,9 @@ def order(key: int, epoch: int, n: int, device: torch.device) -> Tensor:
     zero = torch.zeros_like(i)
     a, b, _, _ = philox(key & _MASK, key >> 32, (i, zero + epoch, zero, zero + ORDER))
     low = max(n - 1, 1).bit_length()
-    words = ((a << 31) ^ b) & ~((1 << low) - 1) | i  # 63 random bits, so that the sort of signed integers is that of the words
+    words = ((a << 31) ^ b) & ~(
+        (1 << low) - 1
+    ) | i  # 63 random bits, so that the sort of signed integers is that of the words
     return torch.sort(words).values & ((1 << low) - 1)
 
 
@@ -83,24 +91,40 @@ def orders(keys: Tensor, epoch: int | Tensor, sizes: Tensor, width: int) -> Tens
     i = torch.arange(width, device=keys.device).unsqueeze(0)
     n, zero = sizes.unsqueeze(1), torch.zeros_like(i)
     again = epoch.unsqueeze(1) if isinstance(epoch, Tensor) else zero + epoch
-    a, b, _, _ = philox((keys & _MASK).unsqueeze(1), (keys >> 32 & _MASK).unsqueeze(1), (i, again, zero, zero + ORDER))
+    a, b, _, _ = philox(
+        (keys & _MASK).unsqueeze(1),
+        (keys >> 32 & _MASK).unsqueeze(1),
+        (i, again, zero, zero + ORDER),
+    )
     low = (n - 1).clamp(min=1)
     for shift in (1, 2, 4, 8, 16, 32):
         low = low | low >> shift  # all ones, as long as the largest index
-    words = torch.where(i < n, ((a << 31) ^ b) & ~low | i, torch.iinfo(torch.int64).max)  # padding comes last
+    words = torch.where(
+        i < n, ((a << 31) ^ b) & ~low | i, torch.iinfo(torch.int64).max
+    )  # padding comes last
     return torch.where(i < n, torch.sort(words).values & low, 0)
 
 
-def augmentation(key: int, rows: Tensor, party: Tensor, epoch: int | Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def augmentation(
+    key: int, rows: Tensor, party: Tensor, epoch: int | Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Four uniform 32-bit words [B], held in int64, for each example `rows` [B] of parties `party` [B] in an epoch of the run, or one each [B]."""
-    return philox(key & _MASK, key >> 32, (rows & _MASK, party, torch.zeros_like(rows) + epoch, (rows >> 32) << 8 | AUGMENT))
+    return philox(
+        key & _MASK,
+        key >> 32,
+        (rows & _MASK, party, torch.zeros_like(rows) + epoch, (rows >> 32) << 8 | AUGMENT),
+    )
 
 
-def uniform(key: int | Tensor, n: int, device: torch.device, at: tuple[int, int] = (0, 0)) -> Tensor:
+def uniform(
+    key: int | Tensor, n: int, device: torch.device, at: tuple[int, int] = (0, 0)
+) -> Tensor:
     """[n] float32, uniform on [0, 1) in steps of 2^-24: the draws of a key that is used for nothing else. at: which of its fields, 32 bits each."""
     i = torch.arange(-(-n // 4), device=device)
     zero = torch.zeros_like(i)
-    words = torch.stack(philox(key & _MASK, key >> 32 & _MASK, (i, zero + at[0], zero + at[1], zero)), dim=-1).reshape(-1)[:n]
+    words = torch.stack(
+        philox(key & _MASK, key >> 32 & _MASK, (i, zero + at[0], zero + at[1], zero)), dim=-1
+    ).reshape(-1)[:n]
     return (words >> 8).float() * 2.0**-24
 
 
@@ -111,9 +135,16 @@ def normal(seeds: Tensor, rows: Tensor, epoch: int | Tensor, width: int) -> Tens
     """
     pairs = (width + 1) // 2
     column = torch.arange(pairs, device=rows.device).expand(len(rows), pairs)
-    low, high = (rows & _MASK).unsqueeze(1).expand_as(column), (rows >> 32).unsqueeze(1).expand_as(column)
+    low, high = (
+        (rows & _MASK).unsqueeze(1).expand_as(column),
+        (rows >> 32).unsqueeze(1).expand_as(column),
+    )
     again = epoch.unsqueeze(1) if isinstance(epoch, Tensor) else epoch
-    words = philox(seeds[:, :1], seeds[:, 1:], (column, low, high, torch.zeros_like(column) + again))
+    words = philox(
+        seeds[:, :1], seeds[:, 1:], (column, low, high, torch.zeros_like(column) + again)
+    )
     a, b, c, d = words
-    bits = torch.stack([a << 20 | b >> 12, c << 20 | d >> 12], dim=-1).reshape(len(rows), 2 * pairs)[:, :width]
+    bits = torch.stack([a << 20 | b >> 12, c << 20 | d >> 12], dim=-1).reshape(
+        len(rows), 2 * pairs
+    )[:, :width]
     return torch.special.ndtri(bits.double() * 2.0**-52 + 2.0**-53)

@@ -27,5 +27,13 @@ def describe(device: torch.device, threads: int | None = None) -> dict[str, Any]
 def _cpu() -> str:
     """The processor's name; Linux tells it in /proc only."""
     info = Path("/proc/cpuinfo")
-    names = [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")] if info.exists() else []
+    names = (
+        [
+            line.split(":", 1)[1].strip()
+            for line in info.read_text().splitlines()
+            if line.startswith("model name")
+        ]
+        if info.exists()
+        else []
+    )
     return names[0] if names else platform.processor()

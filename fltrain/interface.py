@@ -10,6 +10,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from torch import Tensor, nn
 
+from niidpart.errors import UsageError
+
 from .tree import Tree
 
 
@@ -132,10 +134,20 @@ class Task(Protocol):
     n_stages: int  # how many taps `forward` gives; 0 where the model does not declare any
 
     def forward(
-        self, params: Tree, buffers: Tree, x: Tensor, *, train: bool, key: int | Tensor | None = None, upto: int | None = None, detach: bool = False
+        self,
+        params: Tree,
+        buffers: Tree,
+        x: Tensor,
+        *,
+        train: bool,
+        key: int | Tensor | None = None,
+        upto: int | None = None,
+        detach: bool = False,
     ) -> Out: ...
 
-    def differentiate(self, f: Callable[[Tree], tuple[Tensor, Any]], params: Tree) -> tuple[Tree, Tensor, Any]:
+    def differentiate(
+        self, f: Callable[[Tree], tuple[Tensor, Any]], params: Tree
+    ) -> tuple[Tree, Tensor, Any]:
         """(gradient, loss, aux) of f(params) -> (loss, aux) at params: the one way to a gradient, since executors differ in how they take it.
 
         loss: a scalar; returned without its graph. aux: a tree or a NamedTuple of tensors, returned as it is; {} for none. The gradient of a
@@ -143,7 +155,13 @@ class Task(Protocol):
         """
         ...
 
-    def grad(self, local: Local, batch: Batch, extra: Callable[[Tree, Out], Tensor] | None = None, params: Tree | None = None) -> Step: ...
+    def grad(
+        self,
+        local: Local,
+        batch: Batch,
+        extra: Callable[[Tree, Out], Tensor] | None = None,
+        params: Tree | None = None,
+    ) -> Step: ...
 
     def full_grad(self, local: Local) -> Tree: ...
 
@@ -196,14 +214,18 @@ class Algorithm:
     settings: dict[str, Any] = field(default_factory=dict)
     model: str | None = None
     pooled: bool = False
-    spec: str = field(default="", init=False)  # with options: what `algorithms.build` was given, so that a run can be taken up again.
-    options: dict[str, Any] = field(default_factory=dict, init=False)  # not copied by `replace`: what is changed has no name
+    spec: str = field(
+        default="", init=False
+    )  # with options: what `algorithms.build` was given, so that a run can be taken up again.
+    options: dict[str, Any] = field(
+        default_factory=dict, init=False
+    )  # not copied by `replace`: what is changed has no name
 
     def __post_init__(self) -> None:
         if self.decay not in ("executor", "algorithm"):
-            raise ValueError(f"decay is {self.decay!r}; it must be 'executor' or 'algorithm'")
+            raise UsageError(f"decay is {self.decay!r}; it must be 'executor' or 'algorithm'")
         if self.lockstep not in ("step", "epoch"):
-            raise ValueError(f"lockstep is {self.lockstep!r}; it must be 'step' or 'epoch'")
+            raise UsageError(f"lockstep is {self.lockstep!r}; it must be 'step' or 'epoch'")
 
     def hearing(self, **numbers: Any) -> "Algorithm":
         """The same algorithm, of the same name and options, with these numbers in `hyper` besides: settings that its functions read."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self
 
+from niidpart.errors import UsageError
 from niidpart.registry import did_you_mean, typed
 
 
@@ -21,35 +22,64 @@ class Settings:
     lr: float = _setting(0.01, "Learning rate of the parties.")
     momentum: float = _setting(0.9, "Momentum of the parties' SGD; starts anew each round.")
     weight_decay: float = _setting(0.0, "Weight decay of the parties' SGD.")
-    lr_drops: tuple[int, ...] = _setting((), "Rounds after which the learning rate is divided by 10, such as 40,80.")
-    fraction: float = _setting(1.0, "Share of the parties that train in a round.")
-    shuffle: bool = _setting(True, "A new order of examples each epoch; without it one random order, the same in all epochs.")
-    normalise: Literal["none", "data", "half", "cifar10", "cifar100", "cifar10-fedcd", "cifar10-map", "mnist-map"] = _setting(
-        "none", "Mean taken off and deviation divided by: those of the training rows (data), or fixed ones (docs/training.md)."
+    lr_drops: tuple[int, ...] = _setting(
+        (), "Rounds after which the learning rate is divided by 10, such as 40,80."
     )
-    crop: int = _setting(0, "Pixels that a training image is padded by on each side before a random crop of its old size.")
+    fraction: float = _setting(1.0, "Share of the parties that train in a round.")
+    shuffle: bool = _setting(
+        True,
+        "A new order of examples each epoch; without it one random order, the same in all epochs.",
+    )
+    normalise: Literal[
+        "none", "data", "half", "cifar10", "cifar100", "cifar10-fedcd", "cifar10-map", "mnist-map"
+    ] = _setting(
+        "none",
+        "Mean taken off and deviation divided by: those of the training rows (data), or fixed ones (docs/training.md).",
+    )
+    crop: int = _setting(
+        0,
+        "Pixels that a training image is padded by on each side before a random crop of its old size.",
+    )
     pad: Literal["zero", "reflect"] = _setting("zero", "What the padding of --crop holds.")
     flip: bool = _setting(False, "Training images are mirrored left to right, half of the time.")
-    rotate: float = _setting(0.0, "Training images are turned by a random angle of up to so many degrees, either way.")
-    noisy_test: bool = _setting(False, "The global test set also as each party's noise would show it.")
+    rotate: float = _setting(
+        0.0, "Training images are turned by a random angle of up to so many degrees, either way."
+    )
+    noisy_test: bool = _setting(
+        False, "The global test set also as each party's noise would show it."
+    )
     seed: int = _setting(0, "Seed of cohorts, orders and, without --init-seed, initial weights.")
     init_seed: int | None = _setting(None, "Seed of the initial weights.")
     eval_every: int = _setting(1, "Rounds between evaluations; the last round is always evaluated.")
-    checkpoint_every: int = _setting(1, "Rounds between checkpoints; the last round always has one.")
+    checkpoint_every: int = _setting(
+        1, "Rounds between checkpoints; the last round always has one."
+    )
     device: Literal["auto", "cpu", "cuda"] = _setting("auto", "Where to train.")
     threads: int | None = _setting(None, "CPU threads; torch's own number if not given.")
     engine: Literal["auto", "looped", "processes", "stacked", "graph", "native"] = _setting(
-        "auto", "How jobs run: one by one, in processes or compiled code (native) on CPU cores, or stacked on a GPU (docs/training.md). auto tells."
+        "auto",
+        "How jobs run: one by one, in processes or compiled code (native) on CPU cores, or stacked on a GPU (docs/training.md). auto tells.",
     )
-    workers: int | None = _setting(None, "Processes of --engine processes, threads of native; as many as there are cores if not given.")
-    memory: float | None = _setting(None, "GiB that --engine stacked may take for the jobs that run at once; half of the device's if not given.")
+    workers: int | None = _setting(
+        None,
+        "Processes of --engine processes, threads of native; as many as there are cores if not given.",
+    )
+    memory: float | None = _setting(
+        None,
+        "GiB that --engine stacked may take for the jobs that run at once; half of the device's if not given.",
+    )
     tf32: bool = _setting(False, "CUDA: products in TF32, which is faster and rounds to 10 bits.")
-    bf16: bool = _setting(False, "Forward and backward passes in bfloat16 where torch's autocast allows; weights stay float32.")
+    bf16: bool = _setting(
+        False,
+        "Forward and backward passes in bfloat16 where torch's autocast allows; weights stay float32.",
+    )
     compile: bool = _setting(False, "The model through torch.compile.")
 
     def __post_init__(self) -> None:
         for f in fields(self):
-            object.__setattr__(self, f.name, typed(f.name.replace("_", "-"), getattr(self, f.name), f.type))
+            object.__setattr__(
+                self, f.name, typed(f.name.replace("_", "-"), getattr(self, f.name), f.type)
+            )
         for name in ("rounds", "local_epochs", "batch_size", "eval_every", "checkpoint_every"):
             _need(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
         for name in ("local_steps", "threads", "workers"):
@@ -64,7 +94,12 @@ class Settings:
         _need("rotate", self.rotate, 0 <= self.rotate <= 180, "in 0..180")
         _need("memory", self.memory, self.memory is None or self.memory > 0, "above 0")
         _need("seed", self.seed, 0 <= self.seed < 1 << 63, "in 0..2**63-1")
-        _need("init_seed", self.init_seed, self.init_seed is None or 0 <= self.init_seed < 1 << 63, "in 0..2**63-1")
+        _need(
+            "init_seed",
+            self.init_seed,
+            self.init_seed is None or 0 <= self.init_seed < 1 << 63,
+            "in 0..2**63-1",
+        )
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> Self:
@@ -72,7 +107,7 @@ class Settings:
         names = [f.name for f in fields(cls)]
         for name in given:
             if name not in names:
-                raise ValueError(f"there is no setting {name!r}; {did_you_mean(name, names)}")
+                raise UsageError(f"there is no setting {name!r}; {did_you_mean(name, names)}")
         return cls(**given)
 
     def lr_at(self, round: int) -> float:
@@ -85,4 +120,4 @@ class Settings:
 
 def _need(name: str, value: object, ok: bool, what: str) -> None:
     if not ok:
-        raise ValueError(f"{name.replace('_', '-')} is {value!r}; it must be {what}")
+        raise UsageError(f"{name.replace('_', '-')} is {value!r}; it must be {what}")

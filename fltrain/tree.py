@@ -6,12 +6,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from niidpart.errors import UsageError
+
 Tree = dict[str, Any]
 
 
 def map(f: Callable[..., Tensor], tree: Tree, *others: Tree) -> Tree:
     """f of each leaf, and of the leaves that stand at the same place in the others."""
-    return {k: map(f, v, *(o[k] for o in others)) if isinstance(v, dict) else f(v, *(o[k] for o in others)) for k, v in tree.items()}
+    return {
+        k: map(f, v, *(o[k] for o in others))
+        if isinstance(v, dict)
+        else f(v, *(o[k] for o in others))
+        for k, v in tree.items()
+    }
 
 
 def leaves(tree: Tree) -> list[Tensor]:
@@ -39,7 +46,9 @@ def zeros_like(tree: Tree) -> Tree:
 
 def nbytes(tree: Tree) -> int:
     """Bytes of the floating-point leaves, in their own type: what travels."""
-    return sum(leaf.numel() * leaf.element_size() for leaf in leaves(tree) if leaf.is_floating_point())
+    return sum(
+        leaf.numel() * leaf.element_size() for leaf in leaves(tree) if leaf.is_floating_point()
+    )
 
 
 def flatten(tree: Tree, prefix: str = "") -> dict[str, Tensor]:
@@ -47,7 +56,7 @@ def flatten(tree: Tree, prefix: str = "") -> dict[str, Tensor]:
     flat: dict[str, Tensor] = {}
     for k, v in tree.items():
         if "/" in k:
-            raise ValueError(f"the key {k!r} has a '/'; rename that parameter")
+            raise UsageError(f"the key {k!r} has a '/'; rename that parameter")
         flat |= flatten(v, f"{prefix}{k}/") if isinstance(v, dict) else {f"{prefix}{k}": v}
     return flat
 

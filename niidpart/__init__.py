@@ -1,22 +1,24 @@
 """Reproducible federated splits: make, measure, draw, verify. Needs numpy, scipy and h5py; never torch."""
 
-from .compose import compose
+from .checking.differences import Difference, diff
+from .checking.verification import Verdict, verify
 from .data import Data, from_arrays, load
-from .diff import Difference, diff
-from .export import export
-from .heterogeneity import FeatureSkew, Skew, feature_skew
-from .hub import pull, push
-from .import_ import import_
-from .make import derive, make
-from .recipe import Recipe, Source, Transform
-from .split import FederatedSplit, Part
+from .errors import FileFault, UsageError
+from .features.distances import FeatureSkew, feature_skew
+from .features.transforming import transform
+from .heterogeneity import Skew
+from .hub.publishing import pull, push
+from .interop.exporting import export
+from .interop.importing import import_
+from .making.completion import compose
+from .making.derivation import derive, make
+from .making.tuning import tune
 from .splitfile.check import check, read
 from .splitfile.faults import Fault, SplitError
 from .splitfile.h5 import to_bytes, write
 from .splitfile.opened import OpenedSplit, open
-from .transformed import transform
-from .tune import tune
-from .verify import Verdict, verify
+from .splits.recipe import Recipe, Source, Transform
+from .splits.split import FederatedSplit, Part
 
 __all__ = [
     "Data",
@@ -24,6 +26,7 @@ __all__ = [
     "Fault",
     "FeatureSkew",
     "FederatedSplit",
+    "FileFault",
     "OpenedSplit",
     "Part",
     "Recipe",
@@ -31,6 +34,7 @@ __all__ = [
     "Source",
     "SplitError",
     "Transform",
+    "UsageError",
     "Verdict",
     "check",
     "compose",

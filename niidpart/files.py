@@ -8,9 +8,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-
-class FileFault(ValueError):
-    """A file or folder that is not as it must be. Commands end with exit code 1, other ValueErrors are questions of usage."""
+from .errors import FileFault, UsageError
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -26,7 +24,12 @@ def write_whole(path: Path, data: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         mode = stat.S_IMODE(path.stat().st_mode) & 0o777 if path.exists() else None
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600), "wb") as f:
+        with open(
+            os.open(
+                temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600
+            ),
+            "wb",
+        ) as f:
             if mode is not None:
                 os.fchmod(f.fileno(), mode)
             f.write(data)
@@ -52,7 +55,9 @@ def write_folder(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise FileFault(f"{path} is there and is no folder; take another name")
     if path.exists() and any(path.iterdir()):
-        raise FileFault(f"{path} is a folder that is not empty; take another name, or empty it first")
+        raise FileFault(
+            f"{path} is a folder that is not empty; take another name, or empty it first"
+        )
     temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
     try:
         try:
@@ -67,7 +72,9 @@ def write_folder(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
         try:
             os.replace(temporary, path)
         except OSError as error:
-            what = f"{path} could not be put in place: {error.strerror or error}; nothing was written"
+            what = (
+                f"{path} could not be put in place: {error.strerror or error}; nothing was written"
+            )
             raise OSError(error.errno, what) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -78,7 +85,7 @@ def write_folder(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
 def _write_inside(folder: Path, name: str, content: bytes) -> None:
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts or "\\" in name or "\0" in name:
-        raise ValueError(f"{name!r} is no path inside a folder; it must be relative, without '..'")
+        raise UsageError(f"{name!r} is no path inside a folder; it must be relative, without '..'")
     place = folder.joinpath(*parts)
     place.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -87,7 +94,9 @@ def _write_inside(folder: Path, name: str, content: bytes) -> None:
             f.flush()
             os.fsync(f.fileno())
     except FileExistsError as error:
-        raise ValueError(f"{name!r} is written twice; each file of a folder has its own name") from error
+        raise UsageError(
+            f"{name!r} is written twice; each file of a folder has its own name"
+        ) from error
     except OSError as error:
         what = f"{name} could not be written ({len(content)} bytes): {error.strerror or error}; nothing of the folder stays"
         raise OSError(error.errno, what) from error

@@ -19,6 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from .errors import UsageError
+
 Function = Callable[..., Any]
 
 
@@ -48,7 +50,7 @@ class Registry:
         """The file of a built-in entry; ValueError with the nearest name where there is none."""
         names = self.names()
         if name not in names:
-            raise ValueError(f"unknown {self.kind} {name!r}; {did_you_mean(name, names)}")
+            raise UsageError(f"unknown {self.kind} {name!r}; {did_you_mean(name, names)}")
         return importlib.import_module(f"{self.package}.{name.replace('-', '_')}")
 
     def find(self, name: str) -> Function:
@@ -58,7 +60,9 @@ class Registry:
         module = self.module(name)
         entry = getattr(module, "__all__", [module.__name__.rpartition(".")[2]])[0]
         if not callable(getattr(module, entry, None)):
-            raise ValueError(f"{module.__file__} has no function {entry!r}; name its function after the file, or in __all__")
+            raise UsageError(
+                f"{module.__file__} has no function {entry!r}; name its function after the file, or in __all__"
+            )
         return typing.cast(Function, getattr(module, entry))
 
     def absolute(self, name: str) -> str:
@@ -77,7 +81,10 @@ class Registry:
 
     def options(self, function: Function) -> dict[str, Option]:
         """The options of one function, annotations resolved."""
-        bare, whole = typing.get_type_hints(function), typing.get_type_hints(function, include_extras=True)
+        bare, whole = (
+            typing.get_type_hints(function),
+            typing.get_type_hints(function, include_extras=True),
+        )
         parameters = inspect.signature(function).parameters.values()
         return {
             p.name: Option(p.name, bare.get(p.name, str), p.default, _help(whole.get(p.name)))
@@ -96,11 +103,20 @@ class Registry:
         declared = self.options(self.find(name))
         for key in options:
             if key not in declared:
-                raise ValueError(f"{self.kind} {name!r} has no option {key!r}; {self._who_has(key, list(declared))}")
-        missing = [key for key, p in declared.items() if p.default is inspect.Parameter.empty and key not in options]
+                raise UsageError(
+                    f"{self.kind} {name!r} has no option {key!r}; {self._who_has(key, list(declared))}"
+                )
+        missing = [
+            key
+            for key, p in declared.items()
+            if p.default is inspect.Parameter.empty and key not in options
+        ]
         if missing:
-            raise ValueError(f"{self.kind} {name!r} needs {', '.join(missing)}")
-        return {key: typed(f"{self.kind} {name!r}: {key}", options.get(key, p.default), p.annotation) for key, p in declared.items()}
+            raise UsageError(f"{self.kind} {name!r} needs {', '.join(missing)}")
+        return {
+            key: typed(f"{self.kind} {name!r}: {key}", options.get(key, p.default), p.annotation)
+            for key, p in declared.items()
+        }
 
     def _who_has(self, key: str, declared: list[str]) -> str:
         owners = [name for name, option in self.union() if option.name == key]
@@ -113,12 +129,18 @@ def names_in(package: str) -> list[str]:
     """The files of a package without those that begin with `_`, sorted; the package itself is not imported."""
     spec = importlib.util.find_spec(package)
     folders = spec.submodule_search_locations if spec else None
-    return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(folders) if not m.name.startswith("_"))
+    return sorted(
+        m.name.replace("_", "-")
+        for m in pkgutil.iter_modules(folders)
+        if not m.name.startswith("_")
+    )
 
 
 def _help(annotation: Any) -> str:
     """The first text in an Annotated."""
-    return next((text for text in getattr(annotation, "__metadata__", ()) if isinstance(text, str)), "")
+    return next(
+        (text for text in getattr(annotation, "__metadata__", ()) if isinstance(text, str)), ""
+    )
 
 
 def did_you_mean(name: str, names: list[str]) -> str:
@@ -135,21 +157,27 @@ def typed(what: str, value: Any, annotation: Any) -> Any:
         return None if value is None else typed(what, value, arguments[0])
     if origin is typing.Literal:
         if value not in arguments:
-            raise ValueError(f"{what} is {value!r}; it must be one of {', '.join(map(str, arguments))}")
+            raise UsageError(
+                f"{what} is {value!r}; it must be one of {', '.join(map(str, arguments))}"
+            )
         return value
     if origin is tuple:
         if not isinstance(value, tuple | list):
-            raise ValueError(f"{what} is {value!r}; it must be a list")
+            raise UsageError(f"{what} is {value!r}; it must be a list")
         return tuple(typed(what, v, arguments[0]) for v in value)
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if annotation is float and number:
         if not math.isfinite(value):
-            raise ValueError(f"{what} is {value}; it must be a finite number")
+            raise UsageError(f"{what} is {value}; it must be a finite number")
         return float(value)
     if annotation is int and number and hasattr(value, "__index__"):
         return int(value)
-    if annotation in (int, float) or (isinstance(annotation, type) and not isinstance(value, annotation)):
-        raise ValueError(f"{what} is {value!r}; it must be {_KINDS.get(annotation, annotation.__name__)}")
+    if annotation in (int, float) or (
+        isinstance(annotation, type) and not isinstance(value, annotation)
+    ):
+        raise UsageError(
+            f"{what} is {value!r}; it must be {_KINDS.get(annotation, annotation.__name__)}"
+        )
     return value
 
 
@@ -163,18 +191,24 @@ def _own(name: str, kind: str) -> Function:
     if fingerprint:
         module = sys.modules.get(f"niidpart_own_{fingerprint}")
         if module is None:
-            raise ValueError(f"{kind} {name!r} is a user's own; give the file itself, {where}:{attribute}")
+            raise UsageError(
+                f"{kind} {name!r} is a user's own; give the file itself, {where}:{attribute}"
+            )
     elif where.endswith(".py"):
         module = _load(Path(where).resolve(), f"{kind} {name!r}")
     else:
         try:
             module = importlib.import_module(where)
         except ModuleNotFoundError as error:
-            raise ValueError(f"{kind} {name!r}: {error}; give file.py:function or package.module:function") from error
+            raise UsageError(
+                f"{kind} {name!r}: {error}; give file.py:function or package.module:function"
+            ) from error
     function = getattr(module, attribute, None)
     if not callable(function):
         public = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
-        raise ValueError(f"{kind} {name!r}: {where} has no function {attribute!r}; {did_you_mean(attribute, public)}")
+        raise UsageError(
+            f"{kind} {name!r}: {where} has no function {attribute!r}; {did_you_mean(attribute, public)}"
+        )
     return typing.cast(Function, function)
 
 
@@ -185,13 +219,13 @@ def _fingerprint(path: Path) -> str:
 def _load(path: Path, who: str) -> ModuleType:
     """The module in a user's file. The same text is loaded once, wherever it stands; a changed text is loaded anew."""
     if not path.is_file():
-        raise ValueError(f"{who}: there is no file {path}")
+        raise UsageError(f"{who}: there is no file {path}")
     alias = f"niidpart_own_{_fingerprint(path)}"
     if alias in sys.modules:
         return sys.modules[alias]
     spec = importlib.util.spec_from_file_location(alias, path)
     if spec is None or spec.loader is None:
-        raise ValueError(f"{path} cannot be loaded as python")
+        raise UsageError(f"{path} cannot be loaded as python")
     module = importlib.util.module_from_spec(spec)
     sys.modules[alias] = module
     try:

@@ -37,8 +37,17 @@ def data_folder() -> Path:
 def python():
     """python(code, *arguments, timeout=..., prefix=...): a fresh interpreter's result; subprocess.TimeoutExpired if it hangs."""
 
-    def run(code: str, *arguments: object, timeout: float = 60, prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-        command = [*prefix, sys.executable, "-P", "-c", code, *map(str, arguments)]  # -P: what is installed, not what lies in the folder
+    def run(
+        code: str, *arguments: object, timeout: float = 60, prefix: tuple[str, ...] = ()
+    ) -> subprocess.CompletedProcess[str]:
+        command = [
+            *prefix,
+            sys.executable,
+            "-P",
+            "-c",
+            code,
+            *map(str, arguments),
+        ]  # -P: what is installed, not what lies in the folder
         return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
 
     return run
@@ -46,5 +55,6 @@ def python():
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--algorithm", help="file.py:function: hold an algorithm of your own to the conformance suite (tests/fltrain/test_conformance.py)"
+        "--algorithm",
+        help="file.py:function: hold an algorithm of your own to the conformance suite (tests/fltrain/test_conformance.py)",
     )

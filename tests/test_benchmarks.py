@@ -24,7 +24,9 @@ def script(project):
 
 def rows(text, start):
     """The cells of each row under the table whose head begins with `start`."""
-    [body] = re.findall(rf"^\| {re.escape(start)}[^\n]*\n\|(?: --- \|)+\n((?:\|[^\n]*\n)+)", text, re.MULTILINE)
+    [body] = re.findall(
+        rf"^\| {re.escape(start)}[^\n]*\n\|(?: --- \|)+\n((?:\|[^\n]*\n)+)", text, re.MULTILINE
+    )
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in body.splitlines()]
 
 
@@ -34,13 +36,21 @@ def positive(cell):
 
 def test_scaling_measures_every_point_and_draws_them(script, tmp_path):
     text = script("scaling.py", "--quick", "--rounds", 1, "--svg", tmp_path / "scaling.svg")
-    lines = [cells for head in ("run | parties", "run | epochs", "run | model") for cells in rows(text, head)]
+    lines = [
+        cells
+        for head in ("run | parties", "run | epochs", "run | model")
+        for cells in rows(text, head)
+    ]
     assert len(lines) == 2 * 2 * 2 + 2 + 2 * 3
     for cells in lines:
         assert all(positive(cell) for cell in (cells[2], cells[4], cells[6])), cells
-    assert {cells[0] for cells in lines} == {f"{a}, {e}" for a in ("fedavg", "scaffold") for e in ("looped", "processes")}
+    assert {cells[0] for cells in lines} == {
+        f"{a}, {e}" for a in ("fedavg", "scaffold") for e in ("looped", "processes")
+    }
     announced = [(float(cells[6]), float(cells[7])) for cells in lines]
-    assert all(peak / 3 < said < peak * 3 for peak, said in announced), announced  # no more can be held here: peaks are sampled on a busy machine
+    assert all(peak / 3 < said < peak * 3 for peak, said in announced), (
+        announced
+    )  # no more can be held here: peaks are sampled on a busy machine
     assert (tmp_path / "scaling.svg").read_text().count("<path") > 20
 
 
@@ -76,12 +86,21 @@ def test_the_small_gpu_benchmark_fills_every_table(gpu):
     for head, n in heads.items():
         found = rows(gpu, head)
         assert len(found) == n, head
-        assert all(positive(cells[-1 if head.startswith(("start", "model", "conv")) else 2]) for cells in found if not cells[-1].startswith("engine"))
+        assert all(
+            positive(cells[-1 if head.startswith(("start", "model", "conv")) else 2])
+            for cells in found
+            if not cells[-1].startswith("engine")
+        )
 
 
 def test_a_section_without_time_says_so_and_an_unknown_one_is_refused(script, project):
     text = script("gpu.py", "--device", "cpu", "--small", "--sections", "memory", "--limit", 0)
-    assert [cells[1] for cells in rows(text, "20 parties")] == ["skipped: the time of this section is spent"] * 2
+    assert [cells[1] for cells in rows(text, "20 parties")] == [
+        "skipped: the time of this section is spent"
+    ] * 2
     command = [sys.executable, project / "benchmarks" / "gpu.py", "--sections", "rounds"]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, "there is no section 'rounds'; there are agree, round" in done.stderr) == (2, True)
+    assert (
+        done.returncode,
+        "there is no section 'rounds'; there are agree, round" in done.stderr,
+    ) == (2, True)

@@ -15,7 +15,11 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PEERS = ("flwr-datasets", "fedlab", "mlcroissant")  # tests/niidpart/test_formats_peers.py runs their blocks, each in an environment of its own
+PEERS = (
+    "flwr-datasets",
+    "fedlab",
+    "mlcroissant",
+)  # tests/niidpart/test_formats_peers.py runs their blocks, each in an environment of its own
 MNIST = Path(os.environ.get("NIIDPART_TEST_DATA", ROOT.parent / "shared" / "data")) / "mnist"
 
 
@@ -24,13 +28,29 @@ def blocks(page: Path, kind: str) -> list[str]:
 
 
 def run_lines(text: str, folder: Path) -> None:
-    env = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder)}
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=folder, env=env, capture_output=True, text=True)
+    env = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(folder),
+    }
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", text],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
 
 
 def test_every_block_is_of_a_kind_that_runs():
-    known = {"python", "sh", "sh make", "sh needs-mnist", "text", *(f"python needs-{peer}" for peer in PEERS)}
+    known = {
+        "python",
+        "sh",
+        "sh make",
+        "sh needs-mnist",
+        "text",
+        *(f"python needs-{peer}" for peer in PEERS),
+    }
     kinds = {info for page in PAGES for info, _ in BLOCK.findall(page.read_text())}
     assert kinds <= known, kinds - known
     assert "python" in kinds
@@ -75,7 +95,7 @@ def test_the_quick_start_is_what_ci_runs():
         ("algorithms.md", "fltrain/algorithms"),
         ("models.md", "fltrain/models"),
         ("presets.md", "fltrain/presets"),
-        ("data.md", "niidpart/data"),
+        ("data.md", "niidpart/sources"),
         ("pictures.md", "niidpart/plot"),
         ("heterogeneity.md", "niidpart/heterogeneity/measures"),
         ("interop.md", "niidpart/formats"),
@@ -83,7 +103,9 @@ def test_the_quick_start_is_what_ci_runs():
 )
 def test_everything_in_a_registry_has_its_row(page, folder):
     rows = re.findall(r"^\| `([^`]+)`", (ROOT / "docs" / page).read_text(), re.MULTILINE)
-    names = {f.stem.replace("_", "-") for f in (ROOT / folder).glob("*.py") if not f.name.startswith("_")}
+    names = {
+        f.stem.replace("_", "-") for f in (ROOT / folder).glob("*.py") if not f.name.startswith("_")
+    }
     assert names - {"npz"} <= set(rows)  # npz is named by its path
 
 

@@ -8,7 +8,9 @@ try:
     import torchvision  # noqa: F401 - FedLab imports it for data sets that are not used here
 except RuntimeError:  # PyPI's build has operators for CUDA alone; beside a CPU build of torch they are absent, and two of their names are missed
     for name in ("nms", "qnms"):
-        torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        torch.library.define(
+            f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+        )
 
 from fedlab.contrib.algorithm.basic_client import SGDSerialClientTrainer
 from fedlab.contrib.algorithm.basic_server import SyncServerHandler
@@ -38,13 +40,18 @@ class Parties:
 class Trainer(SGDSerialClientTrainer):
     def train(self, model_parameters, train_loader):
         self.optimizer = optimiser(self._model)
-        return [*super().train(model_parameters, train_loader), torch.tensor(float(len(train_loader.rows)))]
+        return [
+            *super().train(model_parameters, train_loader),
+            torch.tensor(float(len(train_loader.rows))),
+        ]
 
 
 class Server(SyncServerHandler):
     def global_update(self, buffer):
         parameters, sizes = zip(*buffer, strict=True)
-        SerializationTool.deserialize_model(self._model, Aggregators.fedavg_aggregate(list(parameters), torch.stack(sizes)))
+        SerializationTool.deserialize_model(
+            self._model, Aggregators.fedavg_aggregate(list(parameters), torch.stack(sizes))
+        )
 
 
 def rounds(work: Work, meter) -> None:

@@ -29,10 +29,15 @@ def client(folder: Path, threads: int) -> ClientApp:
         torch.set_num_threads(threads)
         work, net, party = read(folder), cnn(), int(context.node_config["partition-id"])
         net.load_state_dict(message.content["arrays"].to_torch_state_dict())
-        torch.manual_seed(1000 * int(message.content["config"]["server-round"]) + party)  # cnn() has set the seed; orders differ by round
+        torch.manual_seed(
+            1000 * int(message.content["config"]["server-round"]) + party
+        )  # cnn() has set the seed; orders differ by round
         local_epoch(net, work, party)
         metrics = MetricRecord({"num-examples": len(work.rows[party])})
-        return Message(RecordDict({"arrays": ArrayRecord(net.state_dict()), "metrics": metrics}), reply_to=message)
+        return Message(
+            RecordDict({"arrays": ArrayRecord(net.state_dict()), "metrics": metrics}),
+            reply_to=message,
+        )
 
     return app
 
@@ -44,7 +49,9 @@ class Everybody(FedAvg):
         replies = list(replies)
         failed = [reply.error.reason for reply in replies if reply.has_error()]
         if failed or len(replies) < self.min_train_nodes:
-            raise RuntimeError(f"{len(replies) - len(failed)} of {self.min_train_nodes} parties answered {failed[:1]}")
+            raise RuntimeError(
+                f"{len(replies) - len(failed)} of {self.min_train_nodes} parties answered {failed[:1]}"
+            )
         return super().aggregate_train(server_round, replies)
 
 
@@ -63,12 +70,28 @@ def server(work: Work, meter) -> ServerApp:
     @app.main()
     def main(grid: Grid, context: Context) -> None:
         torch.set_num_threads(work.processes * work.threads)
-        strategy = Everybody(fraction_train=1.0, fraction_evaluate=0.0, min_train_nodes=len(work.rows), min_available_nodes=len(work.rows))
-        strategy.start(grid, ArrayRecord(net.state_dict()), work.n_rounds, train_config=ConfigRecord(), evaluate_fn=evaluated)
+        strategy = Everybody(
+            fraction_train=1.0,
+            fraction_evaluate=0.0,
+            min_train_nodes=len(work.rows),
+            min_available_nodes=len(work.rows),
+        )
+        strategy.start(
+            grid,
+            ArrayRecord(net.state_dict()),
+            work.n_rounds,
+            train_config=ConfigRecord(),
+            evaluate_fn=evaluated,
+        )
 
     return app
 
 
 def rounds(work: Work, meter) -> None:
-    cores = {"client_resources": {"num_cpus": work.threads, "num_gpus": 0.0}, "init_args": {"num_cpus": work.processes * work.threads}}
-    run_simulation(server(work, meter), client(work.folder, work.threads), len(work.rows), backend_config=cores)
+    cores = {
+        "client_resources": {"num_cpus": work.threads, "num_gpus": 0.0},
+        "init_args": {"num_cpus": work.processes * work.threads},
+    }
+    run_simulation(
+        server(work, meter), client(work.folder, work.threads), len(work.rows), backend_config=cores
+    )

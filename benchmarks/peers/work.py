@@ -30,11 +30,21 @@ class Work:
     threads: int
 
     @classmethod
-    def read(cls, folder: Path, engine: str = "", n_rounds: int = 0, processes: int = 1, threads: int = 1) -> "Work":
+    def read(
+        cls, folder: Path, engine: str = "", n_rounds: int = 0, processes: int = 1, threads: int = 1
+    ) -> "Work":
         with np.load(folder / "data.npz") as archive:
-            held = {name: torch.from_numpy(archive[name]) for name in ("x", "y", "x_test", "y_test", "indices", "indptr")}
+            held = {
+                name: torch.from_numpy(archive[name])
+                for name in ("x", "y", "x_test", "y_test", "indices", "indptr")
+            }
         rows = list(held["indices"].long().tensor_split(held["indptr"][1:-1].long()))
-        images = held["x"].unsqueeze(1), held["y"].long(), held["x_test"].unsqueeze(1), held["y_test"].long()
+        images = (
+            held["x"].unsqueeze(1),
+            held["y"].long(),
+            held["x_test"].unsqueeze(1),
+            held["y_test"].long(),
+        )
         return cls(folder, *images, rows, engine, n_rounds, processes, threads)
 
 
@@ -48,8 +58,24 @@ class Scaled(nn.Module):
 def cnn() -> nn.Sequential:
     """The papers' CNN, 44,426 parameters: fltrain/models/cnn.py, written out for environments without fltrain."""
     torch.manual_seed(0)
-    features = [nn.Conv2d(1, 6, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
-    return nn.Sequential(Scaled(), *features, nn.Linear(256, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10))
+    features = [
+        nn.Conv2d(1, 6, 5),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(6, 16, 5),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+    ]
+    return nn.Sequential(
+        Scaled(),
+        *features,
+        nn.Linear(256, 120),
+        nn.ReLU(),
+        nn.Linear(120, 84),
+        nn.ReLU(),
+        nn.Linear(84, 10),
+    )
 
 
 def shuffled(x: Tensor, y: Tensor, rows: Tensor) -> Iterator[tuple[Tensor, Tensor]]:

@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from niidpart.errors import UsageError
 from niidpart.registry import Registry
 
 from ..interface import Algorithm
@@ -22,7 +23,7 @@ def build(spec: str, **options: Any) -> Algorithm:
     complete = ALGORITHMS.complete(spec, options)
     algorithm = ALGORITHMS.find(spec)(**complete)
     if not isinstance(algorithm, Algorithm):
-        raise ValueError(f"{spec} returned {algorithm!r}; an fltrain.Algorithm is needed")
+        raise UsageError(f"{spec} returned {algorithm!r}; an fltrain.Algorithm is needed")
     object.__setattr__(algorithm, "spec", spec)
     object.__setattr__(algorithm, "options", complete)
     return algorithm

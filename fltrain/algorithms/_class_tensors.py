@@ -13,7 +13,9 @@ from ..draws import key, order, uniform
 from ..tree import Tree
 
 _TRIES = 100
-Pins = dict[str, Tensor]  # {weight: [r] the place of a number that class i must have}, so that a way leads from the input to output i
+Pins = dict[
+    str, Tensor
+]  # {weight: [r] the place of a number that class i must have}, so that a way leads from the input to output i
 
 
 def disjoint(models: Tree, kinds: dict[str, str], r: int, seed: int, delta_min: float) -> Tree:
@@ -28,21 +30,36 @@ def disjoint(models: Tree, kinds: dict[str, str], r: int, seed: int, delta_min: 
 
     def draw(attempt: int, pins: Pins) -> Tree:
         return {
-            name: _dealt(order(key(seed, "fedmoc", attempt), i, models[name].numel(), models[name].device), r, pins.get(name))
+            name: _dealt(
+                order(key(seed, "fedmoc", attempt), i, models[name].numel(), models[name].device),
+                r,
+                pins.get(name),
+            )
             .reshape(models[name].shape)
             .to(kind)
             for i, name in enumerate(names)
         }
 
     classes = _with_ways(draw, lambda drawn, name, i: drawn[name] == i, ways, models, r)
-    out = {"class": classes | {name: torch.arange(r, device=models[name].device).to(kind) for name in _output_bias(models, kinds, r)}}
+    out = {
+        "class": classes
+        | {
+            name: torch.arange(r, device=models[name].device).to(kind)
+            for name in _output_bias(models, kinds, r)
+        }
+    }
     if delta_min < 1:
         spread = 1 - delta_min
-        out["delta"] = {name: 1 - spread * _uniform(seed, "delta", i, 1, models[name])[0].to(models[name].dtype) for i, name in enumerate(names)}
+        out["delta"] = {
+            name: 1 - spread * _uniform(seed, "delta", i, 1, models[name])[0].to(models[name].dtype)
+            for i, name in enumerate(names)
+        }
     return out
 
 
-def gram_schmidt(models: Tree, kinds: dict[str, str], r: int, seed: int, normalise: Callable[[Tensor], Tensor]) -> Tree:
+def gram_schmidt(
+    models: Tree, kinds: dict[str, str], r: int, seed: int, normalise: Callable[[Tensor], Tensor]
+) -> Tree:
     """{"delta": {name: [r, ...]}}: r random tensors, orthogonal by Gram-Schmidt, then each brought to 0..1, which makes them similar again.
 
     normalise: [r, n] -> [r, n]. The random numbers are uniform on [0, 1): the text does not say which.
@@ -60,11 +77,19 @@ def gram_schmidt(models: Tree, kinds: dict[str, str], r: int, seed: int, normali
         return out
 
     delta = _with_ways(draw, lambda drawn, name, i: drawn[name][i] > 0, ways, models, r)
-    return {"delta": delta | {name: torch.eye(r, dtype=models[name].dtype, device=models[name].device) for name in _output_bias(models, kinds, r)}}
+    return {
+        "delta": delta
+        | {
+            name: torch.eye(r, dtype=models[name].dtype, device=models[name].device)
+            for name in _output_bias(models, kinds, r)
+        }
+    }
 
 
 NORMALISE: dict[str, Callable[[Tensor], Tensor]] = {
-    "minmax": lambda v: (v - v.amin(1, keepdim=True)) / (v.amax(1, keepdim=True) - v.amin(1, keepdim=True)),
+    "minmax": lambda v: (
+        (v - v.amin(1, keepdim=True)) / (v.amax(1, keepdim=True) - v.amin(1, keepdim=True))
+    ),
     "abs": lambda v: v.abs() / v.abs().amax(1, keepdim=True),
     "clip": lambda v: v.clamp(min=0) / v.amax(1, keepdim=True),
 }
@@ -72,7 +97,11 @@ NORMALISE: dict[str, Callable[[Tensor], Tensor]] = {
 
 def shared_out(models: Tree, kinds: dict[str, str], r: int) -> list[str]:
     """The parameters whose numbers are shared out among r classes."""
-    return [name for name, kind in kinds.items() if name in models and kind not in ("norm", "bias") and models[name].numel() >= r]
+    return [
+        name
+        for name, kind in kinds.items()
+        if name in models and kind not in ("norm", "bias") and models[name].numel() >= r
+    ]
 
 
 def orthonormal(vectors: Tensor) -> Tensor:
@@ -88,7 +117,11 @@ def orthonormal(vectors: Tensor) -> Tensor:
 def chain(models: Tree, kinds: dict[str, str], r: int) -> list[str]:
     """Weights of convolutions and linear layers from the input to r outputs, where each takes what the one before gives (an image flattened: each
     channel times its pixels). Empty where their shapes do not fit so, as in a residual network: no way is looked for there."""
-    names = [name for name, kind in kinds.items() if name in models and kind in ("conv", "linear") and models[name].dim() >= 2]
+    names = [
+        name
+        for name, kind in kinds.items()
+        if name in models and kind in ("conv", "linear") and models[name].dim() >= 2
+    ]
     width = None
     for name in names:
         given = models[name].shape[1]
@@ -123,7 +156,9 @@ def forced(ways: list[str], models: Tree, r: int) -> Pins:
         units = models[before].shape[0] if before else given
         group = given // units  # inputs that one unit of the layer below gives
         turn = torch.argsort(torch.argsort(ends, stable=True))
-        slot = torch.tensor([int((ends[:i] == end).sum()) for i, end in enumerate(ends)]) // units  # classes before it at that unit, by rounds
+        slot = (
+            torch.tensor([int((ends[:i] == end).sum()) for i, end in enumerate(ends)]) // units
+        )  # classes before it at that unit, by rounds
         below = turn % units
         if models[name].numel() >= r:
             at = (ends * given + below * group + slot % group) * size + slot // group
@@ -132,7 +167,13 @@ def forced(ways: list[str], models: Tree, r: int) -> Pins:
     return pins
 
 
-def _with_ways(draw: Callable[[int, Pins], Tree], mask: Callable[[Tree, str, int], Tensor], ways: list[str], models: Tree, r: int) -> Tree:
+def _with_ways(
+    draw: Callable[[int, Pins], Tree],
+    mask: Callable[[Tree, str, int], Tensor],
+    ways: list[str],
+    models: Tree,
+    r: int,
+) -> Tree:
     """The first draw in which a way leads to output i through Delta(i), for every class i; after 100 draws one with a way put in by force."""
     for attempt in range(_TRIES):
         drawn = draw(attempt, {})
@@ -141,8 +182,19 @@ def _with_ways(draw: Callable[[int, Pins], Tree], mask: Callable[[Tree, str, int
     return draw(_TRIES, forced(ways, models, r))
 
 
-def _has_way(drawn: Tree, mask: Callable[[Tree, str, int], Tensor], ways: list[str], models: Tree, i: int) -> bool:
-    return bool(leads(ways, lambda name: mask(drawn, name, i) if name in drawn else torch.ones_like(models[name], dtype=torch.bool))[i])
+def _has_way(
+    drawn: Tree, mask: Callable[[Tree, str, int], Tensor], ways: list[str], models: Tree, i: int
+) -> bool:
+    return bool(
+        leads(
+            ways,
+            lambda name: (
+                mask(drawn, name, i)
+                if name in drawn
+                else torch.ones_like(models[name], dtype=torch.bool)
+            ),
+        )[i]
+    )
 
 
 def _dealt(places: Tensor, r: int, pins: Tensor | None) -> Tensor:
@@ -163,6 +215,8 @@ def _uniform(seed: int, name: str | int, i: int, rows: int, like: Tensor) -> Ten
 
 def _output_bias(models: Tree, kinds: dict[str, str], r: int) -> list[str]:
     """The bias of the last layer, if it has one of r numbers."""
-    weights = [name for name, kind in kinds.items() if name in models and kind in ("conv", "linear")]
+    weights = [
+        name for name, kind in kinds.items() if name in models and kind in ("conv", "linear")
+    ]
     name = f"{weights[-1].removesuffix('weight')}bias" if weights else ""
     return [name] if name in models and kinds[name] == "bias" and models[name].shape == (r,) else []

@@ -12,9 +12,17 @@ _ROUNDING = 0x7A11  # sets these draws apart from others of a job's key
 def scales(params: Tree, kinds: dict[str, str]) -> dict[str, str]:
     """{parameter: the weight whose largest value is its scale}, of the trained ones. Rounded are weights of convolutions and linear layers, and
     their biases. A frozen weight is no parameter here, and a bias without its weight has no scale."""
-    weights = [name for name, kind in kinds.items() if kind in ("conv", "linear") and name in params]
-    biases = {f"{name.removesuffix('weight')}bias": name for name in weights if name.endswith("weight")}
-    return {name: name for name in weights} | {name: weight for name, weight in biases.items() if kinds.get(name) == "bias" and name in params}
+    weights = [
+        name for name, kind in kinds.items() if kind in ("conv", "linear") and name in params
+    ]
+    biases = {
+        f"{name.removesuffix('weight')}bias": name for name in weights if name.endswith("weight")
+    }
+    return {name: name for name in weights} | {
+        name: weight
+        for name, weight in biases.items()
+        if kinds.get(name) == "bias" and name in params
+    }
 
 
 def quantised(params: Tree, kinds: dict[str, str], bits: int, key: int | Tensor) -> Tree:
@@ -25,7 +33,9 @@ def quantised(params: Tree, kinds: dict[str, str], bits: int, key: int | Tensor)
         return params
     drawn = uniform(key ^ _ROUNDING, sum(sizes), params[next(iter(scale))].device).split(sizes)
     return params | {
-        name: rounded(params[name], params[weight].abs().amax(), bits, u.reshape(params[name].shape) - 0.5)
+        name: rounded(
+            params[name], params[weight].abs().amax(), bits, u.reshape(params[name].shape) - 0.5
+        )
         for (name, weight), u in zip(scale.items(), drawn, strict=True)
     }
 
@@ -37,5 +47,9 @@ def rounded(w: Tensor, a: Tensor, bits: int, u: Tensor) -> Tensor:
     a bias may be beyond the scale of its weight. Where a is 0, w stays as it is.
     """
     levels, top = 2**bits - 1, a.double()
-    k = ((w.double() / (2 * torch.where(top > 0, top, 1.0)) + 0.5) * levels + u).round().clamp(0, levels)
+    k = (
+        ((w.double() / (2 * torch.where(top > 0, top, 1.0)) + 0.5) * levels + u)
+        .round()
+        .clamp(0, levels)
+    )
     return torch.where(top > 0, 2 * top * (k / levels - 0.5), w.double()).to(w.dtype)

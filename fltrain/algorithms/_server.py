@@ -7,17 +7,32 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
+from niidpart.errors import UsageError
+
 from .. import tree
 from ..interface import Algorithm, Info, Plan, State, Task
 from ..tree import Tree
 from .fedavg import fedavg
 
-Step = Callable[[Tree, Tree], tuple[Tree, Tree]]  # (server, D) -> (server, what is added to the models)
+Step = Callable[
+    [Tree, Tree], tuple[Tree, Tree]
+]  # (server, D) -> (server, what is added to the models)
 
-AdaptiveLr = Annotated[float, "Step of the server, by which m / (sqrt(v) + tau) is multiplied; above 0."]
-Beta1 = Annotated[float, "How much of the server's m stays each round, at least 0 and below 1; with 0 m is the round's own direction."]
-Beta2 = Annotated[float, "How slowly the server's v follows the squared direction: the nearer to 1 the slower; at least 0 and below 1."]
-Tau = Annotated[float, "Added to sqrt(v), above 0: the larger, the less adaptive is the server's step. v starts at tau^2."]
+AdaptiveLr = Annotated[
+    float, "Step of the server, by which m / (sqrt(v) + tau) is multiplied; above 0."
+]
+Beta1 = Annotated[
+    float,
+    "How much of the server's m stays each round, at least 0 and below 1; with 0 m is the round's own direction.",
+]
+Beta2 = Annotated[
+    float,
+    "How slowly the server's v follows the squared direction: the nearer to 1 the slower; at least 0 and below 1.",
+]
+Tau = Annotated[
+    float,
+    "Added to sqrt(v), above 0: the larger, the less adaptive is the server's step. v starts at tau^2.",
+]
 
 
 def with_server_step(name: str, start: Callable[[Tree], Tree], step: Step) -> Algorithm:
@@ -38,7 +53,14 @@ def with_server_step(name: str, start: Callable[[Tree], Tree], step: Step) -> Al
     return replace(base, name=name, init=init, aggregate=aggregate)
 
 
-def adaptive(name: str, second: Callable[[Tensor, Tensor], Tensor], server_lr: float, beta1: float, tau: float, beta2: float = 0.0) -> Algorithm:
+def adaptive(
+    name: str,
+    second: Callable[[Tensor, Tensor], Tensor],
+    server_lr: float,
+    beta1: float,
+    tau: float,
+    beta2: float = 0.0,
+) -> Algorithm:
     """w <- w + server_lr * m / (sqrt(v) + tau), m <- beta1 m + (1 - beta1) D, v <- second(v, D); m starts at 0, v at tau^2, no bias correction.
 
     Reddi et al., ICLR 2021, Algorithm 2. Operations are by element. Where beta1 is 0, m is D and is not kept.
@@ -63,9 +85,9 @@ def adaptive(name: str, second: Callable[[Tensor, Tensor], Tensor], server_lr: f
 
 def above_zero(name: str, value: float) -> None:
     if not value > 0:
-        raise ValueError(f"{name} is {value}; it must be above 0")
+        raise UsageError(f"{name} is {value}; it must be above 0")
 
 
 def below_one(name: str, value: float) -> None:
     if not 0 <= value < 1:
-        raise ValueError(f"{name} is {value}; it must be at least 0 and below 1")
+        raise UsageError(f"{name} is {value}; it must be at least 0 and below 1")

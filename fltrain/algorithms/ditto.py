@@ -6,6 +6,8 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
+from niidpart.errors import UsageError
+
 from .. import tree
 from ..affine import Affine, Corrected
 from ..interface import Algorithm, Info, Local, Plan, State, Task, Work
@@ -19,7 +21,12 @@ __all__ = ["ditto"]
 BASE = fedavg()
 
 
-def ditto(lam: Annotated[float, "Weight of the pull of a personal model to the global one, at least 0; with 0 they are SOLO's."] = 1.0) -> Algorithm:
+def ditto(
+    lam: Annotated[
+        float,
+        "Weight of the pull of a personal model to the global one, at least 0; with 0 they are SOLO's.",
+    ] = 1.0,
+) -> Algorithm:
     """Ditto. Li et al., ICML 2021, Algorithm 1: FedAvg, and beside it at each party a personal model v_i that never leaves.
 
     Each party of the cohort has two jobs on the same batches: FedAvg's, and v_i <- v_i - lr (grad f_i(v_i) + lam (v_i - w)) with w the global model
@@ -27,8 +34,17 @@ def ditto(lam: Annotated[float, "Weight of the pull of a personal model to the g
     Both jobs have the momentum of the settings; the authors' code has none.
     """
     if not lam >= 0:
-        raise ValueError(f"lam is {lam}; it must be at least 0")
-    ditto = replace(BASE, name="ditto", hyper={"lam": lam}, init=init, plan=plan, begin=begin, finish=finish, personal=serve_own)
+        raise UsageError(f"lam is {lam}; it must be at least 0")
+    ditto = replace(
+        BASE,
+        name="ditto",
+        hyper={"lam": lam},
+        init=init,
+        plan=plan,
+        begin=begin,
+        finish=finish,
+        personal=serve_own,
+    )
     return replace(ditto, direction=Corrected(terms)) if lam else ditto
 
 
@@ -51,7 +67,10 @@ def plan(state: State, cohort: Tensor, round: int) -> Plan:
 
 def begin(task: Task, local: Local) -> Local:
     own, received = local.own, local.buffers
-    params, buffers = _if_personal(local, own["params"], local.params), _if_personal(local, own["buffers"], received)
+    params, buffers = (
+        _if_personal(local, own["params"], local.params),
+        _if_personal(local, own["buffers"], received),
+    )
     return local._replace(params=params, buffers=buffers, carry={"received": received})
 
 
@@ -62,7 +81,10 @@ def terms(local: Local) -> Affine:
 
 def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     """The personal job's weight is 0; it uploads what it received, since 0 times a model that has grown without bound is no number."""
-    params, buffers = _if_personal(local, local.start, local.params), _if_personal(local, local.carry["received"], local.buffers)
+    params, buffers = (
+        _if_personal(local, local.start, local.params),
+        _if_personal(local, local.carry["received"], local.buffers),
+    )
     sent = local._replace(params=params, buffers=buffers)
     return BASE.finish(task, sent, work)[0], {"params": local.params, "buffers": local.buffers}
 

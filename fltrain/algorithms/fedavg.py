@@ -6,6 +6,8 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
+from niidpart.errors import UsageError
+
 from .. import tree
 from ..affine import Affine, Corrected
 from ..interface import Algorithm, Info, Local, Plan, Served, State, Task, Work
@@ -13,7 +15,9 @@ from ..tree import Tree
 
 __all__ = ["fedavg"]
 
-ServerLr = Annotated[float, "Step of the server towards the mean of the local models, above 0; 1 is the mean itself."]
+ServerLr = Annotated[
+    float, "Step of the server towards the mean of the local models, above 0; 1 is the mean itself."
+]
 
 
 def fedavg(server_lr: ServerLr = 1.0) -> Algorithm:
@@ -23,14 +27,16 @@ def fedavg(server_lr: ServerLr = 1.0) -> Algorithm:
     ICDE 2022, Algorithm 1 (whose printed step size is already contained in the local update).
     """
     if not server_lr > 0:
-        raise ValueError(f"server_lr is {server_lr}; it must be above 0")
+        raise UsageError(f"server_lr is {server_lr}; it must be above 0")
     algorithm = Algorithm("fedavg", init, plan, begin, direction, finish, aggregate, serve)
     if server_lr == 1:
         return algorithm
 
     def towards_mean(state: State, plan: Plan, total: Tree) -> State:
         mean = aggregate(state, plan, total)
-        return replace(mean, models=tree.map(lambda w, m: w + server_lr * (m - w), state.models, mean.models))
+        return replace(
+            mean, models=tree.map(lambda w, m: w + server_lr * (m - w), state.models, mean.models)
+        )
 
     return replace(algorithm, aggregate=towards_mean)
 
@@ -58,7 +64,9 @@ def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
 
 def weighted(values: Tree, work: Work) -> Tree:
     """share * value in float64, so that the sum over jobs is rounded once. Whole numbers (counts of batches) are those of the lowest party."""
-    return tree.map(lambda v: v.double() * (work.share if v.is_floating_point() else work.first), values)
+    return tree.map(
+        lambda v: v.double() * (work.share if v.is_floating_point() else work.first), values
+    )
 
 
 def aggregate(state: State, plan: Plan, total: Tree) -> State:
@@ -70,7 +78,11 @@ def aggregate(state: State, plan: Plan, total: Tree) -> State:
         out[trained] = new[trained].to(old.dtype)
         return out
 
-    return replace(state, models=tree.map(mean, state.models, total["models"]), buffers=tree.map(mean, state.buffers, total["buffers"]))
+    return replace(
+        state,
+        models=tree.map(mean, state.models, total["models"]),
+        buffers=tree.map(mean, state.buffers, total["buffers"]),
+    )
 
 
 def serve(state: State) -> Served:

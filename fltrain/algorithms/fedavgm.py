@@ -13,8 +13,13 @@ __all__ = ["fedavgm"]
 
 
 def fedavgm(
-    server_momentum: Annotated[float, "How much of the server's momentum stays each round, at least 0 and below 1; 0 is FedAvg."] = 0.9,
-    server_lr: Annotated[float, "Step of the server along its momentum, above 0; 1 in the paper."] = 1.0,
+    server_momentum: Annotated[
+        float,
+        "How much of the server's momentum stays each round, at least 0 and below 1; 0 is FedAvg.",
+    ] = 0.9,
+    server_lr: Annotated[
+        float, "Step of the server along its momentum, above 0; 1 in the paper."
+    ] = 1.0,
 ) -> Algorithm:
     """FedAvgM: FedAvg whose server steps with momentum. Hsu, Qi, Brown 2019, "Measuring the effects of non-identical data distribution".
 

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import torch
 
+from niidpart.errors import UsageError
+
 from .. import tree
 from ..interface import Algorithm, Info, Local, Served, State, Task, Work
 from ..tree import Tree
@@ -31,19 +33,31 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
         "buffers": {name: b for name, b in buffers.items() if task.buffer_kinds[name] == "norm"},
     }
     if models and len(kept["params"]) == len(models):
-        raise ValueError("every parameter of the model belongs to a normalisation layer, so fedbn has nothing to exchange; take solo")
+        raise UsageError(
+            "every parameter of the model belongs to a normalisation layer, so fedbn has nothing to exchange; take solo"
+        )
     parties = tree.map(lambda leaf: leaf.repeat(len(info.n), *[1] * (leaf.dim() - 1)), kept)
-    return State(_without(models, kept["params"]), _without(buffers, kept["buffers"]), parties=parties)
+    return State(
+        _without(models, kept["params"]), _without(buffers, kept["buffers"]), parties=parties
+    )
 
 
 def begin(task: Task, local: Local) -> Local:
-    return local._replace(params=local.params | local.own["params"], buffers=local.buffers | local.own["buffers"])
+    return local._replace(
+        params=local.params | local.own["params"], buffers=local.buffers | local.own["buffers"]
+    )
 
 
 def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     """The upload has no entry of a normalisation layer."""
-    own = {"params": {k: local.params[k] for k in local.own["params"]}, "buffers": {k: local.buffers[k] for k in local.own["buffers"]}}
-    shared = local._replace(params=_without(local.params, own["params"]), buffers=_without(local.buffers, own["buffers"]))
+    own = {
+        "params": {k: local.params[k] for k in local.own["params"]},
+        "buffers": {k: local.buffers[k] for k in local.own["buffers"]},
+    }
+    shared = local._replace(
+        params=_without(local.params, own["params"]),
+        buffers=_without(local.buffers, own["buffers"]),
+    )
     return BASE.finish(task, shared, work)[0], own
 
 
@@ -53,8 +67,13 @@ def serve(state: State) -> Served:
     if not kept:
         return BASE.serve(state)
     P = len(kept[0])
-    models, buffers = (tree.map(lambda leaf: leaf.expand(P, *leaf.shape[1:]), part) for part in (state.models, state.buffers))
-    return Served(models | state.parties["params"], buffers | state.parties["buffers"], torch.arange(P))
+    models, buffers = (
+        tree.map(lambda leaf: leaf.expand(P, *leaf.shape[1:]), part)
+        for part in (state.models, state.buffers)
+    )
+    return Served(
+        models | state.parties["params"], buffers | state.parties["buffers"], torch.arange(P)
+    )
 
 
 def _without(values: Tree, names: Tree) -> Tree:

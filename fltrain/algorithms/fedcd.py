@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
+from niidpart.errors import UsageError
+
 from .. import tree
 from ..interface import Algorithm, Info, Local, Plan, Served, State, Task, Work
 from ..tree import Tree
@@ -15,17 +17,37 @@ from .fedavg import fedavg
 __all__ = ["fedcd"]
 
 _LEAST = 1e-3  # accuracy that a clone is taken to have at least
-_ROUNDING = 1e-12  # scores this close are equal: a third of 1 is not rounded to the mean of three of them
-_TINY = 1e-300  # weight of a score 0: it counts only where no party of the cohort gives the model any
+_ROUNDING = (
+    1e-12  # scores this close are equal: a third of 1 is not rounded to the mean of three of them
+)
+_TINY = (
+    1e-300  # weight of a score 0: it counts only where no party of the cohort gives the model any
+)
 
 
 def fedcd(
-    milestones: Annotated[tuple[int, ...], "Rounds, from 1, after which every model is cloned, such as 5,15; '' for none."] = (5, 15, 25, 30),
-    bits: Annotated[int, "Bits that each number of a model is rounded to when it is sent, 1 to 16; 32 for no rounding."] = 8,
-    window: Annotated[int, "Exams of a model that its score is taken from, the last ones; at least 1."] = 3,
-    rule: Annotated[Literal["mean", "max"], "A party deletes models that score more than sigma below its mean, or below its best (max)."] = "mean",
-    two_models_after: Annotated[int, "Round after which, of two models left, the lower one can go by two_models_score; at least 0."] = 20,
-    two_models_score: Annotated[float, "Of two models left the lower one goes if its score is at most this, in 0..0.5."] = 0.3,
+    milestones: Annotated[
+        tuple[int, ...],
+        "Rounds, from 1, after which every model is cloned, such as 5,15; '' for none.",
+    ] = (5, 15, 25, 30),
+    bits: Annotated[
+        int,
+        "Bits that each number of a model is rounded to when it is sent, 1 to 16; 32 for no rounding.",
+    ] = 8,
+    window: Annotated[
+        int, "Exams of a model that its score is taken from, the last ones; at least 1."
+    ] = 3,
+    rule: Annotated[
+        Literal["mean", "max"],
+        "A party deletes models that score more than sigma below its mean, or below its best (max).",
+    ] = "mean",
+    two_models_after: Annotated[
+        int,
+        "Round after which, of two models left, the lower one can go by two_models_score; at least 0.",
+    ] = 20,
+    two_models_score: Annotated[
+        float, "Of two models left the lower one goes if its score is at most this, in 0..0.5."
+    ] = 0.3,
 ) -> Algorithm:
     """FedCD. Kopparapu, Lin, Zhao, 2020, Algorithm 1: global models that parties score, clone and delete; each party uses its best.
 
@@ -47,8 +69,16 @@ def fedcd(
     def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
         """scores, active, guess [P, M]; history [P, M, window] accuracies, newest last, -1 for none. guess: s of what was never examined."""
         P = len(info.n)
-        guess, history = torch.ones(P, 1, dtype=torch.float64), -torch.ones(P, 1, window, dtype=torch.float64)
-        server = {"active": guess > 0, "guess": guess, "history": history, "rounds": torch.zeros(1, dtype=torch.int64)}
+        guess, history = (
+            torch.ones(P, 1, dtype=torch.float64),
+            -torch.ones(P, 1, window, dtype=torch.float64),
+        )
+        server = {
+            "active": guess > 0,
+            "guess": guess,
+            "history": history,
+            "rounds": torch.zeros(1, dtype=torch.int64),
+        }
         return State(models, buffers, _scored(server))
 
     def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
@@ -69,7 +99,9 @@ def fedcd(
         server = _noted(server, party, model, accuracy[~accuracy.isnan()])
         server = _deleted(server, party, far_below(server["scores"], server["active"], rule))
         if round > two_models_after:
-            server = _deleted(server, party, second_of_two(server["scores"], server["active"], two_models_score))
+            server = _deleted(
+                server, party, second_of_two(server["scores"], server["active"], two_models_score)
+            )
         server = server | {"rounds": server["rounds"] + 1}
         return _cloned(state, server) if round in milestones else replace(state, server=server)
 
@@ -77,7 +109,17 @@ def fedcd(
         moved = torch.full_like(plan.party, _bytes(state, task.kinds, bits))
         return moved, moved + 4
 
-    return replace(base, name="fedcd", init=init, plan=plan, finish=finish, serve=serve, traffic=traffic, exam=exam, grade=grade)
+    return replace(
+        base,
+        name="fedcd",
+        init=init,
+        plan=plan,
+        finish=finish,
+        serve=serve,
+        traffic=traffic,
+        exam=exam,
+        grade=grade,
+    )
 
 
 def plan(state: State, cohort: Tensor, round: int) -> Plan:
@@ -104,7 +146,12 @@ def far_below(scores: Tensor, active: Tensor, rule: str) -> Tensor:
 
 def second_of_two(scores: Tensor, active: Tensor, highest: float) -> Tensor:
     """[P, M] bool: the lower of two active models, where its score is at most `highest`."""
-    return active & ~_best(scores, active) & (active.sum(1, keepdim=True) == 2) & (scores <= highest + _ROUNDING)
+    return (
+        active
+        & ~_best(scores, active)
+        & (active.sum(1, keepdim=True) == 2)
+        & (scores <= highest + _ROUNDING)
+    )
 
 
 def strengths(server: Tree) -> Tensor:
@@ -118,7 +165,11 @@ def _scored(server: Tree) -> Tree:
     """Scores anew: s over its sum over the party's active models, 0 for the others; all alike where every s is 0."""
     s, active = strengths(server) * server["active"], server["active"].double()
     total = s.sum(1, keepdim=True)
-    return server | {"scores": torch.where(total > 0, s / total.clamp(min=_TINY), active / active.sum(1, keepdim=True))}
+    return server | {
+        "scores": torch.where(
+            total > 0, s / total.clamp(min=_TINY), active / active.sum(1, keepdim=True)
+        )
+    }
 
 
 def _noted(server: Tree, party: Tensor, model: Tensor, accuracy: Tensor) -> Tree:
@@ -142,8 +193,13 @@ def _cloned(state: State, server: Tree) -> State:
         "guess": (1 - strengths(server)).clamp(min=_LEAST),
         "history": torch.full_like(server["history"], -1.0),
     }
-    server = _scored(server | {k: torch.cat([server[k], clone], dim=1) for k, clone in clones.items()})
-    models, buffers = (tree.map(lambda leaf: torch.cat([leaf, leaf]), part) for part in (state.models, state.buffers))
+    server = _scored(
+        server | {k: torch.cat([server[k], clone], dim=1) for k, clone in clones.items()}
+    )
+    models, buffers = (
+        tree.map(lambda leaf: torch.cat([leaf, leaf]), part)
+        for part in (state.models, state.buffers)
+    )
     return replace(state, models=models, buffers=buffers, server=server)
 
 
@@ -164,17 +220,30 @@ def _bytes(state: State, kinds: dict[str, str], bits: int) -> int:
     scale = scales(state.models, kinds) if bits < 32 else {}
     rest = {name: w[0] for name, w in state.models.items() if name not in scale}
     rounded = sum(-(-state.models[name][0].numel() * bits // 8) for name in scale)
-    return rounded + 4 * len(set(scale.values())) + tree.nbytes(rest) + tree.nbytes(tree.index(state.buffers, 0))
+    return (
+        rounded
+        + 4 * len(set(scale.values()))
+        + tree.nbytes(rest)
+        + tree.nbytes(tree.index(state.buffers, 0))
+    )
 
 
-def _check(milestones: tuple[int, ...], bits: int, window: int, two_models_after: int, two_models_score: float) -> None:
+def _check(
+    milestones: tuple[int, ...],
+    bits: int,
+    window: int,
+    two_models_after: int,
+    two_models_score: float,
+) -> None:
     if any(m < 1 for m in milestones) or len(set(milestones)) < len(milestones):
-        raise ValueError(f"milestones are {milestones}; they must be different rounds, at least 1")
+        raise UsageError(f"milestones are {milestones}; they must be different rounds, at least 1")
     if not (1 <= bits <= 16 or bits == 32):
-        raise ValueError(f"bits is {bits}; it must be in 1..16, or 32 for no rounding")
+        raise UsageError(f"bits is {bits}; it must be in 1..16, or 32 for no rounding")
     if window < 1:
-        raise ValueError(f"window is {window}; it must be at least 1")
+        raise UsageError(f"window is {window}; it must be at least 1")
     if two_models_after < 0:
-        raise ValueError(f"two_models_after is {two_models_after}; it must be at least 0")
+        raise UsageError(f"two_models_after is {two_models_after}; it must be at least 0")
     if not 0 <= two_models_score <= 0.5:
-        raise ValueError(f"two_models_score is {two_models_score}; it must be in 0..0.5, the lower of two scores is no higher")
+        raise UsageError(
+            f"two_models_score is {two_models_score}; it must be in 0..0.5, the lower of two scores is no higher"
+        )

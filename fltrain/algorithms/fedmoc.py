@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
+from niidpart.errors import UsageError
+
 from .. import tree
 from ..interface import Algorithm, Batch, Info, Local, Plan, State, Step, Task
 from ..tree import Tree
@@ -18,8 +20,13 @@ BASE = fedavg()
 
 
 def fedmoc(
-    a0: Annotated[float, "Largest weight mu of the pull back to the weights received, at least 0; the paper wants 1 to 4, 0 is no pull."] = 1.0,
-    beta0: Annotated[float, "MAP beta of a party up to which mu is a0; above 0, with --branch power at most 1."] = 0.01,
+    a0: Annotated[
+        float,
+        "Largest weight mu of the pull back to the weights received, at least 0; the paper wants 1 to 4, 0 is no pull.",
+    ] = 1.0,
+    beta0: Annotated[
+        float, "MAP beta of a party up to which mu is a0; above 0, with --branch power at most 1."
+    ] = 0.01,
     beta1: Annotated[float, "MAP beta of a party from which on mu is 0, at least beta0."] = 1.0,
     branch: Annotated[
         Literal["quotient", "power", "continuous"],
@@ -29,7 +36,9 @@ def fedmoc(
         Literal["disjoint", "gram-schmidt-minmax", "gram-schmidt-abs", "gram-schmidt-clip", "ones"],
         "Coefficients of the weights for each class: weights of its own, the paper's Gram-Schmidt brought to 0..1 in one of three ways, or 1.",
     ] = "disjoint",
-    delta_min: Annotated[float, "Disjoint coefficients are uniform on (delta_min, 1], in 0..1; at 1 all are 1."] = 1.0,
+    delta_min: Annotated[
+        float, "Disjoint coefficients are uniform on (delta_min, 1], in 0..1; at 1 all are 1."
+    ] = 1.0,
 ) -> Algorithm:
     """FedMOC: MAP beta and orthogonal coefficients. Cha, Chang, Information 2025, Algorithm 1; the name is ours, the text gives none.
 
@@ -61,12 +70,24 @@ def fedmoc(
         if coefficients == "disjoint":
             server |= disjoint(one, task.kinds, r, info.seed, delta_min)
         else:
-            server |= gram_schmidt(one, task.kinds, r, info.seed, NORMALISE[coefficients.removeprefix("gram-schmidt-")])
+            server |= gram_schmidt(
+                one, task.kinds, r, info.seed, NORMALISE[coefficients.removeprefix("gram-schmidt-")]
+            )
         x = info.counts.double() / info.counts.sum(1, keepdim=True).clamp(min=1)
-        return State(models, buffers, server | {"x": x, "told": torch.zeros(len(x), dtype=torch.bool)})
+        return State(
+            models, buffers, server | {"x": x, "told": torch.zeros(len(x), dtype=torch.bool)}
+        )
 
     return replace(
-        BASE, name="fedmoc", init=init, plan=plan, begin=begin, direction=direction, aggregate=aggregate, traffic=traffic, decay="algorithm"
+        BASE,
+        name="fedmoc",
+        init=init,
+        plan=plan,
+        begin=begin,
+        direction=direction,
+        aggregate=aggregate,
+        traffic=traffic,
+        decay="algorithm",
     )
 
 
@@ -88,12 +109,21 @@ def plan(state: State, cohort: Tensor, round: int) -> Plan:
         each["mu"] = s["mu"].cpu()[cohort].to(like)
     if "x" in s:
         each["x"] = s["x"].cpu()[cohort].to(like.device)
-    return Plan(cohort, torch.zeros_like(cohort), shared={name: s[name] for name in ("class", "delta") if name in s}, each=each)
+    return Plan(
+        cohort,
+        torch.zeros_like(cohort),
+        shared={name: s[name] for name in ("class", "delta") if name in s},
+        each=each,
+    )
 
 
 def begin(task: Task, local: Local) -> Local:
     """carry: delta {name: [...]}, the party's Delta_k where it is not 1, in the type of the weights. Made here, so that a round never holds all."""
-    return local._replace(carry={"delta": _mixed(local.shared, local.each["x"], local.params)}) if "x" in local.each else local
+    return (
+        local._replace(carry={"delta": _mixed(local.shared, local.each["x"], local.params)})
+        if "x" in local.each
+        else local
+    )
 
 
 def direction(task: Task, local: Local, batch: Batch) -> Step:
@@ -133,9 +163,14 @@ def traffic(state: State, plan: Plan, task: Task) -> tuple[Tensor, Tensor]:
 def _mixed(shared: Tree, x: Tensor, params: Tree) -> Tree:
     """{name: [...]}: sum_i x^i Delta(i) for the proportions x [r]."""
     if "class" not in shared:
-        return {name: _combined(x.to(delta.dtype), delta) for name, delta in shared["delta"].items()}
+        return {
+            name: _combined(x.to(delta.dtype), delta) for name, delta in shared["delta"].items()
+        }
     out = {name: x[owner.long()].to(params[name].dtype) for name, owner in shared["class"].items()}
-    return {name: value * shared["delta"][name] if name in shared.get("delta", {}) else value for name, value in out.items()}
+    return {
+        name: value * shared["delta"][name] if name in shared.get("delta", {}) else value
+        for name, value in out.items()
+    }
 
 
 def _combined(x: Tensor, delta: Tensor) -> Tensor:
@@ -148,10 +183,14 @@ def _combined(x: Tensor, delta: Tensor) -> Tensor:
 
 def _check(a0: float, beta0: float, beta1: float, branch: str, delta_min: float) -> None:
     if not a0 >= 0:
-        raise ValueError(f"a0 is {a0}; it must be at least 0")
+        raise UsageError(f"a0 is {a0}; it must be at least 0")
     if not 0 < beta0 <= beta1:
-        raise ValueError(f"beta0 is {beta0} and beta1 {beta1}; they must be above 0, and beta1 not below beta0")
+        raise UsageError(
+            f"beta0 is {beta0} and beta1 {beta1}; they must be above 0, and beta1 not below beta0"
+        )
     if branch == "power" and beta0 > 1:
-        raise ValueError(f"beta0 is {beta0}; with branch 'power' it must be at most 1, or mu would grow with beta")
+        raise UsageError(
+            f"beta0 is {beta0}; with branch 'power' it must be at most 1, or mu would grow with beta"
+        )
     if not 0 <= delta_min <= 1:
-        raise ValueError(f"delta_min is {delta_min}; it must be in 0..1")
+        raise UsageError(f"delta_min is {delta_min}; it must be in 0..1")

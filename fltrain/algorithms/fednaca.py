@@ -7,6 +7,8 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
+from niidpart.errors import UsageError
+
 from .. import tree
 from ..draws import fold, key, uniform
 from ..interface import Algorithm, Batch, Info, Local, Plan, State, Step, Task
@@ -17,7 +19,9 @@ __all__ = ["fednaca"]
 
 
 def fednaca(
-    level: Annotated[float, "Level of the neuromodulator at which the modulation crosses 0, above 0."] = 0.5,
+    level: Annotated[
+        float, "Level of the neuromodulator at which the modulation crosses 0, above 0."
+    ] = 0.5,
     theta_max: Annotated[float, "Height of the modulation, at least 1."] = 1.2,
 ) -> Algorithm:
     """FedNACA: FedAvg of models that learn by NACA's local rule. Zhang et al., Science Advances 2023; as a baseline Cha, Chang, Information 2025.
@@ -33,31 +37,45 @@ def fednaca(
     level: L of `theta`. ValueError: level <= 0, theta_max < 1, or a model that does not end its hidden stages in 0..1, or has none.
     """
     if not level > 0 or not theta_max >= 1:
-        raise ValueError(f"level is {level}, theta_max {theta_max}; level must be above 0, theta_max at least 1")
+        raise UsageError(
+            f"level is {level}, theta_max {theta_max}; level must be above 0, theta_max at least 1"
+        )
 
     def plan(state: State, cohort: Tensor, round: int) -> Plan:
         """Says theta of each class [K, units] for every hidden stage. A party can draw Lambda from the seed, so no bytes count for it."""
         modulation = tree.map(lambda matrix: theta(levels(matrix), level, theta_max), state.server)
         return Plan(party=cohort, model=torch.zeros_like(cohort), shared=modulation)
 
-    return replace(fedavg(), name="fednaca", model="twonn", init=init, plan=plan, direction=direction)
+    return replace(
+        fedavg(), name="fednaca", model="twonn", init=init, plan=plan, direction=direction
+    )
 
 
 def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
     """server: Lambda of each hidden stage, [2K, *shape of its output]."""
     if task.n_stages < 2:
-        raise ValueError(
+        raise UsageError(
             f"FedNACA is a rule for hidden stages, and this model declares {task.n_stages} stages in all; choose --model twonn or naca-cnn"
         )
-    far = 1e3 * torch.ones(1, *info.shape).to(tree.leaves(models)[0])  # drives a stage without bounds far out
-    *hidden, logits = task.forward(tree.index(models, 0), tree.index(buffers, 0), far, train=False).taps
+    far = 1e3 * torch.ones(1, *info.shape).to(
+        tree.leaves(models)[0]
+    )  # drives a stage without bounds far out
+    *hidden, logits = task.forward(
+        tree.index(models, 0), tree.index(buffers, 0), far, train=False
+    ).taps
     n_classes = logits.shape[1]
     slots(n_classes)  # the error at the door
     if not all(bool(((tap >= 0) & (tap <= 1)).all()) for tap in hidden):
-        raise ValueError(
+        raise UsageError(
             "FedNACA is a rule for hidden stages that end in a sigmoid, and this model's go beyond 0..1; choose --model twonn or naca-cnn"
         )
-    return State(models, buffers, server={f"stage{i}": modulators(info.seed, i, n_classes, tap) for i, tap in enumerate(hidden)})
+    return State(
+        models,
+        buffers,
+        server={
+            f"stage{i}": modulators(info.seed, i, n_classes, tap) for i, tap in enumerate(hidden)
+        },
+    )
 
 
 def modulators(seed: int, stage: int, n_classes: int, tap: Tensor) -> Tensor:
@@ -72,10 +90,15 @@ def slots(n_classes: int) -> list[int]:
     ValueError for a single class, and where two classes would have one row (first at K = 234), as NACA's code asserts.
     """
     if n_classes < 2:
-        raise ValueError(f"NACA's expectation needs two classes or more, there is {n_classes}")
-    a = [math.floor(2 * (n_classes - 1) * math.sqrt(math.log(n_classes / k) / math.log(n_classes))) for k in range(1, n_classes + 1)]
+        raise UsageError(f"NACA's expectation needs two classes or more, there is {n_classes}")
+    a = [
+        math.floor(2 * (n_classes - 1) * math.sqrt(math.log(n_classes / k) / math.log(n_classes)))
+        for k in range(1, n_classes + 1)
+    ]
     if len(set(a)) < n_classes:
-        raise ValueError(f"with {n_classes} classes NACA's expectation gives two of them the same row; use fewer, 233 always do")
+        raise UsageError(
+            f"with {n_classes} classes NACA's expectation gives two of them the same row; use fewer, 233 always do"
+        )
     return a
 
 
@@ -98,15 +121,23 @@ def direction(task: Task, local: Local, batch: Batch) -> Step:
     """With the stages cut off from each other, the gradient of sum <theta, h> + error is, at each stage, that of its own summand."""
 
     def f(at: Tree) -> tuple[Tensor, tuple[Tensor, Tree]]:
-        out = task.forward(at, local.buffers, batch.x, train=True, key=fold(local.key, batch.step), detach=True)
+        out = task.forward(
+            at, local.buffers, batch.x, train=True, key=fold(local.key, batch.step), detach=True
+        )
         *hidden, logits = out.taps
         target = torch.eye(logits.shape[1], dtype=logits.dtype, device=logits.device)[batch.y]
         errors = (logits.sigmoid() - target).square().mean(1)
         if batch.mask is None:
             loss, counts = errors.mean(), torch.ones_like(errors)
         else:
-            loss, counts = (errors * batch.mask).sum() / batch.mask.sum().clamp(min=1), batch.mask.to(logits.dtype)
-        pull = sum(counts @ (local.shared[f"stage{i}"][batch.y] * h).flatten(1).sum(1) for i, h in enumerate(hidden))
+            loss, counts = (
+                (errors * batch.mask).sum() / batch.mask.sum().clamp(min=1),
+                batch.mask.to(logits.dtype),
+            )
+        pull = sum(
+            counts @ (local.shared[f"stage{i}"][batch.y] * h).flatten(1).sum(1)
+            for i, h in enumerate(hidden)
+        )
         return loss + pull, (loss.detach(), out.buffers)
 
     grads, _, (loss, buffers) = task.differentiate(f, local.params)

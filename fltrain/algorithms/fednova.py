@@ -6,6 +6,8 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
+from niidpart.errors import UsageError
+
 from .. import tree
 from ..interface import Algorithm, Info, Local, Plan, State, Task, Work
 from ..tree import Tree
@@ -18,8 +20,13 @@ BASE = fedavg()
 
 
 def fednova(
-    server_momentum: Annotated[float, "How much of the server's velocity stays each round, at least 0 and below 1."] = 0.0,
-    mu: Annotated[float, "Weight of FedProx's pull besides, at least 0; above 0 it sets momentum to 0, and lr x mu must be below 1."] = 0.0,
+    server_momentum: Annotated[
+        float, "How much of the server's velocity stays each round, at least 0 and below 1."
+    ] = 0.0,
+    mu: Annotated[
+        float,
+        "Weight of FedProx's pull besides, at least 0; above 0 it sets momentum to 0, and lr x mu must be below 1.",
+    ] = 0.0,
 ) -> Algorithm:
     """FedNova. Wang et al., NeurIPS 2020: w <- w - tau_eff sum_i p_i d_i, with d_i = (w - y_i) / a_i and tau_eff = sum_i p_i a_i.
 
@@ -33,27 +40,49 @@ def fednova(
     goes beyond the mean by that factor, and may diverge where FedAvg does not. This is the method; nothing here mends it.
     """
     if not 0 <= server_momentum < 1:
-        raise ValueError(f"server_momentum is {server_momentum}; it must be at least 0 and below 1")
+        raise UsageError(f"server_momentum is {server_momentum}; it must be at least 0 and below 1")
     if not mu >= 0:
-        raise ValueError(f"mu is {mu}; it must be at least 0")
+        raise UsageError(f"mu is {mu}; it must be at least 0")
 
     def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
         """server: the velocity, where there is momentum."""
         if info.lr * mu >= 1:
-            raise ValueError(f"lr {info.lr} x mu {mu} is {info.lr * mu:.3g}; FedNova's a_i needs less than 1: lower --lr below {1 / mu:.3g}, or --mu")
+            raise UsageError(
+                f"lr {info.lr} x mu {mu} is {info.lr * mu:.3g}; FedNova's a_i needs less than 1: lower --lr below {1 / mu:.3g}, or --mu"
+            )
         velocity = tree.map(lambda w: torch.zeros_like(w, dtype=torch.float64), models)
         return State(models, buffers, server={"velocity": velocity} if server_momentum else {})
 
     def moving(state: State, plan: Plan, total: Tree) -> State:
         lr = total["lr"]
-        velocity = tree.map(lambda v, d: server_momentum * v + d * total["steps"] / lr, state.server["velocity"], total["directions"])
+        velocity = tree.map(
+            lambda v, d: server_momentum * v + d * total["steps"] / lr,
+            state.server["velocity"],
+            total["directions"],
+        )
         models = tree.map(lambda w, v: w.double() - lr * v, state.models, velocity)
-        return replace(BASE.aggregate(state, plan, {"models": models, "buffers": total["buffers"]}), server={"velocity": velocity})
+        return replace(
+            BASE.aggregate(state, plan, {"models": models, "buffers": total["buffers"]}),
+            server={"velocity": velocity},
+        )
 
-    algorithm = replace(BASE, name="fednova", init=init, finish=finish, aggregate=moving if server_momentum else aggregate, traffic=traffic)
+    algorithm = replace(
+        BASE,
+        name="fednova",
+        init=init,
+        finish=finish,
+        aggregate=moving if server_momentum else aggregate,
+        traffic=traffic,
+    )
     if mu == 0:
         return algorithm
-    return replace(algorithm, hyper={"mu": mu}, direction=direction, finish=finish_prox, settings={"momentum": 0.0})
+    return replace(
+        algorithm,
+        hyper={"mu": mu},
+        direction=direction,
+        finish=finish_prox,
+        settings={"momentum": 0.0},
+    )
 
 
 def effective_steps(steps: float | Tensor, momentum: float | Tensor) -> float | Tensor:
@@ -68,7 +97,9 @@ def effective_steps_prox(steps: float | Tensor, pull: float | Tensor) -> Tensor:
     """The sum of (1 - pull)^k over k < steps, float64; pull = lr mu > 0. Without loss of digits where pull is small."""
     x = _double(pull)
     small = x.clamp(max=0.5)  # log1p needs x below 1; the printed form is exact enough from 0.5 on
-    return torch.where(x > 0.5, (1 - (1 - x) ** steps) / x, -torch.expm1(steps * torch.log1p(-small)) / small)
+    return torch.where(
+        x > 0.5, (1 - (1 - x) ** steps) / x, -torch.expm1(steps * torch.log1p(-small)) / small
+    )
 
 
 def _double(value: float | Tensor) -> Tensor:
@@ -82,7 +113,9 @@ def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
 
 
 def finish_prox(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
-    return upload(local, work, effective_steps_prox(work.steps, work.lr * local.hyper["mu"]), work.steps), {}
+    return upload(
+        local, work, effective_steps_prox(work.steps, work.lr * local.hyper["mu"]), work.steps
+    ), {}
 
 
 def upload(local: Local, work: Work, a: float | Tensor, counted: float | Tensor) -> Tree:
@@ -92,13 +125,22 @@ def upload(local: Local, work: Work, a: float | Tensor, counted: float | Tensor)
         return _double(work.share * value).to(device)
 
     device = tree.leaves(local.params)[0].device
-    directions = tree.map(lambda w, y: (w.double() - y.double()) * (work.share / a), local.start, local.params)
-    return {"directions": directions, "buffers": weighted(local.buffers, work), "steps": number(counted), "lr": number(work.lr)}
+    directions = tree.map(
+        lambda w, y: (w.double() - y.double()) * (work.share / a), local.start, local.params
+    )
+    return {
+        "directions": directions,
+        "buffers": weighted(local.buffers, work),
+        "steps": number(counted),
+        "lr": number(work.lr),
+    }
 
 
 def aggregate(state: State, plan: Plan, total: Tree) -> State:
     """total["steps"] is tau_eff [1]: there is one model."""
-    models = tree.map(lambda w, d: w.double() - d * total["steps"], state.models, total["directions"])
+    models = tree.map(
+        lambda w, d: w.double() - d * total["steps"], state.models, total["directions"]
+    )
     return BASE.aggregate(state, plan, {"models": models, "buffers": total["buffers"]})
 
 

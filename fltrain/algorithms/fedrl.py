@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
+from niidpart.errors import UsageError
+
 from ..interface import Algorithm, Batch, Info, Local, Out, Plan, State, Step, Task
 from ..tree import Tree
 from .fedavg import fedavg
@@ -16,7 +18,8 @@ __all__ = ["fedrl"]
 def fedrl(
     mu: Annotated[float, "Weight of the review, at least 0; 0 is FedAvg."] = 0.001,
     schedule: Annotated[
-        Literal["batch", "epoch", "round"], "The review moves on to the model's next stage after each batch, epoch or round."
+        Literal["batch", "epoch", "round"],
+        "The review moves on to the model's next stage after each batch, epoch or round.",
     ] = "batch",
     norm: Annotated[
         Literal["mean_l2", "l2", "mean_sq"],
@@ -32,18 +35,31 @@ def fedrl(
     norm is an option since the paper does not say how a batch is reduced. ValueError: mu < 0, or a model without review points.
     """
     if mu < 0:
-        raise ValueError(f"mu is {mu}; it must not be negative")
+        raise UsageError(f"mu is {mu}; it must not be negative")
     if mu == 0:
         return replace(fedavg(), name="fedrl")
 
     def direction(task: Task, local: Local, batch: Batch) -> Step:
         """`shared` is the same for all jobs and lies on the host, so its round is a plain number to all of them."""
-        turn = batch.step if schedule == "batch" else batch.epoch if schedule == "epoch" else int(local.shared["round"]) - 1
+        turn = (
+            batch.step
+            if schedule == "batch"
+            else batch.epoch
+            if schedule == "epoch"
+            else int(local.shared["round"]) - 1
+        )
         point = turn % task.n_stages
 
         def extra(params: Tree, out: Out) -> Tensor:
             with torch.no_grad():
-                given = task.forward(local.start, local.carry["buffers"], batch.x, train=False, key=local.key, upto=point).taps[point]
+                given = task.forward(
+                    local.start,
+                    local.carry["buffers"],
+                    batch.x,
+                    train=False,
+                    key=local.key,
+                    upto=point,
+                ).taps[point]
             return local.hyper["mu"] / 2 * review(out.taps[point] - given, batch.mask, norm)
 
         return task.grad(local, batch, extra)
@@ -62,7 +78,7 @@ def fedrl(
 
 def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
     if task.n_stages == 0:
-        raise ValueError(
+        raise UsageError(
             "a model without review points: FedRL reviews the stages of a model, this one declares none; "
             "build it with fltrain.models.Staged, or choose a --model of fltrain"
         )

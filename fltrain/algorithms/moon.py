@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from niidpart.errors import UsageError
+
 from .. import tree
 from ..interface import Algorithm, Batch, Info, Local, Out, State, Step, Task, Work
 from ..tree import Tree
@@ -18,9 +20,16 @@ BASE = fedavg()
 
 
 def moon(
-    mu: Annotated[float, "Weight of the contrast, at least 0; 0 is FedAvg, on the model with the head."] = 1.0,
-    temperature: Annotated[float, "What the cosines of the contrast are divided by: the smaller, the sharper; above 0."] = 0.5,
-    projection: Annotated[int, "Width of the head that is put before the last layer, at least 0; 0 for none, as in NIID-Bench."] = 256,
+    mu: Annotated[
+        float, "Weight of the contrast, at least 0; 0 is FedAvg, on the model with the head."
+    ] = 1.0,
+    temperature: Annotated[
+        float, "What the cosines of the contrast are divided by: the smaller, the sharper; above 0."
+    ] = 0.5,
+    projection: Annotated[
+        int,
+        "Width of the head that is put before the last layer, at least 0; 0 for none, as in NIID-Bench.",
+    ] = 256,
 ) -> Algorithm:
     """MOON. Li, He, Song, CVPR 2021, Algorithm 1: features are drawn towards those of the global model, away from those of the party's last one.
 
@@ -32,13 +41,13 @@ def moon(
     features.
     """
     if mu < 0 or not temperature > 0 or projection < 0:
-        raise ValueError(
+        raise UsageError(
             f"mu is {mu}, temperature {temperature}, projection {projection}; mu and projection must not be negative, temperature above 0"
         )
 
     def headed(module: nn.Module) -> nn.Module:
         if not hasattr(module, "with_head"):
-            raise ValueError(
+            raise UsageError(
                 f"MOON puts a projection head into a model of stages (fltrain.models.Staged), {type(module).__name__} is none; "
                 "choose a --model of fltrain, or --projection 0 for no head"
             )
@@ -47,18 +56,29 @@ def moon(
     plain = replace(BASE, name="moon", adapt=headed if projection else None)
     if mu == 0:
         return plain
-    return replace(plain, init=init, begin=begin, direction=direction, finish=finish, hyper={"mu": mu, "temperature": temperature})
+    return replace(
+        plain,
+        init=init,
+        begin=begin,
+        direction=direction,
+        finish=finish,
+        hyper={"mu": mu, "temperature": temperature},
+    )
 
 
 def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
     """Each party's last model, and whether it has one; until then the common start stands there, whose features are as finite as any."""
     if task.n_stages < 2:
-        raise ValueError(
+        raise UsageError(
             f"MOON compares features, the output of the stage before the last; this model declares {task.n_stages} stages. "
             "Choose a model of two stages or more (--model mlp, cnn, ...)"
         )
-    own = tree.repeat({"params": tree.index(models, 0), "buffers": tree.index(buffers, 0)}, len(info.n))
-    return State(models, buffers, parties=own | {"trained": tree.leaves(models)[0].new_zeros(len(info.n))})
+    own = tree.repeat(
+        {"params": tree.index(models, 0), "buffers": tree.index(buffers, 0)}, len(info.n)
+    )
+    return State(
+        models, buffers, parties=own | {"trained": tree.leaves(models)[0].new_zeros(len(info.n))}
+    )
 
 
 def begin(task: Task, local: Local) -> Local:
@@ -70,8 +90,14 @@ def direction(task: Task, local: Local, batch: Batch) -> Step:
         towards = features(task, local, local.start, local.carry["buffers"], batch)
         away = features(task, local, local.own["params"], local.own["buffers"], batch)
         terms = contrast(out.features.flatten(1), towards, away, local.hyper["temperature"])
-        mean = terms.mean() if batch.mask is None else (terms * batch.mask).sum() / batch.mask.sum().clamp(min=1)
-        return local.hyper["mu"] * local.own["trained"] * mean  # a product, since jobs may be stacked; the term is finite
+        mean = (
+            terms.mean()
+            if batch.mask is None
+            else (terms * batch.mask).sum() / batch.mask.sum().clamp(min=1)
+        )
+        return (
+            local.hyper["mu"] * local.own["trained"] * mean
+        )  # a product, since jobs may be stacked; the term is finite
 
     return task.grad(local, batch, extra)
 
@@ -91,4 +117,8 @@ def contrast(z: Tensor, towards: Tensor, away: Tensor, temperature: float | Tens
 def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     """FedAvg's upload; the party keeps its model."""
     upload, _ = BASE.finish(task, local, work)
-    return upload, {"params": local.params, "buffers": local.buffers, "trained": torch.ones_like(local.own["trained"])}
+    return upload, {
+        "params": local.params,
+        "buffers": local.buffers,
+        "trained": torch.ones_like(local.own["trained"]),
+    }

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Annotated
 
+from niidpart.errors import UsageError
+
 from .. import tree
 from ..interface import Algorithm, Batch, Info, Local, Plan, State, Step, Task, Work
 from ..tree import Tree
@@ -17,11 +19,15 @@ BASE = fedavg()
 
 def pfedme(
     lam: Annotated[
-        float, "Weight of the pull between a party's personal model and its copy of the global one, above 0; lr x lam must be below 1."
+        float,
+        "Weight of the pull between a party's personal model and its copy of the global one, above 0; lr x lam must be below 1.",
     ] = 15.0,
     personal_lr: Annotated[float, "Learning rate of the personal model, above 0."] = 0.09,
     inner_steps: Annotated[int, "Steps of the personal model on each batch, at least 0."] = 5,
-    server_mix: Annotated[float, "Step of the server towards the mean, at least 0; 1 is the mean itself, with 0 it stays as it is."] = 1.0,
+    server_mix: Annotated[
+        float,
+        "Step of the server towards the mean, at least 0; 1 is the mean itself, with 0 it stays as it is.",
+    ] = 1.0,
 ) -> Algorithm:
     """pFedMe. Dinh, Tran, Nguyen, NeurIPS 2020, Algorithm 1: the parties' losses are replaced by their Moreau envelopes.
 
@@ -37,14 +43,16 @@ def pfedme(
     """
     for name, value in (("lam", lam), ("personal_lr", personal_lr)):
         if not value > 0:
-            raise ValueError(f"{name} is {value}; it must be above 0")
+            raise UsageError(f"{name} is {value}; it must be above 0")
     for name, value in (("inner_steps", inner_steps), ("server_mix", server_mix)):
         if not value >= 0:
-            raise ValueError(f"{name} is {value}; it must be at least 0")
+            raise UsageError(f"{name} is {value}; it must be at least 0")
 
     def start(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
         if lam * info.lr >= 1:
-            raise ValueError(f"lr {info.lr} x lam {lam} is {lam * info.lr:.3g}; pFedMe needs less than 1: lower --lr below {1 / lam:.3g}, or --lam")
+            raise UsageError(
+                f"lr {info.lr} x lam {lam} is {lam * info.lr:.3g}; pFedMe needs less than 1: lower --lr below {1 / lam:.3g}, or --lam"
+            )
         return init(task, info, models, buffers)
 
     base = fedavg(server_mix) if server_mix else replace(BASE, aggregate=aggregate_buffers)
@@ -55,7 +63,12 @@ def pfedme(
 
         for k in range(inner_steps):
             grad = task.grad(local, batch, params=theta).grad if k else step.grad
-            full = tree.map(lambda g, t, w: g + hyper["weight_decay"] * t + hyper["lam"] * (t - w), grad, theta, local.params)
+            full = tree.map(
+                lambda g, t, w: g + hyper["weight_decay"] * t + hyper["lam"] * (t - w),
+                grad,
+                theta,
+                local.params,
+            )
             theta = tree.map(lambda t, g: t - hyper["personal_lr"] * g, theta, full)
         drawn = tree.map(lambda w, t: hyper["lam"] * (w - t), local.params, theta)
         return step._replace(grad=drawn, carry={"theta": theta})
@@ -75,7 +88,9 @@ def pfedme(
 
 
 def begin(task: Task, local: Local) -> Local:
-    return local._replace(carry={"theta": tree.clone(local.params)})  # a copy: the executor may train params in place
+    return local._replace(
+        carry={"theta": tree.clone(local.params)}
+    )  # a copy: the executor may train params in place
 
 
 def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:

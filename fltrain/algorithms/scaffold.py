@@ -17,9 +17,18 @@ __all__ = ["scaffold"]
 
 
 def scaffold(
-    option: Annotated[Literal["i", "ii"], "A party's new control: its gradient at the weights received, or what its steps amounted to."] = "ii",
-    correction: Annotated[Literal["post", "grad"], "The correction c - c_i is added behind the momentum, or to the gradient before it."] = "post",
-    weights: Annotated[Literal["examples", "uniform"], "Local models weigh by their examples, or all alike (the original)."] = "examples",
+    option: Annotated[
+        Literal["i", "ii"],
+        "A party's new control: its gradient at the weights received, or what its steps amounted to.",
+    ] = "ii",
+    correction: Annotated[
+        Literal["post", "grad"],
+        "The correction c - c_i is added behind the momentum, or to the gradient before it.",
+    ] = "post",
+    weights: Annotated[
+        Literal["examples", "uniform"],
+        "Local models weigh by their examples, or all alike (the original).",
+    ] = "examples",
     server_lr: ServerLr = 1.0,
 ) -> Algorithm:
     """SCAFFOLD. Karimireddy et al., ICML 2020, Algorithm 1; Li et al., ICDE 2022, Algorithm 2: each step is corrected by c - c_i.
@@ -46,10 +55,16 @@ def scaffold(
 
     def begin(task: Task, local: Local) -> Local:
         carry = {"correction": tree.map(torch.sub, local.shared["c"], local.own["c"])}
-        return local._replace(carry=carry | {"grad": task.full_grad(local)} if option == "i" else carry)
+        return local._replace(
+            carry=carry | {"grad": task.full_grad(local)} if option == "i" else carry
+        )
 
     def terms(local: Local) -> Affine:
-        return Affine(after=local.carry["correction"]) if correction == "post" else Affine(add=local.carry["correction"])
+        return (
+            Affine(after=local.carry["correction"])
+            if correction == "post"
+            else Affine(add=local.carry["correction"])
+        )
 
     def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
         a = effective_steps(work.steps, work.momentum)
@@ -58,26 +73,47 @@ def scaffold(
             control = tree.map(lambda g: g.double() * scale, local.carry["grad"])
         else:
             scale = work.lr * (work.steps if correction == "post" else a)
-            control = tree.map(lambda d, w, y: (w.double() - y.double()) / scale - d, local.carry["correction"], local.start, local.params)
+            control = tree.map(
+                lambda d, w, y: (w.double() - y.double()) / scale - d,
+                local.carry["correction"],
+                local.start,
+                local.params,
+            )
         own = {"c": tree.map(lambda new, old: new.to(old.dtype), control, local.own["c"])}
         upload, _ = start.finish(task, local, work)
-        return upload | {"c": tree.map(lambda new, old: new.double() - old.double(), own["c"], local.own["c"])}, own
+        return upload | {
+            "c": tree.map(lambda new, old: new.double() - old.double(), own["c"], local.own["c"])
+        }, own
 
     def aggregate(state: State, plan: Plan, total: Tree) -> State:
         """The changes of the controls come unweighted."""
         n_parties = len(tree.leaves(state.parties)[0])
-        server = {"c": tree.map(lambda c, change: c + change[0] / n_parties, state.server["c"], total["c"])}
+        server = {
+            "c": tree.map(
+                lambda c, change: c + change[0] / n_parties, state.server["c"], total["c"]
+            )
+        }
         return replace(start.aggregate(state, plan, total), server=server)
 
     return replace(
-        start, name="scaffold", init=init, plan=plan, begin=begin, direction=Corrected(terms), finish=finish, aggregate=aggregate, traffic=traffic
+        start,
+        name="scaffold",
+        init=init,
+        plan=plan,
+        begin=begin,
+        direction=Corrected(terms),
+        finish=finish,
+        aggregate=aggregate,
+        traffic=traffic,
     )
 
 
 def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
     """c in float64: it differs from the mean of the stored c_i by one rounding of 2^-53 a round, whatever the type of the weights."""
     zero = tree.zeros_like(tree.index(models, 0))
-    return State(models, buffers, {"c": tree.map(Tensor.double, zero)}, {"c": tree.repeat(zero, len(info.n))})
+    return State(
+        models, buffers, {"c": tree.map(Tensor.double, zero)}, {"c": tree.repeat(zero, len(info.n))}
+    )
 
 
 def traffic(state: State, plan: Plan, task: Task) -> tuple[Tensor, Tensor]:

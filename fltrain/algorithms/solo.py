@@ -19,7 +19,16 @@ def solo() -> Algorithm:
     Test accuracy is the mean over the parties' models on the global test set. Momentum starts anew each round, as in FedAvg, so that with
     one party the two are the same bit for bit.
     """
-    return replace(fedavg(), name="solo", init=init, begin=begin, finish=finish, aggregate=aggregate, serve=serve, traffic=traffic)
+    return replace(
+        fedavg(),
+        name="solo",
+        init=init,
+        begin=begin,
+        finish=finish,
+        aggregate=aggregate,
+        serve=serve,
+        traffic=traffic,
+    )
 
 
 def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:

@@ -9,7 +9,12 @@ from .processes import Processes, hindrance
 from .ranks import current
 from .stacked import Stacked
 
-EXECUTORS: dict[str, Make] = {"looped": Looped, "processes": Processes, "native": Native, "stacked": Stacked}
+EXECUTORS: dict[str, Make] = {
+    "looped": Looped,
+    "processes": Processes,
+    "native": Native,
+    "stacked": Stacked,
+}
 
 
 def executor(cells: Sequence[Cell]) -> Executor:
@@ -19,6 +24,8 @@ def executor(cells: Sequence[Cell]) -> Executor:
     workers anew is refused by `processes.offered`.)
     """
     engine = cells[0].settings.engine
-    if engine == "processes" and (current().size > 1 or hindrance()):  # the ranks are the workers, or there is none but this process
+    if engine == "processes" and (
+        current().size > 1 or hindrance()
+    ):  # the ranks are the workers, or there is none but this process
         return OneThread(cells)
     return EXECUTORS[engine](cells)

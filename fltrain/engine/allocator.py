@@ -4,7 +4,9 @@ import ctypes
 import sys
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # names of mallopt's options in malloc.h
-_LARGEST = 32 << 20  # the largest that every glibc takes; what is above, such as a data set, goes back to the system when it is freed
+_LARGEST = (
+    32 << 20
+)  # the largest that every glibc takes; what is above, such as a data set, goes back to the system when it is freed
 _KEPT = (1 << 31) - 1  # the largest int: the heap never shrinks
 _STEP = 64 << 20  # bytes that the heap grows by
 
@@ -20,5 +22,12 @@ def keep_memory() -> bool:
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "gnu_get_libc_version"):  # musl has a mallopt of no effect, or none
         return False
-    taken = [libc.mallopt(option, value) for option, value in ((_MMAP_THRESHOLD, _LARGEST), (_TRIM_THRESHOLD, _KEPT), (_TOP_PAD, _STEP))]
+    taken = [
+        libc.mallopt(option, value)
+        for option, value in (
+            (_MMAP_THRESHOLD, _LARGEST),
+            (_TRIM_THRESHOLD, _KEPT),
+            (_TOP_PAD, _STEP),
+        )
+    ]
     return all(taken)

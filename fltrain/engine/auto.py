@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import torch
 
+from niidpart.errors import UsageError
+
 from ..interface import State
 from .batches import n_steps
 from .cost import Cost, cost, footprint
@@ -22,7 +24,10 @@ from .stacked.convolution import BEST
 from .stacked.memory import budget
 from .stacked.stackable import obstacle
 
-STEP, RATE = 4e-4, 2e10  # one core: seconds of a step beside its arithmetic, and operations a second (measured: torch 2.13, Zen 5)
+STEP, RATE = (
+    4e-4,
+    2e10,
+)  # one core: seconds of a step beside its arithmetic, and operations a second (measured: torch 2.13, Zen 5)
 PAYS = 0.25  # seconds of a round on one core, from which on workers are worth their start and their messages
 FILLS = 2e10  # operations of a step that keep a GPU busy by themselves; an estimate: 20 GFLOP take about as long as the step's launches
 
@@ -61,7 +66,10 @@ def chosen(cell: Cell) -> Cell:
     workers = settings.workers if engine in ("processes", "native") else None
     memory = settings.memory if engine == "stacked" else None
     threads = settings.threads or torch.get_num_threads()
-    return replace(cell, settings=replace(settings, engine=engine, threads=threads, workers=workers, memory=memory))
+    return replace(
+        cell,
+        settings=replace(settings, engine=engine, threads=threads, workers=workers, memory=memory),
+    )
 
 
 def pick(facts: Facts) -> str:
@@ -81,7 +89,8 @@ def against_workers(facts: Facts) -> str:
         "one job a round": facts.jobs < 2,
         f"{facts.threads} threads were asked for": facts.threads not in (None, 1),
         "each worker would compile the model": facts.compiled,
-        f"a round of about {facts.seconds:.1g} s is too short for workers": facts.seconds < PAYS and facts.workers is None,
+        f"a round of about {facts.seconds:.1g} s is too short for workers": facts.seconds < PAYS
+        and facts.workers is None,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
 
@@ -114,7 +123,9 @@ def facts(cell: Cell, one: Cost | None = None) -> Facts:
         jobs=jobs,
         steps=round(steps * jobs / data.n_parties),
         flop=one.flop * settings.batch_size,
-        stackable=obstacle(cell, BEST["cuda"]) if cuda else "",  # a stack on a CPU is made only where it is asked for, and refused there
+        stackable=obstacle(cell, BEST["cuda"])
+        if cuda
+        else "",  # a stack on a CPU is made only where it is asked for, and refused there
     )
 
 
@@ -127,19 +138,33 @@ def _possible(cell: Cell) -> None:
     """ValueError for what the settings ask for and this device has not."""
     settings, device = cell.settings, cell.data.train.y.device.type
     if settings.workers and settings.engine in ("looped", "stacked"):
-        raise ValueError(f"workers is {settings.workers}, and engine {settings.engine} has none; leave --workers out, or use processes or native")
+        raise UsageError(
+            f"workers is {settings.workers}, and engine {settings.engine} has none; leave --workers out, or use processes or native"
+        )
     if settings.workers and settings.engine == "auto" and settings.threads not in (None, 1):
-        raise ValueError(f"workers have one thread each, and threads is {settings.threads}; leave out --workers or --threads")
+        raise UsageError(
+            f"workers have one thread each, and threads is {settings.threads}; leave out --workers or --threads"
+        )
     if settings.memory and settings.engine not in ("auto", "stacked"):
-        raise ValueError(f"memory is for engine stacked, the engine is {settings.engine}; leave --memory out")
+        raise UsageError(
+            f"memory is for engine stacked, the engine is {settings.engine}; leave --memory out"
+        )
     if settings.engine == "graph" and not torch.cuda.is_available():
-        raise ValueError("engine graph needs CUDA, torch sees none here (and it is not in this version); use processes, native or stacked")
+        raise UsageError(
+            "engine graph needs CUDA, torch sees none here (and it is not in this version); use processes, native or stacked"
+        )
     if settings.engine == "graph":
-        raise ValueError("engine graph is not in this version: CUDA graphs are written only where they can be run and measured; use stacked")
+        raise UsageError(
+            "engine graph is not in this version: CUDA graphs are written only where they can be run and measured; use stacked"
+        )
     if settings.engine == "stacked" and settings.compile:
-        raise ValueError("engine stacked cannot take a model through torch.compile; leave --compile out, or use looped")
+        raise UsageError(
+            "engine stacked cannot take a model through torch.compile; leave --compile out, or use looped"
+        )
     if settings.tf32 and device != "cuda":
-        raise ValueError(f"tf32 is of CUDA devices, the device is {device}; leave --tf32 out, or use --device cuda")
+        raise UsageError(
+            f"tf32 is of CUDA devices, the device is {device}; leave --tf32 out, or use --device cuda"
+        )
 
 
 def told(cells: Sequence[Cell], states: Sequence[State], *, written: bool = False) -> str:
@@ -150,13 +175,23 @@ def told(cells: Sequence[Cell], states: Sequence[State], *, written: bool = Fals
     settings, one = cells[0].settings, cost(cells[0].task, cells[0].data)
     known = facts(cells[0], one)._replace(threads=None)
     if settings.engine == "processes" and (known.ranks > 1 or hindrance()):
-        settings = replace(settings, engine="looped", threads=1)  # the ranks are the workers, or there is none but this process
+        settings = replace(
+            settings, engine="looped", threads=1
+        )  # the ranks are the workers, or there is none but this process
     jobs = known.jobs * len(cells)
     runs = f"{len(cells)} runs, " if len(cells) > 1 else ""
     many = f"{runs}{jobs} job{'s' if jobs > 1 else ''} a round"
-    of = {"processes": settings.workers or known.cores, "native": workers(settings), "stacked": jobs}
+    of = {
+        "processes": settings.workers or known.cores,
+        "native": workers(settings),
+        "stacked": jobs,
+    }
     at_once = min(of.get(settings.engine, 1), jobs)
-    room = budget(settings.memory, cells[0].data.train.y.device) if settings.engine == "stacked" else math.inf
+    room = (
+        budget(settings.memory, cells[0].data.train.y.device)
+        if settings.engine == "stacked"
+        else math.inf
+    )
     how = {
         "processes": f"{at_once} worker{'s' if at_once > 1 else ''} of 1 thread ({known.cores} cores, {many})",
         "native": f"{at_once} thread{'s' if at_once > 1 else ''} of compiled code ({known.cores} cores, {many})",
@@ -169,10 +204,20 @@ def told(cells: Sequence[Cell], states: Sequence[State], *, written: bool = Fals
 
 def _faster(cells: Sequence[Cell]) -> str:
     """That compiled code could train these cells, where torch does on a CPU; "" where it could not."""
-    could = cells[0].settings.engine in ("looped", "processes") and all(possible(cell) for cell in cells)
-    return "; --engine native runs this model in compiled code, several times faster" if could else ""
+    could = cells[0].settings.engine in ("looped", "processes") and all(
+        possible(cell) for cell in cells
+    )
+    return (
+        "; --engine native runs this model in compiled code, several times faster" if could else ""
+    )
 
 
 def _because(known: Facts) -> str:
     reason = against_stacking(known) if known.device == "cuda" else against_workers(known)
-    return f"; workers would not help: {reason}" if reason and known.device == "cpu" else f"; {reason}" if reason else ""
+    return (
+        f"; workers would not help: {reason}"
+        if reason and known.device == "cpu"
+        else f"; {reason}"
+        if reason
+        else ""
+    )

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from ..data import Examples
 from ..draws import key as key_of
 from ..draws import order
+from ..inputs.federated import Examples
 from ..interface import Batch
 from ..settings import Settings
 
@@ -16,7 +16,9 @@ def n_steps(n: int, settings: Settings) -> int:
     return settings.local_epochs * -(-n // settings.batch_size)
 
 
-def batches(examples: Examples, party: int, round: int, key: int, settings: Settings) -> Iterator[Batch]:
+def batches(
+    examples: Examples, party: int, round: int, key: int, settings: Settings
+) -> Iterator[Batch]:
     """The batches of one job, in order; a new order each epoch, or one random order for good where `shuffle` is off. Nothing is padded."""
     n, start = examples.size(party), examples.indptr[party]
     steps = n_steps(n, settings)
@@ -24,9 +26,19 @@ def batches(examples: Examples, party: int, round: int, key: int, settings: Sett
     for step in range(steps):
         epoch, i = divmod(step, per_epoch)
         if i == 0:
-            at = order(key if settings.shuffle else fixed(settings.seed), epoch if settings.shuffle else 0, n, examples.y.device) + start
+            at = (
+                order(
+                    key if settings.shuffle else fixed(settings.seed),
+                    epoch if settings.shuffle else 0,
+                    n,
+                    examples.y.device,
+                )
+                + start
+            )
         chosen = at[i * settings.batch_size : (i + 1) * settings.batch_size]
-        run_epoch = (round - 1) * -(-steps // per_epoch) + epoch + 1  # epochs of the whole run are counted from 1
+        run_epoch = (
+            (round - 1) * -(-steps // per_epoch) + epoch + 1
+        )  # epochs of the whole run are counted from 1
         yield Batch(examples.inputs(chosen, run_epoch), examples.y[chosen], None, epoch, step)
 
 

@@ -10,14 +10,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from .. import tree
-from ..data import Federated
+from ..inputs.federated import Federated
 from ..interface import Batch, State
-from ..task import ModelTask
+from ..tasks.model_task import ModelTask
 from ..tree import Tree
 from .evaluate import batch_size
 from .jobs import Cell
 
-BASE, WORKER = 2.2e8, 4e7  # bytes: Python with torch, numpy and h5py; what a worker has for itself (measured)
+BASE, WORKER = (
+    2.2e8,
+    4e7,
+)  # bytes: Python with torch, numpy and h5py; what a worker has for itself (measured)
 _EXAMPLES = 2  # batch norm needs two
 
 
@@ -56,7 +59,9 @@ def cost(task: ModelTask, data: Federated) -> Cost:
     """
     task = replace(task, bf16=False, compiled=False)
     x, y = data.train.inputs(slice(0, _EXAMPLES)), data.train.y[:1].expand(_EXAMPLES)
-    named = {name: p.detach() for name, p in task.module.named_parameters()} | dict(task.module.named_buffers())
+    named = {name: p.detach() for name, p in task.module.named_parameters()} | dict(
+        task.module.named_buffers()
+    )
     with torch.random.fork_rng([x.device] if x.device.type == "cuda" else []):
         return _counted(task, named, x.expand(_EXAMPLES, *x.shape[1:]), y)
 
@@ -80,11 +85,23 @@ def _counted(task: ModelTask, named: Tree, x: Tensor, y: Tensor) -> Cost:
         task.differentiate(loss, trained)
     n, kept, largest = len(x), sum(saved.values()), max(saved.values(), default=0)
     weights = sum(t.numel() * t.element_size() for t in trained.values())
-    return Cost(counted.flop / n, kept / n, largest / n, sum(p.numel() for p in task.module.parameters()), weights)
+    return Cost(
+        counted.flop / n,
+        kept / n,
+        largest / n,
+        sum(p.numel() for p in task.module.parameters()),
+        weights,
+    )
 
 
 def footprint(
-    cells: Sequence[Cell], states: Sequence[State], one: Cost, at_once: int, *, budget: float = float("inf"), written: bool = False
+    cells: Sequence[Cell],
+    states: Sequence[State],
+    one: Cost,
+    at_once: int,
+    *,
+    budget: float = float("inf"),
+    written: bool = False,
 ) -> float:
     """Bytes that a run takes at its peak, estimated: on the CPU of all its processes together, on CUDA of the device.
 
@@ -95,17 +112,32 @@ def footprint(
     (MOON: two forward passes), what libraries set aside for themselves, messages to workers, the context of a GPU.
     """
     settings, host = cells[0].settings, cells[0].data.train.y.device.type == "cpu"
-    data = sum({t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for cell in cells for t in _held(cell.data)}.values())
+    data = sum(
+        {
+            t.untyped_storage().data_ptr(): t.untyped_storage().nbytes()
+            for cell in cells
+            for t in _held(cell.data)
+        }.values()
+    )
     kept = sum(_bytes(state.parties) for state in states)
-    state = kept + sum(_bytes(part) for state in states for part in (state.models, state.buffers, state.server))
+    state = kept + sum(
+        _bytes(part) for state in states for part in (state.models, state.buffers, state.server)
+    )
     state += max(2 * kept * settings.fraction, 2 * state if host and written else 0)
     job = 4 * one.weights + 2 * 8 * one.parameters + settings.batch_size * 2 * one.saved
     processes = at_once if settings.engine == "processes" else 1
     sums = processes * 2 * 8 * one.parameters * sum(len(tree.leaves(s.models)[0]) for s in states)
-    tested = max(len(part.y) for cell in cells for part in (cell.data.test, cell.data.global_test) if part is not None)
+    tested = max(
+        len(part.y)
+        for cell in cells
+        for part in (cell.data.test, cell.data.global_test)
+        if part is not None
+    )
     evaluation = 3 * one.largest * min(batch_size(cells[0].data.train.y.device), tested)
     before = BASE + (WORKER * processes if settings.engine == "processes" else 0) if host else 0.0
-    return before + (2 if host else 1) * data + state + min(at_once * job, budget) + sums + evaluation
+    return (
+        before + (2 if host else 1) * data + state + min(at_once * job, budget) + sums + evaluation
+    )
 
 
 def _bytes(values: Tree) -> int:
@@ -114,5 +146,9 @@ def _bytes(values: Tree) -> int:
 
 def _held(data: Federated) -> list[Tensor]:
     """The tensors of a data set."""
-    parts = [part for part in (data.train, data.val, data.test, data.global_test, data.noisy_test) if part is not None]
+    parts = [
+        part
+        for part in (data.train, data.val, data.test, data.global_test, data.noisy_test)
+        if part is not None
+    ]
     return [t for part in parts for t in (part.x, part.y, part.rows, part.party)]

@@ -3,7 +3,7 @@
 import torch
 
 from .. import tree
-from ..data import Examples
+from ..inputs.federated import Examples
 from ..tree import Tree
 
 _BATCH = 1000
@@ -16,12 +16,16 @@ class Diverged(ValueError):
 
 def at_party(round: int, party: int, start: Tree, examples: Examples) -> Diverged:
     """The error for a party whose training loss is not finite. start: the model that it received."""
-    return Diverged(f"round {round}, party {party}: the training loss is not finite, since {_cause(start, party, examples)}")
+    return Diverged(
+        f"round {round}, party {party}: the training loss is not finite, since {_cause(start, party, examples)}"
+    )
 
 
 def at_server(round: int) -> Diverged:
     """The error for a round that ends with a model that is not finite though all parties' losses were."""
-    return Diverged(f"round {round}: the models are not finite after aggregation, though every party's loss was; lower --server-lr or --lr")
+    return Diverged(
+        f"round {round}: the models are not finite after aggregation, though every party's loss was; lower --server-lr or --lr"
+    )
 
 
 def finite(values: Tree) -> bool:

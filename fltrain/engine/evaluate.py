@@ -6,14 +6,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from niidpart.errors import UsageError
+
 from .. import tree
-from ..data import Examples, Federated
+from ..inputs.federated import Examples, Federated
 from ..interface import Batch, Served, Task
-from ..task import cross_entropy
+from ..tasks.model_task import cross_entropy
 from ..tree import Tree
 
-Score = Callable[[Task, Tree, Tree, Examples, int, int], tuple[int, float]]  # as `score` below, which an executor may do in its own way
-_Graded = Callable[[int, Examples, int, int], tuple[int, float]]  # the served model with that number on examples start..end
+Score = Callable[
+    [Task, Tree, Tree, Examples, int, int], tuple[int, float]
+]  # as `score` below, which an executor may do in its own way
+_Graded = Callable[
+    [int, Examples, int, int], tuple[int, float]
+]  # the served model with that number on examples start..end
 
 
 def batch_size(device: torch.device) -> int:
@@ -22,7 +28,9 @@ def batch_size(device: torch.device) -> int:
 
 
 @torch.no_grad()
-def score(task: Task, params: Tree, buffers: Tree, examples: Examples, start: int, end: int) -> tuple[int, float]:
+def score(
+    task: Task, params: Tree, buffers: Tree, examples: Examples, start: int, end: int
+) -> tuple[int, float]:
     """(number right, summed loss) of one model on examples start..end."""
     right, loss = torch.zeros((), dtype=torch.int64), torch.zeros((), dtype=torch.float64)
     right, loss = right.to(examples.y.device), loss.to(examples.y.device)
@@ -45,12 +53,24 @@ def evaluate(task: Task, served: Served, data: Federated, score: Score = score) 
     which = served.which.tolist()
 
     def graded(v: int, examples: Examples, start: int, end: int) -> tuple[int, float]:
-        return score(task, tree.index(served.models, v), tree.index(served.buffers, v), examples, start, end)
+        return score(
+            task, tree.index(served.models, v), tree.index(served.buffers, v), examples, start, end
+        )
 
-    own = {name: _at_parties(graded, which, part) for name, part in (("test", data.test), ("val", data.val)) if len(part.y)}
-    metrics = _global(graded, which, data.global_test) if data.global_test is not None else _together(*own["test"], data.test)
+    own = {
+        name: _at_parties(graded, which, part)
+        for name, part in (("test", data.test), ("val", data.val))
+        if len(part.y)
+    }
+    metrics = (
+        _global(graded, which, data.global_test)
+        if data.global_test is not None
+        else _together(*own["test"], data.test)
+    )
     if data.noisy_test is not None:
-        metrics["test_accuracy_noisy"] = _noisy(graded, which, data.noisy_test, len(data.test.indptr) - 1)
+        metrics["test_accuracy_noisy"] = _noisy(
+            graded, which, data.noisy_test, len(data.test.indptr) - 1
+        )
     for name, (right, _) in own.items():
         metrics |= _per_party(f"party_{name}_accuracy", right, getattr(data, name))
     return metrics
@@ -60,7 +80,10 @@ def _global(graded: _Graded, which: list[int], test: Examples) -> dict[str, Any]
     n = len(test.y)
     scores = {v: graded(v, test, 0, n) for v in sorted(set(which))}
     accuracy = torch.tensor([scores[v][0] / n for v in which], dtype=torch.float64)
-    metrics = {"test_accuracy": float(accuracy.mean()), "test_loss": sum(scores[v][1] / n for v in which) / len(which)}
+    metrics = {
+        "test_accuracy": float(accuracy.mean()),
+        "test_loss": sum(scores[v][1] / n for v in which) / len(which),
+    }
     if len(scores) > 1:
         metrics["test_accuracy_std"] = float(accuracy.std(correction=0))
     return metrics
@@ -68,7 +91,10 @@ def _global(graded: _Graded, which: list[int], test: Examples) -> dict[str, Any]
 
 def _at_parties(graded: _Graded, which: list[int], part: Examples) -> tuple[list[int], list[float]]:
     """Each party's model on the party's own part: number right [P] and summed loss [P]."""
-    rows = [graded(which[p if len(which) > 1 else 0], part, part.indptr[p], part.indptr[p + 1]) for p in range(len(part.indptr) - 1)]
+    rows = [
+        graded(which[p if len(which) > 1 else 0], part, part.indptr[p], part.indptr[p + 1])
+        for p in range(len(part.indptr) - 1)
+    ]
     return [right for right, _ in rows], [loss for _, loss in rows]
 
 
@@ -101,14 +127,35 @@ def needs_validation(name: str, data: Federated) -> None:
     """ValueError where a party that trains has no validation part to grade models on."""
     without = [p for p in range(data.n_parties) if data.train.size(p) and not data.val.size(p)]
     if without:
-        held = f"{len(without)} of {data.n_parties} parties have none, the first is party {without[0]}" if len(data.val.y) else "the split has none"
-        raise ValueError(f"{name} grades models on each party's validation part, and {held}; make the split with --val 0.2")
+        held = (
+            f"{len(without)} of {data.n_parties} parties have none, the first is party {without[0]}"
+            if len(data.val.y)
+            else "the split has none"
+        )
+        raise UsageError(
+            f"{name} grades models on each party's validation part, and {held}; make the split with --val 0.2"
+        )
 
 
-def exam(task: Task, state_models: Tree, state_buffers: Tree, party: Tensor, model: Tensor, data: Federated, score: Score = score) -> Tensor:
+def exam(
+    task: Task,
+    state_models: Tree,
+    state_buffers: Tree,
+    party: Tensor,
+    model: Tensor,
+    data: Federated,
+    score: Score = score,
+) -> Tensor:
     """[Q] float64 accuracy of each asked (party, model) on that party's validation part, NaN where that is empty."""
     part, out = data.val, []
     for p, m in zip(party.tolist(), model.tolist(), strict=True):
-        right, _ = score(task, tree.index(state_models, m), tree.index(state_buffers, m), part, part.indptr[p], part.indptr[p + 1])
+        right, _ = score(
+            task,
+            tree.index(state_models, m),
+            tree.index(state_buffers, m),
+            part,
+            part.indptr[p],
+            part.indptr[p + 1],
+        )
         out.append(right / part.size(p) if part.size(p) else float("nan"))
     return torch.tensor(out, dtype=torch.float64)

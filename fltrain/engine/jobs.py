@@ -7,12 +7,14 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from niidpart.errors import UsageError
+
 from .. import tree
-from ..data import Examples, Federated
 from ..draws import key
+from ..inputs.federated import Examples, Federated
 from ..interface import Algorithm, Local, Plan, State, Task, Work
 from ..settings import Settings
-from ..task import ModelTask
+from ..tasks.model_task import ModelTask
 from ..tree import Tree
 from .batches import n_steps
 from .sums import Sums
@@ -60,11 +62,15 @@ class Done(NamedTuple):
 class Executor(Protocol):
     """Trains jobs in any order and any company: what a job gives does not depend on them. Made for some cells; closed when they are trained."""
 
-    def train(self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]) -> Iterator[Done]:
+    def train(
+        self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
+    ) -> Iterator[Done]:
         """Each job as it is done. given, sums: by cell; all uploads are in `sums` when this ends, but those of a job whose loss is not finite."""
         ...
 
-    def score(self, task: Task, params: Tree, buffers: Tree, examples: Examples, start: int, end: int) -> tuple[int, float]:
+    def score(
+        self, task: Task, params: Tree, buffers: Tree, examples: Examples, start: int, end: int
+    ) -> tuple[int, float]:
         """(number right, summed loss) of one model of a cell on examples start..end: `evaluate.score`, or what equals it but for rounding."""
         ...
 
@@ -77,7 +83,9 @@ Make = Callable[[Sequence[Cell]], Executor]
 def ordered(plan: Plan, data: Federated) -> Plan:
     """The plan by ascending party, then model, its weights filled in, without parties that hold nothing. ValueError for a party that there is not."""
     if len(plan.party) and not 0 <= int(plan.party.min()) <= int(plan.party.max()) < data.n_parties:
-        raise ValueError(f"the plan has parties {plan.party.tolist()}; there are 0..{data.n_parties - 1}")
+        raise UsageError(
+            f"the plan has parties {plan.party.tolist()}; there are 0..{data.n_parties - 1}"
+        )
     sizes = torch.tensor([data.train.size(p) for p in plan.party.tolist()], dtype=torch.int64)
     weight = sizes.double() if plan.weight is None else plan.weight
     at = torch.argsort(plan.model, stable=True)
@@ -91,9 +99,26 @@ def jobs_of(index: int, cell: Cell, state: State, plan: Plan, round: int) -> lis
     jobs = []
     for j, (party, model) in enumerate(zip(plan.party.tolist(), plan.model.tolist(), strict=True)):
         n = cell.data.train.size(party)
-        work = Work(n_steps(n, settings), n, float(shares[j]), settings.lr_at(round), settings.momentum, float(first[j]))
+        work = Work(
+            n_steps(n, settings),
+            n,
+            float(shares[j]),
+            settings.lr_at(round),
+            settings.momentum,
+            float(first[j]),
+        )
         keep = plan.keep is None or bool(plan.keep[j])
-        jobs.append(Job(index, party, model, work, tree.index(plan.each, j), tree.index(state.parties, party), keep))
+        jobs.append(
+            Job(
+                index,
+                party,
+                model,
+                work,
+                tree.index(plan.each, j),
+                tree.index(state.parties, party),
+                keep,
+            )
+        )
     return jobs
 
 
@@ -137,8 +162,14 @@ def _first(plan: Plan) -> Tensor:
 
 def _shares(plan: Plan) -> Tensor:
     """[J] float64: each job's weight in the mean of its model."""
-    weight = plan.weight if plan.weight is not None else torch.ones(len(plan.party), dtype=torch.float64)
-    sums = torch.zeros(int(plan.model.max()) + 1 if len(plan.model) else 0, dtype=torch.float64).index_add_(0, plan.model, weight)
+    weight = (
+        plan.weight if plan.weight is not None else torch.ones(len(plan.party), dtype=torch.float64)
+    )
+    sums = torch.zeros(
+        int(plan.model.max()) + 1 if len(plan.model) else 0, dtype=torch.float64
+    ).index_add_(0, plan.model, weight)
     if (sums[plan.model] <= 0).any():
-        raise ValueError(f"the plan's weights {weight.tolist()} sum to 0 for a model; its mean cannot be made")
+        raise UsageError(
+            f"the plan's weights {weight.tolist()} sum to 0 for a model; its mean cannot be made"
+        )
     return weight / sums[plan.model]

@@ -9,7 +9,7 @@ import torch
 from .. import tree
 from ..draws import key
 from ..interface import Local, Work
-from ..task import ModelTask
+from ..tasks.model_task import ModelTask
 from ..tree import Tree
 from . import evaluate
 from .batches import batches, in_order
@@ -26,7 +26,9 @@ class Looped:
     def __init__(self, cells: Sequence[Cell]):
         self.cells = cells
 
-    def train(self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]) -> Iterator[Done]:
+    def train(
+        self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
+    ) -> Iterator[Done]:
         for i, job in enumerate(jobs):
             upload, own, loss = train_job(self.cells[job.cell], given[job.cell], job)
             sums[job.cell].add(upload, job.model)
@@ -39,7 +41,9 @@ class Looped:
 class OneThread(Looped):
     """As a worker of `Processes` trains, with the same bits, in this process."""
 
-    def train(self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]) -> Iterator[Done]:
+    def train(
+        self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
+    ) -> Iterator[Done]:
         with threads(1):
             yield from super().train(given, jobs, sums)
 
@@ -53,22 +57,32 @@ def train_job(cell: Cell, given: Given, job: Job) -> tuple[Tree, Tree, float]:
     return *cell.algorithm.finish(task, local, job.work), loss
 
 
-def _trained(cell: Cell, task: ModelTask, local: Local, work: Work, party: int, round: int) -> tuple[Local, float]:
+def _trained(
+    cell: Cell, task: ModelTask, local: Local, work: Work, party: int, round: int
+) -> tuple[Local, float]:
     """One job's local training: the optimiser is SGD with momentum, its state fresh. Returns the summed loss besides."""
     algorithm, data, settings = cell.algorithm, cell.data, cell.settings
     local = algorithm.begin(task, local)
-    local = local._replace(params=tree.clone(local.params), buffers=tree.clone(local.buffers))  # trained in place; what they were stays
+    local = local._replace(
+        params=tree.clone(local.params), buffers=tree.clone(local.buffers)
+    )  # trained in place; what they were stays
     velocity = tree.zeros_like(local.params) if work.momentum else {}
     decay = settings.weight_decay if algorithm.decay == "executor" else 0.0
     loss = torch.zeros((), dtype=torch.float64, device=data.train.y.device)
     device, seed = data.train.y.device, key(settings.seed, "module", round, party) >> 1
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        (torch.cuda if device.type == "cuda" else torch.default_generator).manual_seed(seed)  # for modules that draw by themselves
-        for batch in batches(data.train, party, round, key(settings.seed, "job", round, party), settings):
+        (torch.cuda if device.type == "cuda" else torch.default_generator).manual_seed(
+            seed
+        )  # for modules that draw by themselves
+        for batch in batches(
+            data.train, party, round, key(settings.seed, "job", round, party), settings
+        ):
             try:
                 step = algorithm.direction(task, local, batch)
             except ValueError as error:
-                error.add_note(f"that was party {party}, of {data.train.size(party)} examples, in batches of {settings.batch_size}")
+                error.add_note(
+                    f"that was party {party}, of {data.train.size(party)} examples, in batches of {settings.batch_size}"
+                )
                 raise
             sgd(local.params, step.grad, velocity, step.after, work, decay)
             local = local._replace(buffers=step.buffers, carry=step.carry)

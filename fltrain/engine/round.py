@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from niidpart.errors import UsageError
+
 from .. import tree
 from ..interface import Plan, State
 from ..tree import Tree
@@ -39,9 +41,19 @@ def train_round(
     changed. A cell with a loss or a model that is not finite gives Diverged: its run is over. A cell without a plan gives None. ranks: each trains
     its share of the jobs, and all get the same outcome. on_job(done, jobs) is called after each job of this rank.
     """
-    plans = [ordered(plan, cell.data) if plan else None for plan, cell in zip(plans, cells, strict=True)]
-    given = [Given(round, state.models, state.buffers, plan.shared if plan else {}) for state, plan in zip(states, plans, strict=True)]
-    jobs = [job for i, plan in enumerate(plans) if plan for job in jobs_of(i, cells[i], states[i], plan, round)]
+    plans = [
+        ordered(plan, cell.data) if plan else None for plan, cell in zip(plans, cells, strict=True)
+    ]
+    given = [
+        Given(round, state.models, state.buffers, plan.shared if plan else {})
+        for state, plan in zip(states, plans, strict=True)
+    ]
+    jobs = [
+        job
+        for i, plan in enumerate(plans)
+        if plan
+        for job in jobs_of(i, cells[i], states[i], plan, round)
+    ]
     sums = [Sums(len(tree.leaves(state.models)[0])) for state in states]
     done: list[Done] = []
     mine = ranks.share([job.work.steps for job in jobs])
@@ -53,10 +65,15 @@ def train_round(
     of_cell: list[list[tuple[Job, Done]]] = [[] for _ in cells]
     for one in done:
         of_cell[jobs[one.job].cell].append((jobs[one.job], one))
-    return [_ended(cells[i], states[i], plan, of_cell[i], sums[i], round) if plan else None for i, plan in enumerate(plans)]
+    return [
+        _ended(cells[i], states[i], plan, of_cell[i], sums[i], round) if plan else None
+        for i, plan in enumerate(plans)
+    ]
 
 
-def _ended(cell: Cell, state: State, plan: Plan, done: list[tuple[Job, Done]], sums: Sums, round: int) -> Trained | Diverged:
+def _ended(
+    cell: Cell, state: State, plan: Plan, done: list[tuple[Job, Done]], sums: Sums, round: int
+) -> Trained | Diverged:
     """A cell's state after its jobs."""
     for job, one in done:
         if not math.isfinite(one.loss):
@@ -79,10 +96,12 @@ def _exchanged(name: str, parties: Tree, rows: list[tuple[int, Tree]]) -> list[t
     before = []
     for party, own in rows:
         new = tree.flatten(own)
-        wrong = sorted(set(have) ^ set(new)) or [k for k, v in new.items() if v.shape != have[k].shape[1:]]
+        wrong = sorted(set(have) ^ set(new)) or [
+            k for k, v in new.items() if v.shape != have[k].shape[1:]
+        ]
         if wrong:
             both = f"finish returned own {sorted(new)}, init made parties {sorted(have)}"
-            raise ValueError(f"{name}: {both}; {wrong[0]!r} is not in both with one shape")
+            raise UsageError(f"{name}: {both}; {wrong[0]!r} is not in both with one shape")
         before.append((party, tree.clone(tree.index(parties, party))))
         for k, v in new.items():
             have[k][party].copy_(v)

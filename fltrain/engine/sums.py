@@ -25,7 +25,9 @@ class Sums:
         self.empty = self.empty or tree.empties(upload)
         for path, value in tree.flatten(upload).items():
             if path not in self.high:
-                self.high[path] = torch.zeros((self.n_models, *value.shape), dtype=torch.float64, device=value.device)
+                self.high[path] = torch.zeros(
+                    (self.n_models, *value.shape), dtype=torch.float64, device=value.device
+                )
                 self.low[path] = torch.zeros_like(self.high[path])
             two_sum(self.high[path][model], self.low[path][model], value.double())
 
@@ -41,7 +43,9 @@ class Sums:
     @property
     def total(self) -> Tree:
         """The sums, [M, ...] float64, as a tree of the uploads' form; {} where nothing was added."""
-        return tree.unflatten({path: high + self.low[path] for path, high in self.high.items()}, self.empty)
+        return tree.unflatten(
+            {path: high + self.low[path] for path, high in self.high.items()}, self.empty
+        )
 
 
 def two_sum(high: Tensor, low: Tensor, value: Tensor) -> None:

@@ -7,6 +7,7 @@ declares its stages, which algorithms that look inside a model need.
 import torch
 from torch import nn
 
+from niidpart.errors import UsageError
 from niidpart.registry import Registry
 
 from ._staged import Staged
@@ -31,5 +32,5 @@ def create(spec: str, shape: tuple[int, ...], n_classes: int, seed: int) -> nn.M
         torch.default_generator.manual_seed(seed)
         module = MODELS.find(spec)(shape, n_classes)
     if not isinstance(module, nn.Module):
-        raise ValueError(f"{spec} returned {module!r}; a torch.nn.Module is needed")
+        raise UsageError(f"{spec} returned {module!r}; a torch.nn.Module is needed")
     return module

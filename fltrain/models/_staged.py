@@ -4,6 +4,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from niidpart.errors import UsageError
+
 
 class Staged(nn.Module):
     """Stages that feed each other; the last one gives the logits, the one before it the features.
@@ -17,7 +19,9 @@ class Staged(nn.Module):
         for name, stage in stages.items():
             self.add_module(name, stage)
 
-    def forward(self, x: Tensor, *, taps: bool = False, upto: int | None = None, detach: bool = False) -> Any:
+    def forward(
+        self, x: Tensor, *, taps: bool = False, upto: int | None = None, detach: bool = False
+    ) -> Any:
         """logits [B, K]; with taps=True the output of each stage, as a list. upto: the last stage to run, counted from 0. detach: between stages."""
         out = []
         for i, stage in enumerate(self.children()):
@@ -37,18 +41,22 @@ class Staged(nn.Module):
         stages = dict(self.named_children())
         if "project2" in stages:
             if stages["project2"].out_features != width:
-                raise ValueError(
+                raise UsageError(
                     f"the model's projection head is {stages['project2'].out_features} wide, {width} is asked for; take the model without"
                 )
             return self
         if len(stages) < 2:
-            raise ValueError("a projection head stands between features and the last layer; this model has one stage only, use --model mlp or cnn")
+            raise UsageError(
+                "a projection head stands between features and the last layer; this model has one stage only, use --model mlp or cnn"
+            )
         name, last = stages.popitem()
         layers = list(last) if isinstance(last, nn.Sequential) else [last]
         *before, linear = layers
-        if not isinstance(linear, nn.Linear) or not all(isinstance(layer, nn.Dropout) for layer in before):
+        if not isinstance(linear, nn.Linear) or not all(
+            isinstance(layer, nn.Dropout) for layer in before
+        ):
             kinds = ", ".join(type(layer).__name__ for layer in layers)
-            raise ValueError(
+            raise UsageError(
                 f"a projection head needs flat features and one last nn.Linear, but the last stage is {kinds}; move the rest one stage up"
             )
         d, like = linear.in_features, {"device": linear.weight.device, "dtype": linear.weight.dtype}

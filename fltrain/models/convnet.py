@@ -7,7 +7,17 @@ from ._staged import Staged
 
 __all__ = ["convnet"]
 
-LAYERS = ((32, 1), (32, 1), (64, 2), (64, 1), (64, 1), (128, 2), (128, 1), (256, 1), (256, 1))  # width, stride
+LAYERS = (
+    (32, 1),
+    (32, 1),
+    (64, 2),
+    (64, 1),
+    (64, 1),
+    (128, 2),
+    (128, 1),
+    (256, 1),
+    (256, 1),
+)  # width, stride
 
 
 def convnet(shape: tuple[int, ...], n_classes: int) -> nn.Module:
@@ -20,6 +30,11 @@ def convnet(shape: tuple[int, ...], n_classes: int) -> nn.Module:
     stages, channels = {}, shape[0]
     for i, (width, stride) in enumerate(LAYERS, 1):
         mean = [nn.AdaptiveAvgPool2d(1), nn.Flatten()] if i == len(LAYERS) else []
-        stages[f"conv{i}"] = nn.Sequential(nn.Conv2d(channels, width, 3, stride, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU(), *mean)
+        stages[f"conv{i}"] = nn.Sequential(
+            nn.Conv2d(channels, width, 3, stride, padding=1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(),
+            *mean,
+        )
         channels = width
     return Staged(**stages, out=nn.Linear(channels, n_classes))

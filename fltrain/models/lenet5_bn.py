@@ -17,7 +17,9 @@ def lenet5_bn(shape: tuple[int, ...], n_classes: int) -> nn.Module:
     check_image("lenet5-bn", shape, (28, 32))
     side = (shape[1] - 12) // 4
     return Staged(
-        conv1=nn.Sequential(nn.Conv2d(shape[0], 6, 5), nn.BatchNorm2d(6), nn.ReLU(), nn.MaxPool2d(2)),
+        conv1=nn.Sequential(
+            nn.Conv2d(shape[0], 6, 5), nn.BatchNorm2d(6), nn.ReLU(), nn.MaxPool2d(2)
+        ),
         conv2=nn.Sequential(nn.Conv2d(6, 16, 5), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2)),
         fc1=nn.Sequential(nn.Flatten(), nn.Linear(16 * side * side, 120), nn.ReLU()),
         fc2=nn.Sequential(nn.Linear(120, 84), nn.ReLU()),

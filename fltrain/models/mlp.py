@@ -17,7 +17,8 @@ def mlp(shape: tuple[int, ...], n_classes: int) -> nn.Module:
     """
     widths = [prod(shape), 32, 16, 8]
     hidden = {
-        f"fc{i}": nn.Sequential(*([nn.Flatten()] if i == 1 else []), nn.Linear(a, b), nn.ReLU()) for i, (a, b) in enumerate(pairwise(widths), 1)
+        f"fc{i}": nn.Sequential(*([nn.Flatten()] if i == 1 else []), nn.Linear(a, b), nn.ReLU())
+        for i, (a, b) in enumerate(pairwise(widths), 1)
     }
     model = Staged(**hidden, out=nn.Linear(8, n_classes))
     for name, p in model.named_parameters():

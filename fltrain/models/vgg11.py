@@ -26,7 +26,9 @@ def vgg11(shape: tuple[int, ...], n_classes: int) -> nn.Module:
         conv = nn.Conv2d(channels, width, 3, padding=1)
         nn.init.kaiming_normal_(conv.weight, mode="fan_out", nonlinearity="relu")
         nn.init.zeros_(conv.bias)
-        stages[f"conv{i}"] = nn.Sequential(conv, nn.ReLU(), *([nn.MaxPool2d(2)] if i in POOLED else []))
+        stages[f"conv{i}"] = nn.Sequential(
+            conv, nn.ReLU(), *([nn.MaxPool2d(2)] if i in POOLED else [])
+        )
     stages["fc1"] = nn.Sequential(nn.Flatten(), nn.Dropout(), nn.Linear(512, 512), nn.ReLU())
     stages["fc2"] = nn.Sequential(nn.Dropout(), nn.Linear(512, 512), nn.ReLU())
     return Staged(**stages, out=nn.Linear(512, n_classes))

@@ -25,7 +25,9 @@ def vgg9(shape: tuple[int, ...], n_classes: int) -> nn.Module:
         conv4=nn.Sequential(nn.Conv2d(128, 128, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
         conv5=nn.Sequential(nn.Dropout2d(0.05), nn.Conv2d(128, 256, 3, padding=1), nn.ReLU()),
         conv6=nn.Sequential(nn.Conv2d(256, 256, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
-        fc1=nn.Sequential(nn.Flatten(), nn.Dropout(0.1), nn.Linear(256 * side * side, hidden), nn.ReLU()),
+        fc1=nn.Sequential(
+            nn.Flatten(), nn.Dropout(0.1), nn.Linear(256 * side * side, hidden), nn.ReLU()
+        ),
         fc2=nn.Sequential(nn.Linear(hidden, 512), nn.ReLU()),
         out=nn.Sequential(nn.Dropout(0.1), nn.Linear(512, n_classes)),
     )

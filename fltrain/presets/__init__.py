@@ -9,9 +9,21 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import niidpart
+from niidpart.errors import UsageError
 from niidpart.registry import did_you_mean, names_in
 
-__all__ = ["Case", "Preset", "Resolved", "Row", "find", "grid", "model", "names", "option", "setting"]
+__all__ = [
+    "Case",
+    "Preset",
+    "Resolved",
+    "Row",
+    "find",
+    "grid",
+    "model",
+    "names",
+    "option",
+    "setting",
+]
 
 Kind = Literal["setting", "model", "option", "grid"]
 
@@ -45,7 +57,9 @@ class Row:
     def __post_init__(self) -> None:
         for key in self.when:
             if key not in Case._fields:
-                raise ValueError(f"{self.name} depends on {key!r}; {did_you_mean(key, list(Case._fields))}")
+                raise UsageError(
+                    f"{self.name} depends on {key!r}; {did_you_mean(key, list(Case._fields))}"
+                )
 
     def holds(self, case: Case) -> bool | None:
         """None: the case does not say."""
@@ -53,7 +67,13 @@ class Row:
         return False if False in answers else None if None in answers else True
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "name": self.name, "value": self.value, "source": self.where, "when": self.when}
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "value": self.value,
+            "source": self.where,
+            "when": self.when,
+        }
 
 
 @dataclass(frozen=True)
@@ -84,7 +104,9 @@ class Preset:
         for row in self.rows:
             answer = row.holds(case)
             if answer:  # a grid stands beside the value, so it is of another kind
-                out = [r for r in out if (r.name, r.kind == "grid") != (row.name, row.kind == "grid")]
+                out = [
+                    r for r in out if (r.name, r.kind == "grid") != (row.name, row.kind == "grid")
+                ]
             if answer is not False:
                 out.append(row)
         return out
@@ -109,9 +131,18 @@ class Preset:
 
         values = tuple(row for row in rows if row.kind != "grid")
         grids = tuple(row for row in rows if row.kind == "grid")
-        return Resolved(of("setting"), of("model").get("model"), of("option"), values, grids, source in self.sources)
+        return Resolved(
+            of("setting"),
+            of("model").get("model"),
+            of("option"),
+            values,
+            grids,
+            source in self.sources,
+        )
 
-    def on(self, split: niidpart.FederatedSplit, algorithm: str, model: str | None = None) -> Resolved:
+    def on(
+        self, split: niidpart.FederatedSplit, algorithm: str, model: str | None = None
+    ) -> Resolved:
         """The values for a split: its data set, transforms, strategy and number of parties."""
         recipe, source = split.recipe, split.source
         return self.resolve(
@@ -152,7 +183,7 @@ def names() -> list[str]:
 def find(name: str) -> Preset:
     """The preset of a name; ValueError with the nearest one where there is none."""
     if name not in names():
-        raise ValueError(f"unknown preset {name!r}; {did_you_mean(name, names())}")
+        raise UsageError(f"unknown preset {name!r}; {did_you_mean(name, names())}")
     preset: Preset = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").PRESET
     return preset
 

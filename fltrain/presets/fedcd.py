@@ -11,8 +11,15 @@ PRESET = Preset(
     sources=("cifar10",),
     rows=(
         model("convnet", f"{PAPER}: ten layers; which by the {CODE}", **CIFAR10),
-        setting("rounds", 45, "FedCD 2020, Figure 1: hierarchical archetypes; Figure 2 goes on to 150"),
-        setting("rounds", 80, "FedCD 2020, Figure 4: hypergeometric archetypes; converged by 50, Table 1", strategy="hypergeometric"),
+        setting(
+            "rounds", 45, "FedCD 2020, Figure 1: hierarchical archetypes; Figure 2 goes on to 150"
+        ),
+        setting(
+            "rounds",
+            80,
+            "FedCD 2020, Figure 4: hypergeometric archetypes; converged by 50, Table 1",
+            strategy="hypergeometric",
+        ),
         setting("local_epochs", 3, CODE),
         setting("batch_size", 128, CODE),
         setting("lr", 0.1, CODE),
@@ -26,12 +33,26 @@ PRESET = Preset(
         setting("pad", "zero", CODE),
         setting("flip", True, CODE, **CIFAR10),
         setting("rotate", 0.0, f"{CODE}: no rotation"),
-        option("fedcd", "milestones", (5, 15, 25, 30), f"FedCD 2020, section 3.2; the {CODE} also has 2 for the first"),
-        option("fedcd", "bits", 8, f"{CODE}; the text compares widths without numbers (section 3.4)"),
+        option(
+            "fedcd",
+            "milestones",
+            (5, 15, 25, 30),
+            f"FedCD 2020, section 3.2; the {CODE} also has 2 for the first",
+        ),
+        option(
+            "fedcd", "bits", 8, f"{CODE}; the text compares widths without numbers (section 3.4)"
+        ),
         option("fedcd", "window", 3, "FedCD 2020, section 2, equation 2"),
-        option("fedcd", "rule", "mean", f"{CODE}; equation 4 as printed deletes all models of equal score"),
+        option(
+            "fedcd",
+            "rule",
+            "mean",
+            f"{CODE}; equation 4 as printed deletes all models of equal score",
+        ),
         option("fedcd", "two_models_after", 20, f"FedCD 2020, section 2; the {CODE} has 15"),
-        option("fedcd", "two_models_score", 0.3, f"FedCD 2020, section 2; the {CODE} comes to 0.25"),
+        option(
+            "fedcd", "two_models_score", 0.3, f"FedCD 2020, section 2; the {CODE} comes to 0.25"
+        ),
         grid("rounds", (45, 80, 150), "FedCD 2020, Figures 1, 4 and 2"),
     ),
     notes=(

@@ -10,12 +10,20 @@ PRESET = Preset(
     about="Cha, Chang, Information 2025 (FedMOC)",
     sources=("mnist", "cifar10"),
     rows=(
-        model("twonn", f"{PAPER}: two layers, 1,000 hidden units, for every algorithm; the {CODE} has LeNet-5 and FedNACA's own network"),
+        model(
+            "twonn",
+            f"{PAPER}: two layers, 1,000 hidden units, for every algorithm; the {CODE} has LeNet-5 and FedNACA's own network",
+        ),
         setting("rounds", 100, f"{PAPER}.1"),
         setting("local_epochs", 5, CODE),
         setting("batch_size", 32, CODE),
         setting("lr", 0.01, f"{CODE}: all but FedAvg and FedNACA"),
-        setting("lr", 0.01, f"as its baselines have it: the {CODE} lacks the method itself", algorithm="fedmoc"),
+        setting(
+            "lr",
+            0.01,
+            f"as its baselines have it: the {CODE} lacks the method itself",
+            algorithm="fedmoc",
+        ),
         setting("lr", 0.02, f"{CODE}: FedAvg", algorithm="fedavg"),
         setting("lr", 5e-4, f"{CODE}: FedNACA", algorithm="fednaca"),
         setting("lr_drops", (), f"{CODE}: none"),
@@ -36,10 +44,25 @@ PRESET = Preset(
         option("fedmoc", "a0", 1.0, "Information 2025, section 3.3: from 1 to 4"),
         option("fedmoc", "beta0", 0.01, "Information 2025, section 3.3"),
         option("fedmoc", "beta1", 1.0, "Information 2025, section 3.3"),
-        option("fedmoc", "branch", "quotient", "Information 2025, section 3.3: a reading, the formula cannot be read with certainty"),
-        option("fedmoc", "coefficients", "disjoint", "ours: the conditions of section 3.4 exclude each other but for disjoint supports"),
+        option(
+            "fedmoc",
+            "branch",
+            "quotient",
+            "Information 2025, section 3.3: a reading, the formula cannot be read with certainty",
+        ),
+        option(
+            "fedmoc",
+            "coefficients",
+            "disjoint",
+            "ours: the conditions of section 3.4 exclude each other but for disjoint supports",
+        ),
         grid("fraction", (0.2, 0.5, 1.0), f"{PAPER}.2"),
-        grid("a0", (1.0, 4.0), "Information 2025, section 3.3: the ends of the range", algorithm="fedmoc"),
+        grid(
+            "a0",
+            (1.0, 4.0),
+            "Information 2025, section 3.3: the ends of the range",
+            algorithm="fedmoc",
+        ),
     ),
     notes=(
         "The columns FedProx, SCAFFOLD and FedNACA of the paper's Table 1 come from code with faults (a term that is 0, controls that are not kept, "

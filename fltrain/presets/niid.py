@@ -7,7 +7,11 @@ from . import Preset, grid, model, option, setting
 
 PAPER = "ICDE 2022, section V"
 CODE = "authors' code"
-GRAY, COLOUR, TABLES = ("mnist", "fmnist", "femnist"), ("cifar10", "svhn"), ("adult", "rcv1", "covtype")
+GRAY, COLOUR, TABLES = (
+    ("mnist", "fmnist", "femnist"),
+    ("cifar10", "svhn"),
+    ("adult", "rcv1", "covtype"),
+)
 DEEP = ("vgg9", "vgg11", "resnet50")
 CIFAR = {"source": ("cifar10", "cifar100")}
 
@@ -15,10 +19,16 @@ PRESET = Preset(
     about="Li, Diao, Chen, He, ICDE 2022 (NIID-Bench)",
     sources=(*GRAY, *COLOUR, "cifar100", *TABLES, "fcube"),
     rows=(
-        model("cnn", f"{PAPER}: images, two convolutions with pooling and two hidden layers of 120 and 84", source=(*GRAY, *COLOUR)),
+        model(
+            "cnn",
+            f"{PAPER}: images, two convolutions with pooling and two hidden layers of 120 and 84",
+            source=(*GRAY, *COLOUR),
+        ),
         model("cnn", f"{CODE}; the paper has no CIFAR-100", source="cifar100"),
         model("mlp", f"{PAPER}: tables, hidden layers of 32, 16 and 8", source=TABLES),
-        model("linear", f"{CODE}, 8 parameters; the text says the MLP of the tables", source="fcube"),
+        model(
+            "linear", f"{CODE}, 8 parameters; the text says the MLP of the tables", source="fcube"
+        ),
         setting("rounds", 50, f"{PAPER}, benchmark metrics"),
         setting("rounds", 100, f"leaderboard of the {CODE}: VGG and ResNet", model=DEEP),
         setting("rounds", 500, f"leaderboard of the {CODE}: 100 parties", parties=100),
@@ -44,7 +54,11 @@ PRESET = Preset(
         setting("rotate", 15.0, f"{CODE}, CIFAR-100", source="cifar100"),
         setting("noisy_test", False, f"{PAPER}: the test set as it is"),
         setting(
-            "noisy_test", True, f"{CODE}: with noise, the test set once for each party's noise", transforms=("noise", "noise-space"), own_test=True
+            "noisy_test",
+            True,
+            f"{CODE}: with noise, the test set once for each party's noise",
+            transforms=("noise", "noise-space"),
+            own_test=True,
         ),
         option(
             "fedprox",
@@ -53,10 +67,20 @@ PRESET = Preset(
             "neither text nor code fixes it: the best on the test set of the grid is printed; 0.01 and 0.001 on the leaderboard",
         ),
         option("scaffold", "option", "ii", f"{CODE}; ICDE 2022, Algorithm 2 offers both"),
-        option("scaffold", "weights", "examples", "ICDE 2022, Algorithm 2; SCAFFOLD's own paper weighs all alike"),
+        option(
+            "scaffold",
+            "weights",
+            "examples",
+            "ICDE 2022, Algorithm 2; SCAFFOLD's own paper weighs all alike",
+        ),
         option("moon", "mu", 5.0, "MOON's own code, the example for CIFAR-10", source="cifar10"),
         option("moon", "temperature", 0.5, "MOON's own code"),
-        option("moon", "projection", 256, f"MOON's own code; the {CODE} of NIID-Bench has no head unless asked for one"),
+        option(
+            "moon",
+            "projection",
+            256,
+            f"MOON's own code; the {CODE} of NIID-Bench has no head unless asked for one",
+        ),
         grid(
             "mu",
             (0.001, 0.01, 0.1, 1.0),
@@ -68,7 +92,11 @@ PRESET = Preset(
         grid("projection", (64, 128, 256), "MOON's own code, readme", algorithm="moon"),
         grid("lr", (0.1, 0.01, 0.001), PAPER),
         grid("local_epochs", (10, 20, 40, 80), f"{PAPER}-C"),
-        grid("batch_size", (16, 32, 64, 128, 256), f"technical report, appendix D: from 16 to 256; the steps by the {CODE}"),
+        grid(
+            "batch_size",
+            (16, 32, 64, 128, 256),
+            f"technical report, appendix D: from 16 to 256; the steps by the {CODE}",
+        ),
         grid("model", ("vgg9", "resnet50"), "technical report, appendix E", source="cifar10"),
     ),
     notes=(

@@ -17,10 +17,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..recipe import JSON, Source, canonical
+from ..arithmetic.rng import Ints
+from ..errors import UsageError
 from ..registry import Registry, typed
-from ..rng import Ints
-from ._columns import Features, chained, class_ids, group_column, group_ids, group_pair, named, printable, row_numbers
+from ..splits.recipe import JSON, Source, canonical
+from .columns import (
+    Features,
+    chained,
+    class_ids,
+    group_column,
+    group_ids,
+    group_pair,
+    named,
+    printable,
+    row_numbers,
+)
 
 __all__ = [
     "SOURCES",
@@ -40,7 +51,7 @@ __all__ = [
     "row_numbers",
 ]
 
-SOURCES = Registry("niidpart.data", "data set", given=frozenset({"root"}))
+SOURCES = Registry("niidpart.sources", "data set", given=frozenset({"root"}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +118,18 @@ def from_arrays(
         test_groups=test_groups,
         class_names=class_names,
     )
-    for part, features, labels in (("training", x, data.labels), ("test", x_test, data.test_labels)):
+    for part, features, labels in (
+        ("training", x, data.labels),
+        ("test", x_test, data.test_labels),
+    ):
         check_features(part, features, labels)
-    if x is not None and x_test is not None and (x.shape[1:], x.dtype.kind) != (x_test.shape[1:], x_test.dtype.kind):
+    if (
+        x is not None
+        and x_test is not None
+        and (x.shape[1:], x.dtype.kind) != (x_test.shape[1:], x_test.dtype.kind)
+    ):
         got = f"the training set has examples of {x.dtype}{list(x.shape[1:])}, the test set of {x_test.dtype}{list(x_test.shape[1:])}"
-        raise ValueError(f"{got}; they must be of one shape and kind")
+        raise UsageError(f"{got}; they must be of one shape and kind")
     return replace(data, content_sha256="" if x is None else _content(x, x_test, data.test_labels))
 
 
@@ -134,10 +152,14 @@ def from_columns(
         position = {name: k for k, name in enumerate(raw)}
         test_ids_, test_raw = class_ids(y_test)
         if strange := [n for n in test_raw if n not in position]:
-            raise ValueError(f"the test set has labels that the training set lacks: {', '.join(strange[:5])}")
+            raise UsageError(
+                f"the test set has labels that the training set lacks: {', '.join(strange[:5])}"
+            )
         test_ids = np.array([position[n] for n in test_raw], np.int64)[test_ids_]
     names = raw if class_names is None else named(raw, class_names)
-    group, test_group, group_names = group_pair(groups, test_groups, len(ids), 0 if test_ids is None else len(test_ids))
+    group, test_group, group_names = group_pair(
+        groups, test_groups, len(ids), 0 if test_ids is None else len(test_ids)
+    )
     return Data(
         ids,
         names,
@@ -157,13 +179,21 @@ def check_features(part: str, x: NDArray[Any] | None, labels: Ints | None) -> No
         return
     if x.ndim == 0 or labels is None or len(x) != len(labels):
         rows = len(x) if x.ndim else "no"
-        raise ValueError(f"the {part} set has {rows} rows of features and {0 if labels is None else len(labels)} labels; they must be as many")
+        raise UsageError(
+            f"the {part} set has {rows} rows of features and {0 if labels is None else len(labels)} labels; they must be as many"
+        )
     if x.ndim not in (2, 3, 4) or (x.ndim == 4 and x.shape[3] not in (1, 3)):
-        raise ValueError(f"features of the {part} set have shape {x.shape}; [N, D], [N, H, W] or [N, H, W, C] with C 1 or 3 is needed")
+        raise UsageError(
+            f"features of the {part} set have shape {x.shape}; [N, D], [N, H, W] or [N, H, W, C] with C 1 or 3 is needed"
+        )
     if x.dtype.kind == "f" and (bad := int(np.isnan(x).sum())):
-        raise ValueError(f"features of the {part} set hold {bad} NaN; fill or drop these rows first")
+        raise UsageError(
+            f"features of the {part} set hold {bad} NaN; fill or drop these rows first"
+        )
     if x.dtype != np.uint8 and x.dtype.kind != "f":
-        raise ValueError(f"features of the {part} set are {x.dtype}; uint8 (divided by 255) or floats are needed")
+        raise UsageError(
+            f"features of the {part} set are {x.dtype}; uint8 (divided by 255) or floats are needed"
+        )
 
 
 def _content(*arrays: NDArray[Any] | None) -> str:
@@ -187,11 +217,21 @@ def load(name: str, root: str | Path | None = None, *, pool: bool = False, **par
     return load_with(name, root, params | ({"pool": pool} if pool is not False else {}))
 
 
-ENDINGS = {".npz": "npz", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".libsvm": "libsvm", ".svm": "libsvm", ".svmlight": "libsvm"}
+ENDINGS = {
+    ".npz": "npz",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+    ".libsvm": "libsvm",
+    ".svm": "libsvm",
+    ".svmlight": "libsvm",
+}
 _PACKED = re.compile(r"\.(gz|bz2|xz)$")
 
 
-def by_path(name: str, root: str | Path | None, params: JSON) -> tuple[str, str | Path | None, JSON]:
+def by_path(
+    name: str, root: str | Path | None, params: JSON
+) -> tuple[str, str | Path | None, JSON]:
     """(source, root, params) of a data set that was named by a path or as `hf:...`; others come back as they are."""
     if name.startswith("hf:"):
         where = name.removeprefix("hf:")
@@ -199,7 +239,9 @@ def by_path(name: str, root: str | Path | None, params: JSON) -> tuple[str, str 
             return "hf", where, params
         if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", where, re.ASCII):
             return "hf", root, params | {"repo": where}
-        raise FileNotFoundError(f"there is no folder {where}; hf:PATH is a folder, hf:ID a data set in the cache, such as hf:ylecun/mnist")
+        raise FileNotFoundError(
+            f"there is no folder {where}; hf:PATH is a folder, hf:ID a data set in the cache, such as hf:ylecun/mnist"
+        )
     if name in SOURCES.names() or ":" in name:
         return name, root, params
     if source := ENDINGS.get(Path(_PACKED.sub("", name)).suffix):
@@ -212,23 +254,41 @@ def load_with(name: str, root: str | Path | None, params: JSON) -> Data:
     pool = typed(f"data set {name!r}: pool", params.get("pool", False), bool)
     function = SOURCES.find(name)
     complete = SOURCES.complete(name, {k: v for k, v in params.items() if k != "pool"})
-    if root is None and inspect.signature(function).parameters["root"].default is inspect.Parameter.empty:
-        raise ValueError(f"data set {name!r} is read from your disk; say where it lies with --data-root DIR (niidpart.load(name, root))")
+    if (
+        root is None
+        and inspect.signature(function).parameters["root"].default is inspect.Parameter.empty
+    ):
+        raise UsageError(
+            f"data set {name!r} is read from your disk; say where it lies with --data-root DIR (niidpart.load(name, root))"
+        )
     data: Data = function(root, **complete)
     later: frozenset[str] = getattr(inspect.getmodule(function), "LATER", frozenset())
     defaults = {key: p.default for key, p in SOURCES.options(function).items() if key in later}
-    complete = {key: value for key, value in complete.items() if key not in defaults or value != defaults[key]}
+    complete = {
+        key: value
+        for key, value in complete.items()
+        if key not in defaults or value != defaults[key]
+    }
     if pool:
-        data, complete = pooled(data), complete | {"pool": True}  # written only where true: digests of splits without it stay
+        data, complete = (
+            pooled(data),
+            complete | {"pool": True},
+        )  # written only where true: digests of splits without it stay
     return replace(data, name=name, params=complete, root=str(Path(root).resolve()) if root else "")
 
 
 def pooled(data: Data) -> Data:
     """The data with its test rows after its training rows, and without a test set. Groups stay where both sets have them."""
     if data.test_labels is None:
-        raise ValueError("pool puts the test set behind the training set, and this data has no test set; leave pool out")
+        raise UsageError(
+            "pool puts the test set behind the training set, and this data has no test set; leave pool out"
+        )
     n, m = len(data.labels), len(data.test_labels)
-    both = None if data.features is None or data.test_features is None else chained((data.features, n), (data.test_features, m))
+    both = (
+        None
+        if data.features is None or data.test_features is None
+        else chained((data.features, n), (data.test_features, m))
+    )
     grouped = data.groups is not None and data.test_groups is not None
     return replace(
         data,

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from ..arithmetic.rng import Ints
 from ..data import Data
 from ..registry import Registry
-from ..rng import Ints
 
 __all__ = ["FORMATS", "LOSABLE", "Imported"]
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arithmetic.rng import Ints
 from ..data import Data
-from ..party import plain
-from ..rng import Ints
-from ..split import FederatedSplit
-from ..transformed import transform
+from ..features.examples import plain
+from ..features.transforming import transform
+from ..splits.split import FederatedSplit
 
 GLOBAL = "global_test"  # the data set's own test set, which is no party's
 _GROUP, _BLOCK = 8 << 20, 4 << 20  # bytes of features: of a row group, that are worked on at once
@@ -35,7 +35,9 @@ def encoded(split: FederatedSplit, data: Data | None, shard: Shard) -> bytes:
     return parquet(table(split, data, shard)[0], shard)
 
 
-def table(split: FederatedSplit, data: Data | None, shard: Shard) -> tuple[Any, list[tuple[str, Any]]]:
+def table(
+    split: FederatedSplit, data: Data | None, shard: Shard
+) -> tuple[Any, list[tuple[str, Any]]]:
     """(the pyarrow table of a shard, its features as (name, kind)). A kind is a type's name, "image", a list [kind], or {"class_label": names}."""
     import pyarrow as pa
 
@@ -66,20 +68,30 @@ def _holders(split: FederatedSplit, shard: Shard) -> tuple[NDArray[np.int32], In
         return np.full(shard.stop - shard.start, -1, np.int32), np.arange(shard.start, shard.stop)
     part = split.parts[shard.part]
     ends = np.clip(part.indptr, shard.start, shard.stop)
-    return np.repeat(np.arange(split.n_parties, dtype=np.int32), np.diff(ends)), part.indices[shard.start : shard.stop].astype(np.int64)
+    return np.repeat(np.arange(split.n_parties, dtype=np.int32), np.diff(ends)), part.indices[
+        shard.start : shard.stop
+    ].astype(np.int64)
 
 
-def _seen(split: FederatedSplit, data: Data, shard: Shard, party: NDArray[np.int32], row: Ints) -> Iterator[NDArray[Any]]:
+def _seen(
+    split: FederatedSplit, data: Data, shard: Shard, party: NDArray[np.int32], row: Ints
+) -> Iterator[NDArray[Any]]:
     """Features as the parties see them, a block at a time and, where the split has transforms, a party at a time."""
     step = max(1, _BLOCK // shard.row_bytes)
-    cuts = [0, *(np.flatnonzero(np.diff(party)) + 1).tolist(), len(row)] if split.recipe.transforms else [0, len(row)]
+    cuts = (
+        [0, *(np.flatnonzero(np.diff(party)) + 1).tolist(), len(row)]
+        if split.recipe.transforms
+        else [0, len(row)]
+    )
     read = data.test_features if shard.part == GLOBAL else data.features
     assert read is not None
     for first, last in pairwise(cuts):
         for start in range(first, last, step):
             rows = row[start : min(start + step, last)]
             block = read(rows)
-            if split.recipe.transforms and shard.part == GLOBAL:  # no party's: without noise, but on the same scale
+            if (
+                split.recipe.transforms and shard.part == GLOBAL
+            ):  # no party's: without noise, but on the same scale
                 yield block.astype(np.float32) / np.float32(255 if block.dtype == np.uint8 else 1)
             else:
                 yield transform(split, block, int(party[start]), rows)
@@ -91,11 +103,17 @@ def features_of(x: NDArray[Any]) -> tuple[Any, Any]:
 
     x = plain(x)
     if x.dtype == np.uint8 and x.ndim > 2:
-        return pa.array([{"bytes": _png(image), "path": None} for image in x], pa.struct([("bytes", pa.binary()), ("path", pa.string())])), "image"
+        return pa.array(
+            [{"bytes": _png(image), "path": None} for image in x],
+            pa.struct([("bytes", pa.binary()), ("path", pa.string())]),
+        ), "image"
     array = pa.array(np.ascontiguousarray(x).reshape(-1))
     kind: Any = x.dtype.name
     for size in x.shape[:0:-1]:
-        array, kind = pa.ListArray.from_arrays(np.arange(0, len(array) + 1, size, dtype=np.int32), array), [kind]
+        array, kind = (
+            pa.ListArray.from_arrays(np.arange(0, len(array) + 1, size, dtype=np.int32), array),
+            [kind],
+        )
     return array, kind
 
 
@@ -103,7 +121,9 @@ def _png(image: NDArray[np.uint8]) -> bytes:
     from PIL import Image
 
     buffer = BytesIO()
-    Image.fromarray(image[..., 0] if image.shape[-1] == 1 and image.ndim == 3 else image).save(buffer, "png")
+    Image.fromarray(image[..., 0] if image.shape[-1] == 1 and image.ndim == 3 else image).save(
+        buffer, "png"
+    )
     return buffer.getvalue()
 
 

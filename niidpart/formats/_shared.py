@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from ..data import Data
-from ..files import FileFault
-from ..party import examples
-from ..recipe import JSON
-from ..split import FederatedSplit, Part
+from ..errors import FileFault, UsageError
+from ..features.examples import examples
+from ..splits.recipe import JSON
+from ..splits.split import FederatedSplit, Part
 
 ABOUT = "niidpart.json"
 _LARGEST = 1 << 24  # bytes of such a file; class names are all that can be long
@@ -38,19 +38,25 @@ def read_about(folder: Path) -> JSON:
         return {}
     try:
         if path.stat().st_size > _LARGEST:
-            raise ValueError(f"more than {_LARGEST} bytes")
+            raise UsageError(f"more than {_LARGEST} bytes")
         said = json.loads(path.read_bytes())
         kinds = {"digest": str, "recipe": dict, "source": dict, "parts": dict, "columns": dict}
-        if not isinstance(said, dict) or not all(type(said.get(key)) is kind for key, kind in kinds.items()):
-            raise ValueError(f"{', '.join(kinds)} are needed")
+        if not isinstance(said, dict) or not all(
+            type(said.get(key)) is kind for key, kind in kinds.items()
+        ):
+            raise UsageError(f"{', '.join(kinds)} are needed")
     except (ValueError, RecursionError) as error:
-        raise FileFault(f"{path} is not what niidpart writes ({str(error)[:200]}); remove it to import the rows alone") from error
+        raise FileFault(
+            f"{path} is not what niidpart writes ({str(error)[:200]}); remove it to import the rows alone"
+        ) from error
     return said
 
 
 def example_bytes(split: FederatedSplit, data: Data) -> int:
     """Bytes of one example in memory, with transforms."""
-    return int(examples(split, data, int(np.argmax(split.train.sizes > 0)), lossy=True).x[:1].nbytes)
+    return int(
+        examples(split, data, int(np.argmax(split.train.sizes > 0)), lossy=True).x[:1].nbytes
+    )
 
 
 def shards(part: Part, bytes_each: int) -> Iterator[range]:
@@ -69,5 +75,6 @@ def without(split: FederatedSplit, parts: tuple[str, ...]) -> list[str]:
     return [
         f"{'party' if len(none) == 1 else 'parties'} {', '.join(map(str, none[:10]))}{', ...' if len(none) > 10 else ''} in {name}"
         for name in parts
-        if split.parts[name].n and len(none := np.flatnonzero(split.parts[name].sizes == 0).tolist())
+        if split.parts[name].n
+        and len(none := np.flatnonzero(split.parts[name].sizes == 0).tolist())
     ]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 from ..data import Data
-from ..recipe import JSON
-from ..split import FederatedSplit
+from ..splits.recipe import JSON
+from ..splits.split import FederatedSplit
 from . import LOSABLE
 from ._shared import ABOUT, about
 from .csv import PARTIES, ROWS, parties_table, rows_table
@@ -25,7 +25,9 @@ def croissant(
     data: Data | None,
     *,
     name: Annotated[str, "Name of the data set; else split- and the beginning of the digest."] = "",
-    license: Annotated[str, "Licence of the split, which is a list of row numbers and none of the data."] = _CC0,
+    license: Annotated[
+        str, "Licence of the split, which is a list of row numbers and none of the data."
+    ] = _CC0,
 ) -> Iterator[tuple[str, bytes]]:
     """The files of csv, described by croissant.json (Croissant 1.0), with checksums; record sets `rows` and `parties`.
 

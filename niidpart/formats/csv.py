@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arithmetic.rng import Ints
 from ..data import Data
-from ..files import FileFault
-from ..recipe import NAME
-from ..rng import Ints
-from ..split import PARTS, FederatedSplit
+from ..errors import FileFault, UsageError
+from ..splits.recipe import NAME
+from ..splits.split import PARTS, FederatedSplit
 from . import LOSABLE, Imported
 from ._shared import ABOUT, about, read_about
 
@@ -46,7 +46,10 @@ def rows_table(split: FederatedSplit) -> bytes:
         party = np.repeat(np.arange(part.n_parties), part.sizes)
         for start in range(0, part.n, _BLOCK):
             some = slice(start, start + _BLOCK)
-            out.writelines(f"{name},{p},{row}\n" for p, row in zip(party[some].tolist(), part.indices[some].tolist(), strict=True))
+            out.writelines(
+                f"{name},{p},{row}\n"
+                for p, row in zip(party[some].tolist(), part.indices[some].tolist(), strict=True)
+            )
     return out.getvalue().encode()
 
 
@@ -57,7 +60,10 @@ def parties_table(split: FederatedSplit) -> bytes:
     write = text.writer(out, lineterminator="\n").writerow
     write(["party", *PARTS, *names])
     columns = [split.columns[name] for name in names]
-    cells = [[value.decode() if isinstance(value, bytes) else repr(value) for value in column.tolist()] for column in columns]
+    cells = [
+        [value.decode() if isinstance(value, bytes) else repr(value) for value in column.tolist()]
+        for column in columns
+    ]
     sizes = [split.parts[name].sizes.tolist() for name in PARTS]
     for p in range(split.n_parties):
         write([p, *(of[p] for of in sizes), *(column[p] for column in cells)])
@@ -68,9 +74,16 @@ def read(
     folder: Path,
     data: Data,
     *,
-    party_column: Annotated[str, "Column of the parties: whole numbers from 0, or names."] = "party",
-    row_column: Annotated[str, "Column of rows of the data set, from 0; a file without it has a line for each example, in order."] = "row",
-    part_column: Annotated[str, "Column that says train, val or test; without it all is train."] = "part",
+    party_column: Annotated[
+        str, "Column of the parties: whole numbers from 0, or names."
+    ] = "party",
+    row_column: Annotated[
+        str,
+        "Column of rows of the data set, from 0; a file without it has a line for each example, in order.",
+    ] = "row",
+    part_column: Annotated[
+        str, "Column that says train, val or test; without it all is train."
+    ] = "part",
 ) -> Imported:
     """A folder with rows.csv as csv writes it, or any CSV file with a header and a column of parties.
 
@@ -80,30 +93,48 @@ def read(
     """
     path = folder / ROWS if folder.is_dir() else folder
     if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}; a folder with {ROWS}, or a CSV file with a header, is needed")
+        raise FileNotFoundError(
+            f"there is no file {path}; a folder with {ROWS}, or a CSV file with a header, is needed"
+        )
     said = read_about(path.parent) if folder.is_dir() else {}
     header, lines = _lines(path)
     if party_column not in header:
-        raise ValueError(f"{path} has no column {party_column!r}; say --party-column with one of {', '.join(header[:20])}")
-    column = {name: [line[i] for line in lines] for i, name in enumerate(header) if name in (party_column, row_column, part_column)}
+        raise UsageError(
+            f"{path} has no column {party_column!r}; say --party-column with one of {', '.join(header[:20])}"
+        )
+    column = {
+        name: [line[i] for line in lines]
+        for i, name in enumerate(header)
+        if name in (party_column, row_column, part_column)
+    }
     owners = column[party_column]
     if row_column in column:
         row = _numbers(path, row_column, column[row_column])
     else:
         row = np.arange(len(owners))
         if len(owners) != len(data.labels):
-            raise FileFault(f"{path} has {len(owners)} lines and no column {row_column!r}; the data set has {len(data.labels)} examples")
+            raise FileFault(
+                f"{path} has {len(owners)} lines and no column {row_column!r}; the data set has {len(data.labels)} examples"
+            )
     held = np.array([owner != "" for owner in owners], bool)
     party = np.full(len(owners), -1, np.int64)
     party[held], names = _parties(path, party_column, [owner for owner in owners if owner != ""])
     part = np.array(column.get(part_column, ["train"] * len(owners)))
     if strange := sorted(set(part.tolist()) - set(PARTS)):
-        raise FileFault(f"{path}: the column {part_column!r} says {strange[0][:40]!r}; {', '.join(PARTS)} are possible")
-    parts = {name: (party[here], row[here]) for name in PARTS if (here := held & (part == name)).any()}
+        raise FileFault(
+            f"{path}: the column {part_column!r} says {strange[0][:40]!r}; {', '.join(PARTS)} are possible"
+        )
+    parts = {
+        name: (party[here], row[here]) for name in PARTS if (here := held & (part == name)).any()
+    }
     n_parties, columns = _columns(path.parent, said) if folder.is_dir() else (0, {})
     n_parties = n_parties or int(party.max(initial=-1)) + 1
-    if len(names) and (len(names) != n_parties or columns.setdefault(NAMES, names).tolist() != names.tolist()):
-        raise FileFault(f"{path} names {len(names)} parties, and {PARTIES} beside it speaks of {n_parties}, or of other names; remove that file")
+    if len(names) and (
+        len(names) != n_parties or columns.setdefault(NAMES, names).tolist() != names.tolist()
+    ):
+        raise FileFault(
+            f"{path} names {len(names)} parties, and {PARTIES} beside it speaks of {n_parties}, or of other names; remove that file"
+        )
     return Imported(data, n_parties, parts, columns, said)
 
 
@@ -118,10 +149,14 @@ def _lines(path: Path) -> tuple[list[str], list[list[str]]]:
         raise FileFault(f"{path} has no lines below its header")
     [(name, times)] = Counter(header).most_common(1)
     if times > 1:
-        raise FileFault(f"{path}: its header has the column {name[:40]!r} twice; give each column a name of its own")
+        raise FileFault(
+            f"{path}: its header has the column {name[:40]!r} twice; give each column a name of its own"
+        )
     wrong = next((i for i, line in enumerate(lines) if len(line) != len(header)), None)
     if wrong is not None:
-        raise FileFault(f"{path}: line {wrong + 2} has {len(lines[wrong])} values, the header has {len(header)}")
+        raise FileFault(
+            f"{path}: line {wrong + 2} has {len(lines[wrong])} values, the header has {len(header)}"
+        )
     return header, lines
 
 
@@ -135,7 +170,9 @@ def _without_nul(lines: Iterable[str]) -> Iterator[str]:
 def _numbers(path: Path, name: str, texts: list[str]) -> Ints:
     strange = next((t for t in texts if not (t.isascii() and t.isdigit() and len(t) <= 15)), None)
     if strange is not None:
-        raise FileFault(f"{path}: the column {name!r} holds {strange[:40]!r}; whole numbers from 0 are needed")
+        raise FileFault(
+            f"{path}: the column {name!r} holds {strange[:40]!r}; whole numbers from 0 are needed"
+        )
     return np.array(list(map(int, texts)), np.int64)
 
 
@@ -151,11 +188,17 @@ def _parties(path: Path, name: str, texts: list[str]) -> tuple[Ints, NDArray[np.
                     f"{path}: the column {name!r} has {other!r} and {t!r}, which are one number; write each party in one way, or with a letter"
                 )
         if party.max(initial=0) >= _MOST_PARTIES:
-            raise FileFault(f"{path}: the column {name!r} has party {party.max()}; there can be {_MOST_PARTIES:,}")
+            raise FileFault(
+                f"{path}: the column {name!r} has party {party.max()}; there can be {_MOST_PARTIES:,}"
+            )
         return party, np.zeros(0, "S1")
     names = [owner.encode() for owner in distinct]
-    if long := [owner for owner, name_ in zip(distinct, names, strict=True) if len(name_) > _WIDEST]:
-        raise FileFault(f"{path}: the party {long[0][:40]!r}... has a name of more than {_WIDEST} bytes; a shorter one is needed")
+    if long := [
+        owner for owner, name_ in zip(distinct, names, strict=True) if len(name_) > _WIDEST
+    ]:
+        raise FileFault(
+            f"{path}: the party {long[0][:40]!r}... has a name of more than {_WIDEST} bytes; a shorter one is needed"
+        )
     place = {owner: p for p, owner in enumerate(distinct)}
     return np.array([place[owner] for owner in texts], np.int64), np.array(names)
 
@@ -165,10 +208,14 @@ def _columns(folder: Path, said: Any) -> tuple[int, dict[str, NDArray[Any]]]:
     path = folder / PARTIES
     if not path.is_file():
         if said:
-            raise FileFault(f"{path} is missing, of which {ABOUT} speaks; get the folder anew, or remove {ABOUT} to import the rows as they are")
+            raise FileFault(
+                f"{path} is missing, of which {ABOUT} speaks; get the folder anew, or remove {ABOUT} to import the rows as they are"
+            )
         return 0, {}
     header, lines = _lines(path)
-    if header[:1] != ["party"] or [line[0] for line in lines] != [str(p) for p in range(len(lines))]:
+    if header[:1] != ["party"] or [line[0] for line in lines] != [
+        str(p) for p in range(len(lines))
+    ]:
         raise FileFault(f"{path} does not begin with a column 'party' of 0, 1, 2, ...")
     kinds = said.get("columns", {})
     columns = {}
@@ -176,7 +223,9 @@ def _columns(folder: Path, said: Any) -> tuple[int, dict[str, NDArray[Any]]]:
         if name in ("party", *PARTS):
             continue
         if not NAME.match(name):
-            raise FileFault(f"{path}: a column is called {name[:40]!r}; letters, digits, '_', '.' and '-' are allowed")
+            raise FileFault(
+                f"{path}: a column is called {name[:40]!r}; letters, digits, '_', '.' and '-' are allowed"
+            )
         columns[name] = _values(path, name, [line[i] for line in lines], kinds.get(name))
     return len(lines), columns
 
@@ -198,4 +247,6 @@ def _values(path: Path, name: str, texts: list[str], kind: Any) -> NDArray[Any]:
                 continue
         return np.array([t.encode() for t in texts])
     except (ValueError, TypeError, OverflowError) as error:
-        raise FileFault(f"{path}: the column {name!r} cannot be read ({str(error)[:100]})") from error
+        raise FileFault(
+            f"{path}: the column {name!r} cannot be read ({str(error)[:100]})"
+        ) from error

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from ..data import Data
-from ..files import FileFault
-from ..split import PARTS, FederatedSplit
+from ..errors import FileFault, UsageError
+from ..splits.split import PARTS, FederatedSplit
 from . import LOSABLE, Imported
 from ._shared import ABOUT, about, read_about
 
@@ -59,18 +59,29 @@ def partitioner(split: FederatedSplit, part: Literal["train", "val", "test"] = "
 
 
 def read(
-    folder: Path, data: Data, *, trust_pickle: Annotated[bool, "Read pickles, which can run any program: you know who wrote them."] = False
+    folder: Path,
+    data: Data,
+    *,
+    trust_pickle: Annotated[
+        bool, "Read pickles, which can run any program: you know who wrote them."
+    ] = False,
 ) -> Imported:
     """A folder with client_dict.pkl, or such a file: {party: rows}, parties 0, 1, 2, ...
 
     A pickle runs what it says: trust_pickle allows that.
     """
-    files = {name: folder / file for name, file in _FILES.items()} if folder.is_dir() else {"train": folder}
+    files = (
+        {name: folder / file for name, file in _FILES.items()}
+        if folder.is_dir()
+        else {"train": folder}
+    )
     files = {name: path for name, path in files.items() if path.is_file()}
     if "train" not in files:
         raise FileNotFoundError(f"there is no {_FILES['train']} in {folder}")
     if not trust_pickle:
-        raise ValueError(f"{files['train']} is a pickle, which can run any program when it is read; if you know who wrote it, say --trust-pickle")
+        raise UsageError(
+            f"{files['train']} is a pickle, which can run any program when it is read; if you know who wrote it, say --trust-pickle"
+        )
     held = {name: _client_dict(path) for name, path in files.items()}
     n_parties = max(len(parties) for parties in held.values())
     parts = {}
@@ -88,10 +99,16 @@ def _client_dict(path: Path) -> list[Any]:
     except OSError:
         raise
     except Exception as error:  # a program may fail in any way
-        raise FileFault(f"{path} cannot be unpickled ({type(error).__name__}: {str(error)[:200]})") from error
+        raise FileFault(
+            f"{path} cannot be unpickled ({type(error).__name__}: {str(error)[:200]})"
+        ) from error
     if not isinstance(held, dict) or sorted(held, key=str) != sorted(range(len(held)), key=str):
         raise FileFault(f"{path} holds no dictionary of rows by party 0, 1, 2, ...")
     rows = [np.asarray(held[p]) for p in range(len(held))]
-    if wrong := [p for p, r in enumerate(rows) if r.ndim != 1 or (len(r) and r.dtype.kind not in "iu")]:
-        raise FileFault(f"{path}: party {wrong[0]} has {rows[wrong[0]].dtype}{list(rows[wrong[0]].shape)}; a list of whole numbers is needed")
+    if wrong := [
+        p for p, r in enumerate(rows) if r.ndim != 1 or (len(r) and r.dtype.kind not in "iu")
+    ]:
+        raise FileFault(
+            f"{path}: party {wrong[0]} has {rows[wrong[0]].dtype}{list(rows[wrong[0]].shape)}; a list of whole numbers is needed"
+        )
     return [r.astype(np.int64) for r in rows]

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from ..data import Data, class_ids
-from ..split import FederatedSplit
+from ..errors import UsageError
 from ..splitfile.opened import OpenedSplit
+from ..splits.split import FederatedSplit
 from . import LOSABLE
 from ._parquet import Shard, encoded
 from ._shared import ABOUT, about, example_bytes, without
@@ -18,7 +19,11 @@ __all__ = ["flower", "partitioner"]
 
 HOLDS = frozenset(LOSABLE) - {"columns", "fresh"}
 ONLY_OUT = "it is parquet like any other; its columns party and row, written as CSV, can be"
-_NAMES = {"train": "train", "val": "validation", "test": "test"}  # as `datasets` knows them by the name of a file
+_NAMES = {
+    "train": "train",
+    "val": "validation",
+    "test": "test",
+}  # as `datasets` knows them by the name of a file
 _SHARD = 256 << 20  # bytes of examples in a file
 
 
@@ -27,7 +32,10 @@ def flower(
     data: Data,
     *,
     features: Annotated[bool, "The features too; else labels alone."] = True,
-    skip_empty: Annotated[bool, "Allow parties without examples, behind which flwr-datasets moves all others up by one."] = False,
+    skip_empty: Annotated[
+        bool,
+        "Allow parties without examples, behind which flwr-datasets moves all others up by one.",
+    ] = False,
 ) -> Iterator[tuple[str, bytes]]:
     """Parquet that flwr-datasets reads by party: NaturalIdPartitioner(partition_by="party"). Needs pyarrow; Pillow for images.
 
@@ -37,23 +45,40 @@ def flower(
     niidpart.json says which split it is.
     """
     if (none := without(split, ("train", "val", "test"))) and not skip_empty:
-        raise ValueError(
+        raise UsageError(
             f"there are no examples at {'; '.join(none)}, and flwr-datasets would give their numbers to the parties behind them; "
             "make the split with a min_size, or allow that with --skip-empty (skip_empty=True)"
         )
     if features and data.features is None:
-        raise ValueError("the data has labels but no features; write labels alone with --no-features (features=False)")
+        raise UsageError(
+            "the data has labels but no features; write labels alone with --no-features (features=False)"
+        )
     row_bytes = 20 + (example_bytes(split, data) if features else 0)
     most = max(1, _SHARD // row_bytes)
     for name, part in split.parts.items():
         total = -(-part.n // most)
         for i in range(total):
-            shard = Shard(f"{_NAMES[name]}-{i:05}-of-{total:05}.parquet", features, name, i * most, min(part.n, (i + 1) * most), row_bytes)
-            yield shard.path, encoded(split, data if features else replace(data, features=None), shard)
+            shard = Shard(
+                f"{_NAMES[name]}-{i:05}-of-{total:05}.parquet",
+                features,
+                name,
+                i * most,
+                min(part.n, (i + 1) * most),
+                row_bytes,
+            )
+            yield (
+                shard.path,
+                encoded(split, data if features else replace(data, features=None), shard),
+            )
     yield ABOUT, about(split)
 
 
-def partitioner(split: FederatedSplit | OpenedSplit, part: Literal["train", "val", "test"] = "train", *, label: str | None = "label") -> Any:
+def partitioner(
+    split: FederatedSplit | OpenedSplit,
+    part: Literal["train", "val", "test"] = "train",
+    *,
+    label: str | None = "label",
+) -> Any:
     """A flwr-datasets `Partitioner` for the data set itself, as `datasets` loads it: partition i is party i, with empty parties in their places.
 
     label: the data set's column of labels, which is compared with the split's when the first party is asked for; None: it is not. FederatedDataset
@@ -87,11 +112,18 @@ def _same_rows(split: FederatedSplit | OpenedSplit, dataset: Any, label: str | N
     """ValueError where a data set of `datasets` is not the one that the split was made of, row by row, as far as its labels tell."""
     said = "FederatedDataset shuffles the rows unless it is told shuffle=False"
     if len(dataset) != split.source.n:
-        raise ValueError(f"the split is of {split.source.n} examples, this data set has {len(dataset)}; take its training part, and {said}")
+        raise UsageError(
+            f"the split is of {split.source.n} examples, this data set has {len(dataset)}; take its training part, and {said}"
+        )
     if label is None:
         return
     if label not in dataset.column_names:
-        raise ValueError(f"the data set has no column {label!r}; give label= one of {', '.join(dataset.column_names)}, or None to trust its rows")
+        raise UsageError(
+            f"the data set has no column {label!r}; give label= one of {', '.join(dataset.column_names)}, or None to trust its rows"
+        )
     ids, _ = class_ids(np.asarray(dataset[label]))
-    if hashlib.sha256(np.ascontiguousarray(ids, "<i8").data).hexdigest() != split.source.labels_sha256:
-        raise ValueError(f"the labels in {label!r} are not those of the split, row by row; {said}")
+    if (
+        hashlib.sha256(np.ascontiguousarray(ids, "<i8").data).hexdigest()
+        != split.source.labels_sha256
+    ):
+        raise UsageError(f"the labels in {label!r} are not those of the split, row by row; {said}")

@@ -10,13 +10,14 @@ from typing import Annotated
 
 import numpy as np
 
-from ..card import Config, Files, card, config_name
+from ..checking.verification import matches
 from ..data import Data
-from ..recipe import canonical
-from ..split import FederatedSplit
+from ..errors import UsageError
 from ..splitfile.h5 import to_bytes
-from ..verify import matches
+from ..splits.recipe import canonical
+from ..splits.split import FederatedSplit
 from . import LOSABLE
+from ._card import Config, Files, card, config_name
 from ._parquet import GLOBAL, Shard, parquet, table
 
 __all__ = ["hf", "shards"]
@@ -32,7 +33,10 @@ def hf(
     data: Data | None,
     *,
     repo: Annotated[str, "USER/NAME on the Hub, for the card's examples."] = "",
-    include_data: Annotated[bool | None, "The examples too; in python they go along wherever the data is handed over, unless this is false."] = None,
+    include_data: Annotated[
+        bool | None,
+        "The examples too; in python they go along wherever the data is handed over, unless this is false.",
+    ] = None,
 ) -> Iterator[tuple[str, bytes]]:
     """Parquet files and a card, for the Hugging Face Hub and `datasets`. Needs pyarrow; Pillow for images, matplotlib for the card's picture.
 
@@ -43,7 +47,9 @@ def hf(
     repo: USER/NAME, for the card's examples. ValueError where the data is not that of the split, or is wanted and missing.
     """
     if include_data and data is None:
-        raise ValueError("include_data says that the examples are to go along; hand over the data set")
+        raise UsageError(
+            "include_data says that the examples are to go along; hand over the data set"
+        )
     split, data = replace(split, root=""), None if include_data is False else data
     files = shards(split, data)
     configs: dict[str, Config] = {}
@@ -53,35 +59,52 @@ def hf(
         yield shard.path, content
         name = config_name(split) + ("-data" if shard.with_data else "")
         config = configs.setdefault(name, Config(name, shard.with_data, features, {}))
-        config.parts.setdefault(shard.part, Files()).add(shard.path, len(rows), rows.nbytes, len(content))
+        config.parts.setdefault(shard.part, Files()).add(
+            shard.path, len(rows), rows.nbytes, len(content)
+        )
     yield SPLIT, to_bytes(split)
     picture = find_spec("matplotlib") is not None
     if picture:
         yield PICTURE, _picture(split)
-    yield CARD, card(split, list(configs.values()), repo=repo, picture=PICTURE if picture else "", split_file=SPLIT).encode()
+    yield (
+        CARD,
+        card(
+            split,
+            list(configs.values()),
+            repo=repo,
+            picture=PICTURE if picture else "",
+            split_file=SPLIT,
+        ).encode(),
+    )
 
 
 def shards(split: FederatedSplit, data: Data | None) -> list[Shard]:
     """The parquet files of a split, by paths that name what is in them: the same path never holds something else, so no cache goes stale."""
     if not split.train.n:
-        raise ValueError("no party holds a training example; there is nothing to publish")
+        raise UsageError("no party holds a training example; there is nothing to publish")
     sizes = {name: part.n for name, part in split.parts.items() if part.n}
     found = _sharded(config_name(split), split.digest[:16], sizes, 12, False)
     if data is None:
         return found
     if faults := matches(split, data):
-        raise ValueError(f"another data set: {faults[0].message}")
+        raise UsageError(f"another data set: {faults[0].message}")
     if data.features is None:
-        raise ValueError("the examples are to go along, and this data set has labels alone; leave the data out")
+        raise UsageError(
+            "the examples are to go along, and this data set has labels alone; leave the data out"
+        )
     if data.test_features is not None and data.test_labels is not None and len(data.test_labels):
         sizes[GLOBAL] = len(data.test_labels)
     one = data.features(np.zeros(1, np.int64))
     size = one.size * (4 if split.recipe.transforms else one.itemsize)
-    print_ = hashlib.sha256(canonical([split.digest, data.source.content_sha256, one.dtype.str, list(one.shape[1:])])).hexdigest()[:16]
+    print_ = hashlib.sha256(
+        canonical([split.digest, data.source.content_sha256, one.dtype.str, list(one.shape[1:])])
+    ).hexdigest()[:16]
     return found + _sharded(f"{config_name(split)}-data", print_, sizes, 12 + 8 + size, True)
 
 
-def _sharded(config: str, fingerprint: str, sizes: dict[str, int], row_bytes: int, with_data: bool) -> list[Shard]:
+def _sharded(
+    config: str, fingerprint: str, sizes: dict[str, int], row_bytes: int, with_data: bool
+) -> list[Shard]:
     found, most = [], max(1, _SHARD // row_bytes)
     for part, n in sizes.items():
         total = -(-n // most)

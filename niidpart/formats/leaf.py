@@ -9,17 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Data, load
-from ..data._leaf import json_files
-from ..files import FileFault
-from ..party import examples
-from ..split import FederatedSplit
+from ..data.readers.leaf import json_files
+from ..errors import FileFault, UsageError
+from ..features.examples import examples
+from ..splits.split import FederatedSplit
 from . import LOSABLE, Imported
 from ._shared import ABOUT, about, example_bytes, read_about, shards
 
 __all__ = ["leaf"]
 
 HOLDS = frozenset(LOSABLE) - {"val", "columns", "fresh"}
-_GREY = [str(np.float32(k) / np.float32(255)) for k in range(256)]  # nine digits bring a float32 back as it is
+_GREY = [
+    str(np.float32(k) / np.float32(255)) for k in range(256)
+]  # nine digits bring a float32 back as it is
 
 
 def leaf(split: FederatedSplit, data: Data) -> Iterator[tuple[str, bytes]]:
@@ -35,9 +37,15 @@ def leaf(split: FederatedSplit, data: Data) -> Iterator[tuple[str, bytes]]:
         for i, parties in enumerate(shards(split.parts[name], text)):
             users = [f"party_{p:0{width}}" for p in parties]
             sizes = [int(split.parts[name].sizes[p]) for p in parties]
-            own = [f"{json.dumps(user)}:{_user(split, data, name, p)}" for user, p in zip(users, parties, strict=True)]
+            own = [
+                f"{json.dumps(user)}:{_user(split, data, name, p)}"
+                for user, p in zip(users, parties, strict=True)
+            ]
             head = f'"users":{json.dumps(users)},"num_samples":{json.dumps(sizes)}'
-            yield f"{name}/data_{i:04}.json", f'{{{head},"user_data":{{{",".join(own)}}}}}\n'.encode()
+            yield (
+                f"{name}/data_{i:04}.json",
+                f'{{{head},"user_data":{{{",".join(own)}}}}}\n'.encode(),
+            )
     yield ABOUT, about(split)
 
 
@@ -51,9 +59,15 @@ def _user(split: FederatedSplit, data: Data, part: str, party: int) -> str:
 def _numbers(x: NDArray[Any]) -> Iterator[str]:
     """Each row as a list in JSON, in as many digits as bring it back."""
     if not np.isfinite(x).all():
-        raise ValueError("the features hold values that are not finite, which JSON cannot say")
+        raise UsageError("the features hold values that are not finite, which JSON cannot say")
     for row in x:
-        texts = [_GREY[v] for v in row.tolist()] if x.dtype == np.uint8 else [repr(v) for v in row.tolist()] if x.itemsize == 8 else map(str, row)
+        texts = (
+            [_GREY[v] for v in row.tolist()]
+            if x.dtype == np.uint8
+            else [repr(v) for v in row.tolist()]
+            if x.itemsize == 8
+            else map(str, row)
+        )
         yield f"[{','.join(texts)}]"
 
 
@@ -65,22 +79,33 @@ def read(folder: Path, data: Data | None) -> Imported:
     refused.
     """
     if data is not None:
-        raise ValueError("a folder of LEAF holds its examples itself; leave out the data set")
+        raise UsageError("a folder of LEAF holds its examples itself; leave out the data set")
     if not json_files(folder / "train"):
         raise FileNotFoundError(f"there is no train/*.json in {folder}")
-    users = list(dict.fromkeys(user for part in ("train", "test") for path in json_files(folder / part) for user in _users(path)))
+    users = list(
+        dict.fromkeys(
+            user
+            for part in ("train", "test")
+            for path in json_files(folder / part)
+            for user in _users(path)
+        )
+    )
     try:
         apart = load("femnist", folder)
         whole = apart if apart.test_labels is None else load("femnist", folder, pool=True)
     except ValueError as error:
-        raise FileFault(f"{folder}: {error}. Of LEAF's data sets only FEMNIST can be imported: 784 numbers an image, labels 0..61") from error
+        raise FileFault(
+            f"{folder}: {error}. Of LEAF's data sets only FEMNIST can be imported: 784 numbers an image, labels 0..61"
+        ) from error
     if whole.groups is None:
         raise FileFault(f"{folder}: its images have no users")
     place = {user: p for p, user in enumerate(users)}
     party = np.array([place[name] for name in whole.group_names], np.int64)[whole.groups]
     rows, n = np.arange(len(whole.labels)), len(apart.labels)
     _whole(folder, {"train": n, "test": len(rows) - n})
-    parts = {"train": (party[:n], rows[:n])} | ({"test": (party[n:], rows[n:])} if len(rows) > n else {})
+    parts = {"train": (party[:n], rows[:n])} | (
+        {"test": (party[n:], rows[n:])} if len(rows) > n else {}
+    )
     return Imported(whole, len(users), parts)
 
 
@@ -90,18 +115,22 @@ def _whole(folder: Path, sizes: dict[str, int]) -> None:
     for part, n in sizes.items():
         if isinstance(stated, dict) and stated.get(part, n) != n:
             what = f"{folder / part} holds {n} examples and {ABOUT} says {str(stated[part])[:20]}"
-            raise FileFault(f"{what}; get the folder anew, or remove {ABOUT} to import the users as they are")
+            raise FileFault(
+                f"{what}; get the folder anew, or remove {ABOUT} to import the users as they are"
+            )
 
 
 def _users(path: Path) -> list[str]:
     """The users of a file, also those without examples."""
-    from ..data._files import opened
+    from ..data.readers.files import opened
 
     with opened(path) as f:
         try:
             users = json.load(f)["users"]
             if not isinstance(users, list) or not all(isinstance(user, str) for user in users):
-                raise ValueError("'users' is no list of names")
+                raise UsageError("'users' is no list of names")
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise FileFault(f"{path} is no JSON of LEAF ({type(error).__name__}: {str(error)[:200]})") from error
+            raise FileFault(
+                f"{path} is no JSON of LEAF ({type(error).__name__}: {str(error)[:200]})"
+            ) from error
     return users

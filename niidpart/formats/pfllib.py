@@ -8,8 +8,9 @@ from typing import Annotated
 import numpy as np
 
 from ..data import Data
-from ..party import examples
-from ..split import FederatedSplit
+from ..errors import UsageError
+from ..features.examples import examples
+from ..splits.split import FederatedSplit
 from . import LOSABLE
 from ._shared import ABOUT, about, without
 
@@ -21,7 +22,12 @@ _PARTITIONS = {"dir": "dir", "dir-balanced": "dir", "labels": "pat", "shards": "
 
 
 def pfllib(
-    split: FederatedSplit, data: Data, *, allow_empty: Annotated[bool, "Allow parties without examples, and no test parts at all."] = False
+    split: FederatedSplit,
+    data: Data,
+    *,
+    allow_empty: Annotated[
+        bool, "Allow parties without examples, and no test parts at all."
+    ] = False,
 ) -> Iterator[tuple[str, bytes]]:
     """PFLlib's train/I.npz and test/I.npz, and config.json. Zhang et al., JMLR 2025.
 
@@ -31,9 +37,13 @@ def pfllib(
     niidpart.json says which split it is, with the names of the classes.
     """
     if not split.test.n and not allow_empty:
-        raise ValueError("PFLlib tests at every party, and this split has no test parts; make it with --test 0.25, or say --allow-empty")
+        raise UsageError(
+            "PFLlib tests at every party, and this split has no test parts; make it with --test 0.25, or say --allow-empty"
+        )
     if (none := without(split, ("train", "test"))) and not allow_empty:
-        raise ValueError(f"PFLlib cannot do with parties without examples, and there are none at {'; '.join(none)}; say --allow-empty to write them")
+        raise UsageError(
+            f"PFLlib cannot do with parties without examples, and there are none at {'; '.join(none)}; say --allow-empty to write them"
+        )
     for name in ("train", "test"):
         for p in range(split.n_parties):
             yield f"{name}/{p}.npz", _archive(split, data, name, p)
@@ -66,7 +76,9 @@ def _config(split: FederatedSplit) -> dict[str, object]:
         "non_iid": split.recipe.strategy != "homo",
         "balance": bool(sizes.max() - sizes.min() <= 1),
         "partition": _PARTITIONS.get(split.recipe.strategy, split.recipe.strategy),
-        "Size of samples for labels in clients": [[[k, int(n)] for k, n in enumerate(row) if n] for row in counts.tolist()],
+        "Size of samples for labels in clients": [
+            [[k, int(n)] for k, n in enumerate(row) if n] for row in counts.tolist()
+        ],
         "alpha": beta if isinstance(beta, float) else None,
         "batch_size": 10,
     }

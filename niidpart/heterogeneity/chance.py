@@ -4,9 +4,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..exact import Floats
-from ..rng import Ints, Stream
-from .means import Key, Table, bias_of_pairs, bias_of_parties, distances, drawn_pairs, in_proportion, of_parties, partners, scaled, some_pairs, within
+from ..arithmetic.exact import Floats
+from ..arithmetic.rng import Ints, Stream
+from .means import (
+    Key,
+    Table,
+    bias_of_pairs,
+    bias_of_parties,
+    distances,
+    drawn_pairs,
+    in_proportion,
+    of_parties,
+    partners,
+    scaled,
+    some_pairs,
+    within,
+)
 from .resample import deals, multinomial
 
 REPLICATES = 200
@@ -38,10 +51,15 @@ def deviations(table: Table, point: dict[Key, float], rng: Stream) -> dict[Key, 
     add = {key: _spread(f, table.w[who] * factor) for key, f in of_parties(p, g[:, None]).items()}
     if P > 1:
         w = table.w
-        in_pairs = w * (1 - w) / (1 - float((w * w).sum()))  # the weight of the pairs that a party is in, halved
+        in_pairs = (
+            w * (1 - w) / (1 - float((w * w).sum()))
+        )  # the weight of the pairs that a party is in, halved
         for name, f in _against_partners(table, p, who, rng.child("partners")).items():
             add[name, "pairwise"] = 2 * _spread(f, in_pairs[who] * factor)
-    found = {key: np.array([scaled(key, point[key] + d, h, table.w) for d, h in zip(a, g, strict=True)]) for key, a in add.items()}
+    found = {
+        key: np.array([scaled(key, point[key] + d, h, table.w) for d, h in zip(a, g, strict=True)])
+        for key, a in add.items()
+    }
     return {key: np.asarray(v - v.mean()) for key, v in found.items()}
 
 
@@ -82,20 +100,32 @@ def of_deals(table: Table, rng: Stream) -> Dealt:
     """The measures in deals of all examples to parties of the same sizes, without regard to the class."""
     P, K = table.counts.shape
     S = min(P, max(2, min(max(50, DEALT // K), CELLS // (DEALS * K))))
-    who, times = (np.arange(P), table.sizes) if S == P else np.unique(in_proportion(table.sizes, S), return_counts=True)
+    who, times = (
+        (np.arange(P), table.sizes)
+        if S == P
+        else np.unique(in_proportion(table.sizes, S), return_counts=True)
+    )
     R = max(DEALS, min(REPLICATES, CELLS // (len(who) * K)))
     sizes, weight = table.sizes[who], times / times.sum()
-    p = deals(sizes, table.counts.sum(axis=0, dtype=np.int64), R, rng.child("deals")) / sizes[:, None]
+    p = (
+        deals(sizes, table.counts.sum(axis=0, dtype=np.int64), R, rng.child("deals"))
+        / sizes[:, None]
+    )
     means = {key: (f * weight).sum(axis=1) for key, f in of_parties(p, table.g).items()}
     bias = {key: (f * weight).sum(axis=1) for key, f in bias_of_parties(p, sizes, table.g).items()}
     if len(who) > 1:
-        i, j, w = _pairs_of_deals(times, R, within(DEALT_PAIRS, 2 * CELLS, R * K, least=2), rng.child("pairs"))
+        i, j, w = _pairs_of_deals(
+            times, R, within(DEALT_PAIRS, 2 * CELLS, R * K, least=2), rng.child("pairs")
+        )
         deal = np.arange(R)[:, None]
         a, b = p[deal, i], p[deal, j]
         means |= {(name, "pairwise"): (w * f(a, b)).sum(axis=1) for name, f in distances().items()}
-        bias |= {key: (w * f).sum(axis=1) for key, f in bias_of_pairs(a, b, sizes[i], sizes[j]).items()}
+        bias |= {
+            key: (w * f).sum(axis=1) for key, f in bias_of_pairs(a, b, sizes[i], sizes[j]).items()
+        }
     values, less = (
-        {key: _all_scaled(key, m, table) for key, m in d.items()} for d in (means, {k: m - bias[k] for k, m in means.items() if k in bias})
+        {key: _all_scaled(key, m, table) for key, m in d.items()}
+        for d in (means, {k: m - bias[k] for k, m in means.items() if k in bias})
     )
     return Dealt(values, values | less)
 

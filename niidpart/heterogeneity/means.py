@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exact import Floats
-from ..rng import Ints, Stream
+from ..arithmetic.exact import Floats
+from ..arithmetic.rng import Ints, Stream
 from .measures import MEASURES
 
 ALL_PAIRS = 2_000  # parties up to which every pair is looked at,
@@ -99,7 +99,11 @@ def bias_of_pairs(p: Floats, q: Floats, n: Ints, m: Ints) -> dict[Key, Floats]:
 
 
 def _biases() -> dict[str, Callable[..., Floats]]:
-    return {name: measure.module.bias for name, measure in of_kind("distance").items() if hasattr(measure.module, "bias")}
+    return {
+        name: measure.module.bias
+        for name, measure in of_kind("distance").items()
+        if hasattr(measure.module, "bias")
+    }
 
 
 def over_parties(table: Table) -> dict[Key, float]:
@@ -112,7 +116,9 @@ def bias_over_all(table: Table, rng: Stream) -> dict[Key, float]:
     found = _mean(table, lambda p, sizes: bias_of_parties(p, sizes, table.g))
     if len(table.sizes) == 1:
         return found
-    i, j, weight = some_pairs(table.sizes, within(BIASED_PAIRS, BIASED_CELLS, table.counts.shape[1]), rng)
+    i, j, weight = some_pairs(
+        table.sizes, within(BIASED_PAIRS, BIASED_CELLS, table.counts.shape[1]), rng
+    )
     step = max(1, _BLOCK // table.counts.shape[1])
     for start in range(0, len(i), step):
         a, b, w = (array[start : start + step] for array in (i, j, weight))
@@ -128,7 +134,9 @@ def _mean(table: Table, of: Callable[[Floats, Ints], dict[Key, Floats]]) -> dict
     step = max(1, _BLOCK // table.counts.shape[1])
     for start in range(0, len(table.counts), step):
         block = slice(start, start + step)
-        for key, f in of(table.counts[block] / table.sizes[block, None], table.sizes[block]).items():
+        for key, f in of(
+            table.counts[block] / table.sizes[block, None], table.sizes[block]
+        ).items():
             means[key] = means.get(key, 0.0) + float((table.w[block] * f).sum())
     return means
 
@@ -142,11 +150,18 @@ def over_pairs(table: Table, rng: Stream) -> tuple[dict[Key, float], dict[Key, f
     step = max(1, _BLOCK // K)
     seen: dict[str, list[Floats]] = {name: [] for name in distances()}
     for start in range(0, len(i), step):
-        p, q = (table.counts[rows[start : start + step]] / table.sizes[rows[start : start + step], None] for rows in (i, j))
+        p, q = (
+            table.counts[rows[start : start + step]] / table.sizes[rows[start : start + step], None]
+            for rows in (i, j)
+        )
         for name, f in distances().items():
             seen[name].append(f(p, q))
     found = {(name, "pairwise"): np.concatenate(parts) for name, parts in seen.items()}
-    return {k: float(d.mean()) for k, d in found.items()}, {k: standard_error(d) for k, d in found.items()}, len(i)
+    return (
+        {k: float(d.mean()) for k, d in found.items()},
+        {k: standard_error(d) for k, d in found.items()},
+        len(i),
+    )
 
 
 def within(most: int, cells: int, K: int, least: int = LEAST_PAIRS) -> int:
@@ -179,7 +194,9 @@ def some_pairs(sizes: Ints, most: int, rng: Stream) -> tuple[Ints, Ints, Floats]
 def partners(sizes: Ints, i: Ints, rng: Stream) -> Ints:
     """For each of the parties i another one, drawn in proportion to size."""
     ends = np.cumsum(sizes)
-    at = (rng.uniform(len(i)) * (ends[-1] - sizes[i])).astype(np.int64)  # an example that is not of party i
+    at = (rng.uniform(len(i)) * (ends[-1] - sizes[i])).astype(
+        np.int64
+    )  # an example that is not of party i
     at += np.where(at >= ends[i] - sizes[i], sizes[i], 0)
     return np.asarray(np.searchsorted(ends, at, side="right"), np.int64)
 
@@ -188,7 +205,9 @@ def in_proportion(sizes: Ints, n: int) -> Ints:
     """[n] parties, as many in each range of sizes as it has examples: evenly spaced in the row of all examples, sorted by size of party."""
     order = np.argsort(sizes, kind="stable")
     ends = np.cumsum(sizes[order])
-    return np.asarray(order[np.searchsorted(ends, (np.arange(n) + 0.5) / n * ends[-1], side="right")], np.int64)
+    return np.asarray(
+        order[np.searchsorted(ends, (np.arange(n) + 0.5) / n * ends[-1], side="right")], np.int64
+    )
 
 
 def _every_pair(table: Table) -> dict[Key, float]:

@@ -6,10 +6,10 @@ most probable (Minka, Estimating a Dirichlet distribution, 2000, section 3). Giv
 
 import numpy as np
 
-from ..exact import Floats
-from ..rng import Ints, Stream
+from ..arithmetic.exact import Floats
+from ..arithmetic.rng import Ints, Stream
 from .chance import CELLS, extent
-from .map_beta import HIGHEST, LOWEST, digamma, solve, trigamma
+from .concentration import HIGHEST, LOWEST, digamma, solve, trigamma
 from .means import Key, Table, distances, in_proportion, of_parties, scaled, some_pairs, within
 from .resample import dirichlet
 
@@ -26,19 +26,33 @@ def truths(table: Table, point: dict[Key, float], rng: Stream) -> dict[Key, Floa
     counts = table.counts[who].astype(np.float64)
     held = np.flatnonzero(table.g)
     a, error = concentration(counts[:, held], table.g[held])
-    each = np.clip(a * np.exp(error * rng.child("concentration").normal(R)), LOWEST, HIGHEST)  # [R] how concentrated they are is not known either
+    each = np.clip(
+        a * np.exp(error * rng.child("concentration").normal(R)), LOWEST, HIGHEST
+    )  # [R] how concentrated they are is not known either
     shapes = counts[:, held] + each[:, None, None] * table.g[held]
     drawn = np.zeros((R, S, K))
     drawn[:, :, held] = dirichlet(shapes, rng.child("distributions"))
     g = np.einsum("s,rsk->rk", w, drawn) if S == P else np.broadcast_to(table.g, (R, K))
-    pairs = _pairs(who, table.sizes[who] if S == P else np.ones(S, np.int64), within(500, CELLS, R * K, least=S), rng.child("pairs"))
-    found, as_held = _means(drawn, g[:, None], w, pairs), _means(counts / counts.sum(axis=1, keepdims=True), table.g, w, pairs)
-    narrower = 1.0 if S == P else float(np.sqrt(S * (table.w**2).sum()))  # the mean over all parties varies less than that over S
+    pairs = _pairs(
+        who,
+        table.sizes[who] if S == P else np.ones(S, np.int64),
+        within(500, CELLS, R * K, least=S),
+        rng.child("pairs"),
+    )
+    found, as_held = (
+        _means(drawn, g[:, None], w, pairs),
+        _means(counts / counts.sum(axis=1, keepdims=True), table.g, w, pairs),
+    )
+    narrower = (
+        1.0 if S == P else float(np.sqrt(S * (table.w**2).sum()))
+    )  # the mean over all parties varies less than that over S
     out = {}
     for key, f in found.items():
         centre = f.mean()
         means = point[key] + (centre - as_held[key]) + narrower * (f - centre)
-        out[key] = np.array([scaled(key, m, h, table.w) for m, h in zip(means.tolist(), g, strict=True)])
+        out[key] = np.array(
+            [scaled(key, m, h, table.w) for m, h in zip(means.tolist(), g, strict=True)]
+        )
     return out
 
 
@@ -50,8 +64,12 @@ def concentration(counts: Floats, g: Floats) -> tuple[float, float]:
 
     def slope(a: Floats, _: Ints) -> tuple[Floats, Floats]:
         at = a * share
-        first = (digamma(a) - digamma(a + n)).sum() + (share * (digamma(at + q) - digamma(at))).sum()
-        second = (trigamma(a) - trigamma(a + n)).sum() + (share**2 * (trigamma(at + q) - trigamma(at))).sum()
+        first = (digamma(a) - digamma(a + n)).sum() + (
+            share * (digamma(at + q) - digamma(at))
+        ).sum()
+        second = (trigamma(a) - trigamma(a + n)).sum() + (
+            share**2 * (trigamma(at + q) - trigamma(at))
+        ).sum()
         return a * first, a * first + a * a * second
 
     a = solve(slope, np.array([1.0]))
@@ -72,5 +90,7 @@ def _means(p: Floats, g: Floats, w: Floats, pairs: tuple[Ints, Ints, Floats]) ->
     found = {key: (f * w).sum(axis=-1) for key, f in of_parties(p, g).items()}
     if i.size:
         a, b = p[..., i, :], p[..., j, :]
-        found |= {(name, "pairwise"): (f(a, b) * weight).sum(axis=-1) for name, f in distances().items()}
+        found |= {
+            (name, "pairwise"): (f(a, b) * weight).sum(axis=-1) for name, f in distances().items()
+        }
     return found

@@ -3,8 +3,8 @@ million examples costs no more than one of ten."""
 
 import numpy as np
 
-from ..exact import Floats, normal_quantile
-from ..rng import Ints, Stream
+from ..arithmetic.exact import Floats, normal_quantile
+from ..arithmetic.rng import Ints, Stream
 
 _CLASSES = 64  # up to which one class after the other is drawn
 _NORMAL = 30.0  # from this variance on a count is a rounded normal with its skewness; below, its distribution is added up exactly
@@ -29,7 +29,9 @@ def deals(sizes: Ints, totals: Ints, n_deals: int, rng: Stream) -> Ints:
     for level in range(1, depth + 1):
         left = padded.reshape(1 << level, -1).sum(axis=1)[::2]
         M = n_deals * len(left)
-        first = _classes(np.tile(left, n_deals), pools.reshape(M, -1), rng, replace=False).reshape(pools.shape)
+        first = _classes(np.tile(left, n_deals), pools.reshape(M, -1), rng, replace=False).reshape(
+            pools.shape
+        )
         pools = np.stack([first, pools - first], axis=2).reshape(n_deals, 1 << level, -1)
     return np.ascontiguousarray(pools[:, : len(sizes)])
 
@@ -45,7 +47,9 @@ def _classes(draws: Ints, pools: Ints, rng: Stream, *, replace: bool) -> Ints:
         out[:, k] = np.where(good == total, left, 0)
         open_ = np.flatnonzero((left > 0) & (good > 0) & (good < total))
         if open_.size:
-            out[open_, k] = _count(rng.uniform(open_.size), left[open_], good[open_], total[open_], replace)
+            out[open_, k] = _count(
+                rng.uniform(open_.size), left[open_], good[open_], total[open_], replace
+            )
         left -= out[:, k]
         total = total - good
     return out
@@ -101,7 +105,9 @@ def _count(u: Floats, n: Ints, good: Ints, total: Ints, replace: bool) -> Ints:
     flip = 2 * good > total
     a, b = n, np.where(flip, total - good, good)
     swap = np.zeros(len(n), bool) if replace else 2 * n > total
-    a = np.where(swap, total - n, n)  # now both are at most half, so the mean is small where the variance is
+    a = np.where(
+        swap, total - n, n
+    )  # now both are at most half, so the mean is small where the variance is
     p = b / total
     variance = a * p * (1 - p) * (1.0 if replace else (total - a) / np.maximum(total - 1, 1))
     q = np.empty(len(n), np.int64)
@@ -117,7 +123,9 @@ def _count(u: Floats, n: Ints, good: Ints, total: Ints, replace: bool) -> Ints:
 def _normal(u: Floats, n: Ints, p: Floats, variance: Floats, total: Ints, replace: bool) -> Ints:
     """Rounded normal quantile with the term of the skewness (Cornish and Fisher)."""
     z = normal_quantile(u)
-    third = (1 - 2 * p) * (1.0 if replace else (total - 2 * n) / np.maximum(total - 2, 1))  # skewness times standard deviation
+    third = (1 - 2 * p) * (
+        1.0 if replace else (total - 2 * n) / np.maximum(total - 2, 1)
+    )  # skewness times standard deviation
     x: Floats = n * p + np.sqrt(variance) * z + third * (z * z - 1) / 6
     return np.ceil(x - 0.5).astype(np.int64)
 
@@ -130,7 +138,9 @@ def _added_up(u: Floats, n: Ints, good: Ints, total: Ints, replace: bool) -> Int
         mass = np.exp(n * np.log1p(-(good / total)))
     else:
         odds = np.ones(len(u))
-        mass = np.exp(n * np.log1p(-(good / total)) + _falling(total - good, n) - _falling(total, n))
+        mass = np.exp(
+            n * np.log1p(-(good / total)) + _falling(total - good, n) - _falling(total, n)
+        )
     rows = np.arange(len(u))
     left = u - mass
     top = n if replace else np.minimum(n, good)
@@ -138,7 +148,13 @@ def _added_up(u: Floats, n: Ints, good: Ints, total: Ints, replace: bool) -> Int
         more = (left[rows] > 0) & (q[rows] < top[rows])
         rows = rows[more]
         i, a = q[rows], n[rows]
-        above = (a - i) * odds[rows] if replace else (a - i) * (good[rows] - i).astype(np.float64) / (total[rows] - good[rows] - a + i + 1)
+        above = (
+            (a - i) * odds[rows]
+            if replace
+            else (a - i)
+            * (good[rows] - i).astype(np.float64)
+            / (total[rows] - good[rows] - a + i + 1)
+        )
         mass[rows] *= above / (i + 1)
         left[rows] -= mass[rows]
         q[rows] += 1

@@ -5,10 +5,10 @@ from typing import Self
 
 import numpy as np
 
-from ..exact import Floats
-from ..recipe import JSON
-from .map_beta import LOWEST
-from .map_beta import VERSION as MAP_BETA_VERSION
+from ..arithmetic.exact import Floats
+from ..splits.recipe import JSON
+from .concentration import LOWEST
+from .concentration import VERSION as MAP_BETA_VERSION
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,9 @@ class Skew:
     @property
     def beta_range(self) -> tuple[float, float, float]:
         """Smallest, median and largest beta over the parties that hold something; the lowest there is where none does."""
-        held = np.sort(self.map_beta)[self.n_empty :]  # a party without examples has the lowest beta there is
+        held = np.sort(self.map_beta)[
+            self.n_empty :
+        ]  # a party without examples has the lowest beta there is
         if not held.size:
             return LOWEST, LOWEST, LOWEST
         return float(held[0]), float(np.median(held)), float(held[-1])
@@ -63,7 +65,12 @@ class Skew:
     def to_json(self) -> JSON:
         """All but the array of betas. Every number is finite."""
         low, middle, high = self.beta_range
-        beta = {"version": MAP_BETA_VERSION, "likelihood": "multinomial", "kappa": 1, "overall": self.map_beta_overall}
+        beta = {
+            "version": MAP_BETA_VERSION,
+            "likelihood": "multinomial",
+            "kappa": 1,
+            "overall": self.map_beta_overall,
+        }
         return {
             "map_beta": beta | {"min": low, "median": middle, "max": high},
             "n_empty": self.n_empty,
@@ -73,4 +80,9 @@ class Skew:
     @classmethod
     def from_json(cls, value: JSON, map_beta: Floats) -> Self:
         """What `to_json` gave, and the array that is not in it. KeyError or TypeError where the fields are others."""
-        return cls(map_beta, value["map_beta"]["overall"], tuple(Measure(**m) for m in value["measures"]), value["n_empty"])
+        return cls(
+            map_beta,
+            value["map_beta"]["overall"],
+            tuple(Measure(**m) for m in value["measures"]),
+            value["n_empty"],
+        )

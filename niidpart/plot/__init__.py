@@ -11,17 +11,26 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
+from ..arithmetic.rng import Ints
+from ..checking.verification import matches
 from ..data import Data
+from ..errors import UsageError
 from ..files import write_whole
 from ..registry import Registry
-from ..rng import Ints
-from ..split import FederatedSplit
-from ..verify import matches
+from ..splits.split import FederatedSplit
 from ._look import MEDIA, Figure, Medium, counted, look, printable, small, wrapped
 from ._parties import asked
 
-PICTURES = Registry("niidpart.plot", "picture", given=frozenset({"split", "figure", "parties", "data"}))
-_OWN_FILES = ("npz", "csv", "parquet", "libsvm", "image-folder")  # sources whose root says more than their name
+PICTURES = Registry(
+    "niidpart.plot", "picture", given=frozenset({"split", "figure", "parties", "data"})
+)
+_OWN_FILES = (
+    "npz",
+    "csv",
+    "parquet",
+    "libsvm",
+    "image-folder",
+)  # sources whose root says more than their name
 Parties = str | Sequence[int] | Ints | None
 
 
@@ -41,7 +50,7 @@ def draw(
     for a column. ValueError for anything that cannot be drawn; ModuleNotFoundError without matplotlib.
     """
     if medium not in MEDIA:
-        raise ValueError(f"medium is {medium!r}; it must be one of {', '.join(MEDIA)}")
+        raise UsageError(f"medium is {medium!r}; it must be one of {', '.join(MEDIA)}")
     with look(MEDIA[medium]):
         return _drawn(split, kind, data, asked(parties, split.n_parties), MEDIA[medium], options)
 
@@ -59,7 +68,12 @@ def save(
     """`draw` into a file; its ending says which format (png, svg, pdf). The same split gives the same bytes with the same matplotlib."""
     path = _named(Path(path))
     figure = draw(split, kind, data=data, parties=parties, medium=medium, **options)
-    about = {"Title": title(split), ("Subject" if path.suffix == ".pdf" else "Description"): f"{kind} of the split with digest {split.digest}"}
+    about = {
+        "Title": title(split),
+        (
+            "Subject" if path.suffix == ".pdf" else "Description"
+        ): f"{kind} of the split with digest {split.digest}",
+    }
     stamp = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}, ".png": {}}[path.suffix]
     with look(MEDIA[medium]):
         buffer = BytesIO()
@@ -82,7 +96,7 @@ def picture_path(path: str | Path) -> Path:
 
 def _named(path: Path) -> Path:
     if path.suffix not in (".png", ".svg", ".pdf"):
-        raise ValueError(f"{path} does not say which format; end it in .png, .svg or .pdf")
+        raise UsageError(f"{path} does not say which format; end it in .png, .svg or .pdf")
     return path
 
 
@@ -90,8 +104,20 @@ def title(split: FederatedSplit) -> str:
     """What was asked for, in a line: `digits, dir (beta 0.5), noise (sigma 0.1), 10 parties, seed 0`. Own files go by their names."""
     recipe = split.recipe
     steps = [(recipe.strategy, recipe.params), *((t.name, t.params) for t in recipe.transforms)]
-    own = [f"{name} {fraction}" for name, fraction in (("val", recipe.val), ("test", recipe.test)) if fraction]
-    return ", ".join([_source(split), *(_step(name, p) for name, p in steps), counted(split.n_parties, "party"), *own, f"seed {recipe.seed}"])
+    own = [
+        f"{name} {fraction}"
+        for name, fraction in (("val", recipe.val), ("test", recipe.test))
+        if fraction
+    ]
+    return ", ".join(
+        [
+            _source(split),
+            *(_step(name, p) for name, p in steps),
+            counted(split.n_parties, "party"),
+            *own,
+            f"seed {recipe.seed}",
+        ]
+    )
 
 
 def _source(split: FederatedSplit) -> str:
@@ -104,17 +130,33 @@ def _source(split: FederatedSplit) -> str:
 
 
 def _step(name: str, params: dict[str, Any]) -> str:
-    said = {k.replace("_", " "): v for k, v in sorted(params.items()) if k != "min_size" and v is not False and v is not None}
+    said = {
+        k.replace("_", " "): v
+        for k, v in sorted(params.items())
+        if k != "min_size" and v is not False and v is not None
+    }
     shown = ", ".join(k if v is True else f"{k} {v}" for k, v in said.items())
     return f"{name} ({shown})" if shown else name
 
 
-def _drawn(split: FederatedSplit, kind: str, data: Data | None, parties: Ints | None, medium: Medium, options: dict[str, Any]) -> Figure:
+def _drawn(
+    split: FederatedSplit,
+    kind: str,
+    data: Data | None,
+    parties: Ints | None,
+    medium: Medium,
+    options: dict[str, Any],
+) -> Figure:
     from matplotlib import figure as matplotlib_figure
 
     function, complete = PICTURES.find(kind), PICTURES.complete(kind, options)
     features = {"data": _checked(split, kind, data)} if needs_data(kind) else {}
-    figure = matplotlib_figure.Figure(figsize=(medium.width, 0.55 * medium.width), dpi=medium.dpi, layout="constrained", facecolor="white")
+    figure = matplotlib_figure.Figure(
+        figsize=(medium.width, 0.55 * medium.width),
+        dpi=medium.dpi,
+        layout="constrained",
+        facecolor="white",
+    )
     caption = function(split, figure, parties, **features, **complete)
     _frame(figure, title(split), caption or "", f"digest {split.digest[:16]}")
     figure.draw_without_rendering()  # lays out, and makes the tick labels with this look and no other
@@ -125,11 +167,13 @@ def _drawn(split: FederatedSplit, kind: str, data: Data | None, parties: Ints | 
 def _checked(split: FederatedSplit, kind: str, data: Data | None) -> Data:
     """The data of a split, which has to have features."""
     if data is None:
-        raise ValueError(f"picture {kind!r} shows features; hand over the data set: data=niidpart.load(name, root)")
+        raise UsageError(
+            f"picture {kind!r} shows features; hand over the data set: data=niidpart.load(name, root)"
+        )
     if faults := matches(split, data):
-        raise ValueError(f"picture {kind!r}: another data set: {faults[0].message}")
+        raise UsageError(f"picture {kind!r}: another data set: {faults[0].message}")
     if data.features is None:
-        raise ValueError(f"picture {kind!r} shows features, and this data set has labels alone")
+        raise UsageError(f"picture {kind!r} shows features, and this data set has labels alone")
     return data
 
 
@@ -145,6 +189,23 @@ def _frame(figure: Figure, title: str, caption: str, digest: str) -> None:
     figure.set_layout_engine("constrained", rect=(0, foot / total, 1, body / total))
     top = total - margin / 2
     for line, points, colour in lines:
-        figure.text(margin / width, top / total, printable(line), fontsize=points, color=colour, va="top", ha="left")
+        figure.text(
+            margin / width,
+            top / total,
+            printable(line),
+            fontsize=points,
+            color=colour,
+            va="top",
+            ha="left",
+        )
         top -= points * step
-    figure.text(1 - margin / width, 0.04 / total, digest, ha="right", va="bottom", fontsize=small(), color="0.4", family="monospace")
+    figure.text(
+        1 - margin / width,
+        0.04 / total,
+        digest,
+        ha="right",
+        va="bottom",
+        fontsize=small(),
+        color="0.4",
+        family="monospace",
+    )

@@ -1,6 +1,6 @@
 """The beta that a recipe gives to the classes."""
 
-from ..split import FederatedSplit
+from ..splits.split import FederatedSplit
 
 _LABEL_SKEW = ("dir", "dir-balanced", "party-dir")  # quantity's beta is that of the sizes
 

@@ -5,17 +5,20 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arithmetic.rng import Ints
 from ..data import Data
-from ..rng import Ints
-from ..split import FederatedSplit
-from ..transformed import transform
+from ..features.transforming import transform
+from ..splits.split import FederatedSplit
 
 
 def seen(split: FederatedSplit, data: Data, party: int, rows: Ints) -> NDArray[np.float32]:
     """Features [n, ...] float32 of `rows` as `party` sees them, uint8 divided by 255. Of noise that training draws anew: one draw."""
     assert data.features is not None  # draw() looked
     x = data.features(rows)
-    fixed = tuple(replace(t, params=t.params | {"fresh": False} if "fresh" in t.params else t.params) for t in split.recipe.transforms)
+    fixed = tuple(
+        replace(t, params=t.params | {"fresh": False} if "fresh" in t.params else t.params)
+        for t in split.recipe.transforms
+    )
     x = transform(replace(split, recipe=replace(split.recipe, transforms=fixed)), x, party, rows)
     return x.astype(np.float32) / np.float32(255) if x.dtype == np.uint8 else x.astype(np.float32)
 
@@ -38,5 +41,9 @@ def some_rows(split: FederatedSplit, ids: Ints, sample: int) -> tuple[Ints, Ints
     rows = []
     for p in ids:
         mine = split.train.party(int(p))
-        rows.append(mine[np.linspace(0, len(mine) - 1, min(each, len(mine))).round().astype(np.int64)].astype(np.int64))
+        rows.append(
+            mine[
+                np.linspace(0, len(mine) - 1, min(each, len(mine))).round().astype(np.int64)
+            ].astype(np.int64)
+        )
     return np.repeat(ids, [len(r) for r in rows]), np.concatenate(rows)

@@ -14,10 +14,26 @@ else:
     Axes = Figure = Any  # the registry resolves annotations where matplotlib may be missing
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
-PETROFF = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd")
+PETROFF = (
+    "#3f90da",
+    "#ffa90e",
+    "#bd1f01",
+    "#94a4a2",
+    "#832db6",
+    "#a96b59",
+    "#e76300",
+    "#b9ac70",
+    "#717581",
+    "#92dadd",
+)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 TRUTH = "#D55E00"  # what a recipe asked for, beside what was found
-PAPER = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.5}  # behind words, so that dots and lines do not run through them
+PAPER = {
+    "facecolor": "white",
+    "alpha": 0.75,
+    "edgecolor": "none",
+    "pad": 0.5,
+}  # behind words, so that dots and lines do not run through them
 _NAME = 16  # letters of a class name that are shown
 
 
@@ -29,7 +45,11 @@ class Medium(NamedTuple):
     font: float
 
 
-MEDIA = {"screen": Medium(9.0, 160, 10.0), "print": Medium(7.0, 300, 8.0), "column": Medium(3.5, 300, 8.0)}
+MEDIA = {
+    "screen": Medium(9.0, 160, 10.0),
+    "print": Medium(7.0, 300, 8.0),
+    "column": Medium(3.5, 300, 8.0),
+}
 
 
 @contextmanager
@@ -80,7 +100,14 @@ def text_width(text: str, size: float, family: str = "sans-serif") -> float:
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
-    return float(text_to_path.get_text_width_height_descent(text, FontProperties(family=family, size=size), ismath=False)[0]) / 72
+    return (
+        float(
+            text_to_path.get_text_width_height_descent(
+                text, FontProperties(family=family, size=size), ismath=False
+            )[0]
+        )
+        / 72
+    )
 
 
 def wrapped(text: str, inches: float, size: float, lines: int = 5) -> list[str]:
@@ -93,7 +120,11 @@ def wrapped(text: str, inches: float, size: float, lines: int = 5) -> list[str]:
             continue
         out.append(word)
         while text_width(out[-1], size) > inches:
-            end = next(n for n in range(len(out[-1]) - 1, 0, -1) if n == 1 or text_width(out[-1][:n], size) <= inches)
+            end = next(
+                n
+                for n in range(len(out[-1]) - 1, 0, -1)
+                if n == 1 or text_width(out[-1][:n], size) <= inches
+            )
             out[-1:] = [out[-1][:end], out[-1][end:]]
     out = [line for line in out if line]
     if len(out) > lines:
@@ -117,14 +148,20 @@ def short(name: str) -> str:
 
 def steps(n: int, room: int) -> range:
     """Which of n things get a label where `room` labels fit: every one, every second, fifth, tenth, ..."""
-    step = next(m * 10**e for e in range(20) for m in (1, 2, 5) if -(-n // (m * 10**e)) <= max(room, 1))
+    step = next(
+        m * 10**e for e in range(20) for m in (1, 2, 5) if -(-n // (m * 10**e)) <= max(room, 1)
+    )
     return range(0, n, step)
 
 
 def class_labels(axis: "Axis", names: Sequence[str], inches: float) -> None:
     """Class names along an axis, as many as fit one below the other."""
     shown = steps(len(names), int(inches * 72 / (1.15 * small())))
-    axis.set_ticks(list(shown), [short(names[k]) for k in shown], fontsize=small() if len(shown) > 12 else small() + 1)
+    axis.set_ticks(
+        list(shown),
+        [short(names[k]) for k in shown],
+        fontsize=small() if len(shown) > 12 else small() + 1,
+    )
 
 
 def counted(n: float, what: str) -> str:
@@ -165,14 +202,29 @@ def plain_log(axis: "Axis") -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     low, high = axis.get_view_interval()
-    axis.set_major_locator(LogLocator(numticks=8, subs=(1, 1.5, 2, 3, 5, 7) if high < 10 * low else (1, 2, 5) if high < 100 * low else (1,)))
+    axis.set_major_locator(
+        LogLocator(
+            numticks=8,
+            subs=(1, 1.5, 2, 3, 5, 7)
+            if high < 10 * low
+            else (1, 2, 5)
+            if high < 100 * low
+            else (1,),
+        )
+    )
     axis.set_major_formatter(FuncFormatter(lambda v, _: plain(v)))
     axis.set_minor_formatter(NullFormatter())
 
 
 def plain(value: float) -> str:
     """1,000 or 0.00001: to three digits, never with an exponent."""
-    return f"{value:,.0f}" if value >= 1 else f"{value:.{3 - int(np.floor(np.log10(value))) if value > 0 else 0}f}".rstrip("0").rstrip(".")
+    return (
+        f"{value:,.0f}"
+        if value >= 1
+        else f"{value:.{3 - int(np.floor(np.log10(value))) if value > 0 else 0}f}".rstrip(
+            "0"
+        ).rstrip(".")
+    )
 
 
 def category_key(figure: Figure, names: Sequence[str], what: str, marked: bool = False) -> None:
@@ -183,10 +235,21 @@ def category_key(figure: Figure, names: Sequence[str], what: str, marked: bool =
         class_key(figure.axes[0], names, figure.get_figheight() - 0.4, label=what)
         return
     marks = MARKERS if marked else ("o",) * len(MARKERS)
-    handles = [Line2D([], [], linestyle="", marker=m, color=c, markersize=5) for m, c in zip(marks, colours(len(names)), strict=False)]
+    handles = [
+        Line2D([], [], linestyle="", marker=m, color=c, markersize=5)
+        for m, c in zip(marks, colours(len(names)), strict=False)
+    ]
     beside(figure.axes[0], handles, [f"{what} {name}" for name in names], handletextpad=0.2)
 
 
 def beside(ax: Any, handles: Sequence[Any], labels: Sequence[str], **style: Any) -> None:
     """A legend to the right of the axes."""
-    ax.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, frameon=False, **style)
+    ax.legend(
+        handles,
+        labels,
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1),
+        borderaxespad=0,
+        frameon=False,
+        **style,
+    )

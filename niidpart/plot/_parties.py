@@ -6,12 +6,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rng import Ints
-from ..split import FederatedSplit
+from ..arithmetic.rng import Ints
+from ..errors import UsageError
+from ..splits.split import FederatedSplit
 from ._look import small, steps, text_width
 
 Order = Literal["auto", "party", "size", "class"]
-_BY = {"party": "party", "size": "parties, largest first", "class": "parties, by their most frequent class"}
+_BY = {
+    "party": "party",
+    "size": "parties, largest first",
+    "class": "parties, by their most frequent class",
+}
 
 
 def asked(parties: str | Sequence[int] | NDArray[Any] | None, n_parties: int) -> Ints | None:
@@ -19,15 +24,21 @@ def asked(parties: str | Sequence[int] | NDArray[Any] | None, n_parties: int) ->
     if parties is None:
         return None
     try:
-        ids = np.array([p for piece in parties.split(",") for p in _piece(piece)] if isinstance(parties, str) else parties)
+        ids = np.array(
+            [p for piece in parties.split(",") for p in _piece(piece)]
+            if isinstance(parties, str)
+            else parties
+        )
         if ids.ndim != 1 or not len(ids) or ids.dtype.kind not in "iu":
             raise ValueError
     except ValueError:
-        raise ValueError(f"parties are {parties!r}; numbers of parties are needed, such as 0,3,7-9") from None
+        raise UsageError(
+            f"parties are {parties!r}; numbers of parties are needed, such as 0,3,7-9"
+        ) from None
     if len(strange := ids[(ids < 0) | (ids >= n_parties)]):
-        raise ValueError(f"there is no party {strange[0]}; the parties are 0..{n_parties - 1}")
+        raise UsageError(f"there is no party {strange[0]}; the parties are 0..{n_parties - 1}")
     if len(np.unique(ids)) < len(ids):
-        raise ValueError(f"parties are {parties!r}; one of them stands twice")
+        raise UsageError(f"parties are {parties!r}; one of them stands twice")
     return ids.astype(np.int64)
 
 
@@ -39,7 +50,9 @@ def _piece(text: str) -> range:
     return span
 
 
-def chosen(split: FederatedSplit, parties: Ints | None, limit: int, by: str = "size") -> tuple[Ints, str]:
+def chosen(
+    split: FederatedSplit, parties: Ints | None, limit: int, by: str = "size"
+) -> tuple[Ints, str]:
     """(ids [S], what they are in words): those asked for; else all, or where they are more than `limit`, some evenly by size or number."""
     n = split.n_parties
     if parties is not None:

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arithmetic.rng import Ints
+from ..errors import UsageError
 from ..registry import did_you_mean
-from ..rng import Ints
-from ..split import FederatedSplit
+from ..splits.split import FederatedSplit
 from ._look import OKABE_ITO, Figure, class_labels, counted, row_inches, short, small, steps
 from ._parties import chosen
 
@@ -16,7 +17,9 @@ __all__ = ["archetypes"]
 _PANELS, _CLASSES = 12, 30  # beyond these an image shows more
 
 
-def archetypes(split: FederatedSplit, figure: Figure, parties: Ints | None, *, column: str = "archetype") -> str:
+def archetypes(
+    split: FederatedSplit, figure: Figure, parties: Ints | None, *, column: str = "archetype"
+) -> str:
     """The shares of the classes at the parties of each archetype. Kopparapu et al., FedCD, 2020, Figure 3.
 
     column: what divides the parties: one value a party in the split, `archetype` of FedCD's strategies, or `group`. A bar is the share among
@@ -25,7 +28,9 @@ def archetypes(split: FederatedSplit, figure: Figure, parties: Ints | None, *, c
     if column not in split.columns:
         have = list(split.columns)
         there = did_you_mean(column, have) if have else "it has no columns"
-        raise ValueError(f"the split has no column {column!r} that divides its parties; {there} (hierarchical and hypergeometric write 'archetype')")
+        raise UsageError(
+            f"the split has no column {column!r} that divides its parties; {there} (hierarchical and hypergeometric write 'archetype')"
+        )
     ids, said = chosen(split, parties, split.n_parties)
     values = split.columns[column][ids]
     kinds, of = np.unique(values, return_inverse=True)
@@ -34,10 +39,18 @@ def archetypes(split: FederatedSplit, figure: Figure, parties: Ints | None, *, c
     names = split.source.class_names
     if len(kinds) <= _PANELS and len(names) <= _CLASSES:
         _panels(figure, pooled, counts, of, [f"{column} {kind}" for kind in kinds], names)
-        what = "bars: all parties of one kind together; whiskers: lowest and highest of one party" if len(kinds) < len(ids) else ""
+        what = (
+            "bars: all parties of one kind together; whiskers: lowest and highest of one party"
+            if len(kinds) < len(ids)
+            else ""
+        )
     else:
         what = _image(figure, pooled, kinds, column, names)
-    return "; ".join(w for w in (said, f"{counted(len(ids), 'party')} of {counted(len(kinds), 'kind')}", what) if w)
+    return "; ".join(
+        w
+        for w in (said, f"{counted(len(ids), 'party')} of {counted(len(kinds), 'kind')}", what)
+        if w
+    )
 
 
 def pooled_shares(counts: NDArray[Any], of: Ints, n_kinds: int) -> NDArray[np.float64]:
@@ -48,11 +61,18 @@ def pooled_shares(counts: NDArray[Any], of: Ints, n_kinds: int) -> NDArray[np.fl
     return total
 
 
-def _panels(figure: Figure, pooled: Any, counts: Any, of: Ints, titles: list[str], names: tuple[str, ...]) -> None:
+def _panels(
+    figure: Figure, pooled: Any, counts: Any, of: Ints, titles: list[str], names: tuple[str, ...]
+) -> None:
     own = counts / np.maximum(counts.sum(1, keepdims=True), 1)  # [P, K]
-    across = min(len(pooled), 3 if figure.get_figwidth() < 5 else 4 if len(pooled) in (4, 7, 8) or len(pooled) > 9 else 3)
+    across = min(
+        len(pooled),
+        3 if figure.get_figwidth() < 5 else 4 if len(pooled) in (4, 7, 8) or len(pooled) > 9 else 3,
+    )
     down = -(-len(pooled) // across)
-    figure.set_figheight(min(0.5 + down * 0.75 * figure.get_figwidth() / max(across, 3), 1.3 * figure.get_figwidth()))
+    figure.set_figheight(
+        min(0.5 + down * 0.75 * figure.get_figwidth() / max(across, 3), 1.3 * figure.get_figwidth())
+    )
     panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     room = int(figure.get_figwidth() / across / (0.09 * max(len(short(n)) for n in names) + 0.06))
     for a, ax in enumerate(panels.flat):
@@ -79,7 +99,11 @@ def _panels(figure: Figure, pooled: Any, counts: Any, of: Ints, titles: list[str
 def _image(figure: Figure, pooled: Any, kinds: Any, column: str, names: tuple[str, ...]) -> str:
     width = figure.get_figwidth()
     limit = int(200 * (width - 1.9))
-    at = np.arange(len(kinds)) if len(kinds) <= limit else np.linspace(0, len(kinds) - 1, limit).round().astype(np.int64)
+    at = (
+        np.arange(len(kinds))
+        if len(kinds) <= limit
+        else np.linspace(0, len(kinds) - 1, limit).round().astype(np.int64)
+    )
     inches = row_inches(figure, len(names))
     figure.set_figheight(inches + 0.6)
     ax = figure.add_subplot()

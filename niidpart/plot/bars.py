@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ..rng import Ints
-from ..split import FederatedSplit
+from ..arithmetic.rng import Ints
+from ..splits.split import FederatedSplit
 from ._look import Figure, class_key, colours
 from ._parties import Order, chosen, ordered, party_ticks
 
@@ -14,7 +14,14 @@ __all__ = ["bars"]
 _MARGIN = 2.0  # inches beside the bars: numbers, names of the classes
 
 
-def bars(split: FederatedSplit, figure: Figure, parties: Ints | None, *, order: Order = "auto", share: bool = False) -> str:
+def bars(
+    split: FederatedSplit,
+    figure: Figure,
+    parties: Ints | None,
+    *,
+    order: Order = "auto",
+    share: bool = False,
+) -> str:
     """A bar for each party, as high as its training examples, stacked by class.
 
     share: all bars of height 1. Too many parties for a bar each are shown as some of them, largest first.
@@ -38,7 +45,9 @@ def bars(split: FederatedSplit, figure: Figure, parties: Ints | None, *, order: 
     party_ticks(ax, ids, axis, width)
     ax.set_ylabel("share of training examples" if share else "training examples")
     if not share:
-        ax.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}" if v == int(v) else f"{v:g}"))
+        ax.yaxis.set_major_formatter(
+            FuncFormatter(lambda v, _: f"{v:,.0f}" if v == int(v) else f"{v:g}")
+        )
     class_key(ax, split.source.class_names, inches - 0.6)
     return said
 
@@ -50,8 +59,16 @@ def _stack(ax: Any, counts: Any, many: bool) -> None:
     edges = (np.arange(n_shown)[:, None] + [-half, half]).reshape(-1)  # [2S]
     gap = np.full(n_shown, np.nan)
     top = np.cumsum(counts, 1)
-    fine = many or n_classes > 30 or counts.size > 3000  # white edges would hide what is between them
-    thin = {"rasterized": True, "antialiased": False, "linewidth": 0} if fine else {"edgecolor": "white", "linewidth": 0.3}
+    fine = (
+        many or n_classes > 30 or counts.size > 3000
+    )  # white edges would hide what is between them
+    thin = (
+        {"rasterized": True, "antialiased": False, "linewidth": 0}
+        if fine
+        else {"edgecolor": "white", "linewidth": 0.3}
+    )
     for k, colour in enumerate(colours(n_classes)):
-        upper, lower = (np.stack([v, gap], 1).reshape(-1)[:-1] for v in (top[:, k], top[:, k] - counts[:, k]))
+        upper, lower = (
+            np.stack([v, gap], 1).reshape(-1)[:-1] for v in (top[:, k], top[:, k] - counts[:, k])
+        )
         ax.stairs(upper, edges, baseline=lower, fill=True, facecolor=colour, **thin)

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ..rng import Ints
-from ..split import FederatedSplit
+from ..arithmetic.rng import Ints
+from ..splits.split import FederatedSplit
 from ._look import OKABE_ITO, Figure, beside, class_labels, row_inches, small
 from ._parties import Order, chosen, ordered, party_ticks
 
@@ -14,7 +14,9 @@ __all__ = ["bubbles"]
 _MARGIN = 2.0  # inches beside the bubbles: class names, legend
 
 
-def bubbles(split: FederatedSplit, figure: Figure, parties: Ints | None, *, order: Order = "auto") -> str:
+def bubbles(
+    split: FederatedSplit, figure: Figure, parties: Ints | None, *, order: Order = "auto"
+) -> str:
     """A bubble for each class at each party: its area is the number of training examples."""
     width = figure.get_figwidth() - _MARGIN
     ids, said = chosen(split, parties, max(int(4 * width), 12))
@@ -25,7 +27,9 @@ def bubbles(split: FederatedSplit, figure: Figure, parties: Ints | None, *, orde
     figure.set_figheight(inches + 0.6)
     ax = figure.add_subplot()
     top = max(int(counts.max()), 1)
-    largest = (72 * 0.95 * min(width / n_shown, inches / n_classes, 0.6)) ** 2  # points squared: bubbles of neighbours do not touch
+    largest = (
+        72 * 0.95 * min(width / n_shown, inches / n_classes, 0.6)
+    ) ** 2  # points squared: bubbles of neighbours do not touch
     party, label = np.nonzero(counts)
     many = len(party) > 2000
     style: dict[str, Any] = {"color": OKABE_ITO[0], "linewidth": 0}
@@ -40,7 +44,14 @@ def bubbles(split: FederatedSplit, figure: Figure, parties: Ints | None, *, orde
     ax.set_ylabel("class")
     sizes = sorted({top, round_down(top / 4), round_down(top / 16)})
     handles = [ax.scatter([], [], s=largest * n / top, **style) for n in sizes]
-    beside(ax, handles, [f"{n:,}" for n in sizes], title="training\nexamples", title_fontsize=small() + 1, labelspacing=1.0)
+    beside(
+        ax,
+        handles,
+        [f"{n:,}" for n in sizes],
+        title="training\nexamples",
+        title_fontsize=small() + 1,
+        labelspacing=1.0,
+    )
     return said
 
 

@@ -4,9 +4,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..arithmetic.rng import Ints
 from ..data import Data
-from ..rng import Ints
-from ..split import FederatedSplit
+from ..errors import UsageError
+from ..splits.split import FederatedSplit
 from ._features import seen, some_rows
 from ._look import MARKERS, Figure, category_key, colours, short
 from ._parties import chosen
@@ -16,7 +17,15 @@ __all__ = ["fcube"]
 Colour = Literal["party", "class"]
 
 
-def fcube(split: FederatedSplit, figure: Figure, parties: Ints | None, data: Data, *, colour: Colour = "party", sample: int = 2000) -> str:
+def fcube(
+    split: FederatedSplit,
+    figure: Figure,
+    parties: Ints | None,
+    data: Data,
+    *,
+    colour: Colour = "party",
+    sample: int = 2000,
+) -> str:
     """Training examples of three features as points of space, by party or class. Li et al., ICDE 2022, Figure 6.
 
     sample: at most so many points, as many of each party. The plane x1 = 0 divides FCUBE's classes.
@@ -24,7 +33,9 @@ def fcube(split: FederatedSplit, figure: Figure, parties: Ints | None, data: Dat
     assert data.features is not None
     shape = data.features(np.zeros(1, np.int64)).shape[1:]
     if shape != (3,):
-        raise ValueError(f"picture 'fcube' shows three features; these examples have shape {list(shape)}: take picture 'features'")
+        raise UsageError(
+            f"picture 'fcube' shows three features; these examples have shape {list(shape)}: take picture 'features'"
+        )
     ids, said = chosen(split, parties, len(MARKERS), by="number")
     party, rows = some_rows(split, ids, sample)
     x = np.concatenate([seen(split, data, int(p), rows[party == p]) for p in ids])  # [n, 3]
@@ -49,8 +60,14 @@ def fcube(split: FederatedSplit, figure: Figure, parties: Ints | None, data: Dat
             rasterized=True,
         )
     category_key(figure, names, colour)
-    marks = ", ".join(f"{_MARKS[k]} class {short(n)}" for k, n in enumerate(data.class_names)) if len(data.class_names) <= len(_MARKS) else ""
-    return "; ".join(w for w in (said, f"{len(rows):,} of {split.train.n:,} training examples", marks) if w)
+    marks = (
+        ", ".join(f"{_MARKS[k]} class {short(n)}" for k, n in enumerate(data.class_names))
+        if len(data.class_names) <= len(_MARKS)
+        else ""
+    )
+    return "; ".join(
+        w for w in (said, f"{len(rows):,} of {split.train.n:,} training examples", marks) if w
+    )
 
 
 _MARKS = ("circles:", "squares:", "triangles:")
@@ -64,7 +81,9 @@ def _cube(ax: Any, side: float) -> None:
             for line in (([a, a], [b, b], ends), ([a, a], ends, [b, b]), (ends, [a, a], [b, b])):
                 ax.plot(*line, color="0.6", linewidth=0.5)
     grid = np.array([[-side, side], [-side, side]])
-    ax.plot_surface(np.zeros((2, 2)), grid, grid.T, color="0.5", alpha=0.12, linewidth=0, rasterized=True)
+    ax.plot_surface(
+        np.zeros((2, 2)), grid, grid.T, color="0.5", alpha=0.12, linewidth=0, rasterized=True
+    )
     for axis, name in zip((ax.xaxis, ax.yaxis, ax.zaxis), ("x1", "x2", "x3"), strict=True):
         axis.set_major_locator(_thirds(side))
         axis.set_label_text(name)

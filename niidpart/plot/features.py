@@ -5,9 +5,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arithmetic.rng import Ints
 from ..data import Data
-from ..rng import Ints
-from ..split import FederatedSplit
+from ..errors import UsageError
+from ..splits.split import FederatedSplit
 from ._features import is_fresh, seen, some_rows
 from ._look import MARKERS, OKABE_ITO, Figure, category_key, colours, short
 from ._parties import chosen
@@ -34,12 +35,17 @@ def features(
     makes of the data sets; here it is the features themselves. t-SNE needs scikit-learn.
     """
     if not 3 <= sample <= 20_000:
-        raise ValueError(f"sample is {sample}; it must be in 3..20,000 examples")
+        raise UsageError(f"sample is {sample}; it must be in 3..20,000 examples")
     ids, said = chosen(split, parties, len(MARKERS), by="number")
     party, rows = some_rows(split, ids, sample)
     if len(rows) < 3:
-        raise ValueError(f"these parties hold {len(rows)} training examples; at least 3 are needed")
-    x = np.concatenate([seen(split, data, int(p), rows[party == p]).reshape(int((party == p).sum()), -1) for p in ids]).astype(np.float64)
+        raise UsageError(f"these parties hold {len(rows)} training examples; at least 3 are needed")
+    x = np.concatenate(
+        [
+            seen(split, data, int(p), rows[party == p]).reshape(int((party == p).sum()), -1)
+            for p in ids
+        ]
+    ).astype(np.float64)
     xy, axes = _by_pca(x) if method == "pca" else tsne(x)
     of, names = np.searchsorted(np.sort(ids), party), [f"{p:,}" for p in np.sort(ids)]
     if colour == "class":
@@ -53,7 +59,11 @@ def features(
         ax.set_xlabel(axes[0])
         ax.set_ylabel(axes[1])
         category_key(figure, names, colour, marked=True)
-    words = [said, f"{len(rows):,} of {split.train.n:,} training examples", "one draw of what training draws anew" if is_fresh(split) else ""]
+    words = [
+        said,
+        f"{len(rows):,} of {split.train.n:,} training examples",
+        "one draw of what training draws anew" if is_fresh(split) else "",
+    ]
     return "; ".join(w for w in words if w)
 
 
@@ -70,7 +80,9 @@ def pca(x: Floats, k: int = 2) -> tuple[Floats, Floats]:
     directions = centred.T @ vectors if wide else vectors  # [D, k]
     length = np.linalg.norm(directions, axis=0)
     directions = directions / np.where(length > 0, length, 1)
-    directions *= np.where(np.take_along_axis(directions, np.abs(directions).argmax(0)[None], 0) < 0, -1.0, 1.0)
+    directions *= np.where(
+        np.take_along_axis(directions, np.abs(directions).argmax(0)[None], 0) < 0, -1.0, 1.0
+    )
     lacking = k - len(values)  # of fewer features than k
     share = np.maximum(values, 0) / max(float(np.trace(square)), 1e-300)
     return np.pad(centred @ directions, ((0, 0), (0, lacking))), np.pad(share, (0, lacking))
@@ -81,10 +93,18 @@ def tsne(x: Floats) -> tuple[Floats, list[str]]:
     try:
         from sklearn.manifold import TSNE
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("t-SNE needs scikit-learn: pip install scikit-learn, or take --method pca", name="sklearn") from error
+        raise ModuleNotFoundError(
+            "t-SNE needs scikit-learn: pip install scikit-learn, or take --method pca",
+            name="sklearn",
+        ) from error
     reduced = pca(x, min(50, *x.shape))[0]
     perplexity = min(30.0, (len(x) - 1) / 3)
-    xy = TSNE(n_components=2, init="pca" if reduced.shape[1] > 1 else "random", perplexity=perplexity, random_state=0).fit_transform(reduced)
+    xy = TSNE(
+        n_components=2,
+        init="pca" if reduced.shape[1] > 1 else "random",
+        perplexity=perplexity,
+        random_state=0,
+    ).fit_transform(reduced)
     return np.asarray(xy, np.float64), [f"t-SNE 1 (perplexity {perplexity:.0f})", "t-SNE 2"]
 
 
@@ -103,7 +123,15 @@ def _scatter(ax: Any, xy: Floats, of: Ints, n: int) -> None:
         for k in np.unique(of[layer]):
             here = layer[of[layer] == k]
             marker = MARKERS[k] if n <= len(MARKERS) else "o"
-            ax.scatter(*xy[here].T, color=paint[k], s=12, marker=marker, linewidth=0, alpha=0.75, rasterized=True)
+            ax.scatter(
+                *xy[here].T,
+                color=paint[k],
+                s=12,
+                marker=marker,
+                linewidth=0,
+                alpha=0.75,
+                rasterized=True,
+            )
 
 
 def _apart(figure: Figure, xy: Floats, of: Ints, titles: list[str], axes: list[str]) -> None:

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import heterogeneity
-from ..rng import Ints
-from ..split import FederatedSplit
+from ..arithmetic.rng import Ints
+from ..errors import UsageError
+from ..splits.split import FederatedSplit
 from ._beta import beta_of_labels
 from ._look import OKABE_ITO, PAPER, TRUTH, Figure, counted, plain_log, small
 from ._parties import chosen
@@ -19,7 +20,11 @@ _LEAST = 1e-6  # the estimator's own lower end
 
 
 def map_beta(
-    split: FederatedSplit, figure: Figure, parties: Ints | None, *, likelihood: Literal["multinomial", "proportions"] = "multinomial"
+    split: FederatedSplit,
+    figure: Figure,
+    parties: Ints | None,
+    *,
+    likelihood: Literal["multinomial", "proportions"] = "multinomial",
 ) -> str:
     """The MAP estimate of beta at each party, by its size, and the recipe's beta. Cha and Chang, Information 2025, Figure 6.
 
@@ -30,28 +35,47 @@ def map_beta(
     size = split.train.sizes[ids]
     ids, empty = ids[size > 0], int((size == 0).sum())
     if not len(ids):
-        raise ValueError("these parties hold no training examples; there is nothing to estimate beta from")
+        raise UsageError(
+            "these parties hold no training examples; there is nothing to estimate beta from"
+        )
     size = split.train.sizes[ids]
     beta = heterogeneity.map_beta(split.train.counts[ids], likelihood=likelihood)  # [S]
     truth = beta_of_labels(split)
     figure.set_figheight(0.5 * figure.get_figwidth())
     ax, side = figure.subplots(1, 2, sharey=True, width_ratios=[3, 1])
-    points = np.arange(len(ids)) if len(ids) <= _POINTS else np.linspace(0, len(ids) - 1, _POINTS).round().astype(np.int64)
+    points = (
+        np.arange(len(ids))
+        if len(ids) <= _POINTS
+        else np.linspace(0, len(ids) - 1, _POINTS).round().astype(np.int64)
+    )
     alike = int(size.max()) <= 1.2 * int(size.min())
     across = np.arange(len(ids)) if alike else size
-    dots = {"s": 20 if len(ids) <= 100 else 8, "alpha": 0.6, "linewidth": 0, "rasterized": len(points) > 500}
+    dots = {
+        "s": 20 if len(ids) <= 100 else 8,
+        "alpha": 0.6,
+        "linewidth": 0,
+        "rasterized": len(points) > 500,
+    }
     ax.scatter(across[points], beta[points], color=OKABE_ITO[4], zorder=1, **dots)
     _summaries(ax, across, beta)
     _limits(ax, across, beta, truth)
     _histogram(side, beta, ax.get_ylim())
     _truth(ax, side, beta, truth)
-    ax.set_xlabel(f"parties in order, each of about {np.median(size):,.0f} training examples" if alike else "training examples of the party")
+    ax.set_xlabel(
+        f"parties in order, each of about {np.median(size):,.0f} training examples"
+        if alike
+        else "training examples of the party"
+    )
     ax.set_ylabel("MAP estimate of beta")
     side.set_xlabel("parties")
     words = [said, f"likelihood {likelihood}", f"median {np.median(beta):.3g}"]
     words += [f"dots: {len(points):,} of {len(ids):,} parties"] if len(points) < len(ids) else []
     words += [f"{counted(empty, 'party')} without examples left out"] if empty else []
-    words += [f"{counted(int((beta < 1.01 * _LEAST).sum()), 'party')} at the lower end {_LEAST:g}"] if (beta < 1.01 * _LEAST).any() else []
+    words += (
+        [f"{counted(int((beta < 1.01 * _LEAST).sum()), 'party')} at the lower end {_LEAST:g}"]
+        if (beta < 1.01 * _LEAST).any()
+        else []
+    )
     return "; ".join(w for w in words if w)
 
 

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arithmetic.rng import Ints
+from ..errors import UsageError
 from ..registry import did_you_mean
-from ..rng import Ints
-from ..split import FederatedSplit
+from ..splits.split import FederatedSplit
 from ._beta import beta_of_labels
 from ._look import OKABE_ITO, Figure, counted, short, small
 from ._parties import chosen
@@ -18,7 +19,9 @@ _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 _POINTS = 100  # parties; where there are more, places are coloured by how many are there
 
 
-def simplex(split: FederatedSplit, figure: Figure, parties: Ints | None, *, classes: str | None = None) -> str:
+def simplex(
+    split: FederatedSplit, figure: Figure, parties: Ints | None, *, classes: str | None = None
+) -> str:
     """Each party's shares of three classes as a point of a triangle. Cha and Chang, Information 2025, Figures 4 and 5.
 
     classes: names, such as "3,5,8"; without it the three with most training examples. The shares are of these three alone, so that they sum
@@ -38,9 +41,18 @@ def simplex(split: FederatedSplit, figure: Figure, parties: Ints | None, *, clas
         _triangle(ax, [short(names[k]) for k in three])
         (_points if len(xy) <= _POINTS else _density)(ax, xy)
     beta = beta_of_labels(split)
-    words = [said, f"shares of the classes {', '.join(short(names[k]) for k in three)}" if len(names) > len(three) else "shares of the classes"]
+    words = [
+        said,
+        f"shares of the classes {', '.join(short(names[k]) for k in three)}"
+        if len(names) > len(three)
+        else "shares of the classes",
+    ]
     words += [f"the recipe's beta is {beta:g}"] if beta is not None else []
-    words += [f"{counted(int((~some).sum()), 'party')} without any of them left out"] if not some.all() else []
+    words += (
+        [f"{counted(int((~some).sum()), 'party')} without any of them left out"]
+        if not some.all()
+        else []
+    )
     return "; ".join(w for w in words if w)
 
 
@@ -57,9 +69,13 @@ def _largest(counts: NDArray[Any]) -> Ints:
 def _named(text: str, names: tuple[str, ...]) -> Ints:
     asked = [piece.strip() for piece in text.split(",")]
     if strange := [name for name in asked if name not in names]:
-        raise ValueError(f"there is no class {strange[0]!r}; {did_you_mean(strange[0], list(names[:20]))}{', ...' if len(names) > 20 else ''}")
+        raise UsageError(
+            f"there is no class {strange[0]!r}; {did_you_mean(strange[0], list(names[:20]))}{', ...' if len(names) > 20 else ''}"
+        )
     if len(asked) not in (2, 3) or len(set(asked)) < len(asked):
-        raise ValueError(f"classes are {text!r}; three different ones are needed (or two), such as {','.join(names[:3])}")
+        raise UsageError(
+            f"classes are {text!r}; three different ones are needed (or two), such as {','.join(names[:3])}"
+        )
     return np.array([names.index(name) for name in asked])
 
 
@@ -72,7 +88,9 @@ def _triangle(ax: Any, names: list[str]) -> None:
         for a, b, c in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
             ends = np.stack([level * corners[a] + (1 - level) * corners[other] for other in (b, c)])
             ax.plot(*ends.T, color="0.88", linewidth=0.6, zorder=0)
-    for (x, y), name, ha, va in zip(corners, names, ("right", "left", "center"), ("top", "top", "bottom"), strict=True):
+    for (x, y), name, ha, va in zip(
+        corners, names, ("right", "left", "center"), ("top", "top", "bottom"), strict=True
+    ):
         ax.text(x, y + (0.03 if va == "bottom" else -0.03), f"class {name}", ha=ha, va=va)
     ax.set_xlim(-0.08, 1.08)
     ax.set_ylim(-0.1, 0.97)
@@ -83,10 +101,26 @@ def _triangle(ax: Any, names: list[str]) -> None:
 def _points(ax: Any, xy: NDArray[np.float64]) -> None:
     """A dot for each place, its area the number of parties there."""
     places, n = np.unique(xy.round(3), axis=0, return_counts=True)
-    ax.scatter(*places.T, s=30 * n, color=OKABE_ITO[0], alpha=0.75, edgecolor="white", linewidth=0.4, zorder=2, clip_on=False)
+    ax.scatter(
+        *places.T,
+        s=30 * n,
+        color=OKABE_ITO[0],
+        alpha=0.75,
+        edgecolor="white",
+        linewidth=0.4,
+        zorder=2,
+        clip_on=False,
+    )
     for (x, y), here in zip(places, n, strict=True):
         if here > 1:
-            ax.annotate(f"{here} parties", (x, y), (5, 5), textcoords="offset points", fontsize=small(), zorder=3)
+            ax.annotate(
+                f"{here} parties",
+                (x, y),
+                (5, 5),
+                textcoords="offset points",
+                fontsize=small(),
+                zorder=3,
+            )
 
 
 def _density(ax: Any, xy: NDArray[np.float64]) -> None:
@@ -94,7 +128,15 @@ def _density(ax: Any, xy: NDArray[np.float64]) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator
 
     height = float(_CORNERS[2, 1])
-    cells = ax.hexbin(*xy.T, gridsize=(24, 12), extent=(0, 1, 0, height), bins="log", mincnt=1, cmap="viridis", linewidths=0.2)
+    cells = ax.hexbin(
+        *xy.T,
+        gridsize=(24, 12),
+        extent=(0, 1, 0, height),
+        bins="log",
+        mincnt=1,
+        cmap="viridis",
+        linewidths=0.2,
+    )
     cells.set_rasterized(True)
     cells.set_zorder(2)
     bar = ax.figure.colorbar(cells, ax=ax, pad=0.02, aspect=30, shrink=0.8)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..errors import UsageError
 from ..registry import did_you_mean, names_in
 
 JSON = Mapping[str, Any]
@@ -15,7 +16,7 @@ JSON = Mapping[str, Any]
 class NamedRecipe:
     """A setting of a paper: of which data set, and what `niidpart.make` is asked for.
 
-    about: one line, with paper and section. dataset, source: a file of `niidpart/data` and its options. n_parties: None for the strategy's own
+    about: one line, with paper and section. dataset, source: a file of `niidpart/sources` and its options. n_parties: None for the strategy's own
     number. The rest is as `make` takes it.
     """
 
@@ -42,8 +43,10 @@ def papers() -> list[str]:
 def of_paper(paper: str) -> dict[str, NamedRecipe]:
     """All recipes of one paper by name; ValueError with the nearest paper where there is none."""
     if paper not in papers():
-        raise ValueError(f"there are no recipes {paper!r}; {did_you_mean(paper, papers())}")
-    recipes: dict[str, NamedRecipe] = importlib.import_module(f"{__name__}.{paper.replace('-', '_')}").RECIPES
+        raise UsageError(f"there are no recipes {paper!r}; {did_you_mean(paper, papers())}")
+    recipes: dict[str, NamedRecipe] = importlib.import_module(
+        f"{__name__}.{paper.replace('-', '_')}"
+    ).RECIPES
     return {f"{paper}/{name}": recipe for name, recipe in recipes.items()}
 
 
@@ -58,5 +61,7 @@ def find(name: str) -> NamedRecipe:
     recipes = of_paper(paper) if paper in papers() else {}
     if name not in recipes:
         near = " or ".join(difflib.get_close_matches(name, names(), n=3, cutoff=0.5))
-        raise ValueError(f"unknown recipe {name!r}; {f'did you mean {near}? ' if near else ''}niidpart recipes lists all {len(names())}")
+        raise UsageError(
+            f"unknown recipe {name!r}; {f'did you mean {near}? ' if near else ''}niidpart recipes lists all {len(names())}"
+        )
     return recipes[name]

@@ -9,9 +9,19 @@ from . import NamedRecipe
 POOL = {"pool": True}
 RECIPES = {
     "hierarchical": NamedRecipe(
-        "FedCD 2020, section 3.2: 10 archetypes in 2 meta-archetypes, 3 devices each", "cifar10", "hierarchical", n_parties=30, source=POOL
+        "FedCD 2020, section 3.2: 10 archetypes in 2 meta-archetypes, 3 devices each",
+        "cifar10",
+        "hierarchical",
+        n_parties=30,
+        source=POOL,
     ),
-    "hypergeometric": NamedRecipe("FedCD 2020, section 3.3: 6 archetypes, 5 devices each", "cifar10", "hypergeometric", n_parties=30, source=POOL),
+    "hypergeometric": NamedRecipe(
+        "FedCD 2020, section 3.3: 6 archetypes, 5 devices each",
+        "cifar10",
+        "hypergeometric",
+        n_parties=30,
+        source=POOL,
+    ),
     "hypergeometric-drop": NamedRecipe(
         "FedCD 2020, section 3.3, as the authors' code: images of an eleventh label are left out",
         "cifar10",

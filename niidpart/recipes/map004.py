@@ -15,7 +15,14 @@ def _setting(dataset: str, severity: str, by_text: bool) -> NamedRecipe:
     strategy, more = ("party-dir", {"spread": spread}) if by_text else ("dir-balanced", {})
     how = "section 3.2, each party q_i ~ Dir" if by_text else "section 4.1, each class p_k ~ Dir"
     about = f"Information 2025, {how}({beta:g}): {severity}, {dataset}"
-    return NamedRecipe(about, dataset, strategy, {"beta": beta, "min_size": 40} | more, test=0.25, source={"pool": True})
+    return NamedRecipe(
+        about,
+        dataset,
+        strategy,
+        {"beta": beta, "min_size": 40} | more,
+        test=0.25,
+        source={"pool": True},
+    )
 
 
 RECIPES = {

@@ -26,21 +26,57 @@ def _setting(dataset: str, setting: str, where: str, parties: int | None = 10) -
     about = f"ICDE 2022, {where}: {dataset}, {WHAT[setting]}"
     if setting == "noise0.1":
         return NamedRecipe(about, dataset, "homo", n_parties=parties, transforms=NOISE)
-    strategy, params = {"dir0.5": DIR, "quantity0.5": QUANTITY, "homo": ("homo", {})}.get(setting) or CLASSES[setting]
+    strategy, params = {"dir0.5": DIR, "quantity0.5": QUANTITY, "homo": ("homo", {})}.get(
+        setting
+    ) or CLASSES[setting]
     return NamedRecipe(about, dataset, strategy, params, n_parties=parties)
 
 
 RECIPES = {f"{d}-{s}": _setting(d, s, "Table III") for d in IMAGES for s in WHAT}
-RECIPES |= {f"{d}-{s}": _setting(d, s, "Table III") for d in TABLES for s in ("dir0.5", "c1", "quantity0.5", "homo")}
 RECIPES |= {
-    "fcube": NamedRecipe("ICDE 2022, Table III: FCUBE, synthetic feature skew", "fcube", "fcube", n_parties=4),
-    "fcube-homo": _setting("fcube", "homo", "Table III", parties=4),
-    "femnist-writer": NamedRecipe("ICDE 2022, Table III: the digits of FEMNIST, feature skew by writer", "femnist", "group", source={"digits": True}),
-    "femnist-homo": NamedRecipe("ICDE 2022, Table III: the digits of FEMNIST, homogeneous partition", "femnist", "homo", source={"digits": True}),
-    "cifar10-dir0.5-noise0.1": NamedRecipe("ICDE 2022, Table V, case 1: cifar10, label and feature skew", "cifar10", *DIR, transforms=NOISE),
-    "cifar10-quantity0.5-noise0.1": NamedRecipe(
-        "ICDE 2022, Table V, case 2: cifar10, quantity and feature skew", "cifar10", *QUANTITY, transforms=NOISE
-    ),
-    "cifar10-dir0.1": NamedRecipe("NIID-Bench's leaderboard: cifar10, label skew p_k ~ Dir(0.1)", "cifar10", "dir-balanced", {"beta": 0.1}),
+    f"{d}-{s}": _setting(d, s, "Table III")
+    for d in TABLES
+    for s in ("dir0.5", "c1", "quantity0.5", "homo")
 }
-RECIPES |= {f"cifar10-{s}-100": _setting("cifar10", s, "section V-D, 100 parties of which a tenth trains in a round", parties=100) for s in WHAT}
+RECIPES |= {
+    "fcube": NamedRecipe(
+        "ICDE 2022, Table III: FCUBE, synthetic feature skew", "fcube", "fcube", n_parties=4
+    ),
+    "fcube-homo": _setting("fcube", "homo", "Table III", parties=4),
+    "femnist-writer": NamedRecipe(
+        "ICDE 2022, Table III: the digits of FEMNIST, feature skew by writer",
+        "femnist",
+        "group",
+        source={"digits": True},
+    ),
+    "femnist-homo": NamedRecipe(
+        "ICDE 2022, Table III: the digits of FEMNIST, homogeneous partition",
+        "femnist",
+        "homo",
+        source={"digits": True},
+    ),
+    "cifar10-dir0.5-noise0.1": NamedRecipe(
+        "ICDE 2022, Table V, case 1: cifar10, label and feature skew",
+        "cifar10",
+        *DIR,
+        transforms=NOISE,
+    ),
+    "cifar10-quantity0.5-noise0.1": NamedRecipe(
+        "ICDE 2022, Table V, case 2: cifar10, quantity and feature skew",
+        "cifar10",
+        *QUANTITY,
+        transforms=NOISE,
+    ),
+    "cifar10-dir0.1": NamedRecipe(
+        "NIID-Bench's leaderboard: cifar10, label skew p_k ~ Dir(0.1)",
+        "cifar10",
+        "dir-balanced",
+        {"beta": 0.1},
+    ),
+}
+RECIPES |= {
+    f"cifar10-{s}-100": _setting(
+        "cifar10", s, "section V-D, 100 parties of which a tenth trains in a round", parties=100
+    )
+    for s in WHAT
+}

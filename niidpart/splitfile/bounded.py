@@ -26,11 +26,32 @@ def within(memory: int, seconds: float, module: str, function: str, *arguments: 
 
     memory: bytes beside what python, its libraries and the arguments take; seconds: for all of it. Exceeded, with words for the user.
     """
-    late = Exceeded(f"deriving it again took more than {seconds:g} seconds; allow more (timeout=) if you know the file")
+    late = Exceeded(
+        f"deriving it again took more than {seconds:g} seconds; allow more (timeout=) if you know the file"
+    )
     places = json.dumps([p for p in sys.path if p])
-    command = [sys.executable, "-P", "-c", _START, places, str(memory), str(int(seconds) + 1), module, function]
-    one_thread = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # each thread would take addresses
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | one_thread)
+    command = [
+        sys.executable,
+        "-P",
+        "-c",
+        _START,
+        places,
+        str(memory),
+        str(int(seconds) + 1),
+        module,
+        function,
+    ]
+    one_thread = {
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }  # each thread would take addresses
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | one_thread,
+    )
     with process:
         try:
             answer, _ = process.communicate(pickle.dumps(arguments), timeout=seconds)
@@ -41,7 +62,9 @@ def within(memory: int, seconds: float, module: str, function: str, *arguments: 
     if process.returncode == -signal.SIGXCPU:
         raise late
     if process.returncode in (NO_MEMORY, -signal.SIGKILL):
-        raise Exceeded(f"deriving it again took more memory than {memory} bytes; allow more (max_memory=) if you know the file")
+        raise Exceeded(
+            f"deriving it again took more memory than {memory} bytes; allow more (max_memory=) if you know the file"
+        )
     if process.returncode:
         raise Exceeded(f"the process that derived it again died (exit code {process.returncode})")
     return json.loads(answer)

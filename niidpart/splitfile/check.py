@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..recipe import JSON, Recipe
-from ..rng import Ints
-from ..split import PARTS, FederatedSplit, Part, array_digest, empty_part, holdings
-from ..transformed import TRANSFORMS, columns_of, named_transforms
+from ..arithmetic.rng import Ints
+from ..errors import UsageError
+from ..features.transforming import TRANSFORMS, columns_of, named_transforms
+from ..splits.recipe import JSON, Recipe
+from ..splits.split import PARTS, FederatedSplit, Part, array_digest, empty_part, holdings
 from . import guard, sandbox
 from .faults import Fault, Refused, SplitError, refuse
 from .layout import KEYS, digest_table, misfits, parts_in, under
@@ -24,7 +25,13 @@ from .manifest import Manifest, json_of, parsed, understood
 from .stored import Array, Content, Stored, values
 
 
-def check(path: str | Path, *, untrusted: bool = False, max_memory: int | None = None, timeout: float | None = None) -> list[Fault]:
+def check(
+    path: str | Path,
+    *,
+    untrusted: bool = False,
+    max_memory: int | None = None,
+    timeout: float | None = None,
+) -> list[Fault]:
     """The broken rules, [] for a valid file. FileNotFoundError where there is none. untrusted, max_memory, timeout: as for `read`."""
     try:
         with door(path, untrusted=untrusted, max_memory=max_memory, timeout=timeout) as content:
@@ -33,7 +40,13 @@ def check(path: str | Path, *, untrusted: bool = False, max_memory: int | None =
         return error.faults
 
 
-def read(path: str | Path, *, untrusted: bool = False, max_memory: int | None = None, timeout: float | None = None) -> FederatedSplit:
+def read(
+    path: str | Path,
+    *,
+    untrusted: bool = False,
+    max_memory: int | None = None,
+    timeout: float | None = None,
+) -> FederatedSplit:
     """The split in a file, after every rule of docs/format.md was checked. SplitError names the broken ones; nothing partial is returned.
 
     untrusted: for a file that comes from elsewhere. The HDF5 library then parses it in a child process, which may take `max_memory` bytes (by
@@ -48,16 +61,27 @@ def read(path: str | Path, *, untrusted: bool = False, max_memory: int | None = 
 
 
 @contextmanager
-def door(path: str | Path, *, untrusted: bool, max_memory: int | None, timeout: float | None) -> Iterator[Content]:
+def door(
+    path: str | Path, *, untrusted: bool, max_memory: int | None, timeout: float | None
+) -> Iterator[Content]:
     """How a file is opened: here, or in a child process. Where this process has not the memory for its arrays, that is rule 5."""
     if not untrusted and (max_memory is not None or timeout is not None):
-        raise ValueError("max_memory and timeout are limits of the child process that reads a file from elsewhere; they go with untrusted=True")
-    way = sandbox.opened(path, max_memory=max_memory, timeout=timeout) if untrusted else guard.opened(path)
+        raise UsageError(
+            "max_memory and timeout are limits of the child process that reads a file from elsewhere; they go with untrusted=True"
+        )
+    way = (
+        sandbox.opened(path, max_memory=max_memory, timeout=timeout)
+        if untrusted
+        else guard.opened(path)
+    )
     try:
         with way as content:
             yield content
     except MemoryError as error:
-        raise SplitError(path, [Fault(5, "this process has not the memory to read it; read it where there is more")]) from error
+        raise SplitError(
+            path,
+            [Fault(5, "this process has not the memory to read it; read it where there is more")],
+        ) from error
 
 
 class StoredSkew(NamedTuple):
@@ -85,12 +109,17 @@ def examine(content: Content) -> Examined:
     found = {name: _part(name, arrays, source.n, faults) for name in parts_in(arrays)}
     if faults:
         return Examined(faults, None, manifest)
-    parts = {name: found.get(name) or empty_part(recipe.n_parties, len(source.class_names)) for name in PARTS}
+    parts = {
+        name: found.get(name) or empty_part(recipe.n_parties, len(source.class_names))
+        for name in PARTS
+    }
     _shared(parts, source.n, "overlap" in manifest.requires, faults)
     columns = {name: values(a) for name, a in under("parties/", arrays).items()}
     _transforms(recipe, columns, faults)
     draws = {name: values(a) for name, a in under("draws/", arrays).items()}
-    split = FederatedSplit(recipe, source, **parts, draws=draws, columns=columns, root=hint_root(content))
+    split = FederatedSplit(
+        recipe, source, **parts, draws=draws, columns=columns, root=hint_root(content)
+    )
     _digests(split, manifest.digests, faults)
     skew = _skew(arrays, manifest, faults)
     return Examined(faults, None if faults else split, manifest, skew)
@@ -102,7 +131,9 @@ def outline(content: Content) -> tuple[Manifest | None, list[Fault]]:
     hint_root(content)
     if manifest is None:
         return None, faults
-    return manifest, misfits(content.arrays, manifest.recipe, manifest.source, "overlap" in manifest.requires)
+    return manifest, misfits(
+        content.arrays, manifest.recipe, manifest.source, "overlap" in manifest.requires
+    )
 
 
 def hint_root(content: Content) -> str:
@@ -119,7 +150,12 @@ def _part(name: str, arrays: Mapping[str, Stored], n: int, faults: list[Fault]) 
         bounds = values(indptr)
         risen(name, bounds, indices.shape[0])
         rows = values(indices, Rising(name, bounds, n))
-        table = values(counts, lambda start, block: adds_up(name, block, np.diff(bounds[start : start + len(block) + 1])))
+        table = values(
+            counts,
+            lambda start, block: adds_up(
+                name, block, np.diff(bounds[start : start + len(block) + 1])
+            ),
+        )
     except Refused as refused:
         if refused.fault.rule not in (31, 32, 33):
             raise
@@ -143,11 +179,16 @@ class Rising:
 
     def __call__(self, start: int, block: Array) -> None:
         if block.min() < 0 or block.max() >= self.n:
-            refuse(32, f"/{self.name}/indices has rows {block.min()}..{block.max()}; the data set has 0..{self.n - 1}")
+            refuse(
+                32,
+                f"/{self.name}/indices has rows {block.min()}..{block.max()}; the data set has 0..{self.n - 1}",
+            )
         falls = np.flatnonzero(block[1:] <= block[:-1]) + start + 1
         if block[0] <= self.last:
             falls = np.append(start, falls)
-        begins = self.indptr[np.searchsorted(self.indptr, falls)]  # allowed only where the next party begins
+        begins = self.indptr[
+            np.searchsorted(self.indptr, falls)
+        ]  # allowed only where the next party begins
         if (begins != falls).any():
             refuse(32, f"/{self.name}/indices does not rise within each party")
         self.last = int(block[-1])
@@ -168,7 +209,9 @@ def _shared(parts: Mapping[str, Part], n: int, overlap: bool, faults: list[Fault
     elif twice and not overlap:
         faults.append(Fault(34, f"{twice} examples are held twice"))
     elif overlap and not twice:
-        faults.append(Fault(35, "the manifest requires overlap, and no two parties share an example"))
+        faults.append(
+            Fault(35, "the manifest requires overlap, and no two parties share an example")
+        )
 
 
 def _transforms(recipe: Recipe, columns: Mapping[str, Array], faults: list[Fault]) -> None:
@@ -182,15 +225,21 @@ def _transforms(recipe: Recipe, columns: Mapping[str, Array], faults: list[Fault
             continue
         try:
             if TRANSFORMS.complete(t.name, t.params) != t.params:
-                raise ValueError("it does not say all options")
+                raise UsageError("it does not say all options")
             with np.errstate(all="ignore"):
                 wanted = columns_of(one, name, t)
         except (ValueError, ArithmeticError) as error:
             faults.append(Fault(41, f"the transform {name} cannot be applied: {error}"))
             continue
         for key, column in wanted.items():
-            if key not in columns or columns[key].dtype != column.dtype or not np.isfinite(columns[key]).all():
-                faults.append(Fault(41, f"/parties/{key} is missing or not of finite {column.dtype}"))
+            if (
+                key not in columns
+                or columns[key].dtype != column.dtype
+                or not np.isfinite(columns[key]).all()
+            ):
+                faults.append(
+                    Fault(41, f"/parties/{key} is missing or not of finite {column.dtype}")
+                )
 
 
 def _digests(split: FederatedSplit, table: Mapping[str, str], faults: list[Fault]) -> None:
@@ -201,12 +250,24 @@ def _digests(split: FederatedSplit, table: Mapping[str, str], faults: list[Fault
             faults.append(Fault(50, f"the digest of {name} is not the one in the manifest"))
     absent = sorted(table.keys() - right.keys())
     if absent:
-        faults.append(Fault(50, f"the manifest has digests of {', '.join(map(ascii, absent[:5]))}, which the file lacks"))
+        faults.append(
+            Fault(
+                50,
+                f"the manifest has digests of {', '.join(map(ascii, absent[:5]))}, which the file lacks",
+            )
+        )
     if table["split"] != right["split"]:
-        faults.append(Fault(51, f"the digest of the split is {right['split'][:12]}..., the manifest says {table['split'][:12]}..."))
+        faults.append(
+            Fault(
+                51,
+                f"the digest of the split is {right['split'][:12]}..., the manifest says {table['split'][:12]}...",
+            )
+        )
 
 
-def _skew(arrays: Mapping[str, Stored], manifest: Manifest, faults: list[Fault]) -> StoredSkew | None:
+def _skew(
+    arrays: Mapping[str, Stored], manifest: Manifest, faults: list[Fault]
+) -> StoredSkew | None:
     """Rules 53 and 54."""
     if "skew/table" not in arrays:
         if manifest.skew:
@@ -217,7 +278,11 @@ def _skew(arrays: Mapping[str, Stored], manifest: Manifest, faults: list[Fault])
         faults.append(Fault(53, "/skew/map_beta is not finite"))
     table = parsed("skew/table", raw.tobytes())
     if not _is_table(table):
-        faults.append(Fault(53, "/skew/table does not say which measures it has, each with its name and version"))
+        faults.append(
+            Fault(
+                53, "/skew/table does not say which measures it has, each with its name and version"
+            )
+        )
     if manifest.skew != {"map_beta": array_digest(beta), "table": array_digest(raw)}:
         faults.append(Fault(54, "the digests of /skew are not those in the manifest"))
     return StoredSkew(beta, table)
@@ -225,6 +290,16 @@ def _skew(arrays: Mapping[str, Stored], manifest: Manifest, faults: list[Fault])
 
 def _is_table(table: JSON) -> bool:
     beta, measures = table.get("map_beta"), table.get("measures")
-    if not isinstance(beta, dict) or type(beta.get("version")) is not int or not isinstance(measures, list):
+    if (
+        not isinstance(beta, dict)
+        or type(beta.get("version")) is not int
+        or not isinstance(measures, list)
+    ):
         return False
-    return all(isinstance(m, dict) and all(type(m.get(k)) is kind for k, kind in (("name", str), ("form", str), ("version", int))) for m in measures)
+    return all(
+        isinstance(m, dict)
+        and all(
+            type(m.get(k)) is kind for k, kind in (("name", str), ("form", str), ("version", int))
+        )
+        for m in measures
+    )

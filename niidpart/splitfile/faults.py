@@ -4,9 +4,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from ..files import FileFault
+from ..errors import FileFault
 
-DAMAGE = (OSError, RuntimeError, LookupError, ValueError, TypeError)  # what h5py raises where a file's structure is damaged
+DAMAGE = (
+    OSError,
+    RuntimeError,
+    LookupError,
+    ValueError,
+    TypeError,
+)  # what h5py raises where a file's structure is damaged
 
 
 @dataclass(frozen=True)
@@ -26,7 +32,10 @@ class SplitError(FileFault):
     def __init__(self, path: str | Path, faults: list[Fault]):
         self.path, self.faults = Path(path), faults
         lines = [str(f) for f in faults]
-        super().__init__(f"{path} is no valid split file (docs/format.md): " + ("; ".join(lines) if len(lines) < 3 else "\n  " + "\n  ".join(lines)))
+        super().__init__(
+            f"{path} is no valid split file (docs/format.md): "
+            + ("; ".join(lines) if len(lines) < 3 else "\n  " + "\n  ".join(lines))
+        )
 
 
 class Refused(Exception):

@@ -14,16 +14,33 @@ from typing import Any, NoReturn
 import h5py
 import numpy as np
 
-from ..recipe import NAME
+from ..splits.recipe import NAME
 from .chunks import DEFLATE, FLETCHER32, SHUFFLE, H5Array
 from .faults import DAMAGE, Refused, SplitError, first_line, refuse
 from .layout import KNOWN
-from .limits import INFLATE, MAX_ATTRIBUTES, MAX_CHUNK, MAX_CHUNKS, MAX_DEPTH, MAX_FILE, MAX_HEADER, MAX_MEMORY, MAX_OBJECTS, MAX_TEXT, SLACK
+from .limits import (
+    INFLATE,
+    MAX_ATTRIBUTES,
+    MAX_CHUNK,
+    MAX_CHUNKS,
+    MAX_DEPTH,
+    MAX_FILE,
+    MAX_HEADER,
+    MAX_MEMORY,
+    MAX_OBJECTS,
+    MAX_TEXT,
+    SLACK,
+)
 from .stored import Content
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _SYMBOL_TABLE = 17  # the kind of message that an old group has: its heap can lead the library around in circles that take all memory
-_NUMBERS = [np.dtype(f"<{kind}{size}") for kind in "iuf" for size in (1, 2, 4, 8) if (kind, size) != ("f", 1)]
+_NUMBERS = [
+    np.dtype(f"<{kind}{size}")
+    for kind in "iuf"
+    for size in (1, 2, 4, 8)
+    if (kind, size) != ("f", 1)
+]
 
 
 @contextlib.contextmanager
@@ -51,7 +68,9 @@ def named(path: str | Path) -> Iterator[Path]:
     """Raises what is refused inside as SplitError, with the path."""
     path = Path(path)
     if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}; a split is made by niidpart make --strategy dir -o {path.name}")
+        raise FileNotFoundError(
+            f"there is no file {path}; a split is made by niidpart make --strategy dir -o {path.name}"
+        )
     try:
         yield path
     except Refused as refused:
@@ -59,7 +78,9 @@ def named(path: str | Path) -> Iterator[Path]:
 
 
 def _damaged(error: Exception) -> NoReturn:
-    raise Refused(4, f"HDF5 cannot read it ({first_line(error)}); the file is damaged: fetch or make it again") from error
+    raise Refused(
+        4, f"HDF5 cannot read it ({first_line(error)}); the file is damaged: fetch or make it again"
+    ) from error
 
 
 def before_the_library(path: Path) -> None:
@@ -134,7 +155,10 @@ def _links(base: str, group: h5py.Group) -> list[tuple[str, bytes]]:
         if not NAME.match(text) or text in (".", ".."):
             refuse(12, f"the name {text!r} in /{base} is not of letters, digits, '_', '.', '-'")
         if kind != h5py.h5l.TYPE_HARD:
-            refuse(10, f"/{base}{text} is a soft, external or user-defined link; only hard links are allowed")
+            refuse(
+                10,
+                f"/{base}{text} is a soft, external or user-defined link; only hard links are allowed",
+            )
         found.append((base + text, name))
     return found
 
@@ -142,7 +166,10 @@ def _links(base: str, group: h5py.Group) -> list[tuple[str, bytes]]:
 def _object(path: str, info: Any) -> int:
     """Rules 8 and 9 on one object; its address."""
     if info.hdr.version != 2 or info.hdr.mesg.present >> _SYMBOL_TABLE & 1:
-        refuse(8, f"/{path} is stored as the first HDF5 did, without checksums; it was not written by niidpart")
+        refuse(
+            8,
+            f"/{path} is stored as the first HDF5 did, without checksums; it was not written by niidpart",
+        )
     if info.hdr.space.total > MAX_HEADER:
         refuse(9, f"/{path} has a header of {info.hdr.space.total} bytes, more than {MAX_HEADER}")
     return int(info.addr)
@@ -163,11 +190,17 @@ def _structure(path: str, item: h5py.Dataset) -> tuple[int, int, np.dtype[Any]]:
         refuse(14, f"/{path} has an unknown layout")
     filters = [plist.get_filter(i)[0] for i in range(plist.get_nfilters())]
     if filters != [code for code in (SHUFFLE, DEFLATE, FLETCHER32) if code in filters]:
-        refuse(15, f"/{path} uses the filters {filters}; only shuffle, deflate and fletcher32 are allowed, each once and in this order")
+        refuse(
+            15,
+            f"/{path} uses the filters {filters}; only shuffle, deflate and fletcher32 are allowed, each once and in this order",
+        )
     dtype = _type(item.id.get_type())
     if dtype is None:
         refuse(16, f"/{path} is not of little-endian integers, floats or fixed-length strings")
-    if item.id.get_space().get_simple_extent_type() != h5py.h5s.SIMPLE or len(item.shape) not in (1, 2):
+    if item.id.get_space().get_simple_extent_type() != h5py.h5s.SIMPLE or len(item.shape) not in (
+        1,
+        2,
+    ):
         refuse(16, f"/{path} has shape {item.shape}; one or two axes are needed")
     size = dtype.itemsize * math.prod(int(n) for n in item.shape)
     if size > item.id.get_storage_size() * INFLATE + SLACK or size > MAX_MEMORY:
@@ -177,14 +210,25 @@ def _structure(path: str, item: h5py.Dataset) -> tuple[int, int, np.dtype[Any]]:
     if any(c > max(n, 1) for c, n in zip(item.chunks, item.shape, strict=True)):
         refuse(17, f"/{path} has chunks {item.chunks}, larger than its shape {item.shape}")
     if dtype.itemsize * math.prod(item.chunks) > MAX_CHUNK:
-        refuse(19, f"/{path} has chunks {item.chunks} of {dtype.itemsize * math.prod(item.chunks)} bytes, more than {MAX_CHUNK}")
-    return size, math.prod(-(-int(n) // c) for c, n in zip(item.chunks, item.shape, strict=True)), dtype
+        refuse(
+            19,
+            f"/{path} has chunks {item.chunks} of {dtype.itemsize * math.prod(item.chunks)} bytes, more than {MAX_CHUNK}",
+        )
+    return (
+        size,
+        math.prod(-(-int(n) // c) for c, n in zip(item.chunks, item.shape, strict=True)),
+        dtype,
+    )
 
 
 def _type(kind: h5py.h5t.TypeID) -> np.dtype[Any] | None:
     """The numpy type of a number or a string of fixed length, None for any other."""
     if isinstance(kind, h5py.h5t.TypeStringID):
-        return None if kind.is_variable_str() or not 0 < kind.get_size() <= MAX_TEXT else np.dtype(f"S{kind.get_size()}")
+        return (
+            None
+            if kind.is_variable_str() or not 0 < kind.get_size() <= MAX_TEXT
+            else np.dtype(f"S{kind.get_size()}")
+        )
     if not isinstance(kind, h5py.h5t.TypeIntegerID | h5py.h5t.TypeFloatID):
         return None
     return next((dtype for dtype in _NUMBERS if kind.equal(h5py.h5t.py_create(dtype))), None)

@@ -8,9 +8,10 @@ from typing import Any
 import h5py
 import numpy as np
 
+from ..errors import UsageError
 from ..files import write_whole
-from ..recipe import canonical
-from ..split import FORMAT_MAJOR, FederatedSplit, array_digest
+from ..splits.recipe import canonical
+from ..splits.split import FORMAT_MAJOR, FederatedSplit, array_digest
 from .layout import arrays_of, digest_table, misfits
 from .limits import MAX_HINT, MAX_MANIFEST
 from .manifest import FORMAT_NAME, parsed, understood
@@ -53,26 +54,33 @@ def _arrays(split: FederatedSplit) -> dict[str, Array]:
     if split.root:
         arrays["hint"] = np.frombuffer(canonical({"root": split.root}), np.uint8)
         if len(arrays["hint"]) > MAX_HINT:
-            raise ValueError(f"the path of the data set has {len(split.root)} characters; shorten it")
+            raise UsageError(
+                f"the path of the data set has {len(split.root)} characters; shorten it"
+            )
     return arrays
 
 
 def _skew(split: FederatedSplit) -> dict[str, Array]:
     """How skewed the split is; it follows from the counts and stands outside the digest."""
     skew = split.skew
-    return {"skew/map_beta": skew.map_beta, "skew/table": np.frombuffer(canonical(skew.to_json()), np.uint8)}
+    return {
+        "skew/map_beta": skew.map_beta,
+        "skew/table": np.frombuffer(canonical(skew.to_json()), np.uint8),
+    }
 
 
 def _readable(manifest: bytes, arrays: dict[str, Array], split: FederatedSplit) -> None:
     """A writer keeps to what a reader takes."""
     faults = misfits(arrays, split.recipe, split.source, split.overlaps)
     if len(manifest) > MAX_MANIFEST:
-        raise ValueError(
+        raise UsageError(
             f"the split needs a manifest of {len(manifest)} bytes, {MAX_MANIFEST} are allowed; it has {len(split.source.class_names)} classes"
         )
     faults += understood(parsed("manifest", manifest))[1]
     if faults:
-        raise ValueError(f"the split cannot be stored (docs/format.md): {'; '.join(map(str, faults))}")
+        raise UsageError(
+            f"the split cannot be stored (docs/format.md): {'; '.join(map(str, faults))}"
+        )
 
 
 def _image(arrays: dict[str, Array]) -> bytes:
@@ -80,18 +88,33 @@ def _image(arrays: dict[str, Array]) -> bytes:
 
     Made in memory, so that no fault of a disk happens inside the library, which ends in a crash where it cannot finish what it has open.
     """
-    image = io.BytesIO()  # not the core driver's get_file_image: in HDF5 1.14 its superblock has a wrong checksum
-    access, creation, group = (h5py.h5p.create(kind) for kind in (h5py.h5p.FILE_ACCESS, h5py.h5p.FILE_CREATE, h5py.h5p.GROUP_CREATE))
+    image = (
+        io.BytesIO()
+    )  # not the core driver's get_file_image: in HDF5 1.14 its superblock has a wrong checksum
+    access, creation, group = (
+        h5py.h5p.create(kind)
+        for kind in (h5py.h5p.FILE_ACCESS, h5py.h5p.FILE_CREATE, h5py.h5p.GROUP_CREATE)
+    )
     access.set_libver_bounds(h5py.h5f.LIBVER_V110, h5py.h5f.LIBVER_V110)
     access.set_fileobj_driver(h5py.h5fd.fileobj_driver, image)
     for made in (creation, group):
-        made.set_obj_track_times(False)  # older h5py stamps groups with the time: two writes would differ
+        made.set_obj_track_times(
+            False
+        )  # older h5py stamps groups with the time: two writes would differ
     with h5py.File(h5py.h5f.create(b"split", h5py.h5f.ACC_TRUNC, creation, access)) as f:
         for name in sorted({name.partition("/")[0] for name in arrays if "/" in name}):
             h5py.h5g.create(f.id, name.encode(), gcpl=group)
         for name in sorted(arrays):
             a = np.ascontiguousarray(arrays[name], arrays[name].dtype.newbyteorder("<"))
-            f.create_dataset(name, data=a, chunks=_chunks(a), compression="gzip", compression_opts=4, shuffle=True, fletcher32=True)
+            f.create_dataset(
+                name,
+                data=a,
+                chunks=_chunks(a),
+                compression="gzip",
+                compression_opts=4,
+                shuffle=True,
+                fletcher32=True,
+            )
     return image.getvalue()
 
 

@@ -17,6 +17,12 @@ MAX_CLASS_NAME = 1024  # characters
 MAX_TRANSFORMS = 16  # of a recipe
 
 MAX_DRAWS, MAX_COLUMNS = 64, 256  # of them
-DRAW_FACTOR, DRAW_FLOOR = 16, 1 << 20  # a draw has at most FACTOR * (rows held + P * K) + FLOOR values
+DRAW_FACTOR, DRAW_FLOOR = (
+    16,
+    1 << 20,
+)  # a draw has at most FACTOR * (rows held + P * K) + FLOOR values
 
-UNTRUSTED_MEMORY, UNTRUSTED_TIME = 2 << 30, 60.0  # bytes and seconds for a file from elsewhere, unless its reader says otherwise
+UNTRUSTED_MEMORY, UNTRUSTED_TIME = (
+    2 << 30,
+    60.0,
+)  # bytes and seconds for a file from elsewhere, unless its reader says otherwise

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..recipe import JSON, Recipe, Source
-from ..rng import Ints
-from ..split import PARTS, Rows
+from ..arithmetic.rng import Ints
+from ..errors import UsageError
+from ..splits.recipe import JSON, Recipe, Source
+from ..splits.split import PARTS, Rows
 from .check import Rising, adds_up, door, hint_root, outline, risen
 from .faults import Refused, SplitError
 from .layout import KEYS
@@ -23,7 +24,13 @@ if TYPE_CHECKING:
     from ..data import Data
 
 
-def open(path: str | Path, *, untrusted: bool = False, max_memory: int | None = None, timeout: float | None = None) -> "OpenedSplit":
+def open(
+    path: str | Path,
+    *,
+    untrusted: bool = False,
+    max_memory: int | None = None,
+    timeout: float | None = None,
+) -> "OpenedSplit":
     """The split in a file, opened and not read: a party's rows cost time by their number, not by the size of the file.
 
     Checked now: the file's structure, its manifest, and the types and shapes of its arrays (all rules of docs/format.md up to 30, 36, 37, 40, 42
@@ -33,7 +40,9 @@ def open(path: str | Path, *, untrusted: bool = False, max_memory: int | None = 
     """
     stack = ExitStack()
     with stack:  # closes again where something is wrong
-        content = stack.enter_context(door(path, untrusted=untrusted, max_memory=max_memory, timeout=timeout))
+        content = stack.enter_context(
+            door(path, untrusted=untrusted, max_memory=max_memory, timeout=timeout)
+        )
         manifest, faults = outline(content)
         if manifest is None or faults:
             raise SplitError(path, faults)
@@ -64,12 +73,20 @@ class OpenedSplit:
     @property
     def columns(self) -> list[str]:
         """Names of the values that each party has."""
-        return sorted(name.removeprefix("parties/") for name in self._content.arrays if name.startswith("parties/"))
+        return sorted(
+            name.removeprefix("parties/")
+            for name in self._content.arrays
+            if name.startswith("parties/")
+        )
 
     @property
     def draws(self) -> list[str]:
         """Names of what the strategy drew."""
-        return sorted(name.removeprefix("draws/") for name in self._content.arrays if name.startswith("draws/"))
+        return sorted(
+            name.removeprefix("draws/")
+            for name in self._content.arrays
+            if name.startswith("draws/")
+        )
 
     def column(self, name: str) -> Array:
         """[P] one value a party. KeyError where there is no such column."""
@@ -87,7 +104,7 @@ class OpenedSplit:
 
         ValueError, FileNotFoundError: as `niidpart verify` says where it is not found; a file of somebody else (untrusted) leads nowhere.
         """
-        from ..verify import open_data
+        from ..checking.verification import open_data
 
         if data_root not in self._data:
             self._data[data_root] = open_data(self, data_root)
@@ -114,7 +131,12 @@ class OpenedSplit:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -128,7 +150,7 @@ class OpenedSplit:
     def _tell(self, look: Any) -> Any:
         """What `look()` gives, its fault with the path."""
         if not self._open:
-            raise ValueError(f"{self.path} was closed; open it again to read from it")
+            raise UsageError(f"{self.path} was closed; open it again to read from it")
         try:
             return look()
         except Refused as refused:
@@ -141,7 +163,9 @@ class OpenedPart:
     def __init__(self, split: OpenedSplit, name: str):
         self._split, self.name = split, name
         arrays = split._content.arrays
-        self._arrays: tuple[Stored, ...] | None = tuple(arrays[f"{name}/{key}"] for key in KEYS) if f"{name}/indptr" in arrays else None
+        self._arrays: tuple[Stored, ...] | None = (
+            tuple(arrays[f"{name}/{key}"] for key in KEYS) if f"{name}/indptr" in arrays else None
+        )
 
     @property
     def n(self) -> int:
@@ -171,17 +195,26 @@ class OpenedPart:
         indptr, indices, _ = self._arrays
         return self._split._tell(lambda: self._rows(indptr, indices, p))  # type: ignore[no-any-return]
 
-    def hf(self, p: int, *, data: "Data | None" = None, data_root: str | Path | None = None, lossy: bool = False) -> Any:
+    def hf(
+        self,
+        p: int,
+        *,
+        data: "Data | None" = None,
+        data_root: str | Path | None = None,
+        lossy: bool = False,
+    ) -> Any:
         """Party p as a `datasets.Dataset`: row, label (ClassLabel), and image (of uint8 images) or x, with the split's fixed transforms.
 
         data, data_root: the data set, or where it lies; without them, where its maker had it. It is opened once for all parties; each then costs
         time by its size. lossy: also where noise is drawn afresh in training, without that noise. IndexError where there is no such party;
         ValueError where the data set is not found, is another, or has no features. Needs datasets; Pillow for images.
         """
-        from ..party import dataset, examples
+        from ..features.examples import dataset, examples
 
         data = self._split.data(data_root) if data is None else data
-        return dataset(examples(self._split, data, p, self.name, lossy=lossy), self._split.source.class_names)
+        return dataset(
+            examples(self._split, data, p, self.name, lossy=lossy), self._split.source.class_names
+        )
 
     def counts(self, p: int) -> NDArray[np.int32]:
         """[K] examples of each class at party p. IndexError where there is no such party."""

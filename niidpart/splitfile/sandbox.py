@@ -24,7 +24,8 @@ from typing import IO, Any, NoReturn
 
 import numpy as np
 
-from ..recipe import JSON
+from ..errors import UsageError
+from ..splits.recipe import JSON
 from .faults import Refused, SplitError, refuse
 from .guard import before_the_library, named
 from .guard import opened as opened_here
@@ -41,19 +42,29 @@ _START = "import json, sys; sys.path += json.loads(sys.argv[1]); from niidpart.s
 
 
 @contextlib.contextmanager
-def opened(path: str | Path, *, max_memory: int | None = None, timeout: float | None = None) -> Iterator[Content]:
+def opened(
+    path: str | Path, *, max_memory: int | None = None, timeout: float | None = None
+) -> Iterator[Content]:
     """As `guard.opened`, with the HDF5 library in a child process. max_memory: bytes, of the arrays together, and of the child beside what
     python and its libraries take; timeout: seconds until the file has to be closed again."""
-    memory, seconds = UNTRUSTED_MEMORY if max_memory is None else max_memory, UNTRUSTED_TIME if timeout is None else timeout
+    memory, seconds = (
+        UNTRUSTED_MEMORY if max_memory is None else max_memory,
+        UNTRUSTED_TIME if timeout is None else timeout,
+    )
     if memory < 1 or not seconds > 0:
-        raise ValueError(f"max_memory is {memory} bytes and timeout {seconds} seconds; both must be above 0")
+        raise UsageError(
+            f"max_memory is {memory} bytes and timeout {seconds} seconds; both must be above 0"
+        )
     with named(path) as there:
         before_the_library(there)
         child = Child(there, memory, seconds)
         try:
             arrays = child.arrays()
             if (declared := sum(map(n_bytes, arrays.values()))) > memory:
-                refuse(5, f"its arrays have {declared} bytes, max_memory is {memory}; allow more if you know the file")
+                refuse(
+                    5,
+                    f"its arrays have {declared} bytes, max_memory is {memory}; allow more if you know the file",
+                )
             yield Content(arrays, own=False)
         finally:
             child.end()
@@ -66,9 +77,28 @@ class Child:
         self.memory, self.seconds = memory, seconds
         self.deadline = time.monotonic() + seconds
         places = json.dumps([p for p in sys.path if p])
-        quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "HDF5_PLUGIN_PRELOAD": "::"}  # no threads, no plugins
-        command = [sys.executable, "-P", "-c", _START, places, os.path.abspath(path), str(memory), str(seconds)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | quiet)
+        quiet = {
+            "OPENBLAS_NUM_THREADS": "1",
+            "OMP_NUM_THREADS": "1",
+            "HDF5_PLUGIN_PRELOAD": "::",
+        }  # no threads, no plugins
+        command = [
+            sys.executable,
+            "-P",
+            "-c",
+            _START,
+            places,
+            os.path.abspath(path),
+            str(memory),
+            str(seconds),
+        ]
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=os.environ | quiet,
+        )
 
     def arrays(self) -> dict[str, "Remote"]:
         """What the file holds, as the child says."""
@@ -76,8 +106,15 @@ class Child:
         try:
             for name, kind, shape, block in said["arrays"]:
                 whole = all(type(n) is int for n in (*shape, block))
-                if not whole or not KNOWN.match(name) or not _TYPE.match(kind) or len(shape) not in (1, 2) or min(shape) < 0 or block < 1:
-                    raise ValueError(name)
+                if (
+                    not whole
+                    or not KNOWN.match(name)
+                    or not _TYPE.match(kind)
+                    or len(shape) not in (1, 2)
+                    or min(shape) < 0
+                    or block < 1
+                ):
+                    raise UsageError(name)
                 found[name] = Remote(self, name, tuple(shape), np.dtype(kind), block)
         except (ValueError, TypeError, KeyError) as error:
             raise _nonsense() from error
@@ -113,12 +150,12 @@ class Child:
         try:
             said: JSON = json.loads(body, parse_constant=_no_number)
             if type(said) is not dict:
-                raise ValueError("no object")
+                raise UsageError("no object")
             if "fault" not in said:
                 return said
             rule, message = said["fault"]
             if type(rule) is not int or type(message) is not str:
-                raise ValueError("no fault")
+                raise UsageError("no fault")
         except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
             raise _nonsense() from error
         raise Refused(rule, "".join(c if c.isprintable() else "?" for c in message[:1000]))
@@ -130,7 +167,10 @@ class Child:
         while len(target):
             left = self.deadline - time.monotonic()
             if left <= 0 or not select.select([pipe], [], [], left)[0]:
-                refuse(6, f"reading it took more than {self.seconds:g} seconds; allow more (timeout=) if you know the file")
+                refuse(
+                    6,
+                    f"reading it took more than {self.seconds:g} seconds; allow more (timeout=) if you know the file",
+                )
             n = os.readv(pipe, [target[: 1 << 20]])
             if n == 0:
                 self._died()
@@ -143,13 +183,24 @@ class Child:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-            refuse(7, "the process that read it stopped answering; do not open this file with anything else")
+            refuse(
+                7,
+                "the process that read it stopped answering; do not open this file with anything else",
+            )
         if code == -signal.SIGXCPU:
-            refuse(6, f"reading it took more than {self.seconds:g} seconds; allow more (timeout=) if you know the file")
+            refuse(
+                6,
+                f"reading it took more than {self.seconds:g} seconds; allow more (timeout=) if you know the file",
+            )
         if code in (NO_MEMORY, -signal.SIGKILL):
-            refuse(5, f"reading it took more memory than {self.memory} bytes; allow more (max_memory=) if you know the file")
+            refuse(
+                5,
+                f"reading it took more memory than {self.memory} bytes; allow more (max_memory=) if you know the file",
+            )
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        refuse(7, f"the process that read it died ({how}); do not open this file with anything else")
+        refuse(
+            7, f"the process that read it died ({how}); do not open this file with anything else"
+        )
 
     def end(self) -> None:
         self.process.kill()
@@ -161,17 +212,22 @@ class Child:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(text)
+    raise UsageError(text)
 
 
 def _nonsense() -> Refused:
-    return Refused(7, "the child process that reads it answers nonsense; do not open this file with anything else")
+    return Refused(
+        7,
+        "the child process that reads it answers nonsense; do not open this file with anything else",
+    )
 
 
 class Remote:
     """An array that the child reads; see `stored.Stored`."""
 
-    def __init__(self, child: Child, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], block: int):
+    def __init__(
+        self, child: Child, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], block: int
+    ):
         self.child, self.name, self.shape, self.dtype, self.block = child, name, shape, dtype, block
 
     def rows(self, start: int, stop: int) -> Array:
@@ -195,7 +251,9 @@ def _limit(memory: int, seconds: int) -> None:
     os.close(free)
     take_no_more(memory, seconds)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, free + 1))  # one file more, and that is the split
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE, (free + 1, free + 1)
+    )  # one file more, and that is the split
 
 
 def take_no_more(memory: int, seconds: int) -> None:
@@ -216,7 +274,14 @@ def _address_space() -> int:
 def _answer(path: str, out: IO[bytes], questions: IO[str]) -> None:
     try:
         with opened_here(path) as content:
-            _say(out, {"arrays": [[name, a.dtype.str, a.shape, a.block] for name, a in content.arrays.items()]})
+            _say(
+                out,
+                {
+                    "arrays": [
+                        [name, a.dtype.str, a.shape, a.block] for name, a in content.arrays.items()
+                    ]
+                },
+            )
             for line in questions:
                 name, start, stop = line.split()
                 rows = content.arrays[name].rows(int(start), int(stop))

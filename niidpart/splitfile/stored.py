@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-Look = Callable[[int, Array], None]  # (first row of a block, the block); raises faults.Refused where it breaks a rule
+Look = Callable[
+    [int, Array], None
+]  # (first row of a block, the block); raises faults.Refused where it breaks a rule
 
 
 class Stored(Protocol):

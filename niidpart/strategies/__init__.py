@@ -13,13 +13,18 @@ from typing import Annotated, Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from ..rng import Ints
+from ..arithmetic.rng import Ints
 
 Arrays = Mapping[str, NDArray[Any]]
 _NONE: Arrays = MappingProxyType({})
 
-Beta = Annotated[float, "Concentration of the Dirichlet draw, above 0: 0.1 is strong skew, 100 nearly none."]
-MinSize = Annotated[int, "Least number of examples of a party, 0 or more; smaller ones are filled up by moving rows."]
+Beta = Annotated[
+    float, "Concentration of the Dirichlet draw, above 0: 0.1 is strong skew, 100 nearly none."
+]
+MinSize = Annotated[
+    int,
+    "Least number of examples of a party, 0 or more; smaller ones are filled up by moving rows.",
+]
 
 
 class Owners(NamedTuple):

@@ -5,14 +5,24 @@ from typing import Annotated
 
 import numpy as np
 
-from ..deal import subsets
-from ..rng import Ints, Stream
+from ..arithmetic.deal import subsets
+from ..arithmetic.rng import Ints, Stream
+from ..errors import UsageError
 
 Pools = Mapping[str, list[Ints]]  # part -> the rows of each class
 Fits = Callable[[int, Ints], bool]
-NTrain = Annotated[int | None, "Training examples of a device, at least 1; else 1/12 of the data set, or what the pools allow."]
-NVal = Annotated[int | None, "Validation examples of a device, 0 or more; else a third of its training examples, or what the pools allow."]
-NTest = Annotated[int | None, "Test examples of a device, 0 or more; else a tenth of its training examples, or what the pools allow."]
+NTrain = Annotated[
+    int | None,
+    "Training examples of a device, at least 1; else 1/12 of the data set, or what the pools allow.",
+]
+NVal = Annotated[
+    int | None,
+    "Validation examples of a device, 0 or more; else a third of its training examples, or what the pools allow.",
+]
+NTest = Annotated[
+    int | None,
+    "Test examples of a device, 0 or more; else a tenth of its training examples, or what the pools allow.",
+]
 SHARES = {"train": 12, "val": 3, "test": 10}  # of the data set, and of what train has
 
 
@@ -20,16 +30,20 @@ def pools(labels: Ints, rng: Stream) -> Pools:
     """The examples of each class in three, 4 : 1 : 1 at random, as 40,000, 10,000 and 10,000 of CIFAR-10. ValueError for a class of fewer than 6."""
     sizes = np.bincount(labels)
     if sizes.min() < 6:
-        raise ValueError(
+        raise UsageError(
             f"class {sizes.argmin()} has {sizes.min()} examples; at least 6 of each class are needed, 4 of them for train, 1 for val and 1 for test"
         )
-    rows = np.split(rng.child("pools").grouped_permutation(labels, len(sizes)), np.cumsum(sizes)[:-1])
+    rows = np.split(
+        rng.child("pools").grouped_permutation(labels, len(sizes)), np.cumsum(sizes)[:-1]
+    )
     sixths = [(len(r) - 2 * (len(r) // 6), len(r) - len(r) // 6) for r in rows]
     parts = [np.split(r, cuts) for r, cuts in zip(rows, sixths, strict=True)]
     return {part: [of_class[i] for of_class in parts] for i, part in enumerate(SHARES)}
 
 
-def sizes_of(asked: Mapping[str, int | None], n: int, pool: Pools, fits: Fits, kept: float = 1.0) -> dict[str, tuple[int, int]]:
+def sizes_of(
+    asked: Mapping[str, int | None], n: int, pool: Pools, fits: Fits, kept: float = 1.0
+) -> dict[str, tuple[int, int]]:
     """For each part, how many examples a device draws, and how many it could.
 
     As asked, else a twelfth of the data set for train (5,000 of 60,000), a third of that for val and a tenth for test, or what fits if that
@@ -43,9 +57,11 @@ def sizes_of(asked: Mapping[str, int | None], n: int, pool: Pools, fits: Fits, k
         if given is None:
             given = min(max(1, (n if part == "train" else sizes["train"][0]) // share), limit)
         elif given < (part == "train"):
-            raise ValueError(f"n_{part} is {given}; it must be {int(part == 'train')} or more")
+            raise UsageError(f"n_{part} is {given}; it must be {int(part == 'train')} or more")
         elif given > (most := _whole(pool[part], kept)):
-            raise ValueError(f"n_{part} is {given}, and a device can draw at most {most} {part} examples; lower n_{part} to {limit}")
+            raise UsageError(
+                f"n_{part} is {given}, and a device can draw at most {most} {part} examples; lower n_{part} to {limit}"
+            )
         sizes[part] = (given, limit)
     return sizes
 
@@ -70,8 +86,13 @@ def draw(counts: Ints, part: str, limit: int, pool: Pools, rng: Stream) -> tuple
     over = np.argwhere(counts > of_class)
     if len(over):
         p, k = over[0].tolist()
-        raise ValueError(
+        raise UsageError(
             f"party {p} is to have {counts[p, k]} {part} examples of class {k}, and there are {of_class[k]} to draw from; lower n_{part} to {limit}"
         )
-    found = [(subsets(rng, column, len(rows)), rows) for column, rows in zip(counts.T, pool[part], strict=True)]
-    return np.concatenate([party for (party, _), _ in found]), np.concatenate([rows[item] for (_, item), rows in found])
+    found = [
+        (subsets(rng, column, len(rows)), rows)
+        for column, rows in zip(counts.T, pool[part], strict=True)
+    ]
+    return np.concatenate([party for (party, _), _ in found]), np.concatenate(
+        [rows[item] for (_, item), rows in found]
+    )

@@ -2,14 +2,16 @@
 
 import numpy as np
 
-from ..deal import at_least, largest_remainder, owners_of
-from ..rng import Ints, Stream
+from ..arithmetic.deal import at_least, largest_remainder, owners_of
+from ..arithmetic.rng import Ints, Stream
 from . import Beta, MinSize, Owners
 
 __all__ = ["label_dirichlet"]
 
 
-def label_dirichlet(labels: Ints, n_parties: int, rng: Stream, *, beta: Beta = 0.5, min_size: MinSize = 10) -> Owners:
+def label_dirichlet(
+    labels: Ints, n_parties: int, rng: Stream, *, beta: Beta = 0.5, min_size: MinSize = 10
+) -> Owners:
     """Label skew: each class is divided among the parties in proportions p_k ~ Dir(beta). Li et al., ICDE 2022, section IV-B.
 
     The paper's text: no balance step, no redraw, counts by largest remainder; small parties are filled up to min_size by moving rows.
@@ -19,7 +21,11 @@ def label_dirichlet(labels: Ints, n_parties: int, rng: Stream, *, beta: Beta = 0
     n_classes = len(class_sizes)
     proportions = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_classes, n_parties)))
     rank = rng.child("rank").permutation(n_parties)
-    counts = [largest_remainder(p, int(n), rank) for p, n in zip(proportions, class_sizes, strict=True)]
+    counts = [
+        largest_remainder(p, int(n), rank) for p, n in zip(proportions, class_sizes, strict=True)
+    ]
     order = rng.child("order").grouped_permutation(labels, n_classes)
-    owner, moved = at_least(owners_of(np.stack(counts), order), labels, n_parties, min_size, rank, order)
+    owner, moved = at_least(
+        owners_of(np.stack(counts), order), labels, n_parties, min_size, rank, order
+    )
     return Owners(owner, {"proportions": proportions, "moved": moved})

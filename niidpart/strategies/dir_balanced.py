@@ -2,14 +2,16 @@
 
 import numpy as np
 
-from ..deal import at_least, largest_remainder, owners_of
-from ..rng import Ints, Stream
+from ..arithmetic.deal import at_least, largest_remainder, owners_of
+from ..arithmetic.rng import Ints, Stream
 from . import Beta, MinSize, Owners
 
 __all__ = ["balanced_label_dirichlet"]
 
 
-def balanced_label_dirichlet(labels: Ints, n_parties: int, rng: Stream, *, beta: Beta = 0.5, min_size: MinSize = 10) -> Owners:
+def balanced_label_dirichlet(
+    labels: Ints, n_parties: int, rng: Stream, *, beta: Beta = 0.5, min_size: MinSize = 10
+) -> Owners:
     """Like dir, but a party that holds N/P examples gets nothing of the classes that follow. The code of Li et al., ICDE 2022.
 
     Class by class, from class 0 on, p_k ~ Dir(beta) is set to 0 for the parties that are full and renormalised. Where nothing is left of it,
@@ -24,7 +26,9 @@ def balanced_label_dirichlet(labels: Ints, n_parties: int, rng: Stream, *, beta:
     held = np.zeros(n_parties, np.int64)
     counts = np.zeros((n_classes, n_parties), np.int64)
     for k, size in enumerate(class_sizes.tolist()):
-        room = held * n_parties < len(labels)  # some party always has room: together they hold less than N
+        room = held * n_parties < len(
+            labels
+        )  # some party always has room: together they hold less than N
         p = np.where(room, proportions[k], 0.0)
         if not p.max() > 0:
             open_to = np.flatnonzero(room)

@@ -4,7 +4,8 @@ from typing import Literal
 
 import numpy as np
 
-from ..rng import Ints, Stream
+from ..arithmetic.rng import Ints, Stream
+from ..errors import UsageError
 from . import Owners
 
 __all__ = ["opposite_octants"]
@@ -16,5 +17,7 @@ def opposite_octants(labels: Ints, n_parties: Literal[4], rng: Stream, *, groups
     groups: octant [N] 0..7, one bit a coordinate (4: x1 < 0, 2: x2 < 0, 1: x3 < 0), as the data source `fcube` gives them.
     """
     if groups.min() < 0 or groups.max() > 7:
-        raise ValueError(f"fcube needs the octant 0..7 of each example, got groups {groups.min()}..{groups.max()}; use the data set fcube")
+        raise UsageError(
+            f"fcube needs the octant 0..7 of each example, got groups {groups.min()}..{groups.max()}; use the data set fcube"
+        )
     return Owners(np.minimum(groups, 7 - groups), {})

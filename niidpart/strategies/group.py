@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ..deal import even, fewest_first
-from ..rng import Ints, Stream
+from ..arithmetic.deal import even, fewest_first
+from ..arithmetic.rng import Ints, Stream
+from ..errors import UsageError
 from . import Owners
 
 __all__ = ["by_group"]
@@ -18,7 +19,10 @@ def by_group(
     *,
     groups: Ints,
     min_group: Annotated[int, "Groups of fewer examples belong to nobody."] = 1,
-    balance: Annotated[Literal["groups", "examples"], "With fewer parties than groups: what each is to have equally much of."] = "groups",
+    balance: Annotated[
+        Literal["groups", "examples"],
+        "With fewer parties than groups: what each is to have equally much of.",
+    ] = "groups",
 ) -> Owners:
     """Whole groups (writers, users, sources) are dealt to the parties. Li et al., ICDE 2022, section IV-C (FEMNIST, by writer).
 
@@ -30,10 +34,21 @@ def by_group(
     names, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     kept = np.flatnonzero(sizes >= min_group)
     if n_parties > len(kept):
-        some = f"{len(kept)} groups" + (f" of at least {min_group} examples (of {len(names)} groups in all)" if len(kept) < len(names) else "")
-        hint = f"use at most {len(kept)} parties; so many give each its own group" if len(kept) else f"lower min_group to at most {sizes.max()}"
-        raise ValueError(f"{n_parties} parties cannot share {some}; {hint}")
-    dealt = rng.draw("dealt", lambda s: np.stack([names[kept], _dealt(s, n_parties, sizes[kept], balance)], axis=1))
+        some = f"{len(kept)} groups" + (
+            f" of at least {min_group} examples (of {len(names)} groups in all)"
+            if len(kept) < len(names)
+            else ""
+        )
+        hint = (
+            f"use at most {len(kept)} parties; so many give each its own group"
+            if len(kept)
+            else f"lower min_group to at most {sizes.max()}"
+        )
+        raise UsageError(f"{n_parties} parties cannot share {some}; {hint}")
+    dealt = rng.draw(
+        "dealt",
+        lambda s: np.stack([names[kept], _dealt(s, n_parties, sizes[kept], balance)], axis=1),
+    )
     owner = np.full(len(names), -1, np.int64)
     owner[kept] = dealt[:, 1]
     columns = {"group": dealt[:, 0]} if n_parties == len(kept) else {}
@@ -45,7 +60,10 @@ def _dealt(rng: Stream, n_parties: int, sizes: Ints, balance: str) -> Ints:
     n_groups = len(sizes)
     if n_parties == n_groups:
         return np.arange(n_groups)
-    order, ranked = rng.child("order").permutation(n_groups), rng.child("rank").permutation(n_parties)
+    order, ranked = (
+        rng.child("order").permutation(n_groups),
+        rng.child("rank").permutation(n_parties),
+    )
     if balance == "groups":
         party = np.empty(n_groups, np.int64)
         party[order] = np.repeat(ranked, even(n_groups, n_parties))

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..deal import even
-from ..rng import Ints, Stream
+from ..arithmetic.deal import even
+from ..arithmetic.rng import Ints, Stream
 from . import Owners
 
 __all__ = ["homogeneous"]
@@ -13,5 +13,7 @@ def homogeneous(labels: Ints, n_parties: int, rng: Stream) -> Owners:
     """IID: one random order of all examples, cut into equal parts; the first N mod P parties get one more. NIID-Bench, `homo`."""
     n = len(labels)
     owner = np.empty(n, np.int32)
-    owner[rng.child("order").permutation(n)] = np.repeat(np.arange(n_parties, dtype=np.int32), even(n, n_parties))
+    owner[rng.child("order").permutation(n)] = np.repeat(
+        np.arange(n_parties, dtype=np.int32), even(n, n_parties)
+    )
     return Owners(owner, {})

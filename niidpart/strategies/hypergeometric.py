@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ..rng import Ints, Stream
+from ..arithmetic.rng import Ints, Stream
 from . import Rows
 from ._devices import NTest, NTrain, NVal, draw, pools, sizes_of
 
@@ -21,7 +21,10 @@ def hypergeometric_archetypes(
     *,
     n_parties: int = 30,
     rng: Stream,
-    overflow: Annotated[Literal["redraw", "drop"], "A label beyond the last class is drawn again, or its example left out."] = "redraw",
+    overflow: Annotated[
+        Literal["redraw", "drop"],
+        "A label beyond the last class is drawn again, or its example left out.",
+    ] = "redraw",
     n_train: NTrain = None,
     n_val: NVal = None,
     n_test: NTest = None,
@@ -36,17 +39,23 @@ def hypergeometric_archetypes(
     n_classes = int(labels.max()) + 1
     archetype = np.arange(n_parties) * ARCHETYPES // n_parties
     laws = [_law(a, n_classes, overflow) for a in range(ARCHETYPES)]
-    chances = np.array([[weight / sum(law) for weight in law[:n_classes]] for law in laws])  # [6, K]
+    chances = np.array(
+        [[weight / sum(law) for weight in law[:n_classes]] for law in laws]
+    )  # [6, K]
 
     def fits(n: int, of_class: Ints) -> bool:
         mean, variance = n * chances, n * chances * (1 - chances)
-        likely = mean + _RARE / 3 + np.sqrt(_RARE * _RARE / 9 + 2 * _RARE * variance)  # Bernstein's bound
+        likely = (
+            mean + _RARE / 3 + np.sqrt(_RARE * _RARE / 9 + 2 * _RARE * variance)
+        )  # Bernstein's bound
         return bool((np.minimum(np.where(chances > 0, likely, 0), n) <= of_class).all())
 
     pool = pools(labels, rng)
     kept = 1.0 if overflow == "redraw" else float(chances.sum(axis=1).min())
     parts = {}
-    for part, (n, limit) in sizes_of({"train": n_train, "val": n_val, "test": n_test}, len(labels), pool, fits, kept).items():
+    for part, (n, limit) in sizes_of(
+        {"train": n_train, "val": n_val, "test": n_test}, len(labels), pool, fits, kept
+    ).items():
         counts = _counts(n, laws, archetype, n_classes, rng.child(f"{part} labels"))
         parts[part] = draw(counts, part, limit, pool, rng.child(part))
     return Rows(parts, {}, {"archetype": archetype})
@@ -55,7 +64,10 @@ def hypergeometric_archetypes(
 def _law(a: int, n_classes: int, overflow: str) -> list[int]:
     """Weights of the labels 0..K-1, or 0..K where those are dropped: exact integers."""
     population, marked = 11 * n_classes, (5 + 20 * a) * n_classes // 10
-    return [comb(marked, j) * comb(population - marked, n_classes - j) for j in range(n_classes + (overflow == "drop"))]
+    return [
+        comb(marked, j) * comb(population - marked, n_classes - j)
+        for j in range(n_classes + (overflow == "drop"))
+    ]
 
 
 def _counts(n: int, laws: list[list[int]], archetype: Ints, n_classes: int, rng: Stream) -> Ints:
@@ -71,7 +83,13 @@ def _counts(n: int, laws: list[list[int]], archetype: Ints, n_classes: int, rng:
         step = max(1, _BLOCK // max(n, 1))
         for start in range(0, len(devices), step):
             some = devices[start : start + step]
-            label = np.array(possible)[np.searchsorted(np.array(thresholds, np.uint64), rng.words(len(some) * n), side="right")]
+            label = np.array(possible)[
+                np.searchsorted(
+                    np.array(thresholds, np.uint64), rng.words(len(some) * n), side="right"
+                )
+            ]
             cells = np.repeat(np.arange(len(some)) * (n_classes + 1), n) + label
-            counts[some] = np.bincount(cells, minlength=len(some) * (n_classes + 1)).reshape(-1, n_classes + 1)[:, :n_classes]
+            counts[some] = np.bincount(cells, minlength=len(some) * (n_classes + 1)).reshape(
+                -1, n_classes + 1
+            )[:, :n_classes]
     return counts

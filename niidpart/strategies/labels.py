@@ -5,14 +5,21 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deal import even
-from ..rng import Ints, Stream
+from ..arithmetic.deal import even
+from ..arithmetic.rng import Ints, Stream
+from ..errors import UsageError
 from . import Owners
 
 __all__ = ["label_count"]
 
 
-def label_count(labels: Ints, n_parties: int, rng: Stream, *, k: Annotated[int, "Classes that each party holds, from 1 to all."] = 2) -> Owners:
+def label_count(
+    labels: Ints,
+    n_parties: int,
+    rng: Stream,
+    *,
+    k: Annotated[int, "Classes that each party holds, from 1 to all."] = 2,
+) -> Owners:
     """#C=k: each party holds k classes, drawn at random, all classes held where there are as many parties. Li et al., ICDE 2022, section IV-B.
 
     One class of each party is dealt: the classes in a random order, again and again, to the parties in a random order. (The authors' code
@@ -22,7 +29,7 @@ def label_count(labels: Ints, n_parties: int, rng: Stream, *, k: Annotated[int, 
     """
     n_classes = int(labels.max()) + 1
     if not 1 <= k <= n_classes:
-        raise ValueError(f"k is {k}; a party can hold 1 to {n_classes} classes of this data")
+        raise UsageError(f"k is {k}; a party can hold 1 to {n_classes} classes of this data")
     held = rng.draw("held", lambda s: _held(s, n_parties, n_classes, k))
     order = rng.child("order").grouped_permutation(labels, n_classes)
     ends = np.cumsum(np.bincount(labels, minlength=n_classes))
@@ -39,7 +46,11 @@ def label_count(labels: Ints, n_parties: int, rng: Stream, *, k: Annotated[int, 
 def _held(rng: Stream, n_parties: int, n_classes: int, k: int) -> NDArray[np.uint8]:
     """[P, K] uint8: class i mod K, and the k-1 others with the smallest random words (the low bits are the class, so words differ)."""
     low = max(n_classes - 1, 1).bit_length()
-    words = rng.words(n_parties * n_classes).reshape(n_parties, n_classes) >> np.uint64(low) << np.uint64(low)
+    words = (
+        rng.words(n_parties * n_classes).reshape(n_parties, n_classes)
+        >> np.uint64(low)
+        << np.uint64(low)
+    )
     words |= np.arange(n_classes, dtype=np.uint64)
     own = rng.permutation(n_classes)[rng.permutation(n_parties) % n_classes]
     words[np.arange(n_parties), own] = 0

@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deal import even
-from ..rng import Ints, Stream
+from ..arithmetic.deal import even
+from ..arithmetic.rng import Ints, Stream
+from ..errors import UsageError
 from . import Arrays, Owners
 
 __all__ = ["niidbench"]
@@ -21,8 +22,12 @@ def niidbench(
     rng: Stream,
     *,
     seed: int,
-    rule: Annotated[Literal["dir", "homo", "labels", "quantity"], "Which of its partitions."] = "dir",
-    beta: Annotated[float, "Concentration of the Dirichlet draw of the rules dir and quantity, above 0."] = 0.5,
+    rule: Annotated[
+        Literal["dir", "homo", "labels", "quantity"], "Which of its partitions."
+    ] = "dir",
+    beta: Annotated[
+        float, "Concentration of the Dirichlet draw of the rules dir and quantity, above 0."
+    ] = 0.5,
     k: Annotated[int, "Classes that each party holds by the rule labels, from 1 to all."] = 2,
 ) -> Owners:
     """Replay of NIID-Bench's code: the same rows as its partition function after np.random.seed(seed) and random.seed(seed). ICDE 2022.
@@ -33,20 +38,20 @@ def niidbench(
     only. ValueError where the published function would never end. Draws: tries [1], `dir` and `quantity`; held [P, K], `labels`.
     """
     if seed >= 1 << 32:
-        raise ValueError(f"seed is {seed}; the published function takes 0..{(1 << 32) - 1}")
+        raise UsageError(f"seed is {seed}; the published function takes 0..{(1 << 32) - 1}")
     if rule not in ("dir", "quantity") and beta != 0.5:
-        raise ValueError(f"beta belongs to the rules dir and quantity, the rule is {rule}")
+        raise UsageError(f"beta belongs to the rules dir and quantity, the rule is {rule}")
     if rule != "labels" and k != 2:
-        raise ValueError(f"k belongs to the rule labels, the rule is {rule}")
+        raise UsageError(f"k belongs to the rule labels, the rule is {rule}")
     random = Generator(seed)
     if rule == "homo":
         return Owners(_cut(random.permutation(len(labels)), even(len(labels), n_parties)), {})
     if rule == "labels":
         return _labels(labels, n_parties, k, random, seed)
     if not beta > 0:
-        raise ValueError(f"beta is {beta}; the Dirichlet concentration must be above 0")
+        raise UsageError(f"beta is {beta}; the Dirichlet concentration must be above 0")
     if n_parties * MIN_SIZE > len(labels):
-        raise ValueError(
+        raise UsageError(
             f"the published function redraws until each party has {MIN_SIZE} examples, and {n_parties} parties cannot have so many of "
             f"{len(labels)}; use at most {len(labels) // MIN_SIZE} parties"
         )
@@ -85,20 +90,26 @@ def _quantity(labels: Ints, n_parties: int, beta: float, random: Generator) -> O
 def _labels(labels: Ints, n_parties: int, k: int, random: Generator, seed: int) -> Owners:
     n_classes = int(labels.max()) + 1
     if n_classes == 2 and k > 1:
-        raise ValueError(f"k is {k}; on data of two classes the published function takes k = 1")
+        raise UsageError(f"k is {k}; on data of two classes the published function takes k = 1")
     if not 1 <= k <= n_classes:
-        raise ValueError(f"k is {k}; a party can hold 1 to {n_classes} classes of this data")
-    if k == 10:  # a case of its own in the published function: the first ten classes to everybody, without a draw of classes
+        raise UsageError(f"k is {k}; a party can hold 1 to {n_classes} classes of this data")
+    if (
+        k == 10
+    ):  # a case of its own in the published function: the first ten classes to everybody, without a draw of classes
         held = np.zeros((n_parties, n_classes), np.uint8)
         held[:, :10] = 1
     else:
         held = _held(n_parties, n_classes, k, seed)
         if unheld := np.flatnonzero(held.sum(axis=0) == 0).tolist():
-            raise ValueError(
+            raise UsageError(
                 f"no party drew class {unheld[0]}, and there the published function stops; use at least {n_classes} parties, or the strategy labels"
             )
     owner = np.full(len(labels), -1, np.int64)
-    for rows, holds in zip(np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1]), held.T, strict=True):
+    for rows, holds in zip(
+        np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1]),
+        held.T,
+        strict=True,
+    ):
         parties = np.flatnonzero(holds)
         if len(parties):
             random.shuffle(rows)
@@ -114,12 +125,16 @@ def _held(n_parties: int, n_classes: int, k: int, seed: int) -> NDArray[np.uint8
     words = Generator([seed])
     pending: list[int] = []
     held = np.zeros((n_parties, n_classes), np.uint8)
-    for party in range(n_parties):  # one party after another: what one draws twice moves all that follow
+    for party in range(
+        n_parties
+    ):  # one party after another: what one draws twice moves all that follow
         held[party, party % n_classes] = 1
         missing = k - 1
         while missing:
             if not pending:
-                bits = np.frombuffer(words.bytes(4 << 12), "<u4") >> np.uint32(32 - n_classes.bit_length())
+                bits = np.frombuffer(words.bytes(4 << 12), "<u4") >> np.uint32(
+                    32 - n_classes.bit_length()
+                )
                 pending = bits[bits < n_classes][::-1].tolist()
             label = pending.pop()
             missing -= int(held[party, label] == 0)
@@ -152,7 +167,7 @@ def _limit(work: int) -> int:
 
 def _endless(n: int, n_parties: int, beta: float, rule: str) -> ValueError:
     tries = _limit(n if rule == "dir" else n_parties)
-    return ValueError(
+    return UsageError(
         f"in {tries} tries no draw of beta {beta} gave each of {n_parties} parties {MIN_SIZE} of {n} examples, and the published function would "
         f"go on drawing; the strategy {rule} draws once and moves rows instead"
     )

@@ -4,9 +4,10 @@ from typing import Annotated
 
 import numpy as np
 
-from ..deal import apportion, at_least, largest_remainder, largest_remainders, owners_of
-from ..exact import Floats
-from ..rng import Ints, Stream
+from ..arithmetic.deal import apportion, at_least, largest_remainder, largest_remainders, owners_of
+from ..arithmetic.exact import Floats
+from ..arithmetic.rng import Ints, Stream
+from ..errors import UsageError
 from . import Beta, MinSize, Owners
 
 __all__ = ["party_dirichlet"]
@@ -18,7 +19,9 @@ def party_dirichlet(
     rng: Stream,
     *,
     beta: Beta = 0.5,
-    spread: Annotated[float, "Half-width of the parties' sizes as a fraction of N/P, in 0..1; 0 for equal sizes."] = 0.0,
+    spread: Annotated[
+        float, "Half-width of the parties' sizes as a fraction of N/P, in 0..1; 0 for equal sizes."
+    ] = 0.0,
     min_size: MinSize = 10,
 ) -> Owners:
     """Each party mixes its classes in proportions q_i ~ Dir(beta); sizes ~ U around N/P. Cha and Chang, Information 2025, section 3.2.
@@ -28,21 +31,38 @@ def party_dirichlet(
     q_i (where that is 0 for all of these: as much of each as is left). Draws: proportions [P, K]; sizes [P]; moved [M, 3] (row, from, to).
     """
     if not 0 <= spread <= 1:
-        raise ValueError(f"spread is {spread}; sizes are drawn from N/P * (1 - spread) to N/P * (1 + spread), so it must be in 0..1")
+        raise UsageError(
+            f"spread is {spread}; sizes are drawn from N/P * (1 - spread) to N/P * (1 + spread), so it must be in 0..1"
+        )
     supply = np.bincount(labels)
     n_classes = len(supply)
-    rank, class_rank = rng.child("rank").permutation(n_parties), rng.child("class_rank").permutation(n_classes)
+    rank, class_rank = (
+        rng.child("rank").permutation(n_parties),
+        rng.child("class_rank").permutation(n_classes),
+    )
     proportions = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_parties, n_classes)))
-    sizes = rng.draw("sizes", lambda s: largest_remainder(1 + spread * (2 * s.uniform(n_parties) - 1), len(labels), rank))
-    if proportions.shape != (n_parties, n_classes) or not (proportions >= 0).all() or sizes.sum() != len(labels) or sizes.min() < 0:
-        raise ValueError("the stored proportions and sizes are not those of a split of these labels")
+    sizes = rng.draw(
+        "sizes",
+        lambda s: largest_remainder(1 + spread * (2 * s.uniform(n_parties) - 1), len(labels), rank),
+    )
+    if (
+        proportions.shape != (n_parties, n_classes)
+        or not (proportions >= 0).all()
+        or sizes.sum() != len(labels)
+        or sizes.min() < 0
+    ):
+        raise UsageError(
+            "the stored proportions and sizes are not those of a split of these labels"
+        )
     counts = _reconciled(proportions, sizes, supply, rank, class_rank)
     order = rng.child("order").grouped_permutation(labels, n_classes)
     owner, moved = at_least(owners_of(counts.T, order), labels, n_parties, min_size, rank, order)
     return Owners(owner, {"proportions": proportions, "sizes": sizes, "moved": moved})
 
 
-def _reconciled(proportions: Floats, sizes: Ints, supply: Ints, rank: Ints, class_rank: Ints) -> Ints:
+def _reconciled(
+    proportions: Floats, sizes: Ints, supply: Ints, rank: Ints, class_rank: Ints
+) -> Ints:
     """[P, K] counts with row sums `sizes` and column sums `supply`, which must have one total, near sizes * proportions.
 
     In each round the parties ask for what they lack, and a class of which more is asked than is left is shared out and closes: so there are at

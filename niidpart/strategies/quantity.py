@@ -2,14 +2,16 @@
 
 import numpy as np
 
-from ..deal import at_least, largest_remainder, owners_of
-from ..rng import Ints, Stream
+from ..arithmetic.deal import at_least, largest_remainder, owners_of
+from ..arithmetic.rng import Ints, Stream
 from . import Beta, MinSize, Owners
 
 __all__ = ["quantity"]
 
 
-def quantity(labels: Ints, n_parties: int, rng: Stream, *, beta: Beta = 0.5, min_size: MinSize = 10) -> Owners:
+def quantity(
+    labels: Ints, n_parties: int, rng: Stream, *, beta: Beta = 0.5, min_size: MinSize = 10
+) -> Owners:
     """Quantity skew: party sizes in proportions q ~ Dir(beta); labels are not looked at. Li et al., ICDE 2022, section IV-D.
 
     Draws: proportions [P]; moved [M, 3] (row, from, to).

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rng import Ints, Stream, normal_blocks
+from ..arithmetic.rng import Ints, Stream, normal_blocks
+from ..errors import UsageError
 from . import Fresh
 
 __all__ = ["noise"]
@@ -17,8 +18,12 @@ def noise(
     n_parties: int,
     rng: Stream,
     *,
-    sigma: Annotated[float, "Noise of the last party, to which it grows from party to party; 0 or more."] = 0.1,
-    level: Annotated[Literal["variance", "std"], "What sigma is: the variance, or the standard deviation."] = "variance",
+    sigma: Annotated[
+        float, "Noise of the last party, to which it grows from party to party; 0 or more."
+    ] = 0.1,
+    level: Annotated[
+        Literal["variance", "std"], "What sigma is: the variance, or the standard deviation."
+    ] = "variance",
     fresh: Fresh = False,
 ) -> dict[str, NDArray[Any]]:
     """Noise of variance sigma * i / P for party i = 1..P, fixed for each example. Li et al., ICDE 2022, section IV-C.
@@ -27,13 +32,19 @@ def noise(
     Columns: seed [P] uint64, of the party's noise; std [P] float64.
     """
     if not sigma >= 0:
-        raise ValueError(f"noise sigma is {sigma}; it must be 0 or more")
+        raise UsageError(f"noise sigma is {sigma}; it must be 0 or more")
     i = np.arange(n_parties)
-    std = np.sqrt(sigma * (i + 1) / n_parties) if level == "variance" else sigma * i / max(n_parties - 1, 1)
+    std = (
+        np.sqrt(sigma * (i + 1) / n_parties)
+        if level == "variance"
+        else sigma * i / max(n_parties - 1, 1)
+    )
     return {"seed": rng.child("seed").words(n_parties), "std": std}
 
 
-def apply(x: NDArray[Any], rows: Ints, column: Mapping[str, Any], options: Mapping[str, Any]) -> NDArray[Any]:
+def apply(
+    x: NDArray[Any], rows: Ints, column: Mapping[str, Any], options: Mapping[str, Any]
+) -> NDArray[Any]:
     """[n, ...] float32: `x` plus the noise that each of `rows` always has at this party. Fresh noise is left to training."""
     if options["fresh"]:
         return x

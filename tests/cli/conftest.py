@@ -15,7 +15,9 @@ def runner(program):
             result = CliRunner().invoke(program, [str(a) for a in args], env=env)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception  # what a user would see as a traceback
-        return SimpleNamespace(returncode=result.exit_code, stdout=result.stdout, stderr=result.stderr)
+        return SimpleNamespace(
+            returncode=result.exit_code, stdout=result.stdout, stderr=result.stderr
+        )
 
     return run
 

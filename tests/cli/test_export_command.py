@@ -11,7 +11,21 @@ from niidpart.formats import FORMATS
 
 @pytest.fixture
 def made(tmp_path, niidpart):
-    assert niidpart("make", "--strategy", "dir", "--beta", "0.5", "--test", "0.2", "-o", "a.h5", cwd=tmp_path).returncode == 0
+    assert (
+        niidpart(
+            "make",
+            "--strategy",
+            "dir",
+            "--beta",
+            "0.5",
+            "--test",
+            "0.2",
+            "-o",
+            "a.h5",
+            cwd=tmp_path,
+        ).returncode
+        == 0
+    )
     return tmp_path
 
 
@@ -19,7 +33,9 @@ def test_there_and_back_is_the_same_file(made, niidpart):
     done = niidpart("export", "a.h5", "--to", "csv", "--out", "rows", cwd=made)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"written to {made / 'rows'}\n"
-    done = niidpart("import", "rows", "--from", "csv", "--dataset", "digits", "-o", "b.h5", cwd=made)
+    done = niidpart(
+        "import", "rows", "--from", "csv", "--dataset", "digits", "-o", "b.h5", cwd=made
+    )
     assert done.returncode == 0
     assert done.stdout.endswith("written to b.h5\n")
     assert (made / "a.h5").read_bytes() == (made / "b.h5").read_bytes()
@@ -33,7 +49,12 @@ def test_data_is_read_where_the_format_needs_it(made, niidpart):
 
 def test_options_are_those_of_the_format(made, niidpart):
     pytest.importorskip("pyarrow")
-    assert niidpart("export", "a.h5", "--to", "flower", "--no-features", "--out", "f", cwd=made).returncode == 0
+    assert (
+        niidpart(
+            "export", "a.h5", "--to", "flower", "--no-features", "--out", "f", cwd=made
+        ).returncode
+        == 0
+    )
     done = niidpart("export", "a.h5", "--to", "csv", "--no-features", "--out", "g", cwd=made)
     assert done.returncode == 2
     assert "format 'csv' has no option 'features'; it belongs to flower" in done.stderr
@@ -42,7 +63,12 @@ def test_options_are_those_of_the_format(made, niidpart):
 def test_examples_go_to_the_hub_s_folder_where_they_are_asked_for(made, niidpart):
     pytest.importorskip("pyarrow")
     assert niidpart("export", "a.h5", "--to", "hf", "--out", "rows", cwd=made).returncode == 0
-    assert niidpart("export", "a.h5", "--to", "hf", "--include-data", "--out", "all", cwd=made).returncode == 0
+    assert (
+        niidpart(
+            "export", "a.h5", "--to", "hf", "--include-data", "--out", "all", cwd=made
+        ).returncode
+        == 0
+    )
     tables = [{p.parent.name for p in (made / out).rglob("*.parquet")} for out in ("rows", "all")]
     assert tables[0] < tables[1]
     assert {name + "-data" for name in tables[0]} == tables[1] - tables[0]
@@ -52,7 +78,10 @@ def test_examples_go_to_the_hub_s_folder_where_they_are_asked_for(made, niidpart
     assert not (made / "none").exists()
 
 
-@pytest.mark.parametrize(("out", "code", "said"), [("a.h5/sub", 1, "a.h5/sub cannot be made: Not a directory"), ("", 2, "the name of a folder")])
+@pytest.mark.parametrize(
+    ("out", "code", "said"),
+    [("a.h5/sub", 1, "a.h5/sub cannot be made: Not a directory"), ("", 2, "the name of a folder")],
+)
 def test_where_no_folder_can_be(out, code, said, made, niidpart):
     done = niidpart("export", "a.h5", "--to", "csv", "--out", out, cwd=made)
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
@@ -64,13 +93,19 @@ def test_what_cannot_be_asked_is_a_usage_error_and_writes_nothing(made, niidpart
     niidpart("make", "--strategy", "homo", "--val", "0.2", "-o", "val.h5", cwd=made)
     for arguments, said in (
         (("a.h5", "--to", "flowr"), "did you mean 'flower'"),
-        (("val.h5", "--to", "leaf"), "validation parts (280 examples). To leave that out, allow it: --lossy"),
+        (
+            ("val.h5", "--to", "leaf"),
+            "validation parts (280 examples). To leave that out, allow it: --lossy",
+        ),
         (("val.h5", "--to", "pfllib", "--lossy"), "make it with --test 0.25"),
     ):
         done = niidpart("export", *arguments, "--out", "out", cwd=made)
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr
         assert not (made / "out").exists()
-    assert niidpart("export", "val.h5", "--to", "leaf", "--lossy", "--out", "out", cwd=made).returncode == 0
+    assert (
+        niidpart("export", "val.h5", "--to", "leaf", "--lossy", "--out", "out", cwd=made).returncode
+        == 0
+    )
 
 
 def test_a_folder_that_is_not_empty_is_exit_code_1(made, niidpart):
@@ -82,7 +117,20 @@ def test_a_folder_that_is_not_empty_is_exit_code_1(made, niidpart):
 
 def test_an_imported_split_is_verified_as_far_as_it_can_be(made, niidpart):
     (made / "mine.csv").write_text("owner,id\n0,5\n1,6\n")
-    done = niidpart("import", "mine.csv", "--from", "csv", "--party-column", "owner", "--row-column", "id", "--dataset", "digits", "--json", cwd=made)
+    done = niidpart(
+        "import",
+        "mine.csv",
+        "--from",
+        "csv",
+        "--party-column",
+        "owner",
+        "--row-column",
+        "id",
+        "--dataset",
+        "digits",
+        "--json",
+        cwd=made,
+    )
     assert done.returncode == 0
     assert json.loads(done.stdout)["digest"] == package.read(made / "split.h5").digest
     done = niidpart("verify", "split.h5", cwd=made)
@@ -105,7 +153,21 @@ def test_what_cannot_be_imported(made, niidpart):
         done = niidpart("import", ".", *arguments, "-o", "out.h5", cwd=made)
         assert (done.returncode, said in done.stderr) == (code, True), done.stderr
         assert not (made / "out.h5").exists()
-    assert niidpart("import", ".", "--from", "fedlab", "--dataset", "digits", "--trust-pickle", "-o", "out.h5", cwd=made).returncode == 0
+    assert (
+        niidpart(
+            "import",
+            ".",
+            "--from",
+            "fedlab",
+            "--dataset",
+            "digits",
+            "--trust-pickle",
+            "-o",
+            "out.h5",
+            cwd=made,
+        ).returncode
+        == 0
+    )
 
 
 def test_the_help_lists_every_format(made, niidpart):

@@ -27,9 +27,16 @@ def run(hub, tmp_path):
 
     def of(*words, **environment):
         own = {k: v for k, v in os.environ.items() if not k.startswith("HF_")}
-        switches = {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "home"), "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
+        switches = {
+            "HF_ENDPOINT": hub.url,
+            "HF_HOME": str(tmp_path / "home"),
+            "HF_HUB_DISABLE_XET": "1",
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+        }
         command = [BIN / words[0], *words[1:]]
-        return subprocess.run(command, cwd=tmp_path, env=own | switches | environment, capture_output=True, text=True)
+        return subprocess.run(
+            command, cwd=tmp_path, env=own | switches | environment, capture_output=True, text=True
+        )
 
     return of
 
@@ -39,17 +46,24 @@ def test_publish_fetch_train(run, hub, tmp_path):
     digest = json.loads(made.stdout)["digest"]
     dry = run("niidpart", "push", "split.h5", "--repo", "ann/digits", "--dry-run")
     assert (dry.returncode, hub.repos) == (0, {}), dry.stderr
-    assert f"would publish {hub.url}/datasets/ann/digits\ntag     split-{digest[:16]}\n" in dry.stdout
+    assert (
+        f"would publish {hub.url}/datasets/ann/digits\ntag     split-{digest[:16]}\n" in dry.stdout
+    )
     done = run("niidpart", "push", "split.h5", "--repo", "ann/digits", "--json", HF_TOKEN="hf_ann")
     assert done.returncode == 0, done.stderr
     commit, tag = (json.loads(done.stdout)[k] for k in ("commit", "tag"))
     again = run("niidpart", "push", "split.h5", "--repo", "ann/digits", HF_TOKEN="hf_ann")
-    assert f"holds this split already; nothing was changed\ntag     {tag}\ncommit  {commit}" in again.stdout
+    assert (
+        f"holds this split already; nothing was changed\ntag     {tag}\ncommit  {commit}"
+        in again.stdout
+    )
     got = run("niidpart", "pull", f"ann/digits@{tag}", "-o", "got/published.h5", "--digest", digest)
     assert got.returncode == 0, got.stderr
     assert f"from   {hub.url}/datasets/ann/digits, commit {commit}" in got.stdout
     assert run("niidpart", "diff", "split.h5", "got/published.h5").returncode == 0
-    trained = run("fltrain", "run", f"hub:ann/digits@{commit}", "--rounds", "1", "--out", "trained", "--json")
+    trained = run(
+        "fltrain", "run", f"hub:ann/digits@{commit}", "--rounds", "1", "--out", "trained", "--json"
+    )
     assert trained.returncode == 0, trained.stderr
     assert f"commit {commit}, split {digest}" in trained.stderr
     assert json.loads((tmp_path / "trained" / "config.json").read_text())["split"] == digest
@@ -60,7 +74,11 @@ def test_publish_fetch_train(run, hub, tmp_path):
     [
         (["push", "split.h5", "--repo", "ann/digits"], 1, "there is no token to publish with"),
         (["push", "split.h5", "--repo", "digits"], 2, "USER/NAME is needed"),
-        (["push", "split.h5", "--repo", "ann/digits", "--data-root", "."], 2, "--data-root goes with --include-data"),
+        (
+            ["push", "split.h5", "--repo", "ann/digits", "--data-root", "."],
+            2,
+            "--data-root goes with --include-data",
+        ),
         (["push", "no.h5", "--repo", "ann/digits"], 1, "there is no file no.h5"),
         (["pull", "ann/nothing"], 1, "there is no data set ann/nothing on http"),
         (["pull", "ann/digits@../x"], 2, "a tag or a branch is needed"),
@@ -74,7 +92,10 @@ def test_what_cannot_be_done_says_why(words, code, said, run, tmp_path):
     assert "Traceback" not in done.stderr
     assert [p.name for p in tmp_path.iterdir() if p.is_file()] == ["split.h5"]
     nothing = run("fltrain", "run", "hub:ann/nothing") if words[0] == "pull" and code == 1 else None
-    assert nothing is None or (nothing.returncode, "there is no data set" in nothing.stderr) == (1, True)
+    assert nothing is None or (nothing.returncode, "there is no data set" in nothing.stderr) == (
+        1,
+        True,
+    )
 
 
 def test_what_is_replaced_is_said(run, hub):
@@ -93,5 +114,9 @@ def test_export_as_a_folder(run, tmp_path):
     assert run("niidpart", "make", "--strategy", "dir", "--beta", "0.5").returncode == 0
     done = run("niidpart", "export", "split.h5", "--to", "hf", "--out", "folder")
     assert done.returncode == 0, done.stderr
-    assert {p.name for p in (tmp_path / "folder").iterdir()} >= {"README.md", "split.h5", "split.png"}
+    assert {p.name for p in (tmp_path / "folder").iterdir()} >= {
+        "README.md",
+        "split.h5",
+        "split.png",
+    }
     assert run("niidpart", "verify", "folder/split.h5").returncode == 0

@@ -5,20 +5,29 @@ from typing import Annotated, Literal
 import pytest
 
 from fltrain.algorithms import ALGORITHMS
-from niidpart.compose import STRATEGIES
 from niidpart.data import SOURCES
+from niidpart.features.transforming import TRANSFORMS
 from niidpart.formats import FORMATS
-from niidpart.import_ import IMPORTERS
+from niidpart.interop.importing import IMPORTERS
+from niidpart.making.completion import STRATEGIES
 from niidpart.registry import Registry
-from niidpart.transformed import TRANSFORMS
 from niidpart_cli.program import click_type, union_options
 
 
-def near(mu: Annotated[float, "Weight of the pull."] = 0.01, *, rounds: Annotated[tuple[int, ...], "When."] = (), k: int):
+def near(
+    mu: Annotated[float, "Weight of the pull."] = 0.01,
+    *,
+    rounds: Annotated[tuple[int, ...], "When."] = (),
+    k: int,
+):
     """An entry of a user's own."""
 
 
-def far(mu: Annotated[float, "Weight of the push."] = 2.0, way: Annotated[Literal["a", "b"] | None, "Which way."] = None, sizes: str = "x"):
+def far(
+    mu: Annotated[float, "Weight of the push."] = 2.0,
+    way: Annotated[Literal["a", "b"] | None, "Which way."] = None,
+    sizes: str = "x",
+):
     """Another one."""
 
 
@@ -34,7 +43,11 @@ def helps(*functions):
     return {option.name: option.help for option in union_options(declared)}
 
 
-@pytest.mark.parametrize("registry", [STRATEGIES, TRANSFORMS, SOURCES, FORMATS, IMPORTERS, ALGORITHMS], ids=lambda r: type(r).__name__ + r.package)
+@pytest.mark.parametrize(
+    "registry",
+    [STRATEGIES, TRANSFORMS, SOURCES, FORMATS, IMPORTERS, ALGORITHMS],
+    ids=lambda r: type(r).__name__ + r.package,
+)
 def test_every_option_says_in_a_sentence_what_it_means(registry):
     options = list(registry.union())
     assert options
@@ -56,7 +69,10 @@ def test_the_type_of_an_option_is_bare():
 
 
 def test_help_gives_each_text_once_before_those_that_have_it():
-    assert helps(near, far, again)["mu"] == "Weight of the pull.  [near 0.01, again 0.5]  Weight of the push.  [far 2.0]"
+    assert (
+        helps(near, far, again)["mu"]
+        == "Weight of the pull.  [near 0.01, again 0.5]  Weight of the push.  [far 2.0]"
+    )
     assert helps(near)["k"] == "[near]"
     assert helps(far)["sizes"] == "[far x]"
 
@@ -64,10 +80,16 @@ def test_help_gives_each_text_once_before_those_that_have_it():
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("make", "Concentration of the Dirichlet draw, above 0: 0.1 is strong skew, 100 nearly none. [dir 0.5, dir-balanced 0.5, party-dir 0.5"),
+        (
+            "make",
+            "Concentration of the Dirichlet draw, above 0: 0.1 is strong skew, 100 nearly none. [dir 0.5, dir-balanced 0.5, party-dir 0.5",
+        ),
         ("make", "Standard deviation of the noise, 0 or more. [noise-space 0.1]"),
         ("make", "Column of the classes. [csv label, hf label, parquet label]"),
-        ("run", "Weight of the pull back to the weights received, at least 0; 0 is FedAvg. [fedprox 0.01]"),
+        (
+            "run",
+            "Weight of the pull back to the weights received, at least 0; 0 is FedAvg. [fedprox 0.01]",
+        ),
     ],
 )
 def test_help_on_the_command_line_teaches(command, said, tmp_path, niidpart, fltrain):

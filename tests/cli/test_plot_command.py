@@ -8,7 +8,9 @@ from niidpart.plot import PICTURES
 
 @pytest.fixture
 def made(tmp_path, niidpart):
-    done = niidpart("make", "--strategy", "hypergeometric", "--noise", "0.2", "-o", "own/split.h5", cwd=tmp_path)
+    done = niidpart(
+        "make", "--strategy", "hypergeometric", "--noise", "0.2", "-o", "own/split.h5", cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     return tmp_path
 
@@ -34,18 +36,46 @@ def test_options_reach_the_picture(made, niidpart):
 
 def test_fcube(tmp_path, niidpart):
     assert niidpart("make", "--strategy", "fcube", cwd=tmp_path).returncode == 0
-    assert niidpart("plot", "split.h5", "--kind", "fcube", "--colour", "class", "-o", "cube.pdf", cwd=tmp_path).returncode == 0
+    assert (
+        niidpart(
+            "plot",
+            "split.h5",
+            "--kind",
+            "fcube",
+            "--colour",
+            "class",
+            "-o",
+            "cube.pdf",
+            cwd=tmp_path,
+        ).returncode
+        == 0
+    )
     assert (tmp_path / "cube.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_data_is_found_by_the_hint_or_the_option_and_looked_for_only_when_it_is_shown(tmp_path, niidpart):
-    np.savez(tmp_path / "own.npz", x=np.random.Generator(np.random.PCG64(0)).random((60, 4, 4)), y=np.arange(60) % 3)
-    assert niidpart("make", "--strategy", "homo", "--dataset", "own.npz", "--noise", "0.1", cwd=tmp_path).returncode == 0
+def test_data_is_found_by_the_hint_or_the_option_and_looked_for_only_when_it_is_shown(
+    tmp_path, niidpart
+):
+    np.savez(
+        tmp_path / "own.npz",
+        x=np.random.Generator(np.random.PCG64(0)).random((60, 4, 4)),
+        y=np.arange(60) % 3,
+    )
+    assert (
+        niidpart(
+            "make", "--strategy", "homo", "--dataset", "own.npz", "--noise", "0.1", cwd=tmp_path
+        ).returncode
+        == 0
+    )
     plot_noise = ("plot", "split.h5", "--kind", "noise", "-o", "noise.png")
     assert niidpart(*plot_noise, cwd=tmp_path).returncode == 0
     (tmp_path / "own.npz").rename(tmp_path / "moved.npz")
     gone = niidpart(*plot_noise, cwd=tmp_path)
-    assert (gone.returncode, "own.npz" in gone.stderr, "Traceback" in gone.stderr) == (1, True, False)
+    assert (gone.returncode, "own.npz" in gone.stderr, "Traceback" in gone.stderr) == (
+        1,
+        True,
+        False,
+    )
     assert niidpart(*plot_noise, "--data-root", "moved.npz", cwd=tmp_path).returncode == 0
     assert niidpart("plot", "split.h5", cwd=tmp_path).returncode == 0
     np.savez(tmp_path / "own.npz", x=np.zeros((60, 4, 4)), y=np.arange(60) % 3)
@@ -72,8 +102,20 @@ def test_what_cannot_be_drawn_is_exit_code_2_and_says_why(args, said, made, niid
 
 
 def test_a_kind_of_ones_own_has_options(made, niidpart):
-    (made / "own.py").write_text("def mine(split, figure, parties, *, words: str = 'none'):\n    figure.add_subplot()\n    return words\n")
-    done = niidpart("plot", "own/split.h5", "--kind", "own.py:mine", "--words", "of mine", "-o", "p.svg", cwd=made)
+    (made / "own.py").write_text(
+        "def mine(split, figure, parties, *, words: str = 'none'):\n    figure.add_subplot()\n    return words\n"
+    )
+    done = niidpart(
+        "plot",
+        "own/split.h5",
+        "--kind",
+        "own.py:mine",
+        "--words",
+        "of mine",
+        "-o",
+        "p.svg",
+        cwd=made,
+    )
     assert done.returncode == 0, done.stderr
     assert "<!-- of mine -->" in (made / "p.svg").read_text()
 

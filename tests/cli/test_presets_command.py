@@ -44,7 +44,12 @@ def test_presets_are_listed_with_paper_and_data_sets(fltrain, tmp_path):
     lines = fltrain("presets", cwd=tmp_path).stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]] == presets.names()
     assert json.loads(fltrain("presets", "--json", cwd=tmp_path).stdout) == [
-        {"name": name, "about": presets.find(name).about, "sources": list(presets.find(name).sources)} for name in presets.names()
+        {
+            "name": name,
+            "about": presets.find(name).about,
+            "sources": list(presets.find(name).sources),
+        }
+        for name in presets.names()
     ]
     for name, line in zip(presets.names(), lines[1:], strict=True):
         assert presets.find(name).about in line
@@ -66,16 +71,33 @@ def test_one_preset_shows_every_value_and_its_source(name, fltrain, tmp_path):
 
 
 def test_a_case_is_resolved_for_machines(fltrain, tmp_path):
-    out = json.loads(fltrain("presets", "niid", "--dataset", "rcv1", "--algorithm", "fedprox", "--json", cwd=tmp_path).stdout)
-    values = {v["name"]: (v["value"], v["source"]) for v in out["values"] if not v["when"].keys() & {"parties", "model", "transforms"}}
+    out = json.loads(
+        fltrain(
+            "presets", "niid", "--dataset", "rcv1", "--algorithm", "fedprox", "--json", cwd=tmp_path
+        ).stdout
+    )
+    values = {
+        v["name"]: (v["value"], v["source"])
+        for v in out["values"]
+        if not v["when"].keys() & {"parties", "model", "transforms"}
+    }
     theirs = presets.find("niid").resolve("rcv1", "fedprox")
-    assert values == {r.name: (list(r.value) if isinstance(r.value, tuple) else r.value, r.where) for r in theirs.values}
+    assert values == {
+        r.name: (list(r.value) if isinstance(r.value, tuple) else r.value, r.where)
+        for r in theirs.values
+    }
     assert (values["lr"][0], values["model"][0], values["mu"][0]) == (0.1, "mlp", 0.01)
-    assert {"name": "mu", "value": [0.001, 0.01, 0.1, 1.0]}.items() <= next(g for g in out["grids"] if g["name"] == "mu").items()
+    assert {"name": "mu", "value": [0.001, 0.01, 0.1, 1.0]}.items() <= next(
+        g for g in out["grids"] if g["name"] == "mu"
+    ).items()
 
 
 def test_the_command_shown_is_the_same_run(fltrain, folder):
-    out = json.loads(fltrain("presets", "niid", "--dataset", "digits", "--algorithm", "fedavg", "--json", cwd=folder).stdout)
+    out = json.loads(
+        fltrain(
+            "presets", "niid", "--dataset", "digits", "--algorithm", "fedavg", "--json", cwd=folder
+        ).stdout
+    )
     words = shlex.split(out["command"])
     assert words[:2] == ["fltrain", "run"]
     for name, args in (("long", words[1:]), ("short", ["run", "split.h5", "--preset", "niid"])):
@@ -84,29 +106,67 @@ def test_the_command_shown_is_the_same_run(fltrain, folder):
     long, short = config(folder / "long"), config(folder / "short")
     assert (long.pop("preset"), short.pop("preset")) == (None, "niid")
     assert long == short
-    assert (folder / "long" / "metrics.jsonl").read_bytes() == (folder / "short" / "metrics.jsonl").read_bytes()
+    assert (folder / "long" / "metrics.jsonl").read_bytes() == (
+        folder / "short" / "metrics.jsonl"
+    ).read_bytes()
 
 
 def test_any_value_yields_to_its_option(fltrain, folder):
-    args = ["run", "split.h5", "--preset", "fedrl", "--lr-drops", "", "--shuffle", "--momentum", "0.5", "--model", "linear", *SHORT]
+    args = [
+        "run",
+        "split.h5",
+        "--preset",
+        "fedrl",
+        "--lr-drops",
+        "",
+        "--shuffle",
+        "--momentum",
+        "0.5",
+        "--model",
+        "linear",
+        *SHORT,
+    ]
     assert fltrain(*args, "--out", "given", cwd=folder).returncode == 0
     found = config(folder / "given")
     settings = found["settings"]
-    assert (settings["lr_drops"], settings["shuffle"], settings["momentum"], found["model"]) == ([], True, 0.5, "linear")
+    assert (settings["lr_drops"], settings["shuffle"], settings["momentum"], found["model"]) == (
+        [],
+        True,
+        0.5,
+        "linear",
+    )
     assert (settings["batch_size"], settings["weight_decay"]) == (32, 1e-5)
 
 
 def test_options_of_the_algorithm_come_from_the_preset_or_from_the_command(fltrain, folder):
     for name, extra, mu in (("theirs", [], 0.2), ("mine", ["--mu", "0.7"], 0.7)):
-        done = fltrain("run", "split.h5", "--preset", "map004", "--algorithm", "fedprox", *extra, *SHORT, "--out", name, cwd=folder)
+        done = fltrain(
+            "run",
+            "split.h5",
+            "--preset",
+            "map004",
+            "--algorithm",
+            "fedprox",
+            *extra,
+            *SHORT,
+            "--out",
+            name,
+            cwd=folder,
+        )
         assert done.returncode == 0, done.stderr
         assert "digits is no data set of the paper of map004" in done.stderr
         assert config(folder / name)["algorithm"]["options"]["mu"] == mu
 
 
 def test_noise_in_the_split_makes_the_test_noisy(fltrain, folder):
-    for split in ("quiet", "noisy", "held"):  # held: only the parties' own test parts, which carry their noise anyway
-        done = fltrain("run", f"{split}.h5", "--preset", "niid", *SHORT, "--out", f"of-{split}", cwd=folder)
+    for split in (
+        "quiet",
+        "noisy",
+        "held",
+    ):  # held: only the parties' own test parts, which carry their noise anyway
+        done = fltrain(
+            "run", f"{split}.h5", "--preset", "niid", *SHORT, "--out", f"of-{split}", cwd=folder
+        )
         assert done.returncode == 0, done.stderr
         assert config(folder / f"of-{split}")["settings"]["noisy_test"] is (split == "noisy")
 
@@ -130,11 +190,21 @@ def test_listing_and_completion_load_no_torch(tmp_path):
     code = "import sys\nfrom niidpart_cli.train import main\ntry: main(prog_name='fltrain')\nexcept SystemExit: pass\nprint('torch' in sys.modules)"
 
     def out(*args, **env):
-        done = subprocess.run([sys.executable, "-c", code, *args], cwd=tmp_path, capture_output=True, text=True, env=os.environ | env)
+        done = subprocess.run(
+            [sys.executable, "-c", code, *args],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            env=os.environ | env,
+        )
         return done.stdout.split()
 
     assert out("presets", "niid", "--dataset", "mnist")[-1] == "False"
     for command in ("run split.h5 --preset", "presets"):
         words = f"fltrain {command} fed"
-        found = out(_FLTRAIN_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(len(words.split()) - 1))
+        found = out(
+            _FLTRAIN_COMPLETE="bash_complete",
+            COMP_WORDS=words,
+            COMP_CWORD=str(len(words.split()) - 1),
+        )
         assert found == ["plain,fedcd", "plain,fedrl", "False"]

@@ -11,8 +11,29 @@ import niidpart as package
 
 @pytest.fixture
 def made(tmp_path, niidpart):
-    assert niidpart("make", "--strategy", "dir", "--beta", "0.5", "--noise", "0.1", "--val", "0.2", "-o", "a.h5", cwd=tmp_path).returncode == 0
-    assert niidpart("make", "--strategy", "dir", "--beta", "0.5", "--seed", "1", "-o", "b.h5", cwd=tmp_path).returncode == 0
+    assert (
+        niidpart(
+            "make",
+            "--strategy",
+            "dir",
+            "--beta",
+            "0.5",
+            "--noise",
+            "0.1",
+            "--val",
+            "0.2",
+            "-o",
+            "a.h5",
+            cwd=tmp_path,
+        ).returncode
+        == 0
+    )
+    assert (
+        niidpart(
+            "make", "--strategy", "dir", "--beta", "0.5", "--seed", "1", "-o", "b.h5", cwd=tmp_path
+        ).returncode
+        == 0
+    )
     return tmp_path
 
 
@@ -31,10 +52,24 @@ def test_show_has_a_line_for_each_party_with_beta_parts_and_columns(made, niidpa
     split = package.read(made / "a.h5")
     lines = niidpart("show", "a.h5", cwd=made).stdout.splitlines()
     header = lines[-11].split()
-    assert header == ["party", "train", "val", "beta", "classes", "effective", *"0123456789", "noise_std"]
+    assert header == [
+        "party",
+        "train",
+        "val",
+        "beta",
+        "classes",
+        "effective",
+        *"0123456789",
+        "noise_std",
+    ]
     for p, line in enumerate(lines[-10:]):
         cells = line.split()
-        assert cells[:4] == [str(p), str(split.train.sizes[p]), str(split.val.sizes[p]), f"{split.skew.map_beta[p]:.3g}"]
+        assert cells[:4] == [
+            str(p),
+            str(split.train.sizes[p]),
+            str(split.val.sizes[p]),
+            f"{split.skew.map_beta[p]:.3g}",
+        ]
         assert [int(c) for c in cells[6:16]] == split.train.counts[p].tolist()
         assert cells[16] == f"{split.columns['noise_std'][p]:.4g}"
 
@@ -53,28 +88,56 @@ def test_show_json_holds_everything(made, niidpart):
 def test_where_counts_would_be_too_wide_the_largest_class_is_named(tmp_path, niidpart):
     np.savez(
         tmp_path / "own.npz",
-        y=np.array(["a very long name of a class", "another name, as long", "and a third one of these", "fourth"])[np.arange(400) % 4],
+        y=np.array(
+            [
+                "a very long name of a class",
+                "another name, as long",
+                "and a third one of these",
+                "fourth",
+            ]
+        )[np.arange(400) % 4],
     )
-    assert niidpart("make", "--dataset", "own.npz", "--strategy", "labels", "--k", "1", "--parties", "4", cwd=tmp_path).returncode == 0
+    assert (
+        niidpart(
+            "make",
+            "--dataset",
+            "own.npz",
+            "--strategy",
+            "labels",
+            "--k",
+            "1",
+            "--parties",
+            "4",
+            cwd=tmp_path,
+        ).returncode
+        == 0
+    )
     shown = niidpart("show", "split.h5", cwd=tmp_path).stdout
     assert all(len(line) <= 100 for line in shown.splitlines())
     assert "largest class" in shown
     assert "100% a very long name of a c" in shown
 
 
-def test_a_party_without_examples_has_no_beta_and_text_of_a_file_cannot_steer_the_terminal(tmp_path, niidpart):
+def test_a_party_without_examples_has_no_beta_and_text_of_a_file_cannot_steer_the_terminal(
+    tmp_path, niidpart
+):
     (tmp_path / "mine.py").write_text(
         "import numpy as np\nfrom niidpart.strategies import Owners\n"
         "def mine(labels, n_parties, rng):\n"
         "    return Owners(np.arange(len(labels)) % 2, {}, {'kind': np.array([b'plain', b'\\x1b[31mred', b'none'])})\n"
     )
-    assert niidpart("make", "--strategy", "mine.py:mine", "--parties", "3", cwd=tmp_path).returncode == 0
+    assert (
+        niidpart("make", "--strategy", "mine.py:mine", "--parties", "3", cwd=tmp_path).returncode
+        == 0
+    )
     shown = niidpart("show", "split.h5", cwd=tmp_path).stdout
     assert "1 parties without training examples are left out" in shown
     assert shown.splitlines()[-1].split()[:5] == ["2", "0", "-", "0", "-"]
     assert "\x1b" not in shown
     assert "?[31mred" in shown
-    assert json.loads(niidpart("show", "split.h5", "--json", cwd=tmp_path).stdout)["columns"]["kind"] == ["plain", "?[31mred", "none"]
+    assert json.loads(niidpart("show", "split.h5", "--json", cwd=tmp_path).stdout)["columns"][
+        "kind"
+    ] == ["plain", "?[31mred", "none"]
 
 
 @pytest.mark.parametrize("args", ["--features energy", "--features mmd --pca 5"])
@@ -82,14 +145,21 @@ def test_features_are_compared_on_request(args, made, niidpart):
     shown = niidpart("show", "a.h5", *args.split(), cwd=made)
     assert shown.returncode == 0, shown.stderr
     assert "features: " in shown.stdout
-    found = json.loads(niidpart("show", "a.h5", *args.split(), "--json", cwd=made).stdout)["features"]
+    found = json.loads(niidpart("show", "a.h5", *args.split(), "--json", cwd=made).stdout)[
+        "features"
+    ]
     assert found["measure"] == args.split()[1]
     assert found["p_value"] < 0.05  # labels and noise differ from party to party
     assert f"p = {found['p_value']:.2g}" in shown.stdout
 
 
 @pytest.mark.parametrize(
-    ("args", "said"), [("--pca 3", "go with --features"), ("--features energy --pca 0", "at least 2 examples"), ("--features emd", "emd")]
+    ("args", "said"),
+    [
+        ("--pca 3", "go with --features"),
+        ("--features energy --pca 0", "at least 2 examples"),
+        ("--features emd", "emd"),
+    ],
 )
 def test_features_that_cannot_be_compared_are_exit_code_2(args, said, made, niidpart):
     done = niidpart("show", "a.h5", *args.split(), cwd=made)
@@ -108,9 +178,15 @@ def test_diff_says_what_differs_and_is_exit_code_1(made, niidpart):
     assert "recipe differs\n  seed: 0 | 1\n" in done.stdout
     assert "source the same" in done.stdout
     found = json.loads(niidpart("diff", "a.h5", "b.h5", "--json", cwd=made).stdout)
-    assert found == json.loads(json.dumps(package.diff(package.read(made / "a.h5"), package.read(made / "b.h5")).to_json()))
+    assert found == json.loads(
+        json.dumps(package.diff(package.read(made / "a.h5"), package.read(made / "b.h5")).to_json())
+    )
     train = found["parts"]["train"]
-    assert re.search(rf"^train +{train['n'][0]} +{train['n'][1]} .* {train['moved']} +{train['agreement']:.4f} ", done.stdout, re.MULTILINE)
+    assert re.search(
+        rf"^train +{train['n'][0]} +{train['n'][1]} .* {train['moved']} +{train['agreement']:.4f} ",
+        done.stdout,
+        re.MULTILINE,
+    )
     mine, theirs = found["skew"]["label-entropy"]
     assert re.search(rf"^label-entropy +{mine:.4f} +{theirs:.4f}$", done.stdout, re.MULTILINE)
 
@@ -118,7 +194,10 @@ def test_diff_says_what_differs_and_is_exit_code_1(made, niidpart):
 def test_diff_of_other_data_says_so(made, niidpart):
     assert niidpart("make", "--strategy", "fcube", "-o", "c.h5", cwd=made).returncode == 0
     done = niidpart("diff", "b.h5", "c.h5", cwd=made)
-    assert (done.returncode, "rows   not compared: the data sets have 1437 and 4000 examples" in done.stdout) == (1, True)
+    assert (
+        done.returncode,
+        "rows   not compared: the data sets have 1437 and 4000 examples" in done.stdout,
+    ) == (1, True)
 
 
 def test_diff_of_a_file_that_is_no_split_is_a_fault(made, niidpart):
@@ -129,15 +208,24 @@ def test_diff_of_a_file_that_is_no_split_is_a_fault(made, niidpart):
 
 def test_what_a_split_lacks_is_said(tmp_path, niidpart):
     np.savez(tmp_path / "own.npz", y=np.arange(60) % 3)
-    assert "test   none; training needs one" in niidpart("make", "--dataset", "own.npz", "--strategy", "homo", cwd=tmp_path).stdout
-    niidpart("make", "--strategy", "homo", "--transform", "noise:sigma=0.5,fresh=true", cwd=tmp_path)
-    assert "is without it" in niidpart("show", "split.h5", "--features", "energy", cwd=tmp_path).stderr
+    assert (
+        "test   none; training needs one"
+        in niidpart("make", "--dataset", "own.npz", "--strategy", "homo", cwd=tmp_path).stdout
+    )
+    niidpart(
+        "make", "--strategy", "homo", "--transform", "noise:sigma=0.5,fresh=true", cwd=tmp_path
+    )
+    assert (
+        "is without it" in niidpart("show", "split.h5", "--features", "energy", cwd=tmp_path).stderr
+    )
     niidpart("make", "--strategy", "homo", "--noise", "0.5", cwd=tmp_path)
     assert niidpart("show", "split.h5", "--features", "energy", cwd=tmp_path).stderr == ""
 
 
 def test_the_readme_shows_what_show_prints(tmp_path, niidpart, request):
     readme = (request.config.rootpath / "README.md").read_text()
-    sample = readme[readme.index("MAP beta ") : readme.index("\n...\n", readme.index("MAP beta "))].splitlines()
+    sample = readme[
+        readme.index("MAP beta ") : readme.index("\n...\n", readme.index("MAP beta "))
+    ].splitlines()
     niidpart("make", "--strategy", "dir", "--beta", "0.5", cwd=tmp_path)
     assert set(sample) <= set(niidpart("show", "split.h5", cwd=tmp_path).stdout.splitlines())

@@ -23,7 +23,9 @@ def made(tmp_path, niidpart):
 def test_make_show_verify_plot(made, niidpart):
     shown = niidpart("show", "split.h5", cwd=made).stdout
     assert "digits, dir (beta 0.5), 10 parties, seed 0" in shown
-    assert [line.split()[0] for line in shown.splitlines()[-10:]] == [str(p) for p in range(10)]  # a line for each party
+    assert [line.split()[0] for line in shown.splitlines()[-10:]] == [
+        str(p) for p in range(10)
+    ]  # a line for each party
     verified = niidpart("verify", "split.h5", cwd=made)
     assert (verified.returncode, "gives the same split again" in verified.stdout) == (0, True)
     assert niidpart("plot", "split.h5", cwd=made).returncode == 0
@@ -37,12 +39,31 @@ def test_json_says_what_the_table_says(made, niidpart):
     assert np.array(out["parts"]["train"]["counts"]).sum() == out["parts"]["train"]["n"] == 1437
     assert out["recipe"]["params"] == {"beta": 0.5, "min_size": 10}
     verdict = json.loads(niidpart("verify", "split.h5", "--json", cwd=made).stdout)
-    assert verdict | {"file": "split.h5", "faults": [], "derived": True, "why_not": "", "digest": out["digest"], "exit": 0} == verdict
+    assert (
+        verdict
+        | {
+            "file": "split.h5",
+            "faults": [],
+            "derived": True,
+            "why_not": "",
+            "digest": out["digest"],
+            "exit": 0,
+        }
+        == verdict
+    )
 
 
 def test_every_option_reaches_the_recipe(tmp_path, niidpart):
     args = "make --strategy quantity --beta 0.3 --min-size 20 --parties 7 --seed 5 --val 0.1 --test 0.2 --noise 0.4"
-    done = niidpart(*args.split(), "--transform", "noise:sigma=0.2,level=std,fresh=true", "--json", "-o", "a/b.h5", cwd=tmp_path)
+    done = niidpart(
+        *args.split(),
+        "--transform",
+        "noise:sigma=0.2,level=std,fresh=true",
+        "--json",
+        "-o",
+        "a/b.h5",
+        cwd=tmp_path,
+    )
     recipe = json.loads(done.stdout)["recipe"]
     assert recipe == {
         "strategy": "quantity",
@@ -74,12 +95,21 @@ def test_fcube_takes_its_own_data_and_number_of_parties(tmp_path, niidpart):
 def test_an_npz_of_ones_own_is_found_again(tmp_path, niidpart):
     np.savez(tmp_path / "own.npz", y=np.arange(200) % 4)
     (tmp_path / "elsewhere").mkdir()
-    niidpart("make", "--dataset", "own.npz", "--strategy", "homo", "-o", "elsewhere/s.h5", cwd=tmp_path)
+    niidpart(
+        "make", "--dataset", "own.npz", "--strategy", "homo", "-o", "elsewhere/s.h5", cwd=tmp_path
+    )
     assert niidpart("verify", "s.h5", cwd=tmp_path / "elsewhere").returncode == 0
     (tmp_path / "own.npz").rename(tmp_path / "moved.npz")
     lost = niidpart("verify", "s.h5", cwd=tmp_path / "elsewhere")
-    assert (lost.returncode, "not re-derived" in lost.stdout, "own.npz" in lost.stdout) == (3, True, True)
-    assert niidpart("verify", "elsewhere/s.h5", "--data-root", "moved.npz", cwd=tmp_path).returncode == 0
+    assert (lost.returncode, "not re-derived" in lost.stdout, "own.npz" in lost.stdout) == (
+        3,
+        True,
+        True,
+    )
+    assert (
+        niidpart("verify", "elsewhere/s.h5", "--data-root", "moved.npz", cwd=tmp_path).returncode
+        == 0
+    )
 
 
 def test_a_strategy_of_ones_own_has_its_options(tmp_path, niidpart):
@@ -88,10 +118,24 @@ def test_a_strategy_of_ones_own_has_its_options(tmp_path, niidpart):
         "def blocks(labels, n_parties, rng, *, width: int = 2):\n"
         "    return Owners(np.arange(len(labels)) // width % n_parties, {})\n"
     )
-    done = niidpart("make", "--strategy", "mine.py:blocks", "--width", "100", "--parties", "3", "--json", cwd=tmp_path)
+    done = niidpart(
+        "make",
+        "--strategy",
+        "mine.py:blocks",
+        "--width",
+        "100",
+        "--parties",
+        "3",
+        "--json",
+        cwd=tmp_path,
+    )
     out = json.loads(done.stdout)
     assert out["recipe"]["params"] == {"width": 100}
-    assert out["parts"]["train"]["sizes"] == [500, 500, 437]  # 1,437 rows in runs of 100: 14 full runs, then 37
+    assert out["parts"]["train"]["sizes"] == [
+        500,
+        500,
+        437,
+    ]  # 1,437 rows in runs of 100: 14 full runs, then 37
     verified = niidpart("verify", "split.h5", cwd=tmp_path)
     assert (verified.returncode, "is not niidpart's own" in verified.stdout) == (3, True)
 
@@ -102,12 +146,21 @@ def test_a_strategy_of_ones_own_has_its_options(tmp_path, niidpart):
         ("make --strategy dri", "did you mean 'dir'?"),
         ("make --strategy nois", "did you mean 'noise'?"),
         ("make --strategy dir --bta 1", "--beta"),
-        ("make --strategy homo --beta 1", "strategy 'homo' has no option 'beta'; it belongs to dir, dir-balanced"),
-        ("make --strategy dir --beta 0", "beta is 0.0; the Dirichlet concentration must be above 0"),
+        (
+            "make --strategy homo --beta 1",
+            "strategy 'homo' has no option 'beta'; it belongs to dir, dir-balanced",
+        ),
+        (
+            "make --strategy dir --beta 0",
+            "beta is 0.0; the Dirichlet concentration must be above 0",
+        ),
         ("make --strategy dir --beta nan", "must be a finite number"),
         ("make --strategy quantity --beta -1", "beta is -1.0"),
         ("make --strategy homo --parties 2000", "2000 parties cannot share 1437 examples"),
-        ("make --strategy dir --parties 200 --min-size 10", "200 parties x min_size 10 need 2000 examples, there are 1437"),
+        (
+            "make --strategy dir --parties 200 --min-size 10",
+            "200 parties x min_size 10 need 2000 examples, there are 1437",
+        ),
         ("make --strategy fcube --parties 5", "fcube splits among 4 parties, 5 were asked for"),
         ("make --strategy dir --val 0.6 --test 0.5", "their sum must be below 1"),
         ("make --strategy dir --transform noise:sgma=1", "did you mean 'sigma'?"),
@@ -133,7 +186,10 @@ def test_what_cannot_be_done_is_exit_code_2_and_says_why(args, said, tmp_path, n
         ("show text.h5", "rule 3"),
         ("plot text.h5", "rule 3"),
         ("make --strategy dir --dataset missing.npz", "missing.npz"),
-        ("make --strategy dir --dataset mnist --data-root empty", "looked for train-images-idx3-ubyte[.gz]"),
+        (
+            "make --strategy dir --dataset mnist --data-root empty",
+            "looked for train-images-idx3-ubyte[.gz]",
+        ),
         ("make --strategy dir -o text.h5/split.h5", "text.h5"),
     ],
 )
@@ -150,12 +206,16 @@ def test_verify_of_a_file_that_is_no_split_lists_the_rule(tmp_path, niidpart):
     assert (done.returncode, "rule 3" in done.stdout) == (1, True)
 
 
-@pytest.mark.parametrize("labels", [np.eye(4)[np.arange(40) % 4], np.array([1.0, np.nan] * 20)], ids=["one-hot", "nan"])
+@pytest.mark.parametrize(
+    "labels", [np.eye(4)[np.arange(40) % 4], np.array([1.0, np.nan] * 20)], ids=["one-hot", "nan"]
+)
 def test_labels_that_are_no_classes_are_refused(labels, tmp_path, niidpart):
     np.savez(tmp_path / "bad.npz", y=labels)
     done = niidpart("make", "--strategy", "dir", "--dataset", "bad.npz", cwd=tmp_path)
     assert done.returncode == 2
-    assert ("one column [N] is needed" if labels.ndim == 2 else "20 of 40 labels are NaN") in done.stderr
+    assert (
+        "one column [N] is needed" if labels.ndim == 2 else "20 of 40 labels are NaN"
+    ) in done.stderr
 
 
 def test_a_full_disk_leaves_the_old_split(made):
@@ -176,18 +236,31 @@ def test_help_loads_neither_torch_nor_matplotlib(args, tmp_path):
         f"import sys; sys.argv[1:] = {args.split()!r}\nfrom niidpart_cli.split import main\n"
         "try: main()\nexcept SystemExit: pass\nprint('torch' in sys.modules, 'matplotlib' in sys.modules)"
     )
-    out = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True).stdout
+    out = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    ).stdout
     assert out.splitlines()[-1] == "False False"
 
 
 def test_completion_knows_commands_and_options(tmp_path, niidpart):
-    env = {"_NIIDPART_COMPLETE": "bash_complete", "COMP_CWORD": "2", "COMP_WORDS": "niidpart make --be"}
+    env = {
+        "_NIIDPART_COMPLETE": "bash_complete",
+        "COMP_CWORD": "2",
+        "COMP_WORDS": "niidpart make --be",
+    }
     assert niidpart(cwd=tmp_path, env=env).stdout.split() == ["plain,--beta"]
 
 
-@pytest.mark.parametrize(("words", "expected"), [("make --strategy qu", ["plain,quantity"]), ("make --dataset mni", ["plain,mnist"])])
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("make --strategy qu", ["plain,quantity"]), ("make --dataset mni", ["plain,mnist"])],
+)
 def test_completion_knows_the_values_of_options(words, expected, tmp_path, niidpart):
-    env = {"_NIIDPART_COMPLETE": "bash_complete", "COMP_CWORD": "3", "COMP_WORDS": f"niidpart {words}"}
+    env = {
+        "_NIIDPART_COMPLETE": "bash_complete",
+        "COMP_CWORD": "3",
+        "COMP_WORDS": f"niidpart {words}",
+    }
     assert niidpart(cwd=tmp_path, env=env).stdout.split() == expected
 
 
@@ -197,8 +270,12 @@ def test_an_interrupt_is_exit_code_130(tmp_path):
         "import time\nfrom pathlib import Path\ndef slow(labels, n_parties, rng):\n    Path('started').touch()\n    time.sleep(60)\n"
     )
     command = [BIN / "niidpart", "make", "--strategy", "slow.py:slow"]
-    heard = functools.partial(signal.signal, signal.SIGINT, signal.default_int_handler)  # where the tests run in the background it is ignored
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
+    heard = functools.partial(
+        signal.signal, signal.SIGINT, signal.default_int_handler
+    )  # where the tests run in the background it is ignored
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    )
     while not (tmp_path / "started").exists():
         assert process.poll() is None
         time.sleep(0.01)
@@ -209,11 +286,33 @@ def test_an_interrupt_is_exit_code_130(tmp_path):
 
 
 def test_a_target_is_looked_for_and_every_try_is_said(tmp_path, niidpart):
-    done = niidpart("make", "--strategy", "dir", "--parties", "20", "--target", "hellinger=0.6", "--json", cwd=tmp_path)
+    done = niidpart(
+        "make",
+        "--strategy",
+        "dir",
+        "--parties",
+        "20",
+        "--target",
+        "hellinger=0.6",
+        "--json",
+        cwd=tmp_path,
+    )
     shown = json.loads(niidpart("show", "split.h5", "--json", cwd=tmp_path).stdout)
-    [value] = [m["value"] for m in shown["skew"]["measures"] if (m["name"], m["form"]) == ("hellinger", "to-global")]
+    [value] = [
+        m["value"]
+        for m in shown["skew"]["measures"]
+        if (m["name"], m["form"]) == ("hellinger", "to-global")
+    ]
     assert abs(value - 0.6) <= 0.01
     assert f"beta {shown['recipe']['params']['beta']:g}: hellinger {value:.4f}" in done.stderr
     assert json.loads(done.stdout) == shown
-    assert "write MEASURE=VALUE" in niidpart("make", "--strategy", "dir", "--target", "0.6", cwd=tmp_path).stderr
-    assert "leave out --beta" in niidpart("make", "--strategy", "dir", "--beta", "1", "--target", "emd=0.1", cwd=tmp_path).stderr
+    assert (
+        "write MEASURE=VALUE"
+        in niidpart("make", "--strategy", "dir", "--target", "0.6", cwd=tmp_path).stderr
+    )
+    assert (
+        "leave out --beta"
+        in niidpart(
+            "make", "--strategy", "dir", "--beta", "1", "--target", "emd=0.1", cwd=tmp_path
+        ).stderr
+    )

@@ -22,21 +22,56 @@ def folder(tmp_path_factory, niidpart):
     """A folder with two splits of one data set, and one of another."""
     folder = tmp_path_factory.mktemp("sweeps")
     for name, beta in (("dir0.1", "0.1"), ("dir0.5", "0.5")):
-        assert niidpart("make", "--strategy", "dir", "--beta", beta, "--min-size", "2", "-o", f"{name}.h5", cwd=folder).returncode == 0
-    assert niidpart("make", "--dataset", "fcube", "--strategy", "fcube", "-o", "cube.h5", cwd=folder).returncode == 0
+        assert (
+            niidpart(
+                "make",
+                "--strategy",
+                "dir",
+                "--beta",
+                beta,
+                "--min-size",
+                "2",
+                "-o",
+                f"{name}.h5",
+                cwd=folder,
+            ).returncode
+            == 0
+        )
+    assert (
+        niidpart(
+            "make", "--dataset", "fcube", "--strategy", "fcube", "-o", "cube.h5", cwd=folder
+        ).returncode
+        == 0
+    )
     return folder
 
 
 @pytest.fixture(scope="module")
 def swept(folder, fltrain):
     """What a sweep of 2 x 2 printed."""
-    done = fltrain("run", "dir0.5.h5", "--algorithm", "fedprox", "--mu", "0.001,1", "--trials", "2", *QUICK, "--out", "runs/sweep", cwd=folder)
+    done = fltrain(
+        "run",
+        "dir0.5.h5",
+        "--algorithm",
+        "fedprox",
+        "--mu",
+        "0.001,1",
+        "--trials",
+        "2",
+        *QUICK,
+        "--out",
+        "runs/sweep",
+        cwd=folder,
+    )
     assert done.returncode == 0, done.stderr
     return done
 
 
 def outcome(run):
-    return {f.name: f.read_bytes() for f in [run / "config.json", run / "metrics.jsonl", *(run / "checkpoints").iterdir()]}
+    return {
+        f.name: f.read_bytes()
+        for f in [run / "config.json", run / "metrics.jsonl", *(run / "checkpoints").iterdir()]
+    }
 
 
 def test_a_sweep_writes_the_folders_of_as_many_runs(folder, swept, fltrain):
@@ -44,17 +79,51 @@ def test_a_sweep_writes_the_folders_of_as_many_runs(folder, swept, fltrain):
     assert sorted(p.name for p in (folder / "runs" / "sweep").iterdir() if p.is_dir()) == names
     for name in names:
         mu, seed = (part.split("=")[1] for part in name.split(","))
-        alone = ["run", "dir0.5.h5", "--algorithm", "fedprox", "--mu", mu, "--seed", seed, *QUICK, "--out", f"alone/{name}"]
+        alone = [
+            "run",
+            "dir0.5.h5",
+            "--algorithm",
+            "fedprox",
+            "--mu",
+            mu,
+            "--seed",
+            seed,
+            *QUICK,
+            "--out",
+            f"alone/{name}",
+        ]
         assert fltrain(*alone, cwd=folder).returncode == 0
         assert outcome(folder / "runs" / "sweep" / name) == outcome(folder / "alone" / name)
 
 
 def test_it_prints_a_table_of_runs_and_one_over_trials(folder, swept):
     lines = swept.stdout.splitlines()
-    assert lines[0].split() == ["run", "algorithm", "rounds", "final", "%", "best", "%", "at", "round", "MB", "moved"]
-    assert [line.split()[0] for line in lines[1:5]] == ["mu=0.001,seed=0", "mu=0.001,seed=1", "mu=1,seed=0", "mu=1,seed=1"]
+    assert lines[0].split() == [
+        "run",
+        "algorithm",
+        "rounds",
+        "final",
+        "%",
+        "best",
+        "%",
+        "at",
+        "round",
+        "MB",
+        "moved",
+    ]
+    assert [line.split()[0] for line in lines[1:5]] == [
+        "mu=0.001,seed=0",
+        "mu=0.001,seed=1",
+        "mu=1,seed=0",
+        "mu=1,seed=1",
+    ]
     finals = [
-        100 * json.loads((folder / "runs" / "sweep" / f"mu=1,seed={s}" / "metrics.jsonl").read_text().splitlines()[-1])["test_accuracy"]
+        100
+        * json.loads(
+            (folder / "runs" / "sweep" / f"mu=1,seed={s}" / "metrics.jsonl")
+            .read_text()
+            .splitlines()[-1]
+        )["test_accuracy"]
         for s in (0, 1)
     ]
     mean, std = sum(finals) / 2, abs(finals[0] - finals[1]) / 2**0.5
@@ -72,12 +141,23 @@ def test_progress_is_a_line_a_round(swept):
 
 
 def test_json_is_a_list_with_what_each_cell_is(folder, fltrain):
-    done = fltrain("run", "dir0.1.h5", "dir0.5.h5", "--lr", "0.1,0.01", *QUICK, "--json", cwd=folder)
+    done = fltrain(
+        "run", "dir0.1.h5", "dir0.5.h5", "--lr", "0.1,0.01", *QUICK, "--json", cwd=folder
+    )
     cells = json.loads(done.stdout)
-    assert [c["cell"] for c in cells] == [{"split": s, "lr": lr} for s in ("dir0.1", "dir0.5") for lr in (0.1, 0.01)]
-    assert [Path(c["folder"]).name for c in cells] == ["split=dir0.1,lr=0.1", "split=dir0.1,lr=0.01", "split=dir0.5,lr=0.1", "split=dir0.5,lr=0.01"]
+    assert [c["cell"] for c in cells] == [
+        {"split": s, "lr": lr} for s in ("dir0.1", "dir0.5") for lr in (0.1, 0.01)
+    ]
+    assert [Path(c["folder"]).name for c in cells] == [
+        "split=dir0.1,lr=0.1",
+        "split=dir0.1,lr=0.01",
+        "split=dir0.5,lr=0.1",
+        "split=dir0.5,lr=0.01",
+    ]
     assert all(c["round"] == 2 and 0 <= c["test_accuracy"] <= 1 for c in cells)
-    again = fltrain("run", "dir0.1.h5", "dir0.5.h5", "--lr", "0.1,0.01", *QUICK, "--json", cwd=folder)
+    again = fltrain(
+        "run", "dir0.1.h5", "dir0.5.h5", "--lr", "0.1,0.01", *QUICK, "--json", cwd=folder
+    )
     first, second = (Path(json.loads(d.stdout)[0]["folder"]).parent.name for d in (done, again))
     assert first.endswith("-sweep")
     assert second == f"{first}-2"
@@ -85,17 +165,23 @@ def test_json_is_a_list_with_what_each_cell_is(folder, fltrain):
 
 def test_compare_and_plot_take_the_cells(folder, swept, fltrain):
     cells = sorted(str(p.relative_to(folder)) for p in (folder / "runs" / "sweep").glob("*"))
-    shown = subprocess.run("ls -d runs/sweep/*", shell=True, cwd=folder, capture_output=True, text=True, check=True).stdout.split()
+    shown = subprocess.run(
+        "ls -d runs/sweep/*", shell=True, cwd=folder, capture_output=True, text=True, check=True
+    ).stdout.split()
     assert shown == [c for c in cells if not Path(c).name.startswith(".")]
     done = fltrain("compare", *shown, cwd=folder)
     assert done.returncode == 0
-    assert done.stderr.splitlines() == ["not the same in all runs: seed: 0 in runs/sweep/mu=0.001,seed=0, runs/sweep/mu=1,seed=0; 1 in the others"]
+    assert done.stderr.splitlines() == [
+        "not the same in all runs: seed: 0 in runs/sweep/mu=0.001,seed=0, runs/sweep/mu=1,seed=0; 1 in the others"
+    ]
     assert fltrain("plot", *shown, "-o", "sweep.png", cwd=folder).returncode == 0
     assert (folder / "sweep.png").read_bytes()[:4] == b"\x89PNG"
 
 
 def test_one_value_is_an_ordinary_run(folder, fltrain):
-    done = fltrain("run", "dir0.5.h5", "--lr", "0.1", "--trials", "1", *QUICK, "--out", "one", cwd=folder)
+    done = fltrain(
+        "run", "dir0.5.h5", "--lr", "0.1", "--trials", "1", *QUICK, "--out", "one", cwd=folder
+    )
     assert done.returncode == 0
     assert (folder / "one" / "config.json").exists()
     assert done.stdout.splitlines()[-1] == "run      one"
@@ -105,14 +191,25 @@ def test_a_resumed_sweep_prints_the_same(folder, swept, fltrain):
     done = fltrain("resume", "runs/sweep", cwd=folder)
     assert (done.returncode, done.stdout) == (0, swept.stdout)
     assert len(json.loads(fltrain("resume", "runs/sweep", "--json", cwd=folder).stdout)) == 4
-    assert json.loads(fltrain("resume", "runs/sweep/mu=1,seed=0", "--json", cwd=folder).stdout)["round"] == 2
+    assert (
+        json.loads(fltrain("resume", "runs/sweep/mu=1,seed=0", "--json", cwd=folder).stdout)[
+            "round"
+        ]
+        == 2
+    )
 
 
 def test_cells_that_diverge_are_told_at_the_end(folder, fltrain):
-    done = fltrain("run", "dir0.5.h5", "--lr", "0.1,1e30", "--trials", "2", *QUICK, "--out", "far", cwd=folder)
+    done = fltrain(
+        "run", "dir0.5.h5", "--lr", "0.1,1e30", "--trials", "2", *QUICK, "--out", "far", cwd=folder
+    )
     assert done.returncode == 1
-    assert "2 of 4 cells diverged, the others are done\nlr=1e+30,seed=0: round 1, party" in done.stderr
-    assert "what was reached before is kept: far/lr=1e+30,seed=0, checkpoint of round 0" in done.stderr
+    assert (
+        "2 of 4 cells diverged, the others are done\nlr=1e+30,seed=0: round 1, party" in done.stderr
+    )
+    assert (
+        "what was reached before is kept: far/lr=1e+30,seed=0, checkpoint of round 0" in done.stderr
+    )
     assert [line for line in done.stderr.splitlines() if line.startswith("round 2/2  2 cells")]
     [row] = [line for line in done.stdout.splitlines() if line.startswith("lr=1e+30 ")]
     assert row.split() == ["lr=1e+30", "2", "-", "-"]
@@ -125,23 +222,50 @@ def test_ctrl_c_says_how_to_go_on(folder):
     code = (
         "import os, signal, sys, fltrain.sweeps\nfrom niidpart_cli.train import main\nsay = fltrain.sweeps.Rounds._noted\n"
         "def noted(self, i, *rest):\n    say(self, i, *rest)\n    if i == 1: os.kill(os.getpid(), signal.SIGINT)\n"
-        "fltrain.sweeps.Rounds._noted = noted\nmain(sys.argv[1:])"
+        "fltrain.runs.sweeping.Rounds._noted = noted\nmain(sys.argv[1:])"
     )
     args = ["run", "dir0.5.h5", "--trials", "3", *QUICK, "--out", "stopped"]
-    done = subprocess.run([sys.executable, "-c", code, *args], cwd=folder, capture_output=True, text=True, env=os.environ)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *args],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=os.environ,
+    )
     assert done.returncode == 128 + signal.SIGINT, done.stderr
     assert "go on with: fltrain resume stopped" in done.stderr
-    assert subprocess.run([BIN / "fltrain", "resume", "stopped"], cwd=folder, capture_output=True).returncode == 0
+    assert (
+        subprocess.run(
+            [BIN / "fltrain", "resume", "stopped"], cwd=folder, capture_output=True
+        ).returncode
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
-        ("dir0.5.h5 --mu 0.1,1", 2, "algorithm 'fedavg' has no option 'mu'; it belongs to fednova, fedprox"),
-        ("dir0.5.h5 --rounds 1,2", 2, "'1,2' is not a valid integer. It takes one value: numbers of the algorithm and --lr, --momentum"),
-        ("dir0.5.h5 --algorithm fedavg,fedprox", 2, "--algorithm is fedavg,fedprox; words are not swept"),
+        (
+            "dir0.5.h5 --mu 0.1,1",
+            2,
+            "algorithm 'fedavg' has no option 'mu'; it belongs to fednova, fedprox",
+        ),
+        (
+            "dir0.5.h5 --rounds 1,2",
+            2,
+            "'1,2' is not a valid integer. It takes one value: numbers of the algorithm and --lr, --momentum",
+        ),
+        (
+            "dir0.5.h5 --algorithm fedavg,fedprox",
+            2,
+            "--algorithm is fedavg,fedprox; words are not swept",
+        ),
         ("dir0.5.h5 --model cnn,linear", 2, "--model is cnn,linear; words are not swept"),
-        ("dir0.5.h5 --algorithm fedcd --rule mean,max", 2, "'mean,max' is not one of 'mean', 'max'. It takes one value"),
+        (
+            "dir0.5.h5 --algorithm fedcd --rule mean,max",
+            2,
+            "'mean,max' is not one of 'mean', 'max'. It takes one value",
+        ),
         ("dir0.5.h5 --engine looped,processes", 2, "It takes one value"),
         ("dir0.5.h5 --lr 0.1,x", 2, "Invalid value for '--lr': 'x' is not a valid float"),
         ("dir0.5.h5 --lr 0.1,", 2, "'' is not a valid float"),
@@ -162,19 +286,42 @@ def test_bad_input_says_what_to_do(folder, swept, fltrain, args, code, said):
 
 
 def test_lists_of_rounds_stay_lists_of_rounds(folder, fltrain):
-    args = ["run", "dir0.5.h5", "--algorithm", "fedcd", "--milestones", "1,2", "--lr-drops", "1,2", *QUICK, "--out", "rounds"]
+    args = [
+        "run",
+        "dir0.5.h5",
+        "--algorithm",
+        "fedcd",
+        "--milestones",
+        "1,2",
+        "--lr-drops",
+        "1,2",
+        *QUICK,
+        "--out",
+        "rounds",
+    ]
     refused = fltrain(*args, cwd=folder)  # without validation parts FedCD cannot score
     assert (refused.returncode, "--val" in refused.stderr) == (2, True), refused.stderr
     done = fltrain("run", "dir0.5.h5", "--lr-drops", "1,2", *QUICK, "--out", "rounds", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert json.loads((folder / "rounds" / "config.json").read_text())["settings"]["lr_drops"] == [1, 2]
+    assert json.loads((folder / "rounds" / "config.json").read_text())["settings"]["lr_drops"] == [
+        1,
+        2,
+    ]
 
 
 def test_help_teaches_it(folder, fltrain):
     shown = " ".join(fltrain("run", "--help", cwd=folder).stdout.split())
     assert "Commas sweep: --mu 0.01,0.1 --lr 0.01,0.1 --trials 3 trains all 12 at once" in shown
-    assert "In lists of rounds (--lr-drops, --milestones) commas part the rounds of one run." in shown
-    for option in ("--mu FLOAT[,...]", "--lr FLOAT[,...]", "--seed INTEGER[,...]", "--bits INTEGER[,...]", "--rounds INTEGER Comm"):
+    assert (
+        "In lists of rounds (--lr-drops, --milestones) commas part the rounds of one run." in shown
+    )
+    for option in (
+        "--mu FLOAT[,...]",
+        "--lr FLOAT[,...]",
+        "--seed INTEGER[,...]",
+        "--bits INTEGER[,...]",
+        "--rounds INTEGER Comm",
+    ):
         assert option in shown
 
 
@@ -183,9 +330,25 @@ def test_options_of_a_users_own_algorithm_are_swept(folder, fltrain):
         "from dataclasses import replace\nfrom fltrain.algorithms.fedavg import fedavg\n"
         "def slow(brake: float = 2.0):\n    return replace(fedavg(1 / brake), name='slow')\n"
     )
-    done = fltrain("run", "dir0.5.h5", "--algorithm", "mine.py:slow", "--brake", "4,2", *QUICK, "--out", "own", cwd=folder)
+    done = fltrain(
+        "run",
+        "dir0.5.h5",
+        "--algorithm",
+        "mine.py:slow",
+        "--brake",
+        "4,2",
+        *QUICK,
+        "--out",
+        "own",
+        cwd=folder,
+    )
     assert done.returncode == 0, done.stderr
-    assert [json.loads((folder / "own" / f"brake={b}" / "config.json").read_text())["algorithm"]["options"] for b in (4, 2)] == [
+    assert [
+        json.loads((folder / "own" / f"brake={b}" / "config.json").read_text())["algorithm"][
+            "options"
+        ]
+        for b in (4, 2)
+    ] == [
         {"brake": 4},
         {"brake": 2},
     ]
@@ -200,17 +363,47 @@ def test_numbers_are_converted_one_by_one():
 
 def test_the_table_over_trials():
     cells = [{"lr": lr, "seed": s} for lr in (0.1, 0.2) for s in (0, 1, 2)]
-    rows = [{"final": f, "best": b} for f, b in ((0.1, 0.4), (0.2, 0.5), (0.3, 0.6), (0.5, 0.5), (0.5, None), (0.5, 0.5))]
+    rows = [
+        {"final": f, "best": b}
+        for f, b in ((0.1, 0.4), (0.2, 0.5), (0.3, 0.6), (0.5, 0.5), (0.5, None), (0.5, 0.5))
+    ]
     header, first, second = trials(cells, rows, [False] * 6).splitlines()
-    assert header.split() == ["setting", "trials", "final", "%", "mean", "±", "std", "best", "%", "mean", "±", "std"]
-    assert first.split() == ["lr=0.1", "3", "20.00", "±", "10.00", "50.00", "±", "10.00"]  # 10, 20, 30: squares 100, 0, 100 over 2
+    assert header.split() == [
+        "setting",
+        "trials",
+        "final",
+        "%",
+        "mean",
+        "±",
+        "std",
+        "best",
+        "%",
+        "mean",
+        "±",
+        "std",
+    ]
+    assert first.split() == [
+        "lr=0.1",
+        "3",
+        "20.00",
+        "±",
+        "10.00",
+        "50.00",
+        "±",
+        "10.00",
+    ]  # 10, 20, 30: squares 100, 0, 100 over 2
     assert second.split() == ["lr=0.2", "3", "50.00", "±", "0.00", "-"]
     assert trials([{"lr": 0.1}, {"lr": 0.2}], rows[:2], [False] * 2) == ""
-    assert trials([{"seed": 0}, {"seed": 1}], rows[:2], [False] * 2).splitlines()[1].split()[:2] == ["all", "2"]
+    assert trials([{"seed": 0}, {"seed": 1}], rows[:2], [False] * 2).splitlines()[1].split()[
+        :2
+    ] == ["all", "2"]
 
 
 def test_a_round_in_words():
-    a, b, c = ({"test_accuracy": acc, "train_loss": loss} for acc, loss in ((0.5, 1.0), (0.75, 0.5), (None, None)))
+    a, b, c = (
+        {"test_accuracy": acc, "train_loss": loss}
+        for acc, loss in ((0.5, 1.0), (0.75, 0.5), (None, None))
+    )
     assert said([a]) == "test 50.00%  train loss 1"
     assert said([a, b]) == "2 cells  test 50.00% to 75.00%, mean 62.50%  train loss 0.5 to 1"
     assert said([c]) == "train loss not finite"
@@ -228,15 +421,22 @@ def test_the_line_of_a_round_waits_for_no_cell_that_diverged(capsys):
                 bar(Progress(round, 3, 0, 0, metrics, cell))
         bar(Progress(3, 3, 1, 6, None))
         bar(Progress(3, 3, 0, 0, metrics, 0))
-    assert [line[:18] for line in capsys.readouterr().err.splitlines()] == ["round 1/3  3 cells", "round 2/3  2 cells", "round 3/3  test 50"]
+    assert [line[:18] for line in capsys.readouterr().err.splitlines()] == [
+        "round 1/3  3 cells",
+        "round 2/3  2 cells",
+        "round 3/3  test 50",
+    ]
 
 
 @pytest.mark.usefixtures("swept")
 def test_compare_and_plot_take_a_whole_sweep(folder, fltrain):
     whole, one_by_one = (
-        fltrain("compare", *paths, "--json", cwd=folder) for paths in (["runs/sweep"], sorted(map(str, (folder / "runs/sweep").glob("mu*"))))
+        fltrain("compare", *paths, "--json", cwd=folder)
+        for paths in (["runs/sweep"], sorted(map(str, (folder / "runs/sweep").glob("mu*"))))
     )
-    assert [r["final"] for r in json.loads(whole.stdout)["runs"]] == [r["final"] for r in json.loads(one_by_one.stdout)["runs"]]
+    assert [r["final"] for r in json.loads(whole.stdout)["runs"]] == [
+        r["final"] for r in json.loads(one_by_one.stdout)["runs"]
+    ]
     assert fltrain("plot", "runs/sweep", "-o", "sweep.png", cwd=folder).returncode == 0
     assert (folder / "sweep.png").stat().st_size > 0
 
@@ -248,7 +448,18 @@ def test_a_sweep_that_is_refused_in_its_first_round_leaves_no_folder(folder, flt
         "    def direction(task, local, batch):\n        raise ValueError('not like this')\n"
         "    return replace(fedavg(), name='refusing', direction=direction)\n"
     )
-    done = fltrain("run", "dir0.5.h5", "--algorithm", "mine.py:refusing", "--k", "1,2", *QUICK, "--out", "runs/refused", cwd=folder)
+    done = fltrain(
+        "run",
+        "dir0.5.h5",
+        "--algorithm",
+        "mine.py:refusing",
+        "--k",
+        "1,2",
+        *QUICK,
+        "--out",
+        "runs/refused",
+        cwd=folder,
+    )
     assert done.returncode == 2
     assert "not like this (" in done.stderr
     assert "mine.py, line 6)" in done.stderr

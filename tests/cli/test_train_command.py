@@ -15,9 +15,26 @@ BIN = Path(sys.executable).parent
 def runs(tmp_path_factory, fltrain):
     """A folder with split.h5 and two runs."""
     folder = tmp_path_factory.mktemp("runs")
-    subprocess.run([BIN / "niidpart", "make", "--strategy", "dir", "--beta", "0.5"], cwd=folder, check=True, capture_output=True)
+    subprocess.run(
+        [BIN / "niidpart", "make", "--strategy", "dir", "--beta", "0.5"],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
     for name, extra in (("fedavg", []), ("solo", ["--seed", "1"])):
-        args = ["run", "split.h5", "--algorithm", name, "--rounds", "2", "--local-epochs", "1", "--out", name, *extra]
+        args = [
+            "run",
+            "split.h5",
+            "--algorithm",
+            name,
+            "--rounds",
+            "2",
+            "--local-epochs",
+            "1",
+            "--out",
+            name,
+            *extra,
+        ]
         done = fltrain(*args, cwd=folder)
         assert done.returncode == 0, done.stderr
     return folder
@@ -25,8 +42,18 @@ def runs(tmp_path_factory, fltrain):
 
 def test_a_run_leaves_what_the_docs_say(runs):
     names = {p.name for p in (runs / "fedavg").iterdir()}
-    assert names == {"config.json", "environment.json", "metrics.jsonl", "timing.jsonl", "split.h5", "curves.png", "checkpoints"}
-    metrics = [json.loads(line) for line in (runs / "fedavg" / "metrics.jsonl").read_text().splitlines()]
+    assert names == {
+        "config.json",
+        "environment.json",
+        "metrics.jsonl",
+        "timing.jsonl",
+        "split.h5",
+        "curves.png",
+        "checkpoints",
+    }
+    metrics = [
+        json.loads(line) for line in (runs / "fedavg" / "metrics.jsonl").read_text().splitlines()
+    ]
     assert [m["round"] for m in metrics] == [1, 2]
     assert 0 < metrics[1]["test_accuracy"] <= 1
     # hidden200 on 8 x 8 pixels has 64 * 200 + 200 + 200 * 10 + 10 = 15,010 parameters of 4 bytes
@@ -37,21 +64,51 @@ def test_a_run_leaves_what_the_docs_say(runs):
 def test_run_alone_picks_everything(runs, fltrain):
     done = fltrain("run", "split.h5", "--rounds", "1", "--local-steps", "1", "--json", cwd=runs)
     assert json.loads(done.stdout)["round"] == 1
-    digest = json.loads(subprocess.run([BIN / "niidpart", "show", "split.h5", "--json"], cwd=runs, capture_output=True, text=True).stdout)["digest"]
+    digest = json.loads(
+        subprocess.run(
+            [BIN / "niidpart", "show", "split.h5", "--json"],
+            cwd=runs,
+            capture_output=True,
+            text=True,
+        ).stdout
+    )["digest"]
     assert (runs / "runs" / f"fedavg-{digest[:8]}-0" / "config.json").exists()
 
 
 def test_resuming_a_finished_run_changes_nothing(runs, fltrain):
-    before = {p: p.read_bytes() for p in (runs / "fedavg").rglob("*") if p.is_file() and p.name != "curves.png"}
+    before = {
+        p: p.read_bytes()
+        for p in (runs / "fedavg").rglob("*")
+        if p.is_file() and p.name != "curves.png"
+    }
     assert fltrain("resume", "fedavg", cwd=runs).returncode == 0
     assert {p: p.read_bytes() for p in before} == before
 
 
 def test_resume_takes_another_number_of_workers(runs, fltrain):
-    args = ["--engine", "processes", "--workers", "2", "--device", "cpu", "--rounds", "2", "--local-epochs", "1", "--out", "worked"]
+    args = [
+        "--engine",
+        "processes",
+        "--workers",
+        "2",
+        "--device",
+        "cpu",
+        "--rounds",
+        "2",
+        "--local-epochs",
+        "1",
+        "--out",
+        "worked",
+    ]
     assert fltrain("run", "split.h5", *args, cwd=runs).returncode == 0
-    last = [runs / "worked" / "checkpoints" / f"round-000002.{ending}" for ending in ("json", "safetensors")]
-    before = {file: file.read_bytes() for file in (*last, runs / "worked" / "config.json", runs / "worked" / "metrics.jsonl")}
+    last = [
+        runs / "worked" / "checkpoints" / f"round-000002.{ending}"
+        for ending in ("json", "safetensors")
+    ]
+    before = {
+        file: file.read_bytes()
+        for file in (*last, runs / "worked" / "config.json", runs / "worked" / "metrics.jsonl")
+    }
     for file in last:
         file.unlink()
     done = fltrain("resume", "worked", "--workers", "1", cwd=runs)
@@ -78,7 +135,9 @@ def test_curves_of_several_runs(runs, fltrain):
 
 
 def test_progress_is_on_stderr_and_results_on_stdout(runs, fltrain):
-    done = fltrain("run", "split.h5", "--rounds", "2", "--local-steps", "1", "--out", "progress", cwd=runs)
+    done = fltrain(
+        "run", "split.h5", "--rounds", "2", "--local-steps", "1", "--out", "progress", cwd=runs
+    )
     first, *rest = done.stderr.splitlines()
     assert first.startswith("engine looped: one job after another on ")
     assert [line.split()[1] for line in rest] == ["1/2", "2/2"]
@@ -90,11 +149,31 @@ def test_an_algorithm_of_ones_own_has_its_options(runs, fltrain):
         "from dataclasses import replace\nfrom fltrain.algorithms.fedavg import fedavg\n"
         "def slow(brake: float = 2.0):\n    return replace(fedavg(1 / brake), name='slow')\n"
     )
-    done = fltrain("run", "split.h5", "--algorithm", "mine.py:slow", "--brake", "4", "--rounds", "1", "--local-steps", "1", "--out", "own", cwd=runs)
+    done = fltrain(
+        "run",
+        "split.h5",
+        "--algorithm",
+        "mine.py:slow",
+        "--brake",
+        "4",
+        "--rounds",
+        "1",
+        "--local-steps",
+        "1",
+        "--out",
+        "own",
+        cwd=runs,
+    )
     assert done.returncode == 0, done.stderr
     config = json.loads((runs / "own" / "config.json").read_text())
-    assert config["algorithm"] == {"name": "slow", "spec": f"{runs / 'mine.py'}:slow", "options": {"brake": 4.0}}
-    assert fltrain("resume", "own", cwd=runs).returncode == 1  # a stranger's folder could name any code
+    assert config["algorithm"] == {
+        "name": "slow",
+        "spec": f"{runs / 'mine.py'}:slow",
+        "options": {"brake": 4.0},
+    }
+    assert (
+        fltrain("resume", "own", cwd=runs).returncode == 1
+    )  # a stranger's folder could name any code
     assert fltrain("resume", "own", "--trust", cwd=runs).returncode == 0
 
 
@@ -102,9 +181,17 @@ def test_an_algorithm_of_ones_own_has_its_options(runs, fltrain):
     ("args", "code", "said"),
     [
         ("run split.h5 --algorithm fedvg", 2, "did you mean 'fedavg'?"),
-        ("run split.h5 --algorithm solo --server-lr 2", 2, "algorithm 'solo' has no option 'server_lr'; it belongs to fedadagrad, fedadam, fedavg"),
+        (
+            "run split.h5 --algorithm solo --server-lr 2",
+            2,
+            "algorithm 'solo' has no option 'server_lr'; it belongs to fedadagrad, fedadam, fedavg",
+        ),
         ("run split.h5 --model cn", 2, "unknown model 'cn'; did you mean 'cnn'?"),
-        ("run split.h5 --model cnn", 2, "28 x 28 or 32 x 32 pixels, these examples have shape (1, 8, 8)"),
+        (
+            "run split.h5 --model cnn",
+            2,
+            "28 x 28 or 32 x 32 pixels, these examples have shape (1, 8, 8)",
+        ),
         ("run split.h5 --lr 0", 2, "lr is 0.0; it must be above 0"),
         ("run split.h5 --fraction 1.5", 2, "fraction is 1.5"),
         ("run split.h5 --lr-drops 4,x", 2, "'4,x' is not a list of rounds"),
@@ -128,10 +215,17 @@ def test_data_that_the_split_was_not_made_for_is_refused(tmp_path, fltrain):
 
     x, y = np.zeros((100, 4), np.float32), np.arange(100) % 4
     np.savez(tmp_path / "own.npz", x=x, y=y, x_test=x, y_test=y)
-    subprocess.run([BIN / "niidpart", "make", "--dataset", "own.npz", "--strategy", "homo"], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run(
+        [BIN / "niidpart", "make", "--dataset", "own.npz", "--strategy", "homo"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
     np.savez(tmp_path / "own.npz", x=x, y=(y + 1) % 4, x_test=x, y_test=y)
     done = fltrain("run", "split.h5", cwd=tmp_path)
-    assert (done.returncode, "this is not the data of the split" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "this is not the data of the split" in done.stderr) == (2, True), (
+        done.stderr
+    )
     assert not (tmp_path / "runs").exists()
 
 
@@ -141,16 +235,32 @@ def test_help_loads_no_torch(args, tmp_path):
         f"import sys; sys.argv[1:] = {args.split()!r}\nfrom niidpart_cli.train import main\n"
         "try: main()\nexcept SystemExit: pass\nprint('torch' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True).stdout.splitlines()[-1] == "False"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+        ).stdout.splitlines()[-1]
+        == "False"
+    )
 
 
 def test_completion_loads_no_torch(tmp_path):
     code = "import sys\nfrom niidpart_cli.train import main\ntry: main(prog_name='fltrain')\nexcept SystemExit: pass\nprint('torch' in sys.modules)"
-    env = os.environ | {"_FLTRAIN_COMPLETE": "bash_complete", "COMP_CWORD": "2", "COMP_WORDS": "fltrain run --loc"}
-    out = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=env).stdout.split()
+    env = os.environ | {
+        "_FLTRAIN_COMPLETE": "bash_complete",
+        "COMP_CWORD": "2",
+        "COMP_WORDS": "fltrain run --loc",
+    }
+    out = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=env
+    ).stdout.split()
     assert out == ["plain,--local-epochs", "plain,--local-steps", "False"]
 
 
 def test_module_form_works_for_launchers(runs):
     args = [sys.executable, "-m", "niidpart_cli.train", "compare", "fedavg", "--json"]
-    assert json.loads(subprocess.run(args, cwd=runs, capture_output=True, text=True).stdout)["runs"][0]["algorithm"] == "fedavg server_lr=1.0"
+    assert (
+        json.loads(subprocess.run(args, cwd=runs, capture_output=True, text=True).stdout)["runs"][
+            0
+        ]["algorithm"]
+        == "fedavg server_lr=1.0"
+    )

@@ -10,15 +10,31 @@ import niidpart
 
 @pytest.fixture
 def split_file(tmp_path):
-    return niidpart.write(niidpart.make(niidpart.load("digits"), "dir", n_parties=5), tmp_path / "split.h5")
+    return niidpart.write(
+        niidpart.make(niidpart.load("digits"), "dir", n_parties=5), tmp_path / "split.h5"
+    )
 
 
 def test_json_is_complete(split_file, tmp_path, niidpart):
     done = niidpart("verify", "split.h5", "--json", cwd=tmp_path)
     assert done.returncode == 0
     found = json.loads(done.stdout)
-    assert set(found) == {"file", "faults", "derived", "why_not", "digest", "versions", "exit", "checked_by"}
-    assert (found["file"], found["exit"], found["derived"], len(found["digest"])) == ("split.h5", 0, True, 64)
+    assert set(found) == {
+        "file",
+        "faults",
+        "derived",
+        "why_not",
+        "digest",
+        "versions",
+        "exit",
+        "checked_by",
+    }
+    assert (found["file"], found["exit"], found["derived"], len(found["digest"])) == (
+        "split.h5",
+        0,
+        True,
+        64,
+    )
 
 
 def test_faults_have_their_numbers(tmp_path, niidpart):
@@ -30,17 +46,41 @@ def test_faults_have_their_numbers(tmp_path, niidpart):
 
 def test_an_untrusted_file_is_verified_within_limits(split_file, tmp_path, niidpart):
     assert niidpart("verify", "split.h5", "--untrusted", cwd=tmp_path).returncode == 0
-    late = niidpart("verify", "split.h5", "--untrusted", "--timeout", "0.001", "--json", cwd=tmp_path)
+    late = niidpart(
+        "verify", "split.h5", "--untrusted", "--timeout", "0.001", "--json", cwd=tmp_path
+    )
     assert (late.returncode, json.loads(late.stdout)["faults"][0]["rule"]) == (1, 6)
-    assert niidpart("verify", "split.h5", "--untrusted", "--max-memory", "100", "--timeout", "30", cwd=tmp_path).returncode == 0
+    assert (
+        niidpart(
+            "verify",
+            "split.h5",
+            "--untrusted",
+            "--max-memory",
+            "100",
+            "--timeout",
+            "30",
+            cwd=tmp_path,
+        ).returncode
+        == 0
+    )
 
 
 def test_the_hint_of_an_untrusted_file_is_not_followed(tmp_path, niidpart):
     np.savez(tmp_path / "data.npz", x=np.zeros((60, 2)), y=np.arange(60) % 3)
-    assert niidpart("make", "--dataset", "data.npz", "--strategy", "homo", "-o", "s.h5", cwd=tmp_path).returncode == 0
+    assert (
+        niidpart(
+            "make", "--dataset", "data.npz", "--strategy", "homo", "-o", "s.h5", cwd=tmp_path
+        ).returncode
+        == 0
+    )
     assert niidpart("verify", "s.h5", cwd=tmp_path).returncode == 0
     assert niidpart("verify", "s.h5", "--untrusted", cwd=tmp_path).returncode == 3
-    assert niidpart("verify", "s.h5", "--untrusted", "--data-root", "data.npz", cwd=tmp_path).returncode == 0
+    assert (
+        niidpart(
+            "verify", "s.h5", "--untrusted", "--data-root", "data.npz", cwd=tmp_path
+        ).returncode
+        == 0
+    )
 
 
 def test_limits_without_untrusted_are_a_question_of_usage(split_file, tmp_path, niidpart):
@@ -55,7 +95,12 @@ COMMANDS = (["verify", "s.h5"], ["show", "s.h5"], ["diff", "s.h5", "s.h5"], ["pl
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda c: c[0])
 def test_every_command_that_reads_reads_an_untrusted_file_in_a_child(command, tmp_path, niidpart):
     np.savez(tmp_path / "data.npz", x=np.zeros((60, 2)), y=np.arange(60) % 3)
-    assert niidpart("make", "--dataset", "data.npz", "--strategy", "homo", "-o", "s.h5", cwd=tmp_path).returncode == 0
+    assert (
+        niidpart(
+            "make", "--dataset", "data.npz", "--strategy", "homo", "-o", "s.h5", cwd=tmp_path
+        ).returncode
+        == 0
+    )
     done = niidpart(*command, "--untrusted", "--timeout", "50", "--max-memory", "500", cwd=tmp_path)
     assert done.returncode == (3 if command[0] == "verify" else 0), done.stderr
     for limit, rule in (("--timeout=0.001", 6), ("--max-memory=1", 5)):
@@ -72,9 +117,24 @@ def test_every_command_that_reads_reads_an_untrusted_file_in_a_child(command, tm
 
 
 def test_show_and_plot_follow_no_hint_of_an_untrusted_file(tmp_path, niidpart):
-    np.savez(tmp_path / "data.npz", x=np.random.default_rng(1).random((60, 4, 4)), y=np.arange(60) % 3)
+    np.savez(
+        tmp_path / "data.npz", x=np.random.default_rng(1).random((60, 4, 4)), y=np.arange(60) % 3
+    )
     assert (
-        niidpart("make", "--dataset", "data.npz", "--strategy", "homo", "--parties", "3", "--noise", "0.1", "-o", "s.h5", cwd=tmp_path).returncode
+        niidpart(
+            "make",
+            "--dataset",
+            "data.npz",
+            "--strategy",
+            "homo",
+            "--parties",
+            "3",
+            "--noise",
+            "0.1",
+            "-o",
+            "s.h5",
+            cwd=tmp_path,
+        ).returncode
         == 0
     )
     for command in (["show", "s.h5", "--features", "energy"], ["plot", "s.h5", "--kind", "noise"]):
@@ -82,7 +142,10 @@ def test_show_and_plot_follow_no_hint_of_an_untrusted_file(tmp_path, niidpart):
         refused = niidpart(*command, "--untrusted", cwd=tmp_path)
         assert refused.returncode == 2
         assert "--data-root" in refused.stderr
-        assert niidpart(*command, "--untrusted", "--data-root", "data.npz", cwd=tmp_path).returncode == 0
+        assert (
+            niidpart(*command, "--untrusted", "--data-root", "data.npz", cwd=tmp_path).returncode
+            == 0
+        )
 
 
 def test_machines_are_answered_where_there_is_no_file(tmp_path, niidpart):

@@ -15,11 +15,19 @@ from fltrain.engine.round import train_round
 from fltrain.engine.sums import Sums
 from fltrain.interface import Plan, State
 from fltrain.models import Staged
-from fltrain.prepare import initial, prepare
+from fltrain.runs.cells import initial, prepare
 from fltrain.settings import Settings
 
 BASE = build("fedavg")
-USUAL = {"rounds": 2, "local_epochs": 2, "fraction": 0.8, "momentum": 0.9, "weight_decay": 1e-3, "lr": 0.05, "batch_size": 7}
+USUAL = {
+    "rounds": 2,
+    "local_epochs": 2,
+    "fraction": 0.8,
+    "momentum": 0.9,
+    "weight_decay": 1e-3,
+    "lr": 0.05,
+    "batch_size": 7,
+}
 
 
 class Double(nn.Module):
@@ -34,8 +42,12 @@ def network(normed=False, double=True):
     with torch.random.fork_rng():
         torch.manual_seed(0)
         norm = [nn.BatchNorm1d(12)] if normed else []
-        first = nn.Sequential(*([Double()] if double else []), nn.Linear(6, 12), *norm, nn.Sigmoid(), nn.Dropout(0.2))
-        model = Staged(fc1=first, fc2=nn.Sequential(nn.Linear(12, 8), nn.Sigmoid()), out=nn.Linear(8, 3))
+        first = nn.Sequential(
+            *([Double()] if double else []), nn.Linear(6, 12), *norm, nn.Sigmoid(), nn.Dropout(0.2)
+        )
+        model = Staged(
+            fc1=first, fc2=nn.Sequential(nn.Linear(12, 8), nn.Sigmoid()), out=nn.Linear(8, 3)
+        )
     return model.double() if double else model
 
 
@@ -45,7 +57,9 @@ class Small(Staged):
     def __init__(self, channels=1):
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            convolved = nn.Sequential(Double(), nn.Conv2d(channels, 4, 5, stride=2, padding=1), nn.Tanh(), nn.MaxPool2d(2))
+            convolved = nn.Sequential(
+                Double(), nn.Conv2d(channels, 4, 5, stride=2, padding=1), nn.Tanh(), nn.MaxPool2d(2)
+            )
             super().__init__(conv=convolved, out=nn.Sequential(nn.Flatten(), nn.Linear(144, 10)))
         self.double()
 
@@ -54,33 +68,73 @@ def own():
     """A user's: a memory at the server and at each party, something said to all and to each, something carried; no name."""
 
     def init(task, info, models, buffers):
-        return State(models, buffers, {"velocity": tree.zeros_like(models)}, {"visits": torch.zeros(len(info.n)), "n": info.n})
+        return State(
+            models,
+            buffers,
+            {"velocity": tree.zeros_like(models)},
+            {"visits": torch.zeros(len(info.n)), "n": info.n},
+        )
 
     def plan(state, cohort, round):
         n = state.parties["n"][cohort]
         shared = {"round": torch.tensor(float(round))}
-        return Plan(cohort, torch.zeros_like(cohort), torch.ones(len(cohort), dtype=torch.float64), n > n.min(), shared, {"pull": n / 1000})
+        return Plan(
+            cohort,
+            torch.zeros_like(cohort),
+            torch.ones(len(cohort), dtype=torch.float64),
+            n > n.min(),
+            shared,
+            {"pull": n / 1000},
+        )
 
     def begin(task, local):
         return local._replace(carry={"seen": torch.zeros(()), "first": {}})
 
     def direction(task, local, batch):
         step = task.grad(local, batch)
-        pull = local.each["pull"] / local.shared["round"] * local.hyper["beta"] * (1 + local.carry["seen"])
+        pull = (
+            local.each["pull"]
+            / local.shared["round"]
+            * local.hyper["beta"]
+            * (1 + local.carry["seen"])
+        )
         grad = tree.map(lambda g, w, w0: g + pull * (w - w0), step.grad, local.params, local.start)
-        return step._replace(grad=grad, carry={"seen": local.carry["seen"] + 1, "first": {}}, after=tree.map(lambda w: 0.01 * w, local.params))
+        return step._replace(
+            grad=grad,
+            carry={"seen": local.carry["seen"] + 1, "first": {}},
+            after=tree.map(lambda w: 0.01 * w, local.params),
+        )
 
     def finish(task, local, work):
         upload, _ = BASE.finish(task, local, work)
-        return upload, {"visits": local.own["visits"] + work.steps + local.carry["seen"], "n": local.own["n"]}
+        return upload, {
+            "visits": local.own["visits"] + work.steps + local.carry["seen"],
+            "n": local.own["n"],
+        }
 
     def aggregate(state, plan, total):
         mean = BASE.aggregate(state, plan, total).models
-        velocity = tree.map(lambda v, w, m: 0.5 * v + (w - m), state.server["velocity"], state.models, mean)
-        return replace(state, models=tree.map(lambda w, v: w - v, state.models, velocity), server={"velocity": velocity})
+        velocity = tree.map(
+            lambda v, w, m: 0.5 * v + (w - m), state.server["velocity"], state.models, mean
+        )
+        return replace(
+            state,
+            models=tree.map(lambda w, v: w - v, state.models, velocity),
+            server={"velocity": velocity},
+        )
 
     hyper = {"beta": 0.5}
-    return replace(BASE, name="own", hyper=hyper, init=init, plan=plan, begin=begin, direction=direction, finish=finish, aggregate=aggregate)
+    return replace(
+        BASE,
+        name="own",
+        hyper=hyper,
+        init=init,
+        plan=plan,
+        begin=begin,
+        direction=direction,
+        finish=finish,
+        aggregate=aggregate,
+    )
 
 
 def cell_of(split, data, algorithm=BASE, model=None, held=None, **options):
@@ -91,13 +145,32 @@ def cell_of(split, data, algorithm=BASE, model=None, held=None, **options):
 def trained(cells, executor, round=1):
     """(sums, losses, owns) of one round of all parties of some cells."""
     states = [initial(cell) for cell in cells]
-    plans = [ordered(c.algorithm.plan(s, torch.arange(c.data.n_parties), round), c.data) for c, s in zip(cells, states, strict=True)]
-    jobs = [job for i, (c, s, p) in enumerate(zip(cells, states, plans, strict=True)) for job in jobs_of(i, c, s, p, round)]
+    plans = [
+        ordered(c.algorithm.plan(s, torch.arange(c.data.n_parties), round), c.data)
+        for c, s in zip(cells, states, strict=True)
+    ]
+    jobs = [
+        job
+        for i, (c, s, p) in enumerate(zip(cells, states, plans, strict=True))
+        for job in jobs_of(i, c, s, p, round)
+    ]
     sums = [Sums(1) for _ in cells]
-    done = sorted(executor.train([Given(round, s.models, s.buffers, p.shared) for s, p in zip(states, plans, strict=True)], jobs, sums))
+    done = sorted(
+        executor.train(
+            [
+                Given(round, s.models, s.buffers, p.shared)
+                for s, p in zip(states, plans, strict=True)
+            ],
+            jobs,
+            sums,
+        )
+    )
     executor.close()
     assert [one.job for one in done] == list(range(len(jobs)))
-    return {"sums": {str(i): one.total for i, one in enumerate(sums)}, "own": {str(i): one.own for i, one in enumerate(done)}}, [d.loss for d in done]
+    return {
+        "sums": {str(i): one.total for i, one in enumerate(sums)},
+        "own": {str(i): one.own for i, one in enumerate(done)},
+    }, [d.loss for d in done]
 
 
 def near(a, b, bound=1e-12):
@@ -110,7 +183,9 @@ def near(a, b, bound=1e-12):
 
 def planned(cell):
     state = initial(cell)
-    return state, ordered(cell.algorithm.plan(state, torch.arange(cell.data.n_parties), 1), cell.data)
+    return state, ordered(
+        cell.algorithm.plan(state, torch.arange(cell.data.n_parties), 1), cell.data
+    )
 
 
 def rounds(cells, executor, sampled=False):
@@ -119,7 +194,10 @@ def rounds(cells, executor, sampled=False):
     for round in (1, 2):
         share = [(cell.settings.fraction if sampled else 1.0, cell.settings.seed) for cell in cells]
         cohorts = [sample(5, fraction, seed, round) for fraction, seed in share]
-        plans = [cell.algorithm.plan(state, cohort, round) for cell, state, cohort in zip(cells, states, cohorts, strict=True)]
+        plans = [
+            cell.algorithm.plan(state, cohort, round)
+            for cell, state, cohort in zip(cells, states, cohorts, strict=True)
+        ]
         done = train_round(cells, states, plans, round, executor)
         states = [one.state for one in done]
         for past, one in zip(history, done, strict=True):
@@ -134,9 +212,18 @@ class Outcome(NamedTuple):
 
 def apart(a, b):
     """The largest difference of two runs: states and metrics."""
-    state = [abs(x.double() - y.double()).max() for part in PARTS for x, y in pairs(a.state, b.state, part)]
+    state = [
+        abs(x.double() - y.double()).max()
+        for part in PARTS
+        for x, y in pairs(a.state, b.state, part)
+    ]
     assert [m.keys() for m in a.history] == [m.keys() for m in b.history]
-    metrics = [abs(m[k] - n[k]) for m, n in zip(a.history, b.history, strict=True) for k in m if isinstance(m[k], float)]
+    metrics = [
+        abs(m[k] - n[k])
+        for m, n in zip(a.history, b.history, strict=True)
+        for k in m
+        if isinstance(m[k], float)
+    ]
     return max(float(d) for d in [*state, *metrics])
 
 
@@ -145,5 +232,7 @@ PARTS = ("models", "buffers", "server", "parties")
 
 def pairs(a, b, part):
     p, q = tree.flatten(getattr(a, part)), tree.flatten(getattr(b, part))
-    assert {k: (v.shape, v.dtype) for k, v in p.items()} == {k: (v.shape, v.dtype) for k, v in q.items()}
+    assert {k: (v.shape, v.dtype) for k, v in p.items()} == {
+        k: (v.shape, v.dtype) for k, v in q.items()
+    }
     return [(p[k], q[k]) for k in p if p[k].numel()]

@@ -12,9 +12,17 @@ from torch import nn
 import fltrain
 import niidpart
 from fltrain import RunFolder, tree
-from niidpart.split import empty_part, part
+from niidpart.splits.split import empty_part, part
 
-SHORT = {"model": "hidden200", "rounds": 2, "local_epochs": 1, "batch_size": 8, "lr": 0.1, "device": "cpu", "threads": 1}
+SHORT = {
+    "model": "hidden200",
+    "rounds": 2,
+    "local_epochs": 1,
+    "batch_size": 8,
+    "lr": 0.1,
+    "device": "cpu",
+    "threads": 1,
+}
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +48,10 @@ def images():
     """50 training and 20 test images of 28 x 28 bytes in 10 classes: enough to step the papers' CNN."""
     rng = np.random.default_rng(1)
     return niidpart.from_arrays(
-        rng.integers(0, 256, (50, 28, 28), np.uint8), np.arange(50) % 10, rng.integers(0, 256, (20, 28, 28), np.uint8), np.arange(20) % 10
+        rng.integers(0, 256, (50, 28, 28), np.uint8),
+        np.arange(50) % 10,
+        rng.integers(0, 256, (20, 28, 28), np.uint8),
+        np.arange(20) % 10,
     )
 
 
@@ -52,7 +63,9 @@ def dealt():
         n_parties, n_classes = n_parties or int(np.max(owner)) + 1, len(data.class_names)
         split = niidpart.make(data, "homo", n_parties=n_parties, **options)
         parts = {
-            name: empty_part(n_parties, n_classes) if who is None else part(np.asarray(who), data.labels, n_parties, n_classes)
+            name: empty_part(n_parties, n_classes)
+            if who is None
+            else part(np.asarray(who), data.labels, n_parties, n_classes)
             for name, who in (("train", owner), ("val", val), ("test", test))
         }
         return replace(split, **parts)
@@ -77,7 +90,12 @@ def same():
     def compare(a, b):
         if a.keys() != b.keys():
             return False
-        return all(compare(a[k], b[k]) if isinstance(a[k], dict) else a[k].dtype == b[k].dtype and torch.equal(a[k], b[k]) for k in a)
+        return all(
+            compare(a[k], b[k])
+            if isinstance(a[k], dict)
+            else a[k].dtype == b[k].dtype and torch.equal(a[k], b[k])
+            for k in a
+        )
 
     return compare
 
@@ -85,13 +103,22 @@ def same():
 @pytest.fixture(scope="session")
 def same_state(same):
     """same_state(a, b): two states, bit for bit."""
-    return lambda a, b: all(same(getattr(a, part), getattr(b, part)) for part in ("models", "buffers", "server", "parties"))
+    return lambda a, b: all(
+        same(getattr(a, part), getattr(b, part))
+        for part in ("models", "buffers", "server", "parties")
+    )
 
 
 @pytest.fixture(scope="session")
 def distance():
     """distance(a, b): the largest absolute difference between two trees of one shape."""
-    return lambda a, b: max((float((x.double() - y.double()).abs().max()) for x, y in zip(tree.leaves(a), tree.leaves(b), strict=True)), default=0.0)
+    return lambda a, b: max(
+        (
+            float((x.double() - y.double()).abs().max())
+            for x, y in zip(tree.leaves(a), tree.leaves(b), strict=True)
+        ),
+        default=0.0,
+    )
 
 
 class Float64(nn.Sequential):
@@ -135,7 +162,12 @@ def outcome():
 
     def read(folder):
         last = RunFolder.opened(folder).checkpoints()[-1]
-        files = [folder / "config.json", folder / "metrics.jsonl", last, last.with_suffix(".safetensors")]
+        files = [
+            folder / "config.json",
+            folder / "metrics.jsonl",
+            last,
+            last.with_suffix(".safetensors"),
+        ]
         return {str(f.relative_to(folder)): f.read_bytes() for f in files}
 
     return read
@@ -181,4 +213,6 @@ def stopped(folders, tmp_path):
 @pytest.fixture(scope="session")
 def everything():
     """everything(folder): the bytes of every file under it."""
-    return lambda folder: {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
+    return lambda folder: {
+        str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()
+    }

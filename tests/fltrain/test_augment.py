@@ -14,11 +14,11 @@ from torch.nn import functional as F
 import fltrain
 import niidpart
 from fltrain import Settings, resume
-from fltrain.augment import Augment, rotated
-from fltrain.data import to_device
 from fltrain.draws import augmentation, key
 from fltrain.engine.batches import in_order
-from niidpart import rng
+from fltrain.inputs.augmentation import Augment, rotated
+from fltrain.inputs.federated import to_device
+from niidpart.arithmetic import rng
 
 CPU = torch.device("cpu")
 RARE = 1e-4  # a correct sampler would fall below this p-value with one seed in ten thousand
@@ -31,7 +31,15 @@ def words(rows, party, epoch, seed=0):
     """The four words of each example, from the philox of niidpart: row, party and epoch are the counter."""
     rows = np.asarray(rows, np.uint64)
     low, high, zero = rows & np.uint64(0xFFFFFFFF), rows >> np.uint64(32), np.zeros_like(rows)
-    return rng.philox(key(seed, "augment"), (low, zero + np.uint64(party), zero + np.uint64(epoch), high << np.uint64(8) | np.uint64(1)))
+    return rng.philox(
+        key(seed, "augment"),
+        (
+            low,
+            zero + np.uint64(party),
+            zero + np.uint64(epoch),
+            high << np.uint64(8) | np.uint64(1),
+        ),
+    )
 
 
 def offsets(word, crop):
@@ -56,7 +64,10 @@ def turned_by_hand(picture, degrees):
     for r in range(height):
         for c in range(width):
             up, right = (height - 1) / 2 - r, c - (width - 1) / 2
-            x, y = right * math.cos(a) + up * math.sin(a), up * math.cos(a) - right * math.sin(a)  # turned back
+            x, y = (
+                right * math.cos(a) + up * math.sin(a),
+                up * math.cos(a) - right * math.sin(a),
+            )  # turned back
             i, j = math.floor((height - 1) / 2 - y + 0.5), math.floor(x + (width - 1) / 2 + 0.5)
             if 0 <= i < height and 0 <= j < width:
                 out[:, r, c] = picture[:, i, j]
@@ -88,7 +99,11 @@ def test_every_offset_and_either_side_are_as_likely(crop):
     for epoch in range(1, 7):
         for party in range(3):
             x = drawn(augment, numbered(1, side, side), list(range(900)), party, epoch)[:, 0]
-            mirrored = x[:, middle, middle - 1] > x[:, middle, middle + 1] if crop == 1 else torch.zeros(900)
+            mirrored = (
+                x[:, middle, middle - 1] > x[:, middle, middle + 1]
+                if crop == 1
+                else torch.zeros(900)
+            )
             found.append(torch.stack([x[:, middle, middle], mirrored], dim=1))
     kinds, counts = np.unique(torch.cat(found).numpy(), axis=0, return_counts=True)
     assert len(kinds) == (18 if crop == 1 else 81)
@@ -99,8 +114,15 @@ def test_angles_are_uniform_within_the_limit():
     """In a picture that holds its row numbers, what is 80 pixels right of the centre comes from 80 sin(angle) below it."""
     side, limit = 201, 30.0
     rows = torch.arange(side).float().view(1, side, 1).expand(1, side, side)
-    x = torch.cat([drawn(Augment(KEY, rotate=limit), rows, list(range(start, start + 50))) for start in range(0, 3000, 50)])
-    angle = np.degrees(np.arcsin((x[:, 0, 100, 180] - 100).numpy() / 80))  # to half a pixel, 0.42 degrees
+    x = torch.cat(
+        [
+            drawn(Augment(KEY, rotate=limit), rows, list(range(start, start + 50)))
+            for start in range(0, 3000, 50)
+        ]
+    )
+    angle = np.degrees(
+        np.arcsin((x[:, 0, 100, 180] - 100).numpy() / 80)
+    )  # to half a pixel, 0.42 degrees
     expected = [(int(w) / 2**31 - 1) * limit for w in words(range(3000), 0, 1)[3]]
     assert np.abs(angle - expected).max() < 0.5
     assert stats.kstest(expected, stats.uniform(-limit, 2 * limit).cdf).pvalue > RARE
@@ -111,7 +133,11 @@ def test_the_four_draws_of_an_example_are_independent():
     assert np.abs(np.corrcoef(u) - np.eye(4)).max() < 4 / 10_000**0.5
 
 
-@pytest.mark.parametrize("options", [{"crop": 3}, {"crop": 3, "pad": "reflect"}, {"flip": True}, {"rotate": 40.0}, EVERYTHING], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{"crop": 3}, {"crop": 3, "pad": "reflect"}, {"flip": True}, {"rotate": 40.0}, EVERYTHING],
+    ids=str,
+)
 def test_a_picture_is_the_same_in_every_batch(options):
     augment = Augment(KEY, **options)
     x = torch.rand(60, 3, 8, 9, generator=torch.Generator().manual_seed(0))
@@ -136,7 +162,9 @@ def test_rows_parties_epochs_and_seeds_draw_apart(options):
     ]
     for other in others:
         moved = int((first != other).flatten(1).any(1).sum())
-        assert moved > 60  # flips agree with chance 1/2: fewer than 60 of 200 differ with chance 4e-9
+        assert (
+            moved > 60
+        )  # flips agree with chance 1/2: fewer than 60 of 200 differ with chance 4e-9
 
 
 # What they do
@@ -180,7 +208,13 @@ def test_a_rotation_is_that_of_a_loop_over_pixels(height, width):
 def pixels(picture, degrees):
     """The picture [C, H, W] turned by an angle that is given."""
     _, height, width = picture.shape
-    r, c = rotated(torch.arange(height).view(1, -1, 1), torch.arange(width).view(1, 1, -1), height, width, torch.tensor([[[degrees]]]))
+    r, c = rotated(
+        torch.arange(height).view(1, -1, 1),
+        torch.arange(width).view(1, 1, -1),
+        height,
+        width,
+        torch.tensor([[[degrees]]]),
+    )
     out = picture[:, r[0].clamp(0, height - 1), c[0].clamp(0, width - 1)]
     return out * ((r >= 0) & (r < height) & (c >= 0) & (c < width))
 
@@ -188,7 +222,9 @@ def pixels(picture, degrees):
 @pytest.mark.parametrize("degrees", [-179.0, -90.0, -15.0, 0.3, 15.0, 44.0, 100.0])
 def test_a_rotation_is_that_of_scipy(degrees):
     picture = numbered(1, 28, 28)
-    theirs = ndimage.rotate(picture[0].numpy(), degrees, reshape=False, order=0, mode="grid-constant")
+    theirs = ndimage.rotate(
+        picture[0].numpy(), degrees, reshape=False, order=0, mode="grid-constant"
+    )
     assert (pixels(picture, degrees)[0].numpy() == theirs).all()
 
 
@@ -197,7 +233,9 @@ def test_a_rotation_is_that_of_pillow_but_for_pixels_half_way_between_two(degree
     """Pillow, which torchvision's RandomRotation calls, counts in steps of 1/65536 of a pixel: at 32 pixels it decides about 1 of 8,000 otherwise."""
     image = pytest.importorskip("PIL.Image")
     picture = numbered(1, 32, 32)
-    theirs = np.asarray(image.fromarray(picture[0].numpy()).rotate(degrees, resample=image.Resampling.NEAREST))
+    theirs = np.asarray(
+        image.fromarray(picture[0].numpy()).rotate(degrees, resample=image.Resampling.NEAREST)
+    )
     assert (pixels(picture, degrees)[0].numpy() != theirs).mean() < 0.002
 
 
@@ -240,20 +278,29 @@ def split(pictures):
 
 
 def test_training_is_augmented_and_evaluation_is_not(pictures, split):
-    plain, changed = (to_device(split, pictures, CPU, s) for s in (Settings(), Settings(**EVERYTHING)))
+    plain, changed = (
+        to_device(split, pictures, CPU, s) for s in (Settings(), Settings(**EVERYTHING))
+    )
     for part in ("train", "val", "test", "global_test"):
         assert torch.equal(getattr(changed, part).inputs(ALL), getattr(plain, part).inputs(ALL))
-    for a, b in zip(in_order(changed.train, 2, 5), in_order(plain.train, 2, 5), strict=True):  # for a full gradient
+    for a, b in zip(
+        in_order(changed.train, 2, 5), in_order(plain.train, 2, 5), strict=True
+    ):  # for a full gradient
         assert torch.equal(a.x, b.x)
     train = changed.train
-    assert torch.equal(train.inputs(ALL, 3), Augment(KEY, **EVERYTHING)(plain.train.inputs(ALL), train.rows, train.party, 3))
+    assert torch.equal(
+        train.inputs(ALL, 3),
+        Augment(KEY, **EVERYTHING)(plain.train.inputs(ALL), train.rows, train.party, 3),
+    )
     assert train.inputs(ALL, 3).dtype == torch.float32
     assert (train.inputs(ALL, 3) != plain.train.inputs(ALL)).flatten(1).any(1).float().mean() > 0.9
 
 
 def test_rows_of_a_batch_may_each_be_in_an_epoch_of_their_own(pictures):
     """Crop, flip, rotation and fresh noise; epoch 0 is evaluation and not augmented."""
-    split = niidpart.make(pictures, "homo", n_parties=3, transforms=[("noise", {"sigma": 0.1, "fresh": True})])
+    split = niidpart.make(
+        pictures, "homo", n_parties=3, transforms=[("noise", {"sigma": 0.1, "fresh": True})]
+    )
     examples = to_device(split, pictures, CPU, Settings(**EVERYTHING)).train
     at, epoch = torch.tensor([4, 0, 7, 4, 2, 9]), torch.tensor([1, 3, 0, 2, 500, 3])
     together = examples.inputs(at, epoch)
@@ -269,10 +316,17 @@ def test_without_the_settings_nothing_is_drawn(pictures, split):
     assert torch.equal(train.inputs(ALL, 1), train.inputs(ALL, 0))
 
 
-def test_noise_that_is_fixed_moves_with_the_picture_and_fresh_noise_and_the_mean_come_after(pictures):
+def test_noise_that_is_fixed_moves_with_the_picture_and_fresh_noise_and_the_mean_come_after(
+    pictures,
+):
     def made(fresh, **settings):
         transforms = [("noise", {"sigma": 0.3, "level": "std", "fresh": fresh})]
-        return to_device(niidpart.make(pictures, "homo", n_parties=4, transforms=transforms), pictures, CPU, Settings(**settings)).train
+        return to_device(
+            niidpart.make(pictures, "homo", n_parties=4, transforms=transforms),
+            pictures,
+            CPU,
+            Settings(**settings),
+        ).train
 
     def moved(examples, x):
         return Augment(KEY, **EVERYTHING)(x, examples.rows, examples.party, 5)
@@ -299,11 +353,20 @@ def test_a_run_trains_on_the_draws_of_its_epochs(pictures, split, train):
         seen[now, batch.epoch].extend(map(tuple, batch.x.flatten(1).tolist()))
         return base.direction(task, local, batch)
 
-    train(split, pictures, algorithm=replace(base, plan=plan, direction=direction), local_epochs=3, seed=7, **EVERYTHING)
+    train(
+        split,
+        pictures,
+        algorithm=replace(base, plan=plan, direction=direction),
+        local_epochs=3,
+        seed=7,
+        **EVERYTHING,
+    )
     examples = to_device(split, pictures, CPU, Settings(seed=7, **EVERYTHING)).train
     assert sorted(seen) == [(round, epoch) for round in (1, 2) for epoch in range(3)]
     for (round, epoch), batches in seen.items():
-        assert sorted(batches) == sorted(map(tuple, examples.inputs(ALL, 3 * (round - 1) + epoch + 1).flatten(1).tolist()))
+        assert sorted(batches) == sorted(
+            map(tuple, examples.inputs(ALL, 3 * (round - 1) + epoch + 1).flatten(1).tolist())
+        )
 
 
 def test_parties_trained_as_one_keep_their_draws(pictures, split):
@@ -311,7 +374,9 @@ def test_parties_trained_as_one_keep_their_draws(pictures, split):
     assert torch.equal(federated.pooled().train.inputs(ALL, 4), federated.train.inputs(ALL, 4))
 
 
-def test_a_resumed_run_ends_as_one_that_was_not_stopped(pictures, train, tmp_path, outcome, without_curves):
+def test_a_resumed_run_ends_as_one_that_was_not_stopped(
+    pictures, train, tmp_path, outcome, without_curves
+):
     transforms = [("noise", {"sigma": 0.3, "level": "std", "fresh": True})]
     split = niidpart.make(pictures, "homo", n_parties=4, transforms=transforms)
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
@@ -329,12 +394,18 @@ def test_a_resumed_run_ends_as_one_that_was_not_stopped(pictures, train, tmp_pat
 
 @pytest.mark.parametrize("option", ["crop", "flip", "rotate"])
 def test_a_table_cannot_be_cropped_flipped_or_turned(table, table_split, train, option):
-    with pytest.raises(ValueError, match="crop, flip and rotate are for images; these examples are rows of 6 numbers"):
+    with pytest.raises(
+        ValueError,
+        match="crop, flip and rotate are for images; these examples are rows of 6 numbers",
+    ):
         train(table_split, table, **{option: True if option == "flip" else 2})
 
 
 def test_a_picture_can_be_mirrored_only_within_itself(pictures, split, train):
-    with pytest.raises(ValueError, match=r"crop is 8; reflected padding of images of 8 x 9 pixels goes up to 7: lower --crop, or use --pad zero"):
+    with pytest.raises(
+        ValueError,
+        match=r"crop is 8; reflected padding of images of 8 x 9 pixels goes up to 7: lower --crop, or use --pad zero",
+    ):
         train(split, pictures, crop=8, pad="reflect")
     assert len(train(split, pictures, crop=7, pad="reflect", rounds=1).history) == 1
     assert len(train(split, pictures, crop=8, rounds=1).history) == 1
@@ -344,5 +415,11 @@ def test_a_picture_can_be_mirrored_only_within_itself(pictures, split, train):
 @pytest.mark.parametrize("pad", ["zero", "reflect"])
 def test_a_gpu_draws_the_same_pictures(pad):
     x = torch.rand(200, 3, 32, 32, generator=torch.Generator().manual_seed(0))
-    rows, party, augment = torch.arange(200), torch.arange(200) % 7, Augment(KEY, pad=pad, **EVERYTHING)
-    assert torch.equal(augment(x.cuda(), rows.cuda(), party.cuda(), 9).cpu(), augment(x, rows, party, 9))
+    rows, party, augment = (
+        torch.arange(200),
+        torch.arange(200) % 7,
+        Augment(KEY, pad=pad, **EVERYTHING),
+    )
+    assert torch.equal(
+        augment(x.cuda(), rows.cuda(), party.cuda(), 9).cpu(), augment(x, rows, party, 9)
+    )

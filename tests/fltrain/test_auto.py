@@ -14,9 +14,9 @@ from fltrain.engine.auto import Facts, against_stacking, against_workers, pick
 from fltrain.engine.jobs import Cell
 from fltrain.engine.native import possible
 from fltrain.models import create
-from fltrain.prepare import device_of, initial, prepare
+from fltrain.runs.cells import device_of, initial, prepare
 from fltrain.settings import Settings
-from fltrain.task import ModelTask
+from fltrain.tasks.model_task import ModelTask
 
 BASE = fltrain.algorithms.ALGORITHMS.find("fedavg")()
 # Ten parties and 940 steps of the papers' CNN a round: about 5 s on one core.
@@ -29,7 +29,13 @@ def cell(table, table_split):
     """cell(settings...): a run of the table's five parties as it is prepared, its engine settled."""
 
     def make(model=None, **settings):
-        return prepare(table_split, table, BASE, model or create("linear", (6,), 3, 0), Settings(**{"device": "cpu", "rounds": 1} | settings))
+        return prepare(
+            table_split,
+            table,
+            BASE,
+            model or create("linear", (6,), 3, 0),
+            Settings(**{"device": "cpu", "rounds": 1} | settings),
+        )
 
     return make
 
@@ -49,7 +55,11 @@ def cell(table, table_split):
         (LONG._replace(compiled=True), "looped", "each worker would compile the model"),
         (LONG._replace(steps=20), "looped", "a round of about 0.1 s is too short for workers"),
         (LONG._replace(steps=20, workers=2), "processes", ""),
-        (LONG._replace(flop=0.0, steps=600), "looped", "a round of about 0.2 s is too short for workers"),
+        (
+            LONG._replace(flop=0.0, steps=600),
+            "looped",
+            "a round of about 0.2 s is too short for workers",
+        ),
         (LONG._replace(flop=0.0, steps=700), "processes", ""),
     ],
 )
@@ -65,7 +75,11 @@ def test_on_a_cpu_workers_are_taken_where_they_can_be_had_and_pay(facts, engine,
         (GPU._replace(jobs=1), "looped", "one job a round"),
         (GPU._replace(compiled=True), "looped", "compiled models cannot be stacked"),
         (GPU._replace(flop=5e11), "looped", "a step of 500 GFLOP fills the GPU alone"),
-        (GPU._replace(stackable="layer fc1 cannot be stacked"), "looped", "layer fc1 cannot be stacked"),
+        (
+            GPU._replace(stackable="layer fc1 cannot be stacked"),
+            "looped",
+            "layer fc1 cannot be stacked",
+        ),
     ],
 )
 def test_on_a_gpu_jobs_are_stacked_where_one_of_them_leaves_it_idle(facts, engine, because):
@@ -81,7 +95,13 @@ def test_facts_are_those_of_the_cell(cell, table_split):
     sizes = table_split.train.sizes.tolist()
     given = cell(fraction=0.4, batch_size=8, local_epochs=3, engine="looped", threads=1)
     facts = auto.facts(given)
-    assert (facts.device, facts.jobs, facts.threads, facts.workers, facts.compiled) == ("cpu", 2, 1, None, False)
+    assert (facts.device, facts.jobs, facts.threads, facts.workers, facts.compiled) == (
+        "cpu",
+        2,
+        1,
+        None,
+        False,
+    )
     assert facts.steps == round(2 / 5 * sum(3 * -(-n // 8) for n in sizes))
     # a linear layer of 6 x 3 on one example: forward 2 * 18, its weights' gradient 2 * 18, and no gradient of the data
     assert facts.flop == 8 * 72
@@ -96,12 +116,30 @@ def test_settled_are_the_engine_and_the_number_of_threads(cell):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"engine": "graph"}, "engine graph needs CUDA, torch sees none here (and it is not in this version); use processes, native or stacked"),
-        ({"engine": "looped", "workers": 2}, "workers is 2, and engine looped has none; leave --workers out, or use processes or native"),
-        ({"engine": "auto", "workers": 2, "threads": 2}, "workers have one thread each, and threads is 2; leave out --workers or --threads"),
-        ({"engine": "processes", "memory": 1.0}, "memory is for engine stacked, the engine is processes; leave --memory out"),
-        ({"tf32": True}, "tf32 is of CUDA devices, the device is cpu; leave --tf32 out, or use --device cuda"),
-        ({"engine": "stacked", "compile": True}, "engine stacked cannot take a model through torch.compile; leave --compile out, or use looped"),
+        (
+            {"engine": "graph"},
+            "engine graph needs CUDA, torch sees none here (and it is not in this version); use processes, native or stacked",
+        ),
+        (
+            {"engine": "looped", "workers": 2},
+            "workers is 2, and engine looped has none; leave --workers out, or use processes or native",
+        ),
+        (
+            {"engine": "auto", "workers": 2, "threads": 2},
+            "workers have one thread each, and threads is 2; leave out --workers or --threads",
+        ),
+        (
+            {"engine": "processes", "memory": 1.0},
+            "memory is for engine stacked, the engine is processes; leave --memory out",
+        ),
+        (
+            {"tf32": True},
+            "tf32 is of CUDA devices, the device is cpu; leave --tf32 out, or use --device cuda",
+        ),
+        (
+            {"engine": "stacked", "compile": True},
+            "engine stacked cannot take a model through torch.compile; leave --compile out, or use looped",
+        ),
     ],
 )
 @pytest.mark.skipif(torch.cuda.is_available(), reason="torch sees CUDA here")
@@ -121,7 +159,14 @@ def test_bf16_and_compile_reach_the_model(cell):
 @pytest.mark.usefixtures("without_compiler")
 def test_one_line_says_what_runs_once_before_the_first_round(table, table_split, train, engine):
     heard = []
-    train(table_split, table, model="linear", engine=engine, workers=2 if engine == "processes" else None, progress=heard.append)
+    train(
+        table_split,
+        table,
+        model="linear",
+        engine=engine,
+        workers=2 if engine == "processes" else None,
+        progress=heard.append,
+    )
     assert [p.told != "" for p in heard] == [True] + [False] * (len(heard) - 1)
     first = heard[0]
     assert (first.round, first.rounds, first.metrics) == (0, 2, None)
@@ -157,7 +202,9 @@ def test_compiled_code_is_named_where_it_could_train_the_model(cell):
         run = cell(**given)
         return auto.told([run], [initial(run)])
 
-    assert all(line(engine=engine).endswith(f" GB{HINT}") for engine in ("auto", "looped", "processes"))
+    assert all(
+        line(engine=engine).endswith(f" GB{HINT}") for engine in ("auto", "looped", "processes")
+    )
     assert HINT not in line(engine="stacked")
     assert HINT not in line(bf16=True)
     assert HINT not in line(model=nn.Sequential(nn.Linear(6, 4), nn.Dropout(0.5), nn.Linear(4, 3)))
@@ -179,7 +226,10 @@ def test_compiled_code_is_never_chosen_and_said_with_its_threads(cell):
     assert cell(engine="auto", workers=2).settings.engine == "processes"
     run = cell(engine="native", workers=3)
     line = auto.told([run], [initial(run)])
-    assert re.fullmatch(r"engine native: 3 threads of compiled code \(\d+ cores, 5 jobs a round\), about 0\.[23]\d? GB", line), line
+    assert re.fullmatch(
+        r"engine native: 3 threads of compiled code \(\d+ cores, 5 jobs a round\), about 0\.[23]\d? GB",
+        line,
+    ), line
     run = cell(engine="native", workers=8, fraction=0.2)
     assert auto.told([run], [initial(run)]).startswith("engine native: 1 thread of compiled code (")
 
@@ -192,7 +242,9 @@ def test_several_runs_side_by_side_are_counted_together(cell):
     assert "2 runs, 10 jobs a round), about " in line
 
 
-def test_a_run_keeps_the_engine_that_was_chosen_and_resumes_with_it(table, table_split, train, tmp_path, monkeypatch, without_curves):
+def test_a_run_keeps_the_engine_that_was_chosen_and_resumes_with_it(
+    table, table_split, train, tmp_path, monkeypatch, without_curves
+):
     import niidpart
 
     monkeypatch.setattr(auto, "PAYS", 0.0)
@@ -206,7 +258,15 @@ def test_a_run_keeps_the_engine_that_was_chosen_and_resumes_with_it(table, table
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(tmp_path / "split.h5", table, model="linear", threads=None, engine="auto", out=tmp_path / "run", progress=progress)
+        train(
+            tmp_path / "split.h5",
+            table,
+            model="linear",
+            threads=None,
+            engine="auto",
+            out=tmp_path / "run",
+            progress=progress,
+        )
     kept = json.loads((tmp_path / "run" / "config.json").read_text())["settings"]
     assert (kept["engine"], kept["threads"]) == ("processes", torch.get_num_threads())
     monkeypatch.setattr(auto, "PAYS", 1e9)  # a rule that would choose otherwise now
@@ -216,7 +276,9 @@ def test_a_run_keeps_the_engine_that_was_chosen_and_resumes_with_it(table, table
     assert all(line.startswith("engine processes: 2 workers") for line in lines)
 
 
-def test_nothing_is_said_where_nothing_is_left_to_train(table, table_split, train, tmp_path, without_curves):
+def test_nothing_is_said_where_nothing_is_left_to_train(
+    table, table_split, train, tmp_path, without_curves
+):
     train(table_split, table, model="linear", out=tmp_path / "run")
     heard = []
     fltrain.resume(tmp_path / "run", table, progress=heard.append)
@@ -225,7 +287,13 @@ def test_nothing_is_said_where_nothing_is_left_to_train(table, table_split, trai
 
 def test_operations_are_those_of_the_papers_cnn_counted_by_hand(images, dealt):
     # by hand: forward 281,640 multiplications; backward the same for weights, 195,240 for data (none for the first layer)
-    data = prepare(dealt(images, [0] * 50), images, BASE, create("cnn", (1, 28, 28), 10, 0), Settings(device="cpu", engine="looped"))
+    data = prepare(
+        dealt(images, [0] * 50),
+        images,
+        BASE,
+        create("cnn", (1, 28, 28), 10, 0),
+        Settings(device="cpu", engine="looped"),
+    )
     one = cost.cost(data.task, data.data)
     assert one.flop == 2 * (281_640 + 281_640 + 195_240)
     assert (one.parameters, one.weights) == (44_426, 4 * 44_426)
@@ -257,8 +325,12 @@ def test_a_stack_is_announced_with_all_its_jobs_or_with_the_memory_that_it_may_t
     run = cell(engine="stacked", batch_size=64)
     one, state = cost.Cost(1e6, 1e6, 0.0, 1000, 4000), initial(run)
     job = 4 * 4000 + 2 * 8 * 1000 + 64 * 2 * 1e6
-    assert cost.footprint([run], [state], one, 5) - cost.footprint([run], [state], one, 1) == pytest.approx(4 * job)
-    assert cost.footprint([run], [state], one, 5, budget=2 * job) - cost.footprint([run], [state], one, 1) == pytest.approx(job)
+    assert cost.footprint([run], [state], one, 5) - cost.footprint(
+        [run], [state], one, 1
+    ) == pytest.approx(4 * job)
+    assert cost.footprint([run], [state], one, 5, budget=2 * job) - cost.footprint(
+        [run], [state], one, 1
+    ) == pytest.approx(job)
 
 
 def test_memory_grows_by_what_parties_keep(cell):
@@ -266,7 +338,10 @@ def test_memory_grows_by_what_parties_keep(cell):
     one, state = cost.cost(run.task, run.data), initial(run)
     more = replace(state, parties={"c": torch.zeros(5, 1000)})
     # what they keep, what they will keep, and what they kept, until the round has ended
-    assert cost.footprint([run], [more], one, 1) - cost.footprint([run], [state], one, 1) == 3 * 5 * 1000 * 4
+    assert (
+        cost.footprint([run], [more], one, 1) - cost.footprint([run], [state], one, 1)
+        == 3 * 5 * 1000 * 4
+    )
     written = [cost.footprint([run], [s], one, 1, written=True) for s in (more, state)]
     assert written[0] - written[1] == 3 * 5 * 1000 * 4
 

@@ -6,8 +6,9 @@ import re
 import pytest
 from matplotlib.figure import Figure
 
-from fltrain import RunFolder, plot
-from fltrain.compare import differences, summary
+from fltrain import RunFolder
+from fltrain.runs import curves as plot
+from fltrain.runs.comparison import differences, summary
 
 
 def folder_of(path, history, algorithm="fedavg", split="a" * 64, model="cnn", **settings):
@@ -32,7 +33,15 @@ def metrics(round, accuracy=None, loss=1.0):
 
 
 def test_a_summary_has_the_final_and_the_best_accuracy_its_first_round_and_all_bytes(tmp_path):
-    history = [metrics(1), metrics(2, 0.5), metrics(3, 0.8), metrics(4), metrics(5, 0.8), metrics(6, 0.7), metrics(7)]
+    history = [
+        metrics(1),
+        metrics(2, 0.5),
+        metrics(3, 0.8),
+        metrics(4),
+        metrics(5, 0.8),
+        metrics(6, 0.7),
+        metrics(7),
+    ]
     assert summary("mine", folder_of(tmp_path / "run", history, "solo")) == {
         "run": "mine",
         "algorithm": "solo",
@@ -48,7 +57,12 @@ def test_a_summary_has_the_final_and_the_best_accuracy_its_first_round_and_all_b
 @pytest.mark.parametrize("history", [[], [metrics(1), metrics(2)]])
 def test_before_the_first_evaluation_there_is_no_accuracy(tmp_path, history):
     row = summary("mine", folder_of(tmp_path / "run", history))
-    assert (row["final"], row["best"], row["best_round"], row["rounds"]) == (None, None, None, len(history))
+    assert (row["final"], row["best"], row["best_round"], row["rounds"]) == (
+        None,
+        None,
+        None,
+        len(history),
+    )
 
 
 def test_a_summary_of_a_real_run_is_its_history(table, table_split, train, tmp_path):
@@ -59,7 +73,9 @@ def test_a_summary_of_a_real_run_is_its_history(table, table_split, train, tmp_p
 
 
 def test_runs_that_differ_in_the_algorithm_alone_may_be_compared(tmp_path):
-    folders = {name: folder_of(tmp_path / name, [], name) for name in ("fedavg", "solo", "centralised")}
+    folders = {
+        name: folder_of(tmp_path / name, [], name) for name in ("fedavg", "solo", "centralised")
+    }
     assert differences(folders) == []
     assert differences({"solo": folders["solo"]}) == []
 
@@ -81,18 +97,25 @@ def test_everything_else_that_differs_is_named_with_its_values(tmp_path):
     assert differences({k: v for k, v in folders.items() if k != "a"}) == []
 
 
-def test_a_model_that_the_algorithm_made_larger_is_a_difference(table, table_split, train, tmp_path):
+def test_a_model_that_the_algorithm_made_larger_is_a_difference(
+    table, table_split, train, tmp_path
+):
     for name in ("fedavg", "moon"):
         train(table_split, table, algorithm=name, rounds=1, out=tmp_path / name)
     [line] = differences({name: RunFolder.opened(tmp_path / name) for name in ("fedavg", "moon")})
     assert re.fullmatch(r"parameters: \d+ in fedavg; \d+ in the other", line)
 
 
-def test_models_of_the_parties_own_are_in_the_summary_and_the_curves(table, table_split, train, tmp_path):
+def test_models_of_the_parties_own_are_in_the_summary_and_the_curves(
+    table, table_split, train, tmp_path
+):
     done = train(table_split, table, algorithm="ditto", rounds=2, out=tmp_path / "ditto")
     own = [m["personal_party_test_accuracy_mean"] for m in done.history]
     assert summary("d", RunFolder.opened(tmp_path / "ditto"))["personal"] == own[-1]
-    lines = {line.get_label(): line.get_ydata().tolist() for line in plot.curves({"d": done.history}).axes[0].lines}
+    lines = {
+        line.get_label(): line.get_ydata().tolist()
+        for line in plot.curves({"d": done.history}).axes[0].lines
+    }
     assert lines["d, personal"] == pytest.approx([100 * value for value in own])
 
 
@@ -104,13 +127,23 @@ def test_settings_that_change_no_result_are_no_difference(tmp_path):
 
 def test_a_folder_from_before_a_setting_has_its_default(table, table_split, train, tmp_path):
     for name in ("old", "new", "other"):
-        train(table_split, table, model="linear", rounds=1, lr_drops=(5,), bf16=name == "other", out=tmp_path / name)
+        train(
+            table_split,
+            table,
+            model="linear",
+            rounds=1,
+            lr_drops=(5,),
+            bf16=name == "other",
+            out=tmp_path / name,
+        )
     file = tmp_path / "old" / "config.json"
     config = json.loads(file.read_text())
     for name in ("engine", "workers", "memory", "tf32", "bf16", "compile"):
         del config["settings"][name]
     file.write_text(json.dumps(config))
-    old, new, other = ({name: RunFolder.opened(tmp_path / name)} for name in ("old", "new", "other"))
+    old, new, other = (
+        {name: RunFolder.opened(tmp_path / name)} for name in ("old", "new", "other")
+    )
     assert differences(old | new) == []
     assert differences(old | other) == ["bf16: False in old; True in the other"]
 
@@ -123,12 +156,22 @@ HISTORIES = {
 
 def test_curves_have_a_line_for_each_run_in_each_panel():
     accuracy, loss = plot.curves(HISTORIES).axes
-    lines = {ax: {line.get_label(): line.get_xydata().tolist() for line in ax.lines} for ax in (accuracy, loss)}
-    assert lines[accuracy] == {"fedavg": [[1, 30], [3, 60]], "solo": [[1, 20], [2, 25]]}  # in percent; round 2 was not evaluated
+    lines = {
+        ax: {line.get_label(): line.get_xydata().tolist() for line in ax.lines}
+        for ax in (accuracy, loss)
+    }
+    assert lines[accuracy] == {
+        "fedavg": [[1, 30], [3, 60]],
+        "solo": [[1, 20], [2, 25]],
+    }  # in percent; round 2 was not evaluated
     assert lines[loss] == {"fedavg": [[1, 2.0], [2, 1.5], [3, 1.0]], "solo": [[1, 2.5], [2, 2.0]]}
     [legend] = accuracy.figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["fedavg", "solo"]
-    assert ("accuracy" in accuracy.get_ylabel(), "loss" in loss.get_ylabel(), accuracy.get_xlabel()) == (True, True, "round")
+    assert (
+        "accuracy" in accuracy.get_ylabel(),
+        "loss" in loss.get_ylabel(),
+        accuracy.get_xlabel(),
+    ) == (True, True, "round")
 
 
 def test_28_runs_can_be_told_apart():
@@ -137,7 +180,9 @@ def test_28_runs_can_be_told_apart():
     assert len({(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines}) == 28
 
 
-@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+@pytest.mark.parametrize(
+    ("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
+)
 def test_curves_are_saved_in_the_format_of_the_ending(tmp_path, ending, start):
     assert plot.save(HISTORIES, tmp_path / f"curves.{ending}").read_bytes().startswith(start)
 

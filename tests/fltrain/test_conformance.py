@@ -17,7 +17,13 @@ from fltrain.models import create
 ROUNDS = 4
 OPTIONS = {"fedcd": {"milestones": (1, 3)}}  # so that it has several models within these rounds
 EXACT = {"fedcd": {"bits": 32}}  # without its party's own random rounding
-STOPS = [(1, 0), (2, 0), (3, 0), (1, 2), (3, 1)]  # (round, job) after which a run is killed; job 0 is the end of the round
+STOPS = [
+    (1, 0),
+    (2, 0),
+    (3, 0),
+    (1, 2),
+    (3, 1),
+]  # (round, job) after which a run is killed; job 0 is the end of the round
 
 # Hidden units in stages, as review learning and local learning rules need them; a norm, which counts batches; a dropout, which draws.
 MODEL = """
@@ -87,7 +93,10 @@ def pytest_generate_tests(metafunc):
     """Every algorithm of the folder and one of a user's own; or the one that `pytest --algorithm file.py:function` names."""
     if "which" in metafunc.fixturenames:
         asked = metafunc.config.getoption("--algorithm")
-        metafunc.parametrize("which", [ALGORITHMS.absolute(asked)] if asked else [*ALGORITHMS.names(), "file.py:function"])
+        metafunc.parametrize(
+            "which",
+            [ALGORITHMS.absolute(asked)] if asked else [*ALGORITHMS.names(), "file.py:function"],
+        )
 
 
 @pytest.fixture
@@ -121,7 +130,15 @@ def go(table, table_split, train, model, built):
     """go(...): a run with parts of the parties, momentum, decay, batch norm, dropout and validation parts."""
 
     def run(algorithm=built, **options):
-        usual = {"rounds": ROUNDS, "fraction": 0.8, "momentum": 0.9, "weight_decay": 1e-3, "lr": 0.05, "batch_size": 7, "model": model("normed")}
+        usual = {
+            "rounds": ROUNDS,
+            "fraction": 0.8,
+            "momentum": 0.9,
+            "weight_decay": 1e-3,
+            "lr": 0.05,
+            "batch_size": 7,
+            "model": model("normed"),
+        }
         return train(table_split, table, algorithm=algorithm, **usual | options | built.settings)
 
     return run
@@ -135,7 +152,9 @@ def test_the_seed_decides(go, same_state):
 
 
 def test_it_learns(go, model):
-    done = go(rounds=20, lr=0.05, model=model("plain"), fraction=1.0, batch_size=4, weight_decay=0.0)
+    done = go(
+        rounds=20, lr=0.05, model=model("plain"), fraction=1.0, batch_size=4, weight_decay=0.0
+    )
     assert done.history[-1]["train_loss"] < 0.8 * done.history[0]["train_loss"]
     assert done.history[-1]["test_accuracy"] > 0.5  # a third by chance
 
@@ -143,7 +162,9 @@ def test_it_learns(go, model):
 def test_every_leaf_of_its_state_is_a_tensor_and_parties_have_their_axis(go, table_split):
     state = go(rounds=1).state
     for part in (state.models, state.buffers, state.server, state.parties):
-        assert all(isinstance(leaf, torch.Tensor) and not leaf.requires_grad for leaf in tree.leaves(part))
+        assert all(
+            isinstance(leaf, torch.Tensor) and not leaf.requires_grad for leaf in tree.leaves(part)
+        )
     assert len({len(leaf) for leaf in tree.leaves(state.models)}) == 1
     assert {len(leaf) for leaf in tree.leaves(state.parties)} <= {table_split.n_parties}
     assert all(leaf.isfinite().all() for leaf in tree.leaves(state.models))
@@ -160,13 +181,27 @@ def test_a_round_changes_nothing_that_it_is_given_but_the_rows_of_its_cohort(go,
     given = []
 
     def plan(state, cohort, round):
-        given.append((state, cohort, type(state)(*(tree.clone(part) for part in (state.models, state.buffers, state.server, state.parties)))))
+        given.append(
+            (
+                state,
+                cohort,
+                type(state)(
+                    *(
+                        tree.clone(part)
+                        for part in (state.models, state.buffers, state.server, state.parties)
+                    )
+                ),
+            )
+        )
         return built.plan(state, cohort, round)
 
     go(replace(built, plan=plan))
     assert len(given) == ROUNDS
     for (now, cohort, then), (_, _, later) in pairwise(given):
-        assert all(same(getattr(now, part), getattr(then, part)) for part in ("models", "buffers", "server"))
+        assert all(
+            same(getattr(now, part), getattr(then, part))
+            for part in ("models", "buffers", "server")
+        )
         for was, is_ in zip(tree.leaves(then.parties), tree.leaves(later.parties), strict=True):
             others = [p for p in range(len(was)) if p not in cohort]
             assert torch.equal(was[others], is_[others])
@@ -175,7 +210,10 @@ def test_a_round_changes_nothing_that_it_is_given_but_the_rows_of_its_cohort(go,
 def test_the_order_of_the_jobs_changes_nothing(go, same_state, built):
     def backwards(state, cohort, round):
         plan = built.plan(state, cohort, round)
-        turned = {k: None if getattr(plan, k) is None else getattr(plan, k).flip(0) for k in ("party", "model", "weight", "keep")}
+        turned = {
+            k: None if getattr(plan, k) is None else getattr(plan, k).flip(0)
+            for k in ("party", "model", "weight", "keep")
+        }
         return replace(plan, **turned, each=tree.map(lambda leaf: leaf.flip(0), plan.each))
 
     assert same_state(go().state, go(replace(built, plan=backwards)).state)
@@ -189,15 +227,29 @@ def test_the_number_of_threads_changes_little(images, dealt, train, distance, bu
     assert distance(one.state.models, two.state.models) < 1e-5
 
 
-def test_relabelling_the_parties_changes_nothing_beyond_rounding(table, dealt, train, distance, model, exact):
+def test_relabelling_the_parties_changes_nothing_beyond_rounding(
+    table, dealt, train, distance, model, exact
+):
     """With full batches. Each party's models and memory are those of the party that holds the same rows."""
     size, new = [12, 20, 30, 18], [2, 0, 3, 1]
     owner = torch.repeat_interleave(torch.arange(4), torch.tensor(size)).tolist() + [-1] * 10
     val = [-1] * 80 + [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]
 
     def states(names):
-        split = dealt(table, [names[o] if o >= 0 else -1 for o in owner], val=[names[o] if o >= 0 else -1 for o in val], n_parties=4)
-        usual = {"rounds": 3, "local_epochs": 2, "batch_size": 80, "momentum": 0.5, "lr": 0.05, "model": model("plain")}
+        split = dealt(
+            table,
+            [names[o] if o >= 0 else -1 for o in owner],
+            val=[names[o] if o >= 0 else -1 for o in val],
+            n_parties=4,
+        )
+        usual = {
+            "rounds": 3,
+            "local_epochs": 2,
+            "batch_size": 80,
+            "momentum": 0.5,
+            "lr": 0.05,
+            "model": model("plain"),
+        }
         return train(split, table, algorithm=exact, **usual | exact.settings).state
 
     before, after = states(range(4)), states(new)
@@ -206,7 +258,10 @@ def test_relabelling_the_parties_changes_nothing_beyond_rounding(table, dealt, t
         assert distance(before.parties, tree.map(lambda leaf: leaf[new], after.parties)) < 1e-5
     served, moved = exact.serve(before), exact.serve(after)
     for party, other in enumerate(new):
-        at, to = (int(which[p] if len(which) > 1 else which[0]) for which, p in ((served.which, party), (moved.which, other)))
+        at, to = (
+            int(which[p] if len(which) > 1 else which[0])
+            for which, p in ((served.which, party), (moved.which, other))
+        )
         assert distance(tree.index(served.models, at), tree.index(moved.models, to)) < 1e-5
 
 
@@ -231,7 +286,9 @@ def test_a_run_killed_anywhere_ends_the_same(go, table, outcome, tmp_path, monke
 
 def test_a_frozen_weight_stays_and_the_rest_trains(go, model, built):
     done = go(model=model("frozen"), rounds=2)
-    start, end = (dict(m.named_parameters()) for m in (create(model("frozen"), (6,), 3, 0), done.model(1)))
+    start, end = (
+        dict(m.named_parameters()) for m in (create(model("frozen"), (6,), 3, 0), done.model(1))
+    )
     frozen = "fc1.1.weight"
     assert torch.equal(start[frozen], end[frozen])
     assert any(not torch.equal(start[n], end[n]) for n in start if n != frozen)
@@ -240,7 +297,10 @@ def test_a_frozen_weight_stays_and_the_rest_trains(go, model, built):
 def test_its_options_are_numbers_and_words_that_a_configuration_can_hold(name):
     algorithm = fltrain.algorithms.build(name)
     assert algorithm.spec == name
-    assert fltrain.algorithms.build(name, **json.loads(json.dumps(algorithm.options))).options == algorithm.options
+    assert (
+        fltrain.algorithms.build(name, **json.loads(json.dumps(algorithm.options))).options
+        == algorithm.options
+    )
 
 
 def test_its_first_line_of_documentation_says_what_it_is(name):
@@ -250,10 +310,15 @@ def test_its_first_line_of_documentation_says_what_it_is(name):
         assert len(documentation.splitlines()[0]) > 20
 
 
-def test_a_party_without_examples_and_a_single_party_are_no_obstacle(table, dealt, train, model, built):
+def test_a_party_without_examples_and_a_single_party_are_no_obstacle(
+    table, dealt, train, model, built
+):
     owner = [i % 2 for i in range(80)] + [-1] * 10
     val = [-1] * 80 + [0, 1] * 5
-    for split in (dealt(table, owner, val=val, n_parties=4), dealt(table, [0] * 80 + [-1] * 10, val=[-1] * 80 + [0] * 10)):
+    for split in (
+        dealt(table, owner, val=val, n_parties=4),
+        dealt(table, [0] * 80 + [-1] * 10, val=[-1] * 80 + [0] * 10),
+    ):
         done = train(split, table, algorithm=built, model=model("plain"), lr=0.05, **built.settings)
         assert all(torch.tensor(m["train_loss"]).isfinite() for m in done.history)
         assert all(leaf.isfinite().all() for leaf in tree.leaves(done.state.models))

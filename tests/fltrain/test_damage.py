@@ -36,15 +36,22 @@ DAMAGE = {
     "json garbage": (".json", lambda data: b"\xff\xfe\x00{"),
     "json list": (".json", lambda data: b"[1, 2]"),
     "json without digest": (".json", lambda data: b'{"round": 3}'),
-    "json with another digest": (".json", lambda data: data.replace(b'"sha256": "', b'"sha256": "0')),
+    "json with another digest": (
+        ".json",
+        lambda data: data.replace(b'"sha256": "', b'"sha256": "0'),
+    ),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_when_the_newest_checkpoint_is_damaged_the_one_before_is_taken_and_a_warning_names_it(whole, stopped, outcome, damage):
+def test_when_the_newest_checkpoint_is_damaged_the_one_before_is_taken_and_a_warning_names_it(
+    whole, stopped, outcome, damage
+):
     suffix, spoil = DAMAGE[damage]
     newest(stopped, suffix).write_bytes(spoil(newest(stopped, suffix).read_bytes()))
-    with pytest.warns(UserWarning, match=f"round-{STOPPED:06d}.json is damaged .*going back to the one before"):
+    with pytest.warns(
+        UserWarning, match=f"round-{STOPPED:06d}.json is damaged .*going back to the one before"
+    ):
         fltrain.resume(stopped)
     assert outcome(stopped) == outcome(whole)
 
@@ -81,11 +88,15 @@ def test_no_flipped_bit_of_a_checkpoint_gives_another_state(stopped, same_state,
 
 @pytest.mark.filterwarnings("ignore:checkpoint")
 @pytest.mark.parametrize("suffix", [".safetensors", ".json"])
-def test_without_a_whole_checkpoint_the_run_stops_and_nothing_is_changed(stopped, suffix, everything):
+def test_without_a_whole_checkpoint_the_run_stops_and_nothing_is_changed(
+    stopped, suffix, everything
+):
     for file in (stopped / "checkpoints").glob(f"*{suffix}"):
         file.write_bytes(file.read_bytes()[:-5])
     before = everything(stopped)
-    with pytest.raises(RunError, match=r"no checkpoint of .* is whole: .*round-000003.json.*round-000002.json"):
+    with pytest.raises(
+        RunError, match=r"no checkpoint of .* is whole: .*round-000003.json.*round-000002.json"
+    ):
         fltrain.resume(stopped)
     assert everything(stopped) == before
 
@@ -98,19 +109,25 @@ def test_checkpoints_that_are_gone_are_no_reason_to_start_anew(stopped, everythi
     assert everything(stopped) == before
 
 
-@pytest.mark.parametrize("torn", [b'{"round": 4, "lr"', b'{"round": 4, "lr": 0.1}', b"\0\0", b" ", b"\xff"])
+@pytest.mark.parametrize(
+    "torn", [b'{"round": 4, "lr"', b'{"round": 4, "lr": 0.1}', b"\0\0", b" ", b"\xff"]
+)
 def test_a_torn_last_line_is_cut_off(whole, stopped, outcome, torn):
     for log in ("metrics.jsonl", "timing.jsonl"):
         with open(stopped / log, "ab") as f:
             f.write(torn)
     fltrain.resume(stopped)
     assert outcome(stopped) == outcome(whole)
-    assert [json.loads(line)["round"] for line in (stopped / "timing.jsonl").read_text().splitlines()] == [1, 2, 3, 4, 5]
+    assert [
+        json.loads(line)["round"] for line in (stopped / "timing.jsonl").read_text().splitlines()
+    ] == [1, 2, 3, 4, 5]
 
 
 def test_metrics_past_the_checkpoint_are_computed_again(whole, stopped, outcome):
     lines = (whole / "metrics.jsonl").read_bytes().splitlines(keepends=True)
-    (stopped / "metrics.jsonl").write_bytes(b"".join(lines[:4]).replace(b'"round": 4, "lr": 0.1', b'"round": 4, "lr": 7.0'))
+    (stopped / "metrics.jsonl").write_bytes(
+        b"".join(lines[:4]).replace(b'"round": 4, "lr": 0.1', b'"round": 4, "lr": 7.0')
+    )
     fltrain.resume(stopped)
     assert outcome(stopped) == outcome(whole)
 

@@ -9,7 +9,7 @@ from scipy import stats
 
 import fltrain
 import niidpart
-from fltrain.data import open_for, to_device
+from fltrain.inputs.federated import open_for, to_device
 
 CPU = torch.device("cpu")
 RARE = 1e-4
@@ -25,12 +25,19 @@ def rows_of(split, name="train"):
 @pytest.fixture
 def noisy(table):
     """noisy(transforms): the table split among 4 parties with validation and test parts."""
-    return lambda transforms: niidpart.make(table, "homo", n_parties=4, transforms=transforms, val=0.2, test=0.2)
+    return lambda transforms: niidpart.make(
+        table, "homo", n_parties=4, transforms=transforms, val=0.2, test=0.2
+    )
 
 
 def test_a_run_refuses_labels_that_the_split_was_not_made_for(table, table_split, train):
-    other = niidpart.from_arrays(np.zeros((90, 6), np.float32), np.roll(table.labels, 1), np.zeros((1, 6), np.float32), [0])
-    with pytest.raises(ValueError, match=r"not the data of the split: the split was made for 90 labels with sha256 \w{12}\.\.\., these are 90"):
+    other = niidpart.from_arrays(
+        np.zeros((90, 6), np.float32), np.roll(table.labels, 1), np.zeros((1, 6), np.float32), [0]
+    )
+    with pytest.raises(
+        ValueError,
+        match=r"not the data of the split: the split was made for 90 labels with sha256 \w{12}\.\.\., these are 90",
+    ):
         train(table_split, other)
 
 
@@ -40,7 +47,10 @@ def test_a_run_refuses_other_features_and_another_test_set(table, table_split, t
         niidpart.from_arrays(x + np.float32(1), table.labels, x_test, table.test_labels),
         niidpart.from_arrays(x, table.labels, x_test, np.roll(table.test_labels, 1)),
     ):
-        with pytest.raises(ValueError, match="the labels are those the split was made for, the features or the test set are not"):
+        with pytest.raises(
+            ValueError,
+            match="the labels are those the split was made for, the features or the test set are not",
+        ):
             train(table_split, other)
 
 
@@ -102,7 +112,9 @@ def test_bytes_are_divided_by_255_and_floats_stay(table, table_split):
     inputs = federated.train.inputs(ALL)
     assert inputs.dtype == torch.float32
     assert (inputs.numpy().reshape(4, 8, 8) == x / np.float32(255)).all()
-    assert (federated.global_test.inputs(ALL).numpy().reshape(4, 8, 8) == x[::-1] / np.float32(255)).all()
+    assert (
+        federated.global_test.inputs(ALL).numpy().reshape(4, 8, 8) == x[::-1] / np.float32(255)
+    ).all()
     assert federated.train.x.dtype == torch.uint8  # a quarter of the memory
     assert to_device(table_split, table, CPU).train.inputs(ALL).abs().max() > 1
 
@@ -115,13 +127,20 @@ def test_float64_features_become_float32(table):
     assert (inputs.numpy() == x.astype(np.float32)).all()
 
 
-@pytest.mark.parametrize("transforms", [[], [("noise", {"sigma": 0.0})]], ids=["plain", "transformed"])
+@pytest.mark.parametrize(
+    "transforms", [[], [("noise", {"sigma": 0.0})]], ids=["plain", "transformed"]
+)
 def test_colour_images_get_their_channels_first(transforms):
     x = np.random.default_rng(0).integers(0, 256, (12, 5, 4, 3), np.uint8)
     data = niidpart.from_arrays(x, np.arange(12) % 2, x[:3], [0, 1, 0])
-    federated = to_device(niidpart.make(data, "homo", n_parties=2, transforms=transforms), data, CPU)
+    federated = to_device(
+        niidpart.make(data, "homo", n_parties=2, transforms=transforms), data, CPU
+    )
     assert federated.shape == (3, 5, 4)
-    for examples, original in ((federated.train, x[federated.train.rows]), (federated.global_test, x[:3])):
+    for examples, original in (
+        (federated.train, x[federated.train.rows]),
+        (federated.global_test, x[:3]),
+    ):
         inputs = examples.inputs(ALL).numpy()
         for channel in range(3):
             assert (inputs[:, channel] == original[..., channel] / np.float32(255)).all()
@@ -139,7 +158,10 @@ def test_fixed_noise_is_in_every_part_of_a_party_and_not_in_the_global_test_set(
     for name in ("train", "val", "test"):
         examples = getattr(federated, name)
         for p in range(4):
-            rows, inputs = split.parts[name].party(p), examples.inputs(slice(examples.indptr[p], examples.indptr[p + 1])).numpy()
+            rows, inputs = (
+                split.parts[name].party(p),
+                examples.inputs(slice(examples.indptr[p], examples.indptr[p + 1])).numpy(),
+            )
             assert (inputs == niidpart.transform(split, table.features(rows), p, rows)).all()
             assert np.abs(inputs - table.features(rows)).min() > 0
         assert torch.equal(examples.inputs(ALL, 1), examples.inputs(ALL, 2))
@@ -152,14 +174,18 @@ def test_a_party_without_examples_may_have_noise(table, dealt, train):
 
 
 @pytest.mark.parametrize("part", ["train", "val", "test"])
-def test_fresh_noise_is_the_same_for_the_same_example_and_epoch_and_another_in_the_next(table, noisy, part):
+def test_fresh_noise_is_the_same_for_the_same_example_and_epoch_and_another_in_the_next(
+    table, noisy, part
+):
     examples = getattr(to_device(noisy(FRESH), table, CPU), part)
     first = examples.inputs(ALL, 1)
     backwards = torch.arange(len(examples.y)).flip(0)
     assert torch.equal(examples.inputs(backwards, 1).flip(0), first)
     assert torch.equal(examples.inputs(torch.tensor([3, 1]), 1), first[[3, 1]])
     changed = (examples.inputs(ALL, 2) - first).abs().amax(1) > 0
-    assert changed.tolist() == [p != 0 for p in examples.party.tolist()]  # party 0 has standard deviation 0
+    assert changed.tolist() == [
+        p != 0 for p in examples.party.tolist()
+    ]  # party 0 has standard deviation 0
 
 
 def test_fresh_noise_leaves_the_global_test_set_alone(table, noisy):
@@ -179,7 +205,9 @@ def test_fresh_noise_has_the_standard_deviation_of_its_party(table, noisy):
 
 def test_fresh_noise_in_epoch_0_is_the_fixed_noise_of_the_same_columns(table, noisy):
     fresh, fixed = noisy(FRESH), noisy([("noise", {"sigma": 0.4, "level": "std"})])
-    assert all((fresh.columns[name] == fixed.columns[name]).all() for name in ("noise_seed", "noise_std"))
+    assert all(
+        (fresh.columns[name] == fixed.columns[name]).all() for name in ("noise_seed", "noise_std")
+    )
     a, b = (to_device(split, table, CPU).val.inputs(ALL) for split in (fresh, fixed))
     assert float((a - b).abs().max()) < 1e-6
 
@@ -199,7 +227,9 @@ def images():
 @pytest.mark.parametrize("channels", [1, 3])
 def test_fresh_noise_in_space_is_in_each_partys_cell_alone(images, channels):
     data = images(channels)
-    split = niidpart.make(data, "homo", n_parties=6, transforms=[("noise-space", {"sigma": 0.5, "fresh": True})])
+    split = niidpart.make(
+        data, "homo", n_parties=6, transforms=[("noise-space", {"sigma": 0.5, "fresh": True})]
+    )
     examples = to_device(split, data, CPU).train
     first, second = (examples.inputs(ALL, epoch) - examples.x for epoch in (1, 2))
     for p in range(6):
@@ -207,7 +237,10 @@ def test_fresh_noise_in_space_is_in_each_partys_cell_alone(images, channels):
         there = np.zeros((7, 5), bool)
         if p < 5:  # a 3 x 3 grid: rows 0-1, 2-3, 4-6, columns 0, 1-2, 3-4; party 5 is clean
             row, column = divmod(p, 3)
-            there[[slice(0, 2), slice(2, 4), slice(4, 7)][row], [slice(0, 1), slice(1, 3), slice(3, 5)][column]] = True
+            there[
+                [slice(0, 2), slice(2, 4), slice(4, 7)][row],
+                [slice(0, 1), slice(1, 3), slice(3, 5)][column],
+            ] = True
         for z in (first[mine].numpy(), second[mine].numpy()):
             assert (z != 0).all(axis=(0, 1)).tolist() == there.tolist()
             assert (z != 0).any(axis=(0, 1)).tolist() == there.tolist()
@@ -218,11 +251,19 @@ def test_fresh_noise_in_space_is_in_each_partys_cell_alone(images, channels):
 def test_fresh_noise_in_space_in_epoch_0_is_the_fixed_noise_of_the_same_columns(images):
     data = images(1)
     a, b = (
-        to_device(niidpart.make(data, "homo", n_parties=6, transforms=[("noise-space", {"fresh": fresh})]), data, CPU).train.inputs(ALL)
+        to_device(
+            niidpart.make(
+                data, "homo", n_parties=6, transforms=[("noise-space", {"fresh": fresh})]
+            ),
+            data,
+            CPU,
+        ).train.inputs(ALL)
         for fresh in (True, False)
     )
     assert float((a - b).abs().max()) < 1e-6
-    assert float((a - b).abs().max()) < float((a - torch.from_numpy(data.features(ALL))[:, None]).abs().max())
+    assert float((a - b).abs().max()) < float(
+        (a - torch.from_numpy(data.features(ALL))[:, None]).abs().max()
+    )
 
 
 def test_fresh_noise_in_space_needs_images(table, noisy):
@@ -252,18 +293,27 @@ def inputs_of(train, split, data, name, epochs=2):
         return algorithm.direction(task, local, batch)
 
     now = 0
-    train(split, data, algorithm=replace(algorithm, plan=plan, direction=direction), local_epochs=epochs)
+    train(
+        split,
+        data,
+        algorithm=replace(algorithm, plan=plan, direction=direction),
+        local_epochs=epochs,
+    )
     return {k: sorted(v) for k, v in seen.items()}
 
 
-@pytest.mark.parametrize("transforms", [NOISE, FRESH, [*NOISE, *FRESH]], ids=["fixed", "fresh", "both"])
+@pytest.mark.parametrize(
+    "transforms", [NOISE, FRESH, [*NOISE, *FRESH]], ids=["fixed", "fresh", "both"]
+)
 def test_centralised_trains_on_the_noisy_examples_of_the_parties(table, noisy, train, transforms):
     split = noisy(transforms)
     apart, pooled = (inputs_of(train, split, table, name) for name in ("fedavg", "centralised"))
     assert apart == pooled
     assert apart.keys() == {(1, 0), (1, 1), (2, 0), (2, 1)}
     epochs = {tuple(rows) for rows in apart.values()}
-    assert len(epochs) == (1 if transforms == NOISE else 4)  # fresh noise goes on from round to round
+    assert len(epochs) == (
+        1 if transforms == NOISE else 4
+    )  # fresh noise goes on from round to round
 
 
 def test_pooled_parties_are_still_evaluated_one_by_one(table, table_split):
@@ -273,4 +323,8 @@ def test_pooled_parties_are_still_evaluated_one_by_one(table, table_split):
     assert pooled.train.size(0) == table_split.train.n
     assert pooled.counts.tolist() == [table_split.train.counts.sum(0).tolist()]
     assert torch.equal(pooled.train.inputs(ALL), federated.train.inputs(ALL))
-    assert (pooled.test, pooled.val, pooled.global_test) == (federated.test, federated.val, federated.global_test)
+    assert (pooled.test, pooled.val, pooled.global_test) == (
+        federated.test,
+        federated.val,
+        federated.global_test,
+    )

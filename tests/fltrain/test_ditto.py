@@ -13,7 +13,14 @@ from fltrain.algorithms import ditto, fedavg, solo
 from fltrain.engine.cohort import sample
 from fltrain.interface import Local, Work
 
-HARD = {"rounds": 3, "momentum": 0.9, "weight_decay": 1e-3, "lr": 0.05, "batch_size": 6, "local_epochs": 2}
+HARD = {
+    "rounds": 3,
+    "momentum": 0.9,
+    "weight_decay": 1e-3,
+    "lr": 0.05,
+    "batch_size": 6,
+    "local_epochs": 2,
+}
 
 
 @pytest.fixture
@@ -21,22 +28,39 @@ def normed():
     """With batch norm and dropout: statistics and draws that one job could spoil for the other."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 3))
+        return nn.Sequential(
+            nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 3)
+        )
 
 
 @pytest.mark.parametrize("fraction", [1.0, 0.6])
 @pytest.mark.parametrize("lam", [0.0, 0.1, 2.0])
-def test_the_global_model_is_fedavgs_bit_for_bit_for_any_lam(lam, fraction, table, table_split, train, same, normed):
-    a, b = (train(table_split, table, model=normed, algorithm=f, fraction=fraction, **HARD) for f in (fedavg(), ditto(lam)))
+def test_the_global_model_is_fedavgs_bit_for_bit_for_any_lam(
+    lam, fraction, table, table_split, train, same, normed
+):
+    a, b = (
+        train(table_split, table, model=normed, algorithm=f, fraction=fraction, **HARD)
+        for f in (fedavg(), ditto(lam))
+    )
     assert same(a.state.models, b.state.models)
     assert same(a.state.buffers, b.state.buffers)
-    for plain, beside in zip(a.history, b.history, strict=True):  # losses, accuracies and bytes are of the global model alone
-        assert {k: v for k, v in beside.items() if not k.startswith("personal_")} == plain | {"jobs": 2 * plain["jobs"], "steps": 2 * plain["steps"]}
+    for plain, beside in zip(
+        a.history, b.history, strict=True
+    ):  # losses, accuracies and bytes are of the global model alone
+        assert {k: v for k, v in beside.items() if not k.startswith("personal_")} == plain | {
+            "jobs": 2 * plain["jobs"],
+            "steps": 2 * plain["steps"],
+        }
 
 
 @pytest.mark.parametrize("fraction", [1.0, 0.6])
-def test_without_a_pull_the_personal_models_are_solos_bit_for_bit(fraction, table, table_split, train, same, normed):
-    own, pulled = (train(table_split, table, model=normed, algorithm=f, fraction=fraction, **HARD) for f in (solo(), ditto(0.0)))
+def test_without_a_pull_the_personal_models_are_solos_bit_for_bit(
+    fraction, table, table_split, train, same, normed
+):
+    own, pulled = (
+        train(table_split, table, model=normed, algorithm=f, fraction=fraction, **HARD)
+        for f in (solo(), ditto(0.0))
+    )
     assert same(own.state.parties, pulled.state.parties)
     for a, b in zip(own.history, pulled.history, strict=True):
         assert {k: v for k, v in a.items() if "accuracy" in k or k == "test_loss"} == {
@@ -46,36 +70,76 @@ def test_without_a_pull_the_personal_models_are_solos_bit_for_bit(fraction, tabl
 
 def test_a_pull_moves_the_personal_models_towards_the_global_one(table, table_split, train, normed):
     def spread(lam):
-        state = train(table_split, table, model=normed, algorithm=ditto(lam), **HARD | {"momentum": 0.0, "weight_decay": 0.0}).state
-        return sum(float((v - w).square().sum()) for v, w in zip(tree.leaves(state.parties["params"]), tree.leaves(state.models), strict=True)) ** 0.5
+        state = train(
+            table_split,
+            table,
+            model=normed,
+            algorithm=ditto(lam),
+            **HARD | {"momentum": 0.0, "weight_decay": 0.0},
+        ).state
+        return (
+            sum(
+                float((v - w).square().sum())
+                for v, w in zip(
+                    tree.leaves(state.parties["params"]), tree.leaves(state.models), strict=True
+                )
+            )
+            ** 0.5
+        )
 
     spreads = [spread(lam) for lam in (0.0, 0.1, 1.0, 10.0)]
     assert spreads == sorted(spreads, reverse=True)
     assert spreads[3] < 0.7 * spreads[0]
 
 
-def test_only_the_cohort_trains_its_personal_models_and_from_where_they_were(table, table_split, train, same, normed):
-    before, after = (train(table_split, table, model=normed, algorithm=ditto(), fraction=0.4, **HARD | {"rounds": r}) for r in (2, 3))
+def test_only_the_cohort_trains_its_personal_models_and_from_where_they_were(
+    table, table_split, train, same, normed
+):
+    before, after = (
+        train(
+            table_split,
+            table,
+            model=normed,
+            algorithm=ditto(),
+            fraction=0.4,
+            **HARD | {"rounds": r},
+        )
+        for r in (2, 3)
+    )
     cohort = sample(5, 0.4, 0, 3).tolist()
     for party in range(5):
-        assert same(*(tree.index(done.state.parties, party) for done in (before, after))) == (party not in cohort)
+        assert same(*(tree.index(done.state.parties, party) for done in (before, after))) == (
+            party not in cohort
+        )
 
 
-def test_the_personal_job_alone_is_kept_though_the_global_one_may_come_last(table, table_split, train, same_state, normed):
+def test_the_personal_job_alone_is_kept_though_the_global_one_may_come_last(
+    table, table_split, train, same_state, normed
+):
     algorithm = ditto()
 
     def turned(state, cohort, round):
         p = algorithm.plan(state, cohort, round)
         return replace(
-            p, party=p.party.flip(0), model=p.model.flip(0), weight=p.weight.flip(0), keep=p.keep.flip(0), each=tree.map(lambda e: e.flip(0), p.each)
+            p,
+            party=p.party.flip(0),
+            model=p.model.flip(0),
+            weight=p.weight.flip(0),
+            keep=p.keep.flip(0),
+            each=tree.map(lambda e: e.flip(0), p.each),
         )
 
-    a, b = (train(table_split, table, model=normed, algorithm=f, **HARD).state for f in (algorithm, replace(algorithm, plan=turned)))
+    a, b = (
+        train(table_split, table, model=normed, algorithm=f, **HARD).state
+        for f in (algorithm, replace(algorithm, plan=turned))
+    )
     assert same_state(a, b)
     assert algorithm.plan(a, torch.tensor([1, 4]), 1).keep.tolist() == [False, False, True, True]
 
 
-def test_the_global_model_is_served_and_the_personal_ones_beside_it(table, table_split, train, normed):
+def test_the_global_model_is_served_and_the_personal_ones_beside_it(
+    table, table_split, train, normed
+):
     done = train(table_split, table, model=normed, algorithm=ditto(), **HARD)
     assert done.algorithm.serve(done.state).which.tolist() == [0]
     personal = done.algorithm.personal(done.state)
@@ -91,7 +155,17 @@ def test_a_personal_job_adds_nothing_to_the_sums_whatever_it_has_become(personal
     params, start = {"w": torch.tensor([float("inf"), 1.0])}, {"w": torch.tensor([2.0, 3.0])}
     received, moved = {"v": torch.tensor([4.0])}, {"v": torch.tensor([float("inf")])}
     flag = {"personal": torch.tensor(personal)}
-    local = Local(start, received, start, {}, flag, {"params": start, "buffers": received}, {}, {"lam": 1.0}, 0)
+    local = Local(
+        start,
+        received,
+        start,
+        {},
+        flag,
+        {"params": start, "buffers": received},
+        {},
+        {"lam": 1.0},
+        0,
+    )
     local = ditto().begin(None, local)._replace(params=params, buffers=moved)
     upload, own = ditto().finish(None, local, Work(1, 1, 0.0 if personal else 0.5, 0.1, 0.0))
     assert upload["models"]["w"].tolist() == ([0.0, 0.0] if personal else [float("inf"), 0.5])
@@ -111,10 +185,21 @@ def test_two_steps_by_hand(dealt, train):
     two = (np.array([[1.0], [2.0], [2.0], [2.0]], np.float32), np.array([0, 1, 1, 1]))
     data, model = niidpart.from_arrays(*two, *two), nn.Linear(1, 2, bias=False)
     nn.init.zeros_(model.weight)
-    options = {"model": model, "algorithm": ditto(1.0), "rounds": 1, "local_epochs": 2, "lr": 0.1, "momentum": 0.0}
+    options = {
+        "model": model,
+        "algorithm": ditto(1.0),
+        "rounds": 1,
+        "local_epochs": 2,
+        "lr": 0.1,
+        "momentum": 0.0,
+    }
     state = train(dealt(data, [0, 1, 1, 1]), data, **options).state
-    assert state.models["weight"].flatten().tolist() == pytest.approx([-0.1108213, 0.1108213], abs=1e-7)
-    assert state.parties["params"]["weight"].flatten().tolist() == pytest.approx([0.0925021, -0.0925021, -0.1702625, 0.1702625], abs=1e-7)
+    assert state.models["weight"].flatten().tolist() == pytest.approx(
+        [-0.1108213, 0.1108213], abs=1e-7
+    )
+    assert state.parties["params"]["weight"].flatten().tolist() == pytest.approx(
+        [0.0925021, -0.0925021, -0.1702625, 0.1702625], abs=1e-7
+    )
 
 
 def test_a_negative_lam_is_refused():

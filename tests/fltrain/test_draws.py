@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fltrain.draws import augmentation, fold, key, normal, order, philox, signed, uniform
-from niidpart import rng
+from niidpart.arithmetic import rng
 
 CPU = torch.device("cpu")
 RARE = 1e-4  # a correct sampler would fall below this p-value with one seed in ten thousand
@@ -19,7 +19,11 @@ RARE = 1e-4  # a correct sampler would fall below this p-value with one seed in 
 PHILOX = [
     ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
     ((0xFFFFFFFF,) * 4, (0xFFFFFFFF,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
-    ((0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344), (0xA4093822, 0x299F31D0), (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1)),
+    (
+        (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
+        (0xA4093822, 0x299F31D0),
+        (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
+    ),
 ]
 WORD = st.integers(0, 2**32 - 1)
 
@@ -30,7 +34,9 @@ def test_philox_gives_the_known_answers(counter, key, result):
     assert tuple(int(w) for w in words) == result
 
 
-@given(st.integers(0, 2**64 - 1), st.lists(st.tuples(WORD, WORD, WORD, WORD), min_size=1, max_size=5))
+@given(
+    st.integers(0, 2**64 - 1), st.lists(st.tuples(WORD, WORD, WORD, WORD), min_size=1, max_size=5)
+)
 def test_philox_is_that_of_niidpart_word_for_word(key, counters):
     columns = list(zip(*counters, strict=True))
     theirs = rng.philox(key, tuple(np.array(c, np.uint64) for c in columns))
@@ -40,7 +46,11 @@ def test_philox_is_that_of_niidpart_word_for_word(key, counters):
 
 def test_philox_takes_a_key_for_each_counter():
     counters = tuple(torch.tensor([row[0][i] for row in PHILOX]) for i in range(4))
-    words = philox(torch.tensor([row[1][0] for row in PHILOX]), torch.tensor([row[1][1] for row in PHILOX]), counters)
+    words = philox(
+        torch.tensor([row[1][0] for row in PHILOX]),
+        torch.tensor([row[1][1] for row in PHILOX]),
+        counters,
+    )
     assert torch.stack(words, dim=1).tolist() == [list(result) for _, _, result in PHILOX]
 
 
@@ -61,7 +71,11 @@ def test_an_order_is_a_function_of_key_and_epoch_alone(key, epoch):
 
 
 def test_each_order_is_as_likely():
-    drawn = [tuple(order(key(0, "job", 1, party), epoch, 3, CPU).tolist()) for party in range(60) for epoch in range(100)]
+    drawn = [
+        tuple(order(key(0, "job", 1, party), epoch, 3, CPU).tolist())
+        for party in range(60)
+        for epoch in range(100)
+    ]
     found = np.unique(drawn, axis=0, return_counts=True)[1]
     assert len(found) == 6
     assert stats.chisquare(found).pvalue > RARE
@@ -71,7 +85,9 @@ def test_each_place_is_as_likely_for_each_example():
     places = torch.zeros(20, 20)
     for epoch in range(2000):
         places[torch.arange(20), order(12345, epoch, 20, CPU)] += 1
-    assert stats.chisquare(places.numpy().reshape(-1), ddof=38).pvalue > RARE  # rows and columns sum to 2,000, so 19 x 19 are free: 399 - 38
+    assert (
+        stats.chisquare(places.numpy().reshape(-1), ddof=38).pvalue > RARE
+    )  # rows and columns sum to 2,000, so 19 x 19 are free: 399 - 38
 
 
 SEEDS = [0, 1, 2**32 - 1, 2**32, 0x123456789ABCDEF0, 2**64 - 1]
@@ -81,7 +97,9 @@ SEEDS = [0, 1, 2**32 - 1, 2**32, 0x123456789ABCDEF0, 2**64 - 1]
 def test_normals_are_those_of_niidpart_in_epoch_0(width):
     rows = torch.tensor([0, 1, 5, 2**31, 2**32 + 3, 2**40])
     for seed in SEEDS:
-        ours = normal(torch.tensor([[seed & 0xFFFFFFFF, seed >> 32]]).expand(len(rows), 2), rows, 0, width)
+        ours = normal(
+            torch.tensor([[seed & 0xFFFFFFFF, seed >> 32]]).expand(len(rows), 2), rows, 0, width
+        )
         assert np.abs(ours.numpy() - rng.normal_field(seed, rows.numpy(), width)).max() < 1e-12
 
 
@@ -97,7 +115,12 @@ def test_normals_depend_on_seed_row_and_epoch_alone():
     together = normal(seeds, rows, 6, 9)
     for i in range(3):
         assert torch.equal(normal(seeds[i : i + 1], rows[i : i + 1], 6, 9)[0], together[i])
-    others = [normal(seeds, rows, 7, 9), normal(seeds, rows + 1, 6, 9), normal(seeds + 1, rows, 6, 9), normal(seeds.flip(1), rows, 6, 9)]
+    others = [
+        normal(seeds, rows, 7, 9),
+        normal(seeds, rows + 1, 6, 9),
+        normal(seeds + 1, rows, 6, 9),
+        normal(seeds.flip(1), rows, 6, 9),
+    ]
     assert all(float((z - together).abs().min()) > 0 for z in others)
 
 
@@ -109,7 +132,15 @@ def test_normals_are_normal_and_those_of_two_epochs_independent():
 
 
 def test_keys_are_of_64_bits_and_do_not_meet():
-    names = [("job", 1, 2), ("job", 2, 1), ("job", 12), ("cohort", 1), ("cohort", 2), ("job", "1", 2), ()]
+    names = [
+        ("job", 1, 2),
+        ("job", 2, 1),
+        ("job", 12),
+        ("cohort", 1),
+        ("cohort", 2),
+        ("job", "1", 2),
+        (),
+    ]
     keys = {key(seed, *n) for seed in range(20) for n in names}
     assert len(keys) == 140
     assert max(keys) < 1 << 64
@@ -144,7 +175,9 @@ def test_keys_fold_under_vmap_as_one_by_one():
     keys = torch.tensor([-1, 0, 2**63 - 1, -(2**63), 12345])
     for step in (0, 3):
         together = torch.func.vmap(lambda k, step=step: uniform(fold(k, step), 10, CPU))(keys)
-        assert torch.equal(together, torch.stack([uniform(fold(int(k) % 2**64, step), 10, CPU) for k in keys]))
+        assert torch.equal(
+            together, torch.stack([uniform(fold(int(k) % 2**64, step), 10, CPU) for k in keys])
+        )
 
 
 def test_folded_keys_do_not_meet_and_half_of_their_bits_differ():

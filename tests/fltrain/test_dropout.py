@@ -10,11 +10,16 @@ from torch import nn
 
 from fltrain import tree
 from fltrain.draws import key
-from fltrain.dropout import counted, dropouts, keyed
 from fltrain.interface import Batch, Local
-from fltrain.task import ModelTask
+from fltrain.tasks.dropout import counted, dropouts, keyed
+from fltrain.tasks.model_task import ModelTask
 
-KINDS = {nn.Dropout: (8, 6, 5), nn.Dropout1d: (8, 6, 5), nn.Dropout2d: (8, 6, 5, 4), nn.Dropout3d: (8, 6, 3, 2, 4)}
+KINDS = {
+    nn.Dropout: (8, 6, 5),
+    nn.Dropout1d: (8, 6, 5),
+    nn.Dropout2d: (8, 6, 5, 4),
+    nn.Dropout3d: (8, 6, 3, 2, 4),
+}
 KEY = key(0, "draws", 1, 2, 0)
 RARE = 1e-4
 
@@ -38,8 +43,13 @@ def test_each_number_stays_with_chance_1_minus_p_and_is_scaled_so_that_the_mean_
     assert float(out.var()) == pytest.approx(p / (1 - p), rel=0.03)
     kept = (out > 0).double()
     for axis in (0, 1):  # neighbours are independent
-        a, b = kept.narrow(axis, 0, kept.shape[axis] - 1), kept.narrow(axis, 1, kept.shape[axis] - 1)
-        assert abs(float(torch.corrcoef(torch.stack([a.flatten(), b.flatten()]))[0, 1])) < 4 / n**0.5
+        a, b = (
+            kept.narrow(axis, 0, kept.shape[axis] - 1),
+            kept.narrow(axis, 1, kept.shape[axis] - 1),
+        )
+        assert (
+            abs(float(torch.corrcoef(torch.stack([a.flatten(), b.flatten()]))[0, 1])) < 4 / n**0.5
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -57,7 +67,10 @@ def test_a_channel_goes_or_stays_as_a_whole(kind):
     assert stats.binomtest(int((flat[..., 0] > 0).sum()), 6000, 0.6).pvalue > RARE
 
 
-@pytest.mark.parametrize(("kind", "shape", "whole"), [(nn.Dropout1d, (40, 9), 1), (nn.Dropout2d, (40, 9, 5), 2), (nn.Dropout3d, (40, 9, 5, 4), 1)])
+@pytest.mark.parametrize(
+    ("kind", "shape", "whole"),
+    [(nn.Dropout1d, (40, 9), 1), (nn.Dropout2d, (40, 9, 5), 2), (nn.Dropout3d, (40, 9, 5, 4), 1)],
+)
 def test_with_an_axis_less_the_same_goes_together_as_with_torch(kind, shape, whole, recwarn):
     """Axes of the result that are all 0 or all not: torch reads [C, L] and [C, D, H, W] as one example, but [B, C, L] of a Dropout2d as a batch."""
     theirs, ours = kind(0.5)(torch.ones(shape)), dropped(layer(kind, 0.5), torch.ones(shape))
@@ -79,7 +92,9 @@ def test_padding_behind_changes_nothing(kind):
 def test_under_vmap_the_same_as_one_by_one(kind):
     """Keys as int64 tensors, some negative, against python's unsigned ones."""
     keys = torch.tensor([-1, 5, -(2**63), 2**63 - 1])
-    x = torch.randn(4, *KINDS[kind], generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    x = torch.randn(
+        4, *KINDS[kind], generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
     module = counted(nn.Sequential(kind(0.3), nn.Identity(), kind(0.5)))
     together = torch.func.vmap(lambda x, key: dropped(module, x, key))(x, keys)
     for j in range(4):
@@ -88,7 +103,10 @@ def test_under_vmap_the_same_as_one_by_one(kind):
 
 
 def test_the_draws_depend_on_the_key_and_the_layer_and_on_nothing_else():
-    x, module = torch.ones(50, 40), counted(nn.ModuleList([nn.Dropout(), nn.Dropout(), nn.Dropout2d(), nn.AlphaDropout()]))
+    x, module = (
+        torch.ones(50, 40),
+        counted(nn.ModuleList([nn.Dropout(), nn.Dropout(), nn.Dropout2d(), nn.AlphaDropout()])),
+    )
     first, second = module[0], module[1]
     with keyed(dropouts(module), KEY):
         torch.manual_seed(0)
@@ -133,22 +151,33 @@ class Sub(nn.Dropout):
 
 def test_the_copy_keeps_names_weights_options_and_shared_layers():
     shared = nn.Dropout(0.2, inplace=True)
-    module = nn.Sequential(nn.Linear(3, 4), shared, nn.BatchNorm1d(4), nn.Sequential(shared, Sub(0.4), nn.Dropout(0.1))).eval()
+    module = nn.Sequential(
+        nn.Linear(3, 4), shared, nn.BatchNorm1d(4), nn.Sequential(shared, Sub(0.4), nn.Dropout(0.1))
+    ).eval()
     seen = []
     module[3][2].register_forward_hook(lambda *_: seen.append(1))
     ours = counted(module)
     assert type(module[1]) is nn.Dropout
-    assert [(d.p, d.inplace, d.number, d.training) for d in dropouts(ours)] == [(0.2, True, 0, False), (0.1, False, 1, False)]
+    assert [(d.p, d.inplace, d.number, d.training) for d in dropouts(ours)] == [
+        (0.2, True, 0, False),
+        (0.1, False, 1, False),
+    ]
     assert ours[1] is ours[3][0]
     assert type(ours[3][1]) is Sub
     assert isinstance(ours[1], nn.Dropout)
     assert list(ours.state_dict()) == list(module.state_dict())
-    assert all(torch.equal(a, b) for a, b in zip(ours.state_dict().values(), module.state_dict().values(), strict=True))
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip(ours.state_dict().values(), module.state_dict().values(), strict=True)
+    )
     ours(torch.ones(2, 3))
     assert seen == [1]
     assert counted(ours) is ours  # nothing is left to replace
-    for twin in (copy.deepcopy(ours), pickle.loads(pickle.dumps(counted(nn.Sequential(nn.Dropout(0.3)))))):
-        assert all(type(d).__module__ == "fltrain.dropout" for d in dropouts(twin))
+    for twin in (
+        copy.deepcopy(ours),
+        pickle.loads(pickle.dumps(counted(nn.Sequential(nn.Dropout(0.3))))),
+    ):
+        assert all(type(d).__module__ == "fltrain.tasks.dropout" for d in dropouts(twin))
 
 
 def test_a_dropout_may_be_the_whole_module():
@@ -166,7 +195,11 @@ def test_a_module_without_dropout_is_taken_as_it_is():
 def job(key=KEY):
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        task = ModelTask(nn.Sequential(nn.Linear(6, 9), nn.Dropout(), nn.Tanh(), nn.Dropout(0.2), nn.Linear(9, 3)).double())
+        task = ModelTask(
+            nn.Sequential(
+                nn.Linear(6, 9), nn.Dropout(), nn.Tanh(), nn.Dropout(0.2), nn.Linear(9, 3)
+            ).double()
+        )
     params = {n: p.detach() for n, p in task.module.named_parameters()}
     return task, Local(params, {}, params, {}, {}, {}, {}, {}, key)
 

@@ -16,7 +16,10 @@ ALL = slice(None)
 def accuracy(model, x, y):
     """One example after another."""
     with torch.no_grad():
-        return sum(int(model(torch.from_numpy(row)[None]).argmax()) == int(label) for row, label in zip(x, y, strict=True)) / len(y)
+        return sum(
+            int(model(torch.from_numpy(row)[None]).argmax()) == int(label)
+            for row, label in zip(x, y, strict=True)
+        ) / len(y)
 
 
 def at(data, rows):
@@ -35,14 +38,21 @@ def test_the_test_accuracy_and_loss_are_those_of_a_plain_loop(table, table_split
     assert metrics["test_accuracy"] == accuracy(model, table.test_features(ALL), table.test_labels)
     assert 0.4 < metrics["test_accuracy"] < 1
     logits = model(torch.from_numpy(table.test_features(ALL)))
-    assert metrics["test_loss"] == pytest.approx(float(F.cross_entropy(logits, torch.from_numpy(table.test_labels)).detach()), rel=1e-6)
+    assert metrics["test_loss"] == pytest.approx(
+        float(F.cross_entropy(logits, torch.from_numpy(table.test_labels)).detach()), rel=1e-6
+    )
     assert "test_accuracy_std" not in metrics  # one model serves all
 
 
 def test_a_test_set_larger_than_a_batch_of_evaluation_counts_whole(table, train):
-    x, y = np.tile(table.test_features(ALL), (60, 1)), np.tile(table.test_labels, 60)  # 2,400 rows are read 250 at a time
+    x, y = (
+        np.tile(table.test_features(ALL), (60, 1)),
+        np.tile(table.test_labels, 60),
+    )  # 2,400 rows are read 250 at a time
     big = niidpart.from_arrays(table.features(ALL), table.labels, x, y)
-    once, often = (train(niidpart.make(data, "homo", n_parties=3), data).history[-1] for data in (table, big))
+    once, often = (
+        train(niidpart.make(data, "homo", n_parties=3), data).history[-1] for data in (table, big)
+    )
     assert often["test_accuracy"] == once["test_accuracy"]
     assert often["test_loss"] == pytest.approx(once["test_loss"], rel=1e-6)
 
@@ -51,7 +61,9 @@ def test_a_test_set_larger_than_a_batch_of_evaluation_counts_whole(table, train)
 @pytest.mark.parametrize("part", ["val", "test"])
 def test_each_party_is_evaluated_on_its_own_part(table, table_split, train, algorithm, part):
     done = train(table_split, table, algorithm=algorithm)
-    each = [accuracy(done.model(p), *at(table, rows)) for p, rows in enumerate(table_split.parts[part])]
+    each = [
+        accuracy(done.model(p), *at(table, rows)) for p, rows in enumerate(table_split.parts[part])
+    ]
     assert len(set(each)) > 1
     assert done.history[-1][f"party_{part}_accuracy"] == each
 
@@ -63,7 +75,10 @@ def test_a_party_without_a_test_part_has_none_and_does_not_count(table, dealt, t
     split = dealt(table, owner, test=test)
     done = train(split, table, algorithm="solo")
     metrics = done.history[-1]
-    each = [accuracy(done.model(p), *at(table, rows)) if len(rows) else None for p, rows in enumerate(split.test)]
+    each = [
+        accuracy(done.model(p), *at(table, rows)) if len(rows) else None
+        for p, rows in enumerate(split.test)
+    ]
     assert metrics["party_test_accuracy"] == each
     assert each[2] is None
     known = [a for a in each if a is not None]
@@ -86,19 +101,35 @@ def test_solo_is_the_mean_and_the_population_deviation_over_the_parties(table, t
 def test_without_a_global_test_set_the_accuracy_is_over_all_test_parts_together(untested, train):
     split = niidpart.make(untested, "quantity", n_parties=4, seed=1, beta=2.0, test=0.3)
     done = train(split, untested, algorithm="solo")
-    right = [accuracy(done.model(p), *at(untested, rows)) * len(rows) for p, rows in enumerate(split.test)]
+    right = [
+        accuracy(done.model(p), *at(untested, rows)) * len(rows)
+        for p, rows in enumerate(split.test)
+    ]
     metrics = done.history[-1]
     assert metrics["test_accuracy"] == pytest.approx(sum(right) / split.test.n, abs=1e-15)
-    assert metrics["test_accuracy"] != pytest.approx(metrics["party_test_accuracy_mean"], abs=1e-3)  # the parts are of unequal size
+    assert metrics["test_accuracy"] != pytest.approx(
+        metrics["party_test_accuracy_mean"], abs=1e-3
+    )  # the parts are of unequal size
     losses = []
     for p, rows in enumerate(split.test):
         x, y = at(untested, rows)
-        losses.append(float(F.cross_entropy(done.model(p)(torch.from_numpy(x)), torch.from_numpy(y), reduction="sum").detach()))
+        losses.append(
+            float(
+                F.cross_entropy(
+                    done.model(p)(torch.from_numpy(x)), torch.from_numpy(y), reduction="sum"
+                ).detach()
+            )
+        )
     assert metrics["test_loss"] == pytest.approx(sum(losses) / split.test.n, rel=1e-6)
 
 
-@pytest.mark.parametrize(("rounds", "every", "evaluated"), [(5, 2, [2, 4, 5]), (4, 2, [2, 4]), (3, 10, [3]), (3, 1, [1, 2, 3])])
-def test_every_so_many_rounds_and_the_last_are_evaluated(table, table_split, train, rounds, every, evaluated):
+@pytest.mark.parametrize(
+    ("rounds", "every", "evaluated"),
+    [(5, 2, [2, 4, 5]), (4, 2, [2, 4]), (3, 10, [3]), (3, 1, [1, 2, 3])],
+)
+def test_every_so_many_rounds_and_the_last_are_evaluated(
+    table, table_split, train, rounds, every, evaluated
+):
     history = train(table_split, table, rounds=rounds, eval_every=every).history
     assert [m["round"] for m in history if "test_accuracy" in m] == evaluated
     assert [m["round"] for m in history] == list(range(1, rounds + 1))
@@ -115,18 +146,25 @@ def graded():
     base = fltrain.algorithms.ALGORITHMS.find("fedavg")()
 
     def init(task, info, models, buffers):
-        return replace(base.init(task, info, models, buffers), server={"grades": torch.full((len(info.n),), -1.0, dtype=torch.float64)})
+        return replace(
+            base.init(task, info, models, buffers),
+            server={"grades": torch.full((len(info.n),), -1.0, dtype=torch.float64)},
+        )
 
     def exam(state, plan):
         return plan.party, plan.model
 
     def grade(state, plan, accuracy):
-        return replace(state, server={"grades": state.server["grades"].index_copy(0, plan.party, accuracy)})
+        return replace(
+            state, server={"grades": state.server["grades"].index_copy(0, plan.party, accuracy)}
+        )
 
     return replace(base, name="graded", init=init, exam=exam, grade=grade)
 
 
-def test_an_algorithm_is_given_the_accuracies_on_validation_parts_that_it_asks_for(table, table_split, train, same):
+def test_an_algorithm_is_given_the_accuracies_on_validation_parts_that_it_asks_for(
+    table, table_split, train, same
+):
     done = train(table_split, table, algorithm=graded())
     expected = [accuracy(done.model(), *at(table, rows)) for rows in table_split.val]
     assert done.state.server["grades"].tolist() == expected
@@ -137,10 +175,16 @@ def test_an_algorithm_is_given_the_accuracies_on_validation_parts_that_it_asks_f
 def test_the_exam_is_of_the_new_models_and_of_those_asked_alone(table, table_split, train):
     done = train(table_split, table, algorithm=graded(), rounds=1, fraction=0.4)
     cohort = fltrain.engine.cohort.sample(5, 0.4, 0, 1).tolist()
-    expected = [accuracy(done.model(), *at(table, rows)) if p in cohort else -1.0 for p, rows in enumerate(table_split.val)]
+    expected = [
+        accuracy(done.model(), *at(table, rows)) if p in cohort else -1.0
+        for p, rows in enumerate(table_split.val)
+    ]
     assert done.state.server["grades"].tolist() == expected
 
 
 def test_an_exam_without_validation_parts_names_the_option(table, train):
-    with pytest.raises(ValueError, match=r"grades models on each party's validation part, and the split has none; make the split with --val 0\.2"):
+    with pytest.raises(
+        ValueError,
+        match=r"grades models on each party's validation part, and the split has none; make the split with --val 0\.2",
+    ):
         train(niidpart.make(table, "homo", n_parties=3), table, algorithm=graded())

@@ -12,9 +12,16 @@ import niidpart
 from fltrain import RunFolder, tree
 from fltrain.algorithms import fedavg, fedbn, solo
 from fltrain.engine.cohort import sample
-from fltrain.traffic import model_bytes
+from fltrain.runs.traffic import model_bytes
 
-HARD = {"rounds": 3, "momentum": 0.9, "weight_decay": 1e-3, "lr": 0.05, "batch_size": 6, "local_epochs": 2}
+HARD = {
+    "rounds": 3,
+    "momentum": 0.9,
+    "weight_decay": 1e-3,
+    "lr": 0.05,
+    "batch_size": 6,
+    "local_epochs": 2,
+}
 NORM = {"1.weight", "1.bias"}
 STATISTICS = {"1.running_mean", "1.running_var", "1.num_batches_tracked"}
 
@@ -31,14 +38,23 @@ def normed():
 
 
 @pytest.mark.parametrize("fraction", [1.0, 0.4])
-def test_a_model_without_normalisation_is_fedavg_bit_for_bit(fraction, table, table_split, train, same):
-    a, b = (train(table_split, table, model=model(nn.Identity()), algorithm=f, fraction=fraction, **HARD) for f in (fedavg(), fedbn()))
+def test_a_model_without_normalisation_is_fedavg_bit_for_bit(
+    fraction, table, table_split, train, same
+):
+    a, b = (
+        train(
+            table_split, table, model=model(nn.Identity()), algorithm=f, fraction=fraction, **HARD
+        )
+        for f in (fedavg(), fedbn())
+    )
     assert same(a.state.models, b.state.models)
     assert a.history == b.history
     assert len(b.algorithm.serve(b.state).which) == 1
 
 
-def test_no_upload_and_no_global_model_has_an_entry_of_a_normalisation_layer(table, table_split, train, normed):
+def test_no_upload_and_no_global_model_has_an_entry_of_a_normalisation_layer(
+    table, table_split, train, normed
+):
     algorithm, uploads = fedbn(), []
 
     def finish(task, local, work):
@@ -46,19 +62,31 @@ def test_no_upload_and_no_global_model_has_an_entry_of_a_normalisation_layer(tab
         uploads.append(upload)
         return upload, own
 
-    state = train(table_split, table, model=normed, algorithm=replace(algorithm, finish=finish), **HARD).state
+    state = train(
+        table_split, table, model=normed, algorithm=replace(algorithm, finish=finish), **HARD
+    ).state
     assert len(uploads) == 3 * 5
-    assert all(upload["models"].keys() == {"0.weight", "0.bias", "3.weight", "3.bias"} for upload in uploads)
-    assert all(upload.keys() == {"models", "buffers"} and upload["buffers"] == {} for upload in uploads)
+    assert all(
+        upload["models"].keys() == {"0.weight", "0.bias", "3.weight", "3.bias"}
+        for upload in uploads
+    )
+    assert all(
+        upload.keys() == {"models", "buffers"} and upload["buffers"] == {} for upload in uploads
+    )
     assert state.models.keys() == uploads[0]["models"].keys()
     assert state.buffers == {}
     assert state.parties["params"].keys() == NORM
     assert state.parties["buffers"].keys() == STATISTICS
 
 
-def test_in_the_first_round_the_rest_is_the_mean_of_the_local_models_and_the_norm_layers_are_theirs(table, table_split, train, normed, same):
+def test_in_the_first_round_the_rest_is_the_mean_of_the_local_models_and_the_norm_layers_are_theirs(
+    table, table_split, train, normed, same
+):
     once = HARD | {"rounds": 1}
-    bn, avg, own = (train(table_split, table, model=normed, algorithm=f, **once).state for f in (fedbn(), fedavg(), solo()))
+    bn, avg, own = (
+        train(table_split, table, model=normed, algorithm=f, **once).state
+        for f in (fedbn(), fedavg(), solo())
+    )
     assert same(bn.models, {k: v for k, v in avg.models.items() if k not in NORM})
     assert same(bn.parties["params"], {k: v for k, v in own.parties["params"].items() if k in NORM})
     assert same(bn.parties["buffers"], own.parties["buffers"])
@@ -66,20 +94,43 @@ def test_in_the_first_round_the_rest_is_the_mean_of_the_local_models_and_the_nor
 
 def test_no_two_parties_have_the_same_norm_entries(table, table_split, train, normed):
     parties = train(table_split, table, model=normed, algorithm=fedbn(), **HARD).state.parties
-    for leaf in [*tree.leaves(parties["params"]), parties["buffers"]["1.running_mean"], parties["buffers"]["1.running_var"]]:
+    for leaf in [
+        *tree.leaves(parties["params"]),
+        parties["buffers"]["1.running_mean"],
+        parties["buffers"]["1.running_var"],
+    ]:
         assert all(not torch.equal(leaf[i], leaf[j]) for i in range(5) for j in range(i))
 
 
-def test_a_party_outside_the_cohort_keeps_what_it_has_and_begins_with_the_common_start(table, table_split, train, normed, same):
-    before, after = (train(table_split, table, model=normed, algorithm=fedbn(), fraction=0.4, **HARD | {"rounds": r}) for r in (1, 2))
+def test_a_party_outside_the_cohort_keeps_what_it_has_and_begins_with_the_common_start(
+    table, table_split, train, normed, same
+):
+    before, after = (
+        train(
+            table_split,
+            table,
+            model=normed,
+            algorithm=fedbn(),
+            fraction=0.4,
+            **HARD | {"rounds": r},
+        )
+        for r in (1, 2)
+    )
     first, second = (sample(5, 0.4, 0, r).tolist() for r in (1, 2))
-    start = {"params": {n: p.detach() for n, p in normed.named_parameters() if n in NORM}, "buffers": dict(normed.named_buffers())}
+    start = {
+        "params": {n: p.detach() for n, p in normed.named_parameters() if n in NORM},
+        "buffers": dict(normed.named_buffers()),
+    }
     for party in range(5):
-        assert same(*(tree.index(done.state.parties, party) for done in (before, after))) == (party not in second)
+        assert same(*(tree.index(done.state.parties, party) for done in (before, after))) == (
+            party not in second
+        )
         assert same(tree.index(before.state.parties, party), start) == (party not in first)
 
 
-def test_each_party_is_served_the_global_model_with_its_own_norm_layers(table, table_split, train, normed):
+def test_each_party_is_served_the_global_model_with_its_own_norm_layers(
+    table, table_split, train, normed
+):
     done = train(table_split, table, model=normed, algorithm=fedbn(), **HARD)
     served = done.algorithm.serve(done.state)
     assert served.which.tolist() == [0, 1, 2, 3, 4]
@@ -88,9 +139,16 @@ def test_each_party_is_served_the_global_model_with_its_own_norm_layers(table, t
         module = done.model(party)
         entries = dict(module.named_parameters()) | dict(module.named_buffers())
         assert all(torch.equal(entries[n], w[0]) for n, w in done.state.models.items())
-        assert all(torch.equal(entries[n], w[party]) for part in ("params", "buffers") for n, w in done.state.parties[part].items())
+        assert all(
+            torch.equal(entries[n], w[party])
+            for part in ("params", "buffers")
+            for n, w in done.state.parties[part].items()
+        )
         with torch.no_grad():
-            right = module(torch.from_numpy(table.test_features(slice(None)))).argmax(1).numpy() == table.test_labels
+            right = (
+                module(torch.from_numpy(table.test_features(slice(None)))).argmax(1).numpy()
+                == table.test_labels
+            )
         accuracies.append(right.mean())
     assert math.isclose(done.history[-1]["test_accuracy"], np.mean(accuracies), abs_tol=1e-12)
     assert math.isclose(done.history[-1]["test_accuracy_std"], np.std(accuracies), abs_tol=1e-12)
@@ -98,7 +156,10 @@ def test_each_party_is_served_the_global_model_with_its_own_norm_layers(table, t
 
 def test_the_share_of_the_norm_layers_is_saved_in_traffic(table, table_split, train, normed):
     """Exchanged are 56 + 27 numbers; FedAvg sends the 16 of scale and shift and the 16 of mean and variance too."""
-    a, b = (train(table_split, table, model=normed, algorithm=f, fraction=0.8, **HARD) for f in (fedavg(), fedbn()))
+    a, b = (
+        train(table_split, table, model=normed, algorithm=f, fraction=0.8, **HARD)
+        for f in (fedavg(), fedbn())
+    )
     assert a.history[0]["bytes_up"] == 4 * 4 * 115
     assert b.history[0]["bytes_up"] == b.history[0]["bytes_down"] == 4 * 4 * 83
     assert b.history[0]["bytes_table4"] == 5 * 4 * 83
@@ -113,7 +174,9 @@ def test_normalisation_is_told_by_the_kind_of_module(norm, table, table_split, t
     assert not state.models.keys() & NORM
 
 
-def test_a_frozen_norm_layer_stays_at_home_too_and_other_buffers_travel(table, table_split, train, normed):
+def test_a_frozen_norm_layer_stays_at_home_too_and_other_buffers_travel(
+    table, table_split, train, normed
+):
     normed[1].weight.requires_grad_(False)
     normed[0].bias.requires_grad_(False)
     state = train(table_split, table, model=normed, algorithm=fedbn(), **HARD).state
@@ -123,8 +186,13 @@ def test_a_frozen_norm_layer_stays_at_home_too_and_other_buffers_travel(table, t
     assert state.buffers.keys() == {"0.bias"}
 
 
-def test_what_the_parties_keep_survives_a_checkpoint(table, table_split, train, normed, same_state, tmp_path):
-    state, folder = train(table_split, table, model=normed, algorithm=fedbn(), **HARD).state, RunFolder(tmp_path)
+def test_what_the_parties_keep_survives_a_checkpoint(
+    table, table_split, train, normed, same_state, tmp_path
+):
+    state, folder = (
+        train(table_split, table, model=normed, algorithm=fedbn(), **HARD).state,
+        RunFolder(tmp_path),
+    )
     folder.save(state, 3)
     assert same_state(folder.restore()[1], state)
 
@@ -161,12 +229,24 @@ def test_one_step_by_hand(dealt, train):
     """
     two = (np.array([[1.0], [2.0], [2.0], [2.0]], np.float32), np.array([0, 1, 1, 1]))
     data = niidpart.from_arrays(*two, *two)
-    state = train(dealt(data, [0, 1, 1, 1]), data, model=TwoNumbers(), algorithm=fedbn(), rounds=1, lr=0.1, momentum=0.0).state
+    state = train(
+        dealt(data, [0, 1, 1, 1]),
+        data,
+        model=TwoNumbers(),
+        algorithm=fedbn(),
+        rounds=1,
+        lr=0.1,
+        momentum=0.0,
+    ).state
     assert state.models["line.weight"].flatten().tolist() == pytest.approx([0.9996040], abs=1e-6)
-    assert state.parties["params"]["scale.factor"].flatten().tolist() == pytest.approx([0.9268941, 1.0238406], abs=1e-6)
+    assert state.parties["params"]["scale.factor"].flatten().tolist() == pytest.approx(
+        [0.9268941, 1.0238406], abs=1e-6
+    )
 
 
 def test_a_model_of_norm_layers_alone_is_refused(table, table_split, train):
-    model = nn.Sequential(nn.BatchNorm1d(6), nn.Unflatten(1, (3, 2)), nn.AvgPool1d(2), nn.Flatten())  # six features to three classes
+    model = nn.Sequential(
+        nn.BatchNorm1d(6), nn.Unflatten(1, (3, 2)), nn.AvgPool1d(2), nn.Flatten()
+    )  # six features to three classes
     with pytest.raises(ValueError, match="fedbn has nothing to exchange; take solo"):
         train(table_split, table, model=model, algorithm=fedbn(), **HARD)

@@ -16,7 +16,7 @@ from fltrain.algorithms import build
 from fltrain.algorithms._quantise import quantised, rounded, scales
 from fltrain.algorithms.fedcd import far_below, second_of_two
 from fltrain.interface import Info, Plan
-from fltrain.task import ModelTask
+from fltrain.tasks.model_task import ModelTask
 
 
 def table_of(rows):
@@ -33,13 +33,18 @@ def weights(n=2000, seed=0):
 @pytest.mark.parametrize("bits", [1, 2, 8, 16])
 def test_rounded_values_lie_on_a_grid_of_2_to_the_bits_that_ends_at_the_scale(bits):
     w = weights()
-    a, u = w.abs().max(), torch.rand(w.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64) - 0.5
+    a, u = (
+        w.abs().max(),
+        torch.rand(w.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64) - 0.5,
+    )
     levels = 2**bits - 1
     k = (rounded(w, a, bits, u).double() / (2 * a.double()) + 0.5) * levels
     assert (k - k.round()).abs().max() < 1e-6 * levels
     assert k.round().min() >= 0
     assert k.round().max() <= levels
-    assert (rounded(w, a, bits, u) - w).abs().max() <= 2 * a / levels * (1 + 1e-5)  # at most one step of the grid
+    assert (rounded(w, a, bits, u) - w).abs().max() <= 2 * a / levels * (
+        1 + 1e-5
+    )  # at most one step of the grid
     if bits <= 2:
         assert len(k.round().unique()) == 2**bits
 
@@ -68,7 +73,9 @@ def test_rounding_by_hand():
     # a = 1, 2 bits: L = 3, values -1, -1/3, 1/3, 1. w = 0.2: (0.1 + 0.5) x 3 = 1.8 -> k = 2 -> 2 (2/3 - 1/2) = 1/3; u = -0.4: 1.4 -> k = 1 -> -1/3
     # w = 1: 3; u = 0.49: 3.49 -> 3 -> 1. w = -1.5, beyond a: -0.75 -> -1, held at 0 -> -1. w = 1.5: 3.75 -> 4, held at 3 -> 1
     w, u = torch.tensor([0.2, 0.2, 1.0, -1.5, 1.5]), torch.tensor([0.0, -0.4, 0.49, 0.0, 0.0])
-    torch.testing.assert_close(rounded(w, torch.tensor(1.0), 2, u), torch.tensor([1 / 3, -1 / 3, 1.0, -1.0, 1.0]))
+    torch.testing.assert_close(
+        rounded(w, torch.tensor(1.0), 2, u), torch.tensor([1 / 3, -1 / 3, 1.0, -1.0, 1.0])
+    )
 
 
 def test_a_layer_of_zeros_stays_what_it_is_and_so_does_its_bias():
@@ -78,20 +85,32 @@ def test_a_layer_of_zeros_stays_what_it_is_and_so_does_its_bias():
 
 
 def test_weights_and_their_biases_are_rounded_and_nothing_else():
-    module = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(4 * 26 * 26, 5))
+    module = nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(4 * 26 * 26, 5)
+    )
     params = {name: p.detach() for name, p in module.named_parameters()}
     params["0.bias"] = params["0.bias"] * 100  # beyond the scale of its weight
     kinds = ModelTask(module).kinds
-    assert scales(params, kinds) == {"0.weight": "0.weight", "3.weight": "3.weight", "0.bias": "0.weight", "3.bias": "3.weight"}
+    assert scales(params, kinds) == {
+        "0.weight": "0.weight",
+        "3.weight": "3.weight",
+        "0.bias": "0.weight",
+        "3.bias": "3.weight",
+    }
     sent = quantised(params, kinds, 4, 3)
-    assert {name for name in params if torch.equal(sent[name], params[name])} == {"1.weight", "1.bias"}
+    assert {name for name in params if torch.equal(sent[name], params[name])} == {
+        "1.weight",
+        "1.bias",
+    }
     for layer in ("0", "3"):
         a = params[f"{layer}.weight"].abs().max()
         for part in ("weight", "bias"):
             k = (sent[f"{layer}.{part}"].double() / (2 * a.double()) + 0.5) * 15
             assert (k - k.round()).abs().max() < 1e-4
     assert sent["0.bias"].abs().max() <= params["0.weight"].abs().max()
-    assert scales({"0.bias": params["0.bias"], "3.weight": params["3.weight"]}, kinds) == {"3.weight": "3.weight"}  # the others are frozen
+    assert scales({"0.bias": params["0.bias"], "3.weight": params["3.weight"]}, kinds) == {
+        "3.weight": "3.weight"
+    }  # the others are frozen
 
 
 def test_draws_are_of_the_key(same):
@@ -99,7 +118,9 @@ def test_draws_are_of_the_key(same):
     one, two, other = (quantised(given, kinds, 4, key) for key in (5, 5, 6))
     assert same(one, two)
     assert not same(one, other)
-    held = torch.func.vmap(lambda key: quantised(given, kinds, 4, key))(torch.tensor([5, 6]))  # an executor of many jobs holds keys in tensors
+    held = torch.func.vmap(lambda key: quantised(given, kinds, 4, key))(
+        torch.tensor([5, 6])
+    )  # an executor of many jobs holds keys in tensors
     assert same(one, tree.index(held, 0))
     assert same(other, tree.index(held, 1))
 
@@ -111,15 +132,34 @@ def test_the_mean_rule_by_hand():
     # 0.5, 0.4, 0.1: mean 1/3, sigma = sqrt((0.0278 + 0.0044 + 0.0544) / 2) = 0.2082; below by -0.167, -0.067, 0.233: the last one goes
     # 0.4, 0.35, 0.25: mean 1/3, sigma 0.0764; below by 0.083: the last one goes. two models: 0.4 below for a sigma of 0.566: both stay
     # 0.26, 0.25, 0.25, 0.24: sigma 0.00816, below by 0.01: the last one goes
-    scores = table_of([[0.5, 0.4, 0.1, 0], [0.4, 0.35, 0.25, 0], [0.9, 0.1, 0, 0], [0.26, 0.25, 0.25, 0.24], [1, 0, 0, 0]])
-    assert far_below(scores, scores > 0, "mean").int().tolist() == [[0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
+    scores = table_of(
+        [
+            [0.5, 0.4, 0.1, 0],
+            [0.4, 0.35, 0.25, 0],
+            [0.9, 0.1, 0, 0],
+            [0.26, 0.25, 0.25, 0.24],
+            [1, 0, 0, 0],
+        ]
+    )
+    assert far_below(scores, scores > 0, "mean").int().tolist() == [
+        [0, 0, 1, 0],
+        [0, 0, 1, 0],
+        [0, 0, 0, 0],
+        [0, 0, 0, 1],
+        [0, 0, 0, 0],
+    ]
 
 
 def test_the_max_rule_by_hand():
     # 0.5, 0.4, 0.1: sigma 0.2082, below the best by 0.1 and 0.4: the last one goes. 0.6, 0.4: sigma 0.141, 0.2 below: gone
     # 0.5, 0.45, 0.05: sigma 0.2466, 0.05 and 0.45. 0.36, 0.34, 0.3: sigma 0.0306, 0.02 and 0.06
     scores = table_of([[0.5, 0.4, 0.1], [0.6, 0.4, 0], [0.5, 0.45, 0.05], [0.36, 0.34, 0.3]])
-    assert far_below(scores, scores > 0, "max").int().tolist() == [[0, 0, 1], [0, 1, 0], [0, 0, 1], [0, 0, 1]]
+    assert far_below(scores, scores > 0, "max").int().tolist() == [
+        [0, 0, 1],
+        [0, 1, 0],
+        [0, 0, 1],
+        [0, 0, 1],
+    ]
 
 
 @pytest.mark.parametrize("rule", ["mean", "max"])
@@ -133,7 +173,9 @@ def test_equal_scores_delete_nothing(rule, n, s):
 def test_the_mean_rule_leaves_two_and_both_rules_leave_the_best():
     draw = torch.Generator().manual_seed(0)
     for n in range(2, 9):
-        scores = torch.rand(30_000, n, generator=draw, dtype=torch.float64) ** torch.randint(1, 9, (30_000, 1), generator=draw)
+        scores = torch.rand(30_000, n, generator=draw, dtype=torch.float64) ** torch.randint(
+            1, 9, (30_000, 1), generator=draw
+        )
         scores = scores / scores.sum(1, keepdim=True)
         active, best = torch.ones_like(scores, dtype=torch.bool), scores.argmax(1)
         gone = far_below(scores, active, "mean")
@@ -142,14 +184,30 @@ def test_the_mean_rule_leaves_two_and_both_rules_leave_the_best():
         for rule in ("mean", "max"):
             assert not far_below(scores, active, rule)[torch.arange(len(scores)), best].any()
     two = table_of([[0.51, 0.49], [0.3, 0.7]])
-    assert far_below(two, two > 0, "max").int().tolist() == [[0, 1], [1, 0]]  # as printed: of two the lower one always goes
+    assert far_below(two, two > 0, "max").int().tolist() == [
+        [0, 1],
+        [1, 0],
+    ]  # as printed: of two the lower one always goes
 
 
 def test_of_two_models_a_low_one_goes():
-    scores = table_of([[0.7, 0.3, 0], [0.69, 0.31, 0], [0, 0.2, 0.8], [0.4, 0.3, 0.3], [1, 0, 0], [0.5, 0, 0.5]])
+    scores = table_of(
+        [[0.7, 0.3, 0], [0.69, 0.31, 0], [0, 0.2, 0.8], [0.4, 0.3, 0.3], [1, 0, 0], [0.5, 0, 0.5]]
+    )
     active = scores > 0
-    assert second_of_two(scores, active, 0.3).int().tolist() == [[0, 1, 0], [0, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]]
-    assert second_of_two(scores, active, 0.5)[5].tolist() == [False, False, True]  # of equals the older one stays
+    assert second_of_two(scores, active, 0.3).int().tolist() == [
+        [0, 1, 0],
+        [0, 0, 0],
+        [0, 1, 0],
+        [0, 0, 0],
+        [0, 0, 0],
+        [0, 0, 0],
+    ]
+    assert second_of_two(scores, active, 0.5)[5].tolist() == [
+        False,
+        False,
+        True,
+    ]  # of equals the older one stays
 
 
 # scores, round by round
@@ -160,17 +218,30 @@ class Server:
 
     def __init__(self, n_parties, **options):
         self.algorithm, self.round = build("fedcd", **options), 0
-        info = Info(torch.full((n_parties,), 10), torch.full((n_parties, 2), 5), torch.ones(n_parties), (1,), 0, 0.1)
-        self.state = self.algorithm.init(ModelTask(nn.Linear(1, 2)), info, {"weight": torch.zeros(1, 2, 1)}, {})
+        info = Info(
+            torch.full((n_parties,), 10),
+            torch.full((n_parties, 2), 5),
+            torch.ones(n_parties),
+            (1,),
+            0,
+            0.1,
+        )
+        self.state = self.algorithm.init(
+            ModelTask(nn.Linear(1, 2)), info, {"weight": torch.zeros(1, 2, 1)}, {}
+        )
 
     def step(self, accuracy, cohort=None):
         """accuracy: {(party, model): value}, or a function of them; cohort: all by default. Returns what was asked."""
         self.round += 1
         cohort = torch.arange(len(self.active)) if cohort is None else torch.tensor(cohort)
         self.plan = self.algorithm.plan(self.state, cohort, self.round)
-        asked = list(zip(*(t.tolist() for t in self.algorithm.exam(self.state, self.plan)), strict=True))
+        asked = list(
+            zip(*(t.tolist() for t in self.algorithm.exam(self.state, self.plan)), strict=True)
+        )
         value = accuracy if callable(accuracy) else lambda p, m: accuracy[p, m]
-        self.state = self.algorithm.grade(self.state, self.plan, table_of([value(p, m) for p, m in asked]))
+        self.state = self.algorithm.grade(
+            self.state, self.plan, table_of([value(p, m) for p, m in asked])
+        )
         return asked
 
     @property
@@ -191,7 +262,9 @@ def test_scores_by_hand():
     assert s.scores[0] == pytest.approx([0.8, 0.2], rel=1e-12)
     # round 2, accuracies 0.4 and 0.9: s = (0.8 + 0.4) / 2 = 0.6 and, now that it was examined, 0.9; c = 0.6 / 1.5, 0.9 / 1.5
     assert s.step({(0, 0): 0.4, (0, 1): 0.9}) == [(0, 0), (0, 1)]
-    assert s.plan.weight.tolist() == pytest.approx([0.8, 0.2], rel=1e-12)  # what was trained on went by the scores before
+    assert s.plan.weight.tolist() == pytest.approx(
+        [0.8, 0.2], rel=1e-12
+    )  # what was trained on went by the scores before
     assert s.scores[0] == pytest.approx([0.4, 0.6], rel=1e-12)
     # round 3, 0.6 and 0.6: (0.8 + 0.4 + 0.6) / 3 = 0.6 and 0.75; round 4, 0.2 and 0.6: the last three, (0.4 + 0.6 + 0.2) / 3 = 0.4 and 0.7
     s.step({(0, 0): 0.6, (0, 1): 0.6})
@@ -228,7 +301,9 @@ def test_a_model_that_has_no_weight_in_the_cohort_is_averaged_all_the_same():
     assert plan.model.tolist() == [0, 1]
     assert (plan.weight > 0).all()
     both = s.algorithm.plan(s.state, torch.tensor([0, 1]), 5).weight
-    assert (both / (both[:2] + both[2:]).repeat(2)).tolist() == pytest.approx([1, 0, 0, 1], abs=1e-12)
+    assert (both / (both[:2] + both[2:]).repeat(2)).tolist() == pytest.approx(
+        [1, 0, 0, 1], abs=1e-12
+    )
 
 
 def test_scores_sum_to_one_and_every_party_keeps_a_model():
@@ -236,12 +311,21 @@ def test_scores_sum_to_one_and_every_party_keeps_a_model():
     for rule in ("mean", "max"):
         s = Server(6, milestones=(2, 4, 6), rule=rule, two_models_after=7)
         for round in range(1, 16):
-            s.step(lambda p, m: float(draw.uniform()), cohort=sorted(draw.choice(6, 3, replace=False).tolist()))
+            s.step(
+                lambda p, m: float(draw.uniform()),
+                cohort=sorted(draw.choice(6, 3, replace=False).tolist()),
+            )
             scores, active = table_of(s.scores), torch.tensor(s.active)
-            torch.testing.assert_close(scores.sum(1), torch.ones(6, dtype=torch.float64), rtol=1e-12, atol=0)
+            torch.testing.assert_close(
+                scores.sum(1), torch.ones(6, dtype=torch.float64), rtol=1e-12, atol=0
+            )
             assert (scores[~active] == 0).all()
             assert active.any(1).all()
-            assert active.shape[1] == 2 ** sum(m <= round for m in (2, 4, 6)) == len(s.state.models["weight"])
+            assert (
+                active.shape[1]
+                == 2 ** sum(m <= round for m in (2, 4, 6))
+                == len(s.state.models["weight"])
+            )
         assert not active.all()
 
 
@@ -262,10 +346,16 @@ def test_only_those_that_were_examined_are_graded_and_at_a_milestone_everybody_i
 def test_a_deleted_model_is_neither_trained_nor_examined_nor_revived():
     s = Server(2, milestones=(1, 2), rule="max", window=1, two_models_after=99)
     s.step({(0, 0): 0.9, (1, 0): 0.2})
-    s.step({(0, 0): 0.9, (0, 1): 0.5, (1, 0): 0.2, (1, 1): 0.8})  # party 0 deletes model 1, party 1 model 0; then the rest is cloned
+    s.step(
+        {(0, 0): 0.9, (0, 1): 0.5, (1, 0): 0.2, (1, 1): 0.8}
+    )  # party 0 deletes model 1, party 1 model 0; then the rest is cloned
     assert s.active == [[True, False, True, False], [False, True, False, True]]
     asked = s.step(lambda p, m: 0.5)
-    assert asked == [(0, 0), (0, 2), (1, 1), (1, 3)] == list(zip(s.plan.party.tolist(), s.plan.model.tolist(), strict=True))
+    assert (
+        asked
+        == [(0, 0), (0, 2), (1, 1), (1, 3)]
+        == list(zip(s.plan.party.tolist(), s.plan.model.tolist(), strict=True))
+    )
     assert s.active == [[True, False, True, False], [False, True, False, True]]
 
 
@@ -324,8 +414,13 @@ def four(table, dealt):
     return dealt(table, owner, val=val)
 
 
-def test_without_milestones_and_rounding_it_is_fedavg_with_equal_weights(table, four, train, distance):
-    cd, avg = (train(four, table, algorithm=a, rounds=3) for a in (build("fedcd", milestones=(), bits=32), "fedavg"))
+def test_without_milestones_and_rounding_it_is_fedavg_with_equal_weights(
+    table, four, train, distance
+):
+    cd, avg = (
+        train(four, table, algorithm=a, rounds=3)
+        for a in (build("fedcd", milestones=(), bits=32), "fedavg")
+    )
     assert distance(cd.state.models, avg.state.models) < 1e-6
     assert cd.state.server["scores"].tolist() == [[1.0]] * 4
     rounded_off = train(four, table, algorithm=build("fedcd", milestones=(), bits=8), rounds=3)
@@ -335,13 +430,19 @@ def test_without_milestones_and_rounding_it_is_fedavg_with_equal_weights(table, 
 def test_with_unequal_parties_it_is_the_mean_without_weights(table, table_split, train, distance):
     """Until a party has two models all its scores are 1, so those with many examples count as much as those with few."""
     assert len(set(table_split.train.sizes.tolist())) > 2
-    cd, solo, avg = (train(table_split, table, algorithm=a, rounds=1) for a in (build("fedcd", bits=32), "solo", "fedavg"))
+    cd, solo, avg = (
+        train(table_split, table, algorithm=a, rounds=1)
+        for a in (build("fedcd", bits=32), "solo", "fedavg")
+    )
     mean = tree.map(lambda y: y.double().mean(0, keepdim=True), solo.state.parties["params"])
     assert distance(cd.state.models, mean) < 1e-6
     assert distance(avg.state.models, mean) > 1e-3
 
 
-TWO = (np.array([[1.0], [2.0], [2.0], [2.0], [1.0], [2.0]], np.float32), np.array([0, 1, 1, 1, 0, 1]))
+TWO = (
+    np.array([[1.0], [2.0], [2.0], [2.0], [1.0], [2.0]], np.float32),
+    np.array([0, 1, 1, 1, 0, 1]),
+)
 
 
 def test_one_step_by_hand(dealt, train):
@@ -355,11 +456,26 @@ def test_one_step_by_hand(dealt, train):
     split = dealt(data, [0, 1, 1, 1, -1, -1], val=[-1, -1, -1, -1, 0, 1])
     module = nn.Linear(1, 2, bias=False)
     nn.init.zeros_(module.weight)
-    done = train(split, data, model=module, algorithm=build("fedcd", milestones=(1,), bits=1), rounds=1, momentum=0.0)
-    assert done.state.models["weight"].flatten().tolist() == pytest.approx([-0.025, 0.025] * 2, abs=1e-8)
-    assert done.state.server["scores"].tolist() == [[0, 1], pytest.approx([1 / 1.001, 0.001 / 1.001], rel=1e-12)]
+    done = train(
+        split,
+        data,
+        model=module,
+        algorithm=build("fedcd", milestones=(1,), bits=1),
+        rounds=1,
+        momentum=0.0,
+    )
+    assert done.state.models["weight"].flatten().tolist() == pytest.approx(
+        [-0.025, 0.025] * 2, abs=1e-8
+    )
+    assert done.state.server["scores"].tolist() == [
+        [0, 1],
+        pytest.approx([1 / 1.001, 0.001 / 1.001], rel=1e-12),
+    ]
     # one bit for each of two numbers, a byte, and the scale; up also the score
-    assert (done.history[0]["bytes_down"], done.history[0]["bytes_up"]) == (2 * (1 + 4), 2 * (1 + 4 + 4))
+    assert (done.history[0]["bytes_down"], done.history[0]["bytes_up"]) == (
+        2 * (1 + 4),
+        2 * (1 + 4 + 4),
+    )
 
 
 def test_models_are_cloned_in_halves(table, four, train, same):
@@ -367,7 +483,9 @@ def test_models_are_cloned_in_halves(table, four, train, same):
     for leaf in tree.leaves(state.models):
         assert len(leaf) == 4
         assert torch.equal(leaf[:2], leaf[2:])
-    assert any(not torch.equal(leaf[0], leaf[1]) for leaf in tree.leaves(state.models))  # the first clone has been trained for a round
+    assert any(
+        not torch.equal(leaf[0], leaf[1]) for leaf in tree.leaves(state.models)
+    )  # the first clone has been trained for a round
 
 
 def opposite():
@@ -377,14 +495,20 @@ def opposite():
     party = np.arange(len(x)) % 6
     y = (x[:, 0] + 0.5 * x[:, 1] > 0) ^ (party >= 4)
     use = np.arange(len(x)) // 6 >= 40
-    return niidpart.from_arrays(x, y.astype(int), x[:60], y[:60].astype(int)), np.where(use, -1, party), np.where(use, party, -1)
+    return (
+        niidpart.from_arrays(x, y.astype(int), x[:60], y[:60].astype(int)),
+        np.where(use, -1, party),
+        np.where(use, party, -1),
+    )
 
 
 def test_parties_of_opposite_labels_end_with_different_models(dealt, train):
     data, owner, val = opposite()
     split = dealt(data, owner, val=val, test=val)
     options = {"rounds": 14, "local_epochs": 3, "momentum": 0.0, "lr": 0.3}
-    done = train(split, data, algorithm=build("fedcd", milestones=(3,), two_models_after=8), **options)
+    done = train(
+        split, data, algorithm=build("fedcd", milestones=(3,), two_models_after=8), **options
+    )
     which = done.algorithm.serve(done.state).which.tolist()
     assert which[:4] == [which[0]] * 4
     assert which[4:] == [1 - which[0]] * 2
@@ -397,40 +521,68 @@ def test_parties_of_opposite_labels_end_with_different_models(dealt, train):
     assert done.history[-1]["jobs"] == 6
 
 
-@pytest.mark.parametrize("at", [(2, 0), (2, 1), (3, 1), (3, 0), (4, 2)], ids="round {0[0]} job {0[1]}".format)
-def test_a_run_stopped_around_a_milestone_ends_the_same(table, four, train, outcome, tmp_path, without_curves, at):
+@pytest.mark.parametrize(
+    "at", [(2, 0), (2, 1), (3, 1), (3, 0), (4, 2)], ids="round {0[0]} job {0[1]}".format
+)
+def test_a_run_stopped_around_a_milestone_ends_the_same(
+    table, four, train, outcome, tmp_path, without_curves, at
+):
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
 
     def copy(p):
         if (p.round, p.job) == at and not stopped.exists():
             shutil.copytree(whole, stopped)
 
-    train(four, table, algorithm=build("fedcd", milestones=(2, 3)), rounds=5, fraction=0.75, out=whole, progress=copy)
+    train(
+        four,
+        table,
+        algorithm=build("fedcd", milestones=(2, 3)),
+        rounds=5,
+        fraction=0.75,
+        out=whole,
+        progress=copy,
+    )
     fltrain.resume(stopped, table)
     assert outcome(stopped) == outcome(whole)
 
 
 def test_bytes_are_those_of_the_active_models_at_their_width(table, four, train):
     n = 6 * 200 + 200 + 200 * 3 + 3
-    done = train(four, table, algorithm=build("fedcd", milestones=(1,), two_models_after=99, bits=8), rounds=2)
+    done = train(
+        four,
+        table,
+        algorithm=build("fedcd", milestones=(1,), two_models_after=99, bits=8),
+        rounds=2,
+    )
     assert [m["jobs"] for m in done.history] == [4, 8]
     for m in done.history:
-        assert m["bytes_down"] == m["jobs"] * (n + 2 * 4)  # a byte a number, and the scales of two layers
+        assert m["bytes_down"] == m["jobs"] * (
+            n + 2 * 4
+        )  # a byte a number, and the scales of two layers
         assert m["bytes_up"] == m["jobs"] * (n + 2 * 4 + 4)
-    whole = train(four, table, algorithm=build("fedcd", milestones=(), bits=32), rounds=1).history[0]
+    whole = train(four, table, algorithm=build("fedcd", milestones=(), bits=32), rounds=1).history[
+        0
+    ]
     assert (whole["bytes_down"], whole["bytes_up"]) == (4 * 4 * n, 4 * (4 * n + 4))
 
 
 def test_norms_and_buffers_travel_whole(images, dealt, train):
-    module = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(4 * 26 * 26, 10))
+    module = nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(4 * 26 * 26, 10)
+    )
     split = dealt(images, [-1, -1] + [i % 2 for i in range(48)], val=[0, 1] + [-1] * 48)
     done = train(split, images, model=module, algorithm=build("fedcd", bits=4), rounds=1)
     halves = (4 * 9 + 4) // 2 + (4 * 26 * 26 * 10 + 10) // 2
-    assert done.history[0]["bytes_down"] == 2 * (halves + 2 * 4 + 4 * (8 + 8))  # weight, bias, mean and variance of the norm; its count is no float
+    assert done.history[0]["bytes_down"] == 2 * (
+        halves + 2 * 4 + 4 * (8 + 8)
+    )  # weight, bias, mean and variance of the norm; its count is no float
 
 
 def test_a_split_without_validation_parts_is_refused(table, dealt, train):
-    with pytest.raises(ValueError, match="fedcd grades models on each party's validation part, and the split has none"):
+    with pytest.raises(
+        ValueError,
+        match="fedcd grades models on each party's validation part, and the split has none",
+    ):
         train(dealt(table, np.arange(90) % 3), table, algorithm="fedcd")
 
 

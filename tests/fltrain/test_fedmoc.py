@@ -17,7 +17,7 @@ from fltrain.algorithms._class_tensors import NORMALISE, chain, forced, orthonor
 from fltrain.algorithms.fedmoc import pull
 from fltrain.interface import Info, Local
 from fltrain.models import Staged
-from fltrain.task import ModelTask
+from fltrain.tasks.model_task import ModelTask
 
 BRANCHES = ["quotient", "power", "continuous"]
 SCHMIDT = ["gram-schmidt-minmax", "gram-schmidt-abs", "gram-schmidt-clip"]
@@ -33,18 +33,32 @@ def perceptron(*widths, bias=True):
 def started(module, r, counts=None, seed=0, beta=None, **options):
     """(algorithm, task, state before the first round). counts: [P, r]; by default party i has examples of class i alone."""
     counts = torch.eye(r, dtype=torch.int64) if counts is None else torch.tensor(counts)
-    beta = torch.full((len(counts),), 1e-6, dtype=torch.float64) if beta is None else torch.tensor(beta, dtype=torch.float64)
+    beta = (
+        torch.full((len(counts),), 1e-6, dtype=torch.float64)
+        if beta is None
+        else torch.tensor(beta, dtype=torch.float64)
+    )
     algorithm, task = build("fedmoc", **options), ModelTask(module)
     models = {name: p.detach().unsqueeze(0) for name, p in module.named_parameters()}
     buffers = {name: b.unsqueeze(0) for name, b in module.named_buffers()}
-    return algorithm, task, algorithm.init(task, Info(counts.sum(1), counts, beta, (1,), seed, 0.1), models, buffers)
+    return (
+        algorithm,
+        task,
+        algorithm.init(task, Info(counts.sum(1), counts, beta, (1,), seed, 0.1), models, buffers),
+    )
 
 
 def mixed(algorithm, task, state, cohort):
     """{name: [J, ...]}: Delta_k of each party of the cohort, as `begin` makes it."""
     plan, params = algorithm.plan(state, torch.tensor(cohort), 1), tree.index(state.models, 0)
-    locals = [Local(params, {}, params, plan.shared, tree.index(plan.each, j), {}, {}, algorithm.hyper, 0) for j in range(len(cohort))]
-    return tree.map(lambda *leaves: torch.stack(leaves), *(algorithm.begin(task, local).carry["delta"] for local in locals))
+    locals = [
+        Local(params, {}, params, plan.shared, tree.index(plan.each, j), {}, {}, algorithm.hyper, 0)
+        for j in range(len(cohort))
+    ]
+    return tree.map(
+        lambda *leaves: torch.stack(leaves),
+        *(algorithm.begin(task, local).carry["delta"] for local in locals),
+    )
 
 
 def tensors(module, r, **options):
@@ -54,12 +68,26 @@ def tensors(module, r, **options):
 
 def outputs_reached(module, delta, r):
     """[r] bool: is output i positive where the weights are those of Delta(i) that are positive, and the input is 1? Asked of the model itself."""
-    shape = (1, *((1, 28, 28) if next(iter(delta.values())).dim() > 3 else (next(iter(delta.values())).shape[2],)))
+    shape = (
+        1,
+        *(
+            (1, 28, 28)
+            if next(iter(delta.values())).dim() > 3
+            else (next(iter(delta.values())).shape[2],)
+        ),
+    )
     reached = []
     for i in range(r):
-        weights = {name: torch.zeros_like(p) if name.endswith("bias") else torch.ones_like(p) for name, p in module.named_parameters()}
-        weights |= {name: (d[i] > 0).float() for name, d in delta.items() if name.endswith("weight")}
-        reached.append(bool(torch.func.functional_call(module, weights, (torch.ones(shape),))[0, i] > 0))
+        weights = {
+            name: torch.zeros_like(p) if name.endswith("bias") else torch.ones_like(p)
+            for name, p in module.named_parameters()
+        }
+        weights |= {
+            name: (d[i] > 0).float() for name, d in delta.items() if name.endswith("weight")
+        }
+        reached.append(
+            bool(torch.func.functional_call(module, weights, (torch.ones(shape),))[0, i] > 0)
+        )
     return reached
 
 
@@ -95,7 +123,12 @@ def test_each_party_has_the_mu_of_its_own_counts(table, table_split, train):
 
 
 @pytest.mark.parametrize(
-    ("module", "r"), [(perceptron(6, 20, 3), 3), (perceptron(2, 2, bias=False), 2), (fltrain.models.create("cnn", (1, 28, 28), 10, 0), 10)]
+    ("module", "r"),
+    [
+        (perceptron(6, 20, 3), 3),
+        (perceptron(2, 2, bias=False), 2),
+        (fltrain.models.create("cnn", (1, 28, 28), 10, 0), 10),
+    ],
 )
 @pytest.mark.parametrize("delta_min", [1.0, 0.25, 0.0])
 def test_disjoint_tensors_are_orthogonal_and_their_sum_is_one(module, r, delta_min):
@@ -125,17 +158,27 @@ def test_any_number_of_classes(r):
 
 
 def test_output_bias_i_belongs_to_class_i_and_what_cannot_be_shared_out_to_all():
-    module = nn.Sequential(nn.Conv2d(1, 4, 1), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(4 * 28 * 28, 5))
+    module = nn.Sequential(
+        nn.Conv2d(1, 4, 1), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(4 * 28 * 28, 5)
+    )
     delta = tensors(module, 5)
     assert torch.equal(delta["3.bias"], torch.eye(5))
-    assert set(delta) == {"3.weight", "3.bias"}  # the convolution has 4 numbers, fewer than classes; norm and other biases have 1 everywhere
+    assert set(delta) == {
+        "3.weight",
+        "3.bias",
+    }  # the convolution has 4 numbers, fewer than classes; norm and other biases have 1 everywhere
 
 
 @pytest.mark.parametrize("coefficients", ["disjoint", *SCHMIDT])
-@pytest.mark.parametrize(("module", "r"), [(perceptron(6, 20, 12, 5), 5), (fltrain.models.create("cnn", (1, 28, 28), 10, 0), 10)])
+@pytest.mark.parametrize(
+    ("module", "r"),
+    [(perceptron(6, 20, 12, 5), 5), (fltrain.models.create("cnn", (1, 28, 28), 10, 0), 10)],
+)
 def test_a_way_leads_from_the_input_to_each_output(module, r, coefficients):
     for seed in range(3):
-        assert all(outputs_reached(module, tensors(module, r, coefficients=coefficients, seed=seed), r))
+        assert all(
+            outputs_reached(module, tensors(module, r, coefficients=coefficients, seed=seed), r)
+        )
 
 
 def test_a_draw_without_a_way_is_drawn_again():
@@ -149,7 +192,9 @@ def test_where_chance_finds_no_way_one_is_put_in(coefficients, monkeypatch):
     """12 and 30 numbers for ten classes: one or three each, which hardly ever meet for all of them."""
     module, tries = perceptron(4, 3, 10, bias=False), []
     seen = _class_tensors.order if coefficients == "disjoint" else _class_tensors.uniform
-    monkeypatch.setattr(_class_tensors, seen.__name__, lambda *given: tries.append(1) or seen(*given))
+    monkeypatch.setattr(
+        _class_tensors, seen.__name__, lambda *given: tries.append(1) or seen(*given)
+    )
     delta = tensors(module, 10, coefficients=coefficients)
     if coefficients == "disjoint":
         assert len(tries) == 2 * 101  # two weights, a hundred draws and the one with ways
@@ -159,17 +204,28 @@ def test_where_chance_finds_no_way_one_is_put_in(coefficients, monkeypatch):
     assert all(outputs_reached(module, delta, 10))
 
 
-@given(st.lists(st.integers(1, 8), min_size=2, max_size=5), st.lists(st.integers(1, 3), min_size=4, max_size=4), st.integers(2, 14))
+@given(
+    st.lists(st.integers(1, 8), min_size=2, max_size=5),
+    st.lists(st.integers(1, 3), min_size=4, max_size=4),
+    st.integers(2, 14),
+)
 def test_a_way_can_always_be_put_in(widths, groups, r):
     """groups: inputs for each unit of the layer below, as a flattened image has. A weight with fewer numbers than classes is open to all."""
     widths = [*widths, r]
-    models = {f"{i}": torch.zeros(b, a * (groups[(i - 1) % 4] if i else 1)) for i, (a, b) in enumerate(pairwise(widths))}
+    models = {
+        f"{i}": torch.zeros(b, a * (groups[(i - 1) % 4] if i else 1))
+        for i, (a, b) in enumerate(pairwise(widths))
+    }
     pins = forced(list(models), models, r)
     assert set(pins) == {name for name, w in models.items() if w.numel() >= r}
     for i in range(r):
         x = torch.ones(widths[0])
         for name, w in models.items():
-            mask = torch.ones(w.numel()) if name not in pins else torch.zeros(w.numel()).index_fill(0, pins[name][i], 1.0)
+            mask = (
+                torch.ones(w.numel())
+                if name not in pins
+                else torch.zeros(w.numel()).index_fill(0, pins[name][i], 1.0)
+            )
             x = mask.reshape(w.shape) @ x.repeat_interleave(w.shape[1] // len(x))
         assert x[i] > 0
     assert all(len(set(places.tolist())) == r for places in pins.values())
@@ -177,7 +233,12 @@ def test_a_way_can_always_be_put_in(widths, groups, r):
 
 def test_no_way_is_looked_for_where_layers_do_not_follow_each_other():
     kinds = {"a": "conv", "b": "conv", "shortcut": "conv", "out": "linear"}
-    models = {"a": torch.zeros(8, 3, 3, 3), "b": torch.zeros(16, 8, 3, 3), "shortcut": torch.zeros(16, 8, 1, 1), "out": torch.zeros(10, 16)}
+    models = {
+        "a": torch.zeros(8, 3, 3, 3),
+        "b": torch.zeros(16, 8, 3, 3),
+        "shortcut": torch.zeros(16, 8, 1, 1),
+        "out": torch.zeros(10, 16),
+    }
     assert chain(models, kinds, 10) == []
     straight = {name: w for name, w in models.items() if name != "shortcut"}
     assert chain(straight, kinds, 10) == ["a", "b", "out"]
@@ -186,7 +247,10 @@ def test_no_way_is_looked_for_where_layers_do_not_follow_each_other():
 
 @pytest.mark.parametrize("coefficients", ["disjoint", *SCHMIDT])
 def test_the_seed_decides_the_tensors(coefficients, same):
-    a, b, c = (tensors(perceptron(6, 20, 4), 4, coefficients=coefficients, delta_min=0.5, seed=seed) for seed in (0, 0, 1))
+    a, b, c = (
+        tensors(perceptron(6, 20, 4), 4, coefficients=coefficients, delta_min=0.5, seed=seed)
+        for seed in (0, 0, 1)
+    )
     assert same(a, b)
     assert not same(a, c)
 
@@ -208,7 +272,9 @@ def test_gram_schmidt_tensors_are_similar_once_in_0_1(coefficients):
     flat = torch.cat([d.flatten(1) for d in delta.values()], dim=1).double()
     flat = nn.functional.normalize(flat)
     cosines = flat @ flat.T
-    assert cosines[~torch.eye(10, dtype=torch.bool)].mean() == pytest.approx(COSINES[coefficients], abs=0.01)
+    assert cosines[~torch.eye(10, dtype=torch.bool)].mean() == pytest.approx(
+        COSINES[coefficients], abs=0.01
+    )
 
 
 def test_normalisations_by_hand():
@@ -222,7 +288,10 @@ def test_normalisations_by_hand():
 def test_a_party_mixes_the_tensors_by_its_proportions(coefficients):
     counts = [[1, 3, 0, 4], [0, 0, 0, 0], [5, 0, 0, 0]]
     module, options = perceptron(5, 8, 4), {"coefficients": coefficients, "delta_min": 0.5}
-    found, each = mixed(*started(module, 4, counts, **options), [0, 2]), tensors(module, 4, **options)
+    found, each = (
+        mixed(*started(module, 4, counts, **options), [0, 2]),
+        tensors(module, 4, **options),
+    )
     for name, delta in each.items():
         expected = 0.125 * delta[0].double() + 0.375 * delta[1].double() + 0.5 * delta[3].double()
         torch.testing.assert_close(found[name][0].double(), expected, rtol=1e-6, atol=1e-7)
@@ -234,16 +303,27 @@ def test_a_job_is_told_its_proportions_and_no_tensor_of_the_model(options):
     """What a round holds for each job has r numbers and mu; the tensors of the classes are the state's own, not copied."""
     algorithm, _, state = started(perceptron(6, 20, 4), 4, **options)
     plan = algorithm.plan(state, torch.tensor([0, 2, 3]), 1)
-    assert {name: tuple(leaf.shape) for name, leaf in plan.each.items()} == {"mu": (3,), "x": (3, 4)}
+    assert {name: tuple(leaf.shape) for name, leaf in plan.each.items()} == {
+        "mu": (3,),
+        "x": (3, 4),
+    }
     for name, shared in tree.flatten(plan.shared).items():
         assert shared.data_ptr() == tree.flatten(state.server)[name].data_ptr()
 
 
 def test_a_mixture_does_not_depend_on_the_company():
-    started_ = started(perceptron(6, 20, 4), 4, [[1, 3, 0, 4], [2, 2, 2, 1], [5, 0, 1, 1]], coefficients="gram-schmidt-abs")
+    started_ = started(
+        perceptron(6, 20, 4),
+        4,
+        [[1, 3, 0, 4], [2, 2, 2, 1], [5, 0, 1, 1]],
+        coefficients="gram-schmidt-abs",
+    )
     together = mixed(*started_, [0, 1, 2])
     for j in range(3):
-        assert all(torch.equal(alone[0], together[name][j]) for name, alone in mixed(*started_, [j]).items())
+        assert all(
+            torch.equal(alone[0], together[name][j])
+            for name, alone in mixed(*started_, [j]).items()
+        )
 
 
 # training
@@ -252,8 +332,12 @@ def test_a_mixture_does_not_depend_on_the_company():
 def test_without_both_ideas_it_is_fedavg_bit_for_bit(table, table_split, train, same):
     options = {"rounds": 3, "momentum": 0.9, "weight_decay": 1e-3, "fraction": 0.8}
     none = build("fedmoc", coefficients="ones", a0=0.0)  # FedAvg's own functions
-    out_of_reach = build("fedmoc", coefficients="ones", beta0=1e-9, beta1=2e-9)  # every beta is above: mu is 0, by FedMOC's own step
-    fedavg, *others = (train(table_split, table, algorithm=a, **options) for a in ("fedavg", none, out_of_reach))
+    out_of_reach = build(
+        "fedmoc", coefficients="ones", beta0=1e-9, beta1=2e-9
+    )  # every beta is above: mu is 0, by FedMOC's own step
+    fedavg, *others = (
+        train(table_split, table, algorithm=a, **options) for a in ("fedavg", none, out_of_reach)
+    )
     assert others[1].state.server["mu"].tolist() == [0] * 5
     for other in others:
         assert same(fedavg.state.models, other.state.models)
@@ -267,11 +351,20 @@ def test_with_even_classes_it_is_fedavg_at_a_part_of_the_rate_bit_for_bit(train,
     x = (rng.normal(size=(240, 6)) + y[:, None]).astype(np.float32)
     data = niidpart.from_arrays(x, y, x[:40], y[:40])
     split = dealt(data, np.repeat([0, 1, 2], 80))
-    options = {"model": perceptron(6, 16, 4, bias=False), "rounds": 3, "momentum": 0.9, "local_epochs": 2}
+    options = {
+        "model": perceptron(6, 16, 4, bias=False),
+        "rounds": 3,
+        "momentum": 0.9,
+        "local_epochs": 2,
+    }
     ours = train(split, data, algorithm="fedmoc", lr=0.2, **options)
     assert ours.state.server["mu"].tolist() == [0, 0, 0]
-    assert same(ours.state.models, train(split, data, algorithm="fedavg", lr=0.05, **options).state.models)
-    assert not same(ours.state.models, train(split, data, algorithm="fedavg", lr=0.2, **options).state.models)
+    assert same(
+        ours.state.models, train(split, data, algorithm="fedavg", lr=0.05, **options).state.models
+    )
+    assert not same(
+        ours.state.models, train(split, data, algorithm="fedavg", lr=0.2, **options).state.models
+    )
 
 
 def test_what_belongs_to_a_class_that_nobody_has_does_not_move(table, dealt, train):
@@ -279,7 +372,13 @@ def test_what_belongs_to_a_class_that_nobody_has_does_not_move(table, dealt, tra
     owner = np.where(table.labels[:90] == 2, -1, table.labels[:90])
     module = Staged(fc1=nn.Sequential(nn.Linear(6, 12), nn.Sigmoid()), out=nn.Linear(12, 3))
     start = {name: p.detach().clone() for name, p in module.named_parameters()}
-    options = {"model": module, "algorithm": build("fedmoc", a0=2.0), "momentum": 0.9, "weight_decay": 0.01, "rounds": 3}
+    options = {
+        "model": module,
+        "algorithm": build("fedmoc", a0=2.0),
+        "momentum": 0.9,
+        "weight_decay": 0.01,
+        "rounds": 3,
+    }
     done = train(dealt(table, owner), table, **options)
     alone = train(dealt(table, np.where(owner == 1, 1, -1), n_parties=2), table, **options)
     assert done.state.server["mu"].tolist()[0] == 2.0
@@ -288,13 +387,17 @@ def test_what_belongs_to_a_class_that_nobody_has_does_not_move(table, dealt, tra
             still = ~torch.isin(owned, torch.tensor(moving))
             assert torch.equal(run.state.models[name][0][still], start[name][still])
             assert (run.state.models[name][0][~still] != start[name][~still]).double().mean() > 0.9
-    assert not torch.equal(done.state.models["fc1.0.bias"][0], start["fc1.0.bias"])  # of no class: trained by all
+    assert not torch.equal(
+        done.state.models["fc1.0.bias"][0], start["fc1.0.bias"]
+    )  # of no class: trained by all
 
 
 TWO = (np.array([[1.0], [2.0], [2.0], [2.0]], np.float32), np.array([0, 1, 1, 1]))
 
 
-@pytest.mark.parametrize(("weight_decay", "expected"), [(0.0, [0.02218757, 0.1275249]), (0.5, [0.02156257, 0.1237749])])
+@pytest.mark.parametrize(
+    ("weight_decay", "expected"), [(0.0, [0.02218757, 0.1275249]), (0.5, [0.02156257, 0.1237749])]
+)
 def test_two_steps_by_hand(dealt, train, weight_decay, expected):
     """The model w x from w = (0, 0), lr 0.1, two full batches. The gradient of an example is x (p - onehot).
 
@@ -307,17 +410,30 @@ def test_two_steps_by_hand(dealt, train, weight_decay, expected):
     data = niidpart.from_arrays(*TWO, *TWO)
     module = nn.Linear(1, 2, bias=False)
     nn.init.zeros_(module.weight)
-    options = {"rounds": 1, "local_epochs": 2, "lr": 0.1, "momentum": 0.0, "weight_decay": weight_decay}
-    done = train(dealt(data, [0, 1, 1, 1]), data, model=module, algorithm=build("fedmoc", a0=2.0), **options)
+    options = {
+        "rounds": 1,
+        "local_epochs": 2,
+        "lr": 0.1,
+        "momentum": 0.0,
+        "weight_decay": weight_decay,
+    }
+    done = train(
+        dealt(data, [0, 1, 1, 1]), data, model=module, algorithm=build("fedmoc", a0=2.0), **options
+    )
     assert done.state.models["weight"][0, :, 0].tolist() == pytest.approx(expected, abs=1e-7)
 
 
 def test_with_even_classes_mu_alone_is_fedprox(table, table_split, train, distance):
     """Delta = 1 and a beta between the limits for everybody: the pull towards w is that of FedProx with the same mu."""
     options = {"rounds": 2, "local_epochs": 3, "momentum": 0.9, "lr": 0.2}
-    ours = build("fedmoc", a0=0.5, coefficients="ones", beta0=1e3, beta1=1e3)  # mu = a0 for every beta that these counts can have
+    ours = build(
+        "fedmoc", a0=0.5, coefficients="ones", beta0=1e3, beta1=1e3
+    )  # mu = a0 for every beta that these counts can have
     assert (niidpart.heterogeneity.map_beta(table_split.train.counts) < 1e3).all()
-    a, b, none = (train(table_split, table, algorithm=algorithm, **options).state.models for algorithm in (ours, build("fedprox", mu=0.5), "fedavg"))
+    a, b, none = (
+        train(table_split, table, algorithm=algorithm, **options).state.models
+        for algorithm in (ours, build("fedprox", mu=0.5), "fedavg")
+    )
     assert distance(a, b) < 1e-6
     assert distance(a, none) > 1e-3
 
@@ -339,7 +455,10 @@ def test_the_seed_travels_once(table, table_split, train):
 def test_a_class_id_for_each_number_is_all_that_is_kept(table, table_split, train):
     state = train(table_split, table, algorithm="fedmoc", rounds=1).state
     assert set(state.server) == {"mu", "class", "x", "told"}
-    assert all(c.element_size() == 1 and c.shape == state.models[name].shape[1:] for name, c in state.server["class"].items())
+    assert all(
+        c.element_size() == 1 and c.shape == state.models[name].shape[1:]
+        for name, c in state.server["class"].items()
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from fltrain.algorithms.fednaca import levels, slots, theta
 from fltrain.draws import key, uniform
 from fltrain.interface import Batch, Info, Local
 from fltrain.models import Staged, create
-from fltrain.task import ModelTask
+from fltrain.tasks.model_task import ModelTask
 
 SET = {"rounds": 3, "local_epochs": 2, "lr": 0.01, "momentum": 0.9, "fraction": 0.8}
 LEVEL, MAX = 0.5, 1.2
@@ -34,9 +34,13 @@ def begun(task, seed=0, shape=(6,)):
     """The state of round 0 and what a job of round 1 is given."""
     models = {n: p.detach().unsqueeze(0).clone() for n, p in task.module.named_parameters()}
     algorithm = fednaca()
-    state = algorithm.init(task, Info(torch.ones(2), torch.ones(2, 3), torch.ones(2), shape, seed, 0.1), models, {})
+    state = algorithm.init(
+        task, Info(torch.ones(2), torch.ones(2, 3), torch.ones(2), shape, seed, 0.1), models, {}
+    )
     start = tree.index(models, 0)
-    return state, Local(start, {}, start, algorithm.plan(state, torch.tensor([0, 1]), 1).shared, {}, {}, {}, {}, 0)
+    return state, Local(
+        start, {}, start, algorithm.plan(state, torch.tensor([0, 1]), 1).shared, {}, {}, {}, {}, 0
+    )
 
 
 def batch(size=7, mask=None):
@@ -44,10 +48,15 @@ def batch(size=7, mask=None):
     return Batch(x, torch.arange(size) % 3, mask, 0, 0)
 
 
-@pytest.mark.parametrize(("n", "expected"), [(0, 1), (1 / 8, 1.2), (1 / 4, 1), (1 / 2, 0), (3 / 4, -1), (7 / 8, -1.2), (1, -1)])
+@pytest.mark.parametrize(
+    ("n", "expected"),
+    [(0, 1), (1 / 8, 1.2), (1 / 4, 1), (1 / 2, 0), (3 / 4, -1), (7 / 8, -1.2), (1, -1)],
+)
 def test_theta_at_its_knots(n, expected):
     """With L = 1/2: N = 0, L/4, L/2, L, 3L/2, 7L/4, 2L."""
-    assert float(theta(torch.tensor(n, dtype=torch.float64), LEVEL, MAX)) == pytest.approx(expected, abs=1e-15)
+    assert float(theta(torch.tensor(n, dtype=torch.float64), LEVEL, MAX)) == pytest.approx(
+        expected, abs=1e-15
+    )
 
 
 @pytest.mark.parametrize(("level", "height"), [(0.5, 1.2), (0.4, 1.5), (0.6, 1.0)])
@@ -60,9 +69,13 @@ def test_theta_is_the_four_pieces_of_the_paper_and_odd_about_l(level, height):
         (height - 1) * (4 * (2 * level - n) - level) ** 2 / level**2 - height,
     ]
     piece = (n > level / 2).long() + (n > level) + (n > 1.5 * level)
-    assert (theta(n, level, height) - torch.stack(pieces)[piece, torch.arange(1001)]).abs().max() < 1e-12
+    assert (
+        theta(n, level, height) - torch.stack(pieces)[piece, torch.arange(1001)]
+    ).abs().max() < 1e-12
     assert (theta(n, level, height) + theta(n.flip(0), level, height)).abs().max() < 1e-12
-    assert theta(n, level, height).diff().abs().max() < 0.01 * max(height, 1)  # no jump: the steepest slope is 4 / L, steps are L / 500
+    assert theta(n, level, height).diff().abs().max() < 0.01 * max(
+        height, 1
+    )  # no jump: the steepest slope is 4 / L, steps are L / 500
 
 
 def test_the_expectation_of_ten_classes():
@@ -87,7 +100,10 @@ def three_weights(dealt):
     """h = s(u x), logits (v1 h, v2 h), u = v1 = v2 = 0; examples x = 2 and 4 of class 0, x = 1 of class 1, in one batch."""
     x, y = np.array([[2.0], [4.0], [1.0]], np.float32), np.array([0, 0, 1])
     data = niidpart.from_arrays(x, y, x, y)
-    model = Staged(hidden=nn.Sequential(nn.Linear(1, 1, bias=False), nn.Sigmoid()), out=nn.Linear(1, 2, bias=False))
+    model = Staged(
+        hidden=nn.Sequential(nn.Linear(1, 1, bias=False), nn.Sigmoid()),
+        out=nn.Linear(1, 2, bias=False),
+    )
     for p in model.parameters():
         nn.init.zeros_(p)
     return dealt(data, [0, 0, 0]), data, model
@@ -116,7 +132,9 @@ def test_one_step_by_hand(three_weights, train):
     algorithm = with_modulators(lambda matrix: torch.tensor([[0.7], [0.8], [0.1], [0.15]]))
     done = train(split, data, model=model, algorithm=algorithm, rounds=1, lr=0.1, momentum=0.0)
     assert done.state.models["hidden.0.weight"].item() == pytest.approx(-0.155, abs=1e-7)
-    assert done.state.models["out.weight"].flatten().tolist() == pytest.approx([0.1 / 48, -0.1 / 48], abs=1e-9)
+    assert done.state.models["out.weight"].flatten().tolist() == pytest.approx(
+        [0.1 / 48, -0.1 / 48], abs=1e-9
+    )
     assert done.history[0]["train_loss"] == pytest.approx(0.25, abs=1e-9)
 
 
@@ -126,7 +144,10 @@ def test_the_rule_written_out():
     state, given = begun(task)
     b, w = batch(), given.params
     step = fednaca().direction(task, given, b)
-    assert {k: tuple(v.shape) for k, v in state.server.items()} == {"stage0": (6, 5), "stage1": (6, 4)}
+    assert {k: tuple(v.shape) for k, v in state.server.items()} == {
+        "stage0": (6, 5),
+        "stage1": (6, 4),
+    }
     expectation = torch.zeros(3, 6, dtype=torch.float64)
     for k, a in enumerate(slots(3)):
         expectation[k, a] = expectation[k, a + 1] = 0.5
@@ -165,7 +186,9 @@ def test_at_the_level_where_theta_is_0_hidden_weights_stay_bit_for_bit(table, ta
     algorithm = with_modulators(lambda matrix: torch.full_like(matrix, LEVEL))
     done = train(table_split, table, model=module(), algorithm=algorithm, **SET)
     for name, before in module().named_parameters():
-        assert torch.equal(done.state.models[name][0], before.detach()) == (not name.startswith("out"))
+        assert torch.equal(done.state.models[name][0], before.detach()) == (
+            not name.startswith("out")
+        )
 
 
 def test_a_hidden_stage_does_not_depend_on_what_comes_after_it():
@@ -179,18 +202,36 @@ def test_a_hidden_stage_does_not_depend_on_what_comes_after_it():
             assert torch.equal(step.grad[name], changed.grad[name]) == name.startswith(same)
 
 
-def test_modulators_are_a_function_of_the_seed_and_are_never_trained(table, table_split, train, same):
-    first, last, other = (train(table_split, table, model=module(), algorithm="fednaca", **SET | o) for o in ({"rounds": 1}, {}, {"seed": 1}))
+def test_modulators_are_a_function_of_the_seed_and_are_never_trained(
+    table, table_split, train, same
+):
+    first, last, other = (
+        train(table_split, table, model=module(), algorithm="fednaca", **SET | o)
+        for o in ({"rounds": 1}, {}, {"seed": 1})
+    )
     assert same(first.state.server, last.state.server)
     assert not same(first.state.models, last.state.models)
-    assert not any(torch.equal(a, b) for a, b in zip(tree.leaves(first.state.server), tree.leaves(other.state.server), strict=True))
+    assert not any(
+        torch.equal(a, b)
+        for a, b in zip(
+            tree.leaves(first.state.server), tree.leaves(other.state.server), strict=True
+        )
+    )
     state, _ = begun(ModelTask(module()), seed=0)
-    assert same(state.server, first.state.server)  # whatever the model's weights and the parties are
+    assert same(
+        state.server, first.state.server
+    )  # whatever the model's weights and the parties are
     assert last.state.models.keys() == dict(module().named_parameters()).keys()
 
 
 def test_modulators_are_not_sent(table, table_split, train):
-    moved = [[m["bytes_table4"] for m in train(table_split, table, model=module(), algorithm=a, **SET).history] for a in ("fednaca", "fedavg")]
+    moved = [
+        [
+            m["bytes_table4"]
+            for m in train(table_split, table, model=module(), algorithm=a, **SET).history
+        ]
+        for a in ("fednaca", "fedavg")
+    ]
     assert moved[0] == moved[1]
 
 
@@ -204,9 +245,13 @@ def test_a_stage_of_a_convolution_has_a_modulator_for_each_pixel():
 def test_a_round_of_the_networks_that_it_is_made_for(images, dealt, train):
     split = dealt(images, [i % 2 for i in range(50)])
     for name in ("twonn", "naca-cnn"):
-        done = train(split, images, model=name, algorithm="fednaca", rounds=1, batch_size=25, lr=5e-4)
+        done = train(
+            split, images, model=name, algorithm="fednaca", rounds=1, batch_size=25, lr=5e-4
+        )
         start = create(name, (1, 28, 28), 10, 0)
-        assert not any(torch.equal(done.state.models[n][0], p.detach()) for n, p in start.named_parameters())
+        assert not any(
+            torch.equal(done.state.models[n][0], p.detach()) for n, p in start.named_parameters()
+        )
         assert all(leaf.isfinite().all() for leaf in tree.leaves(done.state.models))
 
 
@@ -220,10 +265,17 @@ def test_what_cannot_be_done_is_said(table, table_split, train):
     for bad in ({"level": 0.0}, {"theta_max": 0.9}):
         with pytest.raises(ValueError, match="level must be above 0, theta_max at least 1"):
             fednaca(**bad)
-    with pytest.raises(ValueError, match="declares 1 stages in all; choose --model twonn or naca-cnn"):
+    with pytest.raises(
+        ValueError, match="declares 1 stages in all; choose --model twonn or naca-cnn"
+    ):
         train(table_split, table, model="linear", algorithm="fednaca")
     with pytest.raises(ValueError, match="declares 0 stages"):
-        train(table_split, table, model=nn.Sequential(nn.Linear(6, 4), nn.Sigmoid(), nn.Linear(4, 3)), algorithm="fednaca")
+        train(
+            table_split,
+            table,
+            model=nn.Sequential(nn.Linear(6, 4), nn.Sigmoid(), nn.Linear(4, 3)),
+            algorithm="fednaca",
+        )
     with pytest.raises(ValueError, match="with 234 classes"):
         slots(234)
     with pytest.raises(ValueError, match="two classes or more"):
@@ -244,8 +296,13 @@ def test_uniform_draws():
     assert not torch.equal(drawn[:100], uniform(key(6, "uniform"), 100, torch.device("cpu")))
 
 
-def test_a_model_without_sigmoids_is_refused_and_twonn_is_taken_where_none_is_asked_for(table, table_split, train):
-    with pytest.raises(ValueError, match=r"hidden stages that end in a sigmoid, and this model's go beyond 0\.\.1; choose --model twonn"):
+def test_a_model_without_sigmoids_is_refused_and_twonn_is_taken_where_none_is_asked_for(
+    table, table_split, train
+):
+    with pytest.raises(
+        ValueError,
+        match=r"hidden stages that end in a sigmoid, and this model's go beyond 0\.\.1; choose --model twonn",
+    ):
         train(table_split, table, algorithm="fednaca", model="hidden200")
     done = train(table_split, table, algorithm="fednaca", model=None, rounds=1)
     assert done.state.models["fc1.1.weight"].shape == (1, 1000, 6)

@@ -35,10 +35,15 @@ def test_steps_with_momentum_are_the_recursion_and_what_sgd_does(steps, momentum
         k = momentum * k + 1
         a += k
     assert effective_steps(steps, momentum) == pytest.approx(a, rel=1e-12)
-    assert effective_steps(steps, momentum) == pytest.approx(moved_by_sgd(steps, 0.1, momentum, 0.0), rel=1e-12)
-    assert float(effective_steps(torch.tensor(float(steps), dtype=torch.float64), torch.tensor(momentum, dtype=torch.float64))) == pytest.approx(
-        a, rel=1e-12
+    assert effective_steps(steps, momentum) == pytest.approx(
+        moved_by_sgd(steps, 0.1, momentum, 0.0), rel=1e-12
     )
+    assert float(
+        effective_steps(
+            torch.tensor(float(steps), dtype=torch.float64),
+            torch.tensor(momentum, dtype=torch.float64),
+        )
+    ) == pytest.approx(a, rel=1e-12)
 
 
 def test_steps_with_momentum_by_hand():
@@ -53,16 +58,28 @@ def test_steps_with_momentum_by_hand():
 def test_steps_with_the_prox_term_are_the_sum_and_what_sgd_does(steps, pull):
     a = math.fsum((1 - pull) ** k for k in range(steps))
     assert float(effective_steps_prox(steps, pull)) == pytest.approx(a, rel=1e-12)
-    assert float(effective_steps_prox(steps, pull)) == pytest.approx(moved_by_sgd(steps, 0.1, 0.0, pull / 0.1), rel=1e-12)
-    assert float(effective_steps_prox(torch.tensor(float(steps)), torch.tensor(pull, dtype=torch.float64))) == pytest.approx(a, rel=1e-12)
+    assert float(effective_steps_prox(steps, pull)) == pytest.approx(
+        moved_by_sgd(steps, 0.1, 0.0, pull / 0.1), rel=1e-12
+    )
+    assert float(
+        effective_steps_prox(torch.tensor(float(steps)), torch.tensor(pull, dtype=torch.float64))
+    ) == pytest.approx(a, rel=1e-12)
 
 
 @pytest.mark.parametrize(("model", "bound"), [("double", 1e-12), ("hidden200", 1e-6)])
-def test_with_equal_steps_it_is_fedavg_however_unequal_the_parties(table, table_split, train, distance, model, bound, double):
+def test_with_equal_steps_it_is_fedavg_however_unequal_the_parties(
+    table, table_split, train, distance, model, bound, double
+):
     model = double() if model == "double" else model
-    nova, avg = (train(table_split, table, algorithm=a, model=model, local_steps=7, **SAMPLED) for a in (fednova(), fedavg()))
+    nova, avg = (
+        train(table_split, table, algorithm=a, model=model, local_steps=7, **SAMPLED)
+        for a in (fednova(), fedavg())
+    )
     assert distance(nova.state.models, avg.state.models) < bound
-    unequal = [train(table_split, table, algorithm=a, model="hidden200", **SAMPLED).state.models for a in (fednova(), fedavg())]
+    unequal = [
+        train(table_split, table, algorithm=a, model="hidden200", **SAMPLED).state.models
+        for a in (fednova(), fedavg())
+    ]
     assert distance(*unequal) > 1e-3
 
 
@@ -82,11 +99,23 @@ def start(double):
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_where_all_directions_are_equal_it_goes_tau_eff_along_them(table, table_split, train, momentum, double, start):
+def test_where_all_directions_are_equal_it_goes_tau_eff_along_them(
+    table, table_split, train, momentum, double, start
+):
     """d_i = lr x 1 for every party, however many steps it took: w moves by lr tau_eff, tau_eff = sum of p_i a_i."""
-    done = train(table_split, table, algorithm=constant(fednova()), model=double(), rounds=1, momentum=momentum, lr=0.1)
+    done = train(
+        table_split,
+        table,
+        algorithm=constant(fednova()),
+        model=double(),
+        rounds=1,
+        momentum=momentum,
+        lr=0.1,
+    )
     sizes = table_split.train.sizes
-    tau_eff = sum(n / sizes.sum() * effective_steps(-(-int(n) // 8), momentum) for n in sizes)  # batches of 8
+    tau_eff = sum(
+        n / sizes.sum() * effective_steps(-(-int(n) // 8), momentum) for n in sizes
+    )  # batches of 8
     for name, w in done.state.models.items():
         assert torch.allclose(w[0], start[name] - 0.1 * tau_eff, rtol=0, atol=1e-12)
 
@@ -105,7 +134,10 @@ def test_one_round_by_hand(dealt, train):
     nn.init.zeros_(model.weight)
     common = {"model": model, "rounds": 1, "lr": 0.1, "momentum": 0.0, "batch_size": 1}
     nova, avg = (
-        train(dealt(data, [0, 1, 1, 1]), data, algorithm=a, **common).state.models["weight"][0, :, 0].tolist() for a in (fednova(), fedavg())
+        train(dealt(data, [0, 1, 1, 1]), data, algorithm=a, **common)
+        .state.models["weight"][0, :, 0]
+        .tolist()
+        for a in (fednova(), fedavg())
     )
     assert nova == pytest.approx([-0.1223093, 0.1223093], abs=1e-7)
     assert avg == pytest.approx([-0.1717711, 0.1717711], abs=1e-7)
@@ -119,30 +151,47 @@ def test_under_quantity_skew_the_server_goes_beyond_the_mean(table, dealt, train
     nova = fltrain.algorithms.ALGORITHMS.find("fednova")()
 
     def finish(task, local, work):
-        return nova.finish(task, local._replace(params=tree.map(lambda w: w - 1, local.start)), work)
+        return nova.finish(
+            task, local._replace(params=tree.map(lambda w: w - 1, local.start)), work
+        )
 
     split = dealt(table, np.repeat([0, 1, 2, -1], [8, 16, 64, 2]), n_parties=3)
-    done = train(split, table, algorithm=replace(nova, finish=finish), model=double(), rounds=1, momentum=0.0)
+    done = train(
+        split, table, algorithm=replace(nova, finish=finish), model=double(), rounds=1, momentum=0.0
+    )
     for name, w in done.state.models.items():
         assert torch.allclose(w[0], start[name] - 3 * 4416 / 7744, rtol=0, atol=1e-12)
 
 
-def test_with_the_prox_term_parties_do_what_they_do_in_fedprox(table, table_split, train, double, start):
+def test_with_the_prox_term_parties_do_what_they_do_in_fedprox(
+    table, table_split, train, double, start
+):
     """Equal steps: w - (tau / a) (w - FedProx's mean), with tau = 7 and a = sum of 0.97^k over k < 7, as lr mu = 0.03."""
     common = {"model": double(), "rounds": 1, "local_steps": 7, "lr": 0.1, "momentum": 0.0}
-    nova, prox = (train(table_split, table, algorithm=a(mu=0.3), **common).state.models for a in (fednova, fedprox))
+    nova, prox = (
+        train(table_split, table, algorithm=a(mu=0.3), **common).state.models
+        for a in (fednova, fedprox)
+    )
     stretch = 7 / sum(0.97**k for k in range(7))
     for name, w in start.items():
         assert torch.allclose(nova[name][0], w - stretch * (w - prox[name][0]), rtol=0, atol=1e-12)
 
 
 def test_a_vanishing_prox_term_leaves_fednova(table, table_split, train, distance, double):
-    small, none = (train(table_split, table, algorithm=fednova(mu=mu), model=double(), momentum=0.0).state.models for mu in (1e-11, 0.0))
+    small, none = (
+        train(
+            table_split, table, algorithm=fednova(mu=mu), model=double(), momentum=0.0
+        ).state.models
+        for mu in (1e-11, 0.0)
+    )
     assert 0 < distance(small, none) < 1e-9
 
 
 def test_the_prox_term_needs_momentum_0_and_sets_it(table, table_split, train, same_state):
-    unset, zero = (train(table_split, table, algorithm=fednova(mu=0.1), rounds=1, **m) for m in ({}, {"momentum": 0.0}))
+    unset, zero = (
+        train(table_split, table, algorithm=fednova(mu=0.1), rounds=1, **m)
+        for m in ({}, {"momentum": 0.0})
+    )
     assert same_state(unset.state, zero.state)
     with pytest.raises(ValueError, match=r"fednova needs momentum 0\.0, 0\.9 was asked for"):
         train(table_split, table, algorithm=fednova(mu=0.1), rounds=1, momentum=0.9)
@@ -153,18 +202,36 @@ def test_server_momentum_adds_up_moves_in_learning_rates(table, dealt, train, do
 
     The learning rate is 0.5, from round 3 on 0.05: w moves by 0.5 x 4 + 0.5 x 6 + 0.05 x 7 = 5.35.
     """
-    options = {"model": double(), "rounds": 3, "local_steps": 4, "lr": 0.5, "lr_drops": (2,), "momentum": 0.0}
-    done = train(dealt(table, np.arange(90) % 3), table, algorithm=constant(fednova(server_momentum=0.5)), **options)
+    options = {
+        "model": double(),
+        "rounds": 3,
+        "local_steps": 4,
+        "lr": 0.5,
+        "lr_drops": (2,),
+        "momentum": 0.0,
+    }
+    done = train(
+        dealt(table, np.arange(90) % 3),
+        table,
+        algorithm=constant(fednova(server_momentum=0.5)),
+        **options,
+    )
     for name, w in done.state.models.items():
         assert torch.allclose(w[0], start[name] - 5.35, rtol=0, atol=1e-12)
-    assert all(torch.allclose(v, torch.full_like(v, 7.0), rtol=0, atol=1e-12) for v in tree.leaves(done.state.server["velocity"]))
+    assert all(
+        torch.allclose(v, torch.full_like(v, 7.0), rtol=0, atol=1e-12)
+        for v in tree.leaves(done.state.server["velocity"])
+    )
 
 
 def test_buffers_are_averaged_and_not_divided_by_steps(table, table_split, train, same):
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 3))
-    nova, avg = (train(table_split, table, algorithm=a, model=model, rounds=1, batch_size=90, local_epochs=3) for a in ("fednova", "fedavg"))
+    nova, avg = (
+        train(table_split, table, algorithm=a, model=model, rounds=1, batch_size=90, local_epochs=3)
+        for a in ("fednova", "fedavg")
+    )
     assert same(nova.state.buffers, avg.state.buffers)
 
 
@@ -191,5 +258,8 @@ def test_bad_options_are_refused(options, said):
 
 @pytest.mark.parametrize("server_momentum", [0.0, 0.5])
 def test_a_pull_beyond_the_start_is_refused(table, table_split, train, server_momentum):
-    with pytest.raises(ValueError, match=r"lr 0\.1 x mu 20\.0 is 2; FedNova's a_i needs less than 1: lower --lr below 0\.05, or --mu"):
+    with pytest.raises(
+        ValueError,
+        match=r"lr 0\.1 x mu 20\.0 is 2; FedNova's a_i needs less than 1: lower --lr below 0\.05, or --mu",
+    ):
         train(table_split, table, algorithm=fednova(server_momentum, mu=20.0), lr=0.1)

@@ -23,7 +23,10 @@ def batch_norm():
 
 
 def test_without_a_pull_it_is_fedavg(table, table_split, train, same_state):
-    prox, avg = (train(table_split, table, algorithm=a, model=batch_norm(), batch_size=90, **SAMPLED) for a in (fedprox(mu=0.0), fedavg()))
+    prox, avg = (
+        train(table_split, table, algorithm=a, model=batch_norm(), batch_size=90, **SAMPLED)
+        for a in (fedprox(mu=0.0), fedavg())
+    )
     assert same_state(prox.state, avg.state)
     assert prox.history == avg.history
     assert prox.algorithm.direction is avg.algorithm.direction  # the term is not computed
@@ -31,7 +34,10 @@ def test_without_a_pull_it_is_fedavg(table, table_split, train, same_state):
 
 @pytest.mark.parametrize("mu", [0.01, 1.0, 100.0])
 def test_in_a_single_step_there_is_nothing_to_pull_at(table, table_split, train, same_state, mu):
-    prox, avg = (train(table_split, table, algorithm=a, local_steps=1, momentum=0.9, rounds=3, fraction=0.6) for a in (fedprox(mu=mu), fedavg()))
+    prox, avg = (
+        train(table_split, table, algorithm=a, local_steps=1, momentum=0.9, rounds=3, fraction=0.6)
+        for a in (fedprox(mu=mu), fedavg())
+    )
     assert same_state(prox.state, avg.state)
 
 
@@ -48,22 +54,50 @@ def test_two_steps_by_hand(dealt, train, momentum, expected):
     data = niidpart.from_arrays(x, y, x, y)
     model = nn.Linear(1, 2, bias=False)
     nn.init.zeros_(model.weight)
-    done = train(dealt(data, [0, -1]), data, model=model, algorithm=fedprox(mu=1.0), rounds=1, local_steps=2, lr=0.1, momentum=momentum)
-    assert done.state.models["weight"][0, :, 0].tolist() == pytest.approx([expected, -expected], abs=5e-8)
+    done = train(
+        dealt(data, [0, -1]),
+        data,
+        model=model,
+        algorithm=fedprox(mu=1.0),
+        rounds=1,
+        local_steps=2,
+        lr=0.1,
+        momentum=momentum,
+    )
+    assert done.state.models["weight"][0, :, 0].tolist() == pytest.approx(
+        [expected, -expected], abs=5e-8
+    )
 
 
 def test_the_stronger_the_pull_the_nearer_the_parties_stay(table, table_split, train):
     start, moved = dict(fltrain.models.create("linear", (6,), 3, 0).named_parameters()), []
     for mu in (0.0, 0.1, 1.0, 3.0):
-        done = train(table_split, table, algorithm=fedprox(mu=mu), model="linear", rounds=1, local_epochs=20, momentum=0.0)
-        moved.append(math.sqrt(sum(float(((w[0] - start[k].detach()) ** 2).sum()) for k, w in done.state.models.items())))
+        done = train(
+            table_split,
+            table,
+            algorithm=fedprox(mu=mu),
+            model="linear",
+            rounds=1,
+            local_epochs=20,
+            momentum=0.0,
+        )
+        moved.append(
+            math.sqrt(
+                sum(
+                    float(((w[0] - start[k].detach()) ** 2).sum())
+                    for k, w in done.state.models.items()
+                )
+            )
+        )
     assert all(far > 1.1 * near for far, near in itertools.pairwise(moved))
 
 
 def test_only_trained_parameters_are_pulled(table, table_split, train):
     model = batch_norm()
     model[0].weight.requires_grad_(False)
-    done = train(table_split, table, model=model, algorithm=fedprox(mu=1.0), batch_size=90, **SAMPLED)
+    done = train(
+        table_split, table, model=model, algorithm=fedprox(mu=1.0), batch_size=90, **SAMPLED
+    )
     assert "0.weight" in done.state.buffers
     assert torch.allclose(done.state.buffers["0.weight"][0], model[0].weight, rtol=1e-6, atol=0)
     assert all(leaf.isfinite().all() for leaf in tree.leaves(done.state.models))

@@ -15,9 +15,16 @@ from fltrain.algorithms.fedrl import review
 from fltrain.draws import fold
 from fltrain.interface import Batch, Local
 from fltrain.models import Staged
-from fltrain.task import ModelTask
+from fltrain.tasks.model_task import ModelTask
 
-SET = {"rounds": 3, "local_epochs": 3, "batch_size": 90, "momentum": 0.9, "weight_decay": 1e-3, "fraction": 0.8}
+SET = {
+    "rounds": 3,
+    "local_epochs": 3,
+    "batch_size": 90,
+    "momentum": 0.9,
+    "weight_decay": 1e-3,
+    "fraction": 0.8,
+}
 SCHEDULES, NORMS = ("batch", "epoch", "round"), ("mean_l2", "l2", "mean_sq")
 
 
@@ -36,12 +43,17 @@ def module(odd=False):
 
 def drawn(seed, task):
     generator = torch.Generator().manual_seed(seed)
-    return {n: torch.randn(p.shape, generator=generator, dtype=torch.float64) / 2 for n, p in task.module.named_parameters()}
+    return {
+        n: torch.randn(p.shape, generator=generator, dtype=torch.float64) / 2
+        for n, p in task.module.named_parameters()
+    }
 
 
 def local(task, algorithm, params, start, buffers=None, round=1):
     shared = algorithm.plan(None, torch.tensor([0]), round).shared
-    return algorithm.begin(task, Local(params, buffers or {}, start, shared, {}, {}, {}, algorithm.hyper, 0))
+    return algorithm.begin(
+        task, Local(params, buffers or {}, start, shared, {}, {}, {}, algorithm.hyper, 0)
+    )
 
 
 def batch(step=0, epoch=0, size=5, mask=None):
@@ -52,26 +64,46 @@ def batch(step=0, epoch=0, size=5, mask=None):
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("odd", [True, False], ids=["batch norm and dropout", "neither"])
 def test_mu_0_is_fedavg_bit_for_bit(table, table_split, train, same_state, odd, schedule):
-    a, b = (train(table_split, table, model=module(odd), algorithm=x, **SET) for x in (fedrl(mu=0.0, schedule=schedule), fedavg()))
+    a, b = (
+        train(table_split, table, model=module(odd), algorithm=x, **SET)
+        for x in (fedrl(mu=0.0, schedule=schedule), fedavg())
+    )
     assert same_state(a.state, b.state)
     assert a.history == b.history
 
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_with_one_step_a_round_it_is_fedavg_for_every_mu(table, table_split, train, same, schedule, norm):
+def test_with_one_step_a_round_it_is_fedavg_for_every_mu(
+    table, table_split, train, same, schedule, norm
+):
     """At the first step the outputs are those of the weights received, and a norm has gradient 0 there."""
     one = SET | {"local_epochs": 1}
-    a, b = (train(table_split, table, model=module(), algorithm=x, **one) for x in (fedrl(mu=100.0, schedule=schedule, norm=norm), fedavg()))
+    a, b = (
+        train(table_split, table, model=module(), algorithm=x, **one)
+        for x in (fedrl(mu=100.0, schedule=schedule, norm=norm), fedavg())
+    )
     assert same(a.state.models, b.state.models)
     assert a.history == b.history
-    more = train(table_split, table, model=module(), algorithm=fedrl(mu=100.0, schedule=schedule, norm=norm), **SET | {"lr": 1e-3})
-    assert not same(more.state.models, train(table_split, table, model=module(), **SET | {"lr": 1e-3}).state.models)
+    more = train(
+        table_split,
+        table,
+        model=module(),
+        algorithm=fedrl(mu=100.0, schedule=schedule, norm=norm),
+        **SET | {"lr": 1e-3},
+    )
+    assert not same(
+        more.state.models,
+        train(table_split, table, model=module(), **SET | {"lr": 1e-3}).state.models,
+    )
 
 
 def test_with_one_step_a_round_so_it_is_on_the_papers_cnn(images, dealt, train, same):
     split = dealt(images, [i % 2 for i in range(50)])
-    a, b = (train(split, images, model="cnn", algorithm=x, rounds=2, batch_size=25) for x in (fedrl(mu=10.0), fedavg()))
+    a, b = (
+        train(split, images, model="cnn", algorithm=x, rounds=2, batch_size=25)
+        for x in (fedrl(mu=10.0), fedavg())
+    )
     assert same(a.state.models, b.state.models)
 
 
@@ -84,14 +116,19 @@ def test_review_reaches_the_parameters_at_or_before_its_point_and_no_others(b, n
     task = ModelTask(module().double())
     algorithm = fedrl(mu=1.0, norm=norm)
     given = local(task, algorithm, drawn(0, task), drawn(1, task))
-    reviewed, plain = algorithm.direction(task, given, batch(step=b)).grad, task.grad(given, batch(step=b)).grad
+    reviewed, plain = (
+        algorithm.direction(task, given, batch(step=b)).grad,
+        task.grad(given, batch(step=b)).grad,
+    )
     for name, g in reviewed.items():
         reached = STAGES.index(name.split(".")[0]) <= b % 4
         assert torch.equal(g, plain[name]) != reached
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_the_point_moves_on_with_batches_epochs_or_rounds_and_the_review_stops_there(table, table_split, train, schedule):
+def test_the_point_moves_on_with_batches_epochs_or_rounds_and_the_review_stops_there(
+    table, table_split, train, schedule
+):
     model, calls, algorithm = module(), [], fedrl(schedule=schedule)
     rounds, seen = [0], []
 
@@ -102,7 +139,9 @@ def test_the_point_moves_on_with_batches_epochs_or_rounds_and_the_review_stops_t
     def direction(task, local, batch):
         if not calls:
             for stage, layer in zip(STAGES, task.module.children(), strict=True):
-                layer.register_forward_hook(lambda layer, args, out, stage=stage: calls.append((stage, layer.training)))
+                layer.register_forward_hook(
+                    lambda layer, args, out, stage=stage: calls.append((stage, layer.training))
+                )
         calls.clear()
         step = algorithm.direction(task, local, batch)
         assert calls[:4] == [(stage, True) for stage in STAGES]
@@ -114,7 +153,16 @@ def test_the_point_moves_on_with_batches_epochs_or_rounds_and_the_review_stops_t
         return step
 
     watched = replace(algorithm, plan=plan, direction=direction)
-    train(table_split, table, model=model, algorithm=watched, rounds=5, local_epochs=5, batch_size=4, fraction=0.4)
+    train(
+        table_split,
+        table,
+        model=model,
+        algorithm=watched,
+        rounds=5,
+        local_epochs=5,
+        batch_size=4,
+        fraction=0.4,
+    )
     assert set(seen) == {0, 1, 2, 3}
 
 
@@ -129,15 +177,25 @@ def test_one_stage_is_logit_matching(distance):
         gap = logits - (batch().x @ start["out.weight"].T + start["out.bias"])
         loss = F.cross_entropy(logits, batch().y) + 0.35 * gap.square().sum(1).sqrt().mean()
         assert float(step.loss) == pytest.approx(float(loss.detach()), abs=1e-12)
-        assert distance(step.grad, dict(zip(at, torch.autograd.grad(loss, list(at.values())), strict=True))) < 1e-12
+        assert (
+            distance(
+                step.grad, dict(zip(at, torch.autograd.grad(loss, list(at.values())), strict=True))
+            )
+            < 1e-12
+        )
 
 
-@pytest.mark.parametrize(("norm", "whole", "without_the_last"), [("mean_l2", 6.0, 2.5), ("l2", (25 + 169) ** 0.5, 5.0), ("mean_sq", 194 / 3, 12.5)])
+@pytest.mark.parametrize(
+    ("norm", "whole", "without_the_last"),
+    [("mean_l2", 6.0, 2.5), ("l2", (25 + 169) ** 0.5, 5.0), ("mean_sq", 194 / 3, 12.5)],
+)
 def test_the_distance_by_hand(norm, whole, without_the_last):
     """Three examples of shape [1, 2] that differ by (3, 4), (0, 0) and (5, 12): norms 5, 0, 13."""
     gap = torch.tensor([[[3.0, 4.0]], [[0.0, 0.0]], [[5.0, 12.0]]], dtype=torch.float64)
     assert float(review(gap, None, norm)) == pytest.approx(whole, abs=1e-12)
-    assert float(review(gap, torch.tensor([True, True, False]), norm)) == pytest.approx(without_the_last, abs=1e-12)
+    assert float(review(gap, torch.tensor([True, True, False]), norm)) == pytest.approx(
+        without_the_last, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -171,8 +229,19 @@ def test_two_steps_by_hand(train, dealt):
     data = niidpart.from_arrays(*(np.array([[2.0], [2.0]], np.float32), np.array([0, 1])) * 2)
     model = Staged(out=nn.Linear(1, 2, bias=False))
     nn.init.zeros_(model.out.weight)
-    done = train(dealt(data, [0, -1]), data, model=model, algorithm=fedrl(mu=1.0), rounds=1, local_epochs=2, lr=0.1, momentum=0.0)
-    assert done.state.models["out.weight"][0, :, 0].tolist() == pytest.approx([0.1095517899, -0.1095517899], abs=1e-7)
+    done = train(
+        dealt(data, [0, -1]),
+        data,
+        model=model,
+        algorithm=fedrl(mu=1.0),
+        rounds=1,
+        local_epochs=2,
+        lr=0.1,
+        momentum=0.0,
+    )
+    assert done.state.models["out.weight"][0, :, 0].tolist() == pytest.approx(
+        [0.1095517899, -0.1095517899], abs=1e-7
+    )
     assert done.history[0]["train_loss"] == pytest.approx(0.6737918946, abs=1e-7)
 
 
@@ -186,10 +255,15 @@ def test_the_weights_received_are_used_in_eval_mode_with_the_statistics_received
     assert same(step.buffers, task.grad(moved, batch()).buffers)
     assert same(step.carry["buffers"], received)
     at = tree.map(lambda w: w.requires_grad_(), moved.params)
-    out = task.forward(at, moved.buffers, batch().x, train=True, key=fold(moved.key, 0))  # dropout as in step 0
+    out = task.forward(
+        at, moved.buffers, batch().x, train=True, key=fold(moved.key, 0)
+    )  # dropout as in step 0
     reference = Staged(a=task.module.a).eval()
     weights = {n: w for n, w in given.start.items() if n.startswith("a.")}
-    gap = out.taps[0] - torch.func.functional_call(reference, (weights, received), (batch().x,)).detach()
+    gap = (
+        out.taps[0]
+        - torch.func.functional_call(reference, (weights, received), (batch().x,)).detach()
+    )
     expected = F.cross_entropy(out.logits, batch().y) + 0.5 * gap.square().sum(1).sqrt().mean()
     assert float(step.loss) == pytest.approx(float(expected.detach()), abs=1e-12)
 
@@ -206,4 +280,9 @@ def test_what_cannot_be_done_is_said(table, table_split, train):
     with pytest.raises(ValueError, match="schedule"):
         fedrl(schedule="batches")
     with pytest.raises(ValueError, match=r"a model without review points.*fltrain.models.Staged"):
-        train(table_split, table, model=nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 3)), algorithm="fedrl")
+        train(
+            table_split,
+            table,
+            model=nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 3)),
+            algorithm="fedrl",
+        )

@@ -11,7 +11,7 @@ import fltrain
 from fltrain import tree
 from fltrain.interface import Batch, Out, Plan, Served, Step
 from fltrain.models import Staged, create
-from fltrain.task import ModelTask, cross_entropy
+from fltrain.tasks.model_task import ModelTask, cross_entropy
 
 BASE = fltrain.algorithms.ALGORITHMS.find("fedavg")()
 SIZES = [20, 30, 40]
@@ -27,18 +27,27 @@ def go(table, split, train):
     """go(changes of FedAvg, ...): one round of the three parties."""
 
     def run(settings=None, **changes):
-        return train(split, table, algorithm=replace(BASE, **changes), **{"rounds": 1, "model": "linear"} | (settings or {}))
+        return train(
+            split,
+            table,
+            algorithm=replace(BASE, **changes),
+            **{"rounds": 1, "model": "linear"} | (settings or {}),
+        )
 
     return run
 
 
 def with_models(m):
     """An init with m copies of the model."""
-    return lambda task, info, models, buffers: BASE.init(task, info, tree.repeat(tree.index(models, 0), m), buffers)
+    return lambda task, info, models, buffers: BASE.init(
+        task, info, tree.repeat(tree.index(models, 0), m), buffers
+    )
 
 
 def counting(task, info, models, buffers):
-    return replace(BASE.init(task, info, models, buffers), parties={"visits": torch.zeros(len(info.n))})
+    return replace(
+        BASE.init(task, info, models, buffers), parties={"visits": torch.zeros(len(info.n))}
+    )
 
 
 def visit(task, local, work):
@@ -46,7 +55,11 @@ def visit(task, local, work):
 
 
 def test_what_a_party_returns_as_its_own_it_finds_again(go):
-    assert go({"rounds": 3}, init=counting, finish=visit).state.parties["visits"].tolist() == [3, 3, 3]
+    assert go({"rounds": 3}, init=counting, finish=visit).state.parties["visits"].tolist() == [
+        3,
+        3,
+        3,
+    ]
 
 
 def test_only_the_jobs_that_keep_leave_something_at_their_party(go):
@@ -60,7 +73,11 @@ def test_shared_goes_to_all_jobs_and_each_to_its_own(go):
     heard = []
 
     def plan(state, cohort, round):
-        return replace(BASE.plan(state, cohort, round), shared={"c": torch.tensor([7.0])}, each={"mu": {"k": torch.tensor([1.0, 2.0, 3.0])}})
+        return replace(
+            BASE.plan(state, cohort, round),
+            shared={"c": torch.tensor([7.0])},
+            each={"mu": {"k": torch.tensor([1.0, 2.0, 3.0])}},
+        )
 
     def begin(task, local):
         heard.append((local.shared["c"].tolist(), float(local.each["mu"]["k"])))
@@ -70,35 +87,53 @@ def test_shared_goes_to_all_jobs_and_each_to_its_own(go):
     assert heard == [([7.0], 1.0), ([7.0], 2.0), ([7.0], 3.0)]
 
 
-def test_each_and_keep_stay_with_their_job_when_a_party_without_examples_is_left_out(table, dealt, train):
+def test_each_and_keep_stay_with_their_job_when_a_party_without_examples_is_left_out(
+    table, dealt, train
+):
     heard = []
 
     def plan(state, cohort, round):
-        return replace(BASE.plan(state, cohort, round), keep=torch.tensor([True, True, False]), each={"k": torch.tensor([1.0, 2.0, 3.0])})
+        return replace(
+            BASE.plan(state, cohort, round),
+            keep=torch.tensor([True, True, False]),
+            each={"k": torch.tensor([1.0, 2.0, 3.0])},
+        )
 
     def begin(task, local):
         heard.append(float(local.each["k"]))
         return local
 
     split = dealt(table, np.repeat([1, 2], 45), n_parties=3)
-    done = train(split, table, algorithm=replace(BASE, init=counting, plan=plan, begin=begin, finish=visit), rounds=1)
+    done = train(
+        split,
+        table,
+        algorithm=replace(BASE, init=counting, plan=plan, begin=begin, finish=visit),
+        rounds=1,
+    )
     assert heard == [2.0, 3.0]
     assert done.state.parties["visits"].tolist() == [0, 1, 0]
 
 
-@pytest.mark.parametrize(("weight", "shares"), [(None, [2 / 9, 3 / 9, 4 / 9]), ([1.0, 1.0, 2.0], [0.25, 0.25, 0.5])])
+@pytest.mark.parametrize(
+    ("weight", "shares"), [(None, [2 / 9, 3 / 9, 4 / 9]), ([1.0, 1.0, 2.0], [0.25, 0.25, 0.5])]
+)
 def test_a_job_knows_what_it_did_and_how_much_it_counts(go, weight, shares):
     done = []
 
     def plan(state, cohort, round):
-        return replace(BASE.plan(state, cohort, round), weight=None if weight is None else torch.tensor(weight, dtype=torch.float64))
+        return replace(
+            BASE.plan(state, cohort, round),
+            weight=None if weight is None else torch.tensor(weight, dtype=torch.float64),
+        )
 
     def finish(task, local, work):
         done.append((work.steps, work.n, work.lr, work.momentum, work.share))
         return BASE.finish(task, local, work)
 
     go({"batch_size": 8, "local_epochs": 2, "lr": 0.25, "momentum": 0.5}, plan=plan, finish=finish)
-    assert [d[:4] for d in done] == [(2 * steps, n, 0.25, 0.5) for steps, n in zip((3, 4, 5), SIZES, strict=True)]
+    assert [d[:4] for d in done] == [
+        (2 * steps, n, 0.25, 0.5) for steps, n in zip((3, 4, 5), SIZES, strict=True)
+    ]
     assert [d[4] for d in done] == pytest.approx(shares, abs=1e-15)
 
 
@@ -107,18 +142,28 @@ def test_uploads_are_summed_for_each_model_apart_and_a_model_that_nobody_trained
     plan = Plan(party=torch.tensor([0, 1, 2]), model=torch.tensor([0, 2, 2]))
     many = go(init=with_models(3), plan=lambda *_: plan).state.models
     solo = fltrain.algorithms.ALGORITHMS.find("solo")()
-    locals_ = go(**{f: getattr(solo, f) for f in ("init", "begin", "finish", "aggregate", "serve")}).state.parties["params"]
+    locals_ = go(
+        **{f: getattr(solo, f) for f in ("init", "begin", "finish", "aggregate", "serve")}
+    ).state.parties["params"]
     assert same(tree.index(many, 0), tree.index(locals_, 0))
-    assert same(tree.index(many, 1), {n: p.detach() for n, p in create("linear", (6,), 3, 0).named_parameters()})
+    assert same(
+        tree.index(many, 1),
+        {n: p.detach() for n, p in create("linear", (6,), 3, 0).named_parameters()},
+    )
     expected = tree.map(lambda y: (3 / 7 * y[1].double() + 4 / 7 * y[2].double()).float(), locals_)
-    assert all(torch.allclose(a, b, rtol=0, atol=1e-7) for a, b in zip(tree.leaves(tree.index(many, 2)), tree.leaves(expected), strict=True))
+    assert all(
+        torch.allclose(a, b, rtol=0, atol=1e-7)
+        for a, b in zip(tree.leaves(tree.index(many, 2)), tree.leaves(expected), strict=True)
+    )
 
 
 def test_a_party_may_train_several_models_in_a_round(go, same):
     plan = Plan(party=torch.tensor([1, 1]), model=torch.tensor([0, 1]))
     done = go(init=with_models(2), plan=lambda *_: plan)
     assert done.history[0]["jobs"] == 2
-    assert same(tree.index(done.state.models, 0), tree.index(done.state.models, 1))  # equal starts, equal orders
+    assert same(
+        tree.index(done.state.models, 0), tree.index(done.state.models, 1)
+    )  # equal starts, equal orders
 
 
 def constant(grad, after):
@@ -127,7 +172,8 @@ def constant(grad, after):
     def direction(task, local, batch):
         step = task.grad(local, batch)
         return step._replace(
-            grad=tree.map(lambda g: torch.full_like(g, grad), step.grad), after=tree.map(lambda g: torch.full_like(g, after), step.grad)
+            grad=tree.map(lambda g: torch.full_like(g, grad), step.grad),
+            after=tree.map(lambda g: torch.full_like(g, after), step.grad),
         )
 
     return direction
@@ -153,7 +199,12 @@ def test_weight_decay_is_the_executors_unless_the_algorithm_asks_for_it(go, deca
         told.append(local.hyper.get("weight_decay"))
         return local
 
-    settings = {"local_steps": 4, "lr": 0.5, "momentum": 0.0, "weight_decay": 0.2}  # w <- w - 0.5 x 0.2 w, four times
+    settings = {
+        "local_steps": 4,
+        "lr": 0.5,
+        "momentum": 0.0,
+        "weight_decay": 0.2,
+    }  # w <- w - 0.5 x 0.2 w, four times
     done = go(settings, direction=constant(0.0, 0.0), begin=begin, decay=decay)
     start = {n: p.detach() for n, p in create("linear", (6,), 3, 0).named_parameters()}
     for a, b in zip(tree.leaves(tree.index(done.state.models, 0)), start.values(), strict=True):
@@ -194,8 +245,12 @@ def test_the_full_gradient_is_that_of_all_examples_of_the_party_at_once(go, tabl
     go({"model": "mlp", "batch_size": 4}, begin=begin)
     for party, gradient in enumerate(gradients):
         model, rows = create("mlp", (6,), 3, 0), split.train.party(party)
-        loss = F.cross_entropy(model(torch.from_numpy(table.features(rows))), torch.from_numpy(table.labels[rows]))
-        for name, g in zip(gradient, torch.autograd.grad(loss, list(model.parameters())), strict=True):
+        loss = F.cross_entropy(
+            model(torch.from_numpy(table.features(rows))), torch.from_numpy(table.labels[rows])
+        )
+        for name, g in zip(
+            gradient, torch.autograd.grad(loss, list(model.parameters())), strict=True
+        ):
             assert torch.allclose(gradient[name], g, rtol=1e-5, atol=1e-8)
 
 
@@ -205,8 +260,15 @@ def test_an_extra_loss_adds_its_gradient_and_its_value(go):
 
     def direction(task, local, batch):
         plain = task.grad(local, batch)
-        more = task.grad(local, batch, extra=lambda params, out: 3 * sum(p.sum() for p in params.values()))
-        difference.append(max(float((a - b - 3).abs().max()) for a, b in zip(more.grad.values(), plain.grad.values(), strict=True)))
+        more = task.grad(
+            local, batch, extra=lambda params, out: 3 * sum(p.sum() for p in params.values())
+        )
+        difference.append(
+            max(
+                float((a - b - 3).abs().max())
+                for a, b in zip(more.grad.values(), plain.grad.values(), strict=True)
+            )
+        )
         total = 3 * sum(float(p.sum()) for p in local.params.values())
         assert float(more.loss - plain.loss) == pytest.approx(total, abs=1e-5)
         return plain
@@ -216,10 +278,15 @@ def test_an_extra_loss_adds_its_gradient_and_its_value(go):
 
 
 def test_padding_does_not_count_in_the_loss():
-    logits, y = torch.randn(5, 3, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 2, 1, 0, 0])
+    logits, y = (
+        torch.randn(5, 3, generator=torch.Generator().manual_seed(0)),
+        torch.tensor([0, 2, 1, 0, 0]),
+    )
     mask = torch.tensor([True, True, True, False, False])
     out = Out(logits, logits, [logits], {})
-    assert float(cross_entropy(out, Batch(logits, y, mask, 0, 0))) == pytest.approx(float(F.cross_entropy(logits[:3], y[:3])), rel=1e-6)
+    assert float(cross_entropy(out, Batch(logits, y, mask, 0, 0))) == pytest.approx(
+        float(F.cross_entropy(logits[:3], y[:3])), rel=1e-6
+    )
     assert torch.equal(cross_entropy(out, Batch(logits, y, None, 0, 0)), F.cross_entropy(logits, y))
 
 
@@ -238,14 +305,29 @@ def test_jobs_run_by_party_and_model_in_whatever_order_they_are_named(go):
 
     def plan(state, cohort, round):
         party, model = torch.tensor([2, 0, 1, 0, 2]), torch.tensor([1, 1, 0, 0, 0])
-        return Plan(party, model, keep=torch.tensor([True, False, True, True, False]), each={"pair": torch.stack([party, model], 1)})
+        return Plan(
+            party,
+            model,
+            keep=torch.tensor([True, False, True, True, False]),
+            each={"pair": torch.stack([party, model], 1)},
+        )
 
     def finish(task, local, work):
         ran.append((*local.each["pair"].tolist(), work.first))
         return visit(task, local, work)
 
-    done = go(init=lambda *a: replace(with_models(2)(*a), parties={"visits": torch.zeros(3)}), plan=plan, finish=finish)
-    assert ran == [(0, 0, 1.0), (0, 1, 1.0), (1, 0, 0.0), (2, 0, 0.0), (2, 1, 0.0)]  # first: of the jobs that train the same model
+    done = go(
+        init=lambda *a: replace(with_models(2)(*a), parties={"visits": torch.zeros(3)}),
+        plan=plan,
+        finish=finish,
+    )
+    assert ran == [
+        (0, 0, 1.0),
+        (0, 1, 1.0),
+        (1, 0, 0.0),
+        (2, 0, 0.0),
+        (2, 1, 0.0),
+    ]  # first: of the jobs that train the same model
     assert done.state.parties["visits"].tolist() == [1, 1, 1]
 
 
@@ -253,7 +335,10 @@ def test_a_job_without_weight_trains_and_counts_for_nothing(go, same):
     """Party 1 of weight 0: the mean and the loss are those of the other two, and its model does not travel."""
 
     def weightless(state, cohort, round):
-        return replace(BASE.plan(state, cohort, round), weight=torch.tensor([20.0, 0.0, 40.0], dtype=torch.float64))
+        return replace(
+            BASE.plan(state, cohort, round),
+            weight=torch.tensor([20.0, 0.0, 40.0], dtype=torch.float64),
+        )
 
     def without(state, cohort, round):
         return Plan(cohort[[0, 2]], torch.zeros(2, dtype=torch.int64))
@@ -275,7 +360,9 @@ def test_an_algorithm_fixes_the_settings_that_it_cannot_do_without(table, split,
     algorithm = replace(BASE, settings={"momentum": 0.0}, finish=finish)
     train(split, table, algorithm=algorithm, rounds=1, model="linear", lr=0.5)
     assert told == [(0.0, 0.5)] * 3
-    with pytest.raises(ValueError, match=r"fedavg needs momentum 0\.0, 0\.9 was asked for; leave it out"):
+    with pytest.raises(
+        ValueError, match=r"fedavg needs momentum 0\.0, 0\.9 was asked for; leave it out"
+    ):
         train(split, table, algorithm=algorithm, momentum=0.9)
 
 
@@ -295,11 +382,16 @@ def test_models_of_the_parties_own_are_evaluated_beside_those_served(go):
     """Personal models that always say class 2: right for a third of the test set."""
 
     def personal(state):
-        models = {"out.1.weight": torch.zeros(3, 3, 6), "out.1.bias": torch.tensor([0.0, 0.0, 1.0]).repeat(3, 1)}
+        models = {
+            "out.1.weight": torch.zeros(3, 3, 6),
+            "out.1.bias": torch.tensor([0.0, 0.0, 1.0]).repeat(3, 1),
+        }
         return Served(models, {}, torch.arange(3))
 
     metrics = go(personal=personal).history[-1]
-    assert metrics["personal_test_accuracy"] == pytest.approx(13 / 40)  # classes 0, 1, 2, 0, ... of 40
+    assert metrics["personal_test_accuracy"] == pytest.approx(
+        13 / 40
+    )  # classes 0, 1, 2, 0, ... of 40
     assert metrics["test_accuracy"] != metrics["personal_test_accuracy"]
 
 
@@ -317,14 +409,22 @@ def test_the_server_knows_the_parties_the_shape_and_the_seed(go, table, split):
 
 def test_a_batch_of_one_example_in_batch_norm_is_explained(table, dealt, train):
     model = torch.nn.Sequential(torch.nn.Linear(6, 3), torch.nn.BatchNorm1d(3))
-    with pytest.raises(ValueError, match="batch norm cannot train on a batch of one example; choose a --batch-size"):
+    with pytest.raises(
+        ValueError, match="batch norm cannot train on a batch of one example; choose a --batch-size"
+    ):
         train(dealt(table, np.zeros(9, int).tolist() + [-1] * 81), table, model=model)
 
 
-def test_a_server_that_leaves_the_finite_numbers_leaves_the_parties_as_they_were(table, split, train, same):
+def test_a_server_that_leaves_the_finite_numbers_leaves_the_parties_as_they_were(
+    table, split, train, same
+):
     def aggregate(state, plan, total):
         mean = BASE.aggregate(state, plan, total)
-        return replace(mean, models=tree.map(lambda w: w * float("inf"), mean.models)) if int(state.parties["visits"].max()) == 2 else mean
+        return (
+            replace(mean, models=tree.map(lambda w: w * float("inf"), mean.models))
+            if int(state.parties["visits"].max()) == 2
+            else mean
+        )
 
     algorithm = replace(BASE, name="leaps", init=counting, finish=visit, aggregate=aggregate)
     seen = []
@@ -333,6 +433,8 @@ def test_a_server_that_leaves_the_finite_numbers_leaves_the_parties_as_they_were
         seen.append(state)
         return BASE.plan(state, cohort, round)
 
-    with pytest.raises(fltrain.Diverged, match="round 2: the models are not finite after aggregation"):
+    with pytest.raises(
+        fltrain.Diverged, match="round 2: the models are not finite after aggregation"
+    ):
         train(split, table, algorithm=replace(algorithm, plan=plan), rounds=3, model="linear")
     assert seen[-1].parties["visits"].tolist() == [1, 1, 1]

@@ -9,18 +9,34 @@ from torch import nn
 from torch.nn import functional as F
 
 from fltrain.models import MODELS, Staged, create, default
-from fltrain.task import ModelTask
+from fltrain.tasks.model_task import ModelTask
 
 # name, shape, classes, parameters, numbers in buffers, review points, width of the features
 # cnn: (1 x 25 + 1) x 6 + (6 x 25 + 1) x 16 + (256 + 1) x 120 + (120 + 1) x 84 + (84 + 1) x 10 = 156 + 2,416 + 30,840 + 10,164 + 850
 TABLE = [
     ("cnn", (1, 28, 28), 10, 44_426, 0, 5, 84),
     ("cnn", (3, 32, 32), 10, 62_006, 0, 5, 84),
-    ("cnn-head", (1, 28, 28), 10, 75_046, 0, 7, 256),  # 44,426 - 850 + 85 x 84 + 85 x 256 + 257 x 10
+    (
+        "cnn-head",
+        (1, 28, 28),
+        10,
+        75_046,
+        0,
+        7,
+        256,
+    ),  # 44,426 - 850 + 85 x 84 + 85 x 256 + 257 x 10
     ("cnn-head", (3, 32, 32), 10, 92_626, 0, 7, 256),
     ("cnn-fedrl", (1, 28, 28), 10, 34_622, 0, 4, 120),  # 156 + 2,416 + 30,840 + 121 x 10
     ("cnn-fedrl", (3, 32, 32), 10, 52_202, 0, 4, 120),
-    ("lenet5-bn", (1, 28, 28), 10, 44_470, 46, 5, 84),  # the CNN and 2 x (6 + 16); buffers: as many, and two counts
+    (
+        "lenet5-bn",
+        (1, 28, 28),
+        10,
+        44_470,
+        46,
+        5,
+        84,
+    ),  # the CNN and 2 x (6 + 16); buffers: as many, and two counts
     ("lenet5-bn", (3, 32, 32), 10, 62_050, 46, 5, 84),
     ("mlp", (123,), 2, 4_650, 0, 4, 8),  # a9a
     ("mlp", (54,), 2, 2_442, 0, 4, 8),  # covtype
@@ -29,8 +45,24 @@ TABLE = [
     ("hidden200", (1, 8, 8), 10, 65 * 200 + 201 * 10, 0, 2, 200),
     ("twonn", (1, 28, 28), 10, 794_000, 0, 2, 1000),  # 784 x 1000 + 1000 x 10
     ("twonn", (3, 32, 32), 10, 3_082_000, 0, 2, 1000),
-    ("naca-cnn", (1, 28, 28), 10, 6_488_592, 0, 4, 1000),  # 26 x 64 + 1601 x 128 + 49 x 128 x 1000 + 1000 x 10
-    ("naca-cnn", (3, 32, 32), 10, 8_411_792, 0, 4, 1000),  # 76 x 64 + 1601 x 128 + 64 x 128 x 1000 + 1000 x 10
+    (
+        "naca-cnn",
+        (1, 28, 28),
+        10,
+        6_488_592,
+        0,
+        4,
+        1000,
+    ),  # 26 x 64 + 1601 x 128 + 49 x 128 x 1000 + 1000 x 10
+    (
+        "naca-cnn",
+        (3, 32, 32),
+        10,
+        8_411_792,
+        0,
+        4,
+        1000,
+    ),  # 76 x 64 + 1601 x 128 + 64 x 128 x 1000 + 1000 x 10
     ("vgg9", (1, 28, 28), 10, 4_015_754, 0, 9, 512),
     ("vgg9", (3, 32, 32), 10, 3_491_530, 0, 9, 512),
     ("vgg11", (3, 32, 32), 10, 9_750_922, 0, 11, 512),
@@ -44,7 +76,10 @@ TABLE = [
 ROWS = [pytest.param(*row, id=f"{row[0]}-{'x'.join(map(str, row[1]))}-{row[2]}") for row in TABLE]
 ROWS_TRAINED = [p for p in ROWS if p.values[1] != (47_236,) and p.values[2] < 100]
 SMALL = [row[:3] for row in TABLE if row[3] < 15_000_000 and row[1] != (47_236,)]
-IMAGES = {row[0] for row in TABLE if len(row[1]) == 3} - {"hidden200", "twonn"}  # these two take any shape
+IMAGES = {row[0] for row in TABLE if len(row[1]) == 3} - {
+    "hidden200",
+    "twonn",
+}  # these two take any shape
 
 
 def n_parameters(module):
@@ -57,8 +92,12 @@ def drawn(name, shape, n_classes):
         return MODELS.find(name)(shape, n_classes)
 
 
-@pytest.mark.parametrize(("name", "shape", "n_classes", "parameters", "buffers", "points", "width"), ROWS)
-def test_each_model_has_the_published_number_of_parameters(name, shape, n_classes, parameters, buffers, points, width):
+@pytest.mark.parametrize(
+    ("name", "shape", "n_classes", "parameters", "buffers", "points", "width"), ROWS
+)
+def test_each_model_has_the_published_number_of_parameters(
+    name, shape, n_classes, parameters, buffers, points, width
+):
     model = drawn(name, shape, n_classes)
     taps = model(torch.empty(2, *shape, device="meta"), taps=True)
     assert n_parameters(model) == parameters
@@ -77,18 +116,40 @@ def test_the_large_models_have_as_many_parameters_as_their_layers_written_out():
 
     vgg9 = [conv(a, b) for a, b in pairs(32, 64, 128, 128, 256, 256)]
     assert count("vgg9", (3, 32, 32)) == conv(3, 32) + sum(vgg9) + 4097 * 512 + 513 * 512 + 513 * 10
-    assert count("vgg9", (1, 28, 28)) == conv(1, 32) + sum(vgg9) + 2305 * 1024 + 1025 * 512 + 513 * 10
+    assert (
+        count("vgg9", (1, 28, 28)) == conv(1, 32) + sum(vgg9) + 2305 * 1024 + 1025 * 512 + 513 * 10
+    )
     vgg11 = [conv(a, b) for a, b in pairs(3, 64, 128, 256, 256, 512, 512, 512, 512)]
     assert count("vgg11", (3, 32, 32)) == sum(vgg11) + 2 * 513 * 512 + 513 * 10
     widths = [32, 32, 64, 64, 64, 128, 128, 256, 256]
     convnet = [conv(a, b, bias=False) for a, b in pairs(3, *widths)]
     assert count("convnet", (3, 32, 32)) == sum(convnet) + 2 * sum(widths) + 257 * 10
-    digits = conv(3, 64, 5) + conv(64, 64, 5) + conv(64, 128, 5) + (49 * 128 + 1) * 2048 + 2049 * 512 + 513 * 10
+    digits = (
+        conv(3, 64, 5)
+        + conv(64, 64, 5)
+        + conv(64, 128, 5)
+        + (49 * 128 + 1) * 2048
+        + 2049 * 512
+        + 513 * 10
+    )
     assert count("digits-bn", (3, 28, 28)) == digits + 2 * (64 + 64 + 128 + 2048 + 512)
 
-    resnet18 = conv(3, 64, bias=False) + 2 * 64  # each block: two convolutions, two norms; where the width doubles, a 1 x 1 and its norm
-    for a, b in [(64, 64), (64, 64), (64, 128), (128, 128), (128, 256), (256, 256), (256, 512), (512, 512)]:
-        resnet18 += conv(a, b, bias=False) + conv(b, b, bias=False) + 4 * b + (a != b) * (a * b + 2 * b)
+    resnet18 = (
+        conv(3, 64, bias=False) + 2 * 64
+    )  # each block: two convolutions, two norms; where the width doubles, a 1 x 1 and its norm
+    for a, b in [
+        (64, 64),
+        (64, 64),
+        (64, 128),
+        (128, 128),
+        (128, 256),
+        (256, 256),
+        (256, 512),
+        (512, 512),
+    ]:
+        resnet18 += (
+            conv(a, b, bias=False) + conv(b, b, bias=False) + 4 * b + (a != b) * (a * b + 2 * b)
+        )
     assert count("resnet18-gn", (3, 32, 32)) == resnet18 + 513 * 10
 
     resnet50, channels = conv(3, 64, bias=False) + 2 * 64, 64
@@ -108,8 +169,12 @@ def test_every_model_of_the_folder_is_tested_here():
     assert {name for name, *_ in TABLE} == set(MODELS.names())
 
 
-@pytest.mark.parametrize(("name", "shape", "n_classes", "parameters", "buffers", "points", "width"), ROWS_TRAINED)
-def test_a_step_reaches_every_parameter_and_evaluation_repeats_itself(name, shape, n_classes, parameters, buffers, points, width):
+@pytest.mark.parametrize(
+    ("name", "shape", "n_classes", "parameters", "buffers", "points", "width"), ROWS_TRAINED
+)
+def test_a_step_reaches_every_parameter_and_evaluation_repeats_itself(
+    name, shape, n_classes, parameters, buffers, points, width
+):
     model = create(name, shape, n_classes, 0).train()
     before = [b.clone() for b in model.buffers()]
     x, y = torch.rand(3, *shape), torch.arange(3) % n_classes
@@ -119,7 +184,9 @@ def test_a_step_reaches_every_parameter_and_evaluation_repeats_itself(name, shap
     for parameter_name, p in model.named_parameters():
         assert p.grad.isfinite().all(), parameter_name
         assert p.grad.any(), parameter_name
-    assert all(not torch.equal(a, b) for a, b in zip(before, model.buffers(), strict=True))  # training moves every statistic
+    assert all(
+        not torch.equal(a, b) for a, b in zip(before, model.buffers(), strict=True)
+    )  # training moves every statistic
 
     before = [b.clone() for b in model.buffers()]
     with torch.no_grad():
@@ -138,7 +205,10 @@ def test_dropout_is_drawn_in_training_only(name, layers):
 
 
 def test_normalisation_stands_where_it_is_declared():
-    norms = {name: {type(m) for m in drawn(name, shape, 10).modules() if "Norm" in type(m).__name__} for name, shape, *_ in TABLE}
+    norms = {
+        name: {type(m) for m in drawn(name, shape, 10).modules() if "Norm" in type(m).__name__}
+        for name, shape, *_ in TABLE
+    }
     assert {name: found for name, found in norms.items() if found} == {
         "lenet5-bn": {nn.BatchNorm2d},
         "convnet": {nn.BatchNorm2d},
@@ -147,7 +217,9 @@ def test_normalisation_stands_where_it_is_declared():
         "resnet18-gn": {nn.GroupNorm},
     }
     kinds = ModelTask(drawn("resnet18-gn", (3, 32, 32), 10)).kinds
-    assert [sum(kind == k for kind in kinds.values()) for k in ("conv", "norm", "linear", "bias")] == [20, 40, 1, 1]
+    assert [
+        sum(kind == k for kind in kinds.values()) for k in ("conv", "norm", "linear", "bias")
+    ] == [20, 40, 1, 1]
 
 
 def test_a_model_with_norms_over_single_units_cannot_train_on_one_example():
@@ -155,7 +227,9 @@ def test_a_model_with_norms_over_single_units_cannot_train_on_one_example():
     parameters, buffers = dict(task.module.named_parameters()), dict(task.module.named_buffers())
     with pytest.raises(ValueError, match=r"batch of one example"):
         task.forward(parameters, buffers, torch.rand(1, 1, 28, 28), train=True)
-    assert task.forward(parameters, buffers, torch.rand(1, 1, 28, 28), train=False).logits.shape == (1, 10)
+    assert task.forward(
+        parameters, buffers, torch.rand(1, 1, 28, 28), train=False
+    ).logits.shape == (1, 10)
 
 
 @pytest.mark.parametrize(
@@ -182,12 +256,17 @@ def refusal(name, shape):
     return None if logits.shape == (2, 10) else f"logits of shape {logits.shape}"
 
 
-@pytest.mark.parametrize("shape", [(1, 8, 8), (1, 28, 32), (3, 64, 64), (784,), (1, 28, 28), (3, 32, 32), (2, 3, 28, 28)])
+@pytest.mark.parametrize(
+    "shape", [(1, 8, 8), (1, 28, 32), (3, 64, 64), (784,), (1, 28, 28), (3, 32, 32), (2, 3, 28, 28)]
+)
 @pytest.mark.parametrize("name", MODELS.names())
 def test_a_model_takes_a_shape_or_says_what_to_take_instead(name, shape):
     said = refusal(name, shape)
     if said is not None:
-        instead = re.fullmatch(rf"{name} takes images.*, these examples have shape {re.escape(str(shape))}; use --model (\S+)", said)
+        instead = re.fullmatch(
+            rf"{name} takes images.*, these examples have shape {re.escape(str(shape))}; use --model (\S+)",
+            said,
+        )
         assert instead, said
         assert refusal(instead[1], shape) is None
 
@@ -196,7 +275,10 @@ def test_a_model_takes_a_shape_or_says_what_to_take_instead(name, shape):
     ("name", "shape", "instead"),
     [
         *[("cnn", shape, "hidden200") for shape in [(1, 8, 8), (1, 28, 32), (3, 64, 64), (784,)]],
-        *[(name, (3, 64, 64), "hidden200") for name in sorted(IMAGES - {"convnet", "resnet18-gn", "resnet50"})],  # these three take any image
+        *[
+            (name, (3, 64, 64), "hidden200")
+            for name in sorted(IMAGES - {"convnet", "resnet18-gn", "resnet50"})
+        ],  # these three take any image
         *[(name, (784,), "hidden200") for name in sorted(IMAGES - {"cnn"})],
         ("vgg11", (1, 28, 28), "vgg9"),
     ],
@@ -229,7 +311,11 @@ def test_the_mlp_starts_from_small_normal_weights_and_biases_of_a_tenth():
     ].detach()  # 64,000 draws of N(0, 0.1): the mean is within 4 / sqrt(64,000), the deviation within 4 / sqrt(128,000) of it
     assert abs(float(first.mean())) < 0.1 * 4 / 64_000**0.5
     assert abs(float(first.std()) / 0.1 - 1) < 4 / 128_000**0.5
-    assert all(torch.equal(p, torch.full_like(p, 0.1)) for name, p in weights.items() if name.endswith("bias"))
+    assert all(
+        torch.equal(p, torch.full_like(p, 0.1))
+        for name, p in weights.items()
+        if name.endswith("bias")
+    )
 
 
 def test_a_function_that_returns_no_module_is_refused(tmp_path):
@@ -258,7 +344,13 @@ def test_a_stage_of_a_hidden_layer_ends_with_its_activation():
 
 
 def gradients(model, loss):
-    return dict(zip(dict(model.named_parameters()), torch.autograd.grad(loss, list(model.parameters()), allow_unused=True), strict=True))
+    return dict(
+        zip(
+            dict(model.named_parameters()),
+            torch.autograd.grad(loss, list(model.parameters()), allow_unused=True),
+            strict=True,
+        )
+    )
 
 
 @pytest.mark.parametrize("last", range(5))
@@ -267,9 +359,13 @@ def test_detached_stages_keep_the_gradient_out_of_the_earlier_ones(last):
     attached, detached = (model(x, upto=last, detach=detach) for detach in (False, True))
     assert torch.equal(attached, detached)
     stage = list(dict(model.named_children()))[last]
-    reached = {name.split(".")[0] for name, g in gradients(model, detached.sum()).items() if g is not None}
+    reached = {
+        name.split(".")[0] for name, g in gradients(model, detached.sum()).items() if g is not None
+    }
     assert reached == {stage}
-    reached = {name.split(".")[0] for name, g in gradients(model, attached.sum()).items() if g is not None}
+    reached = {
+        name.split(".")[0] for name, g in gradients(model, attached.sum()).items() if g is not None
+    }
     assert reached == set(list(dict(model.named_children()))[: last + 1])
 
 
@@ -279,8 +375,17 @@ def test_kinds_name_what_each_parameter_is():
             super().__init__()
             self.scale = nn.Parameter(torch.ones(1))
 
-    model = Staged(a=nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Flatten(), Odd()), b=nn.Linear(2, 3))
-    kinds = {"a.0.weight": "conv", "a.0.bias": "bias", "a.1.weight": "norm", "a.1.bias": "norm", "a.3.scale": "other"}
+    model = Staged(
+        a=nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Flatten(), Odd()),
+        b=nn.Linear(2, 3),
+    )
+    kinds = {
+        "a.0.weight": "conv",
+        "a.0.bias": "bias",
+        "a.1.weight": "norm",
+        "a.1.bias": "norm",
+        "a.3.scale": "other",
+    }
     assert ModelTask(model).kinds == kinds | {"b.weight": "linear", "b.bias": "bias"}
     assert list(ModelTask(model).kinds) == list(dict(model.named_parameters()))
     assert ModelTask(nn.Linear(2, 3)).kinds == {"weight": "linear", "bias": "bias"}
@@ -310,19 +415,39 @@ def test_the_stages_of_the_naca_network_are_the_sigmoids_before_pooling():
         ("lenet5-bn", 28, [(6, 12), (16, 4)]),
         ("vgg9", 32, [(32, 32), (64, 16), (128, 16), (128, 8), (256, 8), (256, 4)]),
         ("vgg9", 28, [(32, 28), (64, 14), (128, 14), (128, 7), (256, 7), (256, 3)]),
-        ("vgg11", 32, [(64, 16), (128, 8), (256, 8), (256, 4), (512, 4), (512, 2), (512, 2), (512, 1)]),
-        ("convnet", 32, [(32, 32), (32, 32), (64, 16), (64, 16), (64, 16), (128, 8), (128, 8), (256, 8)]),
+        (
+            "vgg11",
+            32,
+            [(64, 16), (128, 8), (256, 8), (256, 4), (512, 4), (512, 2), (512, 2), (512, 1)],
+        ),
+        (
+            "convnet",
+            32,
+            [(32, 32), (32, 32), (64, 16), (64, 16), (64, 16), (128, 8), (128, 8), (256, 8)],
+        ),
         ("digits-bn", 28, [(64, 14), (64, 7), (128, 7)]),
         ("resnet18-gn", 32, [(64, 32)] * 3 + [(128, 16)] * 2 + [(256, 8)] * 2 + [(512, 4)]),
-        ("resnet50", 32, [(64, 32)] + [(256, 32)] * 3 + [(512, 16)] * 4 + [(1024, 8)] * 6 + [(2048, 4)] * 2),
+        (
+            "resnet50",
+            32,
+            [(64, 32)] + [(256, 32)] * 3 + [(512, 16)] * 4 + [(1024, 8)] * 6 + [(2048, 4)] * 2,
+        ),
     ],
 )
 def test_images_shrink_where_the_source_says(name, side, images):
     model = drawn(name, (3, side, side), 10)
     taps = model(torch.empty(2, 3, side, side, device="meta"), taps=True)
-    assert [tuple(t.shape[1:]) for t in taps if t.dim() == 4] == [(channels, size, size) for channels, size in images]
-    if name == "resnet50":  # inside a block the 3 x 3 convolution has the stride; beside it, the 1 x 1 of the shortcut
-        strided = [(path.split(".")[1], m.kernel_size) for path, m in model.named_modules() if getattr(m, "stride", None) == (2, 2)]
+    assert [tuple(t.shape[1:]) for t in taps if t.dim() == 4] == [
+        (channels, size, size) for channels, size in images
+    ]
+    if (
+        name == "resnet50"
+    ):  # inside a block the 3 x 3 convolution has the stride; beside it, the 1 x 1 of the shortcut
+        strided = [
+            (path.split(".")[1], m.kernel_size)
+            for path, m in model.named_modules()
+            if getattr(m, "stride", None) == (2, 2)
+        ]
         assert strided == [("body", (3, 3)), ("shortcut", (1, 1))] * 3
 
 
@@ -339,7 +464,9 @@ def test_convolutions_start_from_normal_weights_of_variance_two_over_their_fan_o
         n, std = m.weight.numel(), (2 / (m.kernel_size[0] ** 2 * m.out_channels)) ** 0.5
         assert abs(float(m.weight.detach().mean())) < std * 4 / n**0.5
         assert abs(float(m.weight.detach().std()) / std - 1) < 4 / (2 * n) ** 0.5
-        assert float(m.weight.detach().abs().max()) > 2.5 * std  # normal: a uniform draw would end at 1.73
+        assert (
+            float(m.weight.detach().abs().max()) > 2.5 * std
+        )  # normal: a uniform draw would end at 1.73
         assert m.bias is None or not m.bias.any()
     assert len(convs) == {"vgg11": 8, "resnet18-gn": 20}[name]
 
@@ -349,12 +476,20 @@ def test_convolutions_start_from_normal_weights_of_variance_two_over_their_fan_o
 
 @pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32)])
 def test_cnn_head_is_the_cnn_with_the_head_between_features_and_last_layer(shape, same):
-    headed, plain, x = create("cnn-head", shape, 10, 3), create("cnn", shape, 10, 3), torch.rand(4, *shape)
+    headed, plain, x = (
+        create("cnn-head", shape, 10, 3),
+        create("cnn", shape, 10, 3),
+        torch.rand(4, *shape),
+    )
     encoder = {k: v for k, v in plain.state_dict().items() if not k.startswith("out")}
     assert same({k: headed.state_dict()[k] for k in encoder}, encoder)
     taps, h = headed(x, taps=True), plain(x, taps=True)[-2]
     first, second, last = headed.project1[0], headed.project2, headed.out
-    assert [(m.in_features, m.out_features) for m in (first, second, last)] == [(84, 84), (84, 256), (256, 10)]
+    assert [(m.in_features, m.out_features) for m in (first, second, last)] == [
+        (84, 84),
+        (84, 256),
+        (256, 10),
+    ]
     z = F.linear(F.relu(F.linear(h, first.weight, first.bias)), second.weight, second.bias)
     assert torch.equal(taps[-2], z)
     assert torch.equal(taps[-1], F.linear(z, last.weight, last.bias))
@@ -362,15 +497,25 @@ def test_cnn_head_is_the_cnn_with_the_head_between_features_and_last_layer(shape
 
 
 @pytest.mark.parametrize(
-    ("name", "shape", "n_classes", "parameters", "buffers", "points", "width"), [p for p in ROWS if p.values[0] not in ("linear", "cnn-head")]
+    ("name", "shape", "n_classes", "parameters", "buffers", "points", "width"),
+    [p for p in ROWS if p.values[0] not in ("linear", "cnn-head")],
 )
-def test_every_model_with_features_takes_a_head(name, shape, n_classes, parameters, buffers, points, width):
+def test_every_model_with_features_takes_a_head(
+    name, shape, n_classes, parameters, buffers, points, width
+):
     model = drawn(name, shape, n_classes)
     with torch.device("meta"):
         headed = model.with_head(16)
     taps = headed(torch.empty(2, *shape, device="meta"), taps=True)
     assert (len(taps), taps[-2].shape, taps[-1].shape) == (points + 2, (2, 16), (2, n_classes))
-    assert n_parameters(headed) == parameters - n_parameters(model.out) + (width + 1) * width + (width + 1) * 16 + 17 * n_classes
+    assert (
+        n_parameters(headed)
+        == parameters
+        - n_parameters(model.out)
+        + (width + 1) * width
+        + (width + 1) * 16
+        + 17 * n_classes
+    )
     assert n_parameters(model) == parameters  # the model itself stays as it was
     assert headed.with_head(16) is headed
 
@@ -388,7 +533,9 @@ def test_the_head_draws_from_the_global_generator_and_keeps_mode_type_and_dropou
     assert not any(m.training for m in heads[0].modules())
     model = drawn("vgg9", (3, 32, 32), 10)
     with torch.device("meta"):
-        assert model.with_head(5).project1[0] is model.out[0]  # between the features and the next layer, as before
+        assert (
+            model.with_head(5).project1[0] is model.out[0]
+        )  # between the features and the next layer, as before
 
 
 @pytest.mark.parametrize(
@@ -422,7 +569,9 @@ def imported_torchvision():
             # SHIM, in this test only: declare the two operators that torchvision looks up while it is imported; they cannot be called.
             SHIM.append(torch.library.Library("torchvision", "DEF"))
             for name in ("nms", "qnms"):
-                SHIM[-1].define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+                SHIM[-1].define(
+                    f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+                )
             import torchvision
     except (ImportError, RuntimeError, OSError) as error:
         pytest.skip(f"torchvision does not import here: {error}")
@@ -435,7 +584,10 @@ SHIM = []  # kept: the operators go with their library
 def test_resnet50_computes_what_torchvisions_does():
     theirs = imported_torchvision().models.resnet50(num_classes=10).double()
     theirs.conv1, theirs.maxpool = nn.Conv2d(3, 64, 3, 1, 1, bias=False).double(), nn.Identity()
-    ours, x = create("resnet50", (3, 32, 32), 10, 0).double(), torch.rand(3, 3, 32, 32, dtype=torch.float64)
+    ours, x = (
+        create("resnet50", (3, 32, 32), 10, 0).double(),
+        torch.rand(3, 3, 32, 32, dtype=torch.float64),
+    )
     with torch.no_grad():
         for p in ours.parameters():
             if p.dim() == 1:
@@ -443,7 +595,9 @@ def test_resnet50_computes_what_torchvisions_does():
         for b in ours.buffers():
             if b.is_floating_point():
                 b.uniform_(0.5, 1.5)
-        for (name, a), (other, b) in zip(ours.state_dict().items(), theirs.state_dict().items(), strict=True):
+        for (name, a), (other, b) in zip(
+            ours.state_dict().items(), theirs.state_dict().items(), strict=True
+        ):
             assert a.shape == b.shape, (name, other)
             b.copy_(a)
         assert torch.allclose(ours.eval()(x), theirs.eval()(x), rtol=1e-10, atol=0)
@@ -451,7 +605,9 @@ def test_resnet50_computes_what_torchvisions_does():
     for model in (ours.train(), theirs.train()):
         F.cross_entropy(model(x), y).backward()
     for (name, p), q in zip(ours.named_parameters(), theirs.parameters(), strict=True):
-        assert torch.allclose(p.grad, q.grad, rtol=1e-6, atol=1e-12 * float(q.grad.abs().max())), name
+        assert torch.allclose(p.grad, q.grad, rtol=1e-6, atol=1e-12 * float(q.grad.abs().max())), (
+            name
+        )
     assert all(torch.allclose(a, b) for a, b in zip(ours.buffers(), theirs.buffers(), strict=True))
 
 
@@ -467,7 +623,11 @@ def test_a_run_takes_a_model_by_its_name(name, images, dealt, train):
 
 
 def test_the_table_of_models_has_a_row_with_each_count(project):
-    rows = dict(re.findall(r"^\| `([^`]+)` \|(.*)", (project / "docs" / "models.md").read_text(), re.MULTILINE))
+    rows = dict(
+        re.findall(
+            r"^\| `([^`]+)` \|(.*)", (project / "docs" / "models.md").read_text(), re.MULTILINE
+        )
+    )
     assert rows.keys() - {"--model"} == set(MODELS.names())
     for name, _, _, parameters, buffers, points, width in TABLE:
         cells = [cell.strip() for cell in rows[name].strip(" |").split("|")]

@@ -10,7 +10,10 @@ import fltrain
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 ALL = slice(None)
-WHOLE = {"batch_size": 90, "local_epochs": 2}  # batch norm cannot train on a last batch of one example
+WHOLE = {
+    "batch_size": 90,
+    "local_epochs": 2,
+}  # batch norm cannot train on a last batch of one example
 
 
 class Tied(nn.Module):
@@ -38,9 +41,15 @@ class Scaled(nn.Module):
 
 
 MODULES = {
-    "dropout": lambda: nn.Sequential(nn.Linear(6, 20), nn.ReLU(), nn.Dropout(0.3), nn.Linear(20, 3)),
-    "batch norm": lambda: nn.Sequential(nn.Linear(6, 20), nn.BatchNorm1d(20), nn.ReLU(), nn.Linear(20, 3)),
-    "group norm": lambda: nn.Sequential(nn.Linear(6, 20), nn.GroupNorm(4, 20), nn.Linear(20, 3, bias=False)),
+    "dropout": lambda: nn.Sequential(
+        nn.Linear(6, 20), nn.ReLU(), nn.Dropout(0.3), nn.Linear(20, 3)
+    ),
+    "batch norm": lambda: nn.Sequential(
+        nn.Linear(6, 20), nn.BatchNorm1d(20), nn.ReLU(), nn.Linear(20, 3)
+    ),
+    "group norm": lambda: nn.Sequential(
+        nn.Linear(6, 20), nn.GroupNorm(4, 20), nn.Linear(20, 3, bias=False)
+    ),
     "tied": Tied,
     "scaled": Scaled,
 }
@@ -60,7 +69,9 @@ def module(request):
 
 @pytest.mark.parametrize("module", ODD, indirect=True)
 @pytest.mark.parametrize("algorithm", ["fedavg", "solo"])
-def test_the_model_that_comes_out_is_the_one_that_was_evaluated(module, table, table_split, train, algorithm):
+def test_the_model_that_comes_out_is_the_one_that_was_evaluated(
+    module, table, table_split, train, algorithm
+):
     done = train(table_split, table, model=module, algorithm=algorithm, **WHOLE)
     x, y = torch.from_numpy(table.test_features(ALL)), torch.from_numpy(table.test_labels)
     each = [float((done.model(party)(x).argmax(1) == y).double().mean()) for party in range(5)]
@@ -69,21 +80,34 @@ def test_the_model_that_comes_out_is_the_one_that_was_evaluated(module, table, t
 
 @pytest.mark.parametrize("module", MODULES, indirect=True)
 @pytest.mark.parametrize("algorithm", ["fedavg", "solo"])
-def test_a_stopped_run_ends_the_same(module, table, table_split, train, algorithm, outcome, tmp_path):
+def test_a_stopped_run_ends_the_same(
+    module, table, table_split, train, algorithm, outcome, tmp_path
+):
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
 
     def copy(p):
         if (p.round, p.job) == (2, 3):
             shutil.copytree(whole, stopped)
 
-    train(table_split, table, model=module, algorithm=algorithm, rounds=3, out=whole, progress=copy, **WHOLE)
+    train(
+        table_split,
+        table,
+        model=module,
+        algorithm=algorithm,
+        rounds=3,
+        out=whole,
+        progress=copy,
+        **WHOLE,
+    )
     torch.rand(5)  # where the global generator stands does not matter
     fltrain.resume(stopped, table, model=module)
     assert outcome(stopped) == outcome(whole)
 
 
 def test_in_solo_each_party_has_statistics_of_its_own(table, table_split, train):
-    means = train(table_split, table, model=made("batch norm"), algorithm="solo", **WHOLE).state.parties["buffers"]["1.running_mean"]
+    means = train(
+        table_split, table, model=made("batch norm"), algorithm="solo", **WHOLE
+    ).state.parties["buffers"]["1.running_mean"]
     assert len(torch.unique(means, dim=0)) == 5
 
 
@@ -97,5 +121,11 @@ def test_a_frozen_weight_stays(table, table_split, train):
     module = made("group norm")
     module[0].requires_grad_(False)
     before = {name: p.detach().clone() for name, p in module.named_parameters()}
-    after = {name: p.detach() for name, p in train(table_split, table, model=module).model().named_parameters()}
-    assert {name for name in before if torch.equal(before[name], after[name])} == {"0.weight", "0.bias"}
+    after = {
+        name: p.detach()
+        for name, p in train(table_split, table, model=module).model().named_parameters()
+    }
+    assert {name for name in before if torch.equal(before[name], after[name])} == {
+        "0.weight",
+        "0.bias",
+    }

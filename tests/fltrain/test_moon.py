@@ -15,9 +15,15 @@ from fltrain.algorithms.moon import contrast
 from fltrain.engine.cohort import sample
 from fltrain.interface import Batch, Local
 from fltrain.models import Staged
-from fltrain.task import ModelTask
+from fltrain.tasks.model_task import ModelTask
 
-SET = {"rounds": 4, "local_epochs": 3, "batch_size": 90, "momentum": 0.9, "weight_decay": 1e-3}  # batch norm: no rest of one example
+SET = {
+    "rounds": 4,
+    "local_epochs": 3,
+    "batch_size": 90,
+    "momentum": 0.9,
+    "weight_decay": 1e-3,
+}  # batch norm: no rest of one example
 
 
 def module(odd=True):
@@ -25,24 +31,36 @@ def module(odd=True):
     with torch.random.fork_rng():
         torch.manual_seed(0)
         middle = [nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.3)] if odd else [nn.Tanh()]
-        return Staged(fc1=nn.Sequential(nn.Linear(6, 16), *middle), out=nn.Linear(16, 3)).with_head(8)
+        return Staged(fc1=nn.Sequential(nn.Linear(6, 16), *middle), out=nn.Linear(16, 3)).with_head(
+            8
+        )
 
 
 def local(task, start, own, hyper, trained=1.0, buffers=None):
-    state = {"params": own, "buffers": buffers or {}, "trained": torch.tensor(trained, dtype=torch.float64)}
+    state = {
+        "params": own,
+        "buffers": buffers or {},
+        "trained": torch.tensor(trained, dtype=torch.float64),
+    }
     given = Local(start, buffers or {}, start, {}, {}, state, {}, hyper, 0)
     return moon().begin(task, given)
 
 
 def drawn(seed, task):
     generator = torch.Generator().manual_seed(seed)
-    return {n: torch.randn(p.shape, generator=generator, dtype=torch.float64) / 3 for n, p in task.module.named_parameters()}
+    return {
+        n: torch.randn(p.shape, generator=generator, dtype=torch.float64) / 3
+        for n, p in task.module.named_parameters()
+    }
 
 
 @pytest.mark.parametrize("fraction", [1.0, 0.6])
 @pytest.mark.parametrize("odd", [True, False], ids=["batch norm and dropout", "neither"])
 def test_mu_0_is_fedavg_bit_for_bit(table, table_split, train, same_state, odd, fraction):
-    runs = [train(table_split, table, model=module(odd), algorithm=a, fraction=fraction, **SET) for a in (moon(mu=0.0, projection=8), fedavg())]
+    runs = [
+        train(table_split, table, model=module(odd), algorithm=a, fraction=fraction, **SET)
+        for a in (moon(mu=0.0, projection=8), fedavg())
+    ]
     assert same_state(*(done.state for done in runs))
     assert runs[0].history == runs[1].history
 
@@ -50,11 +68,17 @@ def test_mu_0_is_fedavg_bit_for_bit(table, table_split, train, same_state, odd, 
 @pytest.mark.parametrize("mu", [0.1, 5.0, 1e4])
 @pytest.mark.parametrize("odd", [True, False], ids=["batch norm and dropout", "neither"])
 def test_round_1_is_fedavg_bit_for_bit_and_round_2_is_not(table, table_split, train, same, odd, mu):
-    a, b = (train(table_split, table, model=module(odd), algorithm=x, **SET | {"rounds": 1}) for x in (moon(mu=mu, projection=8), fedavg()))
+    a, b = (
+        train(table_split, table, model=module(odd), algorithm=x, **SET | {"rounds": 1})
+        for x in (moon(mu=mu, projection=8), fedavg())
+    )
     assert same(a.state.models, b.state.models)
     assert same(a.state.buffers, b.state.buffers)
     assert a.history == b.history
-    a, b = (train(table_split, table, model=module(odd), algorithm=x, **SET | {"rounds": 2, "lr": 0.01}) for x in (moon(projection=8), fedavg()))
+    a, b = (
+        train(table_split, table, model=module(odd), algorithm=x, **SET | {"rounds": 2, "lr": 0.01})
+        for x in (moon(projection=8), fedavg())
+    )
     assert not same(a.state.models, b.state.models)
 
 
@@ -64,18 +88,28 @@ def test_a_partys_first_round_is_fedavgs_whenever_it_comes(table, table_split, t
     def cohorts(seed):
         return [int(sample(5, 0.2, seed, round)[0]) for round in range(1, 5)]
 
-    seed = next(s for s in range(100) if len(set(cohorts(s)[:3])) == 3 and cohorts(s)[3] in cohorts(s)[:3])
+    seed = next(
+        s for s in range(100) if len(set(cohorts(s)[:3])) == 3 and cohorts(s)[3] in cohorts(s)[:3]
+    )
     for rounds, equal in ((3, True), (4, False)):
         options = SET | {"rounds": rounds, "fraction": 0.2, "seed": seed}
-        a, b = (train(table_split, table, model=module(), algorithm=x, **options) for x in (moon(projection=8), fedavg()))
+        a, b = (
+            train(table_split, table, model=module(), algorithm=x, **options)
+            for x in (moon(projection=8), fedavg())
+        )
         assert same(a.state.models, b.state.models) == equal
 
 
-def test_a_party_pushes_off_its_own_last_model_also_after_rounds_that_it_missed(table, table_split, train, same):
+def test_a_party_pushes_off_its_own_last_model_also_after_rounds_that_it_missed(
+    table, table_split, train, same
+):
     algorithm, last, checked = moon(projection=8), {}, []
 
     def plan(state, cohort, round):
-        return replace(algorithm.plan(state, cohort, round), each={"party": cohort.clone(), "round": torch.full_like(cohort, round)})
+        return replace(
+            algorithm.plan(state, cohort, round),
+            each={"party": cohort.clone(), "round": torch.full_like(cohort, round)},
+        )
 
     def begin(task, local):
         party, own = int(local.each["party"]), local.own
@@ -88,11 +122,16 @@ def test_a_party_pushes_off_its_own_last_model_also_after_rounds_that_it_missed(
         return algorithm.begin(task, local)
 
     def finish(task, local, work):
-        last[int(local.each["party"])] = int(local.each["round"]), tree.clone({"params": local.params, "buffers": local.buffers})
+        last[int(local.each["party"])] = (
+            int(local.each["round"]),
+            tree.clone({"params": local.params, "buffers": local.buffers}),
+        )
         return algorithm.finish(task, local, work)
 
     watched = replace(algorithm, plan=plan, begin=begin, finish=finish)
-    done = train(table_split, table, model=module(), algorithm=watched, fraction=0.4, **SET | {"rounds": 8})
+    done = train(
+        table_split, table, model=module(), algorithm=watched, fraction=0.4, **SET | {"rounds": 8}
+    )
     assert {1, 2} <= set(checked)  # rounds since: the one before, and one missed
     for party, (_, model) in last.items():
         own = tree.index(done.state.parties, party)
@@ -101,8 +140,14 @@ def test_a_party_pushes_off_its_own_last_model_also_after_rounds_that_it_missed(
 
 
 def test_the_last_model_is_not_uploaded(table, table_split, train):
-    a, b = (train(table_split, table, model=module(), algorithm=x, **SET) for x in (moon(projection=8), fedavg()))
-    moved = [[{k: v for k, v in m.items() if k.startswith("bytes")} for m in done.history] for done in (a, b)]
+    a, b = (
+        train(table_split, table, model=module(), algorithm=x, **SET)
+        for x in (moon(projection=8), fedavg())
+    )
+    moved = [
+        [{k: v for k, v in m.items() if k.startswith("bytes")} for m in done.history]
+        for done in (a, b)
+    ]
     assert moved[0] == moved[1]
     assert a.state.server == {}
 
@@ -113,32 +158,52 @@ def test_the_head_is_put_in_and_counted(images, dealt, train):
     assert sum(leaf[0].numel() for leaf in tree.leaves(done.state.models)) == 75_046
     assert done.history[0]["bytes_party_up"] == 4 * 75_046
     x = torch.from_numpy(images.test_features(slice(None))).float().unsqueeze(1)
-    assert done.task.forward(tree.index(done.state.models, 0), {}, x, train=False).features.shape == (20, 256)
-    without = train(split, images, model="cnn", algorithm=moon(projection=0), rounds=2, batch_size=25)
+    assert done.task.forward(
+        tree.index(done.state.models, 0), {}, x, train=False
+    ).features.shape == (20, 256)
+    without = train(
+        split, images, model="cnn", algorithm=moon(projection=0), rounds=2, batch_size=25
+    )
     assert sum(leaf[0].numel() for leaf in tree.leaves(without.state.models)) == 44_426
-    assert without.history[1]["train_loss"] != train(split, images, model="cnn", rounds=2, batch_size=25).history[1]["train_loss"]
+    assert (
+        without.history[1]["train_loss"]
+        != train(split, images, model="cnn", rounds=2, batch_size=25).history[1]["train_loss"]
+    )
 
 
 def test_the_new_layers_start_from_the_run_s_seed(table, table_split, train, same):
-    a, b, c = (train(table_split, table, algorithm="moon", rounds=1, lr=1e-30, seed=s).state.models for s in (0, 0, 1))
+    a, b, c = (
+        train(table_split, table, algorithm="moon", rounds=1, lr=1e-30, seed=s).state.models
+        for s in (0, 0, 1)
+    )
     assert same(a, b)
     assert not torch.equal(a["project1.0.weight"], c["project1.0.weight"])
 
 
 @pytest.mark.parametrize("temperature", [0.1, 0.5, 1.0])
 def test_the_term_lies_between_its_bounds(temperature):
-    z, towards, away = torch.randn(3, 1000, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    z, towards, away = torch.randn(
+        3, 1000, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
     terms = contrast(z, towards, away, temperature)
     assert float(terms.min()) > 0
     assert float(terms.max()) <= math.log1p(math.exp(2 / temperature))
     worst, best = contrast(z, -3 * z, 2 * z, temperature), contrast(z, 2 * z, -3 * z, temperature)
-    assert worst.tolist() == pytest.approx([math.log1p(math.exp(2 / temperature))] * 1000, abs=1e-12)
-    assert best.tolist() == pytest.approx([math.log1p(math.exp(-2 / temperature))] * 1000, abs=1e-12)
-    assert contrast(z, torch.zeros_like(z), away, temperature).isfinite().all()  # a cosine with nothing is 0
+    assert worst.tolist() == pytest.approx(
+        [math.log1p(math.exp(2 / temperature))] * 1000, abs=1e-12
+    )
+    assert best.tolist() == pytest.approx(
+        [math.log1p(math.exp(-2 / temperature))] * 1000, abs=1e-12
+    )
+    assert (
+        contrast(z, torch.zeros_like(z), away, temperature).isfinite().all()
+    )  # a cosine with nothing is 0
 
 
 def test_with_the_global_model_for_the_last_one_it_is_log_2_without_gradient():
-    z, other = torch.randn(2, 50, 8, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    z, other = torch.randn(
+        2, 50, 8, generator=torch.Generator().manual_seed(1), dtype=torch.float64
+    )
     z.requires_grad_()
     terms = contrast(z, other, other, 0.5)
     assert terms.tolist() == pytest.approx([math.log(2)] * 50, abs=1e-15)
@@ -154,22 +219,36 @@ def test_one_step_by_hand():
     Sum: loss 3 x 0.3132616875 = 0.9397850625, gradient (-0.2689414214, 0.2689414214 + 2 x 0.2689414214) = (-0.2689414214, 0.8068242642).
     """
     task = ModelTask(Staged(fc=nn.Linear(1, 2, bias=False), out=nn.Identity()))
-    start, last = ({"fc.weight": torch.tensor([[a], [b]], dtype=torch.float64)} for a, b in ((1.0, 0.0), (0.0, 1.0)))
-    batch = Batch(torch.ones(1, 1, dtype=torch.float64), torch.zeros(1, dtype=torch.int64), None, 0, 0)
+    start, last = (
+        {"fc.weight": torch.tensor([[a], [b]], dtype=torch.float64)}
+        for a, b in ((1.0, 0.0), (0.0, 1.0))
+    )
+    batch = Batch(
+        torch.ones(1, 1, dtype=torch.float64), torch.zeros(1, dtype=torch.int64), None, 0, 0
+    )
     step = moon().direction(task, local(task, start, last, {"mu": 2.0, "temperature": 1.0}), batch)
     assert float(step.loss) == pytest.approx(0.9397850625, abs=1e-9)
-    assert step.grad["fc.weight"].flatten().tolist() == pytest.approx([-0.2689414214, 0.8068242642], abs=1e-9)
-    first = moon().direction(task, local(task, start, last, {"mu": 2.0, "temperature": 1.0}, trained=0.0), batch)
-    assert first.grad["fc.weight"].flatten().tolist() == pytest.approx([-0.2689414214, 0.2689414214], abs=1e-9)
+    assert step.grad["fc.weight"].flatten().tolist() == pytest.approx(
+        [-0.2689414214, 0.8068242642], abs=1e-9
+    )
+    first = moon().direction(
+        task, local(task, start, last, {"mu": 2.0, "temperature": 1.0}, trained=0.0), batch
+    )
+    assert first.grad["fc.weight"].flatten().tolist() == pytest.approx(
+        [-0.2689414214, 0.2689414214], abs=1e-9
+    )
 
 
 def written_out(module, params, start, last, batch, mu, temperature):
     """The loss as the paper prints it, for the examples that are no padding."""
     x, y = batch.x[batch.mask], batch.y[batch.mask]
     logits, z, z_glob, z_prev = (
-        torch.func.functional_call(module, p, (x,), {"taps": True})[i] for p, i in ((params, -1), (params, -2), (start, -2), (last, -2))
+        torch.func.functional_call(module, p, (x,), {"taps": True})[i]
+        for p, i in ((params, -1), (params, -2), (start, -2), (last, -2))
     )
-    cosine = [(z * o.detach()).sum(1) / (z.norm(dim=1) * o.detach().norm(dim=1)) for o in (z_glob, z_prev)]
+    cosine = [
+        (z * o.detach()).sum(1) / (z.norm(dim=1) * o.detach().norm(dim=1)) for o in (z_glob, z_prev)
+    ]
     e_g, e_p = (torch.exp(s / temperature) for s in cosine)
     return F.cross_entropy(logits, y) + mu * -torch.log(e_g / (e_g + e_p)).mean()
 
@@ -178,7 +257,10 @@ def written_out(module, params, start, last, batch, mu, temperature):
 def test_gradients_are_those_of_the_papers_loss_and_padding_counts_for_nothing(size, distance):
     task = ModelTask(module(odd=False).double())
     params, start, last = (drawn(i, task) for i in range(3))
-    x, mask = torch.randn(9, 6, generator=torch.Generator().manual_seed(3), dtype=torch.float64), torch.arange(9) < size
+    x, mask = (
+        torch.randn(9, 6, generator=torch.Generator().manual_seed(3), dtype=torch.float64),
+        torch.arange(9) < size,
+    )
     batch = Batch(x, torch.arange(9) % 3, mask, 0, 0)
     given = local(task, start, last, {"mu": 1.3, "temperature": 0.5})._replace(params=params)
     step = moon().direction(task, given, batch)
@@ -198,7 +280,9 @@ def test_teachers_are_in_eval_mode_and_are_left_as_they_are(same):
     given = local(task, start, last, {"mu": 3.0, "temperature": 0.5}, buffers=buffers)
     seen, draws = [], []
     task.module.fc1[1].register_forward_hook(lambda layer, args, out: seen.append(layer.training))
-    task.module.fc1[3].register_forward_hook(lambda layer, args, out: draws.append(torch.equal(args[0], out)))
+    task.module.fc1[3].register_forward_hook(
+        lambda layer, args, out: draws.append(torch.equal(args[0], out))
+    )
     step = moon().direction(task, given, Batch(x, torch.arange(8) % 3, None, 0, 0))
     assert seen == [True, False, False]
     assert draws == [False, True, True]  # dropout lets everything through
@@ -212,7 +296,9 @@ def test_what_cannot_be_done_is_said(table, table_split, train):
         with pytest.raises(ValueError, match="must not be negative, temperature above 0"):
             moon(**bad)
     plain = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 3))
-    with pytest.raises(ValueError, match=r"a model of stages \(fltrain.models.Staged\), Sequential is none"):
+    with pytest.raises(
+        ValueError, match=r"a model of stages \(fltrain.models.Staged\), Sequential is none"
+    ):
         train(table_split, table, model=plain, algorithm="moon")
     with pytest.raises(ValueError, match="declares 0 stages"):
         train(table_split, table, model=plain, algorithm=moon(projection=0))

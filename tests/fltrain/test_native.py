@@ -18,7 +18,6 @@ import niidpart
 from fltrain import tree
 from fltrain.affine import Affine, Corrected
 from fltrain.algorithms import ALGORITHMS, build
-from fltrain.data import Examples
 from fltrain.draws import key
 from fltrain.engine import EXECUTORS
 from fltrain.engine.batches import batches
@@ -29,12 +28,21 @@ from fltrain.engine.native.build import cached, compiler
 from fltrain.engine.native.plan import layers_of
 from fltrain.engine.ranks import Ranks
 from fltrain.engine.round import train_round
+from fltrain.inputs.federated import Examples
 from fltrain.models import Staged, create
-from fltrain.prepare import initial, prepare
+from fltrain.runs.cells import initial, prepare
 from fltrain.settings import Settings
 
 BASE = ALGORITHMS.find("fedavg")()
-USUAL = {"rounds": 1, "local_epochs": 2, "batch_size": 16, "lr": 0.05, "momentum": 0.9, "device": "cpu", "threads": 1}
+USUAL = {
+    "rounds": 1,
+    "local_epochs": 2,
+    "batch_size": 16,
+    "lr": 0.05,
+    "momentum": 0.9,
+    "device": "cpu",
+    "threads": 1,
+}
 
 
 def missing():
@@ -61,7 +69,10 @@ def coloured():
     """120 training and 30 test images of 3 x 11 x 9 bytes in 4 classes."""
     rng = np.random.default_rng(2)
     y, y_test = np.arange(120) * 7 % 4, np.arange(30) % 4
-    x, x_test = (rng.integers(0, 200, (len(labels), 11, 9, 3)) + 15 * labels[:, None, None, None] for labels in (y, y_test))
+    x, x_test = (
+        rng.integers(0, 200, (len(labels), 11, 9, 3)) + 15 * labels[:, None, None, None]
+        for labels in (y, y_test)
+    )
     return niidpart.from_arrays(x.astype(np.uint8), y, x_test.astype(np.uint8), y_test)
 
 
@@ -76,7 +87,14 @@ def split(coloured):
 def both(split, data, model, algorithm="fedavg", **options):
     """The same run by `looped` and by `native`."""
     return [
-        fltrain.run(split, data, model=model, algorithm=build(algorithm) if isinstance(algorithm, str) else algorithm, engine=e, **USUAL | options)
+        fltrain.run(
+            split,
+            data,
+            model=model,
+            algorithm=build(algorithm) if isinstance(algorithm, str) else algorithm,
+            engine=e,
+            **USUAL | options,
+        )
         for e in ("looped", "native")
     ]
 
@@ -87,12 +105,20 @@ def agree(distance):
 
     def compare(looped, native, bound=1e-6):
         assert all(line["steps"] <= 30 * line["jobs"] for line in looped.history)
-        assert all(distance(getattr(looped.state, part), getattr(native.state, part)) <= bound for part in ("models", "buffers", "server", "parties"))
+        assert all(
+            distance(getattr(looped.state, part), getattr(native.state, part)) <= bound
+            for part in ("models", "buffers", "server", "parties")
+        )
         for a, b in zip(looped.history, native.history, strict=True):
             assert b["train_loss"] == pytest.approx(a["train_loss"], rel=1e-5)
             assert b["test_accuracy"] == pytest.approx(a["test_accuracy"], abs=0.05)
         module = looped.task.module
-        assert distance(tree.clone(dict(module.named_parameters())), tree.index(looped.state.models, 0)) > 1e-3
+        assert (
+            distance(
+                tree.clone(dict(module.named_parameters())), tree.index(looped.state.models, 0)
+            )
+            > 1e-3
+        )
 
     return compare
 
@@ -104,12 +130,20 @@ def seeded(make):
 
 
 def small():
-    return seeded(lambda: nn.Sequential(nn.Conv2d(3, 5, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(5 * 4 * 3, 4)))
+    return seeded(
+        lambda: nn.Sequential(
+            nn.Conv2d(3, 5, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(5 * 4 * 3, 4)
+        )
+    )
 
 
 LAYERS = {  # for 3 x 11 x 9
-    "a bare convolution": lambda: nn.Sequential(nn.Conv2d(3, 6, 3), nn.Flatten(), nn.Linear(6 * 9 * 7, 4)),
-    "without bias": lambda: nn.Sequential(nn.Conv2d(3, 6, 5, bias=False), nn.ReLU(), nn.Flatten(), nn.Linear(6 * 7 * 5, 4, bias=False)),
+    "a bare convolution": lambda: nn.Sequential(
+        nn.Conv2d(3, 6, 3), nn.Flatten(), nn.Linear(6 * 9 * 7, 4)
+    ),
+    "without bias": lambda: nn.Sequential(
+        nn.Conv2d(3, 6, 5, bias=False), nn.ReLU(), nn.Flatten(), nn.Linear(6 * 7 * 5, 4, bias=False)
+    ),
     "padding, odd pooling": lambda: nn.Sequential(
         nn.Conv2d(3, 7, 3, padding=1),
         nn.ReLU(),
@@ -123,7 +157,11 @@ LAYERS = {  # for 3 x 11 x 9
     "pairs, as VGG": lambda: Staged(
         a=nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU()),
         b=nn.Sequential(nn.Conv2d(8, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
-        c=nn.Sequential(nn.Sequential(nn.Conv2d(16, 9, 3, padding=1), nn.ReLU()), nn.Conv2d(9, 10, 1), nn.MaxPool2d(2)),
+        c=nn.Sequential(
+            nn.Sequential(nn.Conv2d(16, 9, 3, padding=1), nn.ReLU()),
+            nn.Conv2d(9, 10, 1),
+            nn.MaxPool2d(2),
+        ),
         out=nn.Sequential(nn.Flatten(), nn.Linear(40, 20), nn.ReLU(), nn.Linear(20, 4)),
     ),
     "kernels of 7, 4 and 1, wide padding": lambda: nn.Sequential(
@@ -136,13 +174,39 @@ LAYERS = {  # for 3 x 11 x 9
         nn.Linear(2 * 18 * 16, 4),
     ),
     "sigmoid before pooling": lambda: nn.Sequential(
-        nn.Conv2d(3, 6, 5, padding=2), nn.Sigmoid(), nn.MaxPool2d(2), nn.Conv2d(6, 5, 3, padding=1), nn.Sigmoid(), nn.Flatten(), nn.Linear(100, 4)
+        nn.Conv2d(3, 6, 5, padding=2),
+        nn.Sigmoid(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(6, 5, 3, padding=1),
+        nn.Sigmoid(),
+        nn.Flatten(),
+        nn.Linear(100, 4),
     ),
-    "no linear layer": lambda: nn.Sequential(nn.MaxPool2d(2), nn.Conv2d(3, 6, 2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 2, 1), nn.Flatten()),
+    "no linear layer": lambda: nn.Sequential(
+        nn.MaxPool2d(2),
+        nn.Conv2d(3, 6, 2),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(6, 2, 1),
+        nn.Flatten(),
+    ),
     "pooling first, activation last": lambda: nn.Sequential(
-        nn.MaxPool2d(2), nn.ReLU(), nn.Flatten(), nn.Linear(60, 31), nn.Tanh(), nn.Linear(31, 4), nn.Tanh()
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(60, 31),
+        nn.Tanh(),
+        nn.Linear(31, 4),
+        nn.Tanh(),
     ),
-    "linear, of 17 and 100": lambda: nn.Sequential(nn.Flatten(), nn.Linear(297, 17), nn.Sigmoid(), nn.Linear(17, 100), nn.ReLU(), nn.Linear(100, 4)),
+    "linear, of 17 and 100": lambda: nn.Sequential(
+        nn.Flatten(),
+        nn.Linear(297, 17),
+        nn.Sigmoid(),
+        nn.Linear(17, 100),
+        nn.ReLU(),
+        nn.Linear(100, 4),
+    ),
 }
 
 
@@ -169,9 +233,21 @@ def test_a_round_is_that_of_looped_for_models_of_tables(model, table_split, tabl
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 @pytest.mark.parametrize("weight_decay", [0.0, 0.01])
 @pytest.mark.parametrize("batch_size", [1, 7, 64, 100])
-def test_a_round_is_that_of_looped_for_each_batch_size_and_optimiser(batch_size, momentum, weight_decay, split, coloured, agree):
+def test_a_round_is_that_of_looped_for_each_batch_size_and_optimiser(
+    batch_size, momentum, weight_decay, split, coloured, agree
+):
     steps = {"local_steps": 20} if batch_size < 16 else {}
-    agree(*both(split, coloured, small(), batch_size=batch_size, momentum=momentum, weight_decay=weight_decay, **steps))
+    agree(
+        *both(
+            split,
+            coloured,
+            small(),
+            batch_size=batch_size,
+            momentum=momentum,
+            weight_decay=weight_decay,
+            **steps,
+        )
+    )
 
 
 @compiled
@@ -183,7 +259,13 @@ def test_a_round_is_that_of_looped_for_each_batch_size_and_optimiser(batch_size,
         {"local_steps": 11},  # ends within an epoch
         {"fraction": 0.7},
         {"normalise": "data"},
-        {"flip": True, "crop": 2, "normalise": "half", "rounds": 2, "local_epochs": 1},  # the second round draws anew
+        {
+            "flip": True,
+            "crop": 2,
+            "normalise": "half",
+            "rounds": 2,
+            "local_epochs": 1,
+        },  # the second round draws anew
         {"rotate": 20.0, "local_steps": 11},
     ],
     ids=str,
@@ -194,7 +276,14 @@ def test_a_round_is_that_of_looped_for_other_settings(settings, split, coloured,
 
 @compiled
 def test_noise_drawn_anew_is_that_of_looped(coloured, agree):
-    split = niidpart.make(coloured, "quantity", n_parties=3, seed=1, beta=2.0, transforms=[("noise", {"sigma": 0.2, "level": "std", "fresh": True})])
+    split = niidpart.make(
+        coloured,
+        "quantity",
+        n_parties=3,
+        seed=1,
+        beta=2.0,
+        transforms=[("noise", {"sigma": 0.2, "level": "std", "fresh": True})],
+    )
     agree(*both(split, coloured, small()))
 
 
@@ -223,7 +312,11 @@ def test_every_algorithm_is_either_trained_or_refused():
 
 
 @compiled
-@pytest.mark.parametrize(("name", "options"), [(name, options) for name in VARIANTS for options in VARIANTS[name]], ids=str)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [(name, options) for name in VARIANTS for options in VARIANTS[name]],
+    ids=str,
+)
 def test_a_round_is_that_of_looped_for_each_algorithm(name, options, coloured, agree):
     """Of two rounds the second, so that controls and memories are not 0: both begin it from the state that `looped` left behind the first."""
     split = niidpart.make(coloured, "quantity", n_parties=3, seed=1, beta=2.0, val=0.2)
@@ -235,7 +328,9 @@ def test_a_round_is_that_of_looped_for_each_algorithm(name, options, coloured, a
     assert b.loss == pytest.approx(a.loss, rel=1e-5)
     assert a.steps == b.steps
     for part in ("models", "buffers", "server", "parties"):
-        for x, y in zip(tree.leaves(getattr(a.state, part)), tree.leaves(getattr(b.state, part)), strict=True):
+        for x, y in zip(
+            tree.leaves(getattr(a.state, part)), tree.leaves(getattr(b.state, part)), strict=True
+        ):
             assert float((x.double() - y.double()).abs().max()) <= 1e-6
 
 
@@ -259,7 +354,14 @@ def after_round(cell, state, round, engine):
 @compiled
 def test_the_result_does_not_depend_on_the_number_of_workers(split, coloured, same_state):
     runs = [
-        fltrain.run(split, coloured, model=small(), algorithm=build("scaffold"), engine="native", **USUAL | {"rounds": 2, "workers": n})
+        fltrain.run(
+            split,
+            coloured,
+            model=small(),
+            algorithm=build("scaffold"),
+            engine="native",
+            **USUAL | {"rounds": 2, "workers": n},
+        )
         for n in (1, 2, 5, 2)
     ]
     for other in runs[1:]:
@@ -269,10 +371,16 @@ def test_the_result_does_not_depend_on_the_number_of_workers(split, coloured, sa
 
 @compiled
 def test_cells_side_by_side_are_what_they_are_alone(split, coloured, same):
-    cells = [cell_of(split, coloured, a, small(), **USUAL | {"lr": lr}) for a, lr in ((BASE, 0.05), (build("ditto"), 0.02), (build("feddyn"), 0.05))]
+    cells = [
+        cell_of(split, coloured, a, small(), **USUAL | {"lr": lr})
+        for a, lr in ((BASE, 0.05), (build("ditto"), 0.02), (build("feddyn"), 0.05))
+    ]
     alone = [after_round(cell, initial(cell), 1, "native") for cell in cells]
     states = [initial(cell) for cell in cells]
-    plans = [cell.algorithm.plan(state, torch.arange(3), 1) for cell, state in zip(cells, states, strict=True)]
+    plans = [
+        cell.algorithm.plan(state, torch.arange(3), 1)
+        for cell, state in zip(cells, states, strict=True)
+    ]
     executor = Native(cells)
     together = train_round(cells, states, plans, 1, executor)
     executor.close()
@@ -302,7 +410,10 @@ def gradient_is_exact(cell):
     assert len(batch.y) == cell.settings.batch_size
     parts = flat.velocity.double().split([p.numel() for p in module.parameters()])
     expected = torch.autograd.grad(exact, list(module.parameters()))
-    return all(float((got.view_as(g) - g).abs().max()) <= 1e-6 * float(g.abs().max()) for g, got in zip(expected, parts, strict=True))
+    return all(
+        float((got.view_as(g) - g).abs().max()) <= 1e-6 * float(g.abs().max())
+        for g, got in zip(expected, parts, strict=True)
+    )
 
 
 @compiled
@@ -310,17 +421,39 @@ def gradient_is_exact(cell):
 def test_the_gradient_of_a_step_is_that_of_autograd_in_float64(name, coloured):
     """Batches of 41: whole vectors of examples, and one that is not."""
     split = niidpart.make(coloured, "homo", n_parties=2, seed=1)
-    assert gradient_is_exact(cell_of(split, coloured, BASE, seeded(LAYERS[name]), **USUAL | {"batch_size": 41, "local_steps": 1}))
+    assert gradient_is_exact(
+        cell_of(
+            split,
+            coloured,
+            BASE,
+            seeded(LAYERS[name]),
+            **USUAL | {"batch_size": 41, "local_steps": 1},
+        )
+    )
 
 
 @compiled
 def test_of_equal_numbers_pooling_takes_the_first_as_torch_does(dealt):
     """Each pixel holds 1/4, 1/2 and 1 in some order, so that equal weights give 7/8 everywhere, and the gradient tells which pixel was taken."""
-    x = np.random.default_rng(3).permuted(np.tile(np.array([0.25, 0.5, 1.0], np.float32), (24, 6, 4, 1)), axis=3)
+    x = np.random.default_rng(3).permuted(
+        np.tile(np.array([0.25, 0.5, 1.0], np.float32), (24, 6, 4, 1)), axis=3
+    )
     data = niidpart.from_arrays(x, np.arange(24) % 4, x[:4], np.arange(4))
-    module = seeded(lambda: nn.Sequential(nn.Conv2d(3, 5, 1, bias=False), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(30, 4)))
+    module = seeded(
+        lambda: nn.Sequential(
+            nn.Conv2d(3, 5, 1, bias=False), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(30, 4)
+        )
+    )
     nn.init.constant_(module[0].weight, 0.5)
-    assert gradient_is_exact(cell_of(dealt(data, np.zeros(24, int)), data, BASE, module, **USUAL | {"batch_size": 24, "local_steps": 1}))
+    assert gradient_is_exact(
+        cell_of(
+            dealt(data, np.zeros(24, int)),
+            data,
+            BASE,
+            module,
+            **USUAL | {"batch_size": 24, "local_steps": 1},
+        )
+    )
 
 
 def many(split, coloured, module, n=1100, **settings):
@@ -348,7 +481,9 @@ def test_answers_are_counted_as_by_torch(name, split, coloured):
     cell, params, examples = many(split, coloured, seeded(LAYERS[name]))
     for given in (examples, replace(examples, x=examples.x.float() / 100 - 1)):
         for start, end in ((0, 1100), (588, 1100), (587, 1100), (3, 70), (1099, 1100), (7, 7)):
-            (right, loss), (expected, expected_loss) = scored(cell, lambda by, at=(start, end), x=given: by(cell.task, params, {}, x, *at))
+            (right, loss), (expected, expected_loss) = scored(
+                cell, lambda by, at=(start, end), x=given: by(cell.task, params, {}, x, *at)
+            )
             assert right == expected
             assert loss == pytest.approx(expected_loss, rel=1e-6)
             assert (type(right), type(loss)) == (int, float)
@@ -356,12 +491,18 @@ def test_answers_are_counted_as_by_torch(name, split, coloured):
 
 
 @compiled
-@pytest.mark.parametrize("settings", [{}, {"normalise": "data"}, {"flip": True, "crop": 2}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"normalise": "data"}, {"flip": True, "crop": 2}], ids=str
+)
 def test_answers_have_the_same_bits_for_any_number_of_workers(settings, split, coloured):
     seen = set()
     for n in (1, 2, 5):
-        cell, params, examples = many(split, coloured, small(), engine="native", workers=n, **settings)
-        ours, torchs = scored(cell, lambda by, cell=cell, p=params, x=examples: by(cell.task, p, {}, x, 0, 1100))
+        cell, params, examples = many(
+            split, coloured, small(), engine="native", workers=n, **settings
+        )
+        ours, torchs = scored(
+            cell, lambda by, cell=cell, p=params, x=examples: by(cell.task, p, {}, x, 0, 1100)
+        )
         assert ours[0] == torchs[0]
         assert ours[1] == pytest.approx(torchs[1], rel=1e-6)
         seen.add(ours)
@@ -370,33 +511,67 @@ def test_answers_have_the_same_bits_for_any_number_of_workers(settings, split, c
 
 @compiled
 @pytest.mark.parametrize(
-    "bias", [(0, 0, 0, 0), (1, 2, 2, 1), (0, float("nan"), 5, 0), (float("nan"),) * 4, (3, float("inf"), float("inf"), 0), (-float("inf"), 0, 0, 0)]
+    "bias",
+    [
+        (0, 0, 0, 0),
+        (1, 2, 2, 1),
+        (0, float("nan"), 5, 0),
+        (float("nan"),) * 4,
+        (3, float("inf"), float("inf"), 0),
+        (-float("inf"), 0, 0, 0),
+    ],
 )
-def test_of_equal_answers_the_first_counts_and_none_that_is_no_number_as_by_torch(bias, split, coloured):
+def test_of_equal_answers_the_first_counts_and_none_that_is_no_number_as_by_torch(
+    bias, split, coloured
+):
     module = nn.Sequential(nn.Flatten(), nn.Linear(297, 4))
     nn.init.zeros_(module[1].weight)
     module[1].bias.data = torch.tensor(bias, dtype=torch.float32)
     cell, params, examples = many(split, coloured, module, n=200)
-    ours, torchs = scored(cell, lambda by: [by(cell.task, params, {}, examples, i, i + 1) for i in range(4)])
+    ours, torchs = scored(
+        cell, lambda by: [by(cell.task, params, {}, examples, i, i + 1) for i in range(4)]
+    )
     assert [right for right, _ in ours] == [right for right, _ in torchs]
     assert sum(right for right, _ in ours) == 1
-    assert np.allclose([loss for _, loss in ours], [loss for _, loss in torchs], rtol=1e-6, atol=0, equal_nan=True)
+    assert np.allclose(
+        [loss for _, loss in ours], [loss for _, loss in torchs], rtol=1e-6, atol=0, equal_nan=True
+    )
 
 
 @compiled
 def test_every_metric_is_that_of_torch(coloured):
     """Models of the parties' own, their parts with noise, the test set as each party would see it, and exams."""
     noise = [("noise", {"sigma": 0.2, "level": "std", "fresh": True})]
-    split = niidpart.make(coloured, "quantity", n_parties=3, seed=1, beta=2.0, val=0.2, test=0.2, transforms=noise)
-    cell = cell_of(split, coloured, build("ditto"), small(), **USUAL | {"noisy_test": True, "normalise": "data"})
+    split = niidpart.make(
+        coloured, "quantity", n_parties=3, seed=1, beta=2.0, val=0.2, test=0.2, transforms=noise
+    )
+    cell = cell_of(
+        split,
+        coloured,
+        build("ditto"),
+        small(),
+        **USUAL | {"noisy_test": True, "normalise": "data"},
+    )
     state = after_round(cell, initial(cell), 1, "looped").state
     for served in (cell.algorithm.serve(state), cell.algorithm.personal(state)):
-        ours, torchs = scored(cell, lambda by, served=served: evaluate(cell.task, served, cell.data, by))
-        assert {"test_accuracy", "test_accuracy_noisy", "party_val_accuracy", "party_test_accuracy_worst"} <= ours.keys()
+        ours, torchs = scored(
+            cell, lambda by, served=served: evaluate(cell.task, served, cell.data, by)
+        )
+        assert {
+            "test_accuracy",
+            "test_accuracy_noisy",
+            "party_val_accuracy",
+            "party_test_accuracy_worst",
+        } <= ours.keys()
         assert ours.pop("test_loss") == pytest.approx(torchs.pop("test_loss"), rel=1e-6)
         assert ours == torchs
     asked = torch.tensor([0, 1, 2, 1])
-    ours, torchs = scored(cell, lambda by: exam(cell.task, state.models, state.buffers, asked, torch.zeros_like(asked), cell.data, by))
+    ours, torchs = scored(
+        cell,
+        lambda by: exam(
+            cell.task, state.models, state.buffers, asked, torch.zeros_like(asked), cell.data, by
+        ),
+    )
     assert torch.equal(ours, torchs)
 
 
@@ -410,7 +585,14 @@ def test_a_run_is_evaluated_and_examined_by_its_executor(coloured, monkeypatch):
         return before(self, task, params, buffers, examples, start, end)
 
     monkeypatch.setattr(Native, "score", watched)
-    history = fltrain.run(split, coloured, model=small(), algorithm=build("fedcd"), engine="native", **USUAL | {"eval_every": 2, "rounds": 2}).history
+    history = fltrain.run(
+        split,
+        coloured,
+        model=small(),
+        algorithm=build("fedcd"),
+        engine="native",
+        **USUAL | {"eval_every": 2, "rounds": 2},
+    ).history
     n_val, n_exams = split.val.n, 3  # of the first round, which is not evaluated
     assert set(seen) == {n_val, 30}
     assert seen[:n_exams] == [n_val] * n_exams
@@ -424,7 +606,9 @@ def test_ranks_of_a_machine_share_its_cores(monkeypatch):
     assert workers(Settings()) == 7  # somebody else's ranks
     for size, local, expected in ((4, "2", 3), (4, "4", 1), (16, "16", 1), (3, None, 2)):
         monkeypatch.setattr(executor, "current", lambda size=size: Ranks(0, size))
-        monkeypatch.setenv("LOCAL_WORLD_SIZE", local) if local else monkeypatch.delenv("LOCAL_WORLD_SIZE")
+        monkeypatch.setenv("LOCAL_WORLD_SIZE", local) if local else monkeypatch.delenv(
+            "LOCAL_WORLD_SIZE"
+        )
         assert workers(Settings()) == expected
         assert workers(Settings(workers=5)) == 5
 
@@ -453,7 +637,9 @@ def test_a_run_that_leaves_the_finite_numbers_is_told_as_by_looped(split, colour
 @compiled
 def test_a_run_that_was_stopped_goes_on_to_the_same_end(split, coloured, tmp_path, same_state):
     options = USUAL | {"engine": "native", "algorithm": "scaffold", "model": "linear"}
-    whole = fltrain.run(split, coloured, out=tmp_path / "whole", data_root=tmp_path, **options | {"rounds": 3})
+    whole = fltrain.run(
+        split, coloured, out=tmp_path / "whole", data_root=tmp_path, **options | {"rounds": 3}
+    )
 
     class Stop(Exception):
         pass
@@ -463,25 +649,75 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(split, coloured, tmp_pat
             raise Stop
 
     with pytest.raises(Stop):
-        fltrain.run(split, coloured, out=tmp_path / "half", data_root=tmp_path, progress=stop, **options | {"rounds": 3})
+        fltrain.run(
+            split,
+            coloured,
+            out=tmp_path / "half",
+            data_root=tmp_path,
+            progress=stop,
+            **options | {"rounds": 3},
+        )
     assert same_state(fltrain.resume(tmp_path / "half", coloured).state, whole.state)
 
 
 MODELS_REFUSED = {  # for 3 x 11 x 9
-    "a stride": (lambda: [nn.Conv2d(3, 4, 3, stride=2), nn.Flatten(), nn.Linear(80, 4)], r"no kernel for layer 0, Conv2d\(3, 4.*stride=\(2, 2\)"),
-    "a kernel that is not square": (lambda: [nn.Conv2d(3, 4, (3, 1)), nn.Flatten(), nn.Linear(324, 4)], r"no kernel for layer 0, Conv2d"),
-    "groups": (lambda: [nn.Conv2d(3, 3, 3, groups=3), nn.Flatten(), nn.Linear(189, 4)], r"groups=3"),
-    "dilation": (lambda: [nn.Conv2d(3, 4, 3, dilation=2), nn.Flatten(), nn.Linear(140, 4)], r"dilation"),
-    "reflected padding": (lambda: [nn.Conv2d(3, 4, 3, padding=1, padding_mode="reflect"), nn.Flatten(), nn.Linear(396, 4)], r"padding_mode=reflect"),
-    "padding beyond the kernel": (lambda: [nn.Conv2d(3, 4, 1, padding=1), nn.Flatten(), nn.Linear(572, 4)], r"no kernel for layer 0"),
-    "pooling by 3": (lambda: [nn.MaxPool2d(3), nn.Flatten(), nn.Linear(27, 4)], r"no kernel for layer 0, MaxPool2d\(kernel_size=3"),
-    "pooling that rounds up": (lambda: [nn.MaxPool2d(2, ceil_mode=True), nn.Flatten(), nn.Linear(90, 4)], r"ceil_mode=True"),
+    "a stride": (
+        lambda: [nn.Conv2d(3, 4, 3, stride=2), nn.Flatten(), nn.Linear(80, 4)],
+        r"no kernel for layer 0, Conv2d\(3, 4.*stride=\(2, 2\)",
+    ),
+    "a kernel that is not square": (
+        lambda: [nn.Conv2d(3, 4, (3, 1)), nn.Flatten(), nn.Linear(324, 4)],
+        r"no kernel for layer 0, Conv2d",
+    ),
+    "groups": (
+        lambda: [nn.Conv2d(3, 3, 3, groups=3), nn.Flatten(), nn.Linear(189, 4)],
+        r"groups=3",
+    ),
+    "dilation": (
+        lambda: [nn.Conv2d(3, 4, 3, dilation=2), nn.Flatten(), nn.Linear(140, 4)],
+        r"dilation",
+    ),
+    "reflected padding": (
+        lambda: [
+            nn.Conv2d(3, 4, 3, padding=1, padding_mode="reflect"),
+            nn.Flatten(),
+            nn.Linear(396, 4),
+        ],
+        r"padding_mode=reflect",
+    ),
+    "padding beyond the kernel": (
+        lambda: [nn.Conv2d(3, 4, 1, padding=1), nn.Flatten(), nn.Linear(572, 4)],
+        r"no kernel for layer 0",
+    ),
+    "pooling by 3": (
+        lambda: [nn.MaxPool2d(3), nn.Flatten(), nn.Linear(27, 4)],
+        r"no kernel for layer 0, MaxPool2d\(kernel_size=3",
+    ),
+    "pooling that rounds up": (
+        lambda: [nn.MaxPool2d(2, ceil_mode=True), nn.Flatten(), nn.Linear(90, 4)],
+        r"ceil_mode=True",
+    ),
     "average pooling": (lambda: [nn.AvgPool2d(2), nn.Flatten(), nn.Linear(60, 4)], r"AvgPool2d"),
-    "batch norm": (lambda: [nn.BatchNorm2d(3), nn.Flatten(), nn.Linear(297, 4)], r"0\.running_mean is a buffer"),
-    "norm without statistics": (lambda: [nn.Flatten(), nn.LayerNorm(297), nn.Linear(297, 4)], r"no kernel for layer 1, LayerNorm"),
-    "dropout": (lambda: [nn.Flatten(), nn.Dropout(0.5), nn.Linear(297, 4)], r"no kernel for layer 1, Dropout\(p=0\.5"),
-    "a linear layer on images": (lambda: [nn.Linear(9, 2), nn.Flatten(), nn.Linear(66, 4)], r"no kernel for layer 0, Linear.* on \(3, 11, 9\)"),
-    "float64": (lambda: [nn.Flatten(), nn.Linear(297, 4, dtype=torch.float64)], r"parameter 1\.weight is float64, float32 is needed"),
+    "batch norm": (
+        lambda: [nn.BatchNorm2d(3), nn.Flatten(), nn.Linear(297, 4)],
+        r"0\.running_mean is a buffer",
+    ),
+    "norm without statistics": (
+        lambda: [nn.Flatten(), nn.LayerNorm(297), nn.Linear(297, 4)],
+        r"no kernel for layer 1, LayerNorm",
+    ),
+    "dropout": (
+        lambda: [nn.Flatten(), nn.Dropout(0.5), nn.Linear(297, 4)],
+        r"no kernel for layer 1, Dropout\(p=0\.5",
+    ),
+    "a linear layer on images": (
+        lambda: [nn.Linear(9, 2), nn.Flatten(), nn.Linear(66, 4)],
+        r"no kernel for layer 0, Linear.* on \(3, 11, 9\)",
+    ),
+    "float64": (
+        lambda: [nn.Flatten(), nn.Linear(297, 4, dtype=torch.float64)],
+        r"parameter 1\.weight is float64, float32 is needed",
+    ),
 }
 
 
@@ -522,7 +758,9 @@ class Own(nn.Sequential):
 @pytest.mark.parametrize("name", MODELS_REFUSED)
 def test_a_model_that_has_no_kernel_is_refused_with_the_layer(name):
     layers, text = MODELS_REFUSED[name]
-    with pytest.raises(ValueError, match=f"engine native.*{text}.*use --engine processes or looped"):
+    with pytest.raises(
+        ValueError, match=f"engine native.*{text}.*use --engine processes or looped"
+    ):
         layers_of(sequential(layers), (3, 11, 9))
 
 
@@ -537,7 +775,9 @@ def test_a_model_that_has_no_kernel_is_refused_with_the_layer(name):
     ],
 )
 def test_a_model_that_is_more_than_its_layers_is_refused(make, text):
-    with pytest.raises(ValueError, match=f"engine native.*({text}).*use --engine processes or looped"):
+    with pytest.raises(
+        ValueError, match=f"engine native.*({text}).*use --engine processes or looped"
+    ):
         layers_of(make(), (3, 11, 9))
 
 
@@ -551,7 +791,17 @@ def test_models_with_dropout_or_norms_are_refused(name):
 def test_an_algorithm_that_is_not_affine_is_refused_before_the_first_round(name, split, coloured):
     heard = []
     with pytest.raises(ValueError, match=f"{name}'s are not; use --engine processes or looped"):
-        fltrain.run(split, coloured, algorithm=build(name), model="twonn", engine="native", progress=heard.append, rounds=1, device="cpu", threads=1)
+        fltrain.run(
+            split,
+            coloured,
+            algorithm=build(name),
+            model="twonn",
+            engine="native",
+            progress=heard.append,
+            rounds=1,
+            device="cpu",
+            threads=1,
+        )
     assert heard == []
 
 
@@ -564,12 +814,17 @@ def test_a_direction_of_ones_own_inherits_no_terms(split, coloured):
 def test_what_the_compiled_step_cannot_calculate_is_refused(split, coloured):
     cell = cell_of(split, coloured, BASE, small(), **USUAL)
     for name in ("bf16", "compile"):
-        with pytest.raises(ValueError, match=f"--{name} would do nothing; leave it out, or use --engine processes or looped"):
+        with pytest.raises(
+            ValueError,
+            match=f"--{name} would do nothing; leave it out, or use --engine processes or looped",
+        ):
             offered(replace(cell, settings=replace(cell.settings, **{name: True})))
     with pytest.raises(ValueError, match="cross entropy alone, and the task has another loss"):
         offered(replace(cell, task=replace(cell.task, loss=lambda out, batch: out.logits.sum())))
     elsewhere = replace(cell.data, train=replace(cell.data.train, y=cell.data.train.y.to("meta")))
-    with pytest.raises(ValueError, match="for the CPU, and the device is meta; use --engine stacked or looped"):
+    with pytest.raises(
+        ValueError, match="for the CPU, and the device is meta; use --engine stacked or looped"
+    ):
         offered(replace(cell, data=elsewhere))
 
 
@@ -583,18 +838,30 @@ def script(folder, text):
 def test_a_compiler_that_is_none_is_named(split, coloured, tmp_path, monkeypatch):
     cell = cell_of(split, coloured, BASE, small(), **USUAL)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    broken = script(tmp_path, '[ "$1" = --version ] && echo "compiler 1.0" && exit 0\necho "kernels.h:1: fatal error: no such thing" >&2; exit 3')
+    broken = script(
+        tmp_path,
+        '[ "$1" = --version ] && echo "compiler 1.0" && exit 0\necho "kernels.h:1: fatal error: no such thing" >&2; exit 3',
+    )
     for command, text in (
         ("false", r"false \(\$CXX\) gives no version \(exit code 1\)"),
-        ("/there/is/none -m64", r"/there/is/none -m64 \(\$CXX\) cannot be run \(No such file or directory\)"),
-        (broken, r"could not be compiled with .*compiler \(\$CXX\) \(exit code 3\): kernels\.h:1: fatal error: no such thing"),
+        (
+            "/there/is/none -m64",
+            r"/there/is/none -m64 \(\$CXX\) cannot be run \(No such file or directory\)",
+        ),
+        (
+            broken,
+            r"could not be compiled with .*compiler \(\$CXX\) \(exit code 3\): kernels\.h:1: fatal error: no such thing",
+        ),
     ):
         monkeypatch.setenv("CXX", command)
         with pytest.raises(ValueError, match=f"engine native .*{text}; use --engine processes"):
             Native([cell])
     monkeypatch.delenv("CXX")
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    with pytest.raises(ValueError, match=r"there is neither \$CXX nor c\+\+, g\+\+ or clang\+\+; use --engine processes"):
+    with pytest.raises(
+        ValueError,
+        match=r"there is neither \$CXX nor c\+\+, g\+\+ or clang\+\+; use --engine processes",
+    ):
         Native([cell])
     assert list((tmp_path / "cache").rglob("*.so")) == []
 
@@ -612,11 +879,23 @@ def test_processes_that_compile_at_once_end_with_one_whole_library(tmp_path):
     code = "from fltrain.engine.native.build import library; library(); print('loaded')"
     root = Path(fltrain.__file__).parents[1]
     env = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
-    usual = {"cwd": root, "env": env, "stdout": subprocess.PIPE, "text": True, "umask": 0o002}  # as where each user has a group of their own
+    usual = {
+        "cwd": root,
+        "env": env,
+        "stdout": subprocess.PIPE,
+        "text": True,
+        "umask": 0o002,
+    }  # as where each user has a group of their own
     processes = [subprocess.Popen([sys.executable, "-c", code], **usual) for _ in range(3)]
     assert [(p.communicate()[0], p.returncode) for p in processes] == [("loaded\n", 0)] * 3
     assert [file.suffix for file in (tmp_path / "niidpart" / "native").iterdir()] == [".so"]
-    assert [path.stat().st_mode & 0o777 for path in (tmp_path / "niidpart" / "native", *(tmp_path / "niidpart" / "native").iterdir())] == [0o700] * 2
+    assert [
+        path.stat().st_mode & 0o777
+        for path in (
+            tmp_path / "niidpart" / "native",
+            *(tmp_path / "niidpart" / "native").iterdir(),
+        )
+    ] == [0o700] * 2
 
 
 @pytest.fixture
@@ -649,7 +928,10 @@ def test_code_that_others_may_write_is_not_loaded(copied, which, more):
 def test_code_that_belongs_to_somebody_else_is_not_loaded(copied, which):
     path = copied if which == "file" else copied.parent
     os.chown(path, 4321, -1)
-    with pytest.raises(ValueError, match=rf"from {path}, which belongs to user 4321 and not to you \(0\); delete it, or set XDG_CACHE_HOME"):
+    with pytest.raises(
+        ValueError,
+        match=rf"from {path}, which belongs to user 4321 and not to you \(0\); delete it, or set XDG_CACHE_HOME",
+    ):
         cached(*compiler())
 
 
@@ -683,7 +965,9 @@ def directions():
 
     def prox(task, local, batch):
         step, mu = task.grad(local, batch), local.hyper["mu"]
-        return step._replace(grad=tree.map(lambda g, y, w: g + mu * (y - w), step.grad, local.params, local.start))
+        return step._replace(
+            grad=tree.map(lambda g, y, w: g + mu * (y - w), step.grad, local.params, local.start)
+        )
 
     def post(task, local, batch):
         return task.grad(local, batch)._replace(after=local.carry["correction"])
@@ -694,13 +978,23 @@ def directions():
 
     def dyn(task, local, batch):
         step, alpha = task.grad(local, batch), local.hyper["alpha"]
-        return step._replace(grad=tree.map(lambda g, y, w, h: g + alpha * (y - w + h), step.grad, local.params, local.start, local.own["h"]))
+        return step._replace(
+            grad=tree.map(
+                lambda g, y, w, h: g + alpha * (y - w + h),
+                step.grad,
+                local.params,
+                local.start,
+                local.own["h"],
+            )
+        )
 
     def near(task, local, batch):
         if not local.each["personal"] > 0:
             return task.grad(local, batch)
         step, lam = task.grad(local, batch), local.hyper["lam"]
-        return step._replace(grad=tree.map(lambda g, v, w: g + lam * (v - w), step.grad, local.params, local.start))
+        return step._replace(
+            grad=tree.map(lambda g, v, w: g + lam * (v - w), step.grad, local.params, local.start)
+        )
 
     return {
         "fedavg": (plain, {}, True),
@@ -714,12 +1008,22 @@ def directions():
 
 
 @pytest.mark.parametrize("name", directions())
-def test_terms_said_as_data_are_the_directions_written_out(name, table_split, table, float64, same_state, distance):
+def test_terms_said_as_data_are_the_directions_written_out(
+    name, table_split, table, float64, same_state, distance
+):
     """Bit for bit where no sum is taken in another order, in float32; else to 1e-12 in float64."""
     old, options, exact = directions()[name]
     algorithm = build(name.split()[0], **options)
     assert isinstance(algorithm.direction, Corrected)
-    settings = {"rounds": 3, "local_epochs": 1, "batch_size": 8, "lr": 0.1, "device": "cpu", "threads": 1, "engine": "looped"}
+    settings = {
+        "rounds": 3,
+        "local_epochs": 1,
+        "batch_size": 8,
+        "lr": 0.1,
+        "device": "cpu",
+        "threads": 1,
+        "engine": "looped",
+    }
 
     def trained(algorithm, model):
         return fltrain.run(table_split, table, algorithm=algorithm, model=model, **settings).state
@@ -729,7 +1033,10 @@ def test_terms_said_as_data_are_the_directions_written_out(name, table_split, ta
         if exact:
             assert same_state(new, before)
         elif model != "mlp":
-            assert all(distance(getattr(new, part), getattr(before, part)) <= 1e-12 for part in ("models", "server", "parties"))
+            assert all(
+                distance(getattr(new, part), getattr(before, part)) <= 1e-12
+                for part in ("models", "server", "parties")
+            )
 
 
 def test_terms_of_every_kind_add_up():
@@ -737,10 +1044,18 @@ def test_terms_of_every_kind_add_up():
 
     class Slope:
         def grad(self, local, batch):
-            return fltrain.interface.Step({"w": 10 * local.params["w"]}, torch.zeros(()), {}, local.carry)
+            return fltrain.interface.Step(
+                {"w": 10 * local.params["w"]}, torch.zeros(()), {}, local.carry
+            )
 
     one = torch.ones(1, dtype=torch.float64)
     local = fltrain.interface.Local({"w": 3 * one}, {}, {"w": one}, {}, {}, {}, {}, {}, 0)
     for pull in (0.5, torch.tensor(0.5)):
-        step = Corrected(lambda _, pull=pull: Affine(pull, {"w": 7 * one}, {"w": -2 * one}))(Slope(), local, None)
-        assert (float(step.grad["w"]), float(step.after["w"]), step.grad["w"].dtype) == (38.0, -2.0, torch.float64)
+        step = Corrected(lambda _, pull=pull: Affine(pull, {"w": 7 * one}, {"w": -2 * one}))(
+            Slope(), local, None
+        )
+        assert (float(step.grad["w"]), float(step.after["w"]), step.grad["w"].dtype) == (
+            38.0,
+            -2.0,
+            torch.float64,
+        )

@@ -6,8 +6,8 @@ import torch
 
 import niidpart
 from fltrain import Settings
-from fltrain.data import to_device
-from niidpart.rng import normal_field
+from fltrain.inputs.federated import to_device
+from niidpart.arithmetic.rng import normal_field
 
 CPU = torch.device("cpu")
 ALL = slice(None)
@@ -48,7 +48,9 @@ def test_the_noisy_test_set_is_the_normal_field_of_each_party_added_by_hand(data
     test, n = to_device(split, data, CPU, NOISY).noisy_test, len(data.labels)
     x = data.test_features(ALL)
     for p in range(4):
-        z = normal_field(int(split.columns["noise_seed"][p]), n + np.arange(len(x)), x[0].size).reshape(x.shape)
+        z = normal_field(
+            int(split.columns["noise_seed"][p]), n + np.arange(len(x)), x[0].size
+        ).reshape(x.shape)
         out = in_source_order(test.seen_by(p).inputs(ALL))
         assert np.abs(out - (x + split.columns["noise_std"][p] * z)).max() < 1e-6
         part = in_source_order(test.seen_by(p).inputs(torch.tensor([5, 2])))
@@ -58,7 +60,12 @@ def test_the_noisy_test_set_is_the_normal_field_of_each_party_added_by_hand(data
 @pytest.mark.parametrize("kind", ["grey", "colour"])
 def test_it_is_what_niidpart_would_make_of_all_transforms(data_of, kind):
     data = data_of(kind)
-    split = niidpart.make(data, "homo", n_parties=5, transforms=[*noise(False), ("noise-space", {"sigma": 0.7}), *noise(False, level="std")])
+    split = niidpart.make(
+        data,
+        "homo",
+        n_parties=5,
+        transforms=[*noise(False), ("noise-space", {"sigma": 0.7}), *noise(False, level="std")],
+    )
     test, x = to_device(split, data, CPU, NOISY).noisy_test, data.test_features(ALL)
     for p in range(5):
         theirs = niidpart.transform(split, x, p, len(data.labels) + np.arange(len(x)))
@@ -68,7 +75,10 @@ def test_it_is_what_niidpart_would_make_of_all_transforms(data_of, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_fresh_noise_of_epoch_0_is_the_fixed_noise_in_every_shape(data_of, kind):
     data = data_of(kind)
-    fresh, fixed = (to_device(niidpart.make(data, "homo", n_parties=4, transforms=noise(f)), data, CPU).train for f in (True, False))
+    fresh, fixed = (
+        to_device(niidpart.make(data, "homo", n_parties=4, transforms=noise(f)), data, CPU).train
+        for f in (True, False)
+    )
     assert float((fresh.inputs(ALL) - fixed.inputs(ALL)).abs().max()) < 1e-6
     assert float((fresh.inputs(ALL, 1) - fixed.inputs(ALL)).abs().max()) > 0.1
 
@@ -79,7 +89,12 @@ def test_no_noise_of_training_comes_again(data_of):
     data = niidpart.from_arrays(x, np.arange(40) % 2, x, np.arange(40) % 2)
     split = niidpart.make(data, "homo", n_parties=1, transforms=noise(False))
     federated = to_device(split, data, CPU, NOISY)
-    seen = {round(v, 5) for v in (federated.train.inputs(ALL) - torch.from_numpy(x[federated.train.rows])[:, None]).flatten().tolist()}
+    seen = {
+        round(v, 5)
+        for v in (federated.train.inputs(ALL) - torch.from_numpy(x[federated.train.rows])[:, None])
+        .flatten()
+        .tolist()
+    }
     test = (federated.noisy_test.inputs(ALL) - torch.from_numpy(x)[:, None]).flatten().tolist()
     assert sum(round(v, 5) in seen for v in test) < 0.1 * len(test)
 
@@ -87,7 +102,10 @@ def test_no_noise_of_training_comes_again(data_of):
 def test_no_image_is_copied_and_the_mean_is_taken_off_after_the_noise(data_of):
     data = data_of("colour")
     split = niidpart.make(data, "homo", n_parties=3, transforms=noise(True))
-    plain, normal = (to_device(split, data, CPU, Settings(noisy_test=True, normalise=how)) for how in ("none", "half"))
+    plain, normal = (
+        to_device(split, data, CPU, Settings(noisy_test=True, normalise=how))
+        for how in ("none", "half")
+    )
     assert plain.noisy_test.seen_by(2).x.data_ptr() == plain.global_test.x.data_ptr()
     noisy = plain.noisy_test.seen_by(2).inputs(ALL)
     assert torch.equal(normal.noisy_test.seen_by(2).inputs(ALL), (noisy - 0.5) / 0.5)
@@ -96,20 +114,31 @@ def test_no_image_is_copied_and_the_mean_is_taken_off_after_the_noise(data_of):
 
 @pytest.mark.parametrize("algorithm", ["fedavg", "solo", "centralised"])
 @pytest.mark.parametrize("fresh", [False, True])
-def test_the_metric_is_the_mean_accuracy_of_what_each_party_is_served_on_its_own_copy(table, train, algorithm, fresh):
-    split = niidpart.make(table, "quantity", n_parties=4, beta=2.0, transforms=noise(fresh, sigma=3.0))
+def test_the_metric_is_the_mean_accuracy_of_what_each_party_is_served_on_its_own_copy(
+    table, train, algorithm, fresh
+):
+    split = niidpart.make(
+        table, "quantity", n_parties=4, beta=2.0, transforms=noise(fresh, sigma=3.0)
+    )
     done = train(split, table, algorithm=algorithm, noisy_test=True)
     x, y = table.test_features(ALL), table.test_labels
     each = []
     for p in range(4):
-        z = normal_field(int(split.columns["noise_seed"][p]), len(table.labels) + np.arange(len(x)), 6)
+        z = normal_field(
+            int(split.columns["noise_seed"][p]), len(table.labels) + np.arange(len(x)), 6
+        )
         with torch.no_grad():
-            logits = done.model(p)(torch.from_numpy((x + split.columns["noise_std"][p] * z).astype(np.float32)))
+            logits = done.model(p)(
+                torch.from_numpy((x + split.columns["noise_std"][p] * z).astype(np.float32))
+            )
         each.append(float((logits.argmax(1).numpy() == y).mean()))
     assert len(set(each)) > 1
     assert done.history[-1]["test_accuracy_noisy"] == pytest.approx(np.mean(each), abs=1e-12)
     without = train(split, table, algorithm=algorithm)
-    assert done.history == [m | {"test_accuracy_noisy": d["test_accuracy_noisy"]} for m, d in zip(without.history, done.history, strict=True)]
+    assert done.history == [
+        m | {"test_accuracy_noisy": d["test_accuracy_noisy"]}
+        for m, d in zip(without.history, done.history, strict=True)
+    ]
     assert "test_accuracy_noisy" not in without.history[-1]
 
 
@@ -120,12 +149,17 @@ def test_where_no_noise_is_strong_the_noisy_accuracy_is_the_clean_one(table, tra
 
 
 def test_a_split_without_noise_has_no_noisy_test_set(table, table_split, train):
-    with pytest.raises(ValueError, match=r"noisy-test needs a split with noise, and this one has none; make it with --transform noise"):
+    with pytest.raises(
+        ValueError,
+        match=r"noisy-test needs a split with noise, and this one has none; make it with --transform noise",
+    ):
         train(table_split, table, noisy_test=True)
 
 
 def test_data_without_a_test_set_has_no_noisy_one(table, train):
     untested = niidpart.from_arrays(table.features(ALL), table.labels)
     split = niidpart.make(untested, "homo", n_parties=3, test=0.2, transforms=noise(False))
-    with pytest.raises(ValueError, match=r"noisy-test needs a test set of the data set's own, and there is none"):
+    with pytest.raises(
+        ValueError, match=r"noisy-test needs a test set of the data set's own, and there is none"
+    ):
         train(split, untested, noisy_test=True)

@@ -6,13 +6,15 @@ import torch
 
 import fltrain
 import niidpart
-from fltrain.data import to_device
+from fltrain.inputs.federated import to_device
 
 
 @pytest.fixture(scope="module")
 def colour():
     rng = np.random.default_rng(0)
-    return niidpart.from_arrays(rng.integers(0, 256, (120, 6, 5, 3), dtype=np.uint8), np.arange(120) % 4)
+    return niidpart.from_arrays(
+        rng.integers(0, 256, (120, 6, 5, 3), dtype=np.uint8), np.arange(120) % 4
+    )
 
 
 @pytest.mark.parametrize("transforms", [(), [("noise", {"sigma": 0.3})]], ids=["plain", "noise"])

@@ -11,26 +11,44 @@ from fltrain.draws import key, order
 from fltrain.models import create
 from fltrain.settings import Settings
 
-OPTIMISERS = [{"momentum": 0.0}, {"momentum": 0.9}, {"weight_decay": 1e-2, "momentum": 0.0}, {"momentum": 0.9, "weight_decay": 1e-2}]
+OPTIMISERS = [
+    {"momentum": 0.0},
+    {"momentum": 0.9},
+    {"weight_decay": 1e-2, "momentum": 0.0},
+    {"momentum": 0.9, "weight_decay": 1e-2},
+]
 
 
 @pytest.fixture(scope="module")
 def inputs(images, table):
     """model -> (data, its training inputs as the model gets them, labels)"""
-    pixels = torch.from_numpy(images.features(slice(None)).astype(np.float32) / np.float32(255)).unsqueeze(1)
+    pixels = torch.from_numpy(
+        images.features(slice(None)).astype(np.float32) / np.float32(255)
+    ).unsqueeze(1)
     return {
         "cnn": (images, pixels, torch.from_numpy(images.labels)),
-        "mlp": (table, torch.from_numpy(table.features(slice(None))), torch.from_numpy(table.labels)),
+        "mlp": (
+            table,
+            torch.from_numpy(table.features(slice(None))),
+            torch.from_numpy(table.labels),
+        ),
     }
 
 
 def torch_sgd(module, x, y, settings, rounds):
     """The loop that anybody would write, a new optimiser each round. Returns the weights and the mean loss of the last round."""
     for round in range(1, rounds + 1):
-        optimiser = torch.optim.SGD(module.parameters(), lr=settings.lr, momentum=settings.momentum, weight_decay=settings.weight_decay)
+        optimiser = torch.optim.SGD(
+            module.parameters(),
+            lr=settings.lr,
+            momentum=settings.momentum,
+            weight_decay=settings.weight_decay,
+        )
         losses = []
         for epoch in range(settings.local_epochs):
-            for at in order(key(settings.seed, "job", round, 0), epoch, len(y), torch.device("cpu")).split(settings.batch_size):
+            for at in order(
+                key(settings.seed, "job", round, 0), epoch, len(y), torch.device("cpu")
+            ).split(settings.batch_size):
                 optimiser.zero_grad()
                 loss = F.cross_entropy(module(x[at]), y[at])
                 loss.backward()
@@ -42,9 +60,18 @@ def torch_sgd(module, x, y, settings, rounds):
 @pytest.mark.parametrize("options", OPTIMISERS, ids=str)
 @pytest.mark.parametrize("name", ["cnn", "mlp"])
 @pytest.mark.parametrize("rounds", [1, 2])
-def test_one_party_trains_as_torch_sgd_bit_for_bit(inputs, dealt, train, same, name, options, rounds):
+def test_one_party_trains_as_torch_sgd_bit_for_bit(
+    inputs, dealt, train, same, name, options, rounds
+):
     data, x, y = inputs[name]
-    chosen = {"rounds": rounds, "local_epochs": 3, "batch_size": 16, "lr": 0.05, "seed": 4, "threads": None} | options
+    chosen = {
+        "rounds": rounds,
+        "local_epochs": 3,
+        "batch_size": 16,
+        "lr": 0.05,
+        "seed": 4,
+        "threads": None,
+    } | options
     assert len(y) % 16 in (2, 10)  # the last batch of an epoch is short, and counts
     done = train(dealt(data, np.zeros(len(y), int)), data, model=name, **chosen)
     module = create(name, tuple(x.shape[1:]), len(data.class_names), 4)
@@ -60,10 +87,15 @@ def test_one_party_trains_as_torch_sgd_bit_for_bit(inputs, dealt, train, same, n
 def test_momentum_starts_anew_each_round(inputs, dealt, train, same):
     data, _, y = inputs["mlp"]
     split = dealt(data, np.zeros(len(y), int))
-    short = train(split, data, model="mlp", rounds=2, batch_size=90, momentum=0.9)  # one step a round, so no velocity is ever used
+    short = train(
+        split, data, model="mlp", rounds=2, batch_size=90, momentum=0.9
+    )  # one step a round, so no velocity is ever used
     plain = train(split, data, model="mlp", rounds=2, batch_size=90, momentum=0.0)
     assert same(short.state.models, plain.state.models)
-    longer = [train(split, data, model="mlp", rounds=2, local_epochs=2, batch_size=90, momentum=m) for m in (0.9, 0.0)]
+    longer = [
+        train(split, data, model="mlp", rounds=2, local_epochs=2, batch_size=90, momentum=m)
+        for m in (0.9, 0.0)
+    ]
     assert not same(longer[0].state.models, longer[1].state.models)
 
 
@@ -80,5 +112,16 @@ def test_three_full_batch_steps_by_hand(dealt, train):
     model = nn.Linear(1, 2, bias=False)
     with torch.no_grad():
         model.weight.copy_(torch.tensor([[1.0], [0.0]]))
-    done = train(dealt(data, [0, 0]), data, model=model, rounds=1, local_epochs=3, lr=0.5, momentum=0.5, weight_decay=0.1)
-    assert done.state.models["weight"][0, :, 0].tolist() == pytest.approx([0.441528, 0.355847], abs=1e-6)
+    done = train(
+        dealt(data, [0, 0]),
+        data,
+        model=model,
+        rounds=1,
+        local_epochs=3,
+        lr=0.5,
+        momentum=0.5,
+        weight_decay=0.1,
+    )
+    assert done.state.models["weight"][0, :, 0].tolist() == pytest.approx(
+        [0.441528, 0.355847], abs=1e-6
+    )

@@ -27,14 +27,21 @@ from fltrain.engine.processes.executor import chunks
 from fltrain.engine.processes.wire import decode, encode, error_of, failure
 from fltrain.engine.sums import Sums
 from fltrain.interface import Work
-from fltrain.prepare import initial, named_module, prepare
+from fltrain.runs.cells import initial, named_module, prepare
 from fltrain.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
 BASE = ALGORITHMS.find("fedavg")()
 OPTIONS = {"fedcd": {"milestones": (1, 2)}}  # so that it has several models within three rounds
-USUAL = {"rounds": 3, "fraction": 0.8, "momentum": 0.9, "weight_decay": 1e-3, "lr": 0.05, "batch_size": 7}
+USUAL = {
+    "rounds": 3,
+    "fraction": 0.8,
+    "momentum": 0.9,
+    "weight_decay": 1e-3,
+    "lr": 0.05,
+    "batch_size": 7,
+}
 
 # Stages, a norm that counts batches, a dropout that draws by key and one that draws from torch's generator.
 MODEL = """
@@ -57,7 +64,11 @@ def normed(tmp_path_factory):
 @pytest.fixture
 def go(table, table_split, train):
     """go(...): a run in two workers, if no other engine is asked for."""
-    return lambda **options: train(table_split, table, **({} if "engine" in options else {"engine": "processes", "workers": 2}) | options)
+    return lambda **options: train(
+        table_split,
+        table,
+        **({} if "engine" in options else {"engine": "processes", "workers": 2}) | options,
+    )
 
 
 def workers():
@@ -69,7 +80,9 @@ def workers():
 
 
 @pytest.mark.parametrize("name", ALGORITHMS.names())
-def test_it_is_that_of_one_process_bit_for_bit_whatever_the_number_of_workers(go, normed, same_state, name):
+def test_it_is_that_of_one_process_bit_for_bit_whatever_the_number_of_workers(
+    go, normed, same_state, name
+):
     algorithm = fltrain.algorithms.build(name, **OPTIONS.get(name, {}))
     usual = USUAL | {"algorithm": algorithm, "model": normed} | algorithm.settings
     alone = go(engine="looped", **usual)
@@ -82,24 +95,45 @@ def test_it_is_that_of_one_process_bit_for_bit_whatever_the_number_of_workers(go
 def test_it_is_that_of_one_process_for_the_papers_cnn(images, dealt, train, same_state):
     split = dealt(images, [0] * 20 + [1] * 13 + [2] * 17)
     looped, processes = (
-        train(split, images, model="cnn", momentum=0.9, **how) for how in ({"engine": "looped"}, {"engine": "processes", "workers": 2})
+        train(split, images, model="cnn", momentum=0.9, **how)
+        for how in ({"engine": "looped"}, {"engine": "processes", "workers": 2})
     )
     assert looped.history == processes.history
     assert same_state(looped.state, processes.state)
 
 
 def cell_of(split, data, algorithm=BASE, **options):
-    settings = Settings.of({"local_epochs": 1, "batch_size": 8, "threads": 1, "device": "cpu", "engine": "processes", "workers": 2} | options)
+    settings = Settings.of(
+        {
+            "local_epochs": 1,
+            "batch_size": 8,
+            "threads": 1,
+            "device": "cpu",
+            "engine": "processes",
+            "workers": 2,
+        }
+        | options
+    )
     return prepare(split, data, algorithm, named_module("hidden200", data, settings), settings)
 
 
 def trained(cells):
     """The sums and the losses of one round of all parties of some cells."""
     states = [initial(cell) for cell in cells]
-    plans = [ordered(cell.algorithm.plan(state, torch.arange(5), 1), cell.data) for cell, state in zip(cells, states, strict=True)]
-    jobs = [job for i, (cell, state, plan) in enumerate(zip(cells, states, plans, strict=True)) for job in jobs_of(i, cell, state, plan, 1)]
+    plans = [
+        ordered(cell.algorithm.plan(state, torch.arange(5), 1), cell.data)
+        for cell, state in zip(cells, states, strict=True)
+    ]
+    jobs = [
+        job
+        for i, (cell, state, plan) in enumerate(zip(cells, states, plans, strict=True))
+        for job in jobs_of(i, cell, state, plan, 1)
+    ]
     sums, executor = [Sums(1) for _ in cells], EXECUTORS[cells[0].settings.engine](cells)
-    given = [Given(1, state.models, state.buffers, plan.shared) for state, plan in zip(states, plans, strict=True)]
+    given = [
+        Given(1, state.models, state.buffers, plan.shared)
+        for state, plan in zip(states, plans, strict=True)
+    ]
     done = sorted(executor.train(given, jobs, sums))
     executor.close()
     assert [one.job for one in done] == list(range(len(jobs)))
@@ -113,7 +147,9 @@ def test_cells_side_by_side_are_as_each_alone(table, table_split, same):
     assert losses == one[1] + two[1]
     assert same(together[0], one[0][0])
     assert same(together[1], two[0][0])
-    looped = trained([replace(cell, settings=replace(cell.settings, engine="looped")) for cell in cells])
+    looped = trained(
+        [replace(cell, settings=replace(cell.settings, engine="looped")) for cell in cells]
+    )
     assert looped[1] == losses
     assert all(same(a, b) for a, b in zip(looped[0], together, strict=True))
 
@@ -134,9 +170,16 @@ def test_an_algorithm_of_closures_is_inherited_not_sent(go, same_state):
 def test_only_what_is_kept_comes_back(table, table_split):
     cell = cell_of(table_split, table, ALGORITHMS.find("solo")())
     state = initial(cell)
-    plan = replace(cell.algorithm.plan(state, torch.arange(5), 1), keep=torch.tensor([True, False, True, False, False]))
+    plan = replace(
+        cell.algorithm.plan(state, torch.arange(5), 1),
+        keep=torch.tensor([True, False, True, False, False]),
+    )
     executor = EXECUTORS["processes"]([cell])
-    done = executor.train([Given(1, state.models, state.buffers, {})], jobs_of(0, cell, state, ordered(plan, cell.data), 1), [Sums(1)])
+    done = executor.train(
+        [Given(1, state.models, state.buffers, {})],
+        jobs_of(0, cell, state, ordered(plan, cell.data), 1),
+        [Sums(1)],
+    )
     assert [bool(one.own) for one in sorted(done)] == plan.keep.tolist()
     executor.close()
 
@@ -145,7 +188,13 @@ def test_only_what_is_kept_comes_back(table, table_split):
 def test_there_are_never_more_workers_than_jobs(table, dealt, train, asked, parties, expected):
     seen = []
     split = dealt(table, np.arange(90) % parties)
-    train(split, table, engine="processes", workers=asked, progress=lambda p: seen.append({w.pid for w in workers()} if p.job else set()))
+    train(
+        split,
+        table,
+        engine="processes",
+        workers=asked,
+        progress=lambda p: seen.append({w.pid for w in workers()} if p.job else set()),
+    )
     seen = [pids for pids in seen if pids]
     assert len(seen) == 2 * parties
     assert len(seen[0]) == expected
@@ -153,12 +202,25 @@ def test_there_are_never_more_workers_than_jobs(table, dealt, train, asked, part
     assert not workers()
 
 
-job_sizes = st.lists(st.tuples(st.integers(1, 500), st.integers(0, 40 << 20)), min_size=1, max_size=300)
+job_sizes = st.lists(
+    st.tuples(st.integers(1, 500), st.integers(0, 40 << 20)), min_size=1, max_size=300
+)
 
 
 @given(job_sizes, st.integers(1, 8))
 def test_every_job_is_handed_out_once_the_longest_first_and_the_last_ones_in_small_parts(sizes, n):
-    jobs = [Job(0, p, 0, Work(s, s, 1.0, 0.1, 0.0), {}, {"memory": torch.empty(b // 4, device="meta")}, True) for p, (s, b) in enumerate(sizes)]
+    jobs = [
+        Job(
+            0,
+            p,
+            0,
+            Work(s, s, 1.0, 0.1, 0.0),
+            {},
+            {"memory": torch.empty(b // 4, device="meta")},
+            True,
+        )
+        for p, (s, b) in enumerate(sizes)
+    ]
     parts = chunks(jobs, n)
     assert sorted(i for part in parts for i in part) == list(range(len(jobs)))
     steps = [jobs[i].work.steps for part in parts for i in part]
@@ -182,7 +244,16 @@ def test_many_small_jobs_travel_in_few_messages():
 # The way over a pipe
 
 
-DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.uint8, torch.bool, torch.complex64]
+DTYPES = [
+    torch.float32,
+    torch.float64,
+    torch.bfloat16,
+    torch.float16,
+    torch.int64,
+    torch.uint8,
+    torch.bool,
+    torch.complex64,
+]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -204,12 +275,21 @@ def test_a_view_does_not_bring_what_it_is_a_view_of():
 
 def test_layout_and_place_in_memory_stay_since_last_bits_may_depend_on_them():
     x = torch.randn(2, 3, 4, 5)
-    for value in (x.to(memory_format=torch.channels_last), x.transpose(0, 3), x.flatten()[1:], x.flatten()[7:9]):
+    for value in (
+        x.to(memory_format=torch.channels_last),
+        x.transpose(0, 3),
+        x.flatten()[1:],
+        x.flatten()[7:9],
+    ):
         came = decode(bytes(encode(value)))
         assert torch.equal(came, value)
         assert came.stride() == value.stride()
         assert came.data_ptr() % 64 == value.data_ptr() % 64
-    for value in (x[:, ::2], x[:1].expand(4, 3, 4, 5), torch.view_as_complex(torch.randn(3, 2)).conj()):
+    for value in (
+        x[:, ::2],
+        x[:1].expand(4, 3, 4, 5),
+        torch.view_as_complex(torch.randn(3, 2)).conj(),
+    ):
         assert torch.equal(decode(bytes(encode(value))), value)
 
 
@@ -233,7 +313,11 @@ ERRORS = [
     (KeyError("mu"), KeyError, ("mu",)),
     (Mine("too few"), ValueError, ("Mine: too few",)),
     (Strange("why"), RuntimeError, ("Strange: why",)),
-    (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), UnicodeDecodeError, ("utf-8", b"\xff", 0, 1, "invalid start byte")),
+    (
+        UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+        UnicodeDecodeError,
+        ("utf-8", b"\xff", 0, 1, "invalid start byte"),
+    ),
     (TypeError(object), TypeError, (str(object),)),
 ]
 
@@ -282,7 +366,9 @@ def test_an_error_ends_the_other_workers_in_the_middle_of_a_job(go):
 def test_a_loss_that_is_not_finite_is_said_as_by_one_process(go):
     said = []
     for engine in ("looped", "processes"):
-        with pytest.raises(ValueError, match="round 1, party 0: the training loss is not finite") as caught:
+        with pytest.raises(
+            ValueError, match="round 1, party 0: the training loss is not finite"
+        ) as caught:
             go(lr=1e30, engine=engine)
         said.append(str(caught.value))
     assert said[0] == said[1]
@@ -292,7 +378,9 @@ def test_threads_of_an_accelerator_are_explained(go):
     """What torch says in a process that was forked after they had been started."""
 
     def direction(task, local, batch):
-        raise RuntimeError("Unable to handle autograd's threading in combination with fork-based multiprocessing.")
+        raise RuntimeError(
+            "Unable to handle autograd's threading in combination with fork-based multiprocessing."
+        )
 
     with pytest.raises(ValueError, match="start a new process, or use --engine looped"):
         go(algorithm=replace(BASE, direction=direction))
@@ -300,8 +388,14 @@ def test_threads_of_an_accelerator_are_explained(go):
 
 def test_a_device_that_is_no_cpu_is_refused(table, table_split):
     cell = cell_of(table_split, table)
-    there = replace(cell, data=replace(cell.data, train=replace(cell.data.train, y=cell.data.train.y.to("meta"))))
-    with pytest.raises(ValueError, match=r"engine processes is for the CPU, and the device is meta; use --engine stacked or looped"):
+    there = replace(
+        cell,
+        data=replace(cell.data, train=replace(cell.data.train, y=cell.data.train.y.to("meta"))),
+    )
+    with pytest.raises(
+        ValueError,
+        match=r"engine processes is for the CPU, and the device is meta; use --engine stacked or looped",
+    ):
         EXECUTORS["processes"]([there])
 
 
@@ -324,20 +418,36 @@ def test_a_process_that_may_have_no_children_is_told_so(table, table_split):
     process.join()
 
 
-@pytest.mark.parametrize(("deed", "said"), [("kill", "was ended by SIGKILL, as the system does where memory runs out"), ("terminate", "by SIGTERM;")])
-def test_a_worker_that_dies_ends_the_run_which_can_be_taken_up_again(go, outcome, table, tmp_path, deed, said):
+@pytest.mark.parametrize(
+    ("deed", "said"),
+    [
+        ("kill", "was ended by SIGKILL, as the system does where memory runs out"),
+        ("terminate", "by SIGTERM;"),
+    ],
+)
+def test_a_worker_that_dies_ends_the_run_which_can_be_taken_up_again(
+    go, outcome, table, tmp_path, deed, said
+):
     usual = {"rounds": 4, "algorithm": "scaffold"}
 
     def strike(p):
         if p.round == 3 and p.job == 1:
             getattr(workers()[0], deed)()
 
-    with pytest.raises(ChildProcessError, match=f"{said}.*--workers; resume takes it too.*--engine looped.*checkpoint of round 2 stands"):
+    with pytest.raises(
+        ChildProcessError,
+        match=f"{said}.*--workers; resume takes it too.*--engine looped.*checkpoint of round 2 stands",
+    ):
         go(out=tmp_path / "struck", progress=strike, **usual)
     assert not workers()
     go(out=tmp_path / "whole", **usual)
     seen = []
-    fltrain.resume(tmp_path / "struck", table, workers=1, progress=lambda p: seen.append((len(workers()), p.told)))
+    fltrain.resume(
+        tmp_path / "struck",
+        table,
+        workers=1,
+        progress=lambda p: seen.append((len(workers()), p.told)),
+    )
     assert max(n for n, _ in seen) == 1  # and not the two that it was started with
     assert [told[:26] for _, told in seen if told] == ["engine processes: 1 worker"]
     assert outcome(tmp_path / "struck") == outcome(tmp_path / "whole")
@@ -359,7 +469,9 @@ def begun(go, tmp_path):
     return begin
 
 
-def test_a_run_that_had_workers_goes_on_in_a_process_that_may_have_none(go, begun, table, outcome, tmp_path):
+def test_a_run_that_had_workers_goes_on_in_a_process_that_may_have_none(
+    go, begun, table, outcome, tmp_path
+):
     folder, fork = begun("daemon"), multiprocessing.get_context("fork")
     ours, its = fork.Pipe()
 
@@ -387,8 +499,22 @@ def test_where_there_is_no_fork_a_run_that_had_workers_goes_on_and_a_new_one_is_
     monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
     fltrain.resume(folder, table)
     assert outcome(folder) == outcome(tmp_path / "whole")
-    for start in (go, functools.partial(fltrain.sweep, table_split, table, engine="processes", device="cpu", model="linear", trials=2)):
-        with pytest.raises(ValueError, match=r"engine processes forks its workers, which .* cannot; use --engine looped"):
+    for start in (
+        go,
+        functools.partial(
+            fltrain.sweep,
+            table_split,
+            table,
+            engine="processes",
+            device="cpu",
+            model="linear",
+            trials=2,
+        ),
+    ):
+        with pytest.raises(
+            ValueError,
+            match=r"engine processes forks its workers, which .* cannot; use --engine looped",
+        ):
             start(out=tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
@@ -414,7 +540,10 @@ def test_after_an_error_the_next_round_has_new_workers(table, table_split, same)
     executor = EXECUTORS["processes"]([cell])
     state = initial(cell)
     plan = ordered(BASE.plan(state, torch.arange(5), 1), cell.data)
-    jobs, given = jobs_of(0, cell, state, plan, 1), [Given(1, state.models, state.buffers, plan.shared)]
+    jobs, given = (
+        jobs_of(0, cell, state, plan, 1),
+        [Given(1, state.models, state.buffers, plan.shared)],
+    )
     broken += 1
     with pytest.raises(ValueError, match="broken"):
         list(executor.train(given, jobs, [Sums(1)]))
@@ -432,7 +561,9 @@ def test_after_an_error_the_next_round_has_new_workers(table, table_split, same)
 @pytest.fixture(scope="module")
 def split_file(tmp_path_factory):
     data = niidpart.load("fcube")
-    return niidpart.write(niidpart.make(data, "fcube"), tmp_path_factory.mktemp("split") / "split.h5")
+    return niidpart.write(
+        niidpart.make(data, "fcube"), tmp_path_factory.mktemp("split") / "split.h5"
+    )
 
 
 @pytest.fixture
@@ -443,7 +574,9 @@ def command(split_file, tmp_path):
     def start(out, before="pass"):
         words = "--engine processes --workers 2 --rounds 5 --local-epochs 3 --batch-size 16 --device cpu --threads 1 --model linear"
         code = f"import sys; sys.modules['matplotlib'] = None; from niidpart_cli.train import main; {before}; main()"
-        heard = functools.partial(signal.signal, signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
+        heard = functools.partial(
+            signal.signal, signal.SIGINT, signal.default_int_handler
+        )  # ignored where the tests run in the background
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", code, "run", split_file, *words.split(), "--out", out],
             stderr=subprocess.PIPE,
@@ -456,7 +589,10 @@ def command(split_file, tmp_path):
         while not (out / "metrics.jsonl").exists() or not (out / "metrics.jsonl").read_text():
             assert process.poll() is None, process.stderr.read()
             time.sleep(0.01)
-        return process, [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+        return process, [
+            int(pid)
+            for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        ]
 
     yield start
     for process in started:
@@ -499,7 +635,9 @@ SILENT = "import fltrain.engine.processes.executor as p; p._end_with = lambda pa
 
 
 @linux
-@pytest.mark.parametrize("before", ["pass", SILENT], ids=["told by the kernel", "by the end of the pipe"])
+@pytest.mark.parametrize(
+    "before", ["pass", SILENT], ids=["told by the kernel", "by the end of the pipe"]
+)
 def test_a_parent_that_is_killed_leaves_no_workers_behind(command, tmp_path, before):
     process, children = command(tmp_path / "run", before)
     assert len(children) == 2
@@ -514,17 +652,35 @@ def test_a_parent_that_is_killed_leaves_no_workers_behind(command, tmp_path, bef
 def test_the_data_is_not_copied(train):
     """Memory that belongs to a worker alone, after it has trained on all of its parties' rows: far below the size of the data."""
     rng, n = np.random.default_rng(0), 100_000
-    x, y = rng.integers(0, 256, (n, 32, 32), np.uint8), np.arange(n) % 4  # 102 MB, in few rows: the order of many takes memory too
+    x, y = (
+        rng.integers(0, 256, (n, 32, 32), np.uint8),
+        np.arange(n) % 4,
+    )  # 102 MB, in few rows: the order of many takes memory too
     data = niidpart.from_arrays(x, y, x[:8], y[:8])
     split = niidpart.make(data, "homo", n_parties=2)
     own = []
 
     def weigh(p):
         if p.jobs and p.job == p.jobs:
-            fields = [Path(f"/proc/{worker.pid}/smaps_rollup").read_text().split("Private_Dirty:")[1].split()[0] for worker in workers()]
+            fields = [
+                Path(f"/proc/{worker.pid}/smaps_rollup")
+                .read_text()
+                .split("Private_Dirty:")[1]
+                .split()[0]
+                for worker in workers()
+            ]
             own.extend(int(kb) << 10 for kb in fields)
 
-    train(split, data, model="linear", engine="processes", workers=2, rounds=1, batch_size=500, progress=weigh)
+    train(
+        split,
+        data,
+        model="linear",
+        engine="processes",
+        workers=2,
+        rounds=1,
+        batch_size=500,
+        progress=weigh,
+    )
     assert len(own) == 2
     assert max(own) < x.nbytes / 2, own
 

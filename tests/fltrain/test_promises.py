@@ -13,8 +13,8 @@ import niidpart
 from fltrain import tree
 from fltrain.algorithms import ALGORITHMS
 from fltrain.interface import State
-from fltrain.store import RunError, RunFolder
-from fltrain.task import ModelTask
+from fltrain.runs.folder import RunError, RunFolder
+from fltrain.tasks.model_task import ModelTask
 
 
 def fedavg():
@@ -30,30 +30,52 @@ def test_a_checkpoint_keeps_the_order_of_names(tmp_path):
     assert list(folder.restore()[1].models) == names
 
 
-@pytest.mark.parametrize("own", [{"c": torch.zeros(1)}, {"params": torch.zeros(3)}], ids=["a name that init did not make", "another shape"])
+@pytest.mark.parametrize(
+    "own",
+    [{"c": torch.zeros(1)}, {"params": torch.zeros(3)}],
+    ids=["a name that init did not make", "another shape"],
+)
 def test_what_a_party_keeps_is_never_dropped(own, table, table_split, train):
     base = fedavg()
 
     def init(task, info, models, buffers):
-        return replace(base.init(task, info, models, buffers), parties={"params": torch.zeros(len(info.n), 2)})
+        return replace(
+            base.init(task, info, models, buffers), parties={"params": torch.zeros(len(info.n), 2)}
+        )
 
     with pytest.raises(ValueError, match="finish returned own"):
-        train(table_split, table, algorithm=replace(base, init=init, finish=lambda task, local, work: (base.finish(task, local, work)[0], own)))
+        train(
+            table_split,
+            table,
+            algorithm=replace(
+                base,
+                init=init,
+                finish=lambda task, local, work: (base.finish(task, local, work)[0], own),
+            ),
+        )
 
 
 def test_batch_norm_writes_into_no_buffers_that_it_was_given():
     task = ModelTask(nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)))
     params, buffers = dict(task.module.named_parameters()), dict(task.module.named_buffers())
     before = tree.clone(buffers)
-    out = task.forward(params, buffers, torch.randn(8, 3, generator=torch.Generator().manual_seed(0)), train=True)
+    out = task.forward(
+        params, buffers, torch.randn(8, 3, generator=torch.Generator().manual_seed(0)), train=True
+    )
     assert all(torch.equal(before[name], b) for name, b in buffers.items())
     assert out.buffers["1.num_batches_tracked"] == 1
 
 
 def test_a_plan_that_cannot_be_carried_out_is_refused(table, table_split, train):
     base = fedavg()
-    for change, said in (({"weight": torch.zeros(5, dtype=torch.float64)}, "sum to 0"), ({"party": torch.full((5,), 9)}, "there are 0..4")):
-        plan = lambda state, cohort, round, change=change: replace(base.plan(state, cohort, round), **change)  # noqa: E731
+    for change, said in (
+        ({"weight": torch.zeros(5, dtype=torch.float64)}, "sum to 0"),
+        ({"party": torch.full((5,), 9)}, "there are 0..4"),
+    ):
+
+        def plan(state, cohort, round, change=change):
+            return replace(base.plan(state, cohort, round), **change)
+
         with pytest.raises(ValueError, match=said):
             train(table_split, table, algorithm=replace(base, plan=plan))
     with pytest.raises(ValueError, match="decay is 'executr'"):
@@ -79,25 +101,40 @@ def test_another_machine_is_told(stopped):
         fltrain.resume(stopped)
 
 
-def test_a_run_that_diverges_says_where_and_why_and_keeps_what_it_reached(table, table_split, train, tmp_path):
+def test_a_run_that_diverges_says_where_and_why_and_keeps_what_it_reached(
+    table, table_split, train, tmp_path
+):
     run = tmp_path / "run"
-    with pytest.raises(fltrain.Diverged, match=r"round 1, party 0: .*grew without bound: lower --lr") as caught:
+    with pytest.raises(
+        fltrain.Diverged, match=r"round 1, party 0: .*grew without bound: lower --lr"
+    ) as caught:
         train(table_split, table, lr=1e30, rounds=2, out=run)
-    assert caught.value.__notes__ == [f"what was reached before is kept: {run}, checkpoint of round 0"]
+    assert caught.value.__notes__ == [
+        f"what was reached before is kept: {run}, checkpoint of round 0"
+    ]
     assert RunFolder.opened(run).restore()[0] == 0
 
 
 def test_the_cause_of_divergence_is_named(table, table_split, train):
-    large = niidpart.from_arrays(table.features(slice(None)) * 1e30, table.labels, table.test_features(slice(None)), table.test_labels)
+    large = niidpart.from_arrays(
+        table.features(slice(None)) * 1e30,
+        table.labels,
+        table.test_features(slice(None)),
+        table.test_labels,
+    )
     with (
-        pytest.warns(UserWarning, match=r"features of this table reach [0-9.]+e\+30.*--normalise data"),
+        pytest.warns(
+            UserWarning, match=r"features of this table reach [0-9.]+e\+30.*--normalise data"
+        ),
         pytest.raises(fltrain.Diverged, match=r"its features reach [0-9.]+e\+30: --normalise data"),
     ):
         train(replace(table_split, source=large.source), large)
 
 
 def test_a_server_that_steps_too_far_is_named(table, table_split, train):
-    with pytest.raises(fltrain.Diverged, match=r"round 1: the models are not finite after aggregation.*--server-lr"):
+    with pytest.raises(
+        fltrain.Diverged, match=r"round 1: the models are not finite after aggregation.*--server-lr"
+    ):
         train(table_split, table, algorithm=fltrain.algorithms.fedavg(1e300))
 
 
@@ -106,7 +143,9 @@ def test_the_party_that_receives_a_broken_model_is_not_blamed(table, table_split
         return State(tree.map(lambda w: w / 0, models), buffers)
 
     algorithm = replace(fltrain.algorithms.fedavg(), init=broken)
-    with pytest.raises(fltrain.Diverged, match=r"round 1, party 0: .*the model that it received is not finite"):
+    with pytest.raises(
+        fltrain.Diverged, match=r"round 1, party 0: .*the model that it received is not finite"
+    ):
         train(table_split, table, algorithm=algorithm)
 
 
@@ -115,5 +154,7 @@ def test_buffers_that_are_not_finite_end_the_run_too(table, table_split, train):
     model = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.Linear(4, 3))
     with torch.no_grad():
         model[0].weight.mul_(1e20)
-    with pytest.raises(fltrain.Diverged, match="round 1: the models are not finite after aggregation"):
+    with pytest.raises(
+        fltrain.Diverged, match="round 1: the models are not finite after aggregation"
+    ):
         train(table_split, table, model=model, batch_size=7)

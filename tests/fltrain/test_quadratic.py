@@ -14,17 +14,21 @@ from torch import nn
 from fltrain import tree
 from fltrain.algorithms import build
 from fltrain.algorithms.fednova import effective_steps
-from fltrain.data import Examples, Federated
 from fltrain.engine.cohort import sample
 from fltrain.engine.jobs import Cell
 from fltrain.engine.looped import Looped
 from fltrain.engine.round import train_round
+from fltrain.inputs.federated import Examples, Federated
 from fltrain.interface import Info
 from fltrain.settings import Settings
-from fltrain.task import ModelTask
+from fltrain.tasks.model_task import ModelTask
 
-CURVATURE = torch.tensor([[0.5, 3.0, 1.0], [4.0, 1.0, 0.5], [1.0, 0.5, 2.0], [2.0, 2.0, 4.0]], dtype=torch.float64)
-CENTRE = torch.tensor([[2.0, -1.0, 0.0], [-1.0, 3.0, 1.0], [4.0, 0.0, -2.0], [0.0, 1.0, 3.0]], dtype=torch.float64)
+CURVATURE = torch.tensor(
+    [[0.5, 3.0, 1.0], [4.0, 1.0, 0.5], [1.0, 0.5, 2.0], [2.0, 2.0, 4.0]], dtype=torch.float64
+)
+CENTRE = torch.tensor(
+    [[2.0, -1.0, 0.0], [-1.0, 3.0, 1.0], [4.0, 0.0, -2.0], [0.0, 1.0, 3.0]], dtype=torch.float64
+)
 LR, STEPS = 0.1, 5
 BATCH = 8
 
@@ -45,18 +49,33 @@ def examples(sizes):
     """sizes[i] copies of party i's quadratic."""
     party = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
     indptr = torch.tensor([0, *sizes]).cumsum(0).tolist()
-    return Examples(torch.cat([CURVATURE, CENTRE], dim=1)[party], torch.zeros_like(party), indptr, torch.arange(len(party)), party)
+    return Examples(
+        torch.cat([CURVATURE, CENTRE], dim=1)[party],
+        torch.zeros_like(party),
+        indptr,
+        torch.arange(len(party)),
+        party,
+    )
 
 
 def served(algorithm, sizes=(BATCH,) * 4, fraction=1.0, **settings):
     """Yields [D], the model that is served after each round, from w = 0."""
-    settings = Settings(**{"lr": LR, "local_epochs": STEPS, "batch_size": BATCH, "momentum": 0.0} | settings)
+    settings = Settings(
+        **{"lr": LR, "local_epochs": STEPS, "batch_size": BATCH, "momentum": 0.0} | settings
+    )
     counts = torch.tensor(sizes).unsqueeze(1)
     none = examples([0] * len(sizes))
     data = Federated(examples(sizes), none, none, None, counts, (2 * CURVATURE.shape[1],), 1)
     task = ModelTask(Quadratics(), loss=lambda out, batch: out.logits.mean())
     models = {"w": torch.zeros(1, CURVATURE.shape[1], dtype=torch.float64)}
-    state = algorithm.init(task, Info(counts.sum(1), counts, torch.ones(len(sizes), dtype=torch.float64), data.shape, 0, 0.1), models, {})
+    state = algorithm.init(
+        task,
+        Info(
+            counts.sum(1), counts, torch.ones(len(sizes), dtype=torch.float64), data.shape, 0, 0.1
+        ),
+        models,
+        {},
+    )
     cell = Cell(algorithm, task, data, settings)
     for round in itertools.count(1):
         plan = algorithm.plan(state, sample(len(sizes), fraction, 0, round), round)
@@ -72,7 +91,9 @@ def converged(algorithm, sizes=(BATCH,) * 4, fraction=1.0, **settings):
         if float((new - old).abs().max()) < 1e-10:
             return new
         old = new
-    raise AssertionError(f"after 1000 rounds they still change it by {float((new - old).abs().max())}")
+    raise AssertionError(
+        f"after 1000 rounds they still change it by {float((new - old).abs().max())}"
+    )
 
 
 def mean(weights):
@@ -134,7 +155,10 @@ def test_a_correction_behind_the_momentum_cancels_over_a_round_not_in_each_step(
     fixed = mean(CURVATURE * (a / b if option == "ii" else a + scale * (b.mean(0) - b)))
     assert off(converged(scaffold(option, "post"), local_epochs=steps, **MOMENTUM), fixed) < 1e-8
     assert 0.02 < off(fixed) < 0.93 * off(mean(CURVATURE * a))
-    near = [off(mean(CURVATURE * torch.div(*moved_with_momentum(steps, lr, 0.9)))) for lr in (1e-3, 1e-4, 1e-5)]
+    near = [
+        off(mean(CURVATURE * torch.div(*moved_with_momentum(steps, lr, 0.9))))
+        for lr in (1e-3, 1e-4, 1e-5)
+    ]
     assert near[0] > 5 * near[1] > 25 * near[2]
 
 
@@ -168,7 +192,10 @@ def test_in_a_single_step_a_round_there_is_no_drift():
 def test_the_stronger_the_pull_of_fedprox_the_less_a_party_moves(party):
     """||w - y_i|| from w = 0, in one round of small steps in which only that party has examples."""
     sizes = [BATCH * (i == party) for i in range(4)]
-    moved = [float(next(served(build("fedprox", mu=mu), sizes, local_epochs=20, lr=0.005)).norm()) for mu in (0.0, 0.1, 1.0, 10.0, 100.0)]
+    moved = [
+        float(next(served(build("fedprox", mu=mu), sizes, local_epochs=20, lr=0.005)).norm())
+        for mu in (0.0, 0.1, 1.0, 10.0, 100.0)
+    ]
     assert all(far > 1.001 * near > 0 for far, near in itertools.pairwise(moved))
 
 
@@ -180,7 +207,10 @@ def test_fednova_balances_steps_and_fedavg_does_not(lr):
     """tau_i = 1, 2, 4, 1 and p_i = n_i / 64. FedAvg stops at weights p_i (1 - q_i^tau_i), FedNova at those over tau_i: p_i h_i where lr is small."""
 
     def fixed(lr):
-        p, steps = torch.tensor(SIZES).double().unsqueeze(1) / 64, torch.tensor(SIZES).unsqueeze(1) / BATCH
+        p, steps = (
+            torch.tensor(SIZES).double().unsqueeze(1) / 64,
+            torch.tensor(SIZES).unsqueeze(1) / BATCH,
+        )
         moved = p * (1 - (1 - lr * CURVATURE) ** steps)
         return mean(moved), mean(moved / steps), mean(p * CURVATURE)
 

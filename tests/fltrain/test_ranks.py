@@ -253,7 +253,10 @@ def body(rank, size):
 def split_file(tmp_path_factory):
     """Digits at five parties of unequal size, each with a validation and a test part."""
     path = tmp_path_factory.mktemp("split") / "split.h5"
-    niidpart.write(niidpart.make(niidpart.load("digits"), "quantity", n_parties=5, seed=1, val=0.2, test=0.2), path)
+    niidpart.write(
+        niidpart.make(niidpart.load("digits"), "quantity", n_parties=5, seed=1, val=0.2, test=0.2),
+        path,
+    )
     return path
 
 
@@ -264,7 +267,13 @@ def group(python, split_file):
     def run(body, folder, *sizes):
         done = python(GROUP % body, folder, split_file, json.dumps(sizes), timeout=120)
         assert done.returncode == 0, done.stderr
-        return {size: [json.loads((folder / f"said-{size}-{rank}.json").read_text()) for rank in range(size)] for size in sizes}
+        return {
+            size: [
+                json.loads((folder / f"said-{size}-{rank}.json").read_text())
+                for rank in range(size)
+            ]
+            for size in sizes
+        }
 
     return run
 
@@ -283,18 +292,37 @@ def torchrun():
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        launcher = [sys.executable, "-P", "-m", "torch.distributed.run", "--nproc-per-node", str(size), "--master-port", str(port)]
+        launcher = [
+            sys.executable,
+            "-P",
+            "-m",
+            "torch.distributed.run",
+            "--nproc-per-node",
+            str(size),
+            "--master-port",
+            str(port),
+        ]
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        command = [*launcher, *(["-m", "niidpart_cli.train"] if script is None else [script]), *map(str, arguments)]
+        command = [
+            *launcher,
+            *(["-m", "niidpart_cli.train"] if script is None else [script]),
+            *map(str, arguments),
+        ]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        return subprocess.Popen(command, **pipes, env=environment, start_new_session=True, **options)
+        return subprocess.Popen(
+            command, **pipes, env=environment, start_new_session=True, **options
+        )
 
     return start
 
 
 def ours(stderr):
     """The lines that are neither torchrun's nor of the progress."""
-    return [line for line in stderr.splitlines() if re.match(r"Error|warning|what was|interrupted|Usage", line)]
+    return [
+        line
+        for line in stderr.splitlines()
+        if re.match(r"Error|warning|what was|interrupted|Usage", line)
+    ]
 
 
 @given(st.lists(st.integers(0, 50), max_size=40), st.integers(1, 6))
@@ -322,11 +350,15 @@ def test_what_is_exchanged_is_what_one_rank_would_have(group, tmp_path):
 
 
 @pytest.mark.parametrize("size", [2, 4])
-@pytest.mark.parametrize("case", ["fedavg", "scaffold", "fedcd", "ditto", "solo", "feddyn", "fedbn"])
+@pytest.mark.parametrize(
+    "case", ["fedavg", "scaffold", "fedcd", "ditto", "solo", "feddyn", "fedbn"]
+)
 def test_a_run_is_that_of_one_rank_byte_for_byte(dealt_runs, outcome, case, size):
     folder, said = dealt_runs
     assert outcome(folder / str(size) / case) == outcome(folder / "1" / case)
-    assert all(state[case] == said[1][0][case] for state in said[size])  # every rank holds all of it
+    assert all(
+        state[case] == said[1][0][case] for state in said[size]
+    )  # every rank holds all of it
     restored = fltrain.RunFolder(folder / "1" / case).restore()[1]
     assert bool(restored.parties) == (case in ("scaffold", "ditto", "solo", "feddyn", "fedbn"))
 
@@ -336,7 +368,10 @@ def test_a_sweep_is_that_of_one_rank_byte_for_byte(dealt_runs, outcome, size):
     folder, said = dealt_runs
     cells = sorted(config.parent.name for config in (folder / "1" / "sweep").glob("*/config.json"))
     assert len(cells) == 4
-    assert all(outcome(folder / str(size) / "sweep" / cell) == outcome(folder / "1" / "sweep" / cell) for cell in cells)
+    assert all(
+        outcome(folder / str(size) / "sweep" / cell) == outcome(folder / "1" / "sweep" / cell)
+        for cell in cells
+    )
     assert all(state["sweep"] == said[1][0]["sweep"] for state in said[size])
 
 
@@ -367,7 +402,9 @@ def test_stacked_and_compiled_jobs_are_shared_among_ranks(group, tmp_path, dista
     if "native" in engines:
         assert said[2][0]["native"] == said[1][0]["native"]
     *_, line = said[2][0]["told"]
-    assert re.search("^engine looped: .*workers would not help: the ranks share the jobs", line)  # of a group that no environment names
+    assert re.search(
+        "^engine looped: .*workers would not help: the ranks share the jobs", line
+    )  # of a group that no environment names
     assert said[2][1]["told"] == []
 
 
@@ -397,7 +434,10 @@ def test_one_launch_has_many_runs_and_goes_on_after_a_fault(torchrun, split_file
         ["MemoryError", "no room"],
         ["Elsewhere", "rank 1 ended: no room"],
     ]
-    losses = [train(split_file, batch_size=64, engine="looped", seed=seed).history[-1]["train_loss"] for seed in (0, 1, 2, 3, 4, 5, 0)]
+    losses = [
+        train(split_file, batch_size=64, engine="looped", seed=seed).history[-1]["train_loss"]
+        for seed in (0, 1, 2, 3, 4, 5, 0)
+    ]
     assert len(set(losses)) == 6
     assert said == [losses] * 3
 
@@ -419,15 +459,38 @@ def test_a_fault_of_any_rank_ends_all_and_one_has_the_message(group, tmp_path):
             assert said[other][name][0] == "Elsewhere"
             assert said[other][name][1] == f"rank {rank} ended: {said[rank][name][1]}"
 
-    raised("unequal", 0, "ValueError", r"lr is 0.1 at rank 0, 0.2 at rank 1, 0.30\d* at rank 2.*|batch-size is 16 at rank 0, 32 at rank 2")
-    raised("unequal", 0, "ValueError", "batch-size is 16 at rank 0, 32 at rank 2")
-    raised("unequal model", 0, "ValueError", "same run: the state that training starts from is sha256 .* at rank 0, sha256 .* at rank 1")
     raised(
-        "unequal data", 0, "ValueError", "same run: the data is sha256 [0-9a-f]* at rank 0, sha256 [0-9a-f]* at rank 1, sha256 [0-9a-f]* at rank 2"
+        "unequal",
+        0,
+        "ValueError",
+        r"lr is 0.1 at rank 0, 0.2 at rank 1, 0.30\d* at rank 2.*|batch-size is 16 at rank 0, 32 at rank 2",
     )
-    raised("unequal data of a sweep", 0, "ValueError", "same run: the data of run 0 is .* the data of run 1 is sha256 [0-9a-f]* at rank 0")
+    raised("unequal", 0, "ValueError", "batch-size is 16 at rank 0, 32 at rank 2")
+    raised(
+        "unequal model",
+        0,
+        "ValueError",
+        "same run: the state that training starts from is sha256 .* at rank 0, sha256 .* at rank 1",
+    )
+    raised(
+        "unequal data",
+        0,
+        "ValueError",
+        "same run: the data is sha256 [0-9a-f]* at rank 0, sha256 [0-9a-f]* at rank 1, sha256 [0-9a-f]* at rank 2",
+    )
+    raised(
+        "unequal data of a sweep",
+        0,
+        "ValueError",
+        "same run: the data of run 0 is .* the data of run 1 is sha256 [0-9a-f]* at rank 0",
+    )
     raised("unequal memory", 0, "ValueError", "same run: memory is 1.0 at rank 0, 2.0 at rank 2")
-    raised("unequal split", 0, "ValueError", "the split is [0-9a-f]{64} at rank 0, [0-9a-f]{64} at rank 1")
+    raised(
+        "unequal split",
+        0,
+        "ValueError",
+        "the split is [0-9a-f]{64} at rank 0, [0-9a-f]{64} at rank 1",
+    )
     raised("processes", 0, "ValueError", "engine processes is for one rank, and there are 3")
     raised("one breaks", 2, "ValueError", "broken at 2")
     raised("diverged", 0, "Diverged", "round 1, party 0: the training loss is not finite")
@@ -439,14 +502,18 @@ def test_a_fault_of_any_rank_ends_all_and_one_has_the_message(group, tmp_path):
     assert not list((tmp_path / "own-1").iterdir())
 
 
-def test_the_command_on_two_ranks_writes_and_says_what_it_does_on_one(torchrun, split_file, tmp_path, outcome, everything):
+def test_the_command_on_two_ranks_writes_and_says_what_it_does_on_one(
+    torchrun, split_file, tmp_path, outcome, everything
+):
     options = ["--rounds", 2, "--local-epochs", 1, "--json", "--engine", "looped", "--threads", 1]
     child = torchrun(2, "run", split_file, *options, cwd=tmp_path)
     stdout, stderr = child.communicate(timeout=60)
     assert child.returncode == 0, stderr
     (line,) = stdout.splitlines()
     written = tmp_path / json.loads(line)["folder"]
-    alone = fltrain.run(split_file, out=tmp_path / "alone", rounds=2, local_epochs=1, engine="looped", threads=1)
+    alone = fltrain.run(
+        split_file, out=tmp_path / "alone", rounds=2, local_epochs=1, engine="looped", threads=1
+    )
     assert json.loads(line) == alone.history[-1] | {"folder": str(written.relative_to(tmp_path))}
     assert outcome(written) == outcome(alone.folder)
     assert len(re.findall("^round 2/2", stderr, re.MULTILINE)) == 1
@@ -456,7 +523,9 @@ def test_the_command_on_two_ranks_writes_and_says_what_it_does_on_one(torchrun, 
     child = torchrun(2, "run", split_file, "--out", written)
     stdout, stderr = child.communicate(timeout=60)
     assert (child.returncode, stdout) == (1, "")
-    assert ours(stderr) == [f"Error: {written} is there already and not empty; take another --out, or go on with it: fltrain resume {written}"]
+    assert ours(stderr) == [
+        f"Error: {written} is there already and not empty; take another --out, or go on with it: fltrain resume {written}"
+    ]
     assert everything(written) == before
 
 
@@ -464,11 +533,19 @@ def stopped_in_the_middle(child, folder, strike):
     """What the command says, struck by `strike(ranks' process ids)` after three rounds."""
     try:
         deadline = time.monotonic() + 60
-        while not (folder / "metrics.jsonl").exists() or (folder / "metrics.jsonl").read_bytes().count(b"\n") < 3:
+        while (
+            not (folder / "metrics.jsonl").exists()
+            or (folder / "metrics.jsonl").read_bytes().count(b"\n") < 3
+        ):
             assert child.poll() is None, child.communicate()
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(child.pid)], capture_output=True, text=True, check=True)
+        children = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(child.pid)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         strike(sorted(int(pid) for pid in children.stdout.split()))
         return child.communicate(timeout=60)
     finally:
@@ -477,14 +554,35 @@ def stopped_in_the_middle(child, folder, strike):
 
 
 @pytest.mark.parametrize("victim", [0, 2])
-def test_a_rank_that_is_killed_ends_the_run_which_goes_on_with_any_number(torchrun, group, split_file, tmp_path, outcome, victim):
+def test_a_rank_that_is_killed_ends_the_run_which_goes_on_with_any_number(
+    torchrun, group, split_file, tmp_path, outcome, victim
+):
     folder = tmp_path / "broken"
-    child = torchrun(3, "run", split_file, "--algorithm", "scaffold", "--rounds", 1000, "--local-epochs", 2, "--threads", 1, "--out", folder)
-    _, stderr = stopped_in_the_middle(child, folder, lambda ranks: os.kill(ranks[victim], signal.SIGKILL))
+    child = torchrun(
+        3,
+        "run",
+        split_file,
+        "--algorithm",
+        "scaffold",
+        "--rounds",
+        1000,
+        "--local-epochs",
+        2,
+        "--threads",
+        1,
+        "--out",
+        folder,
+    )
+    _, stderr = stopped_in_the_middle(
+        child, folder, lambda ranks: os.kill(ranks[victim], signal.SIGKILL)
+    )
     assert child.returncode == 1
     (message,) = ours(stderr)
     reached = fltrain.RunFolder(folder).newest
-    assert re.match(rf"Error: round \d+: .*the checkpoint of round {reached} stands.*: fltrain resume {folder}$", message)
+    assert re.match(
+        rf"Error: round \d+: .*the checkpoint of round {reached} stands.*: fltrain resume {folder}$",
+        message,
+    )
 
     settings = now_of(folder, reached + 2)  # a thousand would take long
     group(RESUME, tmp_path, {0: 1, 2: 4}[victim])
@@ -492,8 +590,19 @@ def test_a_rank_that_is_killed_ends_the_run_which_goes_on_with_any_number(torchr
     assert outcome(folder) == outcome(tmp_path / "unbroken")
 
 
-def test_a_run_that_had_workers_goes_on_with_ranks_in_their_place(group, split_file, tmp_path, outcome):
-    folder, options = tmp_path / "broken", {"algorithm": "scaffold", "local_epochs": 1, "device": "cpu", "threads": 1, "engine": "processes"}
+def test_a_run_that_had_workers_goes_on_with_ranks_in_their_place(
+    group, split_file, tmp_path, outcome
+):
+    folder, options = (
+        tmp_path / "broken",
+        {
+            "algorithm": "scaffold",
+            "local_epochs": 1,
+            "device": "cpu",
+            "threads": 1,
+            "engine": "processes",
+        },
+    )
     fltrain.run(split_file, out=folder, rounds=1, workers=2, **options)
     now_of(folder, 3)
     group(RESUME, tmp_path, 2)
@@ -513,8 +622,13 @@ def test_ctrl_c_is_said_once(torchrun, split_file, tmp_path):
     folder = tmp_path / "run"
     child = torchrun(2, "run", split_file, "--rounds", 1000, "--local-epochs", 2, "--out", folder)
     _, stderr = stopped_in_the_middle(child, folder, lambda _: os.killpg(child.pid, signal.SIGINT))
-    assert ours(stderr) == [f"what was reached is kept; go on with: fltrain resume {folder}", "interrupted"]
-    assert fltrain.RunFolder(folder).restore()[0] >= 2  # a round's line is written before its checkpoint
+    assert ours(stderr) == [
+        f"what was reached is kept; go on with: fltrain resume {folder}",
+        "interrupted",
+    ]
+    assert (
+        fltrain.RunFolder(folder).restore()[0] >= 2
+    )  # a round's line is written before its checkpoint
 
 
 def test_alone_nothing_is_asked_of_others():
@@ -527,5 +641,8 @@ def test_an_environment_that_names_ranks_but_no_way_to_them_is_refused(monkeypat
     monkeypatch.setenv("WORLD_SIZE", "2")
     for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(ValueError, match="WORLD_SIZE is 2, but RANK, MASTER_ADDR, MASTER_PORT is not set; start with torchrun"):
+    with pytest.raises(
+        ValueError,
+        match="WORLD_SIZE is 2, but RANK, MASTER_ADDR, MASTER_PORT is not set; start with torchrun",
+    ):
         fltrain.run(split_file, rounds=1, local_epochs=1)

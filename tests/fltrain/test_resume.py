@@ -129,7 +129,14 @@ def split_file(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def options():
-    return {"rounds": 4, "local_epochs": 1, "batch_size": 512, "lr": 0.1, "device": "cpu", "threads": 1}
+    return {
+        "rounds": 4,
+        "local_epochs": 1,
+        "batch_size": 512,
+        "lr": 0.1,
+        "device": "cpu",
+        "threads": 1,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +147,9 @@ def straight(split_file, options, tmp_path_factory):
     def run(**asked):
         name = json.dumps(asked)
         if name not in made:
-            made[name] = fltrain.run(split_file, out=tmp_path_factory.mktemp("straight") / "run", **options | asked).folder
+            made[name] = fltrain.run(
+                split_file, out=tmp_path_factory.mktemp("straight") / "run", **options | asked
+            ).folder
         return made[name]
 
     return run
@@ -172,7 +181,9 @@ STEPS = [("kill", "fedavg", 1), ("kill", "solo", 3), ("fault", "fedavg", 3), ("f
 
 
 @pytest.mark.parametrize(("how", "algorithm", "every"), STEPS)
-def test_stopped_at_any_step_to_the_disk_a_run_ends_the_same(cases, straight, split_file, options, outcome, tmp_path, how, algorithm, every):
+def test_stopped_at_any_step_to_the_disk_a_run_ends_the_same(
+    cases, straight, split_file, options, outcome, tmp_path, how, algorithm, every
+):
     asked = {"algorithm": algorithm, "checkpoint_every": every}
     ends = cases(how, tmp_path, **asked)
     # at least: 3 files written, synced and renamed; 4 rounds of 2 lines written and synced; 4 (or 2: rounds 3 and 4) checkpoints of 2 files
@@ -185,7 +196,9 @@ def test_stopped_at_any_step_to_the_disk_a_run_ends_the_same(cases, straight, sp
 
 @pytest.mark.parametrize("algorithm", ["fedavg", "solo"])
 @pytest.mark.parametrize("every", [1, 3])
-def test_killed_from_outside_again_and_again_a_run_ends_the_same(cases, straight, outcome, tmp_path, algorithm, every):
+def test_killed_from_outside_again_and_again_a_run_ends_the_same(
+    cases, straight, outcome, tmp_path, algorithm, every
+):
     asked = {"algorithm": algorithm, "checkpoint_every": every, "rounds": 30}
     ends = cases("hunt", tmp_path / "run", **asked)
     assert ends.count(-signal.SIGKILL) >= 3

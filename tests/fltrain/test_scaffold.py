@@ -17,7 +17,9 @@ from fltrain.algorithms.fednova import effective_steps
 from fltrain.engine.cohort import sample
 
 SAMPLED = {"local_epochs": 2, "fraction": 0.4, "momentum": 0.9, "weight_decay": 1e-3}
-WAYS = pytest.mark.parametrize(("option", "correction"), list(itertools.product(("i", "ii"), ("post", "grad"))))
+WAYS = pytest.mark.parametrize(
+    ("option", "correction"), list(itertools.product(("i", "ii"), ("post", "grad")))
+)
 
 
 def batch_norm():
@@ -29,25 +31,37 @@ def batch_norm():
 @WAYS
 def test_while_controls_are_zero_it_is_fedavg(table, table_split, train, same, option, correction):
     first, avg = (
-        train(table_split, table, algorithm=a, model=batch_norm(), batch_size=90, rounds=1, **SAMPLED)
+        train(
+            table_split, table, algorithm=a, model=batch_norm(), batch_size=90, rounds=1, **SAMPLED
+        )
         for a in (scaffold(option, correction), fedavg())
     )
     assert same(first.state.models, avg.state.models)
     assert same(first.state.buffers, avg.state.buffers)
-    assert {k: v for k, v in first.history[0].items() if "bytes" not in k} == {k: v for k, v in avg.history[0].items() if "bytes" not in k}
-    second, avg = (train(table_split, table, algorithm=a, rounds=3, **SAMPLED | {"fraction": 1.0}) for a in (scaffold(option, correction), fedavg()))
+    assert {k: v for k, v in first.history[0].items() if "bytes" not in k} == {
+        k: v for k, v in avg.history[0].items() if "bytes" not in k
+    }
+    second, avg = (
+        train(table_split, table, algorithm=a, rounds=3, **SAMPLED | {"fraction": 1.0})
+        for a in (scaffold(option, correction), fedavg())
+    )
     assert not same(second.state.models, avg.state.models)
 
 
 @WAYS
-def test_where_controls_never_change_it_is_fedavg(table, table_split, train, same, option, correction):
+def test_where_controls_never_change_it_is_fedavg(
+    table, table_split, train, same, option, correction
+):
     algorithm = scaffold(option, correction)
 
     def finish(task, local, work):
         upload, _ = algorithm.finish(task, local, work)
         return upload | {"c": tree.zeros_like(upload["c"])}, local.own
 
-    stuck, avg = (train(table_split, table, algorithm=a, rounds=4, **SAMPLED) for a in (replace(algorithm, finish=finish), fedavg()))
+    stuck, avg = (
+        train(table_split, table, algorithm=a, rounds=4, **SAMPLED)
+        for a in (replace(algorithm, finish=finish), fedavg())
+    )
     assert same(stuck.state.models, avg.state.models)
 
 
@@ -56,7 +70,9 @@ def states(algorithm, train, *arguments, **options):
     seen = []
 
     def plan(state, cohort, round):
-        seen.append(replace(state, parties=tree.clone(state.parties)))  # its rows are written in place
+        seen.append(
+            replace(state, parties=tree.clone(state.parties))
+        )  # its rows are written in place
         return algorithm.plan(state, cohort, round)
 
     done = train(*arguments, algorithm=replace(algorithm, plan=plan), **options)
@@ -65,16 +81,26 @@ def states(algorithm, train, *arguments, **options):
 
 @pytest.mark.parametrize(("model", "weights"), [("hidden200", "examples"), ("double", "uniform")])
 @WAYS
-def test_the_servers_control_is_the_mean_of_all_after_every_round(table, table_split, train, option, correction, model, weights, double):
+def test_the_servers_control_is_the_mean_of_all_after_every_round(
+    table, table_split, train, option, correction, model, weights, double
+):
     """With two of five parties a round, of unequal size. c is in float64: one rounding of 2^-53 of the largest control in a round."""
-    algorithm, model = scaffold(option, correction, weights), double() if model == "double" else model
+    algorithm, model = (
+        scaffold(option, correction, weights),
+        double() if model == "double" else model,
+    )
     rounds = states(algorithm, train, table_split, table, model=model, rounds=8, **SAMPLED)
     largest = max(float(c.abs().max()) for c in tree.leaves(rounds[-1].parties["c"]))
     assert largest > 0.01
     for state in rounds:
         for name, c in state.server["c"].items():
             assert c.dtype == torch.float64
-            assert torch.allclose(c, state.parties["c"][name].double().mean(0), rtol=0, atol=8 * 2**-53 * max(1.0, largest))
+            assert torch.allclose(
+                c,
+                state.parties["c"][name].double().mean(0),
+                rtol=0,
+                atol=8 * 2**-53 * max(1.0, largest),
+            )
     assert any(float(c.abs().max()) > 1e-3 for c in tree.leaves(rounds[-1].server["c"]))
 
 
@@ -82,51 +108,88 @@ def test_only_the_cohort_changes_its_controls(table, table_split, train, same):
     rounds = states(scaffold(), train, table_split, table, rounds=4, **SAMPLED)
     for round in range(1, 5):
         before, after = rounds[round - 1], rounds[round]
-        changed = [p for p in range(5) if not same(tree.index(before.parties["c"], p), tree.index(after.parties["c"], p))]
+        changed = [
+            p
+            for p in range(5)
+            if not same(tree.index(before.parties["c"], p), tree.index(after.parties["c"], p))
+        ]
         assert changed == sample(5, 0.4, 0, round).tolist()
 
 
 @pytest.mark.parametrize("correction", ["post", "grad"])
-def test_with_one_full_step_the_two_options_are_one(table, table_split, train, distance, correction, double):
-    options = {"model": double(), "rounds": 6, "local_steps": 1, "batch_size": 90, "fraction": 0.4, "momentum": 0.0}
-    a, b = (train(table_split, table, algorithm=scaffold(option, correction), **options).state for option in ("i", "ii"))
+def test_with_one_full_step_the_two_options_are_one(
+    table, table_split, train, distance, correction, double
+):
+    options = {
+        "model": double(),
+        "rounds": 6,
+        "local_steps": 1,
+        "batch_size": 90,
+        "fraction": 0.4,
+        "momentum": 0.0,
+    }
+    a, b = (
+        train(table_split, table, algorithm=scaffold(option, correction), **options).state
+        for option in ("i", "ii")
+    )
     for part in ("models", "server", "parties"):
         assert distance(getattr(a, part), getattr(b, part)) < 1e-12
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 @pytest.mark.parametrize("option", ["i", "ii"])
-def test_before_the_momentum_or_behind_it_is_one_where_there_is_none(table, table_split, train, distance, option, momentum, double):
+def test_before_the_momentum_or_behind_it_is_one_where_there_is_none(
+    table, table_split, train, distance, option, momentum, double
+):
     """To 1e-12 without momentum; with it the first corrected round differs."""
     options = {"model": double(), "rounds": 4, "momentum": momentum}
-    post, grad = (train(table_split, table, algorithm=scaffold(option, c), **options).state for c in ("post", "grad"))
+    post, grad = (
+        train(table_split, table, algorithm=scaffold(option, c), **options).state
+        for c in ("post", "grad")
+    )
     assert (distance(post.models, grad.models) < 1e-12) == (momentum == 0)
 
 
 @pytest.mark.parametrize(("correction", "momentum"), [("post", 0.0), ("post", 0.9), ("grad", 0.9)])
-def test_option_i_is_the_gradient_over_all_examples_at_the_weights_received(table, table_split, train, correction, momentum):
+def test_option_i_is_the_gradient_over_all_examples_at_the_weights_received(
+    table, table_split, train, correction, momentum
+):
     """No weight decay in it, statistics of batch norm as received. Behind the momentum it is on the scale of the steps: a / tau times as large."""
     model = batch_norm()
-    options = {"rounds": 1, "local_steps": 5, "batch_size": 90, "momentum": momentum, "weight_decay": 0.1}
+    options = {
+        "rounds": 1,
+        "local_steps": 5,
+        "batch_size": 90,
+        "momentum": momentum,
+        "weight_decay": 0.1,
+    }
     done = train(table_split, table, algorithm=scaffold("i", correction), model=model, **options)
     model.eval()
     for party in range(5):
         rows = table_split.train.party(party)
-        loss = F.cross_entropy(model(torch.from_numpy(table.features(rows))), torch.from_numpy(table.labels[rows]))
+        loss = F.cross_entropy(
+            model(torch.from_numpy(table.features(rows))), torch.from_numpy(table.labels[rows])
+        )
         gradients = torch.autograd.grad(loss, list(model.parameters()))
         scale = effective_steps(5, momentum) / 5 if correction == "post" else 1.0
         for (name, _), g in zip(model.named_parameters(), gradients, strict=True):
-            assert torch.allclose(done.state.parties["c"][name][party], scale * g, rtol=1e-5, atol=1e-7)
+            assert torch.allclose(
+                done.state.parties["c"][name][party], scale * g, rtol=1e-5, atol=1e-7
+            )
 
 
 @pytest.mark.parametrize(("correction", "divisor"), [("post", 4.0), ("grad", 6.125)])
-def test_option_ii_is_what_was_moved_in_learning_rates_and_steps(table, table_split, train, correction, divisor, double):
+def test_option_ii_is_what_was_moved_in_learning_rates_and_steps(
+    table, table_split, train, correction, divisor, double
+):
     """Four steps with momentum 1/2: behind it they count 4; before it 1 + 3/2 + 7/4 + 15/8 = 49/8 gradients. c = c_i = 0 in the first round."""
     options = {"model": double(), "rounds": 1, "local_steps": 4, "lr": 0.25, "momentum": 0.5}
     done = train(table_split, table, algorithm=scaffold("ii", correction), **options)
     solo = train(table_split, table, algorithm="solo", **options).state.parties["params"]
     for name, w in double().state_dict().items():
-        assert torch.allclose(done.state.parties["c"][name], (w - solo[name]) / (0.25 * divisor), rtol=0, atol=1e-12)
+        assert torch.allclose(
+            done.state.parties["c"][name], (w - solo[name]) / (0.25 * divisor), rtol=0, atol=1e-12
+        )
 
 
 @WAYS
@@ -144,14 +207,24 @@ def test_two_rounds_by_hand(dealt, train, option, correction):
     model = nn.Linear(1, 2, bias=False)
     nn.init.zeros_(model.weight)
     options = {"model": model, "rounds": 2, "local_steps": 1, "lr": 0.1, "momentum": 0.9}
-    state = train(dealt(data, [0, 1, 1, 1]), data, algorithm=scaffold(option, correction), **options).state
-    assert state.models["weight"].flatten().tolist() == pytest.approx([-0.0773933, 0.0773933], abs=1e-7)
-    assert state.server["c"]["weight"].flatten().tolist() == pytest.approx([0.1722188, -0.1722188], abs=1e-6)
-    assert state.parties["c"]["weight"].flatten().tolist() == pytest.approx([-0.5312094, 0.5312094, 0.8756470, -0.8756470], abs=1e-6)
+    state = train(
+        dealt(data, [0, 1, 1, 1]), data, algorithm=scaffold(option, correction), **options
+    ).state
+    assert state.models["weight"].flatten().tolist() == pytest.approx(
+        [-0.0773933, 0.0773933], abs=1e-7
+    )
+    assert state.server["c"]["weight"].flatten().tolist() == pytest.approx(
+        [0.1722188, -0.1722188], abs=1e-6
+    )
+    assert state.parties["c"]["weight"].flatten().tolist() == pytest.approx(
+        [-0.5312094, 0.5312094, 0.8756470, -0.8756470], abs=1e-6
+    )
 
 
 def test_local_models_may_weigh_alike(table, table_split, train):
-    uniform = train(table_split, table, algorithm=scaffold(weights="uniform"), rounds=1).state.models
+    uniform = train(
+        table_split, table, algorithm=scaffold(weights="uniform"), rounds=1
+    ).state.models
     solo = train(table_split, table, algorithm="solo", rounds=1).state.parties["params"]
     by_examples = train(table_split, table, algorithm=scaffold(), rounds=1).state.models
     for name, w in uniform.items():
@@ -160,20 +233,31 @@ def test_local_models_may_weigh_alike(table, table_split, train):
 
 
 def test_the_servers_step_is_that_of_fedavg(table, table_split, train, same):
-    half, avg = (train(table_split, table, algorithm=a, rounds=1) for a in (scaffold(server_lr=0.5), fedavg(server_lr=0.5)))
+    half, avg = (
+        train(table_split, table, algorithm=a, rounds=1)
+        for a in (scaffold(server_lr=0.5), fedavg(server_lr=0.5))
+    )
     assert same(half.state.models, avg.state.models)
 
 
 def test_buffers_have_no_control_and_travel_once(table, table_split, train):
-    done = train(table_split, table, algorithm="scaffold", model=batch_norm(), rounds=2, batch_size=90)
+    done = train(
+        table_split, table, algorithm="scaffold", model=batch_norm(), rounds=2, batch_size=90
+    )
     parameters = {"0.weight", "0.bias", "1.weight", "1.bias", "3.weight", "3.bias"}
     assert done.state.server["c"].keys() == done.state.parties["c"].keys() == parameters
     # 56 + 16 + 27 parameters and as many controls; running mean and variance of 8; the count of batches stays at home
-    assert done.history[0]["bytes_down"] == done.history[0]["bytes_up"] == 5 * 4 * (2 * (56 + 16 + 27) + 16)
+    assert (
+        done.history[0]["bytes_down"]
+        == done.history[0]["bytes_up"]
+        == 5 * 4 * (2 * (56 + 16 + 27) + 16)
+    )
 
 
 def test_without_buffers_two_models_travel_each_way(table, table_split, train):
-    metrics = train(table_split, table, algorithm="scaffold", model="linear", rounds=1, fraction=0.4).history[0]
+    metrics = train(
+        table_split, table, algorithm="scaffold", model="linear", rounds=1, fraction=0.4
+    ).history[0]
     assert metrics["bytes_down"] == metrics["bytes_up"] == 2 * 2 * 4 * 21
     assert metrics["bytes_table4"] == 3 * 2 * 4 * 21
 

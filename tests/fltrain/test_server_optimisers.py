@@ -13,7 +13,14 @@ from fltrain import tree
 from fltrain.algorithms import fedadagrad, fedadam, fedavg, fedavgm, fedyogi
 
 ALL = {"fedavgm": fedavgm, "fedadam": fedadam, "fedyogi": fedyogi, "fedadagrad": fedadagrad}
-HARD = {"rounds": 3, "fraction": 0.8, "momentum": 0.9, "weight_decay": 1e-3, "lr": 0.05, "batch_size": 6}
+HARD = {
+    "rounds": 3,
+    "fraction": 0.8,
+    "momentum": 0.9,
+    "weight_decay": 1e-3,
+    "lr": 0.05,
+    "batch_size": 6,
+}
 TWO = (np.array([[1.0], [2.0], [2.0], [2.0]], np.float32), np.array([0, 1, 1, 1]))
 
 
@@ -60,7 +67,9 @@ def test_one_step_by_hand(two_parameters, train, algorithm, expected):
     """
     split, data, model = two_parameters
     done = train(split, data, model=model, algorithm=algorithm, rounds=1, lr=0.1, momentum=0.0)
-    assert done.state.models["0.weight"][0, :, 0].tolist() == pytest.approx([-expected, expected], abs=1e-8)
+    assert done.state.models["0.weight"][0, :, 0].tolist() == pytest.approx(
+        [-expected, expected], abs=1e-8
+    )
 
 
 def formula(name, w, m, v, d):
@@ -69,7 +78,11 @@ def formula(name, w, m, v, d):
         m = 0.7 * m + d
         return w + 0.5 * m, m, v
     m = 0.6 * m + 0.4 * d
-    v = {"fedadam": 0.8 * v + 0.2 * d**2, "fedyogi": v - 0.2 * d**2 * np.sign(v - d**2), "fedadagrad": v + d**2}[name]
+    v = {
+        "fedadam": 0.8 * v + 0.2 * d**2,
+        "fedyogi": v - 0.2 * d**2 * np.sign(v - d**2),
+        "fedadagrad": v + d**2,
+    }[name]
     return w + 0.02 * m / (np.sqrt(v) + 0.05), m, v
 
 
@@ -82,14 +95,19 @@ def test_many_rounds_follow_the_formulas(name, two_parameters, train):
     split, data, model = two_parameters
     w, m, v = np.zeros(2), np.zeros(2), np.full(2, 0.05**2)
     for _ in range(8):
-        gradients = [x * (np.exp(w * x) / np.exp(w * x).sum() - np.eye(2)[y]) for x, y in zip(TWO[0][:, 0].astype(float), TWO[1], strict=True)]
+        gradients = [
+            x * (np.exp(w * x) / np.exp(w * x).sum() - np.eye(2)[y])
+            for x, y in zip(TWO[0][:, 0].astype(float), TWO[1], strict=True)
+        ]
         w, m, v = formula(name, w, m, v, -0.1 * np.mean(gradients, axis=0))
     options = (
         {"server_momentum": 0.7, "server_lr": 0.5}
         if name == "fedavgm"
         else {k: x for k, x in OPTIONS.items() if (name, k) != ("fedadagrad", "beta2")}
     )
-    done = train(split, data, model=model, algorithm=ALL[name](**options), rounds=8, lr=0.1, momentum=0.0)
+    done = train(
+        split, data, model=model, algorithm=ALL[name](**options), rounds=8, lr=0.1, momentum=0.0
+    )
     assert np.abs(done.state.models["0.weight"][0, :, 0].numpy() - w).max() < 1e-12
     assert np.abs(done.state.server["m"]["0.weight"][0, :, 0].numpy() - m).max() < 1e-12
     if name != "fedavgm":
@@ -97,50 +115,80 @@ def test_many_rounds_follow_the_formulas(name, two_parameters, train):
 
 
 @pytest.mark.parametrize("server_lr", [1.0, 0.5])
-def test_without_momentum_fedavgm_is_fedavg_bit_for_bit(server_lr, table, table_split, train, same_state, normed):
-    a, b = (train(table_split, table, model=normed, algorithm=f, **HARD) for f in (fedavg(server_lr), fedavgm(0.0, server_lr)))
+def test_without_momentum_fedavgm_is_fedavg_bit_for_bit(
+    server_lr, table, table_split, train, same_state, normed
+):
+    a, b = (
+        train(table_split, table, model=normed, algorithm=f, **HARD)
+        for f in (fedavg(server_lr), fedavgm(0.0, server_lr))
+    )
     assert same_state(a.state, b.state)
     assert a.history == b.history
 
 
-def test_with_hardly_any_momentum_fedavgm_is_fedavg_up_to_rounding(table, table_split, train, exact, distance):
+def test_with_hardly_any_momentum_fedavgm_is_fedavg_up_to_rounding(
+    table, table_split, train, exact, distance
+):
     """The server's own step, w + (mean - w), rounds once more than the mean."""
-    a, b, c = (train(table_split, table, model=exact, algorithm=f, **HARD).state.models for f in (fedavg(), fedavgm(1e-300), fedavgm(0.9)))
+    a, b, c = (
+        train(table_split, table, model=exact, algorithm=f, **HARD).state.models
+        for f in (fedavg(), fedavgm(1e-300), fedavgm(0.9))
+    )
     assert distance(a, b) < 1e-12
     assert distance(a, c) > 1e-3
 
 
-def test_the_first_second_moments_of_yogi_and_adam_differ_as_they_should(table, table_split, train, exact, started):
+def test_the_first_second_moments_of_yogi_and_adam_differ_as_they_should(
+    table, table_split, train, exact, started
+):
     """From v = t = tau^2: Adam 0.99 t + 0.01 D^2; Yogi t + 0.01 D^2 where D^2 > t, so 0.01 t more; t - 0.01 D^2 below, so 0.01 t - 0.02 D^2 more."""
     tau, once = 0.003, HARD | {"rounds": 1}
-    mean, adam, yogi = (train(table_split, table, model=exact, algorithm=f, **once).state for f in (fedavg(), fedadam(tau=tau), fedyogi(tau=tau)))
+    mean, adam, yogi = (
+        train(table_split, table, model=exact, algorithm=f, **once).state
+        for f in (fedavg(), fedadam(tau=tau), fedyogi(tau=tau))
+    )
     seen = {"above": 0, "below": 0}
     for name, w in started(exact).items():
         d2 = (mean.models[name] - w).square()
         above, more = d2 > tau**2, yogi.server["v"][name] - adam.server["v"][name]
-        assert torch.allclose(more, torch.where(above, 0.01 * tau**2, 0.01 * tau**2 - 0.02 * d2), rtol=0, atol=1e-15)
+        assert torch.allclose(
+            more, torch.where(above, 0.01 * tau**2, 0.01 * tau**2 - 0.02 * d2), rtol=0, atol=1e-15
+        )
         seen["above"] += int(above.sum())
         seen["below"] += int((~above).sum())
     assert min(seen.values()) > 5
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_where_no_party_moves_the_server_stays(name, table, table_split, train, normed, same, started):
+def test_where_no_party_moves_the_server_stays(
+    name, table, table_split, train, normed, same, started
+):
     """Gradients of zero, so D = 0."""
 
     def still(task, local, batch):
         step = task.grad(local, batch)
         return step._replace(grad=tree.zeros_like(step.grad))
 
-    done = train(table_split, table, model=normed, algorithm=replace(ALL[name](), direction=still), **HARD | {"weight_decay": 0.0})
+    done = train(
+        table_split,
+        table,
+        model=normed,
+        algorithm=replace(ALL[name](), direction=still),
+        **HARD | {"weight_decay": 0.0},
+    )
     assert same(done.state.models, started(normed))
     assert all(not leaf.any() for leaf in tree.leaves(done.state.server.get("m", {})))
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_buffers_are_averaged_and_never_stepped(name, table, table_split, train, normed, same, started):
+def test_buffers_are_averaged_and_never_stepped(
+    name, table, table_split, train, normed, same, started
+):
     once = HARD | {"rounds": 1}
-    plain, stepped = (train(table_split, table, model=normed, algorithm=f, **once) for f in (fedavg(), ALL[name]()))
+    plain, stepped = (
+        train(table_split, table, model=normed, algorithm=f, **once)
+        for f in (fedavg(), ALL[name]())
+    )
     assert same(plain.state.buffers, stepped.state.buffers)
     assert not same(plain.state.models, stepped.state.models)
     assert all(moment.keys() == started(normed).keys() for moment in stepped.state.server.values())
@@ -152,20 +200,35 @@ def test_buffers_are_averaged_and_never_stepped(name, table, table_split, train,
 
 @pytest.mark.parametrize("name", ALL)
 def test_one_model_goes_each_way(name, table, table_split, train, normed):
-    a, b = (train(table_split, table, model=normed, algorithm=f, **HARD).history for f in (fedavg(), ALL[name]()))
-    assert [{k: v for k, v in m.items() if "bytes" in k} for m in a] == [{k: v for k, v in m.items() if "bytes" in k} for m in b]
-    assert a[0]["bytes_up"] == 4 * 4 * (56 + 16 + 27 + 16)  # four parties; weights, scale and shift, weights, running mean and variance
+    a, b = (
+        train(table_split, table, model=normed, algorithm=f, **HARD).history
+        for f in (fedavg(), ALL[name]())
+    )
+    assert [{k: v for k, v in m.items() if "bytes" in k} for m in a] == [
+        {k: v for k, v in m.items() if "bytes" in k} for m in b
+    ]
+    assert a[0]["bytes_up"] == 4 * 4 * (
+        56 + 16 + 27 + 16
+    )  # four parties; weights, scale and shift, weights, running mean and variance
 
 
 def test_without_beta1_nothing_is_kept_for_it(table, table_split, train, exact):
-    assert train(table_split, table, model=exact, algorithm=fedadagrad()).state.server.keys() == {"v"}
-    assert train(table_split, table, model=exact, algorithm=fedadagrad(beta1=0.5)).state.server.keys() == {"m", "v"}
+    assert train(table_split, table, model=exact, algorithm=fedadagrad()).state.server.keys() == {
+        "v"
+    }
+    assert train(
+        table_split, table, model=exact, algorithm=fedadagrad(beta1=0.5)
+    ).state.server.keys() == {"m", "v"}
 
 
 @pytest.mark.parametrize(
     ("name", "option", "bad"),
     [(n, o, v) for n in ALL for o, v in (("server_lr", 0.0), ("server_lr", -1.0))]
-    + [(n, o, v) for n in ("fedadam", "fedyogi", "fedadagrad") for o, v in (("tau", 0.0), ("beta1", 1.0), ("beta1", -0.1))]
+    + [
+        (n, o, v)
+        for n in ("fedadam", "fedyogi", "fedadagrad")
+        for o, v in (("tau", 0.0), ("beta1", 1.0), ("beta1", -0.1))
+    ]
     + [(n, "beta2", v) for n in ("fedadam", "fedyogi") for v in (1.0, -0.1)]
     + [("fedavgm", "server_momentum", v) for v in (1.0, -0.1)],
 )

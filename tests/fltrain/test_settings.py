@@ -36,7 +36,15 @@ def batches_of(table, train):
 
 def test_defaults_are_those_of_the_paper():
     s = Settings()
-    assert (s.rounds, s.local_epochs, s.batch_size, s.lr, s.momentum, s.weight_decay, s.fraction) == (50, 10, 64, 0.01, 0.9, 0.0, 1.0)
+    assert (
+        s.rounds,
+        s.local_epochs,
+        s.batch_size,
+        s.lr,
+        s.momentum,
+        s.weight_decay,
+        s.fraction,
+    ) == (50, 10, 64, 0.01, 0.9, 0.0, 1.0)
 
 
 BAD = {
@@ -49,7 +57,10 @@ BAD = {
     "weight_decay": ([-1e-9], "at least 0"),
     "lr_drops": ([(3, 0)], "rounds, at least 1"),
     "fraction": ([0.0, 1.01], "above 0 and at most 1"),
-    "normalise": (["mnist", None], "one of none, data, half, cifar10, cifar100, cifar10-fedcd, cifar10-map, mnist-map"),
+    "normalise": (
+        ["mnist", None],
+        "one of none, data, half, cifar10, cifar100, cifar10-fedcd, cifar10-map, mnist-map",
+    ),
     "crop": ([-1], "at least 0"),
     "pad": (["mirror", None], "one of zero, reflect"),
     "rotate": ([-1.0, 180.5], "in 0..180"),
@@ -91,9 +102,16 @@ WRONG_TYPE = {
 }
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, (values, _) in BAD.items() for value in values], ids=str)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(name, value) for name, (values, _) in BAD.items() for value in values],
+    ids=str,
+)
 def test_a_setting_out_of_range_is_named_with_what_came_and_what_is_needed(name, value):
-    with pytest.raises(ValueError, match=re.escape(f"{name.replace('_', '-')} is {value!r}; it must be {BAD[name][1]}")):
+    with pytest.raises(
+        ValueError,
+        match=re.escape(f"{name.replace('_', '-')} is {value!r}; it must be {BAD[name][1]}"),
+    ):
         Settings(**{name: value})
 
 
@@ -120,23 +138,37 @@ def test_an_unknown_setting_names_the_nearest(table, table_split, train):
 def test_cuda_where_there_is_none_says_what_to_do(table, table_split, train):
     if torch.cuda.is_available():
         pytest.skip("there is a CUDA device")
-    with pytest.raises(ValueError, match="device is cuda, and torch sees no CUDA device here; use --device cpu"):
+    with pytest.raises(
+        ValueError, match="device is cuda, and torch sees no CUDA device here; use --device cpu"
+    ):
         train(table_split, table, device="cuda")
 
 
-def test_the_same_seed_gives_the_same_run_and_another_another(table, table_split, train, same_state):
+def test_the_same_seed_gives_the_same_run_and_another_another(
+    table, table_split, train, same_state
+):
     a, b, c = (train(table_split, table, seed=seed) for seed in (1, 1, 2))
     assert a.history == b.history
     assert same_state(a.state, b.state)
     assert not same_state(a.state, c.state)
 
 
-def test_the_init_seed_moves_the_weights_and_the_seed_the_orders(table, table_split, train, same, batches_of):
+def test_the_init_seed_moves_the_weights_and_the_seed_the_orders(
+    table, table_split, train, same, batches_of
+):
     weights = [fltrain.models.create("hidden200", (6,), 3, seed).state_dict() for seed in (0, 5)]
     slow = {"rounds": 1, "lr": 1e-30}  # too small to move a float32: what comes out is what went in
-    assert same(tree.index(train(table_split, table, seed=5, init_seed=0, **slow).state.models, 0), dict(weights[0]))
-    assert same(tree.index(train(table_split, table, seed=5, **slow).state.models, 0), dict(weights[1]))
-    orders = [batches_of(table_split, rounds=1, seed=seed, init_seed=init)[0] for seed, init in ((5, 0), (5, 1), (6, 0))]
+    assert same(
+        tree.index(train(table_split, table, seed=5, init_seed=0, **slow).state.models, 0),
+        dict(weights[0]),
+    )
+    assert same(
+        tree.index(train(table_split, table, seed=5, **slow).state.models, 0), dict(weights[1])
+    )
+    orders = [
+        batches_of(table_split, rounds=1, seed=seed, init_seed=init)[0]
+        for seed, init in ((5, 0), (5, 1), (6, 0))
+    ]
     assert orders[0] == orders[1] != orders[2]
 
 
@@ -144,13 +176,17 @@ def test_each_epoch_is_every_example_once_in_a_new_order(table_split, batches_of
     seen, done = batches_of(table_split, rounds=2, local_epochs=2)
     sizes = table_split.train.sizes.tolist()
     assert done.history[0]["steps"] == sum(2 * -(-n // 8) for n in sizes)
-    assert [s for _, s, _ in seen] == [s for _ in range(2) for n in sizes for s in range(2 * -(-n // 8))]  # parties one after another
+    assert [s for _, s, _ in seen] == [
+        s for _ in range(2) for n in sizes for s in range(2 * -(-n // 8))
+    ]  # parties one after another
     epochs, batches = [], iter(seen)
     for party in [*range(5)] * 2:
         for epoch in range(2):
             part = [next(batches) for _ in range(-(-sizes[party] // 8))]
             assert {e for e, _, _ in part} == {epoch}
-            assert [len(rows) for _, _, rows in part] == [8] * (sizes[party] // 8) + [sizes[party] % 8] * (sizes[party] % 8 > 0)
+            assert [len(rows) for _, _, rows in part] == [8] * (sizes[party] // 8) + [
+                sizes[party] % 8
+            ] * (sizes[party] % 8 > 0)
             order = [row for _, _, rows in part for row in rows]
             assert sorted(order) == table_split.train.party(party).tolist()
             epochs.append(tuple(order))
@@ -175,11 +211,15 @@ def test_local_steps_count_instead_of_epochs(table, dealt, batches_of, steps):
     split = dealt(table, np.repeat([0, 1], [20, 70]))  # 3 and 9 batches an epoch
     seen, done = batches_of(split, rounds=1, local_epochs=50, local_steps=steps)
     assert done.history[0]["steps"] == 2 * steps
-    assert [(e, s) for e, s, _ in seen] == [(s // per_epoch, s) for per_epoch in (3, 9) for s in range(steps)]
+    assert [(e, s) for e, s, _ in seen] == [
+        (s // per_epoch, s) for per_epoch in (3, 9) for s in range(steps)
+    ]
     for party, per_epoch in enumerate((3, 9)):
         whole = [rows for _, _, rows in seen[party * steps : (party + 1) * steps]]
         for epoch in range(steps // per_epoch):
-            rows = [row for batch in whole[epoch * per_epoch : (epoch + 1) * per_epoch] for row in batch]
+            rows = [
+                row for batch in whole[epoch * per_epoch : (epoch + 1) * per_epoch] for row in batch
+            ]
             assert sorted(rows) == split.train.party(party).tolist()
 
 
@@ -190,7 +230,15 @@ def test_the_learning_rate_falls_after_the_rounds_given(table, dealt, train):
     model = nn.Linear(1, 2, bias=False)
     with torch.no_grad():
         model.weight.zero_()
-    done = train(dealt(data, [0, 0, 0, -1]), data, model=model, rounds=6, lr=0.5, lr_drops=(1, 4), momentum=0.0)
+    done = train(
+        dealt(data, [0, 0, 0, -1]),
+        data,
+        model=model,
+        rounds=6,
+        lr=0.5,
+        lr_drops=(1, 4),
+        momentum=0.0,
+    )
     rates = [0.5, 0.05, 0.05, 0.05, 0.005, 0.005]
     assert [m["lr"] for m in done.history] == pytest.approx(rates, rel=1e-12)
     w = np.zeros(2)
@@ -202,7 +250,13 @@ def test_the_learning_rate_falls_after_the_rounds_given(table, dealt, train):
 def test_threads_hold_for_the_run_and_are_written_down(table, table_split, train, tmp_path):
     before, during = torch.get_num_threads(), []
     other = 2 if before == 1 else 1
-    train(table_split, table, threads=other, out=tmp_path / "run", progress=lambda p: during.append(torch.get_num_threads()))
+    train(
+        table_split,
+        table,
+        threads=other,
+        out=tmp_path / "run",
+        progress=lambda p: during.append(torch.get_num_threads()),
+    )
     assert set(during) == {other}
     assert torch.get_num_threads() == before
     assert json.loads((tmp_path / "run" / "environment.json").read_text())["threads"] == other

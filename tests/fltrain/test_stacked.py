@@ -18,7 +18,20 @@ from fltrain.engine.stacked.convolution import with_convolutions
 from fltrain.engine.stacked.executor import Stacked
 from fltrain.models import create
 
-from ._stacked import BASE, USUAL, Double, Small, apart, cell_of, near, network, own, planned, rounds, trained
+from ._stacked import (
+    BASE,
+    USUAL,
+    Double,
+    Small,
+    apart,
+    cell_of,
+    near,
+    network,
+    own,
+    planned,
+    rounds,
+    trained,
+)
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -42,7 +55,14 @@ def go(table, table_split, train):
     """go(...): a run of the table's five unequal parties, four a round."""
 
     def run(algorithm=BASE, engine="stacked", **options):
-        return train(table_split, table, **USUAL | {"engine": engine, "algorithm": algorithm, "model": network()} | options | algorithm.settings)
+        return train(
+            table_split,
+            table,
+            **USUAL
+            | {"engine": engine, "algorithm": algorithm, "model": network()}
+            | options
+            | algorithm.settings,
+        )
 
     return run
 
@@ -54,7 +74,10 @@ def go(table, table_split, train):
 @pytest.mark.parametrize(("name", "options"), CASES, ids=NAMES)
 def test_it_is_looped_to_1e_12(go, name, options, normed):
     """Two rounds of two epochs: momentum, decay, a part of the parties, unequal ones, short last batches, dropout; state and metrics."""
-    a, b = (go(algorithm_of(name, options), engine, model=network(normed)) for engine in ("looped", "stacked"))
+    a, b = (
+        go(algorithm_of(name, options), engine, model=network(normed))
+        for engine in ("looped", "stacked")
+    )
     assert apart(a, b) < 1e-12
 
 
@@ -72,7 +95,16 @@ def test_float32_stays_by_1e_6_after_a_round(go, name, options, normed):
     assert apart(a, b) < LOOSE.get(name, 1e-6)
 
 
-@pytest.mark.parametrize("options", [{"shuffle": False}, {"local_steps": 5}, {"local_steps": 40}, {"batch_size": 64}, {"momentum": 0.0}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"shuffle": False},
+        {"local_steps": 5},
+        {"local_steps": 40},
+        {"batch_size": 64},
+        {"momentum": 0.0},
+    ],
+)
 def test_other_settings(go, options):
     a, b = (go(BASE, engine, **options) for engine in ("looped", "stacked"))
     assert apart(a, b) < 1e-12
@@ -86,18 +118,33 @@ def test_two_runs_are_equal_bit_for_bit(go, same_state):
 
 
 @pytest.mark.parametrize("transform", [[], ["noise"]], ids=["", "fresh noise"])
-@pytest.mark.parametrize("drawn", [{}, {"crop": 3, "flip": True}, {"rotate": 20.0}], ids=["plain", "crop and flip", "rotated"])
+@pytest.mark.parametrize(
+    "drawn",
+    [{}, {"crop": 3, "flip": True}, {"rotate": 20.0}],
+    ids=["plain", "crop and flip", "rotated"],
+)
 def test_images_that_are_changed_by_epoch(images, dealt, train, transform, drawn):
     """Parties of 1 to 3 batches: several epochs in one step, and each draws its own."""
-    split = dealt(images, np.repeat([0, 1, 2, 3], [20, 13, 11, 6]), transforms=[("noise", {"sigma": 0.3, "fresh": True})] if transform else [])
-    a, b = (train(split, images, model=Small(), engine=e, local_epochs=2, lr=0.05, **drawn) for e in ("looped", "stacked"))
+    split = dealt(
+        images,
+        np.repeat([0, 1, 2, 3], [20, 13, 11, 6]),
+        transforms=[("noise", {"sigma": 0.3, "fresh": True})] if transform else [],
+    )
+    a, b = (
+        train(split, images, model=Small(), engine=e, local_epochs=2, lr=0.05, **drawn)
+        for e in ("looped", "stacked")
+    )
     assert apart(a, b) < 1e-12
 
 
 # Order
 
 
-@given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(1, 70)), min_size=1, max_size=8), st.integers(0, 1000), st.integers(0, 3))
+@given(
+    st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(1, 70)), min_size=1, max_size=8),
+    st.integers(0, 1000),
+    st.integers(0, 3),
+)
 def test_orders_are_the_order_of_each(rows, epoch, more):
     """Also with an epoch for each, and more room than is needed."""
     keys, sizes = torch.tensor([signed(k) for k, _ in rows]), torch.tensor([n for _, n in rows])
@@ -105,7 +152,10 @@ def test_orders_are_the_order_of_each(rows, epoch, more):
     for epochs in (epoch, torch.arange(len(rows)) + epoch):
         made = orders(keys, epochs, sizes, width)
         for j, (k, n) in enumerate(rows):
-            assert torch.equal(made[j, :n], order(k, epoch + (j if isinstance(epochs, torch.Tensor) else 0), n, cpu))
+            assert torch.equal(
+                made[j, :n],
+                order(k, epoch + (j if isinstance(epochs, torch.Tensor) else 0), n, cpu),
+            )
             assert not made[j, n:].any()
 
 
@@ -122,10 +172,16 @@ def test_a_large_party_beside_small_ones_is_not_padded_for(table, dealt, monkeyp
     cells = [cell_of(split, table, lr=lr) for lr in (0.1, 0.2)]
     jobs = [job for i, cell in enumerate(cells) for job in jobs_of(i, cell, *planned(cell), 1)]
     deal = Deal(cells, jobs, 1)
-    assert sorted(asked) == sorted((e, sizes, max(sizes)) for e in (0, 1) for sizes in ([70], [9, 8], [3]))
+    assert sorted(asked) == sorted(
+        (e, sizes, max(sizes)) for e in (0, 1) for sizes in ([70], [9, 8], [3])
+    )
     for j, job in enumerate(jobs):
-        epochs = [order(key(0, "job", 1, job.party), e, deal.n[j], torch.device("cpu")) for e in (0, 1)]
-        assert torch.equal(deal.dealt[deal.base[j] : deal.base[j] + 2 * deal.n[j]], torch.cat(epochs))
+        epochs = [
+            order(key(0, "job", 1, job.party), e, deal.n[j], torch.device("cpu")) for e in (0, 1)
+        ]
+        assert torch.equal(
+            deal.dealt[deal.base[j] : deal.base[j] + 2 * deal.n[j]], torch.cat(epochs)
+        )
 
 
 # Chunks
@@ -134,7 +190,9 @@ def test_a_large_party_beside_small_ones_is_not_padded_for(table, dealt, monkeyp
 @pytest.mark.parametrize("normed", [False, True], ids=["padded", "batch norm"])
 @pytest.mark.parametrize("name", ["fedavg", "ditto", "scaffold", "moon"])
 def test_chunks_change_rounding_alone(table, table_split, name, normed):
-    cells = [cell_of(table_split, table, build(name), network(normed), lr=lr) for lr in (0.05, 0.01)]
+    cells = [
+        cell_of(table_split, table, build(name), network(normed), lr=lr) for lr in (0.05, 0.01)
+    ]
     whole = trained(cells, Stacked(cells))
     for chunk in (1, 2, 7):
         near(trained(cells, Stacked(cells, chunk=chunk)), whole)
@@ -143,7 +201,9 @@ def test_chunks_change_rounding_alone(table, table_split, name, normed):
 def test_a_party_without_examples_and_a_single_party(table, dealt, train):
     for owner in ([i % 2 for i in range(90)], [0] * 90):
         split = dealt(table, owner, n_parties=max(owner) + (2 if max(owner) else 1))
-        a, b = (train(split, table, model=network(), engine=engine) for engine in ("looped", "stacked"))
+        a, b = (
+            train(split, table, model=network(), engine=engine) for engine in ("looped", "stacked")
+        )
         assert apart(a, b) < 1e-12
 
 
@@ -151,10 +211,21 @@ def test_a_party_without_examples_and_a_single_party(table, dealt, train):
 def test_chunks_of_parties_that_are_sampled(table, table_split, name):
     """Two rounds of three parties of five, other ones in each cell and round, who remember what they did in other chunks."""
     cells = [cell_of(table_split, table, build(name), fraction=0.6, seed=seed) for seed in (0, 1)]
-    assert len({tuple(sample(5, 0.6, seed, round).tolist()) for seed in (0, 1) for round in (1, 2)}) > 2
+    assert (
+        len({tuple(sample(5, 0.6, seed, round).tolist()) for seed in (0, 1) for round in (1, 2)})
+        > 2
+    )
     looped = rounds(cells, Looped(cells), sampled=True)
     for chunk in (1, 2, 4):
-        assert max(apart(a, b) for a, b in zip(looped, rounds(cells, Stacked(cells, chunk=chunk), sampled=True), strict=True)) < 1e-12
+        assert (
+            max(
+                apart(a, b)
+                for a, b in zip(
+                    looped, rounds(cells, Stacked(cells, chunk=chunk), sampled=True), strict=True
+                )
+            )
+            < 1e-12
+        )
 
 
 # Convolutions
@@ -185,7 +256,10 @@ def test_products_are_the_convolution(options):
     product = with_convolutions(nn.Sequential(layer), "product")[0]
     assert type(product) is not nn.Conv2d
     assert product.state_dict().keys() == layer.state_dict().keys()
-    params = {name: torch.randn(4, *p.shape, generator=g, dtype=torch.float64) for name, p in layer.named_parameters()}
+    params = {
+        name: torch.randn(4, *p.shape, generator=g, dtype=torch.float64)
+        for name, p in layer.named_parameters()
+    }
     x = torch.randn(4, 2, 3, 9, 11, generator=g, dtype=torch.float64)
 
     def of(which):
@@ -212,8 +286,12 @@ def test_other_convolutions_are_left_alone():
     ]
     module = nn.Sequential(*layers)
     assert with_convolutions(module, "product") is module
-    assert with_convolutions(nn.Sequential(nn.Conv2d(4, 4, 3)), "product")[0](torch.zeros(4, 5, 5)).shape == (4, 3, 3)  # an image by itself
-    with pytest.raises(ValueError, match="convolutions are 'fast'; they can be 'grouped' or 'product'"):
+    assert with_convolutions(nn.Sequential(nn.Conv2d(4, 4, 3)), "product")[0](
+        torch.zeros(4, 5, 5)
+    ).shape == (4, 3, 3)  # an image by itself
+    with pytest.raises(
+        ValueError, match="convolutions are 'fast'; they can be 'grouped' or 'product'"
+    ):
         with_convolutions(module, "fast")
     with pytest.raises(RuntimeError, match="to have 3 channels"):
         with_convolutions(nn.Sequential(nn.Conv2d(3, 4, 3)), "product")(torch.zeros(1, 2, 5, 5))

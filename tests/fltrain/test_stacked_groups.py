@@ -39,37 +39,85 @@ PAIRS = {
 @pytest.mark.parametrize("name", PAIRS)
 def test_cells_that_differ_in_numbers_share_a_stack(table, table_split, name):
     """Other mu, learning rate, momentum, seed and, in the fourth cell, no momentum; each as by itself, and as looped."""
-    numbers = [{"lr": 0.05, "momentum": 0.9}, {"lr": 0.01, "momentum": 0.5, "seed": 7}, {"lr": 0.1, "seed": 7}, {"momentum": 0.0}]
+    numbers = [
+        {"lr": 0.05, "momentum": 0.9},
+        {"lr": 0.01, "momentum": 0.5, "seed": 7},
+        {"lr": 0.1, "seed": 7},
+        {"momentum": 0.0},
+    ]
     algorithms = [build(name, **PAIRS[name][i % 2]) for i in range(4)]
-    cells = [cell_of(table_split, table, algorithm, **n) for algorithm, n in zip(algorithms, numbers, strict=True)]
+    cells = [
+        cell_of(table_split, table, algorithm, **n)
+        for algorithm, n in zip(algorithms, numbers, strict=True)
+    ]
     assert groups(cells) == [[0, 1, 2, 3]]
     looped = rounds(cells, Looped(cells))
     for executor in (Stacked(cells), Stacked(cells, chunk=3)):
-        assert max(apart(a, b) for a, b in zip(looped, rounds(cells, executor), strict=True)) < 1e-12
+        assert (
+            max(apart(a, b) for a, b in zip(looped, rounds(cells, executor), strict=True)) < 1e-12
+        )
 
 
 def test_seeds_of_augmentation_and_splits_of_one_data_set_share_a_stack(images):
     """Four sources of batches: two splits, of unequal size, and two seeds. The full gradients of SCAFFOLD are gathered from each."""
     cells = []
     for seed in (1, 2):
-        split = niidpart.make(images, "quantity", n_parties=3, beta=1.0, min_size=3, seed=seed, val=0.4 if seed == 1 else 0.0)
+        split = niidpart.make(
+            images,
+            "quantity",
+            n_parties=3,
+            beta=1.0,
+            min_size=3,
+            seed=seed,
+            val=0.4 if seed == 1 else 0.0,
+        )
         held = None
         for run in (1, 2):
-            cells.append(cell_of(split, images, build("scaffold", option="i"), Small(), held, seed=run, crop=2, batch_size=8))
+            cells.append(
+                cell_of(
+                    split,
+                    images,
+                    build("scaffold", option="i"),
+                    Small(),
+                    held,
+                    seed=run,
+                    crop=2,
+                    batch_size=8,
+                )
+            )
             held = cells[-1].data
     assert groups(cells) == [[0, 1, 2, 3]]
-    deal = Deal(cells, [job for i, c in enumerate(cells) for job in jobs_of(i, c, *planned(c), 1)], 1)
+    deal = Deal(
+        cells, [job for i, c in enumerate(cells) for job in jobs_of(i, c, *planned(c), 1)], 1
+    )
     assert len(deal.sources) == 4
     near(trained(cells, Stacked(cells)), trained(cells, Looped(cells)))
 
 
 def test_cells_that_differ_in_more_do_not(table, table_split):
-    wider = Staged(fc1=nn.Sequential(Double(), nn.Linear(6, 13), nn.Sigmoid()), out=nn.Linear(13, 3)).double()
+    wider = Staged(
+        fc1=nn.Sequential(Double(), nn.Linear(6, 13), nn.Sigmoid()), out=nn.Linear(13, 3)
+    ).double()
     steeper = network()
     steeper.fc1[-1].p = 0.3
-    options = [{}, {"lr": 0.5}, {"batch_size": 8}, {"local_epochs": 1}, {"weight_decay": 0.0}, {"model": wider}, {"model": steeper}]
+    options = [
+        {},
+        {"lr": 0.5},
+        {"batch_size": 8},
+        {"local_epochs": 1},
+        {"weight_decay": 0.0},
+        {"model": wider},
+        {"model": steeper},
+    ]
     cells = [cell_of(table_split, table, **o) for o in options]
-    more = [build("fedprox", mu=0.1), build("fedprox", mu=0.0), build("scaffold"), build("scaffold", option="i"), own(), own()]
+    more = [
+        build("fedprox", mu=0.1),
+        build("fedprox", mu=0.0),
+        build("scaffold"),
+        build("scaffold", option="i"),
+        own(),
+        own(),
+    ]
     cells += [cell_of(table_split, table, algorithm) for algorithm in more]
     assert groups(cells) == [[0, 1], *([i] for i in range(2, 13))]
     near(trained(cells, Stacked(cells)), trained(cells, Looped(cells)))
@@ -143,8 +191,12 @@ def finish(mu: float = 0.1):
 """
 
 
-@pytest.mark.parametrize("name", ["heard", "closure", "inner", "default", "partial", "terms", "begin", "finish"])
-def test_a_number_that_is_read_from_elsewhere_than_hyper_is_each_cells_own(table, table_split, tmp_path, name):
+@pytest.mark.parametrize(
+    "name", ["heard", "closure", "inner", "default", "partial", "terms", "begin", "finish"]
+)
+def test_a_number_that_is_read_from_elsewhere_than_hyper_is_each_cells_own(
+    table, table_split, tmp_path, name
+):
     """A user's file whose constructor says mu in hyper, but whose functions have it from their closure, a default, a partial: a stack for each."""
     file = tmp_path / "mine.py"
     file.write_text(FILE)

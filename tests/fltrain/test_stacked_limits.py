@@ -28,7 +28,14 @@ def go(table, table_split, train):
     """go(...): a run of the table's five unequal parties, four a round."""
 
     def run(algorithm=BASE, engine="stacked", **options):
-        return train(table_split, table, **USUAL | {"engine": engine, "algorithm": algorithm, "model": network()} | options | algorithm.settings)
+        return train(
+            table_split,
+            table,
+            **USUAL
+            | {"engine": engine, "algorithm": algorithm, "model": network()}
+            | options
+            | algorithm.settings,
+        )
 
     return run
 
@@ -39,7 +46,10 @@ def go(table, table_split, train):
 def needed(cells, monkeypatch):
     """Bytes that a job of these cells takes, as the executor counts them."""
     counted = []
-    monkeypatch.setattr("fltrain.engine.stacked.executor.fitting", lambda n, *rest: counted.append(n) or fitting(n, *rest))
+    monkeypatch.setattr(
+        "fltrain.engine.stacked.executor.fitting",
+        lambda n, *rest: counted.append(n) or fitting(n, *rest),
+    )
     trained(cells, Stacked(cells))
     return counted[0]
 
@@ -48,32 +58,44 @@ def test_jobs_go_in_chunks_that_fit(table, table_split, monkeypatch):
     """Half of the device, or what is asked for, is enough for 2.5 jobs: two at once, to the same result."""
     cells = [cell_of(table_split, table)]
     one = needed(cells, monkeypatch)
-    whole, asked = trained(cells, Stacked(cells)), [cell_of(table_split, table, memory=2.5 * one / GIB)]
+    whole, asked = (
+        trained(cells, Stacked(cells)),
+        [cell_of(table_split, table, memory=2.5 * one / GIB)],
+    )
     monkeypatch.setattr(memory, "total", lambda device: 2.5 * one / memory.SHARE)
     for executor in (Stacked(cells), Stacked(asked)):
         near(trained(executor.cells, executor), whole)
         assert executor.plans[0].chunk == 2
 
 
-def test_what_a_job_needs_grows_with_weights_batch_and_what_it_keeps(table, table_split, monkeypatch):
+def test_what_a_job_needs_grows_with_weights_batch_and_what_it_keeps(
+    table, table_split, monkeypatch
+):
     """Beside FedAvg SCAFFOLD has control and correction, and uploads a change in float64: at least 6 times the weights. A batch of 64 keeps more."""
     plain, scaffold, large = (
-        needed([cell_of(table_split, table, build(name), batch_size=b)], monkeypatch) for name, b in (("fedavg", 7), ("scaffold", 7), ("fedavg", 64))
+        needed([cell_of(table_split, table, build(name), batch_size=b)], monkeypatch)
+        for name, b in (("fedavg", 7), ("scaffold", 7), ("fedavg", 64))
     )
     weights = 8 * (6 * 12 + 12 + 12 * 8 + 8 + 8 * 3 + 3)
-    assert plain > 8 * weights  # in training, velocity, gradient, two of the step; the upload three times
+    assert (
+        plain > 8 * weights
+    )  # in training, velocity, gradient, two of the step; the upload three times
     assert scaffold - plain >= 6 * weights
     assert large > plain + 57 * 8 * (12 + 8)
 
 
 def test_too_little_memory_for_one_job(go, monkeypatch):
     with pytest.raises(
-        ValueError, match=r"one job needs about .* GiB, and --memory allows 1e-08; raise --memory, lower --batch-size \(now 7\), or use --eng"
+        ValueError,
+        match=r"one job needs about .* GiB, and --memory allows 1e-08; raise --memory, lower --batch-size \(now 7\), or use --eng",
     ):
         go(memory=1e-8)
     with monkeypatch.context() as patch:
         patch.setattr(memory, "total", lambda device: 100.0)
-        with pytest.raises(ValueError, match=r"GiB, and half of the device's memory is 4.66e-08; give more with --memory, lower"):
+        with pytest.raises(
+            ValueError,
+            match=r"GiB, and half of the device's memory is 4.66e-08; give more with --memory, lower",
+        ):
             go()
     monkeypatch.setattr(memory, "free", lambda device: 100.0)
     for asked in (None, 1.0):
@@ -86,14 +108,28 @@ class Stop(Exception):
 
 
 @pytest.mark.parametrize("asked", [True, False], ids=["--memory", "half of all"])
-def test_a_run_that_is_taken_up_again_goes_on_bit_for_bit(dealt, train, same_state, tmp_path, monkeypatch, asked):
+def test_a_run_that_is_taken_up_again_goes_on_bit_for_bit(
+    dealt, train, same_state, tmp_path, monkeypatch, asked
+):
     """Half of the parties a round, where the largest party needs most of the memory, but is in few cohorts; what is free changes on the way."""
     rng = np.random.default_rng(0)
     y = np.arange(2000) % 4
-    data = niidpart.from_arrays(rng.normal(size=(2000, 20)).astype(np.float32), y, rng.normal(size=(8, 20)).astype(np.float32), y[:8])
+    data = niidpart.from_arrays(
+        rng.normal(size=(2000, 20)).astype(np.float32),
+        y,
+        rng.normal(size=(8, 20)).astype(np.float32),
+        y[:8],
+    )
     split = dealt(data, np.repeat(np.arange(12), [1385, *range(28, 82, 5)]))
     room = 0.0011  # GiB: 2 jobs of the largest party, or 3 of the next one
-    options = {"engine": "stacked", "model": "hidden200", "rounds": 4, "fraction": 0.5, "local_epochs": 2, "batch_size": 16}
+    options = {
+        "engine": "stacked",
+        "model": "hidden200",
+        "rounds": 4,
+        "fraction": 0.5,
+        "local_epochs": 2,
+        "batch_size": 16,
+    }
     if asked:
         options["memory"] = room
     else:
@@ -134,22 +170,33 @@ class Sequence(nn.Module):
 
 
 def after(layer):
-    return nn.Sequential(nn.Linear(6, 6), layer, nn.Linear(4 if isinstance(layer, Sequence) else 6, 3))
+    return nn.Sequential(
+        nn.Linear(6, 6), layer, nn.Linear(4 if isinstance(layer, Sequence) else 6, 3)
+    )
 
 
 LAYERS = {
     "AlphaDropout": (nn.AlphaDropout(0.1), "1", "vmap: called random operation"),
-    "Branching": (Branching(6, 6), "1", "vmap: It looks like you're either .* data-dependent control flow"),
+    "Branching": (
+        Branching(6, 6),
+        "1",
+        "vmap: It looks like you're either .* data-dependent control flow",
+    ),
     "LSTM": (Sequence(), "1.lstm", "There is a performance drop"),
     "RReLU": (nn.RReLU(), "1", "vmap: "),
 }
 
 
 @pytest.mark.parametrize("kind", LAYERS)
-def test_a_layer_that_cannot_be_stacked_is_named_before_the_first_round(table, table_split, go, kind):
+def test_a_layer_that_cannot_be_stacked_is_named_before_the_first_round(
+    table, table_split, go, kind
+):
     layer, name, why = LAYERS[kind]
     model = after(layer)
-    with pytest.raises(ValueError, match=rf"the model cannot be stacked: layer '{name}' \({kind}\) cannot run for many jobs at once: {why}") as error:
+    with pytest.raises(
+        ValueError,
+        match=rf"the model cannot be stacked: layer '{name}' \({kind}\) cannot run for many jobs at once: {why}",
+    ) as error:
         go(model=model)
     assert str(error.value).endswith("; use --engine looped or processes")
     assert go(model=model, engine="looped").history  # they do
@@ -157,7 +204,10 @@ def test_a_layer_that_cannot_be_stacked_is_named_before_the_first_round(table, t
 
 def test_compiled_models_cannot_be_stacked(table, table_split):
     cell = cell_of(table_split, table)
-    with pytest.raises(ValueError, match="the model cannot be stacked: compiled models cannot be stacked: leave out --compile; use --engine looped"):
+    with pytest.raises(
+        ValueError,
+        match="the model cannot be stacked: compiled models cannot be stacked: leave out --compile; use --engine looped",
+    ):
         Stacked([replace(cell, task=replace(cell.task, compiled=True))])
 
 
@@ -176,12 +226,18 @@ def reading(task, local, work):
 
 
 @pytest.mark.parametrize(
-    ("changes", "what"), [({"direction": branching}, "direction"), ({"direction": later}, "later steps"), ({"finish": reading}, "finish")]
+    ("changes", "what"),
+    [
+        ({"direction": branching}, "direction"),
+        ({"direction": later}, "later steps"),
+        ({"finish": reading}, "finish"),
+    ],
 )
 def test_an_algorithm_that_cannot_be_stacked(go, changes, what):
     algorithm = replace(BASE, name="mine", **changes)
     with pytest.raises(
-        ValueError, match=rf"mine cannot be stacked: its {what} cannot run for many jobs at once: vmap: .*; use --engine looped or proc"
+        ValueError,
+        match=rf"mine cannot be stacked: its {what} cannot run for many jobs at once: vmap: .*; use --engine looped or proc",
     ):
         go(algorithm)
     assert go(algorithm, "looped").history
@@ -205,15 +261,25 @@ def test_what_is_carried_keeps_its_form(go):
         return task.grad(local, batch)._replace(carry={"n": local.carry.get("n", 0) + 1})
 
     def changing(task, local, batch):
-        return task.grad(local, batch)._replace(carry={"late": batch.x.sum()} if batch.step > 3 else {})
+        return task.grad(local, batch)._replace(
+            carry={"late": batch.x.sum()} if batch.step > 3 else {}
+        )
 
     def finish(task, local, work):
         upload, kept = BASE.finish(task, local, work)
-        return upload | {"n": torch.zeros((), dtype=torch.float64) + local.carry["n"] * work.share}, kept
+        return upload | {
+            "n": torch.zeros((), dtype=torch.float64) + local.carry["n"] * work.share
+        }, kept
 
-    a, b = (go(replace(BASE, direction=counting, finish=finish), engine) for engine in ("looped", "stacked"))
+    a, b = (
+        go(replace(BASE, direction=counting, finish=finish), engine)
+        for engine in ("looped", "stacked")
+    )
     assert apart(a, b) < 1e-12
-    with pytest.raises(ValueError, match=r"fedavg: direction returned carry \['late'\] after \[\]; stacked jobs must carry the same"):
+    with pytest.raises(
+        ValueError,
+        match=r"fedavg: direction returned carry \['late'\] after \[\]; stacked jobs must carry the same",
+    ):
         go(replace(BASE, direction=changing))
 
 
@@ -236,7 +302,9 @@ def test_what_is_carried_may_count_padding(go):
     """The gradient takes notice of the mask, a sum beside it does not."""
 
     def direction(task, local, batch):
-        return task.grad(local, batch)._replace(carry={"seen": local.carry["seen"] + batch.x.double().sum()})
+        return task.grad(local, batch)._replace(
+            carry={"seen": local.carry["seen"] + batch.x.double().sum()}
+        )
 
     def begin(task, local):
         return local._replace(carry={"seen": torch.full((), 1e4, dtype=torch.float64)})
@@ -249,9 +317,14 @@ def test_what_is_carried_may_count_padding(go):
         return replace(BASE.aggregate(state, plan, total), server={"seen": total["seen"]})
 
     def init(task, info, models, buffers):
-        return replace(BASE.init(task, info, models, buffers), server={"seen": torch.zeros(1, dtype=torch.float64)})
+        return replace(
+            BASE.init(task, info, models, buffers),
+            server={"seen": torch.zeros(1, dtype=torch.float64)},
+        )
 
-    algorithm = replace(BASE, init=init, begin=begin, direction=direction, finish=finish, aggregate=aggregate)
+    algorithm = replace(
+        BASE, init=init, begin=begin, direction=direction, finish=finish, aggregate=aggregate
+    )
     a, b = (go(algorithm, engine) for engine in ("looped", "stacked"))
     assert apart(a, b) < 1e-9  # of a sum that is about 1e4
 
@@ -282,7 +355,9 @@ def test_a_term_that_is_nothing_at_the_start_is_looked_at_elsewhere(go):
 
     def reviewing(task, local, batch):
         def extra(params, out):
-            given = task.forward(local.start, local.buffers, batch.x, train=True, key=local.key).logits
+            given = task.forward(
+                local.start, local.buffers, batch.x, train=True, key=local.key
+            ).logits
             mine = task.forward(params, local.buffers, batch.x, train=True, key=local.key).logits
             return 0.1 * (mine - given.detach()).square().sum()
 
@@ -290,7 +365,11 @@ def test_a_term_that_is_nothing_at_the_start_is_looked_at_elsewhere(go):
 
     def slower(task, local, batch):
         step = task.grad(local, batch)
-        return step._replace(after=tree.map(lambda w, w0: (w - w0) * (0.1 + 0.3 * batch.epoch), local.params, local.start))
+        return step._replace(
+            after=tree.map(
+                lambda w, w0: (w - w0) * (0.1 + 0.3 * batch.epoch), local.params, local.start
+            )
+        )
 
     for direction in (reviewing, slower):
         a, b = (go(replace(BASE, direction=direction), engine) for engine in ("looped", "stacked"))
@@ -300,15 +379,22 @@ def test_a_term_that_is_nothing_at_the_start_is_looked_at_elsewhere(go):
 @pytest.mark.parametrize("lockstep", ["step", "epoch"])
 def test_an_epoch_that_is_read_as_a_number_is_one(go, lockstep):
     def direction(task, local, batch):
-        return task.grad(local, batch)._replace(after=tree.map(lambda w: [0.1, 0.01][batch.epoch] * w, local.params))
+        return task.grad(local, batch)._replace(
+            after=tree.map(lambda w: [0.1, 0.01][batch.epoch] * w, local.params)
+        )
 
-    a, b = (go(replace(BASE, direction=direction, lockstep=lockstep), engine) for engine in ("looped", "stacked"))
+    a, b = (
+        go(replace(BASE, direction=direction, lockstep=lockstep), engine)
+        for engine in ("looped", "stacked")
+    )
     assert apart(a, b) < 1e-12
 
 
 def test_an_epoch_that_is_calculated_with_is_each_jobs_own(go):
     def direction(task, local, batch):
-        return task.grad(local, batch)._replace(after=tree.map(lambda w: 0.1 * (batch.epoch + 1) * w, local.params))
+        return task.grad(local, batch)._replace(
+            after=tree.map(lambda w: 0.1 * (batch.epoch + 1) * w, local.params)
+        )
 
     a, b = (go(replace(BASE, direction=direction), engine) for engine in ("looped", "stacked"))
     assert apart(a, b) < 1e-12
@@ -320,7 +406,10 @@ def test_an_epoch_that_is_calculated_with_is_each_jobs_own(go):
 def test_batch_norm_on_a_batch_of_one_names_party_and_batch_size(table, dealt, train):
     split = dealt(table, np.repeat([0, 1, 2], [40, 29, 21]))
     for engine in ("looped", "stacked"):
-        with pytest.raises(ValueError, match="batch norm cannot train on a batch of one example; choose a --batch-size") as error:
+        with pytest.raises(
+            ValueError,
+            match="batch norm cannot train on a batch of one example; choose a --batch-size",
+        ) as error:
             train(split, table, model=network(normed=True), engine=engine, batch_size=7)
         assert error.value.__notes__[0] == "that was party 1, of 29 examples, in batches of 7"
 
@@ -336,5 +425,8 @@ def test_a_party_whose_loss_is_not_finite_ends_its_run_alone(table, table_split,
     assert groups(cells) == [[0, 1]]
     (both, losses), alone = trained(cells, Stacked(cells)), trained(cells[:1], Stacked(cells[:1]))
     assert not any(np.isfinite(losses[5:]))
-    near(({"sums": {"0": both["sums"]["0"]}}, losses[:5]), ({"sums": {"0": alone[0]["sums"]["0"]}}, alone[1]))
+    near(
+        ({"sums": {"0": both["sums"]["0"]}}, losses[:5]),
+        ({"sums": {"0": alone[0]["sums"]["0"]}}, alone[1]),
+    )
     assert both["sums"]["1"] == {}

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from fltrain.engine.sums import Sums
 
-Numbers = st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=40)  # their thirds lie well within 2^50 of each other
+Numbers = st.lists(
+    st.integers(-(10**6), 10**6), min_size=1, max_size=40
+)  # their thirds lie well within 2^50 of each other
 
 
 def summed(values, parts=1):
@@ -45,8 +47,16 @@ def test_a_plain_sum_would_depend_on_the_order():
 
 def test_models_and_types_stand_apart_and_empty_trees_stay():
     sums = Sums(3)
-    sums.add({"models": {"w": torch.ones(2), "b": torch.ones((), dtype=torch.float64)}, "buffers": {}}, 2)
-    sums.add({"models": {"w": torch.full((2,), 0.5), "b": torch.ones((), dtype=torch.float64)}, "buffers": {}}, 0)
+    sums.add(
+        {"models": {"w": torch.ones(2), "b": torch.ones((), dtype=torch.float64)}, "buffers": {}}, 2
+    )
+    sums.add(
+        {
+            "models": {"w": torch.full((2,), 0.5), "b": torch.ones((), dtype=torch.float64)},
+            "buffers": {},
+        },
+        0,
+    )
     total = sums.total
     assert total["models"]["w"].tolist() == [[0.5, 0.5], [0.0, 0.0], [1.0, 1.0]]
     assert total["models"]["b"].dtype == torch.float64

@@ -12,13 +12,23 @@ from torch import nn
 
 import fltrain
 import niidpart
-from fltrain import RunError, RunFolder, grid, sweeps
+from fltrain import RunError, RunFolder
 from fltrain.algorithms import build
 from fltrain.engine import auto
+from fltrain.runs import grid
+from fltrain.runs import sweeping as sweeps
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
-SHORT = {"model": "hidden200", "rounds": 3, "local_epochs": 1, "batch_size": 8, "device": "cpu", "threads": 1, "engine": "looped"}
+SHORT = {
+    "model": "hidden200",
+    "rounds": 3,
+    "local_epochs": 1,
+    "batch_size": 8,
+    "device": "cpu",
+    "threads": 1,
+    "engine": "looped",
+}
 SWEEPS = {
     "fedprox mu, trials": ("fedprox", {"mu": [0.001, 0, 1]}, {"trials": 2}),
     "lr, momentum": ("fedavg", {"momentum": [0, 0.9], "lr": [0.01, 0.1]}, {}),
@@ -45,9 +55,13 @@ def alone(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", SWEEPS)
-def test_each_cell_equals_a_run_of_its_own_byte_for_byte(table, table_split, alone, outcome, tmp_path, name):
+def test_each_cell_equals_a_run_of_its_own_byte_for_byte(
+    table, table_split, alone, outcome, tmp_path, name
+):
     algorithm, lists, asked = SWEEPS[name]
-    runs = fltrain.sweep(table_split, table, algorithm=algorithm, grid=lists, out=tmp_path / "sweep", **SHORT | asked)
+    runs = fltrain.sweep(
+        table_split, table, algorithm=algorithm, grid=lists, out=tmp_path / "sweep", **SHORT | asked
+    )
     expected = asked.get("trials", 1)
     for values in lists.values():
         expected *= len(values)
@@ -61,53 +75,103 @@ def test_each_cell_equals_a_run_of_its_own_byte_for_byte(table, table_split, alo
         assert run.history == single.history
 
 
-def test_processes_give_each_cell_the_bytes_of_a_run_of_its_own(table, table_split, alone, outcome, tmp_path):
+def test_processes_give_each_cell_the_bytes_of_a_run_of_its_own(
+    table, table_split, alone, outcome, tmp_path
+):
     asked = {"engine": "processes", "workers": 2}
-    for run in fltrain.sweep(table_split, table, algorithm="fedprox", grid={"mu": [0.1, 1]}, trials=2, out=tmp_path / "sweep", **SHORT | asked):
-        assert outcome(run.folder) == outcome(alone(run.cell, table_split, table, "fedprox", {}, **asked).folder), run.cell
+    for run in fltrain.sweep(
+        table_split,
+        table,
+        algorithm="fedprox",
+        grid={"mu": [0.1, 1]},
+        trials=2,
+        out=tmp_path / "sweep",
+        **SHORT | asked,
+    ):
+        assert outcome(run.folder) == outcome(
+            alone(run.cell, table_split, table, "fedprox", {}, **asked).folder
+        ), run.cell
 
 
-def test_the_engine_that_is_chosen_is_one_for_all_cells(table, table_split, alone, outcome, tmp_path):
+def test_the_engine_that_is_chosen_is_one_for_all_cells(
+    table, table_split, alone, outcome, tmp_path
+):
     asked = {"engine": "auto", "threads": None}
-    for run in fltrain.sweep(table_split, table, grid={"lr": [0.1, 0.2]}, out=tmp_path / "sweep", **SHORT | asked):
-        assert outcome(run.folder) == outcome(alone(run.cell, table_split, table, "fedavg", {}, **asked).folder)
+    for run in fltrain.sweep(
+        table_split, table, grid={"lr": [0.1, 0.2]}, out=tmp_path / "sweep", **SHORT | asked
+    ):
+        assert outcome(run.folder) == outcome(
+            alone(run.cell, table_split, table, "fedavg", {}, **asked).folder
+        )
 
 
 def engines(runs):
-    return {json.loads((run.folder / "config.json").read_text())["settings"]["engine"] for run in runs}
+    return {
+        json.loads((run.folder / "config.json").read_text())["settings"]["engine"] for run in runs
+    }
 
 
-def test_the_order_of_splits_decides_no_engine(table, table_split, alone, outcome, tmp_path, monkeypatch):
+def test_the_order_of_splits_decides_no_engine(
+    table, table_split, alone, outcome, tmp_path, monkeypatch
+):
     """By itself the cell of one party has no use for workers, the other one has. All have them, and are the runs of that engine."""
     monkeypatch.setattr(auto, "PAYS", 0.0)
     monkeypatch.setattr(auto, "cores", lambda: 2)
     one, asked = niidpart.make(table, "homo", n_parties=1), {"engine": "auto", "workers": 2}
     assert engines([alone({}, one, table, "fedavg", {}, engine="auto")]) == {"looped"}
     assert engines([alone({}, table_split, table, "fedavg", {}, **asked)]) == {"processes"}
-    for name, splits in (("up", {"one": one, "five": table_split}), ("down", {"five": table_split, "one": one})):
+    for name, splits in (
+        ("up", {"one": one, "five": table_split}),
+        ("down", {"five": table_split, "one": one}),
+    ):
         runs = fltrain.sweep(splits, table, out=tmp_path / name, **SHORT | asked)
         assert engines(runs) == {"processes"}
         for run in runs:
-            single = alone({}, splits[run.cell["split"]], table, "fedavg", {}, **asked | {"engine": "processes"})
+            single = alone(
+                {},
+                splits[run.cell["split"]],
+                table,
+                "fedavg",
+                {},
+                **asked | {"engine": "processes"},
+            )
             assert outcome(run.folder) == outcome(single.folder)
 
 
 @pytest.mark.parametrize(
     ("picked", "common"),
-    [("looped processes", "processes"), ("looped stacked", "looped"), ("looped", "looped"), ("stacked", "stacked"), ("native", "native")],
+    [
+        ("looped processes", "processes"),
+        ("looped stacked", "looped"),
+        ("looped", "looped"),
+        ("stacked", "stacked"),
+        ("native", "native"),
+    ],
 )
 def test_the_engine_of_all_is_one_that_every_cell_can_have(picked, common):
     assert sweeps._common(picked.split()) == sweeps._common(picked.split()[::-1]) == common
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "numbers"), [("fedprox", {"mu": [0.1, 1], "lr": [0.05, 0.1]}), ("scaffold", {"momentum": [0, 0.9], "seed": [0, 1]})]
+    ("algorithm", "numbers"),
+    [
+        ("fedprox", {"mu": [0.1, 1], "lr": [0.05, 0.1]}),
+        ("scaffold", {"momentum": [0, 0.9], "seed": [0, 1]}),
+    ],
 )
-def test_stacked_gives_each_cell_its_own_run_to_rounding(table, table_split, alone, distance, double, algorithm, numbers):
+def test_stacked_gives_each_cell_its_own_run_to_rounding(
+    table, table_split, alone, distance, double, algorithm, numbers
+):
     """Of at most 30 steps: 1e-6 in single precision, 1e-12 in double precision."""
     for model, bound in (("hidden200", 1e-6), (double(), 1e-12)):
         asked = {"model": model, "rounds": 1, "local_epochs": 2}
-        for run in fltrain.sweep(table_split, table, algorithm=algorithm, grid=numbers, **SHORT | asked | {"engine": "stacked"}):
+        for run in fltrain.sweep(
+            table_split,
+            table,
+            algorithm=algorithm,
+            grid=numbers,
+            **SHORT | asked | {"engine": "stacked"},
+        ):
             single = alone(run.cell, table_split, table, algorithm, {}, **asked)
             assert single.history[0]["steps"] <= 30
             assert distance(run.state.models, single.state.models) < bound, run.cell
@@ -125,7 +189,9 @@ def test_a_preset_is_looked_up_for_each_cell(cube_split, outcome, tmp_path):
         "engine": "looped",
     }
     for run in fltrain.sweep(cube_split, grid={"lr": [0.1, 0.2]}, out=tmp_path / "sweep", **asked):
-        single = fltrain.run(cube_split, out=tmp_path / "alone" / run.folder.name, **asked | run.cell)
+        single = fltrain.run(
+            cube_split, out=tmp_path / "alone" / run.folder.name, **asked | run.cell
+        )
         assert outcome(run.folder) == outcome(single.folder)
 
 
@@ -133,11 +199,24 @@ def test_several_splits_of_one_data_set(table, table_split, alone, outcome, tmp_
     other = niidpart.make(table, "homo", n_parties=3, seed=1, val=0.2, test=0.2)
     for name, split in (("a", table_split), ("b", other)):
         niidpart.write(split, tmp_path / f"{name}.h5")
-    runs = fltrain.sweep([tmp_path / "a.h5", tmp_path / "b.h5"], table, grid={"lr": [0.05, 0.1]}, out=tmp_path / "sweep", **SHORT)
-    assert [run.folder.name for run in runs] == ["split=a,lr=0.05", "split=a,lr=0.1", "split=b,lr=0.05", "split=b,lr=0.1"]
+    runs = fltrain.sweep(
+        [tmp_path / "a.h5", tmp_path / "b.h5"],
+        table,
+        grid={"lr": [0.05, 0.1]},
+        out=tmp_path / "sweep",
+        **SHORT,
+    )
+    assert [run.folder.name for run in runs] == [
+        "split=a,lr=0.05",
+        "split=a,lr=0.1",
+        "split=b,lr=0.05",
+        "split=b,lr=0.1",
+    ]
     for run in runs:
         split = {"a": table_split, "b": other}[run.cell["split"]]
-        assert outcome(run.folder) == outcome(alone(run.cell, split, table, "fedavg", {}).folder), run.cell
+        assert outcome(run.folder) == outcome(alone(run.cell, split, table, "fedavg", {}).folder), (
+            run.cell
+        )
     again = fltrain.sweep({"b": other, "a": table_split}, table, grid={"lr": [0.05]}, **SHORT)
     assert [run.cell for run in again] == [{"split": "b"}, {"split": "a"}]
     assert [run.history for run in again] == [runs[2].history, runs[0].history]
@@ -145,10 +224,14 @@ def test_several_splits_of_one_data_set(table, table_split, alone, outcome, tmp_
 
 def test_zero_in_a_sweep_is_fedavg(table, table_split, same_state):
     zero, _ = fltrain.sweep(table_split, table, algorithm="fedprox", grid={"mu": [0, 1]}, **SHORT)
-    assert same_state(zero.state, fltrain.run(table_split, table, algorithm="fedavg", **SHORT).state)
+    assert same_state(
+        zero.state, fltrain.run(table_split, table, algorithm="fedavg", **SHORT).state
+    )
 
 
-def test_examples_are_on_the_device_once_and_augmented_by_each_cell(images, dealt, alone, outcome, tmp_path, monkeypatch):
+def test_examples_are_on_the_device_once_and_augmented_by_each_cell(
+    images, dealt, alone, outcome, tmp_path, monkeypatch
+):
     seen = []
 
     class Watched(sweeps.Rounds):
@@ -159,13 +242,17 @@ def test_examples_are_on_the_device_once_and_augmented_by_each_cell(images, deal
     monkeypatch.setattr(sweeps, "Rounds", Watched)
     one, two = dealt(images, [i % 2 for i in range(50)]), dealt(images, [i % 3 for i in range(50)])
     asked = {"model": "linear", "rounds": 2, "crop": 2, "flip": True, "normalise": "data"}
-    runs = fltrain.sweep({"one": one, "two": two}, images, trials=3, out=tmp_path / "sweep", **SHORT | asked)
+    runs = fltrain.sweep(
+        {"one": one, "two": two}, images, trials=3, out=tmp_path / "sweep", **SHORT | asked
+    )
     for part in ("train", "val", "test", "global_test"):
         for cells in (seen[:3], seen[3:]):
             assert len({getattr(cell.data, part).x.data_ptr() for cell in cells}) == 1
     assert len({cell.data.train.prepare.augment.key for cell in seen}) == 3
     for run in runs[:2]:
-        assert outcome(run.folder) == outcome(alone(run.cell, one, images, "fedavg", {}, **asked).folder)
+        assert outcome(run.folder) == outcome(
+            alone(run.cell, one, images, "fedavg", {}, **asked).folder
+        )
 
 
 def test_a_single_value_is_a_sweep_of_one(table, table_split):
@@ -175,11 +262,21 @@ def test_a_single_value_is_a_sweep_of_one(table, table_split):
 
 
 def test_an_algorithm_that_was_built_keeps_its_other_options(table, table_split, same_state):
-    runs = fltrain.sweep(table_split, table, algorithm=build("fedavgm", server_lr=0.5), grid={"server_momentum": [0.1, 0.2]}, **SHORT)
-    assert [run.algorithm.options for run in runs] == [{"server_momentum": m, "server_lr": 0.5} for m in (0.1, 0.2)]
+    runs = fltrain.sweep(
+        table_split,
+        table,
+        algorithm=build("fedavgm", server_lr=0.5),
+        grid={"server_momentum": [0.1, 0.2]},
+        **SHORT,
+    )
+    assert [run.algorithm.options for run in runs] == [
+        {"server_momentum": m, "server_lr": 0.5} for m in (0.1, 0.2)
+    ]
     unnamed = replace(build("fedavg"), name="mine")
     a, b = fltrain.sweep(table_split, table, algorithm=unnamed, grid={"lr": [0.05, 0.1]}, **SHORT)
-    assert same_state(b.state, fltrain.run(table_split, table, algorithm="fedavg", lr=0.1, **SHORT).state)
+    assert same_state(
+        b.state, fltrain.run(table_split, table, algorithm="fedavg", lr=0.1, **SHORT).state
+    )
     assert not same_state(a.state, b.state)
 
 
@@ -205,7 +302,9 @@ def fails(k: int = 1):
 
 
 @pytest.mark.parametrize("every", [1, 2])
-def test_a_cell_that_diverges_ends_and_the_others_go_on(table, table_split, outcome, tmp_path, every):
+def test_a_cell_that_diverges_ends_and_the_others_go_on(
+    table, table_split, outcome, tmp_path, every
+):
     (tmp_path / "own.py").write_text(FAILS)
     whole, ends, stopped = tmp_path / "whole", [9, 2, 1, 4, 8], []
 
@@ -213,7 +312,12 @@ def test_a_cell_that_diverges_ends_and_the_others_go_on(table, table_split, outc
         if p.metrics and p.round >= 2 and p.cell in (0, 4):
             stopped.append(shutil.copytree(whole, tmp_path / str(len(stopped))))
 
-    asked = {"algorithm": f"{tmp_path / 'own.py'}:fails", "checkpoint_every": every, **SHORT, "rounds": 6}
+    asked = {
+        "algorithm": f"{tmp_path / 'own.py'}:fails",
+        "checkpoint_every": every,
+        **SHORT,
+        "rounds": 6,
+    }
     runs = fltrain.sweep(table_split, table, grid={"k": ends}, out=whole, progress=copy, **asked)
     assert [len(run.history) for run in runs] == [6, 1, 0, 3, 6]
     assert [str(run.diverged)[:38] if run.diverged else "" for run in runs] == [
@@ -223,14 +327,18 @@ def test_a_cell_that_diverges_ends_and_the_others_go_on(table, table_split, outc
     ]
     for run in (runs[0], runs[4]):
         own = build(asked["algorithm"], k=run.cell["k"])
-        single = fltrain.run(table_split, table, out=tmp_path / f"alone {own.options}", **asked | {"algorithm": own})
+        single = fltrain.run(
+            table_split, table, out=tmp_path / f"alone {own.options}", **asked | {"algorithm": own}
+        )
         assert outcome(run.folder) == outcome(single.folder)
     assert len(stopped) == 10
     for folder in stopped:
         again = fltrain.resume_sweep(folder, table, trust=True)
         assert [run.history for run in again] == [run.history for run in runs]
         assert [str(run.diverged) for run in again] == [str(run.diverged) for run in runs]
-        assert [outcome(again[i].folder) for i in (0, 4)] == [outcome(runs[i].folder) for i in (0, 4)]
+        assert [outcome(again[i].folder) for i in (0, 4)] == [
+            outcome(runs[i].folder) for i in (0, 4)
+        ]
 
 
 def test_while_it_trains_no_cell_can_be_resumed(table, table_split, tmp_path):
@@ -242,11 +350,20 @@ def test_while_it_trains_no_cell_can_be_resumed(table, table_split, tmp_path):
                 fltrain.resume(tmp_path / "sweep" / "lr=0.1", table)
             refused.append(p.cell)
 
-    fltrain.sweep(table_split, table, grid={"lr": [0.05, 0.1]}, out=tmp_path / "sweep", progress=resume, **SHORT)
+    fltrain.sweep(
+        table_split,
+        table,
+        grid={"lr": [0.05, 0.1]},
+        out=tmp_path / "sweep",
+        progress=resume,
+        **SHORT,
+    )
     assert refused == [0, 1] * 3
 
 
-def test_while_one_of_them_trains_the_others_can_be_resumed_and_the_sweep_cannot(table, table_split, tmp_path):
+def test_while_one_of_them_trains_the_others_can_be_resumed_and_the_sweep_cannot(
+    table, table_split, tmp_path
+):
     folder, seen = tmp_path / "sweep", []
 
     def stop(p):
@@ -254,7 +371,9 @@ def test_while_one_of_them_trains_the_others_can_be_resumed_and_the_sweep_cannot
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fltrain.sweep(table_split, table, grid={"lr": [0.05, 0.1]}, out=folder, progress=stop, **SHORT)
+        fltrain.sweep(
+            table_split, table, grid={"lr": [0.05, 0.1]}, out=folder, progress=stop, **SHORT
+        )
 
     def meanwhile(p):
         if p.metrics and p.round == 2:
@@ -290,7 +409,9 @@ except KeyboardInterrupt:
     print([len(run.history) for run in fltrain.resume_sweep("sweep", data)] == [2] * 40)
 """
     env = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
     assert (done.stdout, done.stderr) == ("True\n", "")
 
 
@@ -319,7 +440,14 @@ def test_nothing_is_written_over(table, table_split, tmp_path):
 
 # Resuming
 
-KILLS = [(1, 1, None), (2, 7, None), (2, 0, 0), (3, 0, 1), (3, 0, 3), (4, 0, 2)]  # (round, job or 0, the cell that has just been written down)
+KILLS = [
+    (1, 1, None),
+    (2, 7, None),
+    (2, 0, 0),
+    (3, 0, 1),
+    (3, 0, 3),
+    (4, 0, 2),
+]  # (round, job or 0, the cell that has just been written down)
 
 
 @pytest.fixture(scope="module", params=[1, 3])
@@ -329,13 +457,24 @@ def killed(request, table, table_split, tmp_path_factory):
 
     def copy(p):
         for n, (round, job, cell) in enumerate(KILLS):
-            if p.round == round and (p.metrics and p.cell == cell if cell is not None else not p.metrics and p.job == job):
+            if p.round == round and (
+                p.metrics and p.cell == cell if cell is not None else not p.metrics and p.job == job
+            ):
                 shutil.copytree(root / "whole", root / str(n))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(__import__("sys").modules, "matplotlib", None)
         asked = SHORT | {"rounds": 4, "checkpoint_every": request.param}
-        fltrain.sweep(table_split, table, algorithm="scaffold", grid={"lr": [0.05, 0.1]}, trials=2, out=root / "whole", progress=copy, **asked)
+        fltrain.sweep(
+            table_split,
+            table,
+            algorithm="scaffold",
+            grid={"lr": [0.05, 0.1]},
+            trials=2,
+            out=root / "whole",
+            progress=copy,
+            **asked,
+        )
     return root / "whole", [root / str(n) for n in range(len(KILLS))]
 
 
@@ -350,7 +489,9 @@ def test_a_sweep_killed_anywhere_ends_the_same(killed, table, outcome, tmp_path)
         folder = shutil.copytree(source, tmp_path / source.name)
         apart += len({RunFolder.opened(cell).newest for cell in cells(folder)}) > 1
         runs = fltrain.resume_sweep(folder, table)
-        assert [run.cell for run in runs] == [{"lr": lr, "seed": seed} for lr in (0.05, 0.1) for seed in (0, 1)]
+        assert [run.cell for run in runs] == [
+            {"lr": lr, "seed": seed} for lr in (0.05, 0.1) for seed in (0, 1)
+        ]
         for cell in cells(folder):
             assert outcome(cell) == outcome(whole / cell.name), cell
             assert len(list((cell / "checkpoints").iterdir())) == 4
@@ -392,7 +533,9 @@ def test_going_back_leaves_no_checkpoint_without_its_metrics(killed, table, outc
     assert [outcome(cell) for cell in cells(folder)] == [outcome(cell) for cell in cells(whole)]
 
 
-def test_where_a_checkpoint_is_damaged_that_cell_goes_on_from_the_one_before(killed, table, outcome, tmp_path):
+def test_where_a_checkpoint_is_damaged_that_cell_goes_on_from_the_one_before(
+    killed, table, outcome, tmp_path
+):
     whole, stopped = killed
     folder = shutil.copytree(stopped[4], tmp_path / "folder")
     newest = RunFolder.opened(cells(folder)[2]).checkpoints()[-1].with_suffix(".safetensors")
@@ -411,7 +554,9 @@ def test_a_sweep_goes_on_with_another_number_of_workers(table, table_split, outc
 
     with pytest.raises(KeyboardInterrupt):
         fltrain.sweep(table_split, table, out=tmp_path / "sweep", progress=stop, **asked)
-    fltrain.resume_sweep(tmp_path / "sweep", table, workers=3, progress=lambda p: seen.append(p.told))
+    fltrain.resume_sweep(
+        tmp_path / "sweep", table, workers=3, progress=lambda p: seen.append(p.told)
+    )
     assert [line[:27] for line in seen if line] == ["engine processes: 3 workers"]
     for run in fltrain.sweep(table_split, table, out=tmp_path / "whole", **asked):
         assert outcome(run.folder) == outcome(tmp_path / "sweep" / run.folder.name)
@@ -427,7 +572,10 @@ def test_a_finished_sweep_stays_as_it_is(killed, table, everything, tmp_path):
 
 def test_what_is_wrong_with_a_sweep_is_said(killed, table, tmp_path):
     folder = shutil.copytree(killed[0], tmp_path / "folder")
-    with pytest.raises(RunError, match=r"is a sweep; name the run folders in it: .*go on with all of it: fltrain resume"):
+    with pytest.raises(
+        RunError,
+        match=r"is a sweep; name the run folders in it: .*go on with all of it: fltrain resume",
+    ):
         fltrain.resume(folder, table)
     shutil.rmtree(cells(folder)[0])
     with pytest.raises(RunError, match=r"lacks its run lr=0.05,seed=0; put it back"):
@@ -447,8 +595,14 @@ def test_what_is_wrong_with_a_sweep_is_said(killed, table, tmp_path):
     ("asked", "said"),
     [
         ({"grid": {"nu": [1, 2]}}, "no option or setting 'nu'; did you mean 'mu'"),
-        ({"grid": {"server_lr": [1, 2]}}, "algorithm 'fedprox' has no option 'server_lr'; it belongs to fedadagrad"),
-        ({"grid": {"rounds": [1, 2]}}, "rounds cannot be swept, and 2 values were given; numbers of the algorithm and --lr, --momentum"),
+        (
+            {"grid": {"server_lr": [1, 2]}},
+            "algorithm 'fedprox' has no option 'server_lr'; it belongs to fedadagrad",
+        ),
+        (
+            {"grid": {"rounds": [1, 2]}},
+            "rounds cannot be swept, and 2 values were given; numbers of the algorithm and --lr, --momentum",
+        ),
         ({"grid": {"lr_drops": [(1,), (2,)]}}, "lr-drops cannot be swept"),
         ({"grid": {"shuffle": [True, False]}}, "shuffle cannot be swept"),
         ({"grid": {"mu": [0.1, 0.1]}}, "mu has the value 0.1 twice"),
@@ -474,11 +628,22 @@ def test_what_cannot_be_swept_is_said(table, table_split, asked, said):
 def test_starts_of_a_module_that_is_handed_over_are_refused(table, table_split, double, same_state):
     """Its weights are its own, so the cells would be equal; what MOON adds to it has weights of the seed."""
     asked = SHORT | {"model": double(), "grid": {"init_seed": [1, 2]}}
-    with pytest.raises(ValueError, match=r"init-seed has the values 1, 2, and the model is a module .* the cells would be equal; name the model"):
+    with pytest.raises(
+        ValueError,
+        match=r"init-seed has the values 1, 2, and the model is a module .* the cells would be equal; name the model",
+    ):
         fltrain.sweep(table_split, table, **asked)
     module = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3))
     a, b = fltrain.sweep(
-        table_split, table, **asked | {"algorithm": replace(build("fedavg"), adapt=lambda m: nn.Sequential(m, nn.Linear(3, 3))), "model": module}
+        table_split,
+        table,
+        **asked
+        | {
+            "algorithm": replace(
+                build("fedavg"), adapt=lambda m: nn.Sequential(m, nn.Linear(3, 3))
+            ),
+            "model": module,
+        },
     )
     assert not same_state(a.state, b.state)
     a, b = fltrain.sweep(table_split, table, trials=2, **SHORT | {"model": module})  # orders differ
@@ -487,19 +652,44 @@ def test_starts_of_a_module_that_is_handed_over_are_refused(table, table_split, 
 
 def test_an_algorithm_without_a_name_has_no_options_to_sweep(table, table_split):
     with pytest.raises(ValueError, match="has no name to build it by, so mu cannot be swept"):
-        fltrain.sweep(table_split, table, algorithm=replace(build("fedprox"), name="mine"), grid={"mu": [1, 2]}, **SHORT)
+        fltrain.sweep(
+            table_split,
+            table,
+            algorithm=replace(build("fedprox"), name="mine"),
+            grid={"mu": [1, 2]},
+            **SHORT,
+        )
 
 
 def test_splits_of_different_data_are_refused(table, table_split, images):
     ten = niidpart.make(images, "homo", n_parties=2)
-    with pytest.raises(ValueError, match=r"the split b is .* with 3 classes, a of .* with 10; a sweep needs splits of one data set"):
+    with pytest.raises(
+        ValueError,
+        match=r"the split b is .* with 3 classes, a of .* with 10; a sweep needs splits of one data set",
+    ):
         fltrain.sweep({"b": table_split, "a": ten}, table, **SHORT)
-    half = niidpart.from_arrays(table.features(slice(0, 45)), table.labels[:45], table.test_features(slice(None)), table.test_labels)
-    with pytest.raises(ValueError, match=r"is of array \(90 examples\), b is of other data, array \(45 examples\)"):
-        fltrain.sweep({"a": table_split, "b": niidpart.make(half, "homo", n_parties=2)}, table, **SHORT)
-    moved = niidpart.from_arrays(table.features(slice(None)) + 1, table.labels, table.test_features(slice(None)), table.test_labels)
+    half = niidpart.from_arrays(
+        table.features(slice(0, 45)),
+        table.labels[:45],
+        table.test_features(slice(None)),
+        table.test_labels,
+    )
+    with pytest.raises(
+        ValueError, match=r"is of array \(90 examples\), b is of other data, array \(45 examples\)"
+    ):
+        fltrain.sweep(
+            {"a": table_split, "b": niidpart.make(half, "homo", n_parties=2)}, table, **SHORT
+        )
+    moved = niidpart.from_arrays(
+        table.features(slice(None)) + 1,
+        table.labels,
+        table.test_features(slice(None)),
+        table.test_labels,
+    )
     with pytest.raises(ValueError, match="is of other data"):
-        fltrain.sweep({"a": table_split, "b": niidpart.make(moved, "homo", n_parties=2)}, table, **SHORT)
+        fltrain.sweep(
+            {"a": table_split, "b": niidpart.make(moved, "homo", n_parties=2)}, table, **SHORT
+        )
     with pytest.raises(ValueError, match="the splits a and b are the same"):
         fltrain.sweep({"a": table_split, "b": table_split}, table, **SHORT)
     with pytest.raises(ValueError, match="there is no split"):
@@ -512,20 +702,50 @@ def test_cells_that_would_not_be_in_step_are_refused(table, table_split, tmp_pat
         "def own(k: int = 1):\n    return replace(fedavg(), name='own', settings={'rounds': k})\n"
     )
     asked = {k: v for k, v in SHORT.items() if k != "rounds"}
-    with pytest.raises(ValueError, match=r"rounds is 1 for k=1 and 2 for k=2; cells of a sweep have it in common"):
-        fltrain.sweep(table_split, table, algorithm=f"{tmp_path / 'own.py'}:own", grid={"k": [1, 2]}, **asked)
+    with pytest.raises(
+        ValueError, match=r"rounds is 1 for k=1 and 2 for k=2; cells of a sweep have it in common"
+    ):
+        fltrain.sweep(
+            table_split, table, algorithm=f"{tmp_path / 'own.py'}:own", grid={"k": [1, 2]}, **asked
+        )
 
 
 # Names
 
 
 def test_names_of_folders_are_short_and_safe():
-    assert grid.folder_name({"split": "dir0.1", "mu": 1.0, "lr": 1e-05, "bits": 8, "seed": 0}) == "split=dir0.1,mu=1,lr=1e-05,bits=8,seed=0"
-    given = ["a/dir0.1.h5", "b/dir0.1.h5", "hub:ann/digits@split-1", "my split (1).h5", "..h5", "x" * 300 + ".h5"]
-    assert grid.split_names(given) == ["dir0.1", "dir0.1-2", "digits", "my-split-1", "split", "x" * 60]
+    assert (
+        grid.folder_name({"split": "dir0.1", "mu": 1.0, "lr": 1e-05, "bits": 8, "seed": 0})
+        == "split=dir0.1,mu=1,lr=1e-05,bits=8,seed=0"
+    )
+    given = [
+        "a/dir0.1.h5",
+        "b/dir0.1.h5",
+        "hub:ann/digits@split-1",
+        "my split (1).h5",
+        "..h5",
+        "x" * 300 + ".h5",
+    ]
+    assert grid.split_names(given) == [
+        "dir0.1",
+        "dir0.1-2",
+        "digits",
+        "my-split-1",
+        "split",
+        "x" * 60,
+    ]
 
 
 def test_cells_come_in_the_order_of_the_lists_the_seed_fastest(table, table_split):
-    runs = fltrain.sweep(table_split, table, algorithm="fedprox", grid={"lr": [0.1, 0.01], "mu": [1, 0]}, trials=2, **SHORT | {"rounds": 1})
-    assert [tuple(run.cell.values()) for run in runs] == [(mu, lr, seed) for mu in (1, 0) for lr in (0.1, 0.01) for seed in (0, 1)]
+    runs = fltrain.sweep(
+        table_split,
+        table,
+        algorithm="fedprox",
+        grid={"lr": [0.1, 0.01], "mu": [1, 0]},
+        trials=2,
+        **SHORT | {"rounds": 1},
+    )
+    assert [tuple(run.cell.values()) for run in runs] == [
+        (mu, lr, seed) for mu in (1, 0) for lr in (0.1, 0.01) for seed in (0, 1)
+    ]
     assert list(runs[0].cell) == ["mu", "lr", "seed"]

@@ -12,16 +12,21 @@ from fltrain import tree
 from fltrain.algorithms import ALGORITHMS, build, fedavg, fedrl
 from fltrain.interface import Batch, Local
 from fltrain.models import Staged
-from fltrain.task import ModelTask
+from fltrain.tasks.model_task import ModelTask
 
-needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile on a CPU needs a C++ compiler, and g++ is not here")
+needs_compiler = pytest.mark.skipif(
+    shutil.which("g++") is None,
+    reason="torch.compile on a CPU needs a C++ compiler, and g++ is not here",
+)
 
 
 def module():
     with torch.random.fork_rng():
         torch.manual_seed(0)
         first = nn.Sequential(nn.Linear(6, 40), nn.BatchNorm1d(40), nn.ReLU(), nn.Dropout(0.2))
-        return Staged(fc1=first, fc2=nn.Sequential(nn.Linear(40, 30), nn.Sigmoid()), out=nn.Linear(30, 3))
+        return Staged(
+            fc1=first, fc2=nn.Sequential(nn.Linear(40, 30), nn.Sigmoid()), out=nn.Linear(30, 3)
+        )
 
 
 def job(task, key=7):
@@ -48,7 +53,9 @@ def test_a_gradient_is_that_of_backward_bit_for_bit():
 def test_differentiate_gives_gradient_loss_and_what_else_there_is():
     """f(a, b) = sum a^3 at (1, 2): gradient 3 a^2, and 0 for b, which is not used."""
     at = {"a": torch.tensor([1.0, 2.0]), "b": torch.ones(3)}
-    grads, loss, aux = ModelTask(nn.Linear(1, 1)).differentiate(lambda w: ((w["a"] ** 3).sum(), {"twice": 2 * at["a"]}), at)
+    grads, loss, aux = ModelTask(nn.Linear(1, 1)).differentiate(
+        lambda w: ((w["a"] ** 3).sum(), {"twice": 2 * at["a"]}), at
+    )
     assert grads["a"].tolist() == [3, 12]
     assert grads["b"].tolist() == [0, 0, 0]
     assert float(loss) == 9
@@ -67,14 +74,29 @@ def test_all_gradients_go_through_differentiate(name, table, table_split, train,
 
     monkeypatch.setattr(ModelTask, "differentiate", nothing)
     model = Staged(fc1=nn.Sequential(nn.Linear(6, 8), nn.Sigmoid()), out=nn.Linear(8, 3))
-    algorithm = build(name, bits=32, milestones=()) if name == "fedcd" else build(name, projection=0) if name == "moon" else build(name)
-    done = train(table_split, table, model=model, algorithm=algorithm, lr=0.01, **algorithm.settings)
+    algorithm = (
+        build(name, bits=32, milestones=())
+        if name == "fedcd"
+        else build(name, projection=0)
+        if name == "moon"
+        else build(name)
+    )
+    done = train(
+        table_split, table, model=model, algorithm=algorithm, lr=0.01, **algorithm.settings
+    )
     after = dict(done.model(0).named_parameters())
-    assert all(float((after[n] - p).detach().abs().max()) < 1e-6 for n, p in model.named_parameters())
+    assert all(
+        float((after[n] - p).detach().abs().max()) < 1e-6 for n, p in model.named_parameters()
+    )
 
 
 def test_lockstep_is_by_epoch_only_where_the_epoch_is_read():
-    assert fedavg().lockstep == fedrl(schedule="batch").lockstep == fedrl(schedule="round").lockstep == "step"
+    assert (
+        fedavg().lockstep
+        == fedrl(schedule="batch").lockstep
+        == fedrl(schedule="round").lockstep
+        == "step"
+    )
     assert fedrl(schedule="epoch").lockstep == "epoch"
     with pytest.raises(ValueError, match="lockstep is 'round'; it must be 'step' or 'epoch'"):
         replace(fedavg(), lockstep="round")
@@ -95,7 +117,9 @@ def test_bf16_rounds_products_and_nothing_else():
     assert 0 < float((a.loss - b.loss).abs()) < 0.02
     for name, g in a.grad.items():
         assert b.grad[name].dtype == torch.float32
-        assert float((g - b.grad[name]).norm()) < 0.05 * float(g.norm()) + 1e-4  # the bias before a norm has gradient 0
+        assert (
+            float((g - b.grad[name]).norm()) < 0.05 * float(g.norm()) + 1e-4
+        )  # the bias before a norm has gradient 0
     assert b.buffers["fc1.1.running_mean"].dtype == torch.float32
 
 
@@ -111,7 +135,9 @@ def test_bf16_leaves_float64_alone():
 
 
 @needs_compiler
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler uses what torch has deprecated
+@pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning"
+)  # torch's compiler uses what torch has deprecated
 def test_compiled_gives_the_same_gradients_to_rounding(distance):
     """With batch norm and dropout, over steps and batch sizes; the same draws, since they are counted."""
     plain, fast = (ModelTask(module(), compiled=c) for c in (False, True))

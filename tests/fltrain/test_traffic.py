@@ -41,7 +41,9 @@ def test_ten_parties_move_what_the_paper_prints(run, data, algorithm):
     up = down + (4 if algorithm == "fednova" else 0)
     assert (metrics["bytes_down"], metrics["bytes_up"]) == (10 * down, 10 * up)
     assert metrics["bytes_table4"] == 10 * up + down
-    assert f"{metrics['bytes_table4'] / 1e6:.2f}" == (with_controls if algorithm == "scaffold" else printed)
+    assert f"{metrics['bytes_table4'] / 1e6:.2f}" == (
+        with_controls if algorithm == "scaffold" else printed
+    )
 
 
 def test_the_exact_size_of_mnist_with_ten_parties(run):
@@ -62,7 +64,9 @@ def test_only_the_cohort_counts(run):
 
 def test_parties_without_examples_move_nothing(table, dealt, train):
     history = train(dealt(table, np.arange(90) % 2, n_parties=4), table, model="linear").history
-    assert [m["bytes_down"] for m in history] == [2 * 4 * 21] * 2  # 6 x 3 + 3 parameters, two parties
+    assert [m["bytes_down"] for m in history] == [
+        2 * 4 * 21
+    ] * 2  # 6 x 3 + 3 parameters, two parties
 
 
 def test_floating_buffers_travel_too_and_counters_do_not(table, table_split, train):
@@ -82,4 +86,6 @@ def test_numbers_travel_in_their_own_type(table, table_split, train):
         def forward(self, x):
             return self.last((x * self.scale).float())
 
-    assert train(table_split, table, model=Half(), rounds=1).history[0]["bytes_up"] == 5 * (8 * 6 + 4 * 21)
+    assert train(table_split, table, model=Half(), rounds=1).history[0]["bytes_up"] == 5 * (
+        8 * 6 + 4 * 21
+    )

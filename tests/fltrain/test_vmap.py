@@ -8,15 +8,24 @@ from fltrain import tree
 from fltrain.algorithms import ALGORITHMS, build
 from fltrain.interface import Batch, Info, Local, Work
 from fltrain.models import Staged
-from fltrain.task import ModelTask
+from fltrain.tasks.model_task import ModelTask
 
 PARTIES, CLASSES, STEPS, WIDE = 5, 3, 3, 7
 SIZES = [7, 4, 6, 2, 5]  # examples in each batch of a party; the rest of 7 rows is padding
 VARIANTS = {name: [{}] for name in ALGORITHMS.names()} | {
     "fedcd": [{}, {"bits": 32}],
-    "fedmoc": [{}, {"delta_min": 0.3}, {"coefficients": "gram-schmidt-clip"}, {"coefficients": "ones"}, {"a0": 0.0}],
+    "fedmoc": [
+        {},
+        {"delta_min": 0.3},
+        {"coefficients": "gram-schmidt-clip"},
+        {"coefficients": "ones"},
+        {"a0": 0.0},
+    ],
     "fednova": [{}, {"mu": 0.1}, {"server_momentum": 0.5}],
-    "fedrl": [{"schedule": s, "norm": n, "mu": 1.0} for s, n in (("batch", "mean_l2"), ("epoch", "l2"), ("round", "mean_sq"))],
+    "fedrl": [
+        {"schedule": s, "norm": n, "mu": 1.0}
+        for s, n in (("batch", "mean_l2"), ("epoch", "l2"), ("round", "mean_sq"))
+    ],
     "moon": [{"projection": 0}, {"projection": 6}],
     "scaffold": [{"option": o, "correction": c} for o in ("i", "ii") for c in ("post", "grad")],
 }
@@ -37,7 +46,9 @@ def module(normed):
         torch.manual_seed(0)
         norm = [nn.BatchNorm1d(8)] if normed else []
         first = nn.Sequential(nn.Linear(6, 8), *norm, nn.Sigmoid(), nn.Dropout(0.25))
-        return Staged(a=first, b=nn.Sequential(nn.Linear(8, 6), nn.Sigmoid()), out=nn.Linear(6, CLASSES)).double()
+        return Staged(
+            a=first, b=nn.Sequential(nn.Linear(8, 6), nn.Sigmoid()), out=nn.Linear(6, CLASSES)
+        ).double()
 
 
 def random_like(values, n, generator, spread=0.3):
@@ -47,7 +58,9 @@ def random_like(values, n, generator, spread=0.3):
         many = v.unsqueeze(0).repeat(n, *[1] * v.dim())
         if not v.is_floating_point():
             return many
-        moved = many + spread * torch.rand(many.shape, generator=generator, dtype=torch.float64).to(v)
+        moved = many + spread * torch.rand(many.shape, generator=generator, dtype=torch.float64).to(
+            v
+        )
         return moved if bool((v >= 0).all()) else moved - spread / 2
 
     return tree.map(move, values)
@@ -62,7 +75,14 @@ class Jobs:
         model = module(normed)
         self.module = self.algorithm.adapt(model).double() if self.algorithm.adapt else model
         counts = torch.randint(0, 20, (PARTIES, CLASSES), generator=g) + 1
-        info = Info(counts.sum(1), counts, torch.linspace(0.001, 2, PARTIES, dtype=torch.float64), (6,), 3, 0.01)
+        info = Info(
+            counts.sum(1),
+            counts,
+            torch.linspace(0.001, 2, PARTIES, dtype=torch.float64),
+            (6,),
+            3,
+            0.01,
+        )
         models = {n: p.detach().unsqueeze(0) for n, p in self.module.named_parameters()}
         buffers = {n: b.unsqueeze(0) for n, b in self.module.named_buffers()}
         state = self.algorithm.init(ModelTask(self.module), info, models, buffers)
@@ -70,28 +90,60 @@ class Jobs:
         self.n = J = len(self.plan.party)
         own = tree.map(lambda leaf: leaf[self.plan.party], state.parties)
         self.own = tree.map(lambda leaf: random_like({"": leaf}, 1, g)[""][0], own)
-        self.start, self.buffers = (random_like(tree.index(part, 0), J, g) for part in (state.models, state.buffers))
+        self.start, self.buffers = (
+            random_like(tree.index(part, 0), J, g) for part in (state.models, state.buffers)
+        )
         self.each = self.plan.each
-        hyper = self.algorithm.hyper | ({"weight_decay": 0.02} if self.algorithm.decay == "algorithm" else {})
-        self.hyper = {k: v * torch.linspace(0.5, 1, J, dtype=torch.float64) for k, v in hyper.items()}
+        hyper = self.algorithm.hyper | (
+            {"weight_decay": 0.02} if self.algorithm.decay == "algorithm" else {}
+        )
+        self.hyper = {
+            k: v * torch.linspace(0.5, 1, J, dtype=torch.float64) for k, v in hyper.items()
+        }
         self.key = torch.randint(-(2**63), 2**63 - 1, (J,), generator=g)
         self.key[0], self.key[1] = -1, 2**63 - 1
         first = torch.arange(J) == 0
-        momentum = torch.linspace(0, 0.9, J, dtype=torch.float64) * (0 if self.algorithm.settings.get("momentum") == 0 else 1)
+        momentum = torch.linspace(0, 0.9, J, dtype=torch.float64) * (
+            0 if self.algorithm.settings.get("momentum") == 0 else 1
+        )
         lr = torch.linspace(0.01, 0.03, J, dtype=torch.float64)
-        self.work = Work(torch.arange(J) + 2, torch.arange(J) * 3 + 5, torch.linspace(0.1, 0.3, J, dtype=torch.float64), lr, momentum, first.double())
+        self.work = Work(
+            torch.arange(J) + 2,
+            torch.arange(J) * 3 + 5,
+            torch.linspace(0.1, 0.3, J, dtype=torch.float64),
+            lr,
+            momentum,
+            first.double(),
+        )
         sizes = [WIDE if normed else SIZES[j % PARTIES] for j in range(J)]
         self.mask = torch.arange(WIDE) < torch.tensor(sizes).unsqueeze(1)
         self.x = torch.randn(J, STEPS, WIDE, 6, generator=g, dtype=torch.float64)
         self.y = torch.randint(0, CLASSES, (J, STEPS, WIDE), generator=g)
 
     def given(self):
-        return {"start": self.start, "buffers": self.buffers, "each": self.each, "own": self.own, "hyper": self.hyper, "key": self.key}
+        return {
+            "start": self.start,
+            "buffers": self.buffers,
+            "each": self.each,
+            "own": self.own,
+            "hyper": self.hyper,
+            "key": self.key,
+        }
 
     def local(self, given):
         """`shared` is the same to all and not stacked."""
         start = given["start"]
-        return Local(start, given["buffers"], start, self.plan.shared, given["each"], given["own"], {}, given["hyper"], given["key"])
+        return Local(
+            start,
+            given["buffers"],
+            start,
+            self.plan.shared,
+            given["each"],
+            given["own"],
+            {},
+            given["hyper"],
+            given["key"],
+        )
 
     def step(self, local, step, velocity, work):
         """SGD with momentum, as executors do it."""
@@ -105,7 +157,10 @@ class Jobs:
         out = []
         for j in range(self.n):
             given = tree.index(self.given(), j)
-            given |= {"hyper": {k: float(v) for k, v in given["hyper"].items()}, "key": int(self.key[j]) % 2**64}
+            given |= {
+                "hyper": {k: float(v) for k, v in given["hyper"].items()},
+                "key": int(self.key[j]) % 2**64,
+            }
             work = Work(*(leaf[j].item() for leaf in self.work))
             m = int(self.mask[j].sum())
             batches = [Batch(self.x[j, t, :m], self.y[j, t, :m], None, 1, t) for t in range(STEPS)]
@@ -117,14 +172,22 @@ class Jobs:
                 losses.append(step.loss)
                 local, velocity = self.step(local, step, velocity, work)
             out.append((*self.algorithm.finish(task, local, work), torch.stack(losses)))
-        return [tree.map(lambda *leaves: torch.stack(leaves), *({"": o[i]} for o in out)) for i in range(3)]
+        return [
+            tree.map(lambda *leaves: torch.stack(leaves), *({"": o[i]} for o in out))
+            for i in range(3)
+        ]
 
     def at_once(self, padded):
         """All jobs, begin, direction and finish each in one call."""
         vmap, data = torch.func.vmap, (self.x, self.y, self.mask)
 
         def task_of(x, y, mask):
-            return Functional(self.module, examples=lambda: [Batch(x[t], y[t], mask if padded else None, 0, 0) for t in range(STEPS)])
+            return Functional(
+                self.module,
+                examples=lambda: [
+                    Batch(x[t], y[t], mask if padded else None, 0, 0) for t in range(STEPS)
+                ],
+            )
 
         def begin(given, *data):
             local = self.algorithm.begin(task_of(*data), self.local(given))
@@ -132,7 +195,9 @@ class Jobs:
 
         def one_step(t, given, params, buffers, carry, velocity, work, x, y, mask):
             local = self.local(given)._replace(params=params, buffers=buffers, carry=carry)
-            step = self.algorithm.direction(task_of(x, y, mask), local, Batch(x[t], y[t], mask if padded else None, 1, t))
+            step = self.algorithm.direction(
+                task_of(x, y, mask), local, Batch(x[t], y[t], mask if padded else None, 1, t)
+            )
             local, velocity = self.step(local, step, velocity, work)
             return local.params, local.buffers, local.carry, velocity, step.loss
 
@@ -145,14 +210,20 @@ class Jobs:
         velocity, losses = tree.zeros_like(params), []
         for t in range(STEPS):
             run = vmap(lambda *a, t=t: one_step(t, *a))
-            params, buffers, carry, velocity, loss = run(given, params, buffers, carry, velocity, self.work, *data)
+            params, buffers, carry, velocity, loss = run(
+                given, params, buffers, carry, velocity, self.work, *data
+            )
             losses.append(loss)
         upload, own = vmap(finish)(given, params, buffers, carry, self.work, *data)
         return [{"": upload}, {"": own}, {"": torch.stack(losses, 1)}]
 
 
 @pytest.mark.parametrize("normed", [False, True], ids=["padded", "batch norm"])
-@pytest.mark.parametrize(("name", "options"), CASES, ids=[f"{n} {' '.join(map(str, o.values()))}".strip() for n, o in CASES])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    CASES,
+    ids=[f"{n} {' '.join(map(str, o.values()))}".strip() for n, o in CASES],
+)
 def test_many_jobs_at_once_are_the_jobs_one_by_one(name, options, normed, distance):
     """Uploads, what parties keep, and losses, to 1e-12: other weights, numbers, keys and batch sizes in each job, with dropout."""
     jobs = Jobs(name, options, normed)
@@ -171,7 +242,13 @@ def test_a_batch_of_padding_alone_has_no_part_in_a_full_gradient(distance):
     local = jobs.local(tree.index(jobs.given(), 0))
     true = [Batch(jobs.x[0, t], jobs.y[0, t], None, 0, 0) for t in range(2)]
     none = torch.zeros(WIDE, dtype=torch.bool)
-    padded = [*(b._replace(mask=~none) for b in true), Batch(jobs.x[0, 2], jobs.y[0, 2], none, 0, 0)]
-    a, b = (ModelTask(jobs.module, examples=lambda batches=batches: batches).full_grad(local) for batches in (true, padded))
+    padded = [
+        *(b._replace(mask=~none) for b in true),
+        Batch(jobs.x[0, 2], jobs.y[0, 2], none, 0, 0),
+    ]
+    a, b = (
+        ModelTask(jobs.module, examples=lambda batches=batches: batches).full_grad(local)
+        for batches in (true, padded)
+    )
     assert distance(a, b) < 1e-15
     assert max(float(g.abs().max()) for g in tree.leaves(a)) > 1e-3

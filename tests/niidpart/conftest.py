@@ -68,7 +68,9 @@ def tampered(small_file, tmp_path):
 @pytest.fixture(scope="session")
 def manifest():
     """manifest.read(f), manifest.put(f, dict or text), manifest.digested(f): with digests that fit what the file holds."""
-    return SimpleNamespace(read=registry.read_manifest, put=registry.put_manifest, digested=registry.digested)
+    return SimpleNamespace(
+        read=registry.read_manifest, put=registry.put_manifest, digested=registry.digested
+    )
 
 
 @pytest.fixture

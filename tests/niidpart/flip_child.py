@@ -15,7 +15,11 @@ from corpus.registry import patched, told
 
 import niidpart
 
-OLD = h5py.version.hdf5_version_tuple < (2, 0, 0)  # dies of some edited headers (a division by zero): there a child process reads them
+OLD = h5py.version.hdf5_version_tuple < (
+    2,
+    0,
+    0,
+)  # dies of some edited headers (a division by zero): there a child process reads them
 MASKS = (0xFF, 0x01, 0x80, 0x10)
 HEADERS = 40 if OLD else 400  # edits of object headers whose checksum is made to fit, in each child
 
@@ -49,14 +53,18 @@ def headers(whole, seed):
         for _ in range(rng.choice([1, 1, 2])):
             at = start + rng.randrange(6, 120)
             try:
-                edited = patched(edited, at, bytes([rng.choice([0, 1, 128, 255, rng.randrange(256)])]))
+                edited = patched(
+                    edited, at, bytes([rng.choice([0, 1, 128, 255, rng.randrange(256)])])
+                )
             except AssertionError:  # the header is shorter
                 continue
         yield f"header at {start}, seed {seed}", edited
 
 
 def main(original, folder, first, step):
-    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))  # a byte that makes the library ask for terabytes is a fault as well
+    resource.setrlimit(
+        resource.RLIMIT_AS, (4 << 30, 4 << 30)
+    )  # a byte that makes the library ask for terabytes is a fault as well
     whole, truth = Path(original).read_bytes(), read(original)
     truth_in_a_child = read_in_a_child(original)  # which follows no hint
     path, at = Path(folder) / "flipped.h5", Path(folder) / "at"
@@ -66,7 +74,11 @@ def main(original, folder, first, step):
             at.write_text(what)
             path.write_bytes(mutant)
             try:
-                same = read_in_a_child(path) == truth_in_a_child if kind == "headers" and OLD else read(path) == truth
+                same = (
+                    read_in_a_child(path) == truth_in_a_child
+                    if kind == "headers" and OLD
+                    else read(path) == truth
+                )
             except niidpart.SplitError:
                 result[kind]["refused"] += 1
             except Exception as error:

@@ -11,9 +11,16 @@ import sys
 import textwrap
 from pathlib import Path
 
-OTHER = "NIIDPART_TEST_HUB1"  # python of an environment with niidpart, huggingface_hub 1 and datasets 4
+OTHER = (
+    "NIIDPART_TEST_HUB1"  # python of an environment with niidpart, huggingface_hub 1 and datasets 4
+)
 GENERATIONS = {"here": sys.executable, "hub1": os.environ.get(OTHER)}
-SWITCHES = {"HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "OMP_NUM_THREADS": "1"}
+SWITCHES = {
+    "HF_HUB_DISABLE_XET": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "OMP_NUM_THREADS": "1",
+}
 _SERVE = """
 import json, os, sys, traceback
 answers = os.fdopen(os.dup(1), "w")
@@ -40,15 +47,24 @@ class Raised(Exception):
 
 class Client:
     def __init__(self, python, endpoint, home, **switches):
-        own = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "HUGGING", "PYTHON"))}
+        own = {
+            k: v for k, v in os.environ.items() if not k.startswith(("HF_", "HUGGING", "PYTHON"))
+        }
         env = own | SWITCHES | {"HF_ENDPOINT": endpoint, "HF_HOME": str(home)} | switches
         self.errors = (home.parent / f"{home.name}.stderr").open("w")
         self.process = subprocess.Popen(
-            [python, "-P", "-c", _SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True, env=env
+            [python, "-P", "-c", _SERVE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+            env=env,
         )
 
     def __call__(self, code, **values):
-        self.process.stdin.write(json.dumps({"code": textwrap.dedent(code), "values": values}) + "\n")
+        self.process.stdin.write(
+            json.dumps({"code": textwrap.dedent(code), "values": values}) + "\n"
+        )
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         assert line, f"the client died: {Path(self.errors.name).read_text()[-2000:]}"

@@ -61,7 +61,9 @@ class Repo:
         return sha
 
     def resolve(self, rev: str) -> str | None:
-        return self.branches.get(rev) or self.tags.get(rev) or (rev if rev in self.commits else None)
+        return (
+            self.branches.get(rev) or self.tags.get(rev) or (rev if rev in self.commits else None)
+        )
 
     @property
     def head(self) -> str:
@@ -87,7 +89,9 @@ class LocalHub:
         self.chatty: set[str] = set()  # repositories of which all is said, whatever was asked for
         self.spoil: Callable[[Request], bool] | None = None
         self.lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Request,), {"hub": self}))
+        self._server = ThreadingHTTPServer(
+            ("127.0.0.1", 0), type("Bound", (Request,), {"hub": self})
+        )
         self._server.daemon_threads = True
         port = self._server.server_address[1]
         self.url = f"http://127.0.0.1:{port}"
@@ -104,7 +108,9 @@ class LocalHub:
     def put(self, repo: str, files: dict[str, bytes], private: bool = False) -> str:
         """A commit of somebody else: a repository that holds these files and no others. Its sha."""
         found = self.repos.setdefault(repo, Repo(private))
-        return found.commit({path: File(content, path.endswith(LFS)) for path, content in files.items()})
+        return found.commit(
+            {path: File(content, path.endswith(LFS)) for path, content in files.items()}
+        )
 
 
 class Request(BaseHTTPRequestHandler):
@@ -123,7 +129,9 @@ class Request(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         self.query = {k: v[-1] for k, v in parse_qs(url.query).items()}
         self.expand = parse_qs(url.query).get("expand", [])
-        self.words = [unquote(w) for w in url.path.split("/")[1:]]  # a revision may hold an escaped /
+        self.words = [
+            unquote(w) for w in url.path.split("/")[1:]
+        ]  # a revision may hold an escaped /
         self.hub.seen.append(f"{self.command} {url.path}")
         try:
             self.body = self._body()
@@ -132,7 +140,11 @@ class Request(BaseHTTPRequestHandler):
             self._route()
         except Answer as error:
             headers = {"X-Error-Code": error.code, "X-Error-Message": error.message}
-            self.answer(error.status, json.dumps({"error": error.message}).encode(), {k: v for k, v in headers.items() if v})
+            self.answer(
+                error.status,
+                json.dumps({"error": error.message}).encode(),
+                {k: v for k, v in headers.items() if v},
+            )
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
 
@@ -146,7 +158,9 @@ class Request(BaseHTTPRequestHandler):
         self.rfile.readline()
         return whole
 
-    def answer(self, status: int, content: bytes = b"", headers: dict[str, str] | None = None) -> None:
+    def answer(
+        self, status: int, content: bytes = b"", headers: dict[str, str] | None = None
+    ) -> None:
         self.send_response(status)
         for key, value in ({"Content-Type": "application/json"} | (headers or {})).items():
             self.send_header(key, value)
@@ -175,7 +189,14 @@ class Request(BaseHTTPRequestHandler):
     def _route(self) -> None:
         match self.words:
             case ["api", "whoami-v2"]:
-                self.say({"name": self._somebody(), "type": "user", "orgs": [], "auth": {"type": "access_token"}})
+                self.say(
+                    {
+                        "name": self._somebody(),
+                        "type": "user",
+                        "orgs": [],
+                        "auth": {"type": "access_token"},
+                    }
+                )
             case ["api", "repos", "create"]:
                 self._create()
             case ["api", "validate-yaml"]:
@@ -199,7 +220,9 @@ class Request(BaseHTTPRequestHandler):
     def _readable(self, name: str) -> Repo:
         repo, who = self.hub.repos.get(name), self.who
         if repo is None or (repo.private and who != name.split("/")[0]):
-            raise Answer(404 if who else 401, "RepoNotFound", "Repository not found")  # without a token the Hub does not say which
+            raise Answer(
+                404 if who else 401, "RepoNotFound", "Repository not found"
+            )  # without a token the Hub does not say which
         return repo
 
     def _writable(self, name: str) -> Repo:
@@ -217,13 +240,20 @@ class Request(BaseHTTPRequestHandler):
         asked = json.loads(self.body)
         name = f"{asked.get('organization') or self._somebody()}/{asked['name']}"
         if self._somebody() != name.split("/")[0]:
-            raise Answer(403, message="You don't have the rights to create a dataset under this namespace")
+            raise Answer(
+                403, message="You don't have the rights to create a dataset under this namespace"
+            )
         there = name in self.hub.repos
         if not there:
             private = bool(asked.get("private")) or asked.get("visibility") == "private"
             self.hub.repos[name] = Repo(private)
-            self.hub.repos[name].commit({".gitattributes": File(b"*.parquet filter=lfs\n", lfs=False)}, "initial commit")
-        self.say({"url": f"{self.hub.url}/datasets/{name}", "id": name, "name": name}, 409 if there else 200)
+            self.hub.repos[name].commit(
+                {".gitattributes": File(b"*.parquet filter=lfs\n", lfs=False)}, "initial commit"
+            )
+        self.say(
+            {"url": f"{self.hub.url}/datasets/{name}", "id": name, "name": name},
+            409 if there else 200,
+        )
 
     def _api(self, name: str, rest: list[str]) -> None:
         match (self.command, rest):
@@ -239,8 +269,20 @@ class Request(BaseHTTPRequestHandler):
                 self._paths_info(self._readable(name), rev)
             case ("GET", ["refs"]):
                 repo = self._readable(name)
-                listed = lambda kind, found: [{"name": n, "ref": f"refs/{kind}/{n}", "targetCommit": c} for n, c in found.items()]  # noqa: E731
-                self.say({"branches": listed("heads", repo.branches), "tags": listed("tags", repo.tags), "converts": []})
+
+                def listed(kind, found):
+                    return [
+                        {"name": n, "ref": f"refs/{kind}/{n}", "targetCommit": c}
+                        for n, c in found.items()
+                    ]
+
+                self.say(
+                    {
+                        "branches": listed("heads", repo.branches),
+                        "tags": listed("tags", repo.tags),
+                        "converts": [],
+                    }
+                )
             case ("POST", ["preupload", rev]):
                 self._preupload(self._writable(name), rev)
             case ("POST", ["commit", "main"]):
@@ -256,23 +298,56 @@ class Request(BaseHTTPRequestHandler):
 
     def _info(self, name: str, repo: Repo, sha: str) -> dict:
         files = [{"rfilename": path} for path in repo.commits[sha]]
-        about = {"_id": "0" * 24, "id": name, "author": name.split("/")[0], "sha": sha, "private": repo.private, "gated": False, "disabled": False}
+        about = {
+            "_id": "0" * 24,
+            "id": name,
+            "author": name.split("/")[0],
+            "sha": sha,
+            "private": repo.private,
+            "gated": False,
+            "disabled": False,
+        }
         if self.expand and name not in self.hub.chatty:
             return {k: about[k] for k in ("_id", "id", *self.expand)}
         about["cardData"] = repo.card
-        return about | {"downloads": 0, "likes": 0, "tags": [], "lastModified": TIME, "createdAt": TIME, "siblings": files}
+        return about | {
+            "downloads": 0,
+            "likes": 0,
+            "tags": [],
+            "lastModified": TIME,
+            "createdAt": TIME,
+            "siblings": files,
+        }
 
     @staticmethod
     def _entry(path: str, file: File) -> dict:
-        lfs = {"lfs": {"oid": file.sha256, "size": len(file.content), "pointerSize": 130}} if file.lfs else {}
-        return {"type": "file", "path": path, "oid": git_oid(file.content), "size": len(file.content)} | lfs
+        lfs = (
+            {"lfs": {"oid": file.sha256, "size": len(file.content), "pointerSize": 130}}
+            if file.lfs
+            else {}
+        )
+        return {
+            "type": "file",
+            "path": path,
+            "oid": git_oid(file.content),
+            "size": len(file.content),
+        } | lfs
 
     def _tree(self, repo: Repo, rev: str, folder: str) -> None:
-        files = {p: f for p, f in repo.commits[self._at(repo, rev)].items() if not folder or p.startswith(f"{folder}/")}
+        files = {
+            p: f
+            for p, f in repo.commits[self._at(repo, rev)].items()
+            if not folder or p.startswith(f"{folder}/")
+        }
         if folder and not files:
             raise Answer(404, "EntryNotFound", f"{folder} does not exist")
         depth = len(PurePosixPath(folder).parts)
-        folders = {str(parent) for p in files for parent in PurePosixPath(p).parents if len(parent.parts) > depth}
+        folders = {
+            str(parent)
+            for p in files
+            for parent in PurePosixPath(p).parents
+            if len(parent.parts) > depth
+        }
         entries = [self._entry(p, f) for p, f in files.items()] + [
             {"type": "directory", "path": d, "oid": "0" * 40, "size": 0} for d in sorted(folders)
         ]
@@ -293,14 +368,25 @@ class Request(BaseHTTPRequestHandler):
             path = asked["path"]
             there = {"oid": files[path].oid} if path in files else {}
             ignore = any(fnmatch(path, pattern) for pattern in ignored)
-            answers.append({"path": path, "uploadMode": "lfs" if path.endswith(LFS) else "regular", "shouldIgnore": ignore} | there)
+            answers.append(
+                {
+                    "path": path,
+                    "uploadMode": "lfs" if path.endswith(LFS) else "regular",
+                    "shouldIgnore": ignore,
+                }
+                | there
+            )
         self.say({"files": answers})
 
     def _lfs_batch(self, name: str) -> None:
         self._writable(name)
         answers = []
         for asked in json.loads(self.body)["objects"]:
-            here = {} if asked["oid"] in self.hub.objects else {"actions": {"upload": {"href": f"{self.hub.large}/{asked['oid']}"}}}
+            here = (
+                {}
+                if asked["oid"] in self.hub.objects
+                else {"actions": {"upload": {"href": f"{self.hub.large}/{asked['oid']}"}}}
+            )
             answers.append({"oid": asked["oid"], "size": asked["size"]} | here)
         self.say({"transfer": "basic", "objects": answers})
 
@@ -320,7 +406,9 @@ class Request(BaseHTTPRequestHandler):
         with self.hub.lock:
             header = lines[0]["value"]
             if header.get("parentCommit") not in (None, repo.head):
-                raise Answer(412, message="A commit has happened since. Please refresh and try again.")
+                raise Answer(
+                    412, message="A commit has happened since. Please refresh and try again."
+                )
             files = dict(repo.files)
             for line in lines[1:]:
                 value = line["value"]
@@ -329,14 +417,24 @@ class Request(BaseHTTPRequestHandler):
                         files[value["path"]] = File(base64.b64decode(value["content"]), lfs=False)
                     case "lfsFile":
                         if value["oid"] not in self.hub.objects:
-                            raise Answer(400, message=f"LFS pointer pointed to a file that does not exist: {value['path']}")
+                            raise Answer(
+                                400,
+                                message=f"LFS pointer pointed to a file that does not exist: {value['path']}",
+                            )
                         files[value["path"]] = File(self.hub.objects[value["oid"]], lfs=True)
                     case "deletedFile":
                         del files[value["path"]]
                     case key:
                         raise Answer(400, message=f"unknown operation {key}")
             sha = repo.commit(files, header["summary"])
-        self.say({"success": True, "commitOid": sha, "commitUrl": f"{self.hub.url}/datasets/{name}/commit/{sha}", "hookOutput": ""})
+        self.say(
+            {
+                "success": True,
+                "commitOid": sha,
+                "commitUrl": f"{self.hub.url}/datasets/{name}/commit/{sha}",
+                "hookOutput": "",
+            }
+        )
 
     def _resolve(self, name: str, rev: str, path: str) -> None:
         repo = self._readable(name)
@@ -347,7 +445,11 @@ class Request(BaseHTTPRequestHandler):
         headers = {"X-Repo-Commit": sha, "ETag": f'"{file.oid}"'}
         if file.lfs:
             self.hub.objects.setdefault(file.sha256, file.content)
-            linked = {"X-Linked-Size": str(len(file.content)), "X-Linked-Etag": f'"{file.sha256}"', "Location": f"{self.hub.large}/{file.sha256}"}
+            linked = {
+                "X-Linked-Size": str(len(file.content)),
+                "X-Linked-Etag": f'"{file.sha256}"',
+                "Location": f"{self.hub.large}/{file.sha256}",
+            }
             self.answer(302, b"", headers | linked)
         else:
             self._content(file.content, headers)
@@ -357,8 +459,15 @@ class Request(BaseHTTPRequestHandler):
         if (asked := self.headers.get("Range", "")).startswith("bytes="):
             first, _, last = asked.removeprefix("bytes=").partition("-")
             start, stop = int(first), min(int(last or len(content) - 1), len(content) - 1) + 1
-            headers, status = headers | {"Content-Range": f"bytes {start}-{stop - 1}/{len(content)}"}, 206
+            headers, status = (
+                headers | {"Content-Range": f"bytes {start}-{stop - 1}/{len(content)}"},
+                206,
+            )
             content = content[start:stop]
         self.answer(
-            status, content, {"Content-Type": "application/octet-stream", "Accept-Ranges": "bytes"} | headers | {"Content-Length": str(len(content))}
+            status,
+            content,
+            {"Content-Type": "application/octet-stream", "Accept-Ranges": "bytes"}
+            | headers
+            | {"Content-Length": str(len(content))},
         )

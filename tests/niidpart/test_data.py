@@ -11,17 +11,24 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import niidpart
-from niidpart.compose import STRATEGIES
 from niidpart.data import SOURCES, chained, class_ids, from_columns, printable
-from niidpart.transformed import TRANSFORMS
+from niidpart.features.transforming import TRANSFORMS
+from niidpart.making.completion import STRATEGIES
 
 
 def test_digits_are_those_of_scikit_learn():
-    sklearn = pytest.importorskip("sklearn.datasets", reason="scikit-learn, which digits are compared with, is not installed")
+    sklearn = pytest.importorskip(
+        "sklearn.datasets", reason="scikit-learn, which digits are compared with, is not installed"
+    )
     theirs = sklearn.load_digits()
     data = niidpart.load("digits")
     source = data.source
-    assert (source.name, source.n, source.n_test, source.class_names) == ("digits", 1437, 360, tuple("0123456789"))
+    assert (source.name, source.n, source.n_test, source.class_names) == (
+        "digits",
+        1437,
+        360,
+        tuple("0123456789"),
+    )
     x = np.concatenate([data.features(slice(None)), data.test_features(slice(None))])
     assert x.dtype == np.float32
     assert np.array_equal(x, (theirs.images / 16).astype(np.float32))
@@ -32,7 +39,12 @@ def test_fcube_is_the_cube_of_the_paper():
     data = niidpart.load("fcube")
     source = data.source
     x, x_test = data.features(slice(None)), data.test_features(slice(None))
-    assert (source.n, source.n_test, source.class_names, source.params) == (4000, 1000, ("0", "1"), {"data_seed": 0})
+    assert (source.n, source.n_test, source.class_names, source.params) == (
+        4000,
+        1000,
+        ("0", "1"),
+        {"data_seed": 0},
+    )
     assert (x.shape, x_test.shape, x.dtype) == ((4000, 3), (1000, 3), np.float32)
     for points, labels in ((x, data.labels), (x_test, data.test_labels)):
         assert np.abs(points).max() <= 1
@@ -40,7 +52,9 @@ def test_fcube_is_the_cube_of_the_paper():
     octant = (x < 0) @ np.array([4, 2, 1])
     assert np.array_equal(octant, data.groups)
     assert np.bincount(octant).tolist() == [500] * 8
-    assert np.abs(np.abs(x).mean(axis=0) - 0.5).max() < 4.5 * (1 / 12 / 4000) ** 0.5  # |x| is uniform on (0, 1)
+    assert (
+        np.abs(np.abs(x).mean(axis=0) - 0.5).max() < 4.5 * (1 / 12 / 4000) ** 0.5
+    )  # |x| is uniform on (0, 1)
     assert np.abs(x_test.mean(axis=0)).max() < 4.5 * (1 / 3 / 1000) ** 0.5
     other = niidpart.load("fcube", data_seed=1)
     assert not (other.features(slice(None)) == x).all(axis=1).any()
@@ -65,7 +79,9 @@ def test_a_source_tells_other_data_apart():
     ):
         assert other.source != same
     shared = np.asfortranarray(x)
-    assert niidpart.from_arrays(shared, y).source == same  # the order in memory is no part of the data
+    assert (
+        niidpart.from_arrays(shared, y).source == same
+    )  # the order in memory is no part of the data
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------------------
@@ -73,14 +89,19 @@ def test_a_source_tells_other_data_apart():
 
 integers = st.sampled_from(["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
 columns = (
-    integers.flatmap(lambda kind: hnp.arrays(kind, st.integers(1, 40))) | hnp.arrays(bool, st.integers(1, 40)) | hnp.arrays("U3", st.integers(1, 40))
+    integers.flatmap(lambda kind: hnp.arrays(kind, st.integers(1, 40)))
+    | hnp.arrays(bool, st.integers(1, 40))
+    | hnp.arrays("U3", st.integers(1, 40))
 )
 
 
 @given(columns)
 def test_classes_are_the_sorted_distinct_labels(labels):
     distinct, expected = np.unique(labels, return_inverse=True)
-    shown = [str(k) if str(k).isprintable() else str(k).encode("unicode_escape").decode() for k in distinct.tolist()]
+    shown = [
+        str(k) if str(k).isprintable() else str(k).encode("unicode_escape").decode()
+        for k in distinct.tolist()
+    ]
     assume(len(set(shown)) == len(shown))
     ids, names = class_ids(labels)
     assert names == tuple(shown)
@@ -89,7 +110,12 @@ def test_classes_are_the_sorted_distinct_labels(labels):
 
 
 @pytest.mark.parametrize(
-    "labels", [np.array([-100, 100, 0], np.int8), np.array([-30000, 30000], np.int16), np.array([-(2**31), 2**31 - 1], np.int32)]
+    "labels",
+    [
+        np.array([-100, 100, 0], np.int8),
+        np.array([-30000, 30000], np.int16),
+        np.array([-(2**31), 2**31 - 1], np.int32),
+    ],
 )
 def test_small_integers_may_span_more_than_their_type_holds(labels):
     assert class_ids(labels)[1] == tuple(map(str, sorted(labels.tolist())))
@@ -110,11 +136,28 @@ def test_every_source_says_what_it_is_and_needs():
     for name in SOURCES.names():
         assert SOURCES.find(name).__doc__
         if name not in ("digits", "fcube"):
-            with pytest.raises(ValueError, match=r"say where it lies with --data-root DIR|say which data set: --dataset hf:ID"):
+            with pytest.raises(
+                ValueError,
+                match=r"say where it lies with --data-root DIR|say which data set: --dataset hf:ID",
+            ):
                 niidpart.load(name)
 
 
-FOLDERS = ["adult", "cifar10", "cifar100", "covtype", "digits-sources", "emnist", "femnist", "fmnist", "kmnist", "mnist", "rcv1", "svhn", "usps"]
+FOLDERS = [
+    "adult",
+    "cifar10",
+    "cifar100",
+    "covtype",
+    "digits-sources",
+    "emnist",
+    "femnist",
+    "fmnist",
+    "kmnist",
+    "mnist",
+    "rcv1",
+    "svhn",
+    "usps",
+]
 
 
 @pytest.mark.parametrize("name", FOLDERS)
@@ -130,7 +173,16 @@ def test_missing_data_is_an_error_with_the_places_and_the_command_that_gets_it(n
         compile(command.split('"')[1], "command", "exec")
 
 
-@pytest.mark.parametrize(("name", "file"), [("npz", "a.npz"), ("csv", "a.csv"), ("libsvm", "a.libsvm"), ("image-folder", "a"), ("femnist", "a")])
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("npz", "a.npz"),
+        ("csv", "a.csv"),
+        ("libsvm", "a.libsvm"),
+        ("image-folder", "a"),
+        ("femnist", "a"),
+    ],
+)
 def test_a_file_that_is_not_there_is_an_error_that_names_it(name, file, tmp_path):
     with pytest.raises(FileNotFoundError, match=str(tmp_path / file)):
         niidpart.load(name, tmp_path / file)
@@ -157,7 +209,9 @@ def test_options_of_sources_are_no_options_of_strategies_or_of_the_command():
     names = [p.name for p in make_command().params]
     assert len(set(names)) == len(names), sorted(n for n in names if names.count(n) > 1)
     mine = {p.name for _, p in SOURCES.union()}
-    assert mine.isdisjoint(p.name for registry in (STRATEGIES, TRANSFORMS) for _, p in registry.union())
+    assert mine.isdisjoint(
+        p.name for registry in (STRATEGIES, TRANSFORMS) for _, p in registry.union()
+    )
     assert mine <= set(names)
     assert all(isinstance(p, click.Parameter) for p in make_command().params)
 
@@ -181,7 +235,9 @@ def test_the_ending_of_a_path_says_the_source(tmp_path, monkeypatch):
         niidpart.load("./digits")
     with pytest.raises(ValueError, match="unknown data set 'nowhere/at/all'"):
         niidpart.load("nowhere/at/all")
-    with pytest.raises(FileNotFoundError, match=r"there is no folder no/such/folder; hf:PATH is a folder, hf:ID"):
+    with pytest.raises(
+        FileNotFoundError, match=r"there is no folder no/such/folder; hf:PATH is a folder, hf:ID"
+    ):
         niidpart.load("hf:no/such/folder")
 
 
@@ -189,12 +245,16 @@ def test_the_ending_of_a_path_says_the_source(tmp_path, monkeypatch):
 
 
 def test_groups_of_text_are_numbered_and_named_over_training_and_test_set():
-    data = niidpart.from_arrays(None, [0, 1, 0], None, [1, 0], groups=["b", "d", "b"], test_groups=["a", "d"])
+    data = niidpart.from_arrays(
+        None, [0, 1, 0], None, [1, 0], groups=["b", "d", "b"], test_groups=["a", "d"]
+    )
     assert data.group_names == ("a", "b", "d")
     assert (data.groups.tolist(), data.test_groups.tolist()) == ([1, 2, 1], [0, 2])
     plain = niidpart.from_arrays(None, [0, 1, 0], groups=[7, -3, 7])
     assert (plain.groups.tolist(), plain.group_names) == ([7, -3, 7], ())
-    assert plain.source == data.source or plain.source.n_test != data.source.n_test  # groups are no part of the identity
+    assert (
+        plain.source == data.source or plain.source.n_test != data.source.n_test
+    )  # groups are no part of the identity
 
 
 def test_make_takes_groups_of_text():
@@ -232,8 +292,14 @@ def test_names_are_printable_in_every_split_file(tmp_path):
 
 
 def test_class_names_number_the_labels():
-    data = niidpart.from_arrays(None, [4, 0, 4], None, [0], class_names=["zero", "one", "two", "three", "four"])
-    assert (data.class_names, data.labels.tolist(), data.test_labels.tolist()) == (("zero", "four"), [1, 0, 1], [0])
+    data = niidpart.from_arrays(
+        None, [4, 0, 4], None, [0], class_names=["zero", "one", "two", "three", "four"]
+    )
+    assert (data.class_names, data.labels.tolist(), data.test_labels.tolist()) == (
+        ("zero", "four"),
+        [1, 0, 1],
+        [0],
+    )
     with pytest.raises(ValueError, match=r"names for 0..1, and there are labels 4"):
         niidpart.from_arrays(None, [4, 0], class_names=["zero", "one"])
 
@@ -261,7 +327,10 @@ def test_a_split_without_pool_does_not_mention_it():
 
 
 def test_a_pooled_split_is_derived_again(tmp_path):
-    path = niidpart.write(niidpart.make(niidpart.load("digits", pool=True), "dir", n_parties=3, test=0.25), tmp_path / "s.h5")
+    path = niidpart.write(
+        niidpart.make(niidpart.load("digits", pool=True), "dir", n_parties=3, test=0.25),
+        tmp_path / "s.h5",
+    )
     assert niidpart.read(path).source.params == {"pool": True}
     assert niidpart.verify(path) == niidpart.Verdict([], derived=True)
 
@@ -289,10 +358,15 @@ def test_chained_features_are_those_of_one_array(sizes, draw):
         arrays.append(np.arange(start, start + n)[:, None] * np.ones(2))
         start += n
     features, whole = chained(*((a.__getitem__, len(a)) for a in arrays)), np.concatenate(arrays)
-    rows = np.array(draw.draw(st.lists(st.integers(0, start - 1), max_size=12) if start else st.just([])), np.int64)
+    rows = np.array(
+        draw.draw(st.lists(st.integers(0, start - 1), max_size=12) if start else st.just([])),
+        np.int64,
+    )
     assert np.array_equal(features(rows), whole[rows])
     some = slice(
-        draw.draw(st.none() | st.integers(-6, 6)), draw.draw(st.none() | st.integers(-6, 6)), draw.draw(st.sampled_from([None, 1, 2, -1, -3]))
+        draw.draw(st.none() | st.integers(-6, 6)),
+        draw.draw(st.none() | st.integers(-6, 6)),
+        draw.draw(st.sampled_from([None, 1, 2, -1, -3])),
     )
     assert np.array_equal(features(some), whole[some])
     for outside in ([start], [-1]):
@@ -312,12 +386,22 @@ def test_the_command_reads_a_table_by_its_path_and_pools(tmp_path):
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     options = ["--label", "kind", "--group", "who", "--test-column", "held"]
-    done = run("make", "--dataset", "t.csv", *options, "--strategy", "group", "--parties", "3", "--pool")
+    done = run(
+        "make", "--dataset", "t.csv", *options, "--strategy", "group", "--parties", "3", "--pool"
+    )
     assert done.returncode == 0, done.stderr
     source = niidpart.read(tmp_path / "split.h5").source
-    assert (source.n, source.n_test, source.class_names, source.params["pool"]) == (30, 0, ("a", "b"), True)
+    assert (source.n, source.n_test, source.class_names, source.params["pool"]) == (
+        30,
+        0,
+        ("a", "b"),
+        True,
+    )
     assert run("verify", "split.h5").returncode == 0
     wrong = run("make", "--dataset", "t.csv", "--label", "sort", "--strategy", "homo")
-    assert (wrong.returncode, "there is no column 'sort'; say --label with one of kind, x, who, held" in wrong.stderr) == (2, True)
+    assert (
+        wrong.returncode,
+        "there is no column 'sort'; say --label with one of kind, x, who, held" in wrong.stderr,
+    ) == (2, True)
     (tmp_path / "t.csv").write_bytes(b"\xff\xfe\0")
     assert run("make", "--dataset", "t.csv", *options, "--strategy", "homo").returncode == 1

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.data._pickle import restricted_load
-from niidpart.files import FileFault
+from niidpart.data.readers.cifar_pickle import restricted_load
+from niidpart.errors import FileFault
 
 RNG = np.random.default_rng(0)
 NAMES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
@@ -21,7 +21,11 @@ NAMES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse"
 def batch(n):
     """(rows [n, 3072] as the files have them, images [n, 32, 32, 3], labels)."""
     images = RNG.integers(0, 256, (n, 32, 32, 3), dtype=np.uint8)
-    return images.transpose(0, 3, 1, 2).reshape(n, 3072).copy(), images, RNG.integers(0, 10, n).tolist()
+    return (
+        images.transpose(0, 3, 1, 2).reshape(n, 3072).copy(),
+        images,
+        RNG.integers(0, 10, n).tolist(),
+    )
 
 
 def python2(value):
@@ -29,7 +33,11 @@ def python2(value):
     out = bytearray(b"\x80\x02")
 
     def text(raw):
-        out.extend(b"U" + bytes([len(raw)]) + raw if len(raw) < 256 else b"T" + struct.pack("<i", len(raw)) + raw)
+        out.extend(
+            b"U" + bytes([len(raw)]) + raw
+            if len(raw) < 256
+            else b"T" + struct.pack("<i", len(raw)) + raw
+        )
 
     def put(v):
         if isinstance(v, dict):
@@ -48,9 +56,19 @@ def python2(value):
         elif isinstance(v, int):
             out.extend(b"J" + struct.pack("<i", v))
         else:
-            out.extend(b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01")
-            out.extend(b"J" + struct.pack("<i", v.shape[0]) + b"J" + struct.pack("<i", v.shape[1]) + b"\x86")
-            out.extend(b"cnumpy\ndtype\nU\x02u1K\x00K\x01\x87R(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89")
+            out.extend(
+                b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01"
+            )
+            out.extend(
+                b"J"
+                + struct.pack("<i", v.shape[0])
+                + b"J"
+                + struct.pack("<i", v.shape[1])
+                + b"\x86"
+            )
+            out.extend(
+                b"cnumpy\ndtype\nU\x02u1K\x00K\x01\x87R(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89"
+            )
             text(v.tobytes())
             out.extend(b"tb")
 
@@ -70,11 +88,18 @@ def lay10(folder, form, n=4):
     x, y = [], []
     for name in [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]:
         rows, images, labels = batch(n)
-        held = {"batch_label": name, "labels": labels, "data": rows, "filenames": [f"{i}.png" for i in range(n)]}
+        held = {
+            "batch_label": name,
+            "labels": labels,
+            "data": rows,
+            "filenames": [f"{i}.png" for i in range(n)],
+        }
         (folder / name).write_bytes(dump(held, form))
         x.append(images)
         y += labels
-    (folder / "batches.meta").write_bytes(dump({"num_cases_per_batch": n, "label_names": NAMES, "num_vis": 3072}, form))
+    (folder / "batches.meta").write_bytes(
+        dump({"num_cases_per_batch": n, "label_names": NAMES, "num_vis": 3072}, form)
+    )
     return np.concatenate(x), y
 
 
@@ -109,13 +134,21 @@ def test_pickled_and_binary_cifar10_are_the_same_data(tmp_path):
     for i, name in enumerate([*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]):
         part = slice(i * n, i * n + n)
         (py / name).write_bytes(pickle.dumps({b"labels": labels[part], b"data": rows[part]}))
-        (binary / f"{name}.bin").write_bytes(b"".join(bytes([y]) + r.tobytes() for y, r in zip(labels[part], rows[part], strict=True)))
+        (binary / f"{name}.bin").write_bytes(
+            b"".join(
+                bytes([y]) + r.tobytes() for y, r in zip(labels[part], rows[part], strict=True)
+            )
+        )
     (py / "batches.meta").write_bytes(pickle.dumps({"label_names": NAMES}))
     (binary / "batches.meta.txt").write_text("\n".join(NAMES) + "\n\n")
-    one, two = (niidpart.load("cifar10", tmp_path / place, any_size=True) for place in ("py", "bin"))
+    one, two = (
+        niidpart.load("cifar10", tmp_path / place, any_size=True) for place in ("py", "bin")
+    )
     same_data(one, images, labels, NAMES, n)
     assert one.source == two.source
-    np.savez(tmp_path / "c.npz", x=images[:100], y=labels[:100], x_test=images[100:], y_test=labels[100:])
+    np.savez(
+        tmp_path / "c.npz", x=images[:100], y=labels[:100], x_test=images[100:], y_test=labels[100:]
+    )
     assert niidpart.load(str(tmp_path / "c.npz")).content_sha256 == one.content_sha256
 
 
@@ -126,14 +159,23 @@ def test_cifar100_has_fine_and_coarse_labels(form, coarse, tmp_path):
     folder.mkdir()
     rows, images, _ = batch(300)
     fine = [i % 100 for i in range(300)]
-    names = {"fine_label_names": [f"fine{i:02}" for i in range(100)], "coarse_label_names": [f"coarse {i}" for i in range(20)]}
+    names = {
+        "fine_label_names": [f"fine{i:02}" for i in range(100)],
+        "coarse_label_names": [f"coarse {i}" for i in range(20)],
+    }
     for name, part in (("train", slice(0, 200)), ("test", slice(200, 300))):
-        held = {"fine_labels": fine[part], "coarse_labels": [k // 5 for k in fine[part]], "data": rows[part]}
+        held = {
+            "fine_labels": fine[part],
+            "coarse_labels": [k // 5 for k in fine[part]],
+            "data": rows[part],
+        }
         (folder / name).write_bytes(dump(held, form))
     (folder / "meta").write_bytes(dump(names, form))
     data = niidpart.load("cifar100", tmp_path, coarse=coarse, any_size=True)
     expected = [k // 5 for k in fine] if coarse else fine
-    same_data(data, images, expected, names["coarse_label_names" if coarse else "fine_label_names"], 100)
+    same_data(
+        data, images, expected, names["coarse_label_names" if coarse else "fine_label_names"], 100
+    )
     assert len(data.class_names) == (20 if coarse else 100)
 
 
@@ -142,18 +184,29 @@ def test_binary_cifar100(tmp_path):
     folder.mkdir()
     rows, images, _ = batch(200)
     for name, part in (("train.bin", slice(0, 100)), ("test.bin", slice(100, 200))):
-        (folder / name).write_bytes(b"".join(bytes([(i % 100) // 5, i % 100]) + rows[i].tobytes() for i in range(200)[part]))
+        (folder / name).write_bytes(
+            b"".join(bytes([(i % 100) // 5, i % 100]) + rows[i].tobytes() for i in range(200)[part])
+        )
     (folder / "fine_label_names.txt").write_text("".join(f"f{i}\n" for i in range(100)))
     (folder / "coarse_label_names.txt").write_text("".join(f"c{i}\n" for i in range(20)))
     for coarse in (False, True):
         expected = [(i % 100) // (5 if coarse else 1) for i in range(200)]
         names = [f"{'c' if coarse else 'f'}{i}" for i in range(100)]
-        same_data(niidpart.load("cifar100", tmp_path, coarse=coarse, any_size=True), images, expected, names, 100)
+        same_data(
+            niidpart.load("cifar100", tmp_path, coarse=coarse, any_size=True),
+            images,
+            expected,
+            names,
+            100,
+        )
 
 
 def test_counts_that_are_not_the_published_ones_are_refused(tmp_path):
     lay10(tmp_path / "cifar-10-batches-py", 4)
-    with pytest.raises(ValueError, match=r"hold 20 training images, 4 test images; CIFAR-10 has 50,000 .* 10,000 .*--any-size"):
+    with pytest.raises(
+        ValueError,
+        match=r"hold 20 training images, 4 test images; CIFAR-10 has 50,000 .* 10,000 .*--any-size",
+    ):
         niidpart.load("cifar10", tmp_path)
 
 
@@ -162,12 +215,18 @@ def test_real_cifar_pixels_are_read_in_the_published_layout(data_folder, tmp_pat
     source = data_folder / "cifar10" / "data_batch_1.zip"
     if not source.is_file():
         pytest.skip(f"there is no {source}")
-    image = pytest.importorskip("PIL.Image", reason="Pillow, which unpacks these pixels, is not installed")
+    image = pytest.importorskip(
+        "PIL.Image", reason="Pillow, which unpacks these pixels, is not installed"
+    )
     with zipfile.ZipFile(source) as z:
         sheets = sorted(n for n in z.namelist() if n.endswith(".webp"))
-        x = np.concatenate([np.asarray(image.open(z.open(n))).reshape(-1, 32, 32, 3) for n in sheets])
+        x = np.concatenate(
+            [np.asarray(image.open(z.open(n))).reshape(-1, 32, 32, 3) for n in sheets]
+        )
         y = np.load(io.BytesIO(z.read("labels.npy")))
-    raw = np.concatenate([y[:, None], x.transpose(0, 3, 1, 2).reshape(len(x), 3072)], axis=1).tobytes()
+    raw = np.concatenate(
+        [y[:, None], x.transpose(0, 3, 1, 2).reshape(len(x), 3072)], axis=1
+    ).tobytes()
     assert hashlib.sha1(b"blob %d\0" % len(raw) + raw).hexdigest().startswith("da09f891")
     folder = tmp_path / "cifar-10-batches-bin"
     folder.mkdir()
@@ -178,7 +237,13 @@ def test_real_cifar_pixels_are_read_in_the_published_layout(data_folder, tmp_pat
     (folder / "batches.meta.txt").write_text("\n".join(NAMES))
     data = niidpart.load("cifar10", tmp_path)  # five times one batch has the published count
     assert np.array_equal(data.features(slice(10_000, 20_000)), x)
-    assert [data.class_names[k] for k in data.labels[:5]] == ["frog", "truck", "truck", "deer", "automobile"]
+    assert [data.class_names[k] for k in data.labels[:5]] == [
+        "frog",
+        "truck",
+        "truck",
+        "deer",
+        "automobile",
+    ]
 
 
 # --- pickles that want something else ---------------------------------------------------------------------------------------------
@@ -202,9 +267,27 @@ HARMLESS = {
     "a memo index of 2**32": b"\x80\x02K\x01r\xff\xff\xff\xff0}.",
     "a frame that is not there": b"\x80\x04\x95" + struct.pack("<Q", 1 << 40) + b"}.",
 }
-PLAIN = {int, bool, float, str, bytes, bytearray, list, tuple, dict, set, frozenset, type(None), np.ndarray}
+PLAIN = {
+    int,
+    bool,
+    float,
+    str,
+    bytes,
+    bytearray,
+    list,
+    tuple,
+    dict,
+    set,
+    frozenset,
+    type(None),
+    np.ndarray,
+}
 MARK = "/niidpart-test-was-run"
-ARRAY = global_("numpy.core.multiarray", "_reconstruct") + global_("numpy", "ndarray") + b"K\x00\x85C\x01b\x87R"
+ARRAY = (
+    global_("numpy.core.multiarray", "_reconstruct")
+    + global_("numpy", "ndarray")
+    + b"K\x00\x85C\x01b\x87R"
+)
 KIND = global_("numpy", "dtype") + b"U\x02u1K\x00K\x01\x87R"
 HOSTILE = {
     "os.system": pickle.dumps(Call(os.system, "touch " + MARK)),
@@ -232,11 +315,27 @@ HOSTILE = {
     "a type of objects": b"\x80\x02" + global_("numpy", "dtype") + b"U\x01OK\x00K\x01\x87R.",
     "a type with fields": b"\x80\x02" + global_("numpy", "dtype") + b"U\x02V8K\x00K\x01\x87R.",
     "state of a function": global_("numpy", "dtype") + b"}(S'x'\nI1\nub.",
-    "attributes of a function": b"\x80\x02" + global_("numpy", "dtype") + b"N}U\x08__call__K\x01s\x86b.",
+    "attributes of a function": b"\x80\x02"
+    + global_("numpy", "dtype")
+    + b"N}U\x08__call__K\x01s\x86b.",
     "attributes of a dict": b"\x80\x02}N}U\x01aK\x01s\x86b.",
-    "an array of too many": b"\x80\x03" + ARRAY + b"(K\x01J\xff\xff\xff\x7fJ\xff\xff\xff\x7f\x86" + KIND + b"\x89C\x01atb.",
-    "an array of negative length": b"\x80\x03" + ARRAY + b"(K\x01J\xff\xff\xff\xff\x85" + KIND + b"\x89C\x01atb.",
-    "an array of a million axes": b"\x80\x03" + ARRAY + b"(K\x01(" + b"M\xff\xff" * 1_000_000 + b"t" + KIND + b"\x89C\x01atb.",
+    "an array of too many": b"\x80\x03"
+    + ARRAY
+    + b"(K\x01J\xff\xff\xff\x7fJ\xff\xff\xff\x7f\x86"
+    + KIND
+    + b"\x89C\x01atb.",
+    "an array of negative length": b"\x80\x03"
+    + ARRAY
+    + b"(K\x01J\xff\xff\xff\xff\x85"
+    + KIND
+    + b"\x89C\x01atb.",
+    "an array of a million axes": b"\x80\x03"
+    + ARRAY
+    + b"(K\x01("
+    + b"M\xff\xff" * 1_000_000
+    + b"t"
+    + KIND
+    + b"\x89C\x01atb.",
     "an array of no state": b"\x80\x03" + ARRAY + b"N\x85b.",
     "an array without values": b"\x80\x03}C\x04data" + ARRAY + b"s.",
     "bytes that are not there": b"\x80\x04\x8e" + struct.pack("<Q", 1 << 40) + b"abc.",
@@ -320,9 +419,15 @@ def test_one_changed_byte_is_refused_or_changes_nothing_but_values(tmp_path):
 BAD_BATCH = [
     ({"labels": [1]}, r"holds labels; 'data' and 'labels' are needed"),
     ({"data": np.zeros((1, 3072), np.uint8)}, r"holds data; 'data' and 'labels' are needed"),
-    ({"labels": [1], "data": np.zeros((1, 3071), np.uint8)}, r"'data' is \(1, 3071\); uint8 \[n, 3072\] is needed"),
+    (
+        {"labels": [1], "data": np.zeros((1, 3071), np.uint8)},
+        r"'data' is \(1, 3071\); uint8 \[n, 3072\] is needed",
+    ),
     ({"labels": [1], "data": [1, 2]}, r"'data' is list"),
-    ({"labels": [1, 2], "data": np.zeros((1, 3072), np.uint8)}, r"'labels' is not a class number for each of the 1 images"),
+    (
+        {"labels": [1, 2], "data": np.zeros((1, 3072), np.uint8)},
+        r"'labels' is not a class number for each of the 1 images",
+    ),
     ({"labels": [-1], "data": np.zeros((1, 3072), np.uint8)}, r"'labels' is not a class number"),
     ({"labels": ["a"], "data": np.zeros((1, 3072), np.uint8)}, r"'labels' is not a class number"),
     ({"labels": [1], "data": np.zeros((1, 3072), np.int16)}, r"is no such batch .*array of type"),
@@ -343,7 +448,9 @@ def test_a_binary_batch_that_is_cut_off_is_refused(tmp_path):
     (tmp_path / "batches.meta.txt").write_text("\n".join(NAMES))
     assert len(niidpart.load("cifar10", tmp_path, any_size=True).labels) == 5
     (tmp_path / "data_batch_2.bin").write_bytes(bytes(3000))
-    with pytest.raises(FileFault, match=r"data_batch_2.bin has 3000 bytes, which is no whole number of images"):
+    with pytest.raises(
+        FileFault, match=r"data_batch_2.bin has 3000 bytes, which is no whole number of images"
+    ):
         niidpart.load("cifar10", tmp_path, any_size=True)
 
 
@@ -393,7 +500,9 @@ for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
 
 def test_values_are_nested_at_most_eight_deep(tmp_path):
     for levels in range(1, 14):
-        (tmp_path / "b").write_bytes(b"\x80\x02}U\x01a" + b")" + b"\x85" * levels + b"s.")  # the dict, levels tuples and the empty one
+        (tmp_path / "b").write_bytes(
+            b"\x80\x02}U\x01a" + b")" + b"\x85" * levels + b"s."
+        )  # the dict, levels tuples and the empty one
         if levels + 2 <= 8:
             assert list(restricted_load(tmp_path / "b")) == ["a"]
         else:
@@ -401,9 +510,18 @@ def test_values_are_nested_at_most_eight_deep(tmp_path):
                 restricted_load(tmp_path / "b")
 
 
-@pytest.mark.parametrize("key", [b"K\x01", b"N", b")", b"G" + bytes(8), b"]", b"\x88"], ids=["int", "None", "tuple", "float", "list", "bool"])
+@pytest.mark.parametrize(
+    "key",
+    [b"K\x01", b"N", b")", b"G" + bytes(8), b"]", b"\x88"],
+    ids=["int", "None", "tuple", "float", "list", "bool"],
+)
 def test_names_of_a_dict_are_text(key, tmp_path):
-    for raw in (b"}" + key + b"K\x01s.", b"}(" + key + b"K\x01u.", b"(" + key + b"K\x01d.", b"}U\x01a}" + key + b"K\x01ss."):
+    for raw in (
+        b"}" + key + b"K\x01s.",
+        b"}(" + key + b"K\x01u.",
+        b"(" + key + b"K\x01d.",
+        b"}U\x01a}" + key + b"K\x01ss.",
+    ):
         (tmp_path / "b").write_bytes(b"\x80\x02" + raw)
         with pytest.raises(FileFault, match="is no such batch"):
             restricted_load(tmp_path / "b")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.files import FileFault
+from niidpart.errors import FileFault
 
 scipy_io = pytest.importorskip("scipy.io", reason="scipy is not installed")
 RNG = np.random.default_rng(1)
@@ -19,7 +19,10 @@ def lay_svhn(folder, n=12, n_test=5, start="", **over):
     out = []
     for part, m in (("train", n), ("test", n_test)):
         x, y = RNG.integers(0, 256, (m, 32, 32, 3), dtype=np.uint8), np.arange(m) % 10
-        held = {"X": x.transpose(1, 2, 3, 0), "y": np.where(y == 0, 10, y)[:, None].astype(np.uint8)} | over
+        held = {
+            "X": x.transpose(1, 2, 3, 0),
+            "y": np.where(y == 0, 10, y)[:, None].astype(np.uint8),
+        } | over
         scipy_io.savemat(folder / f"{start}{part}_32x32.mat", held, do_compression=part == "train")
         out.append((x, y))
     return out
@@ -38,14 +41,19 @@ def test_svhn_is_read_as_torchvision_leaves_it(place, tmp_path):
 
 def test_svhn_of_other_counts_is_refused(tmp_path):
     lay_svhn(tmp_path)
-    with pytest.raises(ValueError, match=r"hold 12 training images, 5 test images; SVHN has 73,257 .* 26,032"):
+    with pytest.raises(
+        ValueError, match=r"hold 12 training images, 5 test images; SVHN has 73,257 .* 26,032"
+    ):
         niidpart.load("svhn", tmp_path)
 
 
 BAD_MAT = [
     ({"X": np.zeros((32, 32, 3, 4), np.int16)}, r"X int16"),
     ({"X": np.zeros((32, 32, 4), np.uint8)}, r"X uint8\[32, 32, 4\]"),
-    ({"X": np.zeros((32, 32, 3, 4), np.uint8), "y": np.zeros((3, 1))}, r"X uint8\[32, 32, 3, 4\] and y float64\[3, 1\]"),
+    (
+        {"X": np.zeros((32, 32, 3, 4), np.uint8), "y": np.zeros((3, 1))},
+        r"X uint8\[32, 32, 3, 4\] and y float64\[3, 1\]",
+    ),
     ({"y": np.full((12, 1), 11)}, r"labels 11..11; digits 1..10|has X"),
     ({"X": "text"}, r"X <U"),
     ({"X": np.array([[object()]], object).astype(str)}, r"X <U"),
@@ -107,15 +115,33 @@ def usps_folder(tmp_path_factory, data_folder):
 def test_real_usps_is_read_as_torchvision_gives_it(usps_folder):
     folder, held = usps_folder
     data = niidpart.load("usps", folder)
-    assert (data.source.n, data.source.n_test, data.class_names) == (7291, 2007, tuple("0123456789"))
+    assert (data.source.n, data.source.n_test, data.class_names) == (
+        7291,
+        2007,
+        tuple("0123456789"),
+    )
     assert np.array_equal(data.labels, held["y_train"])
     # torchvision reads each line in order, as float32, and truncates (v + 1) / 2 * 255
-    values = np.array([[f"{v:.6g}" for v in row] for row in (held["x_train"][:50].reshape(-1, 256) / 1000 - 1)], np.float32)
-    expected = ((values + np.float32(1)) / np.float32(2) * np.float32(255)).astype(np.uint8).reshape(-1, 16, 16)
+    values = np.array(
+        [[f"{v:.6g}" for v in row] for row in (held["x_train"][:50].reshape(-1, 256) / 1000 - 1)],
+        np.float32,
+    )
+    expected = (
+        ((values + np.float32(1)) / np.float32(2) * np.float32(255))
+        .astype(np.uint8)
+        .reshape(-1, 16, 16)
+    )
     assert np.array_equal(data.features(slice(0, 50)), expected)
 
 
-@pytest.mark.parametrize(("line", "message"), [("1 1:2.0", "outside -1..1"), ("11 1:0", "labels outside 1..10"), ("1 257:1", "has a feature 257")])
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("1 1:2.0", "outside -1..1"),
+        ("11 1:0", "labels outside 1..10"),
+        ("1 257:1", "has a feature 257"),
+    ],
+)
 def test_usps_that_is_none_is_refused(line, message, tmp_path):
     pytest.importorskip("sklearn", reason="scikit-learn, which reads libsvm text, is not installed")
     for name in ("usps", "usps.t"):
@@ -143,34 +169,55 @@ def digit_folder(usps_folder, data_folder, tmp_path_factory):
 
 def test_real_mnist_and_usps_are_one_data_set_with_two_groups(digit_folder):
     data = niidpart.load("digits-sources", digit_folder)
-    assert (data.source.n, data.source.n_test, data.group_names) == (67_291, 12_007, ("mnist", "usps"))
+    assert (data.source.n, data.source.n_test, data.group_names) == (
+        67_291,
+        12_007,
+        ("mnist", "usps"),
+    )
     assert np.bincount(data.groups).tolist() == [60_000, 7_291]
     assert np.bincount(data.test_groups).tolist() == [10_000, 2_007]
     mnist = niidpart.load("mnist", digit_folder)
     x = data.features(np.array([66_000, 5, 60_000]))
     assert (x.shape, x.dtype) == ((3, 28, 28, 3), np.uint8)
-    assert np.array_equal(x[1], np.repeat(mnist.features(np.array([5]))[0][..., None], 3, axis=2))  # 28 x 28 already: only the channels are new
+    assert np.array_equal(
+        x[1], np.repeat(mnist.features(np.array([5]))[0][..., None], 3, axis=2)
+    )  # 28 x 28 already: only the channels are new
     assert np.array_equal(data.labels[:60_000], mnist.labels)
     usps = niidpart.load("usps", digit_folder)
-    assert abs(float(x[2].mean()) - float(usps.features(np.array([0])).mean())) < 3  # resizing keeps the mean grey
+    assert (
+        abs(float(x[2].mean()) - float(usps.features(np.array([0])).mean())) < 3
+    )  # resizing keeps the mean grey
     assert data.test_features(slice(11_000, 11_003)).shape == (3, 28, 28, 3)
     split = niidpart.make(data, "group", n_parties=2)
     assert sorted(split.train.sizes.tolist()) == [7_291, 60_000]
 
 
 def test_a_fraction_of_each_set_and_class_is_drawn(digit_folder):
-    whole, tenth = niidpart.load("digits-sources", digit_folder), niidpart.load("digits-sources", digit_folder, fraction=0.1, channels=1, size=16)
+    whole, tenth = (
+        niidpart.load("digits-sources", digit_folder),
+        niidpart.load("digits-sources", digit_folder, fraction=0.1, channels=1, size=16),
+    )
     for group in (0, 1):
         sizes = np.bincount(whole.labels[whole.groups == group], minlength=10)
-        assert np.bincount(tenth.labels[tenth.groups == group], minlength=10).tolist() == (sizes // 10).tolist()
+        assert (
+            np.bincount(tenth.labels[tenth.groups == group], minlength=10).tolist()
+            == (sizes // 10).tolist()
+        )
     assert (tenth.source.n_test, tenth.features(slice(0, 2)).shape) == (12_007, (2, 16, 16))
-    again, other = (niidpart.load("digits-sources", digit_folder, fraction=0.1, channels=1, size=16, data_seed=s) for s in (0, 1))
+    again, other = (
+        niidpart.load(
+            "digits-sources", digit_folder, fraction=0.1, channels=1, size=16, data_seed=s
+        )
+        for s in (0, 1)
+    )
     assert again.source == tenth.source
     assert other.source.labels_sha256 != tenth.source.labels_sha256
     usps = niidpart.load("usps", digit_folder)
     own = np.flatnonzero(tenth.groups == 1)
     images = {a.tobytes() for a in usps.features(slice(None))}
-    assert {a.tobytes() for a in tenth.features(own)} <= images  # 16 x 16 as they are, so each is one of the set's own
+    assert {
+        a.tobytes() for a in tenth.features(own)
+    } <= images  # 16 x 16 as they are, so each is one of the set's own
     assert len({a.tobytes() for a in tenth.features(own)}) > 0.9 * len(own)
 
 
@@ -191,7 +238,9 @@ def test_sets_are_found_as_npz_and_mat_too(tmp_path):
     with pytest.raises(ValueError, match=r"sources has 'letters'; there are mnist, usps"):
         niidpart.load("digits-sources", tmp_path, sources="letters,usps")
     for fraction in (0.0, 1.5):
-        with pytest.raises(ValueError, match=rf"fraction is {fraction}; it is the part of each set to take"):
+        with pytest.raises(
+            ValueError, match=rf"fraction is {fraction}; it is the part of each set to take"
+        ):
             niidpart.load("digits-sources", tmp_path, fraction=fraction)
     np.savez(tmp_path / "mnist-m.npz", x=x[:10], y=list("abcdefghij"))
     with pytest.raises(ValueError, match=r"classes a, b, c.*; 0 to 9 are needed"):

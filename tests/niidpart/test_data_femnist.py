@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.files import FileFault
+from niidpart.errors import FileFault
 
 RNG = np.random.default_rng(3)
 NAMES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -17,13 +17,21 @@ NAMES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 def written(writers, n=6):
     """{writer: (images [n, 28, 28] uint8, labels [n])}."""
-    return {w: (RNG.integers(0, 256, (n, 28, 28), dtype=np.uint8), RNG.integers(0, 62, n)) for w in writers}
+    return {
+        w: (RNG.integers(0, 256, (n, 28, 28), dtype=np.uint8), RNG.integers(0, 62, n))
+        for w in writers
+    }
 
 
 def leaf(data, digits=17):
     """LEAF's JSON: pixels as decimal numbers."""
-    held = {w: {"x": (np.round(x.reshape(len(x), 784) / 255, digits)).tolist(), "y": y.tolist()} for w, (x, y) in data.items()}
-    return json.dumps({"users": list(data), "num_samples": [len(y) for _, y in data.values()], "user_data": held}).encode()
+    held = {
+        w: {"x": (np.round(x.reshape(len(x), 784) / 255, digits)).tolist(), "y": y.tolist()}
+        for w, (x, y) in data.items()
+    }
+    return json.dumps(
+        {"users": list(data), "num_samples": [len(y) for _, y in data.values()], "user_data": held}
+    ).encode()
 
 
 def same(data, writers):
@@ -32,7 +40,9 @@ def same(data, writers):
     y = np.concatenate([y for _, y in writers.values()])
     assert np.array_equal(data.features(slice(None)), x)
     assert [NAMES.index(data.class_names[k]) for k in data.labels] == y.tolist()
-    assert [data.group_names[g] for g in data.groups] == np.repeat(list(writers), [len(y) for _, y in writers.values()]).tolist()
+    assert [data.group_names[g] for g in data.groups] == np.repeat(
+        list(writers), [len(y) for _, y in writers.values()]
+    ).tolist()
 
 
 @pytest.mark.parametrize("end", ["", ".gz", ".xz"])
@@ -51,7 +61,9 @@ def test_leaf_folders_are_read_in_the_order_of_names(end, place, tmp_path):
     data = niidpart.load("femnist", tmp_path)
     same(data, one | two)
     assert data.group_names == ("f0", "f1", "f2", "f3", "f9")  # over both sets
-    assert [data.group_names[g] for g in data.test_groups] == [w for w, (_, y) in every.items() for _ in y]
+    assert [data.group_names[g] for g in data.test_groups] == [
+        w for w, (_, y) in every.items() for _ in y
+    ]
     pooled = niidpart.load("femnist", tmp_path, pool=True)
     assert pooled.groups.tolist() == [*data.groups, *data.test_groups]
     split = niidpart.make(pooled, "group", n_parties=5)
@@ -73,7 +85,9 @@ def test_one_original_leaf_shard_is_read(data_folder, tmp_path):
     for user, n in zip(held["users"], held["num_samples"], strict=True):
         rows = slice(start, start + n)
         assert np.allclose(x[rows].reshape(n, -1) / 255, held["user_data"][user]["x"], atol=1e-9)
-        assert [NAMES.index(data.class_names[k]) for k in data.labels[rows]] == held["user_data"][user]["y"]
+        assert [NAMES.index(data.class_names[k]) for k in data.labels[rows]] == held["user_data"][
+            user
+        ]["y"]
         assert {data.group_names[g] for g in data.groups[rows]} == {user}
         start += n
     assert niidpart.load("femnist", path.parent).source == data.source
@@ -90,8 +104,13 @@ def test_ten_digits_alone(tmp_path):
 
 
 def test_pixels_that_are_no_grey_levels_stay_floats(tmp_path):
-    values = {"w": {"x": np.full((2, 784), 0.1234567).tolist(), "y": [1, 2]}, "v": {"x": np.ones((1, 784)).tolist(), "y": [1]}}
-    (tmp_path / "a.json").write_text(json.dumps({"users": ["w", "v"], "num_samples": [2, 1], "user_data": values}))
+    values = {
+        "w": {"x": np.full((2, 784), 0.1234567).tolist(), "y": [1, 2]},
+        "v": {"x": np.ones((1, 784)).tolist(), "y": [1]},
+    }
+    (tmp_path / "a.json").write_text(
+        json.dumps({"users": ["w", "v"], "num_samples": [2, 1], "user_data": values})
+    )
     x = niidpart.load("femnist", tmp_path).features(slice(None))
     assert (x.dtype, x.shape) == (np.float32, (3, 28, 28))
     assert np.allclose(x[:2], 0.1234567)
@@ -109,7 +128,9 @@ def test_real_writers_of_the_archive(data_folder):
     assert data.class_names == tuple(NAMES)
     assert np.array_equal(data.labels, held["y"][train])
     assert np.array_equal(data.test_features(slice(None)), held["x"][~train])
-    assert [data.group_names[g] for g in data.groups] == held["names"][held["writer"][train]].tolist()
+    assert [data.group_names[g] for g in data.groups] == held["names"][
+        held["writer"][train]
+    ].tolist()
     assert len(data.group_names) == 272
     digits = niidpart.load("femnist", path, digits=True)
     assert np.array_equal(np.bincount(digits.labels), np.bincount(held["y"][train])[:10])
@@ -164,8 +185,12 @@ BAD_JSON = [
     b'{"users": ["a"], "user_data": {"a": {"x": "text", "y": [1]}}}',
     b'{"users": ["a"], "user_data": {"a": {"x": [[1], [1, 2]], "y": [1, 2]}}}',
     b'{"users": ["a"], "user_data": {"a": {"x": [' + str([0.5] * 784).encode() + b'], "y": [62]}}}',
-    b'{"users": ["a"], "user_data": {"a": {"x": [' + str([0.5] * 784).encode() + b'], "y": [0.5]}}}',
-    b'{"users": ["a"], "user_data": {"a": {"x": [' + str([0.5] * 784).encode() + b'], "y": [1, 2]}}}',
+    b'{"users": ["a"], "user_data": {"a": {"x": ['
+    + str([0.5] * 784).encode()
+    + b'], "y": [0.5]}}}',
+    b'{"users": ["a"], "user_data": {"a": {"x": ['
+    + str([0.5] * 784).encode()
+    + b'], "y": [1, 2]}}}',
     b'{"users": ["a"], "user_data": {"a": {"x": [' + str([1.5] * 784).encode() + b'], "y": [1]}}}',
     b'{"users": ["a"], "user_data": {"a": {"x": [[NaN' + b", 0" * 783 + b']], "y": [1]}}}',
     b"[" * 100_000,
@@ -190,10 +215,19 @@ def test_a_shard_that_is_cut_off_is_an_error_that_names_it(tmp_path):
 
 BAD_ARCHIVE = [
     ({"x": np.zeros((2, 28, 28), np.uint8), "y": [1, 2]}, r"needs the arrays x"),
-    ({"x": np.zeros((2, 28, 28), np.uint8), "y": [1, 2], "writer": [0, 5], "names": ["a"]}, r"writer does not number the 1 names"),
-    ({"x": np.zeros((2, 28, 28), np.uint8), "y": [1, 2], "writer": [0, 0], "test": [0, 2]}, r"test is int64\[2\]; 0 or 1"),
+    (
+        {"x": np.zeros((2, 28, 28), np.uint8), "y": [1, 2], "writer": [0, 5], "names": ["a"]},
+        r"writer does not number the 1 names",
+    ),
+    (
+        {"x": np.zeros((2, 28, 28), np.uint8), "y": [1, 2], "writer": [0, 0], "test": [0, 2]},
+        r"test is int64\[2\]; 0 or 1",
+    ),
     ({"x": np.zeros((2, 28, 28), np.uint8), "y": [1], "writer": [0, 0]}, r"needs the arrays x"),
-    ({"x": np.zeros((2, 28, 28), np.uint8), "y": [1, 2], "writer": [0, 0], "test": [1, 1]}, r"no images in its training set"),
+    (
+        {"x": np.zeros((2, 28, 28), np.uint8), "y": [1, 2], "writer": [0, 0], "test": [1, 1]},
+        r"no images in its training set",
+    ),
 ]
 
 
@@ -210,11 +244,18 @@ def test_no_link_is_followed_from_the_root_on(where, external, tmp_path):
     train = {w: (x, y % 10) for w, (x, y) in written(["a", "b"]).items()}
     federated(tmp_path, "fed_emnist", train, train)
     (tmp_path / "fed_emnist_train.h5").rename(tmp_path / "other.h5")
-    with h5py.File(tmp_path / "fed_emnist_train.h5", "w") as f, h5py.File(tmp_path / "other.h5") as other:
+    with (
+        h5py.File(tmp_path / "fed_emnist_train.h5", "w") as f,
+        h5py.File(tmp_path / "other.h5") as other,
+    ):
         other.copy("examples", f, "examples")
         f.copy("examples", "again")
         del f[where]
-        f[where] = h5py.ExternalLink("other.h5", f"/{where}") if external else h5py.SoftLink(f"/{where.replace('examples', 'again')}")
+        f[where] = (
+            h5py.ExternalLink("other.h5", f"/{where}")
+            if external
+            else h5py.SoftLink(f"/{where.replace('examples', 'again')}")
+        )
     with pytest.raises(FileFault, match=rf"fed_emnist_train\.h5 .*/{where} is a link"):
         niidpart.load("femnist", tmp_path)
 
@@ -227,7 +268,14 @@ def grown(f, shape, kind, **options):
 def many(f):
     """Hard links of few bytes on the disk, each of which is 120 MB in memory."""
     del f["examples/b"]
-    grown(f, (40_000, 28, 28), "f4", chunks=(4_000, 28, 28), compression="gzip", data=np.ones((40_000, 28, 28), np.float32))
+    grown(
+        f,
+        (40_000, 28, 28),
+        "f4",
+        chunks=(4_000, 28, 28),
+        compression="gzip",
+        data=np.ones((40_000, 28, 28), np.float32),
+    )
     for i in range(40):
         f[f"examples/w{i}"] = f["examples/a"]
 
@@ -235,9 +283,18 @@ def many(f):
 @pytest.mark.parametrize(
     ("grow", "message"),
     [
-        (lambda f: grown(f, (1 << 20, 28, 28), "f4", chunks=(64, 28, 28)), "says that it has 3288334336 bytes and stores 0"),
-        (lambda f: grown(f, (1 << 14, 28, 28), "f8", chunks=(64, 28, 28)), "says that it has 102760448 bytes and stores 0"),
-        (lambda f: grown(f, (1 << 14, 28, 28), "S100000", chunks=(1, 28, 28)), "plain numbers are needed"),
+        (
+            lambda f: grown(f, (1 << 20, 28, 28), "f4", chunks=(64, 28, 28)),
+            "says that it has 3288334336 bytes and stores 0",
+        ),
+        (
+            lambda f: grown(f, (1 << 14, 28, 28), "f8", chunks=(64, 28, 28)),
+            "says that it has 102760448 bytes and stores 0",
+        ),
+        (
+            lambda f: grown(f, (1 << 14, 28, 28), "S100000", chunks=(1, 28, 28)),
+            "plain numbers are needed",
+        ),
         (lambda f: grown(f, (6, 28, 28), h5py.vlen_dtype(np.uint8)), "plain numbers are needed"),
         (many, "its arrays have more than 4294967296 bytes"),
     ],
@@ -255,7 +312,9 @@ def test_a_federated_file_that_says_more_than_it_stores_is_refused(grow, message
 def test_one_long_name_of_a_writer_does_not_make_all_names_long(tmp_path, python):
     one = {"x": [[1] * 784], "y": [1]}
     users = ["w" * 1_000_000, *(f"w{i}" for i in range(1_500))]
-    (tmp_path / "a.json").write_text(json.dumps({"users": users, "user_data": dict.fromkeys(users, one)}))
+    (tmp_path / "a.json").write_text(
+        json.dumps({"users": users, "user_data": dict.fromkeys(users, one)})
+    )
     code = """
 import resource, sys, niidpart
 resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))

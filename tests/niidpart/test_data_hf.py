@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.files import FileFault
+from niidpart.errors import FileFault
 
-datasets = pytest.importorskip("datasets", reason="datasets, which reads and writes these folders, is not installed")
+datasets = pytest.importorskip(
+    "datasets", reason="datasets, which reads and writes these folders, is not installed"
+)
 image = pytest.importorskip("PIL.Image", reason="Pillow, which reads images, is not installed")
 import huggingface_hub.constants  # noqa: E402  # it came with datasets
 
@@ -44,8 +46,18 @@ def no_bars():
 
 def written(part=slice(None)):
     """A `datasets.Dataset` of images, class names and writers."""
-    features = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=NAMES), "writer": datasets.Value("string")})
-    columns = {"image": [image.fromarray(a) for a in PIXELS[part]], "label": LABELS[part], "writer": WRITERS[part]}
+    features = datasets.Features(
+        {
+            "image": datasets.Image(),
+            "label": datasets.ClassLabel(names=NAMES),
+            "writer": datasets.Value("string"),
+        }
+    )
+    columns = {
+        "image": [image.fromarray(a) for a in PIXELS[part]],
+        "label": LABELS[part],
+        "writer": WRITERS[part],
+    }
     return datasets.Dataset.from_dict(columns, features=features)
 
 
@@ -58,7 +70,9 @@ def parquet_folder(folder, both, card=None, shards=1):
     (folder / "data").mkdir(parents=True)
     for split, ds in both.items():
         for i in range(shards):
-            ds.shard(shards, i, contiguous=True).to_parquet(str(folder / "data" / f"{split}-{i:05}-of-{shards:05}.parquet"))
+            ds.shard(shards, i, contiguous=True).to_parquet(
+                str(folder / "data" / f"{split}-{i:05}-of-{shards:05}.parquet")
+            )
     if card is not None:
         (folder / "README.md").write_text(f"---\n{card}\n---\nA card.\n")
     return folder
@@ -94,7 +108,9 @@ def test_folders_of_every_kind_are_the_same_data(kind, both, tmp_path):
         arrow_folder(folder, both)
     else:
         card = "configs:\n- config_name: small\n  data_files:\n  - split: train\n    path: data/train-*\n  - split: test\n    path: data/test-*"
-        parquet_folder(folder, both, card if kind == "card" else None, shards=3 if kind == "shards" else 1)
+        parquet_folder(
+            folder, both, card if kind == "card" else None, shards=3 if kind == "shards" else 1
+        )
     data = niidpart.load(f"hf:{folder}", group="writer", config="small" if kind == "card" else None)
     is_ours(data)
     assert (data.name, data.root, data.source.revision) == ("hf", str(folder), "")
@@ -134,16 +150,24 @@ def test_tables_of_numbers(tmp_path):
     (tmp_path / "j").mkdir()
     (tmp_path / "j" / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (tmp_path / "c").mkdir()
-    (tmp_path / "c" / "train.csv").write_text("label,x,y\n" + "\n".join(f"{r['label']},{r['x']},{r['y']}" for r in rows))
+    (tmp_path / "c" / "train.csv").write_text(
+        "label,x,y\n" + "\n".join(f"{r['label']},{r['x']},{r['y']}" for r in rows)
+    )
     for name in "jc":
         data = niidpart.load(f"hf:{tmp_path / name}")
         assert data.labels.tolist() == [r["label"] for r in rows]
-        assert np.array_equal(data.features(slice(None)), np.array([[r["x"], r["y"]] for r in rows]))
+        assert np.array_equal(
+            data.features(slice(None)), np.array([[r["x"], r["y"]] for r in rows])
+        )
 
 
 def test_arrays_of_numbers_are_features(tmp_path):
-    features = datasets.Features({"pixels": datasets.Array2D((6, 6), "uint8"), "label": datasets.ClassLabel(names=NAMES)})
-    ds = datasets.Dataset.from_dict({"pixels": PIXELS[:N].tolist(), "label": LABELS[:N]}, features=features)
+    features = datasets.Features(
+        {"pixels": datasets.Array2D((6, 6), "uint8"), "label": datasets.ClassLabel(names=NAMES)}
+    )
+    ds = datasets.Dataset.from_dict(
+        {"pixels": PIXELS[:N].tolist(), "label": LABELS[:N]}, features=features
+    )
     ds.save_to_disk(str(tmp_path / "a"))
     (tmp_path / "p").mkdir()
     ds.to_parquet(str(tmp_path / "p" / "train.parquet"))
@@ -155,7 +179,11 @@ def test_arrays_of_numbers_are_features(tmp_path):
 
 
 def test_labels_are_read_without_decoding_an_image(both, tmp_path):
-    broken = both["train"].cast_column("image", datasets.Image(decode=False)).map(lambda row: {"image": {"bytes": b"no image", "path": None}})
+    broken = (
+        both["train"]
+        .cast_column("image", datasets.Image(decode=False))
+        .map(lambda row: {"image": {"bytes": b"no image", "path": None}})
+    )
     (tmp_path / "b").mkdir()
     broken.cast_column("image", datasets.Image()).to_parquet(str(tmp_path / "b" / "train.parquet"))
     data = niidpart.load(f"hf:{tmp_path / 'b'}")
@@ -170,7 +198,9 @@ def test_labels_are_read_without_decoding_an_image(both, tmp_path):
 CARD = "configs:\n- config_name: default\n  data_files:\n  - split: train\n    path: data/train-*\n  - split: test\n    path: data/test-*"
 
 
-def test_files_are_read_as_they_are_now_not_from_a_cache_of_an_earlier_state(both, tmp_path, monkeypatch):
+def test_files_are_read_as_they_are_now_not_from_a_cache_of_an_earlier_state(
+    both, tmp_path, monkeypatch
+):
     """The trap: for such a folder `datasets` itself goes on giving the rows that lay there first, from the cache that it fills here."""
     folder = parquet_folder(tmp_path / "set", both, CARD)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
@@ -193,23 +223,37 @@ def test_no_cache_is_left_behind_and_nothing_set_is_changed(both, tmp_path, monk
     folder = parquet_folder(tmp_path / "set", both, CARD)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     environment = dict(os.environ)
-    switches = (datasets.config.HF_HUB_OFFLINE, huggingface_hub.constants.HF_HUB_OFFLINE, datasets.are_progress_bars_disabled())
+    switches = (
+        datasets.config.HF_HUB_OFFLINE,
+        huggingface_hub.constants.HF_HUB_OFFLINE,
+        datasets.are_progress_bars_disabled(),
+    )
     files = sorted(tmp_path.rglob("*"))
     niidpart.load(f"hf:{folder}").features(slice(0, 3))
     with pytest.raises(FileNotFoundError):
         niidpart.load("hf:no/such-thing")
     assert sorted(tmp_path.rglob("*")) == files
     assert dict(os.environ) == environment
-    assert (datasets.config.HF_HUB_OFFLINE, huggingface_hub.constants.HF_HUB_OFFLINE, datasets.are_progress_bars_disabled()) == switches
+    assert (
+        datasets.config.HF_HUB_OFFLINE,
+        huggingface_hub.constants.HF_HUB_OFFLINE,
+        datasets.are_progress_bars_disabled(),
+    ) == switches
 
 
 def test_a_download_that_was_cut_off_is_found_out(both, tmp_path):
     folder = parquet_folder(tmp_path / "set", both, shards=3)
     (folder / "data" / "train-00001-of-00003.parquet").unlink()
-    with pytest.raises(FileFault, match=r"train-00001-of-00003 is missing \(2 of 3 shards are there\)"):
+    with pytest.raises(
+        FileFault, match=r"train-00001-of-00003 is missing \(2 of 3 shards are there\)"
+    ):
         niidpart.load(f"hf:{folder}")
     info = "dataset_info:\n  features:\n  - name: label\n    dtype: int64\n  splits:\n  - name: train\n    num_bytes: 1\n    num_examples: 31"
-    folder = parquet_folder(tmp_path / "two", {"train": both["train"]}, f"{info}\n  - name: test\n    num_bytes: 1\n    num_examples: 10")
+    folder = parquet_folder(
+        tmp_path / "two",
+        {"train": both["train"]},
+        f"{info}\n  - name: test\n    num_bytes: 1\n    num_examples: 10",
+    )
     with pytest.raises(FileFault, match=r"has 30 rows in 'train', and its card says 31"):
         niidpart.load(f"hf:{folder}")
 
@@ -238,19 +282,27 @@ def test_a_data_set_in_the_cache_is_found_by_its_id_and_commit(both, tmp_path, m
     into_hub(tmp_path, first, both)
     data = niidpart.load("hf:ours/birds", tmp_path, group="writer")
     is_ours(data)
-    assert (data.source.revision, data.source.params["repo"], data.source.params["revision"]) == (first, "ours/birds", None)
+    assert (data.source.revision, data.source.params["repo"], data.source.params["revision"]) == (
+        first,
+        "ours/birds",
+        None,
+    )
     path = niidpart.write(niidpart.make(data, "homo", n_parties=2), tmp_path / "s.h5")
     into_hub(tmp_path, second, {"train": written(slice(5, N)), "test": both["test"]})
     assert niidpart.load("hf:ours/birds", tmp_path).source.n == N - 5
     assert niidpart.load("hf:ours/birds", tmp_path, revision=first).source.n == N
     assert niidpart.load("hf:ours/birds", tmp_path / "hub").source.revision == second
-    assert niidpart.verify(path) == niidpart.Verdict([], derived=True)  # of the commit that it was made of
+    assert niidpart.verify(path) == niidpart.Verdict(
+        [], derived=True
+    )  # of the commit that it was made of
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "datasets")
     said = r"ours/fish is not in the cache: looked in .* Get it with: hf download ours/fish --repo-type dataset"
     with pytest.raises(FileNotFoundError, match=said):
         niidpart.load("hf:ours/fish")
-    with pytest.raises(FileNotFoundError, match=r"ours/birds at v9 is not in the cache.*--revision v9"):
+    with pytest.raises(
+        FileNotFoundError, match=r"ours/birds at v9 is not in the cache.*--revision v9"
+    ):
         niidpart.load("hf:ours/birds", tmp_path, revision="v9")
 
 
@@ -261,7 +313,9 @@ def test_what_datasets_prepared_is_read_where_the_files_are_gone(both, tmp_path,
         datasets.load_dataset(str(folder), cache_dir=str(tmp_path / "datasets"))
     made = tmp_path / "datasets" / "birds"
     assert made.is_dir(), list((tmp_path / "datasets").iterdir())
-    made.rename(tmp_path / "datasets" / "ours___birds")  # as it is called where it came from the hub
+    made.rename(
+        tmp_path / "datasets" / "ours___birds"
+    )  # as it is called where it came from the hub
     data = niidpart.load("hf:ours/Birds", tmp_path, group="writer")
     is_ours(data)
     assert data.source.revision
@@ -283,10 +337,16 @@ def test_what_datasets_prepared_is_read_where_the_files_are_gone(both, tmp_path,
 
 REFUSED = [
     ({"label": "kind"}, r"there is no column 'kind'; say --label with one of image, label, writer"),
-    ({"train_split": "training"}, r"has no split 'training'; say --train-split or --test-split with one of train, test"),
+    (
+        {"train_split": "training"},
+        r"has no split 'training'; say --train-split or --test-split with one of train, test",
+    ),
     ({"test_split": "dev"}, r"has no split 'dev'"),
     ({"config": "large"}, r"large"),
-    ({"features": "writer"}, r"the column 'writer' is string; numbers, lists of numbers or images are needed"),
+    (
+        {"features": "writer"},
+        r"the column 'writer' is string; numbers, lists of numbers or images are needed",
+    ),
     ({"features": "image,writer"}, r"are not all plain numbers"),
 ]
 
@@ -299,18 +359,33 @@ def test_what_is_not_there_is_answered_with_what_is(options, message, both, tmp_
 
 def test_labels_of_minus_one_are_no_labels(both, tmp_path):
     unlabelled = both["test"].map(lambda row: {"label": -1}, features=both["test"].features)
-    data = niidpart.load(f"hf:{parquet_folder(tmp_path / 'a', {'train': both['train'], 'test': unlabelled})}")
+    data = niidpart.load(
+        f"hf:{parquet_folder(tmp_path / 'a', {'train': both['train'], 'test': unlabelled})}"
+    )
     assert (data.source.n, data.test_labels) == (N, None)
-    with pytest.raises(ValueError, match=r"10 of 10 examples have no label \(-1 in the column 'label'\)"):
+    with pytest.raises(
+        ValueError, match=r"10 of 10 examples have no label \(-1 in the column 'label'\)"
+    ):
         niidpart.load(f"hf:{parquet_folder(tmp_path / 'b', {'train': unlabelled})}")
 
 
-ELSEWHERE = ["https://example.org/train.parquet", "hf://datasets/a/b/train.parquet", "/etc/*.parquet", "../secret/*.parquet", "~/x.parquet"]
+ELSEWHERE = [
+    "https://example.org/train.parquet",
+    "hf://datasets/a/b/train.parquet",
+    "/etc/*.parquet",
+    "../secret/*.parquet",
+    "~/x.parquet",
+]
 
 
 @pytest.mark.parametrize("files", ELSEWHERE)
 @pytest.mark.parametrize(
-    "form", ["  data_files: {}", "  data_files:\n  - split: train\n    path: {}", "  data_files:\n  - split: train\n    path:\n    - {}"]
+    "form",
+    [
+        "  data_files: {}",
+        "  data_files:\n  - split: train\n    path: {}",
+        "  data_files:\n  - split: train\n    path:\n    - {}",
+    ],
 )
 @pytest.mark.parametrize("card", ["README.md", ".huggingface.yaml"])
 def test_a_card_that_names_files_elsewhere_is_refused(files, form, card, both, tmp_path):
@@ -334,7 +409,10 @@ def test_code_in_a_folder_is_not_run(both, tmp_path):
     (tmp_path / "only").mkdir()
     for name in ("set", "only"):
         (tmp_path / name / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
-        with pytest.raises(FileFault, match=rf"cannot be read as a data set .*scripts are no longer supported, but found {name}\.py"):
+        with pytest.raises(
+            FileFault,
+            match=rf"cannot be read as a data set .*scripts are no longer supported, but found {name}\.py",
+        ):
             niidpart.load(f"hf:{tmp_path / name}")
         assert not (tmp_path / "ran").exists()
 
@@ -342,8 +420,12 @@ def test_code_in_a_folder_is_not_run(both, tmp_path):
 @pytest.mark.parametrize("path", ["/etc/passwd", "../outside.png", "https://example.org/a.png"])
 def test_an_image_that_is_named_by_a_path_outside_is_not_opened(path, tmp_path):
     image.fromarray(PIXELS[0]).save(tmp_path / "outside.png")
-    features = datasets.Features({"image": datasets.Image(decode=False), "label": datasets.Value("int64")})
-    ds = datasets.Dataset.from_dict({"image": [{"bytes": None, "path": path}] * 2, "label": [0, 1]}, features=features)
+    features = datasets.Features(
+        {"image": datasets.Image(decode=False), "label": datasets.Value("int64")}
+    )
+    ds = datasets.Dataset.from_dict(
+        {"image": [{"bytes": None, "path": path}] * 2, "label": [0, 1]}, features=features
+    )
     ds = ds.cast_column("image", datasets.Image())
     (tmp_path / "set").mkdir()
     pq = pytest.importorskip("pyarrow.parquet")
@@ -395,7 +477,19 @@ def edited(path, change):
     path.write_text(json.dumps(held))
 
 
-@pytest.mark.parametrize("name", ["{other}/{file}", "../../other/{file}", "train/../../../other/{file}", "file://{other}/{file}", "", 7, None, "."])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "{other}/{file}",
+        "../../other/{file}",
+        "train/../../../other/{file}",
+        "file://{other}/{file}",
+        "",
+        7,
+        None,
+        ".",
+    ],
+)
 @pytest.mark.parametrize("single", [False, True])
 def test_a_saved_folder_names_only_its_own_files(name, single, saved, tmp_path):
     folder, other = saved
@@ -405,16 +499,36 @@ def test_a_saved_folder_names_only_its_own_files(name, single, saved, tmp_path):
         folder = folder / "train"
     state = (folder if single else folder / "train") / "state.json"
     edited(state, lambda held: held["_data_files"][0].update(filename=said))
-    with pytest.raises(FileFault, match=r"state\.json names the file .*only files in its own folder are read"):
+    with pytest.raises(
+        FileFault, match=r"state\.json names the file .*only files in its own folder are read"
+    ):
         niidpart.load(f"hf:{folder}")
 
 
-@pytest.mark.parametrize("splits", [["../other"], ["train", "{other}"], ["train/../../other"], [".."], [""], "train", [7], ["train", "a::file"]])
+@pytest.mark.parametrize(
+    "splits",
+    [
+        ["../other"],
+        ["train", "{other}"],
+        ["train/../../other"],
+        [".."],
+        [""],
+        "train",
+        [7],
+        ["train", "a::file"],
+    ],
+)
 def test_a_saved_folder_names_only_its_own_splits(splits, saved):
     folder, other = saved
-    said = [s.format(other=other) if isinstance(s, str) else s for s in splits] if isinstance(splits, list) else splits
+    said = (
+        [s.format(other=other) if isinstance(s, str) else s for s in splits]
+        if isinstance(splits, list)
+        else splits
+    )
     edited(folder / "dataset_dict.json", lambda held: held.update(splits=said))
-    with pytest.raises(FileFault, match=r"dataset_dict\.json names splits that are no folders beside it"):
+    with pytest.raises(
+        FileFault, match=r"dataset_dict\.json names splits that are no folders beside it"
+    ):
         niidpart.load(f"hf:{folder}", train_split="train")
 
 
@@ -425,7 +539,9 @@ def test_links_out_of_a_saved_folder_are_refused(what, saved):
         shutil.rmtree(folder / "train")
         (folder / "train").symlink_to(other)
     else:
-        own = {"state": "state.json", "info": "dataset_info.json"}.get(what) or next(p.name for p in (folder / "train").glob("*.arrow"))
+        own = {"state": "state.json", "info": "dataset_info.json"}.get(what) or next(
+            p.name for p in (folder / "train").glob("*.arrow")
+        )
         (folder / "train" / own).unlink()
         there = next(p for p in other.glob("*.arrow")) if what == "file" else other / own
         (folder / "train" / own).symlink_to(there)

@@ -10,8 +10,16 @@ import pytest
 
 import niidpart
 
-FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
-IMAGES, LABELS = np.arange(5 * 4 * 3, dtype=np.uint8).reshape(5, 4, 3), np.array([7, 2, 7, 0, 2], np.uint8)
+FILES = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
+IMAGES, LABELS = (
+    np.arange(5 * 4 * 3, dtype=np.uint8).reshape(5, 4, 3),
+    np.array([7, 2, 7, 0, 2], np.uint8),
+)
 
 
 def idx(array):
@@ -21,19 +29,28 @@ def idx(array):
 def lay(folder, zipped=False, **over):
     """The four files in a folder; `over` replaces the bytes of one by its place, such as f0=b""."""
     folder.mkdir(parents=True, exist_ok=True)
-    for i, (name, array) in enumerate(zip(FILES, (IMAGES, LABELS, IMAGES[:2], LABELS[:2]), strict=True)):
+    for i, (name, array) in enumerate(
+        zip(FILES, (IMAGES, LABELS, IMAGES[:2], LABELS[:2]), strict=True)
+    ):
         raw = over.get(f"f{i}", idx(array))
         (folder / (name + ".gz" * zipped)).write_bytes(gzip.compress(raw) if zipped else raw)
 
 
-@pytest.mark.parametrize(("name", "folder"), [("mnist", "MNIST"), ("fmnist", "FashionMNIST"), ("kmnist", "KMNIST")])
+@pytest.mark.parametrize(
+    ("name", "folder"), [("mnist", "MNIST"), ("fmnist", "FashionMNIST"), ("kmnist", "KMNIST")]
+)
 @pytest.mark.parametrize("place", ["", "raw", "{}", "{}/raw"])
 @pytest.mark.parametrize("zipped", [False, True])
 def test_idx_files_are_found_in_each_layout(name, folder, place, zipped, tmp_path):
     lay(tmp_path / place.format(folder), zipped)
     data = niidpart.load(name, tmp_path, any_size=True)
     source = data.source
-    assert (source.name, source.n, source.n_test, source.class_names) == (name, 5, 2, ("0", "2", "7"))
+    assert (source.name, source.n, source.n_test, source.class_names) == (
+        name,
+        5,
+        2,
+        ("0", "2", "7"),
+    )
     assert np.array_equal(data.features(np.array([4, 1])), IMAGES[[4, 1]])
     assert data.labels.tolist() == [2, 1, 2, 0, 1]
     assert np.array_equal(data.test_features(slice(None)), IMAGES[:2])
@@ -55,8 +72,10 @@ BAD_IDX = [
     b"\0\0\x0d" + idx(IMAGES)[3:],
     b"\0\0\x08\0a",
     b"\0\0\x08\x03" + b"\xff" * 12,
-    b"\0\0\x08\x04" + bytes.fromhex("80000000 80000000 00000004 00000004"),  # 2**66 values: nothing, in 64 bits
-    b"\0\0\x08\x03" + bytes.fromhex("00100000 00001000 00001000"),  # 2**44 values: nobody has such a file
+    b"\0\0\x08\x04"
+    + bytes.fromhex("80000000 80000000 00000004 00000004"),  # 2**66 values: nothing, in 64 bits
+    b"\0\0\x08\x03"
+    + bytes.fromhex("00100000 00001000 00001000"),  # 2**44 values: nobody has such a file
     b"<html>not found</html>",
 ]
 
@@ -79,7 +98,9 @@ try:
 except ValueError as error:
     print("more" in str(error), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
     said, megabytes = done.stdout.split()
     assert said == "True"
     assert int(megabytes) < 50
@@ -107,7 +128,9 @@ def test_a_missing_companion_is_an_error_that_says_where_was_looked(tmp_path):
 MNIST_COUNTS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
 
 
-@pytest.mark.parametrize(("name", "counts", "first"), [("mnist", MNIST_COUNTS, 5), ("fmnist", [6000] * 10, 9)])
+@pytest.mark.parametrize(
+    ("name", "counts", "first"), [("mnist", MNIST_COUNTS, 5), ("fmnist", [6000] * 10, 9)]
+)
 def test_real_images_are_read(name, counts, first, data_folder):
     try:
         data = niidpart.load(name, data_folder / name)
@@ -149,7 +172,9 @@ NAMED = [
 @pytest.mark.parametrize(("place", "zipped"), [("EMNIST/raw", False), ("gzip", True), ("", False)])
 def test_emnist_is_read_as_torchvision_leaves_it(which, labels, names, place, zipped, tmp_path):
     x, y = lay_emnist(tmp_path / place / "." if place else tmp_path / "r", which, labels, zipped)
-    data = niidpart.load("emnist", tmp_path if place else tmp_path / "r", emnist_split=which, any_size=True)
+    data = niidpart.load(
+        "emnist", tmp_path if place else tmp_path / "r", emnist_split=which, any_size=True
+    )
     assert data.class_names == names
     assert np.array_equal(np.array(sorted(set(labels)))[data.labels], y)
     assert np.array_equal(data.features(slice(None)), x)  # as stored: transposed
@@ -167,7 +192,7 @@ def test_emnist_has_the_published_counts_or_says_what_it_has(tmp_path):
 
 def test_names_of_emnist_are_those_of_torchvision():
     """The class lists of torchvision are in its source; with merged cases they are 47."""
-    from niidpart.data.emnist import _SETS
+    from niidpart.sources.emnist import _SETS
 
     assert {name: len(names) for name, (names, _, _) in _SETS.items()} == {
         "balanced": 47, "byclass": 62, "bymerge": 47, "digits": 10, "letters": 27, "mnist": 10,
@@ -182,7 +207,9 @@ def test_an_xz_is_unpacked_too(tmp_path):
     raw = (tmp_path / FILES[0]).read_bytes()
     (tmp_path / FILES[0]).unlink()
     (tmp_path / f"{FILES[0]}.xz").write_bytes(lzma.compress(raw))
-    assert np.array_equal(niidpart.load("mnist", tmp_path, any_size=True).features(slice(None)), IMAGES)
+    assert np.array_equal(
+        niidpart.load("mnist", tmp_path, any_size=True).features(slice(None)), IMAGES
+    )
     (tmp_path / f"{FILES[0]}.xz").write_bytes(lzma.compress(raw)[:-20])
     with pytest.raises(niidpart.files.FileFault, match=r"ubyte\.xz cannot be unpacked"):
         niidpart.load("mnist", tmp_path)
@@ -191,7 +218,9 @@ def test_an_xz_is_unpacked_too(tmp_path):
 # --- published counts -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "folder"), [("mnist", "MNIST"), ("fmnist", "FashionMNIST"), ("kmnist", "KMNIST")])
+@pytest.mark.parametrize(
+    ("name", "folder"), [("mnist", "MNIST"), ("fmnist", "FashionMNIST"), ("kmnist", "KMNIST")]
+)
 def test_other_counts_than_the_published_ones_are_refused(name, folder, tmp_path):
     lay(tmp_path / folder / "raw")
     said = rf"hold 5 training images, 2 test images; {folder} has 60,000 training images, 10,000 test images.*--any-size"
@@ -223,11 +252,22 @@ def test_splits_made_before_any_size_keep_their_digest(name, full_size, tmp_path
     for data in (niidpart.load(name, full_size), niidpart.load(name, full_size, any_size=False)):
         split = niidpart.make(data, "homo", n_parties=2, seed=1)
         assert (data.source.params, split.digest) == ({}, BEFORE[name])
-    assert niidpart.verify(niidpart.write(split, tmp_path / "s.h5")) == niidpart.Verdict([], derived=True)
-    loose = niidpart.make(niidpart.load(name, full_size, any_size=True), "homo", n_parties=2, seed=1)
+    assert niidpart.verify(niidpart.write(split, tmp_path / "s.h5")) == niidpart.Verdict(
+        [], derived=True
+    )
+    loose = niidpart.make(
+        niidpart.load(name, full_size, any_size=True), "homo", n_parties=2, seed=1
+    )
     assert loose.digest != BEFORE[name]
-    assert niidpart.verify(niidpart.write(loose, tmp_path / "l.h5")) == niidpart.Verdict([], derived=True)
+    assert niidpart.verify(niidpart.write(loose, tmp_path / "l.h5")) == niidpart.Verdict(
+        [], derived=True
+    )
 
 
 def test_a_pooled_split_made_before_any_size_keeps_its_digest(full_size):
-    assert niidpart.make(niidpart.load("mnist", full_size, pool=True), "homo", n_parties=2, seed=1).digest == POOLED_BEFORE
+    assert (
+        niidpart.make(
+            niidpart.load("mnist", full_size, pool=True), "homo", n_parties=2, seed=1
+        ).digest
+        == POOLED_BEFORE
+    )

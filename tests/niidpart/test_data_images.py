@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.files import FileFault
+from niidpart.errors import FileFault
 
 image = pytest.importorskip("PIL.Image", reason="Pillow, which reads images, is not installed")
 RNG = np.random.default_rng(4)
@@ -32,17 +32,29 @@ def test_a_folder_for_each_class(tmp_path):
     (tmp_path / ".git").mkdir()
     (tmp_path / "empty").mkdir()
     data = niidpart.load(str(tmp_path))
-    order = ["Zebra/z", "cat/10", "cat/9", "cat/sub/1", "dog/1", "dog/2"]  # by code points, which no language or disk changes
+    order = [
+        "Zebra/z",
+        "cat/10",
+        "cat/9",
+        "cat/sub/1",
+        "dog/1",
+        "dog/2",
+    ]  # by code points, which no language or disk changes
     assert data.name == "image-folder"
     assert (data.class_names, data.labels.tolist()) == (("Zebra", "cat", "dog"), [0, 1, 1, 1, 2, 2])
     assert np.array_equal(data.features(slice(None)), np.stack([pixels[k] for k in order]))
-    assert np.array_equal(data.features(np.array([4, 0])), np.stack([pixels[order[4]], pixels[order[0]]]))
+    assert np.array_equal(
+        data.features(np.array([4, 0])), np.stack([pixels[order[4]], pixels[order[0]]])
+    )
     assert data.test_labels is None
 
 
 @pytest.mark.parametrize("name", ["test", "val"])
 def test_train_and_test_folders(name, tmp_path):
-    train, test = lay(tmp_path / "train", ["a/0", "b/0", "b/1"], (6, 6)), lay(tmp_path / name, ["b/0", "a/7"], (6, 6))
+    train, test = (
+        lay(tmp_path / "train", ["a/0", "b/0", "b/1"], (6, 6)),
+        lay(tmp_path / name, ["b/0", "a/7"], (6, 6)),
+    )
     data = niidpart.load("image-folder", tmp_path)
     assert (data.labels.tolist(), data.test_labels.tolist()) == ([0, 1, 1], [0, 1])
     assert np.array_equal(data.features(slice(None)), np.stack(list(train.values())))
@@ -73,7 +85,13 @@ def test_the_order_is_that_of_the_names_not_of_the_disk(tmp_path, monkeypatch):
             pass
 
     monkeypatch.setattr(os, "scandir", Backwards)
-    monkeypatch.setattr(os, "walk", lambda path: [(where, dirs, sorted(files, reverse=True)) for where, dirs, files in walk(path)][::-1])
+    monkeypatch.setattr(
+        os,
+        "walk",
+        lambda path: [
+            (where, dirs, sorted(files, reverse=True)) for where, dirs, files in walk(path)
+        ][::-1],
+    )
     after = niidpart.load("image-folder", tmp_path)
     assert after.source == before.source
     assert np.array_equal(after.features(slice(None)), before.features(slice(None)))
@@ -94,11 +112,16 @@ def test_grey_and_colour_are_those_of_the_first_image(tmp_path):
     image.fromarray(grey).convert("RGB").save(tmp_path / "g" / "a" / "1.png")
     data = niidpart.load(str(tmp_path / "g"))
     assert data.features(np.array([0])).shape == (1, 4, 4)
-    with pytest.raises(ValueError, match=r"1\.png has colours \(RGB\) and the first image has none; say --channels 1 or 3"):
+    with pytest.raises(
+        ValueError,
+        match=r"1\.png has colours \(RGB\) and the first image has none; say --channels 1 or 3",
+    ):
         data.features(slice(None))
     three = niidpart.load(str(tmp_path / "g"), channels=3).features(slice(None))
     assert np.array_equal(three, np.repeat(np.stack([grey, grey])[..., None], 3, axis=3))
-    assert np.array_equal(niidpart.load(str(tmp_path / "g"), channels=1).features(slice(None)), np.stack([grey, grey]))
+    assert np.array_equal(
+        niidpart.load(str(tmp_path / "g"), channels=1).features(slice(None)), np.stack([grey, grey])
+    )
     colour = lay(tmp_path / "c", ["a/0"], (4, 4, 3))["a/0"]
     image.fromarray(grey).save(tmp_path / "c" / "a" / "1.png")
     x = niidpart.load(str(tmp_path / "c")).features(slice(None))
@@ -114,7 +137,9 @@ def test_images_of_several_sizes_are_refused_or_resized(tmp_path):
         data.features(np.array([1]))  # whichever rows are asked for
     x = niidpart.load(str(tmp_path), size=4).features(slice(None))
     assert x.shape == (2, 4, 4, 3)
-    assert np.array_equal(x[1], np.asarray(image.fromarray(other).resize((4, 4), image.Resampling.BILINEAR)))
+    assert np.array_equal(
+        x[1], np.asarray(image.fromarray(other).resize((4, 4), image.Resampling.BILINEAR))
+    )
     for size in (0, 5000):
         with pytest.raises(ValueError, match=rf"size is {size}; the width and height"):
             niidpart.load(str(tmp_path), size=size)
@@ -137,20 +162,38 @@ def test_the_content_is_the_bytes_of_the_images(tmp_path):
     raw = (tmp_path / "a" / "0.png").read_bytes()
     (tmp_path / "a" / "0.png").write_bytes(raw[:-1] + bytes([raw[-1] ^ 1]))
     assert niidpart.load(str(tmp_path)).source.content_sha256 != before.content_sha256
-    assert niidpart.load(str(tmp_path), checksum=False).source.content_sha256 == niidpart.load(str(tmp_path), checksum=False).source.content_sha256
+    assert (
+        niidpart.load(str(tmp_path), checksum=False).source.content_sha256
+        == niidpart.load(str(tmp_path), checksum=False).source.content_sha256
+    )
 
 
 def png(width, height):
     """A small file that says it is this large."""
 
     def chunk(kind, body):
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        return (
+            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        )
 
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(b"\0" * 100)) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(b"\0" * 100))
+        + chunk(b"IEND", b"")
+    )
 
 
-NO_IMAGES = [b"", b"GIF89a", b"some text", png(20_000, 20_000), png(2**31 - 1, 2**31 - 1), png(9, 9), b"%!PS-Adobe-3.0 EPSF-3.0\n"]
+NO_IMAGES = [
+    b"",
+    b"GIF89a",
+    b"some text",
+    png(20_000, 20_000),
+    png(2**31 - 1, 2**31 - 1),
+    png(9, 9),
+    b"%!PS-Adobe-3.0 EPSF-3.0\n",
+]
 
 
 @pytest.mark.parametrize("raw", NO_IMAGES)
@@ -170,7 +213,8 @@ def test_an_image_of_more_than_8_bits_is_refused(tmp_path):
 
 def test_a_folder_without_images_says_what_is_needed(tmp_path):
     with pytest.raises(
-        FileNotFoundError, match=r"has no folders of images: looked for CLASS/\*.*Put the images of each class in a folder of its name$"
+        FileNotFoundError,
+        match=r"has no folders of images: looked for CLASS/\*.*Put the images of each class in a folder of its name$",
     ):
         niidpart.load("image-folder", tmp_path)
     (tmp_path / "data").mkdir()
@@ -188,7 +232,10 @@ def test_real_cifar_images_in_folders_are_those_of_the_batch(tmp_path, data_fold
         pytest.skip(f"there is no {source}")
     with zipfile.ZipFile(source) as z:
         sheet = min(n for n in z.namelist() if n.endswith(".webp"))
-        x, y = np.asarray(image.open(z.open(sheet))).reshape(-1, 32, 32, 3), np.load(io.BytesIO(z.read("labels.npy")))
+        x, y = (
+            np.asarray(image.open(z.open(sheet))).reshape(-1, 32, 32, 3),
+            np.load(io.BytesIO(z.read("labels.npy"))),
+        )
     for i, pixels in enumerate(x):
         (tmp_path / str(y[i])).mkdir(exist_ok=True)
         image.fromarray(pixels).save(tmp_path / str(y[i]) / f"{i:03}.png")

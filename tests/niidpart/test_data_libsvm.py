@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import niidpart
-from niidpart.data._libsvm import three_quarters
-from niidpart.files import FileFault
+from niidpart.data.readers.svmlight import three_quarters
+from niidpart.errors import FileFault
 
-sklearn = pytest.importorskip("sklearn.datasets", reason="scikit-learn, which reads libsvm text, is not installed")
+sklearn = pytest.importorskip(
+    "sklearn.datasets", reason="scikit-learn, which reads libsvm text, is not installed"
+)
 import scipy.sparse  # noqa: E402  # it came with scikit-learn
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -59,7 +61,10 @@ def test_packed_and_plain_files_are_the_same_data(tmp_path):
     assert all(source == sources[0] for source in sources)
     lines = raw.splitlines()
     (tmp_path / "b.libsvm").write_bytes(b"\n".join([b"1 20:5.5", *lines[1:]]))
-    assert niidpart.load(str(tmp_path / "b.libsvm"), test_file="t").source.content_sha256 != sources[0].content_sha256
+    assert (
+        niidpart.load(str(tmp_path / "b.libsvm"), test_file="t").source.content_sha256
+        != sources[0].content_sha256
+    )
 
 
 def test_the_same_values_in_other_words_are_the_same_data(tmp_path):
@@ -99,7 +104,10 @@ def test_an_archive_that_is_cut_off_or_is_none_is_an_error_that_names_it(end, tm
     path = tmp_path / f"a.libsvm{end}"
     for damaged in (PACK[end](raw)[:-30], raw, b"", PACK[end](raw)[:3]):
         path.write_bytes(damaged)
-        with pytest.raises(FileFault, match=rf"a\.libsvm{end} (cannot be unpacked|holds no examples|cannot be read)"):
+        with pytest.raises(
+            FileFault,
+            match=rf"a\.libsvm{end} (cannot be unpacked|holds no examples|cannot be read)",
+        ):
             niidpart.load(str(path))
 
 
@@ -114,7 +122,9 @@ def test_a_width_that_the_files_exceed_is_refused(tmp_path):
     (tmp_path / "t").write_text("1 7:1\n")
     with pytest.raises(ValueError, match=r"t has a feature 7, and there should be 3"):
         niidpart.load(str(tmp_path / "a.libsvm"), n_features=3, test_file="t")
-    assert niidpart.load(str(tmp_path / "a.libsvm"), n_features=9, test_file="t").test_features(slice(None)).shape == (1, 9)
+    assert niidpart.load(str(tmp_path / "a.libsvm"), n_features=9, test_file="t").test_features(
+        slice(None)
+    ).shape == (1, 9)
 
 
 @pytest.mark.parametrize("name", ["../t", "/etc/passwd", "a/../../t", "", "..", "a\\..\\t"])
@@ -122,7 +132,9 @@ def test_a_test_file_lies_in_the_folder(name, tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.libsvm").write_text("1 1:1\n")
     (tmp_path / "t").write_text("1 1:1\n")
-    with pytest.raises(ValueError, match=r"test_file is .*; give the name of a file in the folder of a\.libsvm"):
+    with pytest.raises(
+        ValueError, match=r"test_file is .*; give the name of a file in the folder of a\.libsvm"
+    ):
         niidpart.load(str(tmp_path / "in" / "a.libsvm"), test_file=name)
 
 
@@ -138,7 +150,11 @@ def adult_folder(data_folder):
 
 def test_real_adult_has_the_counts_of_table_2(adult_folder, tmp_path):
     data = niidpart.load("adult", adult_folder)
-    assert (data.source.n, data.source.n_test, data.class_names) == (32_561, 16_281, ("<=50K", ">50K"))
+    assert (data.source.n, data.source.n_test, data.class_names) == (
+        32_561,
+        16_281,
+        ("<=50K", ">50K"),
+    )
     assert np.bincount(data.labels).tolist() == [24_720, 7_841]
     assert np.bincount(data.test_labels).tolist() == [12_435, 3_846]
     x, x_test = data.features(slice(None)), data.test_features(slice(None))
@@ -151,11 +167,16 @@ def test_real_adult_has_the_counts_of_table_2(adult_folder, tmp_path):
             assert data.labels[row] == (int(label) + 1) // 2
             assert (np.flatnonzero(x[row]) + 1).tolist() == [int(p.split(":")[0]) for p in pairs]
     for name in ("a9a", "a9a.t"):
-        (tmp_path / name).write_bytes(lzma.decompress((adult_folder / "a9a" / f"{name}.xz").read_bytes()))
+        (tmp_path / name).write_bytes(
+            lzma.decompress((adult_folder / "a9a" / f"{name}.xz").read_bytes())
+        )
     assert niidpart.load("adult", tmp_path).source == data.source  # packed or not
     lines = (tmp_path / "a9a").read_bytes().splitlines(keepends=True)
     (tmp_path / "a9a").write_bytes(b"".join(lines[:-1]))
-    with pytest.raises(ValueError, match=r"hold 32,560 training rows, 16,281 test rows; adult \(Table II\) has 32,561 .*--any-size"):
+    with pytest.raises(
+        ValueError,
+        match=r"hold 32,560 training rows, 16,281 test rows; adult \(Table II\) has 32,561 .*--any-size",
+    ):
         niidpart.load("adult", tmp_path)
     assert niidpart.load("adult", tmp_path, any_size=True).source.n == 32_560
 
@@ -175,7 +196,10 @@ def test_three_quarters_are_the_papers_rule(n, seed):
 
 
 def test_three_quarters_of_the_published_counts():
-    assert tuple(map(len, three_quarters("rcv1", 20_242, 0))) == (15_181, 5_061)  # Table II prints 15,182 and 5,060
+    assert tuple(map(len, three_quarters("rcv1", 20_242, 0))) == (
+        15_181,
+        5_061,
+    )  # Table II prints 15,182 and 5,060
     assert tuple(map(len, three_quarters("covtype", 581_012, 0))) == (435_759, 145_253)
     hits = sum(0 in three_quarters("rcv1", 40, seed)[0] for seed in range(400))
     assert abs(hits - 300) < 4.5 * (400 * 0.75 * 0.25) ** 0.5
@@ -187,7 +211,10 @@ def test_rcv1_is_kept_sparse_and_divided_by_the_rule(end, tmp_path):
     y = np.where(np.arange(40) % 3 == 0, 1, -1)
     raw = write(tmp_path / "raw", x, y).read_bytes()
     (tmp_path / f"rcv1_train.binary{end}").write_bytes(PACK[end](raw))
-    with pytest.raises(ValueError, match=r"hold 40 rows, 47,236 features; rcv1 \(Table II\) has 20,242 rows, 47,236 features"):
+    with pytest.raises(
+        ValueError,
+        match=r"hold 40 rows, 47,236 features; rcv1 \(Table II\) has 20,242 rows, 47,236 features",
+    ):
         niidpart.load("rcv1", tmp_path)
     data = niidpart.load("rcv1", tmp_path, any_size=True)
     assert (data.source.n, data.source.n_test, data.class_names) == (30, 10, ("-1", "1"))
@@ -199,7 +226,9 @@ def test_rcv1_is_kept_sparse_and_divided_by_the_rule(end, tmp_path):
     other = niidpart.load("rcv1", tmp_path, any_size=True, data_seed=1)
     assert other.source.labels_sha256 != data.source.labels_sha256
     path = niidpart.write(niidpart.make(other, "homo", n_parties=3), tmp_path / "s.h5")
-    assert niidpart.verify(path) == niidpart.Verdict([], derived=True)  # the seed of the test set is in the file
+    assert niidpart.verify(path) == niidpart.Verdict(
+        [], derived=True
+    )  # the seed of the test set is in the file
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +238,9 @@ def covtype_rows(data_folder):
     if not path.is_file():
         pytest.skip(f"there is no {path}")
     with lzma.open(path, "rt") as f:
-        rows = np.array([row for row, _ in zip(csv.reader(f), range(2000), strict=False)], np.float64)
+        rows = np.array(
+            [row for row, _ in zip(csv.reader(f), range(2000), strict=False)], np.float64
+        )
     return rows[:, :54], np.where(rows[:, 54] == 2, 1, 2)
 
 
@@ -222,7 +253,9 @@ def test_covtype_is_the_same_scaled_beforehand_or_here(covtype_rows, tmp_path):
         end = ".scale" if name == "done" else ""
         raw = write(tmp_path / "text", values, y).read_bytes()
         (tmp_path / name / f"covtype.libsvm.binary{end}.bz2").write_bytes(bz2.compress(raw))
-    raw, done = (niidpart.load("covtype", tmp_path / name, any_size=True) for name in ("raw", "done"))
+    raw, done = (
+        niidpart.load("covtype", tmp_path / name, any_size=True) for name in ("raw", "done")
+    )
     assert (raw.source.n, raw.source.n_test, raw.class_names) == (1500, 500, ("1", "2"))
     train, test = three_quarters("covtype", 2000, 0)
     for data in (raw, done):
@@ -230,5 +263,8 @@ def test_covtype_is_the_same_scaled_beforehand_or_here(covtype_rows, tmp_path):
         assert np.allclose(data.features(slice(None)), scaled[train], atol=1e-6)
         assert np.allclose(data.test_features(slice(None)), scaled[test], atol=1e-6)
         assert np.array_equal(data.labels, y[train] - 1)
-    with pytest.raises(ValueError, match=r"hold 2,000 rows, 54 features; covtype \(Table II\) has 581,012 rows, 54 features"):
+    with pytest.raises(
+        ValueError,
+        match=r"hold 2,000 rows, 54 features; covtype \(Table II\) has 581,012 rows, 54 features",
+    ):
         niidpart.load("covtype", tmp_path / "raw")

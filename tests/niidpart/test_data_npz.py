@@ -44,11 +44,24 @@ def test_an_npz_may_have_groups(tmp_path):
     np.savez(tmp_path / "one.npz", x=X, y=Y, group=who)
     data = niidpart.load(str(tmp_path / "one.npz"))
     assert (data.groups.tolist(), data.group_names) == ([1, 0, 1, 2, 0, 1], ("a", "b", "c"))
-    np.savez(tmp_path / "two.npz", x_train=X, y_train=Y, x_test=X[:2], y_test=Y[:2], group_train=who, group_test=["d", "a"])
+    np.savez(
+        tmp_path / "two.npz",
+        x_train=X,
+        y_train=Y,
+        x_test=X[:2],
+        y_test=Y[:2],
+        group_train=who,
+        group_test=["d", "a"],
+    )
     pooled = niidpart.load(str(tmp_path / "two.npz"), pool=True)
-    assert (pooled.groups.tolist(), pooled.group_names) == ([1, 0, 1, 2, 0, 1, 3, 0], ("a", "b", "c", "d"))
+    assert (pooled.groups.tolist(), pooled.group_names) == (
+        [1, 0, 1, 2, 0, 1, 3, 0],
+        ("a", "b", "c", "d"),
+    )
     np.savez(tmp_path / "none.npz", x=X, y=Y)
-    assert niidpart.load(str(tmp_path / "none.npz")).source == data.source  # whoever has splits of such a file keeps them
+    assert (
+        niidpart.load(str(tmp_path / "none.npz")).source == data.source
+    )  # whoever has splits of such a file keeps them
     np.savez(tmp_path / "bad.npz", y=Y, group=who[:5])
     with pytest.raises(ValueError, match=r"groups have shape \(5,\)"):
         niidpart.load(str(tmp_path / "bad.npz"))
@@ -81,11 +94,17 @@ def test_a_damaged_npz_is_an_error_that_names_it(damage, tmp_path):
 BAD_NPZ = [
     ({"x": X}, r"has the keys x; 'y' \(or 'y_train'\) is needed"),
     ({"x": X[:5], "y": Y}, r"5 rows of features and 6 labels"),
-    ({"x": X, "y": Y, "x_test": X, "y_test": Y[:2]}, r"test set has 6 rows of features and 2 labels"),
+    (
+        {"x": X, "y": Y, "x_test": X, "y_test": Y[:2]},
+        r"test set has 6 rows of features and 2 labels",
+    ),
     ({"x": X, "y": Y, "x_test": X}, r"test set has 6 rows of features and 0 labels"),
     ({"x": X, "y": np.array([None] * 6, object)}, r"'y' cannot be read .*; save plain numbers"),
     ({"x": np.array([None] * 6, object), "y": Y}, r"'x' cannot be read"),
-    ({"x": X, "y": Y, "y_test": np.array([3])}, r"test set has labels that the training set lacks: 3"),
+    (
+        {"x": X, "y": Y, "y_test": np.array([3])},
+        r"test set has labels that the training set lacks: 3",
+    ),
     ({"x": X.astype(int), "y": Y}, r"are int64; uint8 \(divided by 255\) or floats are needed"),
     ({"x": np.full((6, 2), np.nan), "y": Y}, r"hold 12 NaN; fill or drop these rows first"),
     ({"x": np.zeros((6, 2, 2, 2)), "y": Y}, r"shape \(6, 2, 2, 2\); \[N, D\], \[N, H, W\] or"),
@@ -103,11 +122,19 @@ def test_an_npz_that_cannot_be_used_is_refused_with_what_is_needed(arrays, messa
 
 
 def test_an_npz_that_says_more_than_it_holds_is_refused_before_memory_is_taken(tmp_path):
-    head = b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }".ljust(117) + b"\n"
+    head = (
+        b"\x93NUMPY\x01\x00"
+        + struct.pack("<H", 118)
+        + b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }".ljust(117)
+        + b"\n"
+    )
     for name, method in (("stored.npz", zipfile.ZIP_STORED), ("packed.npz", zipfile.ZIP_DEFLATED)):
         with zipfile.ZipFile(tmp_path / name, "w", method) as z:
             z.writestr("y.npy", head + bytes(80))
-        with pytest.raises(niidpart.files.FileFault, match=rf"{name}: 'y' cannot be read .*says \[1000000000000\] and holds 208 bytes"):
+        with pytest.raises(
+            niidpart.files.FileFault,
+            match=rf"{name}: 'y' cannot be read .*says \[1000000000000\] and holds 208 bytes",
+        ):
             niidpart.load(str(tmp_path / name))
     raw = (tmp_path / "packed.npz").read_bytes()
     at = raw.index(b"PK\x01\x02") + 24  # the size that the directory says, 4 bytes
@@ -137,7 +164,9 @@ def test_values_of_no_bytes_are_refused(kind, tmp_path):
     """236 bytes that would be 200,000,000 labels."""
     with zipfile.ZipFile(tmp_path / "y.npz", "w") as z:
         z.writestr("y.npy", npy(kind, (200_000_000,)))
-    with pytest.raises(niidpart.files.FileFault, match=r"y\.npz: 'y' cannot be read .*values of no bytes"):
+    with pytest.raises(
+        niidpart.files.FileFault, match=r"y\.npz: 'y' cannot be read .*values of no bytes"
+    ):
         niidpart.load(str(tmp_path / "y.npz"))
 
 
@@ -148,5 +177,8 @@ def test_an_archive_does_not_say_more_bytes_than_its_file_has(tmp_path):
     at = raw.index(b"PK\x01\x02") + 20  # what the directory says: bytes as packed, and as not
     raw[at : at + 8] = struct.pack("<II", 2_400_000_128, 2_400_000_128)
     (tmp_path / "y.npz").write_bytes(raw)
-    with pytest.raises(niidpart.files.FileFault, match=r"y\.npz says that its arrays take more bytes than the whole file has"):
+    with pytest.raises(
+        niidpart.files.FileFault,
+        match=r"y\.npz says that its arrays take more bytes than the whole file has",
+    ):
         niidpart.load(str(tmp_path / "y.npz"))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import niidpart
-from niidpart.files import FileFault
+from niidpart.errors import FileFault
 
 ROWS = {
     "kind": ["b", "a", "b", "c", "b", "a"],
@@ -34,7 +34,9 @@ def csv_text(rows, comma=","):
 
 
 def write_csv(folder, name, rows):
-    pack = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}.get(name[name.rindex(".") :], bytes)
+    pack = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}.get(
+        name[name.rindex(".") :], bytes
+    )
     (folder / name).write_bytes(pack(csv_text(rows, "\t" if ".tsv" in name else ",").encode()))
     return str(folder / name)
 
@@ -46,7 +48,15 @@ def write_parquet(folder, name, rows, **options):
     return str(folder / name)
 
 
-BOTH = pytest.mark.parametrize(("write", "end"), [(write_csv, ".csv"), (write_csv, ".tsv.xz"), (write_csv, ".csv.gz"), (write_parquet, ".parquet")])
+BOTH = pytest.mark.parametrize(
+    ("write", "end"),
+    [
+        (write_csv, ".csv"),
+        (write_csv, ".tsv.xz"),
+        (write_csv, ".csv.gz"),
+        (write_parquet, ".parquet"),
+    ],
+)
 
 
 @BOTH
@@ -66,19 +76,25 @@ def test_columns_are_used_by_their_names(write, end, tmp_path):
 
 @BOTH
 def test_a_column_says_which_rows_are_the_test_set(write, end, tmp_path):
-    data = niidpart.load(write(tmp_path, f"t{end}", ROWS), label="kind", group="who", test_column="held")
+    data = niidpart.load(
+        write(tmp_path, f"t{end}", ROWS), label="kind", group="who", test_column="held"
+    )
     assert np.array_equal(data.features(slice(None)), TABLE[TRAIN])
     assert np.array_equal(data.test_features(np.array([1, 0])), TABLE[TEST][[1, 0]])
     assert data.test_labels.tolist() == [0, 1]
     assert [data.group_names[g] for g in data.test_groups] == ["w1", "w3"]
-    pooled = niidpart.load(write(tmp_path, f"t{end}", ROWS), label="kind", group="who", test_column="held", pool=True)
+    pooled = niidpart.load(
+        write(tmp_path, f"t{end}", ROWS), label="kind", group="who", test_column="held", pool=True
+    )
     assert np.array_equal(pooled.features(slice(None)), TABLE[TRAIN + TEST])
     assert [pooled.group_names[g] for g in pooled.groups] == [ROWS["who"][i] for i in TRAIN + TEST]
 
 
 @BOTH
 def test_another_file_is_the_test_set(write, end, tmp_path):
-    train, test = ({k: [v[i] for i in part] for k, v in ROWS.items() if k != "held"} for part in (TRAIN, TEST))
+    train, test = (
+        {k: [v[i] for i in part] for k, v in ROWS.items() if k != "held"} for part in (TRAIN, TEST)
+    )
     path = write(tmp_path, f"train{end}", train)
     write(tmp_path, f"test{end}", test)
     data = niidpart.load(path, label="kind", group="who", test_file=f"test{end}")
@@ -97,20 +113,28 @@ def test_another_file_is_the_test_set(write, end, tmp_path):
 
 
 REFUSED = [
-    ({"label": "sort"}, r"there is no column 'sort'; say --label with one of kind, x, n, who, held"),
+    (
+        {"label": "sort"},
+        r"there is no column 'sort'; say --label with one of kind, x, n, who, held",
+    ),
     ({"label": "kind", "group": "grp"}, r"there is no column 'grp'; say --group with one of"),
     ({"label": "kind", "drop": "who,hold"}, r"there is no column 'hold'; say --drop with one of"),
     ({"label": "kind", "features": "y"}, r"there is no column 'y'; say --features with one of"),
     ({"label": "kind", "features": "x", "drop": "who"}, r"give one of the two"),
     ({"label": "kind", "test_column": "held", "test_file": "t"}, r"give one of the two"),
-    ({"label": "kind", "test_column": "who"}, r"the column 'who' holds 'w1'; 0 or 1, false or true, train or test are needed"),
+    (
+        {"label": "kind", "test_column": "who"},
+        r"the column 'who' holds 'w1'; 0 or 1, false or true, train or test are needed",
+    ),
     ({"label": "x"}, r"the column 'x' holds real numbers such as 1.5 \(regression\?\)"),
 ]
 
 
 @BOTH
 @pytest.mark.parametrize(("options", "message"), REFUSED)
-def test_a_column_that_cannot_be_used_is_refused_by_its_name(options, message, write, end, tmp_path):
+def test_a_column_that_cannot_be_used_is_refused_by_its_name(
+    options, message, write, end, tmp_path
+):
     with pytest.raises(ValueError, match=message):
         niidpart.load(write(tmp_path, f"t{end}", ROWS), **options)
 
@@ -118,10 +142,15 @@ def test_a_column_that_cannot_be_used_is_refused_by_its_name(options, message, w
 def test_text_among_features_is_refused_when_features_are_asked_for(tmp_path):
     data = niidpart.load(write_csv(tmp_path, "t.csv", ROWS), label="kind", drop="held")
     assert niidpart.make(data, "homo", n_parties=2).n_parties == 2  # labels are enough for a split
-    with pytest.raises(ValueError, match=r"t\.csv: the column 'who' holds the text 'w2'; features are numbers: leave it out with --drop who"):
+    with pytest.raises(
+        ValueError,
+        match=r"t\.csv: the column 'who' holds the text 'w2'; features are numbers: leave it out with --drop who",
+    ):
         data.features(slice(None))
     path = write_parquet(tmp_path, "t.parquet", ROWS)
-    with pytest.raises(ValueError, match=r"\('who' is string\); say which with --features or --drop"):
+    with pytest.raises(
+        ValueError, match=r"\('who' is string\); say which with --features or --drop"
+    ):
         niidpart.load(path, label="kind", drop="held")
 
 
@@ -129,7 +158,9 @@ def test_the_bytes_of_the_files_are_the_content_whatever_they_are_called(tmp_pat
     one = niidpart.load(write_csv(tmp_path, "a.csv", ROWS), label="kind", drop="who,held")
     two = niidpart.load(write_csv(tmp_path, "b.csv", ROWS), label="kind", drop="who,held")
     assert one.source == two.source
-    changed = niidpart.load(write_csv(tmp_path, "c.csv", ROWS | {"x": [0.0] * 6}), label="kind", drop="who,held")
+    changed = niidpart.load(
+        write_csv(tmp_path, "c.csv", ROWS | {"x": [0.0] * 6}), label="kind", drop="who,held"
+    )
     assert changed.source.labels_sha256 == one.source.labels_sha256
     assert changed.source.content_sha256 != one.source.content_sha256
 
@@ -137,11 +168,19 @@ def test_the_bytes_of_the_files_are_the_content_whatever_they_are_called(tmp_pat
 # --- CSV ----------------------------------------------------------------------------------------------------------------------------
 
 
-text = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=6).map(str.strip).filter(str.isprintable).filter(bool)
+text = (
+    st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=6)
+    .map(str.strip)
+    .filter(str.isprintable)
+    .filter(bool)
+)
 numbers = st.floats(allow_nan=False, allow_infinity=False, width=64)
 
 
-@given(st.lists(st.tuples(text, numbers, st.integers(-(10**6), 10**6)), min_size=1, max_size=30), st.sampled_from(["\n", "\r\n"]))
+@given(
+    st.lists(st.tuples(text, numbers, st.integers(-(10**6), 10**6)), min_size=1, max_size=30),
+    st.sampled_from(["\n", "\r\n"]),
+)
 def test_what_python_writes_as_csv_is_read_back(rows, newline):
     import tempfile
     from pathlib import Path
@@ -151,7 +190,9 @@ def test_what_python_writes_as_csv_is_read_back(rows, newline):
     writer.writerow(["label", 'a "quoted", name', "g"])
     writer.writerows([f"_{word}", repr(number), group] for word, number, group in rows)
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "t.csv").write_bytes(b"\xef\xbb\xbf" + out.getvalue().encode())  # as spreadsheets begin it
+        (Path(folder) / "t.csv").write_bytes(
+            b"\xef\xbb\xbf" + out.getvalue().encode()
+        )  # as spreadsheets begin it
         data = niidpart.load(f"{folder}/t.csv", group="g")
         assert [data.class_names[k] for k in data.labels] == [f"_{word}" for word, _, _ in rows]
         assert data.groups.tolist() == [group for _, _, group in rows]
@@ -160,7 +201,9 @@ def test_what_python_writes_as_csv_is_read_back(rows, newline):
 
 def test_a_long_csv_is_read_in_blocks(tmp_path):
     n = 40_000
-    (tmp_path / "t.csv").write_text("label,x\n" + "\n".join(f"{i % 7},{i}" for i in range(n)) + "\n\n")
+    (tmp_path / "t.csv").write_text(
+        "label,x\n" + "\n".join(f"{i % 7},{i}" for i in range(n)) + "\n\n"
+    )
     data = niidpart.load(str(tmp_path / "t.csv"))
     assert np.array_equal(data.labels, np.arange(n) % 7)
     assert np.array_equal(data.features(slice(None))[:, 0], np.arange(n))
@@ -202,7 +245,11 @@ def test_missing_and_odd_values_are_refused_by_their_column(content, message, tm
 
 
 def test_labels_of_a_csv_are_whole_numbers_where_all_are(tmp_path):
-    for words, names in ((["10", "9", "2"], ("2", "9", "10")), (["1.0", "2.0", "1.0"], ("1", "2")), (["10", "9", "b"], ("10", "9", "b"))):
+    for words, names in (
+        (["10", "9", "2"], ("2", "9", "10")),
+        (["1.0", "2.0", "1.0"], ("1", "2")),
+        (["10", "9", "b"], ("10", "9", "b")),
+    ):
         (tmp_path / "t.csv").write_text("label\n" + "\n".join(words))
         assert niidpart.load(str(tmp_path / "t.csv")).class_names == names
 
@@ -227,10 +274,16 @@ def test_rows_come_in_the_order_asked_for_whatever_the_row_groups(n, size, rows)
 
     rows = np.array([r % n for r in rows], np.int64)
     with tempfile.TemporaryDirectory() as folder:
-        table = {"label": np.arange(n) % 2, "x": np.arange(n, dtype=np.float32), "y": -np.arange(n, dtype=np.float32)}
+        table = {
+            "label": np.arange(n) % 2,
+            "x": np.arange(n, dtype=np.float32),
+            "y": -np.arange(n, dtype=np.float32),
+        }
         cut = n // 2
         for name, part in (("a.parquet", slice(0, cut)), ("b.parquet", slice(cut, n))):
-            write_parquet(Path(folder), name, {k: v[part] for k, v in table.items()}, row_group_size=size)
+            write_parquet(
+                Path(folder), name, {k: v[part] for k, v in table.items()}, row_group_size=size
+            )
         data = niidpart.load("parquet", folder)
         assert np.array_equal(data.labels, table["label"] if n > 1 else [0])
         x = data.features(rows)
@@ -261,12 +314,23 @@ def test_lists_of_one_length_are_arrays(values, kind, expected, fixed, pa, tmp_p
 
 
 def test_lists_of_several_lengths_are_refused(pa, tmp_path):
-    path = write_parquet(tmp_path, "t.parquet", pa.table({"label": [0, 1], "x": [[1.0, 2.0], [1.0]]}), row_group_size=1)
+    path = write_parquet(
+        tmp_path,
+        "t.parquet",
+        pa.table({"label": [0, 1], "x": [[1.0, 2.0], [1.0]]}),
+        row_group_size=1,
+    )
     data = niidpart.load(path)
-    with pytest.raises(ValueError, match=r"'x' holds lists of \[1\] and, in the first row, of \[2\]"):
+    with pytest.raises(
+        ValueError, match=r"'x' holds lists of \[1\] and, in the first row, of \[2\]"
+    ):
         data.features(slice(None))
-    path = write_parquet(tmp_path, "u.parquet", pa.table({"label": [0, 1, 1], "x": [[1.0], [1.0, 2.0], [1.0]]}))
-    with pytest.raises(ValueError, match=r"'x' holds lists of 1 and 2 values; all must be of one length"):
+    path = write_parquet(
+        tmp_path, "u.parquet", pa.table({"label": [0, 1, 1], "x": [[1.0], [1.0, 2.0], [1.0]]})
+    )
+    with pytest.raises(
+        ValueError, match=r"'x' holds lists of 1 and 2 values; all must be of one length"
+    ):
         niidpart.load(path).features(slice(None))
 
 
@@ -279,7 +343,13 @@ def test_labels_of_every_type_that_can_be_one(pa, tmp_path):
         "whole": pa.array([2.0, 1.0, 2.0]),
     }
     path = write_parquet(tmp_path, "t.parquet", pa.table(columns))
-    expected = {"flag": ("False", "True"), "small": ("-1", "1"), "word": ("a", "b"), "large": ("a", "b"), "whole": ("1", "2")}
+    expected = {
+        "flag": ("False", "True"),
+        "small": ("-1", "1"),
+        "word": ("a", "b"),
+        "large": ("a", "b"),
+        "whole": ("1", "2"),
+    }
     for name, names in expected.items():
         data = niidpart.load(path, label=name, drop=",".join(set(columns) - {name}))
         assert data.class_names == names
@@ -300,7 +370,11 @@ def test_empty_values_are_refused_by_their_column(pa, tmp_path):
 
 def test_labels_are_read_without_the_other_columns(tmp_path, pa):
     """The bytes of the feature column are destroyed: partitioning does not see it."""
-    path = write_parquet(tmp_path, "t.parquet", pa.table({"label": np.arange(1000) % 3, "x": np.random.default_rng(0).normal(size=1000)}))
+    path = write_parquet(
+        tmp_path,
+        "t.parquet",
+        pa.table({"label": np.arange(1000) % 3, "x": np.random.default_rng(0).normal(size=1000)}),
+    )
     raw = bytearray((tmp_path / "t.parquet").read_bytes())
     at = pa.parquet.ParquetFile(path).metadata.row_group(0).column(1)
     start = at.dictionary_page_offset or at.data_page_offset
@@ -313,9 +387,19 @@ def test_labels_are_read_without_the_other_columns(tmp_path, pa):
 
 
 def test_a_damaged_parquet_is_an_error_that_names_it(tmp_path, pa):
-    path = write_parquet(tmp_path, "t.parquet", pa.table({"label": np.arange(500) % 3, "x": np.arange(500.0)}))
+    path = write_parquet(
+        tmp_path, "t.parquet", pa.table({"label": np.arange(500) % 3, "x": np.arange(500.0)})
+    )
     raw = (tmp_path / "t.parquet").read_bytes()
-    for damaged in (b"", b"PAR1", b"some text", raw[:-1], raw[: len(raw) // 2], raw[:100] + raw[-100:], raw[4:]):
+    for damaged in (
+        b"",
+        b"PAR1",
+        b"some text",
+        raw[:-1],
+        raw[: len(raw) // 2],
+        raw[:100] + raw[-100:],
+        raw[4:],
+    ):
         (tmp_path / "t.parquet").write_bytes(damaged)
         with pytest.raises(FileFault, match=r"t\.parquet cannot be read as parquet"):
             niidpart.load(path).features(slice(None))
@@ -329,7 +413,9 @@ def test_a_damaged_parquet_is_an_error_that_names_it(tmp_path, pa):
 def test_a_missing_shard_is_found_out(tmp_path, pa):
     for i in (0, 2):
         write_parquet(tmp_path, f"train-{i:05}-of-00003.parquet", pa.table({"label": [0, 1]}))
-    with pytest.raises(FileFault, match=r"train-00001-of-00003 is missing \(2 of 3 shards are there\)"):
+    with pytest.raises(
+        FileFault, match=r"train-00001-of-00003 is missing \(2 of 3 shards are there\)"
+    ):
         niidpart.load("parquet", tmp_path)
     write_parquet(tmp_path, "train-00001-of-00003.parquet", pa.table({"label": ["0", "1"]}))
     with pytest.raises(FileFault, match=r"has other columns than"):
@@ -356,9 +442,14 @@ def test_a_label_or_a_group_is_at_most_a_thousand_characters(write, end, column,
     for length in (1000, 1001):
         rows = ROWS | {column: ["z" * length, *ROWS[column][1:]]}
         path = write(tmp_path, f"t{end}", rows)
-        options = {"label": "kind", "group": "who", "features": "x,n"} | ({"test_column": "held"} if column == "held" else {})
+        options = {"label": "kind", "group": "who", "features": "x,n"} | (
+            {"test_column": "held"} if column == "held" else {}
+        )
         if length > 1000:
-            with pytest.raises(FileFault, match=rf"the column '{column}' holds a text of 1,001 characters; a label or a group has at most 1,000"):
+            with pytest.raises(
+                FileFault,
+                match=rf"the column '{column}' holds a text of 1,001 characters; a label or a group has at most 1,000",
+            ):
                 niidpart.load(path, **options)
         elif column != "held":
             data = niidpart.load(path, **options)
@@ -401,7 +492,9 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
     done = python(code, path)
     assert done.returncode == 0, done.stderr[-500:]
     said, megabytes = done.stdout.split()
-    assert said == ("read" if "thousand" in bomb or (end, bomb) == ("parquet", "feature") else "refused")
+    assert said == (
+        "read" if "thousand" in bomb or (end, bomb) == ("parquet", "feature") else "refused"
+    )
     assert int(megabytes) < 120
 
 

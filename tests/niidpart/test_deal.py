@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import niidpart
-from niidpart.deal import at_least, even, largest_remainder
-from niidpart.rng import stream
+from niidpart.arithmetic.deal import at_least, even, largest_remainder
+from niidpart.arithmetic.rng import stream
 
 
 def by_hand(weights, total, rank):
@@ -23,20 +23,32 @@ def by_hand(weights, total, rank):
     return counts
 
 
-@given(st.lists(st.integers(0, 64), min_size=1, max_size=12).filter(any), st.integers(0, 1000), st.integers(0, 99))
+@given(
+    st.lists(st.integers(0, 64), min_size=1, max_size=12).filter(any),
+    st.integers(0, 1000),
+    st.integers(0, 99),
+)
 def test_largest_remainder_equals_the_sum_in_fractions(weights, total, seed):
     # over the largest, which is a power of two, the proportions are exact in floats, and so are ties
     weights = [*weights, 64]
     rank = stream(seed).permutation(len(weights))
-    assert largest_remainder(np.array(weights) / 64, total, rank).tolist() == by_hand(weights, total, rank)
+    assert largest_remainder(np.array(weights) / 64, total, rank).tolist() == by_hand(
+        weights, total, rank
+    )
 
 
-@given(st.lists(st.floats(1e-12, 1), min_size=1, max_size=40), st.integers(0, 2**31 - 1), st.integers(0, 99))
+@given(
+    st.lists(st.floats(1e-12, 1), min_size=1, max_size=40),
+    st.integers(0, 2**31 - 1),
+    st.integers(0, 99),
+)
 def test_largest_remainder_is_within_one_of_each_quota(proportions, total, seed):
     p = np.array(proportions)
     counts = largest_remainder(p, total, stream(seed).permutation(len(p)))
     assert counts.sum() == total
-    assert (np.abs(counts - p / p.sum() * total) <= 1 + len(p) * total * 2.0**-31).all()  # proportions are kept to 31 bits
+    assert (
+        np.abs(counts - p / p.sum() * total) <= 1 + len(p) * total * 2.0**-31
+    ).all()  # proportions are kept to 31 bits
 
 
 def test_equal_remainders_are_told_apart_by_rank_not_by_place():
@@ -58,12 +70,18 @@ def test_even_counts_differ_by_at_most_one(total, n):
     assert np.ptp(counts) <= 1
 
 
-@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 3)), min_size=8, max_size=120), st.integers(0, 99), st.data())
+@given(
+    st.lists(st.tuples(st.integers(0, 7), st.integers(0, 3)), min_size=8, max_size=120),
+    st.integers(0, 99),
+    st.data(),
+)
 def test_a_minimum_is_met_by_moving_no_more_rows_than_are_lacking(pairs, seed, data):
     owner, labels = np.array(pairs).T
     min_size = data.draw(st.integers(0, len(owner) // 8))
     before = np.bincount(owner, minlength=8)
-    after, moved = at_least(owner, labels, 8, min_size, stream(seed).permutation(8), np.arange(len(owner)))
+    after, moved = at_least(
+        owner, labels, 8, min_size, stream(seed).permutation(8), np.arange(len(owner))
+    )
     sizes = np.bincount(after, minlength=8)
     assert sizes.min() >= min_size
     assert len(moved) == np.maximum(min_size - before, 0).sum()
@@ -87,7 +105,9 @@ def test_moved_rows_come_from_the_largest_and_are_of_a_class_that_the_short_part
 
 def test_quantity_moves_rows_without_looking_at_their_labels():
     labels = np.sort(np.arange(6000) % 10)  # sorted, so that a rule by place would take one class
-    splits = [niidpart.make(labels, "quantity", n_parties=50, beta=0.1, seed=seed) for seed in range(5)]
+    splits = [
+        niidpart.make(labels, "quantity", n_parties=50, beta=0.1, seed=seed) for seed in range(5)
+    ]
     held = np.concatenate([s.train.counts[s.train.sizes == 10] for s in splits])
     assert len(held) > 50
     # 10 rows of 10 even classes: each class 1 on average; the standard error of the mean over the short parties is below 0.1
@@ -104,7 +124,9 @@ HARD = [  # where redrawing until every party has enough does not end
 @pytest.mark.parametrize(("n", "n_classes", "n_parties", "beta"), HARD)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_minimum_is_met_where_redrawing_hangs(n, n_classes, n_parties, beta, seed):
-    split = niidpart.make(np.arange(n) % n_classes, "dir", n_parties=n_parties, beta=beta, seed=seed)
+    split = niidpart.make(
+        np.arange(n) % n_classes, "dir", n_parties=n_parties, beta=beta, seed=seed
+    )
     assert split.train.sizes.min() == 10
     assert split.train.sizes.sum() == n
     assert len(split.draws["moved"]) > 0
@@ -119,7 +141,8 @@ def test_the_tightest_minimum_gives_equal_parties(name):
 @pytest.mark.parametrize("name", ["dir", "quantity"])
 def test_a_minimum_that_cannot_be_met_is_refused_with_the_numbers(name):
     with pytest.raises(
-        ValueError, match=r"7 parties x min_size 101 need 707 examples, there are 700; lower min_size to 100 or use at most 6 parties"
+        ValueError,
+        match=r"7 parties x min_size 101 need 707 examples, there are 700; lower min_size to 100 or use at most 6 parties",
     ):
         niidpart.make(np.arange(700) % 10, name, n_parties=7, min_size=101)
 
@@ -147,26 +170,47 @@ PLACES = [
 @pytest.mark.parametrize(("name", "n", "n_parties", "options"), PLACES)
 def test_no_share_depends_on_a_partys_place(name, n, n_parties, options):
     seeds = 400
-    splits = [niidpart.make(np.arange(n) % 10, name, n_parties=n_parties, seed=seed, **options) for seed in range(seeds)]
+    splits = [
+        niidpart.make(np.arange(n) % 10, name, n_parties=n_parties, seed=seed, **options)
+        for seed in range(seeds)
+    ]
     for measure in ("examples", "classes"):
-        per_party = np.array([s.train.sizes if measure == "examples" else (s.train.counts > 0).sum(axis=1) for s in splits], float)
+        per_party = np.array(
+            [
+                s.train.sizes if measure == "examples" else (s.train.counts > 0).sum(axis=1)
+                for s in splits
+            ],
+            float,
+        )
         mean, error = per_party.mean(axis=0), per_party.std(axis=0) / seeds**0.5
         # first against last, and each against all: 4.5 standard errors, beyond which 1 in 150,000 lies
         assert abs(mean[0] - mean[-1]) <= 4.5 * np.hypot(error[0], error[-1])
-        assert (np.abs(mean - mean.mean()) <= 4.5 * error + 1e-9).all(), f"{measure} of each party: {mean.round(1).tolist()}"
+        assert (np.abs(mean - mean.mean()) <= 4.5 * error + 1e-9).all(), (
+            f"{measure} of each party: {mean.round(1).tolist()}"
+        )
 
 
 def test_no_share_depends_on_a_partys_place_where_classes_are_of_unequal_size():
     labels = np.concatenate([np.zeros(900, int), np.arange(99) % 9 + 1])
-    sizes = np.array([niidpart.make(labels, "labels", n_parties=10, k=2, seed=seed).train.sizes for seed in range(300)])
+    sizes = np.array(
+        [
+            niidpart.make(labels, "labels", n_parties=10, k=2, seed=seed).train.sizes
+            for seed in range(300)
+        ]
+    )
     mean, error = sizes.mean(axis=0), sizes.std(axis=0) / 300**0.5
-    assert abs(mean[0] - mean[-1]) <= 4.5 * np.hypot(error[0], error[-1]), f"examples of each party: {mean.round().tolist()}"
+    assert abs(mean[0] - mean[-1]) <= 4.5 * np.hypot(error[0], error[-1]), (
+        f"examples of each party: {mean.round().tolist()}"
+    )
 
 
 def test_dir_has_the_variance_of_the_closed_form():
     beta, n_parties, n_classes, per_class = 0.5, 6, 200, 1000
     labels = np.repeat(np.arange(n_classes), per_class)
-    shares = niidpart.make(labels, "dir", n_parties=n_parties, beta=beta, min_size=0).train.counts / per_class
+    shares = (
+        niidpart.make(labels, "dir", n_parties=n_parties, beta=beta, min_size=0).train.counts
+        / per_class
+    )
     margin = stats.beta(beta, (n_parties - 1) * beta)
     assert abs(shares.mean(axis=0) - margin.mean()).max() < 4.5 * margin.std() / n_classes**0.5
     fourth = float(margin.stats(moments="k")) + 2

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import niidpart
-from niidpart import diff as difference
-from niidpart.diff import part_difference
-from niidpart.split import part, part_of_rows
+from niidpart.checking import differences as difference
+from niidpart.checking.differences import part_difference
+from niidpart.splits.split import part, part_of_rows
 
 Y = np.arange(300) % 5
 
@@ -27,13 +27,21 @@ def test_a_split_differs_from_itself_in_nothing(split):
     assert found.same
     assert (found.recipe, found.source, found.columns, found.why_not) == ({}, {}, {}, "")
     [train] = found.parts.values()
-    assert (train.n, train.only, train.moved, train.agreement, train.adjusted_rand) == ((300, 300), (0, 0), 0, 1, 1)
+    assert (train.n, train.only, train.moved, train.agreement, train.adjusted_rand) == (
+        (300, 300),
+        (0, 0),
+        0,
+        1,
+        1,
+    )
     assert all(a == b for a, b in found.skew.values())
     json.dumps(found.to_json(), allow_nan=False)
 
 
 def test_the_recipe_is_compared_field_by_field(split):
-    found = difference(split, niidpart.make(Y, strategy="dir", beta=0.1, n_parties=6, seed=2, min_size=10))
+    found = difference(
+        split, niidpart.make(Y, strategy="dir", beta=0.1, n_parties=6, seed=2, min_size=10)
+    )
     assert found.recipe == {"params.beta": (0.5, 0.1), "seed": (1, 2)}
     assert not found.same
     found = difference(split, niidpart.make(Y, strategy="labels", k=2, n_parties=5, seed=1))
@@ -47,7 +55,9 @@ def test_the_recipe_is_compared_field_by_field(split):
 
 
 def test_columns_of_transforms_are_compared(split):
-    kinds = [niidpart.make(Y, strategy="noise", sigma=sigma, n_parties=6, seed=1) for sigma in (0.1, 0.2)]
+    kinds = [
+        niidpart.make(Y, strategy="noise", sigma=sigma, n_parties=6, seed=1) for sigma in (0.1, 0.2)
+    ]
     assert difference(*kinds).columns == {"noise_std": 6}
     assert difference(split, kinds[0]).columns == {"noise_seed": None, "noise_std": None}
 
@@ -62,7 +72,9 @@ def test_renamed_parties_are_found_again(split):
     assert found.moved == (300 - split.train.sizes[4])  # party 4 keeps its name
 
 
-owners = st.integers(1, 4).flatmap(lambda P: st.lists(st.integers(-1, P - 1), min_size=8, max_size=24).map(lambda v: (P, v)))
+owners = st.integers(1, 4).flatmap(
+    lambda P: st.lists(st.integers(-1, P - 1), min_size=8, max_size=24).map(lambda v: (P, v))
+)
 
 
 @given(a=owners, b=owners)
@@ -80,7 +92,9 @@ def test_rows_are_compared_as_by_loops(a, b):
         assert (found.agreement, found.adjusted_rand) == (None, None)
         return
     size = max(P, Q)
-    best = max(sum(names[x[i]] == y[i] for i in both) for names in itertools.permutations(range(size)))
+    best = max(
+        sum(names[x[i]] == y[i] for i in both) for names in itertools.permutations(range(size))
+    )
     assert found.agreement == pytest.approx(best / len(both))
     sklearn = pytest.importorskip("sklearn.metrics")
     assert found.adjusted_rand == pytest.approx(sklearn.adjusted_rand_score(x[both], y[both]))
@@ -92,7 +106,10 @@ def test_rows_are_compared_as_by_loops(a, b):
 )
 def test_rows_that_parties_share_are_compared_by_who_holds_them(a, b):
     labels = np.zeros(10, np.int64)
-    one, other = (part_of_rows(*(np.array(v) for v in zip(*sorted(s), strict=True)), labels, 4, 1) for s in (a, b))
+    one, other = (
+        part_of_rows(*(np.array(v) for v in zip(*sorted(s), strict=True)), labels, 4, 1)
+        for s in (a, b)
+    )
     if not any(len({row for _, row in s}) < len(s) for s in (a, b)):
         return  # nobody shares: the test above
     held = [{row: {p for p, r in s if r == row} for _, row in s} for s in (a, b)]
@@ -112,13 +129,20 @@ def test_no_matching_of_names_where_parties_are_many():
 
 
 def test_other_data_is_said_and_the_rest_compared(split):
-    longer = difference(split, niidpart.make(np.arange(400) % 5, strategy="dir", beta=0.5, n_parties=6, seed=1))
+    longer = difference(
+        split, niidpart.make(np.arange(400) % 5, strategy="dir", beta=0.5, n_parties=6, seed=1)
+    )
     assert longer.why_not == "the data sets have 300 and 400 examples"
     assert (longer.parts, longer.recipe) == ({}, {})
     assert {"n", "labels_sha256"} == set(longer.source)
-    assert longer.skew["total-variation to-global"][0] != longer.skew["total-variation to-global"][1]
+    assert (
+        longer.skew["total-variation to-global"][0] != longer.skew["total-variation to-global"][1]
+    )
     other = difference(split, niidpart.make(Y[::-1], strategy="dir", beta=0.5, n_parties=6, seed=1))
-    assert other.why_not == "the data sets have 300 examples each, but other labels, or in another order"
+    assert (
+        other.why_not
+        == "the data sets have 300 examples each, but other labels, or in another order"
+    )
 
 
 def test_parts_are_compared_one_by_one(split):
@@ -135,12 +159,17 @@ def test_skew_is_compared(split):
     found = difference(split, niidpart.make(Y, strategy="homo", n_parties=6, seed=1))
     mine, theirs = found.skew["jensen-shannon pairwise"]
     assert mine > 0.1 > theirs
-    assert found.skew["map_beta"] == (split.skew.map_beta_overall, pytest.approx(found.skew["map_beta"][1]))
+    assert found.skew["map_beta"] == (
+        split.skew.map_beta_overall,
+        pytest.approx(found.skew["map_beta"][1]),
+    )
     one = difference(split, niidpart.make(Y, strategy="homo", n_parties=1))
     assert one.skew["jensen-shannon pairwise"][1] is None  # there is no pair
 
 
 def test_files_are_compared_as_splits_are(tmp_path):
     a, b = (niidpart.make(np.arange(60) % 3, "homo", n_parties=3, seed=seed) for seed in (0, 1))
-    found = niidpart.diff(niidpart.write(a, tmp_path / "a.h5"), str(niidpart.write(b, tmp_path / "b.h5")))
+    found = niidpart.diff(
+        niidpart.write(a, tmp_path / "a.h5"), str(niidpart.write(b, tmp_path / "b.h5"))
+    )
     assert found.to_json() == niidpart.diff(a, b).to_json()

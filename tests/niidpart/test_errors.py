@@ -16,15 +16,33 @@ def raises(message, *arguments, **keywords):
 
 
 NAMES = [
-    ({"strategy": "dri"}, r"unknown strategy 'dri'; did you mean 'dir'\? there are: dir, dir-balanced, fcube, group"),
+    (
+        {"strategy": "dri"},
+        r"unknown strategy 'dri'; did you mean 'dir'\? there are: dir, dir-balanced, fcube, group",
+    ),
     ({"strategy": "nosie"}, r"unknown strategy 'nosie'; did you mean 'noise'\?"),
     ({"strategy": "qqq"}, r"unknown strategy 'qqq'; there are: dir"),
-    ({"betta": 1}, r"strategy 'dir' has no option 'betta'; did you mean 'beta'\? there are: beta, min_size"),
+    (
+        {"betta": 1},
+        r"strategy 'dir' has no option 'betta'; did you mean 'beta'\? there are: beta, min_size",
+    ),
     ({"k": 2}, r"strategy 'dir' has no option 'k'; it belongs to labels"),
-    ({"strategy": "homo", "min_size": 2}, r"strategy 'homo' has no option 'min_size'; it belongs to dir, dir-balanced, party-dir, quantity"),
-    ({"strategy": "homo", "betta": 2}, r"strategy 'homo' has no option 'betta'; it takes no options"),
-    ({"transforms": [("nosie", {})]}, r"unknown transform 'nosie'; did you mean 'noise'\? there are: noise"),
-    ({"transforms": [("noise", {"sigm": 1})]}, r"transform 'noise' has no option 'sigm'; did you mean 'sigma'\? there are: sigma, level, fresh"),
+    (
+        {"strategy": "homo", "min_size": 2},
+        r"strategy 'homo' has no option 'min_size'; it belongs to dir, dir-balanced, party-dir, quantity",
+    ),
+    (
+        {"strategy": "homo", "betta": 2},
+        r"strategy 'homo' has no option 'betta'; it takes no options",
+    ),
+    (
+        {"transforms": [("nosie", {})]},
+        r"unknown transform 'nosie'; did you mean 'noise'\? there are: noise",
+    ),
+    (
+        {"transforms": [("noise", {"sigm": 1})]},
+        r"transform 'noise' has no option 'sigm'; did you mean 'sigma'\? there are: sigma, level, fresh",
+    ),
     ({"strategy": "noise", "beta": 1}, r"transform 'noise' has no option 'beta'"),
 ]
 
@@ -35,23 +53,35 @@ def test_an_unknown_name_is_answered_with_the_nearest(keywords, message):
 
 
 def test_an_unknown_data_set_is_answered_with_the_nearest():
-    with pytest.raises(ValueError, match=r"unknown data set 'minst'; did you mean 'mnist'\? there are: adult, cifar10"):
+    with pytest.raises(
+        ValueError,
+        match=r"unknown data set 'minst'; did you mean 'mnist'\? there are: adult, cifar10",
+    ):
         niidpart.load("minst")
 
 
 NUMBERS = [
     ({"beta": 0}, r"beta is 0.0; the Dirichlet concentration must be above 0"),
     ({"beta": -1}, r"beta is -1.0; the Dirichlet concentration must be above 0"),
-    ({"strategy": "quantity", "beta": 0}, r"beta is 0.0; the Dirichlet concentration must be above 0"),
+    (
+        {"strategy": "quantity", "beta": 0},
+        r"beta is 0.0; the Dirichlet concentration must be above 0",
+    ),
     ({"beta": float("nan")}, r"beta is nan; it must be a finite number"),
     ({"beta": float("inf")}, r"beta is inf; it must be a finite number"),
-    ({"beta": 1e-320}, r"beta is .*1e-320"),  # gamma variates of so small a shape are 0 in floats, all of them
+    (
+        {"beta": 1e-320},
+        r"beta is .*1e-320",
+    ),  # gamma variates of so small a shape are 0 in floats, all of them
     ({"beta": "much"}, r"beta is 'much'; it must be a number"),
     ({"beta": None}, r"beta is None; it must be a number"),
     ({"min_size": 1.5}, r"min_size is 1.5; it must be a whole number"),
     ({"min_size": True}, r"min_size is True; it must be a whole number"),
     ({"min_size": -1}, r"min_size is -1; it must be 0 or more"),
-    ({"min_size": 21}, r"3 parties x min_size 21 need 63 examples, there are 60; lower min_size to 20 or use at most 2 parties"),
+    (
+        {"min_size": 21},
+        r"3 parties x min_size 21 need 63 examples, there are 60; lower min_size to 20 or use at most 2 parties",
+    ),
     ({"n_parties": 61}, r"61 parties cannot share 60 examples; use at most 60 parties"),
     ({"n_parties": 0}, r"n_parties is 0; there must be at least 1"),
     ({"n_parties": -3}, r"n_parties is -3; there must be at least 1"),
@@ -60,26 +90,50 @@ NUMBERS = [
     ({"n_parties": True}, r"n_parties is True"),
     ({"strategy": "labels", "k": 4}, r"k is 4; a party can hold 1 to 3 classes of this data"),
     ({"strategy": "labels", "k": 0}, r"k is 0; a party can hold 1 to 3 classes of this data"),
-    ({"strategy": "fcube", "n_parties": 5, "groups": Y}, r"fcube splits among 4 parties, 5 were asked for"),
-    ({"strategy": "fcube", "n_parties": 4}, r"strategy 'fcube' deals by group, and this data set has none; hand them over \(groups=\)"),
-    ({"strategy": "fcube", "n_parties": 4, "groups": Y + 7}, r"fcube needs the octant 0..7 of each example, got groups 7..9"),
+    (
+        {"strategy": "fcube", "n_parties": 5, "groups": Y},
+        r"fcube splits among 4 parties, 5 were asked for",
+    ),
+    (
+        {"strategy": "fcube", "n_parties": 4},
+        r"strategy 'fcube' deals by group, and this data set has none; hand them over \(groups=\)",
+    ),
+    (
+        {"strategy": "fcube", "n_parties": 4, "groups": Y + 7},
+        r"fcube needs the octant 0..7 of each example, got groups 7..9",
+    ),
     ({"strategy": "fcube", "n_parties": 4, "groups": Y[:59]}, r"59.*60"),
     ({"strategy": "fcube", "n_parties": 4, "groups": Y + 0.5}, r"groups .*float64"),
-    ({"strategy": "fcube", "n_parties": 4, "groups": np.stack([Y, Y], axis=1)}, r"groups have shape \(60, 2\)"),
+    (
+        {"strategy": "fcube", "n_parties": 4, "groups": np.stack([Y, Y], axis=1)},
+        r"groups have shape \(60, 2\)",
+    ),
     ({"seed": -1}, r"seed is -1; it must be in 0..2\*\*64-1"),
     ({"seed": 1 << 64}, r"seed is 18446744073709551616; it must be in"),
     ({"seed": 1.5}, r"seed is 1.5"),
     ({"seed": True}, r"seed is True"),
     ({"seed": None}, r"seed is None"),
-    ({"val": 0.5, "test": 0.5}, r"val 0.5 and test 0.5 leave nothing to train on; their sum must be below 1"),
-    ({"val": 1.0}, r"val is 1.0; it is a fraction of each party's examples, at least 0 and below 1"),
+    (
+        {"val": 0.5, "test": 0.5},
+        r"val 0.5 and test 0.5 leave nothing to train on; their sum must be below 1",
+    ),
+    (
+        {"val": 1.0},
+        r"val is 1.0; it is a fraction of each party's examples, at least 0 and below 1",
+    ),
     ({"test": -0.1}, r"test is -0.1; it is a fraction"),
     ({"val": float("nan")}, r"val is nan; it must be a finite number"),
     ({"val": "much"}, r"val is 'much'; it must be a number"),
     ({"val": None}, r"val is None"),
     ({"transforms": [("noise", {"sigma": -1})]}, r"noise sigma is -1.0; it must be 0 or more"),
-    ({"transforms": [("noise", {"sigma": float("nan")})]}, r"sigma is nan; it must be a finite number"),
-    ({"transforms": [("noise", {"level": "loud"})]}, r"level is 'loud'; it must be one of variance, std"),
+    (
+        {"transforms": [("noise", {"sigma": float("nan")})]},
+        r"sigma is nan; it must be a finite number",
+    ),
+    (
+        {"transforms": [("noise", {"level": "loud"})]},
+        r"level is 'loud'; it must be one of variance, std",
+    ),
     ({"transforms": [("noise", {"fresh": 1})]}, r"fresh is 1; it must be true or false"),
 ]
 
@@ -95,10 +149,16 @@ def test_a_number_that_cannot_be_is_refused_with_what_can(keywords, message):
 LABELS = [
     (np.zeros((60, 2), int), r"labels have shape \(60, 2\); one column \[N\] is needed"),
     (np.array(3), r"labels have shape \(\); one column"),
-    ([0.5, 1.5], r"labels are float64 \(regression\?\); integers, booleans or strings are needed, such as labels.astype\(int\)"),
+    (
+        [0.5, 1.5],
+        r"labels are float64 \(regression\?\); integers, booleans or strings are needed, such as labels.astype\(int\)",
+    ),
     ([1.0, float("nan"), float("nan")], r"2 of 3 labels are NaN"),
     ([], r"there are no labels; at least one example is needed"),
-    (np.array(["a", 1], object), r"labels are of type object; integers, booleans or strings are needed"),
+    (
+        np.array(["a", 1], object),
+        r"labels are of type object; integers, booleans or strings are needed",
+    ),
     (np.array([None]), r"labels are of type object"),
     ([b"a", b"b"], r"labels are of type \|S1"),
     ([1j], r"labels are of type complex128"),
@@ -112,7 +172,9 @@ def test_labels_that_are_none_are_refused_with_what_they_are(labels, message):
 
 def test_numpys_integers_are_integers(tmp_path):
     ours = niidpart.make(Y, "dir", n_parties=3, seed=5, min_size=2)
-    theirs = niidpart.make(Y, "dir", n_parties=np.int64(3), seed=np.uint64(5), min_size=np.int16(2), val=np.float32(0))
+    theirs = niidpart.make(
+        Y, "dir", n_parties=np.int64(3), seed=np.uint64(5), min_size=np.int16(2), val=np.float32(0)
+    )
     assert ours.digest == theirs.digest
     assert niidpart.read(niidpart.write(theirs, tmp_path / "split.h5")).digest == ours.digest
 
@@ -124,10 +186,16 @@ def test_groups_handed_over_leave_the_rest_of_the_data_as_it_is():
 
 def test_a_file_that_is_missing_or_no_split_is_named(tmp_path):
     for read in (niidpart.read, niidpart.check):
-        with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.h5; a split is made by niidpart make --strategy dir -o none\.h5"):
+        with pytest.raises(
+            FileNotFoundError,
+            match=r"there is no file .*none\.h5; a split is made by niidpart make --strategy dir -o none\.h5",
+        ):
             read(tmp_path / "none.h5")
     (tmp_path / "text.h5").write_text("hello")
-    with pytest.raises(niidpart.SplitError, match=r"text\.h5 is no valid split file .*rule 3: it does not begin as HDF5 does"):
+    with pytest.raises(
+        niidpart.SplitError,
+        match=r"text\.h5 is no valid split file .*rule 3: it does not begin as HDF5 does",
+    ):
         niidpart.read(tmp_path / "text.h5")
 
 
@@ -182,11 +250,21 @@ def test_what_a_strategy_of_ones_own_must_not_do_is_said(name, message, own):
 def test_code_that_is_not_there_is_named(own):
     raises(r"there is no file .*other\.py", Y, f"{own.parent}/other.py:good")
     raises(r"own\.py has no function 'god'; did you mean 'good'\?", Y, f"{own}:god")
-    raises(r"No module named 'nowhere_at_all'; give file.py:function or package.module:function", Y, "nowhere_at_all:good")
+    raises(
+        r"No module named 'nowhere_at_all'; give file.py:function or package.module:function",
+        Y,
+        "nowhere_at_all:good",
+    )
 
 
 def test_a_transform_of_ones_own_is_refused(own):
-    raises(r"own\.py:level' is not niidpart's own", Y, "homo", n_parties=2, transforms=[(f"{own}:level", {})])
+    raises(
+        r"own\.py:level' is not niidpart's own",
+        Y,
+        "homo",
+        n_parties=2,
+        transforms=[(f"{own}:level", {})],
+    )
 
 
 def test_a_file_of_ones_own_is_cited_by_its_content_not_its_place(own, tmp_path):
@@ -199,7 +277,11 @@ def test_a_file_of_ones_own_is_cited_by_its_content_not_its_place(own, tmp_path)
     moved.write_text(own.read_text() + "\n# another text\n")
     assert niidpart.make(Y, f"{moved}:good", n_parties=2, share=0.25).digest != split.digest
     assert niidpart.derive(niidpart.from_arrays(None, Y), split.recipe).digest == split.digest
-    raises(r"own\.py:good#0000000000000000' is a user's own; give the file itself", Y, "own.py:good#0000000000000000")
+    raises(
+        r"own\.py:good#0000000000000000' is a user's own; give the file itself",
+        Y,
+        "own.py:good#0000000000000000",
+    )
 
 
 def test_a_recipe_with_a_cited_strategy_can_be_made_again(own, monkeypatch, tmp_path):
@@ -221,4 +303,6 @@ def test_an_error_of_ones_own_strategy_says_whose_it_is(own):
     own.write_text("def broken(labels, n_parties, rng):\n    raise ValueError('boom')\n")
     with pytest.raises(ValueError, match="boom") as caught:
         niidpart.make(Y, f"{own}:broken", n_parties=2)
-    assert re.fullmatch(r"raised by the strategy own\.py:broken#[0-9a-f]{16}", caught.value.__notes__[0])
+    assert re.fullmatch(
+        r"raised by the strategy own\.py:broken#[0-9a-f]{16}", caught.value.__notes__[0]
+    )

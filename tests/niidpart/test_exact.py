@@ -1,11 +1,11 @@
-"""niidpart.exact: as near to the true functions as the platform's own, and the same bits everywhere (test_golden pins these)."""
+"""niidpart.arithmetic.exact: as near to the true functions as the platform's own, and the same bits everywhere (test_golden pins these)."""
 
 import math
 
 import numpy as np
 from scipy import special
 
-from niidpart import exact
+from niidpart.arithmetic import exact
 
 ULP = 2.0**-52
 
@@ -51,13 +51,17 @@ def test_exp_is_zero_far_below_and_one_at_zero():
 
 def test_exp_undoes_log():
     x = np.logspace(-100, 100, 5001)
-    assert _relative(exact.exp(exact.log(x)), x) < 300 * ULP  # |log x| <= 230: an ulp of the logarithm is 230 of x
+    assert (
+        _relative(exact.exp(exact.log(x)), x) < 300 * ULP
+    )  # |log x| <= 230: an ulp of the logarithm is 230 of x
 
 
 def test_normal_quantile_agrees_with_scipy():
     p = np.concatenate([np.linspace(1e-6, 1 - 1e-6, 20001), np.logspace(-300, -1, 20001)])
     p = p[p != 0.5]
-    assert _relative(exact.normal_quantile(p), special.ndtri(p)) < 20 * ULP  # scipy's own is that far off in the tail
+    assert (
+        _relative(exact.normal_quantile(p), special.ndtri(p)) < 20 * ULP
+    )  # scipy's own is that far off in the tail
 
 
 def test_normal_quantile_is_odd_and_rises():

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import niidpart
-from niidpart import card
+from niidpart.formats import _card as card
 from niidpart.formats import _parquet as parquet
 from niidpart.formats import hf as layout
 from niidpart.formats.hf import hf
@@ -29,7 +29,9 @@ def client(request, tmp_path_factory):
     python = GENERATIONS[request.param]
     if python is None:
         pytest.skip(f"{OTHER} names no python with the other generation of the Hub's client")
-    found = Client(python, "http://127.0.0.1:9", tmp_path_factory.mktemp("client") / "home", HF_HUB_OFFLINE="1")
+    found = Client(
+        python, "http://127.0.0.1:9", tmp_path_factory.mktemp("client") / "home", HF_HUB_OFFLINE="1"
+    )
     yield found
     found.close()
 
@@ -87,9 +89,13 @@ def test_images_and_class_names_come_back_exactly(shape, client, tmp_path):
         assert np.array_equal(rows["party"], np.repeat(range(4), split.parts[part].sizes))
         assert np.array_equal(rows["row"], split.parts[part].indices)
         assert np.array_equal(rows["label"], data.labels[rows["row"]])
-        assert np.array_equal(np.array(rows["image"]).reshape(-1, *shape), data.features(np.array(rows["row"])))
+        assert np.array_equal(
+            np.array(rows["image"]).reshape(-1, *shape), data.features(np.array(rows["row"]))
+        )
     held_out = got["parts"]["global_test"]
-    assert np.array_equal(np.array(held_out["image"]).reshape(-1, *shape), data.test_features(slice(None)))
+    assert np.array_equal(
+        np.array(held_out["image"]).reshape(-1, *shape), data.test_features(slice(None))
+    )
     assert (set(held_out["party"]), held_out["row"]) == ({-1}, list(range(20)))
 
 
@@ -101,7 +107,9 @@ def test_numbers_keep_their_type(kind, shape, client, tmp_path):
     x = (np.random.default_rng(0).random((60, *shape)) * 255).astype(kind)
     data = niidpart.from_arrays(x, np.arange(60) % 3)
     split = niidpart.make(data, "dir", n_parties=3)
-    got = client(LOAD, folder=str(written(tmp_path, split, data)), name=f"{card.config_name(split)}-data")
+    got = client(
+        LOAD, folder=str(written(tmp_path, split, data)), name=f"{card.config_name(split)}-data"
+    )
     assert "List(" * len(shape) + f"Value('{kind}')" in got["features"]
     rows = got["parts"]["train"]
     assert np.array_equal(np.array(rows["x"], kind), x[rows["row"]])
@@ -110,14 +118,21 @@ def test_numbers_keep_their_type(kind, shape, client, tmp_path):
 def test_features_are_as_the_party_sees_them(client, tmp_path):
     data = images(7, 5)
     split = niidpart.make(data, "homo", n_parties=4, transforms=[("noise", {"sigma": 0.1})])
-    rows = client(LOAD, folder=str(written(tmp_path, split, data)), name=f"{card.config_name(split)}-data")["parts"]
+    rows = client(
+        LOAD, folder=str(written(tmp_path, split, data)), name=f"{card.config_name(split)}-data"
+    )["parts"]
     x, party, row = (np.array(rows["train"][k]) for k in ("x", "party", "row"))
     for p in range(4):
         mine = split.train.party(p)
         assert np.array_equal(row[party == p], mine)
-        assert np.array_equal(x[party == p].astype(np.float32), niidpart.transform(split, data.features(mine), p, mine))
+        assert np.array_equal(
+            x[party == p].astype(np.float32),
+            niidpart.transform(split, data.features(mine), p, mine),
+        )
     clean = data.test_features(slice(None)).astype(np.float32) / np.float32(255)
-    assert np.array_equal(np.array(rows["global_test"]["x"], np.float32), clean)  # no party's, so without noise
+    assert np.array_equal(
+        np.array(rows["global_test"]["x"], np.float32), clean
+    )  # no party's, so without noise
 
 
 def test_many_shards_are_one_table(client, tmp_path, monkeypatch, digits):
@@ -126,19 +141,29 @@ def test_many_shards_are_one_table(client, tmp_path, monkeypatch, digits):
     split = niidpart.make(digits, "dir", beta=0.3, transforms=[("noise", {"sigma": 0.1})])
     folder, name = written(tmp_path, split, digits), f"{card.config_name(split)}-data"
     files = sorted(p.name for p in (folder / name).glob("train-*"))
-    assert len(files) == int(re.search(r"-of-(\d{5})", files[0])[1]) == -(-1437 // (20_000 // (20 + 256)))
+    assert (
+        len(files)
+        == int(re.search(r"-of-(\d{5})", files[0])[1])
+        == -(-1437 // (20_000 // (20 + 256)))
+    )
     rows = client(LOAD, folder=str(folder), name=name)["parts"]["train"]
     assert np.array_equal(rows["row"], split.train.indices)
     assert np.array_equal(rows["party"], np.repeat(range(10), split.train.sizes))
-    seen = np.concatenate([niidpart.transform(split, digits.features(r), p, r) for p, r in enumerate(split.train)])
+    seen = np.concatenate(
+        [niidpart.transform(split, digits.features(r), p, r) for p, r in enumerate(split.train)]
+    )
     assert np.array_equal(np.array(rows["x"], np.float32), seen)
 
 
-def test_a_folder_that_is_written_anew_is_not_read_from_an_old_cache(client, tmp_path, monkeypatch, digits):
+def test_a_folder_that_is_written_anew_is_not_read_from_an_old_cache(
+    client, tmp_path, monkeypatch, digits
+):
     """datasets takes a folder for unchanged whose card is the same, whatever its files hold. Another seed has another name anyway, so here the
     data changes under one recipe, and the files have the same sizes, as happens."""
     add = card.Files.add
-    monkeypatch.setattr(card.Files, "add", lambda files, path, n, size, stored: add(files, path, n, 1, 1))
+    monkeypatch.setattr(
+        card.Files, "add", lambda files, path, n, size, stored: add(files, path, n, 1, 1)
+    )
     folder = tmp_path / "same"
     for labels in (digits.labels, digits.labels[::-1].copy()):
         data = niidpart.from_arrays(digits.features(slice(None)), labels)
@@ -157,7 +182,12 @@ def test_a_folder_that_is_written_anew_is_not_read_from_an_old_cache(client, tmp
 def test_our_own_reader_takes_it_as_a_data_set(tmp_path, digits):
     split = niidpart.make(digits, "dir", beta=0.5)
     folder = written(tmp_path, split, digits)
-    again = niidpart.load(f"hf:{folder}", config=f"{card.config_name(split)}-data", features="x", test_split="global_test")
+    again = niidpart.load(
+        f"hf:{folder}",
+        config=f"{card.config_name(split)}-data",
+        features="x",
+        test_split="global_test",
+    )
     assert np.array_equal(again.labels, digits.labels[split.train.indices])
     assert again.class_names == digits.class_names
     assert np.array_equal(again.test_labels, digits.test_labels)
@@ -165,7 +195,10 @@ def test_our_own_reader_takes_it_as_a_data_set(tmp_path, digits):
 
 def test_the_same_split_gives_the_same_bytes_and_nothing_of_its_maker(digits):
     split = niidpart.make(digits, "dir", beta=0.5)
-    once, again = (dict(hf(replace(split, root=root), digits, repo="ann/x")) for root in ("/home/secret/a", "/home/secret/b"))
+    once, again = (
+        dict(hf(replace(split, root=root), digits, repo="ann/x"))
+        for root in ("/home/secret/a", "/home/secret/b")
+    )
     assert once == again
     assert not any(b"secret" in content for content in once.values())
 
@@ -173,23 +206,41 @@ def test_the_same_split_gives_the_same_bytes_and_nothing_of_its_maker(digits):
 def test_parties_that_share_or_lack_examples(tmp_path, overlap_split):
     text = dict(hf(overlap_split, None))["README.md"].decode()
     assert "Parties share examples: such a row stands once for each party" in text
-    rows = [f["num_examples"] for info in yaml.safe_load(text.split("---\n")[1])["dataset_info"] for f in info["splits"]]
+    rows = [
+        f["num_examples"]
+        for info in yaml.safe_load(text.split("---\n")[1])["dataset_info"]
+        for f in info["splits"]
+    ]
     assert sum(rows) == sum(part.n for part in overlap_split.parts.values())
     few = niidpart.make(np.arange(40) % 2, "dir", n_parties=30, beta=0.05, min_size=0)
     empty = np.flatnonzero(few.train.sizes == 0)
     assert len(empty) > 2
-    assert f"**{len(empty)} parties hold no training example** ({empty[0]}, {empty[1]}, " in dict(hf(few, None))["README.md"].decode()
+    assert (
+        f"**{len(empty)} parties hold no training example** ({empty[0]}, {empty[1]}, "
+        in dict(hf(few, None))["README.md"].decode()
+    )
 
 
 def test_the_card_says_what_there_is(tmp_path, digits):
     split = niidpart.make(digits, "dir", beta=0.5, val=0.1)
     text = (written(tmp_path, split, digits, repo="ann/digits") / "README.md").read_text()
     found = head(tmp_path)
-    assert [c["config_name"] for c in found["configs"]] == [i["config_name"] for i in found["dataset_info"]]
+    assert [c["config_name"] for c in found["configs"]] == [
+        i["config_name"] for i in found["dataset_info"]
+    ]
     assert all(split.digest in info["description"] for info in found["dataset_info"])
-    assert {f["path"] for c in found["configs"] for f in c["data_files"]} == {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*.parquet")}
+    assert {f["path"] for c in found["configs"] for f in c["data_files"]} == {
+        str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*.parquet")
+    }
     assert found["license"] == "cc-by-4.0"
-    for said in (f"Digest `{split.digest}`", "split.png", "Alpaydin", "licence of the data: cc-by-4.0", "niidpart verify split.h5", "load_dataset("):
+    for said in (
+        f"Digest `{split.digest}`",
+        "split.png",
+        "Alpaydin",
+        "licence of the data: cc-by-4.0",
+        "niidpart verify split.h5",
+        "load_dataset(",
+    ):
         assert said in text
     for said in (
         "NaturalIdPartitioner(partition_by",
@@ -222,12 +273,19 @@ def test_what_cannot_be_is_refused(digits):
 
 def test_a_long_recipe_has_a_name_that_can_be(digits):
     many = [("noise", {"sigma": 0.1 + i / 7}) for i in range(8)]
-    one, two = (niidpart.make(digits, "dir", beta=0.5, transforms=many, seed=seed) for seed in (0, 1))
+    one, two = (
+        niidpart.make(digits, "dir", beta=0.5, transforms=many, seed=seed) for seed in (0, 1)
+    )
     assert len(card.config_name(one)) <= 80
     assert card.config_name(one) != card.config_name(two)
     assert re.fullmatch(r"[A-Za-z0-9._-]+", card.config_name(one))
 
 
-@given(st.recursive(st.text() | st.integers() | st.booleans(), lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=30), inner)))
+@given(
+    st.recursive(
+        st.text() | st.integers() | st.booleans(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=30), inner),
+    )
+)
 def test_yaml_says_what_it_was_given(value):
     assert yaml.safe_load(card.yaml({"value": value})) == {"value": value}

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.files import FileFault, write_folder
+from niidpart.errors import FileFault
+from niidpart.files import write_folder
 from niidpart.formats import FORMATS, LOSABLE
 
 NEEDS = {"flower": "pyarrow", "hf": "pyarrow"}
@@ -32,7 +33,9 @@ def split(data):
 
 @pytest.fixture(scope="module")
 def noisy(data):
-    return niidpart.make(data, "dir", n_parties=7, beta=1.0, test=0.25, transforms=[("noise", {"sigma": 0.5})])
+    return niidpart.make(
+        data, "dir", n_parties=7, beta=1.0, test=0.25, transforms=[("noise", {"sigma": 0.5})]
+    )
 
 
 def needed(name):
@@ -45,7 +48,9 @@ def files(split, data, format, **options):
 
 
 def tree(folder):
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    return {
+        p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()
+    }
 
 
 @pytest.mark.parametrize("name", FORMATS.names())
@@ -76,7 +81,9 @@ class TestEveryFormat:
 
     def test_fresh_noise_is_refused_unless_it_may_be_lost(self, name, data, tmp_path):
         needed(name)
-        fresh = niidpart.make(data, "homo", n_parties=5, test=0.2, transforms=[("noise", {"fresh": True})])
+        fresh = niidpart.make(
+            data, "homo", n_parties=5, test=0.2, transforms=[("noise", {"fresh": True})]
+        )
         if "fresh" in FORMATS.module(name).HOLDS:
             niidpart.export(fresh, data, name, tmp_path / "out")
             return
@@ -92,14 +99,20 @@ class TestEveryFormat:
         ("val", {"val": 0.2}, r"the parties' validation parts \(\d+ examples\)"),
         ("test", {}, r"the parties' test parts \(\d+ examples\)"),
         ("transforms", {"transforms": [("noise", {})]}, r"fixed noise of the parties \(noise\)"),
-        ("columns", {"strategy": "group", "n_parties": 10, "groups": np.arange(400) // 40}, r"values of each party \("),
+        (
+            "columns",
+            {"strategy": "group", "n_parties": 10, "groups": np.arange(400) // 40},
+            r"values of each party \(",
+        ),
     ],
 )
 def test_what_a_format_cannot_say_is_named(lost, how, said, tmp_path):
     data = niidpart.from_arrays(None, Y)
     split = niidpart.make(data, **({"strategy": "dir", "n_parties": 5, "test": 0.2} | how))
     own = tmp_path / "own.py"
-    own.write_text(f"HOLDS = frozenset({sorted(set(LOSABLE) - {lost})!r})\ndef own(split, data):\n    'Mine.'\n    yield 'x', b''\n")
+    own.write_text(
+        f"HOLDS = frozenset({sorted(set(LOSABLE) - {lost})!r})\ndef own(split, data):\n    'Mine.'\n    yield 'x', b''\n"
+    )
     with pytest.raises(ValueError, match=said):
         niidpart.export(split, None, f"{own}:own", tmp_path / "out")
     niidpart.export(split, None, f"{own}:own", tmp_path / "out", lossy=True)
@@ -112,11 +125,15 @@ def test_digits_of_doubles_can_be_lost_and_only_where_they_are(tmp_path):
     x = RNG.normal(size=(60, 3))
     data, single = (niidpart.from_arrays(v, np.arange(60) % 2) for v in (x, x.astype(np.float32)))
     split = niidpart.make(data, "homo", n_parties=2, test=0.5)
-    with pytest.raises(ValueError, match=r"the digits of the features \(float64, which become float32\).*--lossy"):
+    with pytest.raises(
+        ValueError, match=r"the digits of the features \(float64, which become float32\).*--lossy"
+    ):
         niidpart.export(split, data, "pfllib", tmp_path / "out")
     niidpart.export(split, data, "pfllib", tmp_path / "out", lossy=True)
     niidpart.export(split, data, "leaf", tmp_path / "leaf")
-    niidpart.export(niidpart.make(single, "homo", n_parties=2, test=0.5), single, "pfllib", tmp_path / "single")
+    niidpart.export(
+        niidpart.make(single, "homo", n_parties=2, test=0.5), single, "pfllib", tmp_path / "single"
+    )
     noisy = niidpart.make(data, "homo", n_parties=2, test=0.5, transforms=[("noise", {})])
     niidpart.export(noisy, data, "pfllib", tmp_path / "noisy")  # what these parties see is float32
 
@@ -130,7 +147,13 @@ class TestFeatures:
         for order in "<>":
             data = niidpart.from_arrays(x.astype(f"{order}f4"), np.arange(60) % 2)
             split = niidpart.make(data, "homo", n_parties=2, test=0.5)
-            found.append({path: content for path, content in files(split, data, name).items() if path.endswith((".parquet", ".npz", "0.json"))})
+            found.append(
+                {
+                    path: content
+                    for path, content in files(split, data, name).items()
+                    if path.endswith((".parquet", ".npz", "0.json"))
+                }
+            )
         if name == "hf":  # paths have a digest of the type in them
             found = [list(of.values()) for of in found]
         assert found[0]
@@ -164,7 +187,11 @@ def test_the_hub_s_folder_holds_examples_where_they_are_asked_for(split, data, t
 def test_a_folder_says_which_split_it_holds(name, split, data):
     needed(name)
     said = json.loads(files(split, data, name)["niidpart.json"])
-    assert (said["digest"], said["recipe"], said["examples"]) == (split.digest, split.recipe.to_json(), {k: v.n for k, v in split.parts.items()})
+    assert (said["digest"], said["recipe"], said["examples"]) == (
+        split.digest,
+        split.recipe.to_json(),
+        {k: v.n for k, v in split.parts.items()},
+    )
 
 
 def test_names_of_classes_and_shared_examples_can_be_lost(tmp_path, overlap_split):
@@ -206,7 +233,9 @@ class TestFolder:
     @pytest.mark.parametrize("place", ["file/new", "file/deep/new", "n" * 250])
     def test_where_no_folder_can_be_it_is_said_by_its_name(self, place, tmp_path):
         (tmp_path / "file").write_text("mine")
-        with pytest.raises(OSError, match=rf"the folder {tmp_path / place} cannot be made: .*nothing was written") as caught:
+        with pytest.raises(
+            OSError, match=rf"the folder {tmp_path / place} cannot be made: .*nothing was written"
+        ) as caught:
             write_folder(tmp_path / place, [("x", b"")])
         assert ".tmp" not in str(caught.value)
         assert [p.name for p in tmp_path.iterdir()] == ["file"]
@@ -235,9 +264,17 @@ def test_csv_has_a_line_for_each_row_that_is_held(split):
     found = files(split, None, "csv")
     lines = list(csv.reader(io.StringIO(found["rows.csv"].decode())))
     assert lines[0] == ["part", "party", "row"]
-    wanted = [[name, str(p), str(row)] for name, part in split.parts.items() for p in range(7) for row in part.party(p)]
+    wanted = [
+        [name, str(p), str(row)]
+        for name, part in split.parts.items()
+        for p in range(7)
+        for row in part.party(p)
+    ]
     assert lines[1:] == wanted
-    sizes = [[int(v) for v in line] for line in list(csv.reader(io.StringIO(found["parties.csv"].decode())))[1:]]
+    sizes = [
+        [int(v) for v in line]
+        for line in list(csv.reader(io.StringIO(found["parties.csv"].decode())))[1:]
+    ]
     assert sizes == [[p, split.train.sizes[p], 0, split.test.sizes[p]] for p in range(7)]
     assert json.loads(found["niidpart.json"])["digest"] == split.digest
 
@@ -259,7 +296,9 @@ class TestLeaf:
             if name.startswith(f"{part}/") and name.endswith(".json"):
                 content = json.loads(found[name])
                 assert set(content) == {"users", "num_samples", "user_data"}
-                assert content["num_samples"] == [len(content["user_data"][u]["y"]) for u in content["users"]]
+                assert content["num_samples"] == [
+                    len(content["user_data"][u]["y"]) for u in content["users"]
+                ]
                 users += content["users"]
                 held |= content["user_data"]
         return users, held
@@ -293,7 +332,9 @@ class TestLeaf:
     def test_many_parties_are_several_files(self, split, data, monkeypatch):
         monkeypatch.setattr("niidpart.formats._shared.SHARD", 1)
         found = files(split, data, "leaf")
-        assert sorted(found)[1:] == [f"{part}/data_{i:04}.json" for part in ("test", "train") for i in range(7)]
+        assert sorted(found)[1:] == [
+            f"{part}/data_{i:04}.json" for part in ("test", "train") for i in range(7)
+        ]
         assert self.read(found, "train")[0] == [f"party_{p}" for p in range(7)]
 
     def test_doubles_come_back_as_they_are(self):
@@ -317,7 +358,9 @@ class TestPFLlib:
     @pytest.mark.parametrize("part", ["train", "test"])
     def test_an_archive_a_party(self, part, split, data):
         found = files(split, data, "pfllib")
-        assert sorted(name for name in found if name.startswith(part)) == [f"{part}/{p}.npz" for p in range(7)]
+        assert sorted(name for name in found if name.startswith(part)) == [
+            f"{part}/{p}.npz" for p in range(7)
+        ]
         for p in range(7):
             held, rows = self.read(found, part, p), split.parts[part].party(p)
             assert held["x"].dtype == np.float32
@@ -326,7 +369,14 @@ class TestPFLlib:
 
     def test_the_config_is_what_its_generators_write(self, split, data):
         config = json.loads(files(split, data, "pfllib")["config.json"])
-        assert {"num_clients": 7, "num_classes": 4, "non_iid": True, "balance": False, "partition": "dir", "alpha": 1.0}.items() <= config.items()
+        assert {
+            "num_clients": 7,
+            "num_classes": 4,
+            "non_iid": True,
+            "balance": False,
+            "partition": "dir",
+            "alpha": 1.0,
+        }.items() <= config.items()
         stated = config["Size of samples for labels in clients"]
         for p in range(7):
             rows = np.concatenate([split.train.party(p), split.test.party(p)])
@@ -335,10 +385,14 @@ class TestPFLlib:
     def test_colour_and_noise(self):
         x = RNG.integers(0, 256, (60, 4, 5, 3), dtype=np.uint8)
         data = niidpart.from_arrays(x, np.arange(60) % 2)
-        split = niidpart.make(data, "homo", n_parties=3, test=0.5, transforms=[("noise", {"sigma": 0.5})])
+        split = niidpart.make(
+            data, "homo", n_parties=3, test=0.5, transforms=[("noise", {"sigma": 0.5})]
+        )
         rows = split.train.party(2).astype(np.int64)
         held = self.read(files(split, data, "pfllib"), "train", 2)
-        assert (held["x"] == niidpart.transform(split, x[rows], 2, rows).transpose(0, 3, 1, 2)).all()
+        assert (
+            held["x"] == niidpart.transform(split, x[rows], 2, rows).transpose(0, 3, 1, 2)
+        ).all()
 
     def test_without_test_parts_or_examples_it_is_refused(self, data):
         with pytest.raises(ValueError, match=r"no test parts.*--test 0.25"):
@@ -369,10 +423,16 @@ class TestFlower:
         pytest.importorskip("pyarrow")
         image = pytest.importorskip("PIL.Image")
         held = self.read(files(split, data, "flower"), "test")
-        assert (np.asarray(image.open(io.BytesIO(held["image"][0].as_py()["bytes"]))) == X[split.test.indices[0]]).all()
+        assert (
+            np.asarray(image.open(io.BytesIO(held["image"][0].as_py()["bytes"])))
+            == X[split.test.indices[0]]
+        ).all()
         rows = noisy.test.party(6).astype(np.int64)
         at = int(noisy.test.indptr[6])
-        x = np.array(self.read(files(noisy, data, "flower"), "test")["x"][at : at + len(rows)].to_pylist(), np.float32)
+        x = np.array(
+            self.read(files(noisy, data, "flower"), "test")["x"][at : at + len(rows)].to_pylist(),
+            np.float32,
+        )
         assert (x == niidpart.transform(noisy, X[rows], 6, rows)).all()
 
     def test_parties_without_examples_are_named(self, data):
@@ -380,7 +440,9 @@ class TestFlower:
         split = niidpart.make(data, "dir", n_parties=7, beta=0.05, min_size=0, seed=3)
         empty = np.flatnonzero(split.train.sizes == 0)
         assert len(empty)
-        with pytest.raises(ValueError, match=rf"part(y|ies) {', '.join(map(str, empty))} in train.*--skip-empty"):
+        with pytest.raises(
+            ValueError, match=rf"part(y|ies) {', '.join(map(str, empty))} in train.*--skip-empty"
+        ):
             files(split, data, "flower")
         held = self.read(files(split, data, "flower", skip_empty=True, features=False), "train")
         assert set(held["party"].to_pylist()) == set(range(7)) - set(empty.tolist())
@@ -390,10 +452,15 @@ def test_croissant_states_the_files_beside_it(split):
     found = files(split, None, "croissant", name="digits-dir")
     said = json.loads(found.pop("croissant.json"))
     assert said["name"] == "digits-dir"
-    assert {f["contentUrl"]: f["sha256"] for f in said["distribution"]} == {k: hashlib.sha256(v).hexdigest() for k, v in found.items()}
+    assert {f["contentUrl"]: f["sha256"] for f in said["distribution"]} == {
+        k: hashlib.sha256(v).hexdigest() for k, v in found.items()
+    }
     for records in said["recordSet"]:
         for field in records["field"]:
-            file, column = field["source"]["fileObject"]["@id"], field["source"]["extract"]["column"]
+            file, column = (
+                field["source"]["fileObject"]["@id"],
+                field["source"]["extract"]["column"],
+            )
             assert column in found[file].decode().splitlines()[0].split(",")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.files import FileFault
+from niidpart.errors import FileFault
 
 RNG = np.random.default_rng(1)
 Y = RNG.integers(0, 4, 300)
@@ -21,7 +21,15 @@ def data():
 
 @pytest.fixture(scope="module")
 def split(data):
-    return niidpart.make(data, "dir", n_parties=6, beta=0.5, val=0.1, test=0.2, transforms=[("noise", {"sigma": 0.3})])
+    return niidpart.make(
+        data,
+        "dir",
+        n_parties=6,
+        beta=0.5,
+        val=0.1,
+        test=0.2,
+        transforms=[("noise", {"sigma": 0.3})],
+    )
 
 
 def same(a, b):
@@ -31,7 +39,9 @@ def same(a, b):
 
 class TestRoundTrip:
     def test_csv_gives_the_split_with_its_recipe(self, split, data, tmp_path):
-        back = niidpart.import_(niidpart.export(split, None, "csv", tmp_path / "out"), "csv", data=data)
+        back = niidpart.import_(
+            niidpart.export(split, None, "csv", tmp_path / "out"), "csv", data=data
+        )
         assert same(back, split)
         assert niidpart.verify(niidpart.write(back, tmp_path / "back.h5"), data=data).exit_code == 0
 
@@ -43,19 +53,34 @@ class TestRoundTrip:
         (out / "niidpart.json").unlink()
         back = niidpart.import_(out, "csv", data=data)
         assert back.overlaps
-        assert {k: v.digest for k, v in back.parts.items()} == {k: v.digest for k, v in overlap_split.parts.items()}
+        assert {k: v.digest for k, v in back.parts.items()} == {
+            k: v.digest for k, v in overlap_split.parts.items()
+        }
 
-    def test_fedlab_gives_the_rows_and_their_recipe_where_there_are_no_columns(self, data, tmp_path):
+    def test_fedlab_gives_the_rows_and_their_recipe_where_there_are_no_columns(
+        self, data, tmp_path
+    ):
         plain = niidpart.make(data, "dir", n_parties=6, test=0.2)
-        back = niidpart.import_(niidpart.export(plain, None, "fedlab", tmp_path / "a"), "fedlab", data=data, trust_pickle=True)
+        back = niidpart.import_(
+            niidpart.export(plain, None, "fedlab", tmp_path / "a"),
+            "fedlab",
+            data=data,
+            trust_pickle=True,
+        )
         assert same(back, plain)
 
     def test_without_niidpart_json_the_rows_are_imported(self, split, data, tmp_path):
         out = niidpart.export(split, None, "csv", tmp_path / "out")
         (out / "niidpart.json").unlink()
         back = niidpart.import_(out, "csv", data=data)
-        assert (back.recipe.strategy, back.recipe.params, back.draws) == ("imported", {"format": "csv"}, {})
-        assert {k: v.digest for k, v in back.parts.items()} == {k: v.digest for k, v in split.parts.items()}
+        assert (back.recipe.strategy, back.recipe.params, back.draws) == (
+            "imported",
+            {"format": "csv"},
+            {},
+        )
+        assert {k: v.digest for k, v in back.parts.items()} == {
+            k: v.digest for k, v in split.parts.items()
+        }
         assert (back.columns["noise_std"] == split.columns["noise_std"]).all()
         assert back.digest != split.digest
 
@@ -77,7 +102,9 @@ class TestRoundTrip:
     def test_what_came_in_before_goes_out_and_comes_in_the_same(self, data, tmp_path):
         (tmp_path / "mine.pkl").write_bytes(pickle.dumps({0: [5, 2], 1: [7]}))
         once = niidpart.import_(tmp_path / "mine.pkl", "fedlab", data=data, trust_pickle=True)
-        back = niidpart.import_(niidpart.export(once, None, "csv", tmp_path / "out"), "csv", data=data)
+        back = niidpart.import_(
+            niidpart.export(once, None, "csv", tmp_path / "out"), "csv", data=data
+        )
         assert same(back, once)
         assert back.recipe.params == {"format": "fedlab"}
 
@@ -88,7 +115,10 @@ class TestRoundTrip:
         )
         split = niidpart.make(data, f"{tmp_path}/own.py:own", n_parties=4)
         for name in ("csv", "fedlab", "croissant"):
-            with pytest.raises(ValueError, match=r"the recipe, .*own.py:own#.*comes in again as `imported`\).*--lossy"):
+            with pytest.raises(
+                ValueError,
+                match=r"the recipe, .*own.py:own#.*comes in again as `imported`\).*--lossy",
+            ):
                 niidpart.export(split, None, name, tmp_path / name)
         out = niidpart.export(split, None, "csv", tmp_path / "csv", lossy=True)
         with pytest.warns(UserWarning, match=r"own\.py:own#.*comes in as `imported`"):
@@ -112,7 +142,10 @@ class TestDamage:
         else:
             del lines[at]
         (out / "rows.csv").write_text("".join(lines))
-        with pytest.raises(FileFault, match=rf"rows of {part} in .* not what niidpart.json says.*remove niidpart.json"):
+        with pytest.raises(
+            FileFault,
+            match=rf"rows of {part} in .* not what niidpart.json says.*remove niidpart.json",
+        ):
             niidpart.import_(out, "csv", data=data)
         (out / "niidpart.json").unlink()
         assert niidpart.import_(out, "csv", data=data).recipe.strategy == "imported"
@@ -125,14 +158,24 @@ class TestDamage:
             niidpart.import_(out, "fedlab", data=data, trust_pickle=True)
         out = niidpart.export(split, None, "csv", tmp_path / "csv")
         (out / "parties.csv").unlink()
-        with pytest.raises(FileFault, match=r"parties\.csv is missing, of which niidpart\.json speaks"):
+        with pytest.raises(
+            FileFault, match=r"parties\.csv is missing, of which niidpart\.json speaks"
+        ):
             niidpart.import_(out, "csv", data=data)
 
     def test_a_folder_of_leaf_that_was_cut(self, images, tmp_path, monkeypatch):
         monkeypatch.setattr("niidpart.formats._shared.SHARD", 1)  # a file a party
-        out = niidpart.export(niidpart.make(images, "homo", n_parties=4, test=0.3), images, "leaf", tmp_path / "femnist")
+        out = niidpart.export(
+            niidpart.make(images, "homo", n_parties=4, test=0.3),
+            images,
+            "leaf",
+            tmp_path / "femnist",
+        )
         (out / "train" / "data_0003.json").unlink()
-        with pytest.raises(FileFault, match=r"train holds \d+ examples and niidpart.json says \d+; .*remove niidpart.json"):
+        with pytest.raises(
+            FileFault,
+            match=r"train holds \d+ examples and niidpart.json says \d+; .*remove niidpart.json",
+        ):
             niidpart.import_(out, "leaf")
 
 
@@ -156,10 +199,15 @@ class TestVerify:
         other = niidpart.from_arrays(None, (Y + 1) % 4)
         assert [f.rule for f in niidpart.verify(path, data=other).faults] == [60]
         wrong = imported.train.counts.copy()
-        k, j = np.flatnonzero(wrong[0])[0], np.flatnonzero(wrong[0] == 0)[0] if (wrong[0] == 0).any() else 3
+        k, j = (
+            np.flatnonzero(wrong[0])[0],
+            np.flatnonzero(wrong[0] == 0)[0] if (wrong[0] == 0).any() else 3,
+        )
         wrong[0, k] -= 1
         wrong[0, j] += 1
-        path = niidpart.write(replace(imported, train=replace(imported.train, counts=wrong)), tmp_path / "w.h5")
+        path = niidpart.write(
+            replace(imported, train=replace(imported.train, counts=wrong)), tmp_path / "w.h5"
+        )
         assert 62 in [f.rule for f in niidpart.verify(path, data=data).faults]
 
     def test_without_data_it_says_that_too(self, imported, tmp_path):
@@ -176,7 +224,12 @@ class TestCsv:
     def test_a_line_for_each_example_in_order(self, data, tmp_path):
         path = tmp_path / "mine.csv"
         owner = RNG.integers(-1, 3, 300)
-        path.write_text("who\n" + "".join(f"{'hospital ' + 'cab'[o] if o >= 0 else '-'}\n" for o in owner).replace("-\n", '""\n'))
+        path.write_text(
+            "who\n"
+            + "".join(f"{'hospital ' + 'cab'[o] if o >= 0 else '-'}\n" for o in owner).replace(
+                "-\n", '""\n'
+            )
+        )
         back = niidpart.import_(path, "csv", data=data, party_column="who")
         for p, letter in enumerate("abc"):
             assert (back.train.party(p) == np.flatnonzero(owner == "cab".index(letter))).all()
@@ -185,11 +238,15 @@ class TestCsv:
 
     def test_names_of_parties_are_kept_in_the_split_file_and_come_back(self, data, tmp_path):
         names = [f"ward {i}" for i in (10, 2, 7)] + ["ähnlich"]
-        (tmp_path / "mine.csv").write_text("party\n" + "".join(f"{names[i % 4]}\n" for i in range(300)), encoding="utf-8")
+        (tmp_path / "mine.csv").write_text(
+            "party\n" + "".join(f"{names[i % 4]}\n" for i in range(300)), encoding="utf-8"
+        )
         back = niidpart.import_(tmp_path / "mine.csv", "csv", data=data)
         held = niidpart.read(niidpart.write(back, tmp_path / "split.h5"))
         assert [name.decode() for name in held.columns["party_name"].tolist()] == sorted(names)
-        again = niidpart.import_(niidpart.export(held, None, "csv", tmp_path / "out"), "csv", data=data)
+        again = niidpart.import_(
+            niidpart.export(held, None, "csv", tmp_path / "out"), "csv", data=data
+        )
         assert same(again, back)
         (tmp_path / "mine.csv").write_text("party,row\n" + "x" * 257 + ",1\n")
         with pytest.raises(FileFault, match="more than 256 bytes"):
@@ -211,7 +268,9 @@ class TestCsv:
     def test_columns_of_other_names_and_lines_in_any_order(self, data, tmp_path):
         path = tmp_path / "mine.csv"
         path.write_text("id,owner,use\n5,1,train\n2,0,train\n9,0,test\n3,1,train\n")
-        back = niidpart.import_(path, "csv", data=data, party_column="owner", row_column="id", part_column="use")
+        back = niidpart.import_(
+            path, "csv", data=data, party_column="owner", row_column="id", part_column="use"
+        )
         assert [rows.tolist() for rows in back.train] == [[2], [3, 5]]
         assert [rows.tolist() for rows in back.test] == [[9], []]
 
@@ -258,7 +317,9 @@ class TestCsv:
     def test_a_column_of_a_type_that_no_split_has(self, kind, split, data, tmp_path):
         out = niidpart.export(split, None, "csv", tmp_path / "out")
         said = json.loads((out / "niidpart.json").read_text())
-        (out / "niidpart.json").write_text(json.dumps(said | {"columns": {"noise_std": kind, "noise_seed": "<u8"}}))
+        (out / "niidpart.json").write_text(
+            json.dumps(said | {"columns": {"noise_std": kind, "noise_seed": "<u8"}})
+        )
         with pytest.raises(FileFault, match="noise_std"):
             niidpart.import_(out, "csv", data=data)
 
@@ -269,14 +330,18 @@ class TestCsv:
 
 
 class TestFedLab:
-    @pytest.mark.parametrize("held", [[], {1: [0]}, {"0": [1]}, {0: [[1]]}, {0: [0.5]}, {0: "text"}, {0: None}])
+    @pytest.mark.parametrize(
+        "held", [[], {1: [0]}, {"0": [1]}, {0: [[1]]}, {0: [0.5]}, {0: "text"}, {0: None}]
+    )
     def test_a_pickle_that_holds_something_else(self, held, data, tmp_path):
         (tmp_path / "client_dict.pkl").write_bytes(pickle.dumps(held))
         with pytest.raises(FileFault):
             niidpart.import_(tmp_path, "fedlab", data=data, trust_pickle=True)
 
     def test_lists_and_arrays_are_taken(self, data, tmp_path):
-        (tmp_path / "mine.pkl").write_bytes(pickle.dumps({0: [5, 2], 2: np.array([7], np.int32), 1: []}))
+        (tmp_path / "mine.pkl").write_bytes(
+            pickle.dumps({0: [5, 2], 2: np.array([7], np.int32), 1: []})
+        )
         back = niidpart.import_(tmp_path / "mine.pkl", "fedlab", data=data, trust_pickle=True)
         assert [rows.tolist() for rows in back.train] == [[2, 5], [], [7]]
 
@@ -305,13 +370,19 @@ class TestLeaf:
         split = niidpart.make(images, "dir", n_parties=12, min_size=2, test=0.3)
         out = niidpart.export(split, images, "leaf", tmp_path / "femnist")
         back = niidpart.import_(out, "leaf")
-        assert (back.source.name, back.source.params["pool"], back.root) == ("femnist", True, str(out))
+        assert (back.source.name, back.source.params["pool"], back.root) == (
+            "femnist",
+            True,
+            str(out),
+        )
         held = niidpart.load("femnist", out, pool=True)
         for part in ("train", "test"):
             for p in range(12):
                 mine, theirs = split.parts[part].party(p), back.parts[part].party(p)
                 assert (IMAGES[mine] == held.features(theirs.astype(np.int64))).all()
-                assert [held.class_names[k] for k in held.labels[theirs]] == ["01234"[k - 30] for k in LETTERS[mine]]
+                assert [held.class_names[k] for k in held.labels[theirs]] == [
+                    "01234"[k - 30] for k in LETTERS[mine]
+                ]
         path = niidpart.write(back, tmp_path / "back.h5")
         assert niidpart.verify(path).exit_code == 3
         assert "its data and its counts are right" in niidpart.verify(path).why_not
@@ -319,13 +390,17 @@ class TestLeaf:
     def test_users_without_examples_keep_their_place(self, images, tmp_path):
         split = niidpart.make(images, "dir", n_parties=9, beta=0.02, min_size=0, seed=5)
         assert (split.train.sizes == 0).any()
-        back = niidpart.import_(niidpart.export(split, images, "leaf", tmp_path / "femnist"), "leaf")
+        back = niidpart.import_(
+            niidpart.export(split, images, "leaf", tmp_path / "femnist"), "leaf"
+        )
         assert (back.train.sizes == split.train.sizes).all()
         assert "pool" not in back.source.params
 
     def test_other_data_of_leaf_is_refused(self, data, tmp_path):
         small = niidpart.from_arrays(RNG.normal(size=(300, 3)), Y)
-        out = niidpart.export(niidpart.make(small, "homo", n_parties=3), small, "leaf", tmp_path / "out")
+        out = niidpart.export(
+            niidpart.make(small, "homo", n_parties=3), small, "leaf", tmp_path / "out"
+        )
         with pytest.raises(FileFault, match="only FEMNIST can be imported"):
             niidpart.import_(out, "leaf")
         with pytest.raises(ValueError, match="leave out the data set"):
@@ -337,14 +412,21 @@ class TestLeaf:
         for part, label in (("train", 3), ("test", 4)):
             (tmp_path / part).mkdir()
             user = {"x": [[0.0] * 784], "y": [label]}
-            (tmp_path / part / "a.json").write_text(json.dumps({"users": ["u"], "num_samples": [1], "user_data": {"u": user}}))
+            (tmp_path / part / "a.json").write_text(
+                json.dumps({"users": ["u"], "num_samples": [1], "user_data": {"u": user}})
+            )
         with pytest.raises(FileFault, match="labels that the training set lacks"):
             niidpart.import_(tmp_path, "leaf")
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("pfllib", "pickles"), ("flower", "CSV"), ("hf", "split.h5 in its folder is the split.*There are: csv, fedlab, leaf"), ("laef", "mean 'leaf'")],
+    [
+        ("pfllib", "pickles"),
+        ("flower", "CSV"),
+        ("hf", "split.h5 in its folder is the split.*There are: csv, fedlab, leaf"),
+        ("laef", "mean 'leaf'"),
+    ],
 )
 def test_what_cannot_be_imported(name, said, tmp_path):
     with pytest.raises(ValueError, match=said):

@@ -21,7 +21,12 @@ import niidpart
 RNG = np.random.default_rng(2)
 X, Y = RNG.integers(0, 256, (300, 6, 5), dtype=np.uint8), RNG.integers(0, 4, 300)
 PARTIES = 12  # two digits, so that an order of texts would show
-OFFLINE = {"FLWR_TELEMETRY_ENABLED": "0", "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
+OFFLINE = {
+    "FLWR_TELEMETRY_ENABLED": "0",
+    "HF_HUB_OFFLINE": "1",
+    "HF_DATASETS_OFFLINE": "1",
+    "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+}
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +50,18 @@ def peer(tmp_path, project):
         if name in os.environ.get("NIIDPART_TEST_PEERS_WITHOUT", "").split(","):
             pytest.skip(f"NIIDPART_TEST_PEERS_WITHOUT leaves {name} out")
         python = Path(folder).absolute() / name / "bin" / "python"
-        assert python.exists(), f"there is no {python}; make that environment, or name {name} in NIIDPART_TEST_PEERS_WITHOUT"
+        assert python.exists(), (
+            f"there is no {python}; make that environment, or name {name} in NIIDPART_TEST_PEERS_WITHOUT"
+        )
         env = os.environ | OFFLINE | {"HF_HOME": str(tmp_path / "hf"), "PYTHONPATH": str(project)}
         done = subprocess.run(
-            [python, "-c", code, *map(str, arguments)], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False
+            [python, "-c", code, *map(str, arguments)],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout.splitlines()[-1])
@@ -78,7 +91,9 @@ print(json.dumps(out))
 @pytest.mark.parametrize("transforms", [(), [("noise", {"sigma": 0.2})]], ids=["images", "noise"])
 def test_flower_reads_just_our_rows_by_party(transforms, data, tmp_path, peer):
     pytest.importorskip("pyarrow")
-    split = niidpart.make(data, "dir", n_parties=PARTIES, beta=1.0, test=0.3, min_size=5, transforms=transforms)
+    split = niidpart.make(
+        data, "dir", n_parties=PARTIES, beta=1.0, test=0.3, min_size=5, transforms=transforms
+    )
     niidpart.export(split, data, "flower", tmp_path / "out")
     found = peer("flwr-datasets", NATURAL, tmp_path / "out")
     assert found.pop("names") == ["ant", "bee", "cat", "dog"]
@@ -86,7 +101,9 @@ def test_flower_reads_just_our_rows_by_party(transforms, data, tmp_path, peer):
         assert len(parties) == PARTIES
         for p, held in enumerate(parties):
             rows = split.parts[part].party(p).astype(np.int64)
-            x = niidpart.transform(split, X[rows], p, rows)  # FederatedDataset shuffles: sets are compared
+            x = niidpart.transform(
+                split, X[rows], p, rows
+            )  # FederatedDataset shuffles: sets are compared
             assert set(held["party"]) == {p}
             assert sorted(held["row"]) == rows.tolist()
             order = np.argsort(held["row"])
@@ -101,7 +118,9 @@ def test_where_a_party_is_empty_flower_shifts_as_we_say(data, tmp_path, peer):
     assert len(held) < PARTIES
     niidpart.export(split, data, "flower", tmp_path / "out", skip_empty=True)
     code = NATURAL.replace('("train", "test")', '("train",)')
-    assert [set(d["party"]) for d in peer("flwr-datasets", code, tmp_path / "out")["train"]] == [{int(p)} for p in held]
+    assert [set(d["party"]) for d in peer("flwr-datasets", code, tmp_path / "out")["train"]] == [
+        {int(p)} for p in held
+    ]
 
 
 OBJECT = """
@@ -141,7 +160,9 @@ def test_the_partitioner_gives_our_rows_of_a_data_set_that_flower_loads(data, tm
     path = niidpart.write(split, tmp_path / "split.h5")
     found = peer("flwr-datasets", OBJECT, path, tmp_path / "table.parquet")
     assert found["is"]
-    assert found["rows"]["opened"] == found["rows"]["train"] == [rows.tolist() for rows in split.train]
+    assert (
+        found["rows"]["opened"] == found["rows"]["train"] == [rows.tolist() for rows in split.train]
+    )
     assert found["rows"]["test"] == [rows.tolist() for rows in split.test]
     shuffled, short, missing = found["said"]
     assert "shuffle=False" in shuffled
@@ -212,7 +233,12 @@ def test_croissant_is_valid_and_gives_our_rows(split, tmp_path, peer):
     found = peer("mlcroissant", CROISSANT, tmp_path / "out" / "croissant.json")
     assert found["errors"] == []
     held = [(r["rows/part"], r["rows/party"], r["rows/row"]) for r in found["rows"]]
-    assert held == [(name, p, row) for name, part in split.parts.items() for p in range(PARTIES) for row in part.party(p).tolist()]
+    assert held == [
+        (name, p, row)
+        for name, part in split.parts.items()
+        for p in range(PARTIES)
+        for row in part.party(p).tolist()
+    ]
     assert [r["parties/train"] for r in found["parties"]] == split.train.sizes.tolist()
 
 
@@ -221,10 +247,19 @@ def test_what_the_docs_show_of_a_peer_runs(name, tmp_path, project, peer):
     for package in ("pyarrow", "PIL", "datasets", "torch"):
         pytest.importorskip(package)
     page = (project / "docs" / "interop.md").read_text()
-    ours, theirs = (re.findall(rf"^```{kind}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL) for kind in ("python", f"python needs-{name}"))
+    ours, theirs = (
+        re.findall(rf"^```{kind}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        for kind in ("python", f"python needs-{name}")
+    )
     assert theirs
     peer(name, "print(1)")  # skips where it is not
-    done = subprocess.run([sys.executable, "-c", "\n".join(ours)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(ours)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     for block in theirs:
         peer(name, f"{block}\nprint(1)")

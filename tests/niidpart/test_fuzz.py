@@ -11,17 +11,57 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import niidpart
-from niidpart.compose import STRATEGIES
+from niidpart.making.completion import STRATEGIES
 
 KINDS = ["<i4", "<i8", "<u1", "<u8", "<f8", "<f4", "S3", "<i2"]
-NUMBERS = [0, 1, -1, 2, 3, 59, 60, 61, 1 << 31, (1 << 31) - 1, -(1 << 63), (1 << 63) - 1, (1 << 64) - 1, 10**30]
+NUMBERS = [
+    0,
+    1,
+    -1,
+    2,
+    3,
+    59,
+    60,
+    61,
+    1 << 31,
+    (1 << 31) - 1,
+    -(1 << 63),
+    (1 << 63) - 1,
+    (1 << 64) - 1,
+    10**30,
+]
 FLOATS = [0.0, -0.0, 0.1, 0.5, 1.0, -1.0, 1e-300, 1e300, math.inf, -math.inf, math.nan]
-WORDS = ["", "dir", "homo", "noise", "labels", "overlap", "variance", "0", "\x1b[2J", "é", "\ud800", "../x", "a" * 300, *STRATEGIES.names()]
+WORDS = [
+    "",
+    "dir",
+    "homo",
+    "noise",
+    "labels",
+    "overlap",
+    "variance",
+    "0",
+    "\x1b[2J",
+    "é",
+    "\ud800",
+    "../x",
+    "a" * 300,
+    *STRATEGIES.names(),
+]
 
 ROOT = 3  # place of the hint in what is told: no digest holds it
 
-scalars = st.sampled_from([None, True, False, *NUMBERS, *FLOATS, *WORDS]) | st.integers(0, 10) | st.floats(0, 1)
-values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=3), max_leaves=5)
+scalars = (
+    st.sampled_from([None, True, False, *NUMBERS, *FLOATS, *WORDS])
+    | st.integers(0, 10)
+    | st.floats(0, 1)
+)
+values = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
 
 
 @pytest.fixture(scope="module")
@@ -32,15 +72,27 @@ def good(tmp_path_factory):
     for name in ("small", "overlap"):
         arrays = {}
         with h5py.File(files[name]) as f:
-            f.visititems(lambda path, item, arrays=arrays: arrays.update({path: item[()]}) if isinstance(item, h5py.Dataset) else None)
-        found[name] = (json.loads(arrays.pop("manifest").tobytes()), arrays, registry.told(niidpart.read(files[name])))
+            f.visititems(
+                lambda path, item, arrays=arrays: (
+                    arrays.update({path: item[()]}) if isinstance(item, h5py.Dataset) else None
+                )
+            )
+        found[name] = (
+            json.loads(arrays.pop("manifest").tobytes()),
+            arrays,
+            registry.told(niidpart.read(files[name])),
+        )
     return found
 
 
 @st.composite
 def changed_array(draw, a):
     """An array that is not quite `a`: other values, another type, another shape."""
-    how = draw(st.sampled_from(["value", "value", "value", "swap", "type", "reshape", "shorter", "longer", "zeros"]))
+    how = draw(
+        st.sampled_from(
+            ["value", "value", "value", "swap", "type", "reshape", "shorter", "longer", "zeros"]
+        )
+    )
     a = a.copy()
     flat = a.reshape(-1)
     if how == "value" and a.size:
@@ -48,7 +100,13 @@ def changed_array(draw, a):
         step = draw(st.sampled_from([1, -1, 10]))
         with np.errstate(all="ignore"):
             special = draw(st.sampled_from([step, "lowest", "highest", "nan"]))
-            info = np.iinfo(a.dtype) if a.dtype.kind in "iu" else np.finfo(a.dtype) if a.dtype.kind == "f" else None
+            info = (
+                np.iinfo(a.dtype)
+                if a.dtype.kind in "iu"
+                else np.finfo(a.dtype)
+                if a.dtype.kind == "f"
+                else None
+            )
             if info is None:
                 flat[i] = b"\x00x"
             elif special in ("lowest", "highest"):
@@ -62,7 +120,11 @@ def changed_array(draw, a):
         flat[[i, j]] = flat[[j, i]]
     elif how == "type":
         with np.errstate(all="ignore"):
-            a = np.nan_to_num(a).astype(draw(st.sampled_from(KINDS))) if a.dtype.kind != "S" else a.astype("S7")
+            a = (
+                np.nan_to_num(a).astype(draw(st.sampled_from(KINDS)))
+                if a.dtype.kind != "S"
+                else a.astype("S7")
+            )
     elif how == "reshape":
         a = draw(st.sampled_from([a.reshape(1, -1), a.reshape(-1, 1), a.reshape(-1), a.T.copy()]))
     elif how == "shorter":
@@ -88,7 +150,9 @@ def other_rows(draw, arrays):
 
 def keys_in(value, base=()):
     """Every place in a JSON value."""
-    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+    for key in (
+        value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    ):
         yield (*base, key)
         yield from keys_in(value[key], (*base, key))
 
@@ -100,7 +164,17 @@ def mutants(draw, good):
     manifest, arrays = json.loads(json.dumps(good[base][0])), dict(good[base][1])
     for _ in range(draw(st.sampled_from([1, 1, 1, 2, 3]))):
         what = draw(st.sampled_from(["array", "array", "json", "json", "drop", "add", "rows"]))
-        path = draw(st.sampled_from(sorted(arrays) + 2 * [name for name in sorted(arrays) if name.endswith(("indices", "indptr", "counts"))]))
+        path = draw(
+            st.sampled_from(
+                sorted(arrays)
+                + 2
+                * [
+                    name
+                    for name in sorted(arrays)
+                    if name.endswith(("indices", "indptr", "counts"))
+                ]
+            )
+        )
         if what == "rows":
             arrays |= draw(other_rows(good[base][1]))
         elif what == "array":
@@ -108,8 +182,22 @@ def mutants(draw, good):
         elif what == "drop":
             del arrays[path]
         elif what == "add":
-            name = draw(st.sampled_from(["draws/more", "parties/more", "train/more", "val/indptr", "skew/map_beta", "more", "hint"]))
-            arrays[name] = draw(st.sampled_from([arrays[path], np.arange(3.0), np.frombuffer(b"{}", np.uint8)]))
+            name = draw(
+                st.sampled_from(
+                    [
+                        "draws/more",
+                        "parties/more",
+                        "train/more",
+                        "val/indptr",
+                        "skew/map_beta",
+                        "more",
+                        "hint",
+                    ]
+                )
+            )
+            arrays[name] = draw(
+                st.sampled_from([arrays[path], np.arange(3.0), np.frombuffer(b"{}", np.uint8)])
+            )
         else:
             place = draw(st.sampled_from(sorted(keys_in(manifest), key=str)))
             inner = manifest
@@ -144,7 +232,12 @@ def is_sound(split, overlap):
     """The rules on who holds what, by sets and lists."""
     seen, N = {}, split.source.n
     assert all(column.shape == (split.n_parties,) for column in split.columns.values())
-    texts = [split.recipe.strategy, split.source.name, split.source.revision, *split.source.class_names]
+    texts = [
+        split.recipe.strategy,
+        split.source.name,
+        split.source.revision,
+        *split.source.class_names,
+    ]
     assert all(text.isprintable() for text in texts)
     holdings = [row for part in split.parts.values() for row in part.indices.tolist()]
     assert overlap == (len(set(holdings)) < len(holdings))
@@ -177,22 +270,30 @@ def test_a_mutant_is_refused_or_says_what_is_true(good, tmp_path_factory):
             with pytest.raises(niidpart.SplitError) as caught:
                 niidpart.read(path)
             assert caught.value.faults == niidpart.verify(path, data=data).faults == faults
-            assert all(fault.message.isprintable() for fault in faults), "a stranger's text reaches the terminal"
+            assert all(fault.message.isprintable() for fault in faults), (
+                "a stranger's text reaches the terminal"
+            )
             seen["refused"] += 1
             return
         split = niidpart.read(path)
         told = registry.told(split)
         if not redigest:
-            assert [v for i, v in enumerate(json.loads(told)) if i != ROOT] == [v for i, v in enumerate(json.loads(truth)) if i != ROOT]
+            assert [v for i, v in enumerate(json.loads(told)) if i != ROOT] == [
+                v for i, v in enumerate(json.loads(truth)) if i != ROOT
+            ]
         with h5py.File(path) as f:
             is_sound(split, "overlap" in registry.read_manifest(f)["requires"])
         for name, part in split.parts.items():
             if f"{name}/indices" in arrays:
                 assert part.indices.tolist() == arrays[f"{name}/indices"].tolist()
         verdict = niidpart.verify(path, data=data)
-        if verdict.derived and not verdict.faults:  # the recipe and the labels say so, whatever was changed
+        if (
+            verdict.derived and not verdict.faults
+        ):  # the recipe and the labels say so, whatever was changed
             again = niidpart.derive(data, split.recipe)
-            assert [p.digest for p in again.parts.values()] == [p.digest for p in split.parts.values()]
+            assert [p.digest for p in again.parts.values()] == [
+                p.digest for p in split.parts.values()
+            ]
         seen["underived" if not verdict.derived else "same" if told == truth else "another"] += 1
 
     law()

@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart import exact
-from niidpart.compose import STRATEGIES
-from niidpart.rng import normal_field, stream
-from niidpart.transformed import TRANSFORMS
+from niidpart.arithmetic import exact
+from niidpart.arithmetic.rng import normal_field, stream
+from niidpart.features.transforming import TRANSFORMS
+from niidpart.making.completion import STRATEGIES
 
 
 def sha(array):
     """sha256 of the values, little-endian."""
-    return hashlib.sha256(np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()).hexdigest()
+    return hashlib.sha256(
+        np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+    ).hexdigest()
 
 
 def rng():
@@ -78,7 +80,9 @@ LONG = {
     "integers": lambda: rng().integers(3 << 61, 100_000),  # a third of the words is rejected
     "permutation": lambda: rng().permutation(100_000),
     "grouped permutation": lambda: rng().grouped_permutation(GRID * 7 % 10, 10),
-    "dirichlet 0.05": lambda: rng().dirichlet(0.05, (700, 100)),  # beyond one block of gamma variates
+    "dirichlet 0.05": lambda: rng().dirichlet(
+        0.05, (700, 100)
+    ),  # beyond one block of gamma variates
     "dirichlet 1": lambda: rng().dirichlet(1.0, (700, 10)),
     "dirichlet 30": lambda: rng().dirichlet(30.0, (700, 10)),
     "normal field": lambda: normal_field((1 << 64) - 1, GRID[:1000], 77),
@@ -116,28 +120,46 @@ GROUPS = np.arange(3000) ** 2 % 1013 % 60  # of unequal size
 SPLITS = {
     "homo": lambda: niidpart.make(COUNTED, "homo", n_parties=7, seed=1),
     "dir": lambda: niidpart.make(COUNTED, "dir", n_parties=7, seed=1),
-    "dir, strong, with moves": lambda: niidpart.make(COUNTED, "dir", n_parties=50, beta=0.05, min_size=20, seed=2**64 - 1),
+    "dir, strong, with moves": lambda: niidpart.make(
+        COUNTED, "dir", n_parties=50, beta=0.05, min_size=20, seed=2**64 - 1
+    ),
     "labels": lambda: niidpart.make(COUNTED, "labels", n_parties=13, seed=1),
-    "labels, fewer parties than classes": lambda: niidpart.make(COUNTED, "labels", n_parties=4, k=2, seed=1),
+    "labels, fewer parties than classes": lambda: niidpart.make(
+        COUNTED, "labels", n_parties=4, k=2, seed=1
+    ),
     "quantity": lambda: niidpart.make(COUNTED, "quantity", n_parties=7, beta=0.3, seed=1),
     "noise": lambda: niidpart.make(COUNTED, "noise", n_parties=7, sigma=0.1, seed=1),
-    "noise as the authors' code has it": lambda: niidpart.make(COUNTED, "noise", n_parties=7, level="std", fresh=True, seed=1),
-    "dir, noise, val and test": lambda: niidpart.make(COUNTED, "dir", n_parties=7, seed=1, val=0.1, test=0.2, transforms=[("noise", {})]),
+    "noise as the authors' code has it": lambda: niidpart.make(
+        COUNTED, "noise", n_parties=7, level="std", fresh=True, seed=1
+    ),
+    "dir, noise, val and test": lambda: niidpart.make(
+        COUNTED, "dir", n_parties=7, seed=1, val=0.1, test=0.2, transforms=[("noise", {})]
+    ),
     "dir-balanced": lambda: niidpart.make(COUNTED, "dir-balanced", n_parties=7, seed=1),
-    "dir-balanced, where nothing is left of a draw": lambda: niidpart.make(COUNTED, "dir-balanced", n_parties=7, beta=1e-4, seed=1),
+    "dir-balanced, where nothing is left of a draw": lambda: niidpart.make(
+        COUNTED, "dir-balanced", n_parties=7, beta=1e-4, seed=1
+    ),
     "party-dir": lambda: niidpart.make(COUNTED, "party-dir", n_parties=7, seed=1),
-    "party-dir, strong, of unequal size": lambda: niidpart.make(COUNTED, "party-dir", n_parties=50, beta=0.02, spread=1.0, seed=1),
+    "party-dir, strong, of unequal size": lambda: niidpart.make(
+        COUNTED, "party-dir", n_parties=50, beta=0.02, spread=1.0, seed=1
+    ),
     "shards": lambda: niidpart.make(COUNTED, "shards", n_parties=7, seed=1),
     "group": lambda: niidpart.make(COUNTED, "group", n_parties=7, seed=1, groups=GROUPS),
     "group, by size, without small ones": lambda: niidpart.make(
         COUNTED, "group", n_parties=7, seed=1, groups=GROUPS, balance="examples", min_group=40
     ),
-    "group, one a party": lambda: niidpart.make(COUNTED, "group", n_parties=8, groups=np.arange(3000) * 5 % 8),
+    "group, one a party": lambda: niidpart.make(
+        COUNTED, "group", n_parties=8, groups=np.arange(3000) * 5 % 8
+    ),
     "hierarchical": lambda: niidpart.make(COUNTED, "hierarchical", seed=1),
     "hypergeometric": lambda: niidpart.make(COUNTED, "hypergeometric", seed=1),
-    "hypergeometric, dropped": lambda: niidpart.make(COUNTED, "hypergeometric", n_parties=13, overflow="drop", n_val=5, seed=1),
+    "hypergeometric, dropped": lambda: niidpart.make(
+        COUNTED, "hypergeometric", n_parties=13, overflow="drop", n_val=5, seed=1
+    ),
     "niidbench, dir": lambda: niidpart.make(COUNTED, "niidbench", seed=1),
-    "niidbench, labels": lambda: niidpart.make(COUNTED, "niidbench", rule="labels", k=3, n_parties=13, seed=1),
+    "niidbench, labels": lambda: niidpart.make(
+        COUNTED, "niidbench", rule="labels", k=3, n_parties=13, seed=1
+    ),
     "niidbench, quantity": lambda: niidpart.make(COUNTED, "niidbench", rule="quantity", seed=1),
     "niidbench, homo": lambda: niidpart.make(COUNTED, "niidbench", rule="homo", seed=1),
     "noise-space": lambda: niidpart.make(COUNTED, "noise-space", n_parties=7, seed=1),
@@ -148,8 +170,14 @@ SPLITS = {
 }
 
 SPLIT_DIGESTS = {
-    "homo": ("d4eaba4f3b4cda572118171e7abb116deac202985f6e405d9fbe68ebcf0ab336", "1cdc3d90624bbee49b8c5d9c9e918bcebd9425f36d7991d41eadbfbb8d591087"),
-    "dir": ("ed75604416a2c2c83dc457ad32a1f83b0b640df00048ad6e4dd3a43f48202d1e", "ce37b2c613b7c8b63e33e7639c1540c81dd9ead727fceaa51ba74e2e76fefb46"),
+    "homo": (
+        "d4eaba4f3b4cda572118171e7abb116deac202985f6e405d9fbe68ebcf0ab336",
+        "1cdc3d90624bbee49b8c5d9c9e918bcebd9425f36d7991d41eadbfbb8d591087",
+    ),
+    "dir": (
+        "ed75604416a2c2c83dc457ad32a1f83b0b640df00048ad6e4dd3a43f48202d1e",
+        "ce37b2c613b7c8b63e33e7639c1540c81dd9ead727fceaa51ba74e2e76fefb46",
+    ),
     "dir, strong, with moves": (
         "475589832f28d624001cec8956f716078d095ddfb6c11d6717a0b3933bcdcf41",
         "71578200505e5a27becd12c413651da9bda74be2739d836d3abddc299594b383",
@@ -166,7 +194,10 @@ SPLIT_DIGESTS = {
         "87adb991216de18bbdb43867871f0b94d38426d526c14e3124c9927c6782e364",
         "496e2b2e9773e42b817eaa799816acc7f7e00c206c92a1c02554490e8d42914d",
     ),
-    "noise": ("be84d192e1f1373d151d54cddab48714e3dd94c20d0a39cfc713b2756e64c628", "1cdc3d90624bbee49b8c5d9c9e918bcebd9425f36d7991d41eadbfbb8d591087"),
+    "noise": (
+        "be84d192e1f1373d151d54cddab48714e3dd94c20d0a39cfc713b2756e64c628",
+        "1cdc3d90624bbee49b8c5d9c9e918bcebd9425f36d7991d41eadbfbb8d591087",
+    ),
     "noise as the authors' code has it": (
         "81cb65d82726ccb6f1e03f5ba8854383291172485d7a479aa2f15ccc379b870f",
         "1cdc3d90624bbee49b8c5d9c9e918bcebd9425f36d7991d41eadbfbb8d591087",
@@ -251,7 +282,10 @@ SPLIT_DIGESTS = {
         "3f9ef6627b15d38df3ba40626277f52e336c7e92fa83c3bc0d52a175f104f251",
         "b22e7153242b6e8714fe70c338b743437cf0ecb996ec7cc000ef4ec234bea3d5",
     ),
-    "fcube": ("2c87ea45eecf04464d6e073ac4c99fe3acab8d034c14df1a34e509df96b657cd", "44e5313bc181db1f18ee2f287f95d106a0f14cac229062cfbc13c72e4293ee4d"),
+    "fcube": (
+        "2c87ea45eecf04464d6e073ac4c99fe3acab8d034c14df1a34e509df96b657cd",
+        "44e5313bc181db1f18ee2f287f95d106a0f14cac229062cfbc13c72e4293ee4d",
+    ),
 }
 
 
@@ -310,8 +344,14 @@ def test_noise_in_space_on_features():
     assert sha(niidpart.transform(split, x, 4, np.arange(40))) == NOISY_IN_SPACE
 
 
-CONTENT = ["e4832b63e15f1327cabb7cabf2ed4e9a79f723c7769908461019cffff1db62d7", "ede45ce6f084bbfad1a44e7496f7dc52004b0b339b1483edbb2c2fc8c3ae0d39"]
-LABELS = ["cb6863cc760a900d01be551594691a090fd43e24c11ee63feaaf73315ad5e1d7", "3381c901548b14c9c8a72e846146c19a1be983c09421739bc4a0a2ed9a54b584"]
+CONTENT = [
+    "e4832b63e15f1327cabb7cabf2ed4e9a79f723c7769908461019cffff1db62d7",
+    "ede45ce6f084bbfad1a44e7496f7dc52004b0b339b1483edbb2c2fc8c3ae0d39",
+]
+LABELS = [
+    "cb6863cc760a900d01be551594691a090fd43e24c11ee63feaaf73315ad5e1d7",
+    "3381c901548b14c9c8a72e846146c19a1be983c09421739bc4a0a2ed9a54b584",
+]
 
 
 def test_data_of_our_own():

@@ -14,29 +14,51 @@ from scipy.special import gammaln
 from scipy.stats import entropy, hypergeom, wasserstein_distance
 
 import niidpart
-from niidpart.heterogeneity import MEASURES, Skew, map_beta, map_beta_overall, means, measure
+from niidpart.arithmetic.rng import stream
+from niidpart.heterogeneity import MEASURES, Skew, map_beta_overall, means
 from niidpart.heterogeneity import chance as chance_
+from niidpart.heterogeneity import concentration as map_beta
+from niidpart.heterogeneity import measuring as measure
 from niidpart.heterogeneity.chance import deviations, extent, of_deals
 from niidpart.heterogeneity.means import Table, drawn_pairs, in_proportion, over_pairs, partners
 from niidpart.heterogeneity.posterior import concentration
-from niidpart.rng import stream
 
 DISTANCES = {
     "jensen-shannon": lambda p, q: jensenshannon(p, q, base=2) ** 2,
-    "hellinger": lambda p, q: sum((math.sqrt(a) - math.sqrt(b)) ** 2 for a, b in zip(p, q, strict=True)) / 2,
+    "hellinger": lambda p, q: (
+        sum((math.sqrt(a) - math.sqrt(b)) ** 2 for a, b in zip(p, q, strict=True)) / 2
+    ),
     "total-variation": lambda p, q: sum(max(a - b, 0) for a, b in zip(p, q, strict=True)),
-    "emd": lambda p, q: wasserstein_distance(range(len(p)), range(len(p)), p, q) / max(len(p) - 1, 1),
+    "emd": lambda p, q: (
+        wasserstein_distance(range(len(p)), range(len(p)), p, q) / max(len(p) - 1, 1)
+    ),
 }
-LABELS = [(name, form) for form in ("to-global", "pairwise") for name in DISTANCES] + [("label-entropy", ""), ("effective-classes", "")]
+LABELS = [(name, form) for form in ("to-global", "pairwise") for name in DISTANCES] + [
+    ("label-entropy", ""),
+    ("effective-classes", ""),
+]
 SIZES = [("quantity-gini", ""), ("quantity-cv", ""), ("quantity-ratio", "")]
 
 tables = (
     st.integers(1, 6)
-    .flatmap(lambda K: st.lists(st.lists(st.one_of(st.integers(0, 3), st.integers(0, 400)), min_size=K, max_size=K), min_size=1, max_size=7))
+    .flatmap(
+        lambda K: st.lists(
+            st.lists(st.one_of(st.integers(0, 3), st.integers(0, 400)), min_size=K, max_size=K),
+            min_size=1,
+            max_size=7,
+        )
+    )
     .filter(lambda t: any(map(any, t)))
 )
 distribution = st.integers(2, 7).flatmap(
-    lambda K: st.tuples(*[st.lists(st.integers(0, 20), min_size=K, max_size=K).filter(any).map(lambda v: np.array(v) / sum(v))] * 2)
+    lambda K: st.tuples(
+        *[
+            st.lists(st.integers(0, 20), min_size=K, max_size=K)
+            .filter(any)
+            .map(lambda v: np.array(v) / sum(v))
+        ]
+        * 2
+    )
 )
 
 
@@ -73,7 +95,9 @@ def test_every_measure_has_a_version_a_page_and_a_kind(project):
 def test_distances_are_those_of_loops_and_of_scipy(name, pair):
     p, q = pair
     value = float(MEASURES.find(name)(p, q))
-    assert value == pytest.approx(DISTANCES[name](p.tolist(), q.tolist()), abs=1e-7)  # scipy takes a root, which loses digits near 0
+    assert value == pytest.approx(
+        DISTANCES[name](p.tolist(), q.tolist()), abs=1e-7
+    )  # scipy takes a root, which loses digits near 0
     assert float(MEASURES.find(name)(q, p)) == pytest.approx(value, abs=1e-12)
     assert float(MEASURES.find(name)(p, p)) == pytest.approx(0, abs=1e-15)
     assert -1e-15 <= value <= 1 + 1e-12
@@ -84,26 +108,36 @@ def test_a_distance_by_hand():
     p, q = np.array([0.5, 0.5, 0]), np.array([0, 0.5, 0.5])
     found = {name: float(MEASURES.find(name)(p, q)) for name in DISTANCES}
     # Jensen-Shannon: the middle (1/4, 1/2, 1/4) has 3/2 bits, both ends have 1
-    assert found == pytest.approx({"jensen-shannon": 0.5, "hellinger": 0.5, "total-variation": 0.5, "emd": 0.5})
+    assert found == pytest.approx(
+        {"jensen-shannon": 0.5, "hellinger": 0.5, "total-variation": 0.5, "emd": 0.5}
+    )
     assert float(MEASURES.find("label-entropy")(p)) == pytest.approx(1)
 
 
 @given(pair=distribution)
 def test_entropy_is_scipys(pair):
     for p in pair:
-        assert float(MEASURES.find("label-entropy")(p)) == pytest.approx(entropy(p, base=2), abs=1e-12)
+        assert float(MEASURES.find("label-entropy")(p)) == pytest.approx(
+            entropy(p, base=2), abs=1e-12
+        )
 
 
 @given(sizes=st.lists(st.integers(0, 1000), min_size=1, max_size=12).filter(any))
 def test_measures_of_sizes_are_those_of_loops(sizes):
     P, mean = len(sizes), sum(sizes) / len(sizes)
     found = {name: MEASURES.find(name)(np.array(sizes)) for name, _ in SIZES}
-    assert found["quantity-gini"] == pytest.approx(sum(abs(a - b) for a in sizes for b in sizes) / (2 * P * P * mean))
-    assert found["quantity-cv"] == pytest.approx(math.sqrt(sum((a - mean) ** 2 for a in sizes) / P) / mean)
+    assert found["quantity-gini"] == pytest.approx(
+        sum(abs(a - b) for a in sizes for b in sizes) / (2 * P * P * mean)
+    )
+    assert found["quantity-cv"] == pytest.approx(
+        math.sqrt(sum((a - mean) ** 2 for a in sizes) / P) / mean
+    )
     assert found["quantity-ratio"] == pytest.approx(1 - min(sizes) / max(sizes))
     even = [sum(sizes) // P + (p < sum(sizes) % P) for p in range(P)]
     for name, _ in SIZES:
-        assert MEASURES.module(name).of_even(sum(sizes), P) == pytest.approx(MEASURES.find(name)(np.array(even)), abs=1e-12)
+        assert MEASURES.module(name).of_even(sum(sizes), P) == pytest.approx(
+            MEASURES.find(name)(np.array(even)), abs=1e-12
+        )
 
 
 # ---------------------------------------------------------------- their means, and the scale
@@ -122,9 +156,14 @@ def test_means_are_those_of_loops(counts):
         mean = sum(w[i] * d(p[i], g) for i in range(len(p)))
         assert found[name, "to-global"].raw == pytest.approx(mean, abs=1e-6)
         if pairs:
-            mean = sum(w[i] * w[j] * d(p[i], p[j]) for i, j in pairs) / sum(w[i] * w[j] for i, j in pairs)
+            mean = sum(w[i] * w[j] * d(p[i], p[j]) for i, j in pairs) / sum(
+                w[i] * w[j] for i, j in pairs
+            )
             assert found[name, "pairwise"].raw == pytest.approx(mean, abs=1e-6)
-            assert (found[name, "pairwise"].n, found[name, "pairwise"].sampled) == (len(pairs), False)
+            assert (found[name, "pairwise"].n, found[name, "pairwise"].sampled) == (
+                len(pairs),
+                False,
+            )
     mean = sum(w[i] * entropy(p[i], base=2) for i in range(len(p)))
     assert found["label-entropy", ""].raw == pytest.approx(mean, abs=1e-9)
     assert found["effective-classes", ""].raw == pytest.approx(2**mean)
@@ -154,7 +193,9 @@ def test_parties_of_one_class_each_are_1_and_iid_ones_0(K, times):
     same = by_key(measure(np.full((K * times, K), 300)))
     for key in LABELS:
         assert one_hot[key].value == pytest.approx(1, abs=1e-12)
-        assert (one_hot[key].corrected, one_hot[key].low, one_hot[key].high) == pytest.approx((1, 1, 1), abs=1e-12)
+        assert (one_hot[key].corrected, one_hot[key].low, one_hot[key].high) == pytest.approx(
+            (1, 1, 1), abs=1e-12
+        )
         assert same[key].value == pytest.approx(0, abs=1e-12)
         assert same[key].corrected <= 0
     for key in SIZES:
@@ -165,14 +206,18 @@ def test_the_scale_ends_at_1_too_where_classes_are_uneven_or_more_than_parties()
     uneven = by_key(measure(np.diag([700, 200, 90, 10])))
     for key in LABELS:
         assert uneven[key].value == pytest.approx(1, abs=1e-12)
-    shared = by_key(measure(np.kron(np.eye(3, dtype=int), [[50, 20, 30]])))  # three parties of three classes each, none in common
+    shared = by_key(
+        measure(np.kron(np.eye(3, dtype=int), [[50, 20, 30]]))
+    )  # three parties of three classes each, none in common
     for key in LABELS:
         if key[0] != "emd":  # whose largest value is that of parties of one class
             assert shared[key].value == pytest.approx(1, abs=1e-12)
 
 
 def test_ten_parties_with_ten_classes_do_not_have_an_emd_of_0():
-    assert by_key(measure(np.eye(10, dtype=int) * 100))["emd", "pairwise"].raw == pytest.approx(11 / 27)  # mean |k - l| / 9 over k != l
+    assert by_key(measure(np.eye(10, dtype=int) * 100))["emd", "pairwise"].raw == pytest.approx(
+        11 / 27
+    )  # mean |k - l| / 9 over k != l
 
 
 def test_one_party_that_holds_everything_is_1_in_sizes():
@@ -183,13 +228,21 @@ def test_one_party_that_holds_everything_is_1_in_sizes():
 
 
 @pytest.mark.parametrize(
-    "counts", [[[5, 3, 2]], [[4], [2], [9]], [[7, 0], [3, 0]], [[0, 0], [2, 1], [0, 0]]], ids=["one party", "one class", "one held", "one holds"]
+    "counts",
+    [[[5, 3, 2]], [[4], [2], [9]], [[7, 0], [3, 0]], [[0, 0], [2, 1], [0, 0]]],
+    ids=["one party", "one class", "one held", "one holds"],
 )
 def test_where_nothing_can_differ_every_label_measure_is_0(counts):
     found = by_key(measure(np.array(counts)))
     assert ("total-variation", "to-global") in found
     for key in set(LABELS) & set(found):
-        assert (found[key].value, found[key].corrected, found[key].low, found[key].high, found[key].iid) == (0, 0, 0, 0, 0)
+        assert (
+            found[key].value,
+            found[key].corrected,
+            found[key].low,
+            found[key].high,
+            found[key].iid,
+        ) == (0, 0, 0, 0, 0)
 
 
 def test_parties_of_one_example_cannot_be_told_from_chance():
@@ -215,7 +268,9 @@ def test_names_of_parties_and_classes_do_not_matter(counts, data):
         if name != "emd":
             assert m.value == pytest.approx(found[name, form].value, abs=1e-9)
     turned = by_key(measure(counts[:, ::-1]))  # the order backwards is an order
-    assert turned["emd", "to-global"].value == pytest.approx(found["emd", "to-global"].value, abs=1e-9)
+    assert turned["emd", "to-global"].value == pytest.approx(
+        found["emd", "to-global"].value, abs=1e-9
+    )
 
 
 def test_the_same_table_gives_the_same_numbers(python):
@@ -234,7 +289,9 @@ def iid_deal(rng, sizes, totals):
     """Numpy's own deal, as the tests' judge."""
     labels = rng.permutation(np.repeat(np.arange(len(totals)), totals))
     owner = np.repeat(np.arange(len(sizes)), sizes)
-    return np.bincount(owner * len(totals) + labels, minlength=len(sizes) * len(totals)).reshape(len(sizes), len(totals))
+    return np.bincount(owner * len(totals) + labels, minlength=len(sizes) * len(totals)).reshape(
+        len(sizes), len(totals)
+    )
 
 
 DEALS = {
@@ -249,11 +306,19 @@ def test_the_corrected_value_of_iid_deals_centres_on_0(sizes, totals):
     rng = np.random.default_rng(0)
     seen = [by_key(measure(iid_deal(rng, sizes, totals))) for _ in range(40)]
     for key in LABELS:
-        value, iid, corrected = (np.array([getattr(s[key], field) for s in seen]) for field in ("value", "iid", "corrected"))
-        error = value.std(ddof=1) / np.sqrt(40) + iid[0] * 0.01  # the deals that `iid` is the mean of are drawn too
+        value, iid, corrected = (
+            np.array([getattr(s[key], field) for s in seen])
+            for field in ("value", "iid", "corrected")
+        )
+        error = (
+            value.std(ddof=1) / np.sqrt(40) + iid[0] * 0.01
+        )  # the deals that `iid` is the mean of are drawn too
         assert value.mean() > 5 * error  # what is corrected is there
         assert abs(value.mean() - iid[0]) < 4 * error
-        assert abs(corrected.mean()) < 4 * (corrected.std(ddof=1) / np.sqrt(40) + 0.01 * iid[0] ** (1 / MEASURES.module(key[0]).POWER))
+        assert abs(corrected.mean()) < 4 * (
+            corrected.std(ddof=1) / np.sqrt(40)
+            + 0.01 * iid[0] ** (1 / MEASURES.module(key[0]).POWER)
+        )
         inside = np.mean([s[key].low <= 0 <= s[key].high for s in seen])
         assert inside >= 0.9, (key, inside)
 
@@ -271,7 +336,9 @@ def test_the_value_of_an_iid_deal_is_the_exact_expectation():
     counts = iid_deal(np.random.default_rng(3), sizes, totals)
     dealt = of_deals(table_of(counts), stream(0, "test")).values["total-variation", "to-global"]
     assert dealt.mean() == pytest.approx(exact, abs=4 * dealt.std() / np.sqrt(len(dealt)))
-    assert by_key(measure(counts))["total-variation", "to-global"].iid == pytest.approx(exact, abs=4 * dealt.std() / np.sqrt(len(dealt)))
+    assert by_key(measure(counts))["total-variation", "to-global"].iid == pytest.approx(
+        exact, abs=4 * dealt.std() / np.sqrt(len(dealt))
+    )
 
 
 def without(counts, k):
@@ -280,26 +347,45 @@ def without(counts, k):
 
 
 @pytest.mark.parametrize("name", ["jensen-shannon", "hellinger"])
-@given(pair=st.integers(2, 5).flatmap(lambda K: st.tuples(*[st.lists(st.integers(0, 6), min_size=K, max_size=K).filter(any)] * 2)))
+@given(
+    pair=st.integers(2, 5).flatmap(
+        lambda K: st.tuples(*[st.lists(st.integers(0, 6), min_size=K, max_size=K).filter(any)] * 2)
+    )
+)
 def test_the_bias_of_small_samples_is_the_jackknifes(name, pair):
     a, b = pair
     d, n, m = DISTANCES[name], sum(a), sum(b)
     p, q = [x / n for x in a], [x / m for x in b]
-    left_out = sum(x * (d(without(a, k), q) - d(p, q)) for k, x in enumerate(a) if x) / n if n > 1 else 0
-    other = sum(x * (d(p, without(b, k)) - d(p, q)) for k, x in enumerate(b) if x) / m if m > 1 else 0
+    left_out = (
+        sum(x * (d(without(a, k), q) - d(p, q)) for k, x in enumerate(a) if x) / n if n > 1 else 0
+    )
+    other = (
+        sum(x * (d(p, without(b, k)) - d(p, q)) for k, x in enumerate(b) if x) / m if m > 1 else 0
+    )
     arguments = np.array(p), np.array(q), np.array(n)
-    assert float(MEASURES.module(name).bias(*arguments, None)) == pytest.approx((n - 1) * left_out, abs=1e-5)
-    assert float(MEASURES.module(name).bias(*arguments, np.array(m))) == pytest.approx((n - 1) * left_out + (m - 1) * other, abs=1e-5)
+    assert float(MEASURES.module(name).bias(*arguments, None)) == pytest.approx(
+        (n - 1) * left_out, abs=1e-5
+    )
+    assert float(MEASURES.module(name).bias(*arguments, np.array(m))) == pytest.approx(
+        (n - 1) * left_out + (m - 1) * other, abs=1e-5
+    )
 
 
 def test_corrected_entropy_is_the_adjusted_mutual_information():
     metrics = pytest.importorskip("sklearn.metrics")
     rng = np.random.default_rng(0)
-    counts = np.array([rng.multinomial(n, p) for n, p in zip([30, 60, 90, 20, 100], rng.dirichlet(np.full(4, 2.0), 5), strict=True)])
+    counts = np.array(
+        [
+            rng.multinomial(n, p)
+            for n, p in zip([30, 60, 90, 20, 100], rng.dirichlet(np.full(4, 2.0), 5), strict=True)
+        ]
+    )
     labels = np.concatenate([np.repeat(np.arange(4), q) for q in counts])
     party = np.repeat(np.arange(5), counts.sum(axis=1))
     found = by_key(measure(counts))["label-entropy", ""]
-    assert found.corrected == pytest.approx(metrics.adjusted_mutual_info_score(labels, party, average_method="min"), abs=0.002)
+    assert found.corrected == pytest.approx(
+        metrics.adjusted_mutual_info_score(labels, party, average_method="min"), abs=0.002
+    )
 
 
 def truth_of(p):
@@ -319,24 +405,39 @@ def test_the_interval_holds_the_truth_where_rare_classes_go_unseen():
         for key in LABELS:
             held[key].append(found[key].low <= truth[key] <= found[key].high)
     for key in LABELS:
-        assert np.mean(held[key]) >= 0.84, (key, np.mean(held[key]))  # drawing again from what is held: 0.60 of hellinger
+        assert np.mean(held[key]) >= 0.84, (
+            key,
+            np.mean(held[key]),
+        )  # drawing again from what is held: 0.60 of hellinger
 
 
 @pytest.mark.parametrize(("alpha", "n"), [(0.3, 40), (3.0, 200)])
 def test_the_concentration_is_the_one_that_was_drawn_with_and_the_best_on_a_grid(alpha, n):
     rng = np.random.default_rng(0)
     g = np.array([0.5, 0.3, 0.15, 0.05])
-    counts = np.array([rng.multinomial(n, p) for p in rng.dirichlet(4 * alpha * g, 500)]).astype(float)
+    counts = np.array([rng.multinomial(n, p) for p in rng.dirichlet(4 * alpha * g, 500)]).astype(
+        float
+    )
     found, error = concentration(counts, g)
     grid = np.exp(np.linspace(-0.3, 0.3, 601)) * found
-    likely = [(gammaln(a) - gammaln(a + n)) * 500 + (gammaln(a * g + counts) - gammaln(a * g)).sum() for a in grid]
+    likely = [
+        (gammaln(a) - gammaln(a + n)) * 500 + (gammaln(a * g + counts) - gammaln(a * g)).sum()
+        for a in grid
+    ]
     assert int(np.argmax(likely)) == 300
     h = np.log(grid[1] / grid[0]) * 20
-    assert error == pytest.approx(h / np.sqrt(2 * likely[300] - likely[280] - likely[320]), rel=0.02)
+    assert error == pytest.approx(
+        h / np.sqrt(2 * likely[300] - likely[280] - likely[320]), rel=0.02
+    )
     assert abs(np.log(found / (4 * alpha))) < 4 * error
 
 
-SHAPES = {"many classes, many parties": (1000, 1000), "very many classes": (20, 100_000), "two parties": (2, 500_000), "as many pairs": (2000, 500)}
+SHAPES = {
+    "many classes, many parties": (1000, 1000),
+    "very many classes": (20, 100_000),
+    "two parties": (2, 500_000),
+    "as many pairs": (2000, 500),
+}
 
 
 @pytest.mark.parametrize(("P", "K"), SHAPES.values(), ids=SHAPES)
@@ -356,7 +457,15 @@ def test_many_classes_are_measured_within_little_memory():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 300e6
-    truth = 1 - sum(np.sqrt(counts[i] / counts[i].sum() * counts[j] / counts[j].sum()).sum() for i in range(20) for j in range(i)) / 190
+    truth = (
+        1
+        - sum(
+            np.sqrt(counts[i] / counts[i].sum() * counts[j] / counts[j].sum()).sum()
+            for i in range(20)
+            for j in range(i)
+        )
+        / 190
+    )
     pairs = found["hellinger", "pairwise"]
     assert (pairs.n, pairs.sampled) == (100, True)
     assert pairs.raw == pytest.approx(truth, abs=0.01)
@@ -388,7 +497,14 @@ def test_the_corrected_value_is_nearer_to_the_truth_than_the_plain_one():
 def many():
     """400 parties of five classes, of very different sizes."""
     rng = np.random.default_rng(5)
-    return np.array([rng.multinomial(n, p) for n, p in zip(rng.integers(5, 900, 400), rng.dirichlet(np.full(5, 0.7), 400), strict=True)])
+    return np.array(
+        [
+            rng.multinomial(n, p)
+            for n, p in zip(
+                rng.integers(5, 900, 400), rng.dirichlet(np.full(5, 0.7), 400), strict=True
+            )
+        ]
+    )
 
 
 def test_sampled_pairs_give_the_mean_of_all(many, monkeypatch):
@@ -410,7 +526,9 @@ def test_pairs_are_drawn_in_proportion_to_both_sizes():
     seen = np.bincount(i * 5 + j, minlength=25).reshape(5, 5) / 200_000
     np.testing.assert_allclose(seen, chance / chance.sum(), atol=4 * 0.5 / np.sqrt(200_000))
     assert seen[chance == 0].sum() == 0
-    assert set(partners(np.array([3, 10**12]), np.zeros(50, int), stream(0, "test")).tolist()) == {1}
+    assert set(partners(np.array([3, 10**12]), np.zeros(50, int), stream(0, "test")).tolist()) == {
+        1
+    }
 
 
 def test_parties_are_taken_in_proportion_to_size():
@@ -436,7 +554,9 @@ def test_the_iid_value_from_sampled_parties_is_that_of_all(many, monkeypatch):
     part = of_deals(table, stream(1, "test"))
     for key in LABELS:
         assert part.values[key].mean() == pytest.approx(whole.values[key].mean(), rel=0.05), key
-        assert part.less_bias[key].mean() == pytest.approx(whole.less_bias[key].mean(), rel=0.05, abs=1e-4), key
+        assert part.less_bias[key].mean() == pytest.approx(
+            whole.less_bias[key].mean(), rel=0.05, abs=1e-4
+        ), key
 
 
 def test_the_spread_is_that_of_resampling_everything():
@@ -444,7 +564,11 @@ def test_the_spread_is_that_of_resampling_everything():
     rng = np.random.default_rng(2)
     counts = np.array([rng.multinomial(200, p) for p in rng.dirichlet(np.full(5, 0.5), 8)])
     table = table_of(counts)
-    found = deviations(table, means.over_parties(table) | over_pairs(table, stream(0, "test"))[0], stream(0, "test"))
+    found = deviations(
+        table,
+        means.over_parties(table) | over_pairs(table, stream(0, "test"))[0],
+        stream(0, "test"),
+    )
     values = {key: [] for key in LABELS}
     for _ in range(200):
         again = table_of([rng.multinomial(q.sum(), q / q.sum()) for q in counts])
@@ -479,5 +603,8 @@ def test_skew_goes_to_json_and_back():
 
 
 def test_what_is_no_table_of_counts_is_refused():
-    with pytest.raises(ValueError, match=r"counts are float64\[2, 2\]; a table \[parties, classes\] of integers is needed"):
+    with pytest.raises(
+        ValueError,
+        match=r"counts are float64\[2, 2\]; a table \[parties, classes\] of integers is needed",
+    ):
         measure(np.ones((2, 2)))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import niidpart
-from niidpart.heterogeneity.features import _distances, block_means, kernel_matrix, principal
-from niidpart.split import part
+from niidpart.features.distances import _distances, block_means, kernel_matrix, principal
+from niidpart.splits.split import part
 
 
 def brute(x, lengths, w, kernel):
@@ -31,7 +31,9 @@ def brute(x, lengths, w, kernel):
         rest = sum(v[q] * v[r] * mean(q, r) for q in others for r in others)
         each.append(2 * sum(v[q] * mean(p, q) for q in others) - mean(p, p) - rest)
     pairs = [(p, q) for p in range(P) for q in range(p)]
-    between = sum(w[p] * w[q] * (2 * mean(p, q) - mean(p, p) - mean(q, q)) for p, q in pairs) / sum(w[p] * w[q] for p, q in pairs)
+    between = sum(w[p] * w[q] * (2 * mean(p, q) - mean(p, p) - mean(q, q)) for p, q in pairs) / sum(
+        w[p] * w[q] for p, q in pairs
+    )
     return sum(a * b for a, b in zip(w, each, strict=True)), between, each
 
 
@@ -48,20 +50,28 @@ def test_distances_are_those_of_loops(measure, lengths, seed):
         median = np.median([math.dist(x[i], x[j]) for i in range(len(x)) for j in range(i)])
         assert bandwidth == pytest.approx(median)
         # the squared MMD has the signs the other way round
-        to_rest, pairwise, each = brute(x, lengths, w, lambda a, b: -math.exp(-(math.dist(a, b) ** 2) / (2 * median**2)))
+        to_rest, pairwise, each = brute(
+            x, lengths, w, lambda a, b: -math.exp(-(math.dist(a, b) ** 2) / (2 * median**2))
+        )
     found = _distances(block_means(matrix, np.array(lengths)), w, measure)
     assert (found.to_rest, found.pairwise) == pytest.approx((to_rest, pairwise), abs=1e-9)
     assert found.each.tolist() == pytest.approx(each, abs=1e-9)
     order = rng.permutation(len(x))
     moved, _ = kernel_matrix(x[order], measure)
-    np.testing.assert_allclose(block_means(matrix, np.array(lengths), order), block_means(moved, np.array(lengths)), atol=1e-12)
+    np.testing.assert_allclose(
+        block_means(matrix, np.array(lengths), order),
+        block_means(moved, np.array(lengths)),
+        atol=1e-12,
+    )
 
 
 def test_all_principal_components_keep_all_distances():
     x = np.random.default_rng(0).normal(size=(30, 8))
     for flat in (x, x[:6]):  # more rows than columns, and fewer
         kept = principal(flat, 8)
-        np.testing.assert_allclose(kernel_matrix(kept, "energy")[0], kernel_matrix(flat, "energy")[0], atol=1e-7)
+        np.testing.assert_allclose(
+            kernel_matrix(kept, "energy")[0], kernel_matrix(flat, "energy")[0], atol=1e-7
+        )
         variances = kept.var(axis=0)
         assert (np.diff(variances) <= 1e-9).all()
 
@@ -109,7 +119,9 @@ def test_what_parties_see_is_compared():
     x = np.full((400, 6), 0.5, np.float32)
     data = niidpart.from_arrays(x, np.arange(400) % 2)
     clean = niidpart.feature_skew(niidpart.make(data, strategy="homo", n_parties=4), data)
-    noisy = niidpart.feature_skew(niidpart.make(data, strategy="noise", sigma=0.5, n_parties=4), data)
+    noisy = niidpart.feature_skew(
+        niidpart.make(data, strategy="noise", sigma=0.5, n_parties=4), data
+    )
     assert (clean.to_rest, clean.p_value) == (0, 1)  # all examples are one point
     assert noisy.to_rest > 3 * noisy.iid_high
 
@@ -128,7 +140,9 @@ def test_pixels_are_divided_by_255():
     owner = np.arange(200) % 4
     small, _ = split_of((x / 255).astype(np.float32), owner)
     found = niidpart.feature_skew(*split_of(x, owner))
-    floats = niidpart.feature_skew(small, niidpart.from_arrays((x / 255).astype(np.float32), np.arange(200) % 2))
+    floats = niidpart.feature_skew(
+        small, niidpart.from_arrays((x / 255).astype(np.float32), np.arange(200) % 2)
+    )
     assert found.to_rest == pytest.approx(floats.to_rest, abs=1e-6)
 
 

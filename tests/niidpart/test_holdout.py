@@ -9,10 +9,19 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import niidpart
-from niidpart.holdout import _stratified, holdout
-from niidpart.rng import stream
+from niidpart.arithmetic.rng import stream
+from niidpart.making.holdouts import _stratified, holdout
 
-FRACTIONS = [("0.1", "0.2"), ("0.5", "0.49"), ("0", "0.3"), ("0.29", "0.57"), ("0.9", "0.05"), ("0.05", "0.9"), ("0.33", "0"), ("0.3", "0.6")]
+FRACTIONS = [
+    ("0.1", "0.2"),
+    ("0.5", "0.49"),
+    ("0", "0.3"),
+    ("0.29", "0.57"),
+    ("0.9", "0.05"),
+    ("0.05", "0.9"),
+    ("0.33", "0"),
+    ("0.3", "0.6"),
+]
 dealt = st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 4)), min_size=1, max_size=150)
 
 
@@ -29,7 +38,10 @@ def test_parts_have_their_sizes_and_the_partys_mix(pairs, fractions, seed):
         assert len(rows["test"]) == math.floor(test * len(mine))
         for name, fraction in (("val", val), ("test", test)):
             for k in range(5):
-                assert abs((labels[rows[name]] == k).sum() - fraction * int((labels[mine] == k).sum())) < 1
+                assert (
+                    abs((labels[rows[name]] == k).sum() - fraction * int((labels[mine] == k).sum()))
+                    < 1
+                )
 
 
 def test_nothing_is_held_out_unless_it_is_asked_for():

@@ -27,10 +27,21 @@ def corpus(tmp_path_factory):
 def said(corpus, tmp_path_factory):
     """{attack: {reader: rules}}: all readers on all files, in one process with a gigabyte of memory."""
     folder, at = next(iter(corpus.values())).parent, tmp_path_factory.mktemp("at") / "at"
-    command = [sys.executable, "-m", "corpus.child", str(folder), str(folder / "canary" / "secret.h5"), str(at)]
+    command = [
+        sys.executable,
+        "-m",
+        "corpus.child",
+        str(folder),
+        str(folder / "canary" / "secret.h5"),
+        str(at),
+    ]
     env = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
-    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=300)
-    assert done.returncode == 0, f"died ({done.returncode}) at {at.read_text()}: {done.stderr[-1000:]}"
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=env, check=False, timeout=300
+    )
+    assert done.returncode == 0, (
+        f"died ({done.returncode}) at {at.read_text()}: {done.stderr[-1000:]}"
+    )
     return json.loads(done.stdout)
 
 
@@ -54,7 +65,12 @@ def test_no_attack_leads_to_another_file(said):
 
 
 def test_every_rule_of_a_file_alone_has_an_attack(project):
-    written = {int(n) for n in re.findall(r"^\| *(\d+) *\|", (project / "docs" / "format.md").read_text(), re.MULTILINE)}
+    written = {
+        int(n)
+        for n in re.findall(
+            r"^\| *(\d+) *\|", (project / "docs" / "format.md").read_text(), re.MULTILINE
+        )
+    }
     tried = set().union(*(attack.rules for attack in ATTACKS.values() if not attack.may)) | {18}
     # 5 to 7: test_untrusted.py. 14: HDF5 itself refuses a file with a layout that it does not know (rule 4), so no file reaches this one.
     assert {n for n in written if n < 60} - tried == {5, 6, 7, 14}
@@ -63,7 +79,8 @@ def test_every_rule_of_a_file_alone_has_an_attack(project):
 
 def test_the_error_names_the_file_and_the_rule(corpus):
     with pytest.raises(
-        niidpart.SplitError, match=r"soft_link\.h5 is no valid split file \(docs/format.md\): rule 10: /draws/alias is a soft"
+        niidpart.SplitError,
+        match=r"soft_link\.h5 is no valid split file \(docs/format.md\): rule 10: /draws/alias is a soft",
     ) as caught:
         niidpart.read(corpus["soft_link"])
     assert caught.value.path == corpus["soft_link"]
@@ -85,14 +102,20 @@ def test_41_nothing_is_drawn_for_the_parties_that_a_file_states(small_file, monk
     from niidpart.splitfile import check
 
     asked, real = [], check.columns_of
-    monkeypatch.setattr(check, "columns_of", lambda recipe, *rest: asked.append(recipe.n_parties) or real(recipe, *rest))
+    monkeypatch.setattr(
+        check,
+        "columns_of",
+        lambda recipe, *rest: asked.append(recipe.n_parties) or real(recipe, *rest),
+    )
     assert niidpart.check(small_file) == []
     assert asked == [1]
 
 
 def test_27_a_writer_keeps_to_it():
     with pytest.raises(ValueError, match="rule 27: the recipe has 17 transforms"):
-        niidpart.splitfile.h5.to_bytes(niidpart.make([0, 1] * 20, "homo", n_parties=2, transforms=[("noise", {})] * 17))
+        niidpart.splitfile.h5.to_bytes(
+            niidpart.make([0, 1] * 20, "homo", n_parties=2, transforms=[("noise", {})] * 17)
+        )
 
 
 def test_a_file_that_is_cut_off_anywhere_is_refused(small_file, tmp_path):

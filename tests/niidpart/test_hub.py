@@ -11,7 +11,7 @@ from hub_client import GENERATIONS, Client, Raised
 from hub_server import File
 
 import niidpart
-from niidpart.hub import pull, push
+from niidpart.hub.publishing import pull, push
 from niidpart.splitfile.h5 import to_bytes
 
 pytest.importorskip("huggingface_hub")
@@ -56,10 +56,19 @@ def once(what):
 def test_push_is_one_commit_and_a_tag(hub, client, split, file, tmp_path):
     done = client.push(file, "ann/digits")
     repo = hub.repos["ann/digits"]
-    assert [message for _, message in repo.log] == ["initial commit", f"Split {split.digest[:16]} (niidpart)"]
-    assert (done["changed"], done["commit"], done["tag"]) == (True, repo.head, f"split-{split.digest[:16]}")
+    assert [message for _, message in repo.log] == [
+        "initial commit",
+        f"Split {split.digest[:16]} (niidpart)",
+    ]
+    assert (done["changed"], done["commit"], done["tag"]) == (
+        True,
+        repo.head,
+        f"split-{split.digest[:16]}",
+    )
     assert repo.tags == {done["tag"]: repo.head}
-    assert {p: len(f.content) for p, f in repo.files.items() if p != ".gitattributes"} == done["files"]
+    assert {p: len(f.content) for p, f in repo.files.items() if p != ".gitattributes"} == done[
+        "files"
+    ]
     (tmp_path / "theirs.h5").write_bytes(repo.files["split.h5"].content)
     assert niidpart.read(tmp_path / "theirs.h5").digest == split.digest
     assert not any(b"secret" in f.content for f in repo.files.values())
@@ -72,17 +81,29 @@ def test_the_same_split_again_changes_nothing(hub, client, file):
     again = client.push(file, "ann/digits")
     assert (again["changed"], again["files"], again["commit"]) == (False, {}, first["commit"])
     assert len(hub.repos["ann/digits"].log) == 2
-    assert not [line for line in hub.seen if "/commit/" in line or "/preupload/" in line or line.startswith("PUT")]
+    assert not [
+        line
+        for line in hub.seen
+        if "/commit/" in line or "/preupload/" in line or line.startswith("PUT")
+    ]
 
 
 def test_another_split_takes_its_place_and_its_tag_stays(hub, client, split, file, other, tmp_path):
     made, other_file = other
     first = client.push(file, "ann/digits")
     repo = hub.repos["ann/digits"]
-    repo.commit(repo.files | {"notes.md": File(b"by hand", lfs=False), "raw/table.parquet": File(b"PAR1", lfs=True)})
+    repo.commit(
+        repo.files
+        | {"notes.md": File(b"by hand", lfs=False), "raw/table.parquet": File(b"PAR1", lfs=True)}
+    )
     second = client.push(other_file, "ann/digits")
     assert set(second["removed"]) == {path for path in first["files"] if path.endswith(".parquet")}
-    assert set(repo.files) == {".gitattributes", "notes.md", "raw/table.parquet", *second["files"]}  # what is not ours stays
+    assert set(repo.files) == {
+        ".gitattributes",
+        "notes.md",
+        "raw/table.parquet",
+        *second["files"],
+    }  # what is not ours stays
     for rev, commit, digest in (
         (None, second["commit"], made.digest),
         ("main", second["commit"], made.digest),
@@ -103,7 +124,10 @@ def test_the_examples_can_be_added_later(hub, client, file):
     assert second["tag"] == f"{first['tag']}-data"
     assert not second["removed"]
     assert client.push(file, "ann/digits", include_data=True)["changed"] is False
-    assert hub.repos["ann/digits"].tags == {first["tag"]: first["commit"], second["tag"]: second["commit"]}
+    assert hub.repos["ann/digits"].tags == {
+        first["tag"]: first["commit"],
+        second["tag"]: second["commit"],
+    }
 
 
 def test_a_push_beside_another_is_refused_and_not_overwritten(hub, client, file):
@@ -116,7 +140,10 @@ def test_a_push_beside_another_is_refused_and_not_overwritten(hub, client, file)
         return False  # and then as always
 
     hub.spoil = meanwhile
-    with pytest.raises(Raised, match=r"somebody else published to ann/digits .*nothing was changed.*then push again") as error:
+    with pytest.raises(
+        Raised,
+        match=r"somebody else published to ann/digits .*nothing was changed.*then push again",
+    ) as error:
         client.push(file, "ann/digits")
     assert "FileFault" in error.value.kind
     assert set(repo.files) == {"theirs.txt"}
@@ -135,7 +162,9 @@ def impatient(client):
 @pytest.mark.parametrize("lost", ["PUT /lfs", "POST /api/datasets/ann/digits/commit"])
 @pytest.mark.usefixtures("impatient")
 def test_a_connection_lost_before_the_commit_publishes_nothing(lost, hub, client, file):
-    hub.spoil = lambda request: request.drop() if f"{request.command} {request.path}".startswith(lost) else False
+    hub.spoil = lambda request: (
+        request.drop() if f"{request.command} {request.path}".startswith(lost) else False
+    )
     said = r"the (connection|upload) to http\S+ (was lost|failed) \(.*\); either all of it was published or nothing; push again"
     with pytest.raises(Raised, match=said) as error:
         client.push(file, "ann/digits")
@@ -166,7 +195,10 @@ def test_an_answer_lost_after_the_commit_is_made_up_for_by_pushing_again(hub, cl
 
 def test_a_connection_lost_before_the_tag_says_what_is_published(hub, client, file):
     hub.spoil = lambda request: request.drop() if "/tag/" in request.path else False
-    with pytest.raises(Raised, match=r"the split is published as the commit [0-9a-f]{40}, but its tag split-\w+ may be missing; push again"):
+    with pytest.raises(
+        Raised,
+        match=r"the split is published as the commit [0-9a-f]{40}, but its tag split-\w+ may be missing; push again",
+    ):
         client.push(file, "ann/digits")
     repo = hub.repos["ann/digits"]
     assert (len(repo.log), repo.tags) == (2, {})
@@ -187,7 +219,9 @@ def test_a_dry_run_changes_nothing_and_says_what_it_would(hub, client, file):
 def test_a_private_repository_is_for_its_owner(hub, client, file, tmp_path):
     client.push(file, "ann/digits", private=True)
     assert hub.repos["ann/digits"].private
-    with pytest.raises(Raised, match=r"there is no data set ann/digits on http.*, or this token may not see it"):
+    with pytest.raises(
+        Raised, match=r"there is no data set ann/digits on http.*, or this token may not see it"
+    ):
         client.pull("ann/digits", tmp_path / "got.h5")
     client.pull("ann/digits", tmp_path / "got.h5", token="hf_ann")
     client.push(file, "ann/open")
@@ -248,7 +282,10 @@ NO_NAMES = [
 
 @pytest.mark.parametrize("repo", NO_NAMES)
 def test_a_name_that_cannot_be_is_refused_before_anybody_is_asked(repo, file, tmp_path):
-    for act in (lambda: push(file, repo, endpoint="http://127.0.0.1:9"), lambda: pull(repo, None, tmp_path / "g.h5", endpoint="http://127.0.0.1:9")):
+    for act in (
+        lambda: push(file, repo, endpoint="http://127.0.0.1:9"),
+        lambda: pull(repo, None, tmp_path / "g.h5", endpoint="http://127.0.0.1:9"),
+    ):
         with pytest.raises(ValueError, match="USER/NAME is needed") as error:
             act()
         assert not isinstance(error.value, niidpart.SplitError)
@@ -256,7 +293,9 @@ def test_a_name_that_cannot_be_is_refused_before_anybody_is_asked(repo, file, tm
 
 @pytest.mark.parametrize("rev", ["", "../main", "a b", "-x", "refs/../x", "x" * 300])
 def test_a_revision_that_cannot_be_is_refused(rev, tmp_path):
-    with pytest.raises(ValueError, match=r"a commit .40 hexadecimal digits., a tag or a branch is needed"):
+    with pytest.raises(
+        ValueError, match=r"a commit .40 hexadecimal digits., a tag or a branch is needed"
+    ):
         pull("ann/x", rev, tmp_path / "g.h5", endpoint="http://127.0.0.1:9")
     with pytest.raises(ValueError, match="said twice"):
         pull(f"ann/x@{rev}", "main", tmp_path / "g.h5")
@@ -265,9 +304,15 @@ def test_a_revision_that_cannot_be_is_refused(rev, tmp_path):
 
 
 def test_a_hub_that_is_not_there(client, file, tmp_path):
-    with pytest.raises(Raised, match=r"the connection to http://127.0.0.1:9 was lost .*nothing was published; push again"):
+    with pytest.raises(
+        Raised,
+        match=r"the connection to http://127.0.0.1:9 was lost .*nothing was published; push again",
+    ):
         client.push(file, "ann/digits", endpoint="http://127.0.0.1:9")
-    with pytest.raises(Raised, match=r"the connection to http://127.0.0.1:9 was lost .*nothing was fetched; try again"):
+    with pytest.raises(
+        Raised,
+        match=r"the connection to http://127.0.0.1:9 was lost .*nothing was fetched; try again",
+    ):
         client.pull("ann/digits", tmp_path / "got.h5", endpoint="http://127.0.0.1:9")
 
 
@@ -289,7 +334,13 @@ def test_datasets_loads_each_configuration(client, split, data, file):
     tag = client.push(file, "ann/digits", include_data=True)["tag"]
     got = client(TABLES, repo="ann/digits", rev=tag)
     assert got.pop("default") == ["party", "row", "label", "x"]
-    assert set(got) == {f"{name}:train", f"{name}:val", f"{name}-data:train", f"{name}-data:val", f"{name}-data:global_test"}
+    assert set(got) == {
+        f"{name}:train",
+        f"{name}:val",
+        f"{name}-data:train",
+        f"{name}-data:val",
+        f"{name}-data:global_test",
+    }
     for part in ("train", "val"):
         for config in (name, f"{name}-data"):
             rows = got[f"{config}:{part}"]["rows"]
@@ -313,7 +364,11 @@ def test_rows_alone_are_the_only_configuration_without_data(client, file):
 
 def test_the_lines_that_the_card_shows_run(hub, client, split, file):
     client.push(file, "ann/digits", include_data=True)
-    [shown] = re.findall(r"With `datasets`:\n\n```python\n(.*?)```", hub.repos["ann/digits"].files["README.md"].content.decode(), re.DOTALL)
+    [shown] = re.findall(
+        r"With `datasets`:\n\n```python\n(.*?)```",
+        hub.repos["ann/digits"].files["README.md"].content.decode(),
+        re.DOTALL,
+    )
     rows = client(f"{shown}\nout = party_3['row'][:]")
     assert np.array_equal(rows, split.train.party(3))
 
@@ -325,7 +380,11 @@ def test_flower_gets_each_partys_rows_by_the_lines_of_the_card(hub, split, file,
     ours = Client(GENERATIONS["here"], hub.url, tmp_path / "ours")
     ours.push(file, "ann/digits", include_data=True)
     ours.close()
-    [shown] = re.findall(r"With Flower:\n\n```python\n(.*?)```", hub.repos["ann/digits"].files["README.md"].content.decode(), re.DOTALL)
+    [shown] = re.findall(
+        r"With Flower:\n\n```python\n(.*?)```",
+        hub.repos["ann/digits"].files["README.md"].content.decode(),
+        re.DOTALL,
+    )
     theirs = Client(str(peer), hub.url, tmp_path / "theirs", FLWR_TELEMETRY_ENABLED="0")
     got = theirs(f"{shown}\nout = [parties.load_partition(p)['row'][:] for p in range(10)]")
     theirs.close()
@@ -337,7 +396,8 @@ def test_what_the_gitignore_keeps_out_is_missed(hub, client, file):
     repo = hub.repos["ann/digits"]
     for _ in range(2):
         with pytest.raises(
-            Raised, match=r"the commit [0-9a-f]{40} of .* lacks split.h5, split.png, so it has no tag.*\.gitignore.*push again"
+            Raised,
+            match=r"the commit [0-9a-f]{40} of .* lacks split.h5, split.png, so it has no tag.*\.gitignore.*push again",
         ) as error:
             client.push(file, "ann/digits")
         assert "FileFault" in error.value.kind
@@ -354,7 +414,9 @@ def test_a_broken_table_is_written_anew(with_tag, hub, client, file):
     repo = hub.repos["ann/digits"]
     table = next(path for path in first["files"] if path.endswith(".parquet"))
     whole = repo.files[table]
-    repo.commit(repo.files | {table: File(b"PAR1" + whole.content[4:-1] + b"?", lfs=True)})  # of the same size
+    repo.commit(
+        repo.files | {table: File(b"PAR1" + whole.content[4:-1] + b"?", lfs=True)}
+    )  # of the same size
     if not with_tag:
         repo.tags.clear()
     again = client.push(file, "ann/digits")
@@ -366,7 +428,10 @@ def test_without_the_examples_again_they_leave_the_head(hub, client, file):
     with_data = client.push(file, "ann/digits", include_data=True)
     rows = client.push(file, "ann/digits")
     repo = hub.repos["ann/digits"]
-    assert (rows["changed"], repo.tags) == (True, {with_data["tag"]: with_data["commit"], rows["tag"]: rows["commit"]})
+    assert (rows["changed"], repo.tags) == (
+        True,
+        {with_data["tag"]: with_data["commit"], rows["tag"]: rows["commit"]},
+    )
     assert set(rows["removed"]) == {path for path in with_data["files"] if "-data/" in path}
     assert set(repo.files) == {".gitattributes", *rows["files"]}
     assert client.push(file, "ann/digits")["changed"] is False
@@ -377,7 +442,10 @@ def test_a_tag_that_leads_elsewhere_is_not_taken(hub, client, file, split):
     repo, tag = hub.repos["ann/digits"], f"split-{split.digest[:16]}"
     there = repo.tags[tag] = repo.head
     for dry_run in (True, False):
-        with pytest.raises(Raised, match=f"the tag {tag} of .* leads to the commit {there}, which does not hold this split; nothing was published"):
+        with pytest.raises(
+            Raised,
+            match=f"the tag {tag} of .* leads to the commit {there}, which does not hold this split; nothing was published",
+        ):
             client.push(file, "ann/digits", dry_run=dry_run)
     assert repo.head == there
 
@@ -393,12 +461,17 @@ def test_a_tag_that_somebody_sets_meanwhile(hub, client, file, split):
         return False
 
     hub.spoil = meanwhile
-    with pytest.raises(Raised, match=f"the tag {tag} .* leads to the commit {before}, .*the split is published as the commit [0-9a-f]{{40}}"):
+    with pytest.raises(
+        Raised,
+        match=f"the tag {tag} .* leads to the commit {before}, .*the split is published as the commit [0-9a-f]{{40}}",
+    ):
         client.push(file, "ann/digits")
     repo.tags[tag] = repo.head
     hub.spoil = None
     assert client.push(file, "ann/digits")["changed"] is False
-    other_way = once(lambda request: "/tag/" in request.path and repo.tags.update({tag: repo.head}))  # the same split, by somebody else
+    other_way = once(
+        lambda request: "/tag/" in request.path and repo.tags.update({tag: repo.head})
+    )  # the same split, by somebody else
     repo.tags.clear()
     hub.spoil = other_way
     assert client.push(file, "ann/digits")["tag"] == tag
@@ -408,7 +481,10 @@ def test_a_tag_that_somebody_sets_meanwhile(hub, client, file, split):
 @pytest.mark.usefixtures("impatient")
 def test_a_refusal_after_the_commit_says_that_the_commit_stands(status, hub, client, file):
     hub.spoil = lambda request: "/tag/" in request.path and (request.say({}, status) or True)
-    with pytest.raises(Raised, match=r"the split is published as the commit [0-9a-f]{40}, but its tag split-\w+ may be missing; push again"):
+    with pytest.raises(
+        Raised,
+        match=r"the split is published as the commit [0-9a-f]{40}, but its tag split-\w+ may be missing; push again",
+    ):
         client.push(file, "ann/digits")
     assert len(hub.repos["ann/digits"].log) == 2
 
@@ -418,13 +494,18 @@ def test_a_card_of_somebody_else_is_replaced_only_where_that_is_said(hub, client
     before = hub.put("ann/digits", mine)
     repo = hub.repos["ann/digits"]
     for dry_run in (True, False):
-        with pytest.raises(Raised, match=r"README.md that niidpart did not write; nothing was published.*--replace-card"):
+        with pytest.raises(
+            Raised,
+            match=r"README.md that niidpart did not write; nothing was published.*--replace-card",
+        ):
             client.push(file, "ann/digits", dry_run=dry_run)
     assert repo.head == before
     said = client.push(file, "ann/digits", dry_run=True, replace_card=True)
     done = client.push(file, "ann/digits", replace_card=True)
     assert (said["replaced"], done["replaced"]) == (["README.md", "split.png"],) * 2
-    card = repo.files["README.md"].content.replace(b"## Data", b"## Data\n\nAdded by hand.")  # it stays one of ours
+    card = repo.files["README.md"].content.replace(
+        b"## Data", b"## Data\n\nAdded by hand."
+    )  # it stays one of ours
     repo.commit(repo.files | {"README.md": File(card, lfs=False)})
     assert client.push(file, "ann/digits")["changed"] is False
     assert client.push(other[1], "ann/digits")["replaced"] == ["README.md", "split.h5", "split.png"]
@@ -435,7 +516,9 @@ def test_what_is_only_named_like_a_table_of_ours_stays(hub, client, file, split)
     ours = f"old-name/train-{split.digest[:16]}-00000-of-00001.parquet"
     hub.put("ann/digits", {theirs: b"PAR1", ours: b"PAR1"})
     repo = hub.repos["ann/digits"]
-    assert client.push(file, "ann/digits")["removed"] == []  # neither a card nor a tag says that they are ours
+    assert (
+        client.push(file, "ann/digits")["removed"] == []
+    )  # neither a card nor a tag says that they are ours
     done = client.push(file, "ann/digits")  # now a tag says so of one
     assert (done["removed"], theirs in repo.files, ours in repo.files) == ([ours], True, False)
 
@@ -450,7 +533,10 @@ def test_what_is_only_named_like_a_table_of_ours_stays(hub, client, file, split)
     ],
 )
 def test_a_token_that_is_none_is_not_shown(token, said, hub, client, file, tmp_path):
-    for act in (lambda: client.push(file, "ann/digits", token=token), lambda: client.pull("ann/digits", tmp_path / "got.h5", token=token)):
+    for act in (
+        lambda: client.push(file, "ann/digits", token=token),
+        lambda: client.pull("ann/digits", tmp_path / "got.h5", token=token),
+    ):
         with pytest.raises(Raised, match=said) as error:
             act()
         assert "FileFault" in error.value.kind
@@ -464,7 +550,9 @@ def test_a_token_with_a_line_end_is_the_token(hub, client, file):
 
 def test_a_stored_token_that_is_none_is_not_shown(hub, tmp_path, file):
     theirs = Client(GENERATIONS["here"], hub.url, tmp_path / "home", HF_TOKEN="hf_SECRETé")
-    with pytest.raises(Raised, match=r"the token \(of HF_TOKEN or `hf auth login`\) holds") as error:
+    with pytest.raises(
+        Raised, match=r"the token \(of HF_TOKEN or `hf auth login`\) holds"
+    ) as error:
         theirs.push(file, "ann/digits", token=None)
     theirs.close()
     assert "SECRET" not in str(error.value)

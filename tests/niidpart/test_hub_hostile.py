@@ -39,7 +39,16 @@ def refused(client, tmp_path):
 def test_only_the_split_file_is_fetched(hub, client, content, tmp_path):
     card = b"---\nconfigs:\n- config_name: x\n  data_files: ../../../../etc/passwd\n---\n"
     code = b"raise SystemExit('this was run')"
-    commit = hub.put("bob/bad", {"split.h5": content, "README.md": card, "bad.py": code, "../../out.h5": b"x", "conftest.py": code})
+    commit = hub.put(
+        "bob/bad",
+        {
+            "split.h5": content,
+            "README.md": card,
+            "bad.py": code,
+            "../../out.h5": b"x",
+            "conftest.py": code,
+        },
+    )
     client.pull("bob/bad", tmp_path / "got.h5")
     assert {line for line in hub.seen if not line.startswith(("GET /lfs", "HEAD /lfs"))} == {
         "GET /api/datasets/bob/bad",
@@ -53,7 +62,12 @@ def test_a_hint_and_what_else_is_hidden_stays_behind(hub, client, tmp_path):
     split = niidpart.make(np.arange(400) % 4, "dir", beta=0.5)
     path = niidpart.write(split, tmp_path / "made.h5")
     with h5py.File(path, "r+", libver=("v110", "v110")) as f:
-        f.create_dataset("hint", data=np.frombuffer(json.dumps({"root": "/etc"}).encode(), np.uint8), chunks=(15,), fletcher32=True)
+        f.create_dataset(
+            "hint",
+            data=np.frombuffer(json.dumps({"root": "/etc"}).encode(), np.uint8),
+            chunks=(15,),
+            fletcher32=True,
+        )
     assert niidpart.read(path).root == "/etc"  # as in a file of one's own
     with open(path, "ab") as f:
         f.write(b"#!/bin/sh\necho hidden behind the end\n")
@@ -84,14 +98,20 @@ def test_a_digest_that_is_not_that_of_the_content(hub, refused, content, tmp_pat
 def test_a_tag_that_names_another_split(hub, refused, content):
     commit = hub.put("bob/liar", {"split.h5": content})
     hub.repos["bob/liar"].tags["split-0123456789abcdef"] = commit
-    assert "not 0123456789abcdef..., which was named by the tag split-0123456789abcdef; do not use it" in refused("bob/liar@split-0123456789abcdef")
+    assert (
+        "not 0123456789abcdef..., which was named by the tag split-0123456789abcdef; do not use it"
+        in refused("bob/liar@split-0123456789abcdef")
+    )
     assert "not fedcba98..., which was asked for" in refused("bob/liar", digest="fedcba98")
 
 
 def test_a_file_that_says_it_is_too_large(hub, refused, content):
     hub.put("bob/large", {"split.h5": content})
     said = refused("bob/large", max_bytes=1000)
-    assert f"split.h5 of bob/large has {len(content)} bytes; allow more (--max-size, max_bytes=)" in said
+    assert (
+        f"split.h5 of bob/large has {len(content)} bytes; allow more (--max-size, max_bytes=)"
+        in said
+    )
     assert not [line for line in hub.seen if line.startswith("GET /datasets")]
 
 
@@ -107,7 +127,9 @@ def test_a_file_that_grows_while_it_comes(announced, hub, refused, content):
         if request.command == "HEAD":
             if announced:
                 return False
-            request.answer(200, b"", {"X-Repo-Commit": "0" * 40, "ETag": '"x"', "Content-Length": "0"})
+            request.answer(
+                200, b"", {"X-Repo-Commit": "0" * 40, "ETag": '"x"', "Content-Length": "0"}
+            )
             return True
         request.send_response(200)
         request.send_header("Transfer-Encoding", "chunked")
@@ -155,7 +177,18 @@ def test_a_commit_that_is_none(sha, hub, refused, content):
     def spoil(request):
         if not request.path.startswith("/api/datasets/bob/sha"):
             return False
-        request.say({"_id": "0" * 24, "id": "bob/sha", "sha": sha, "private": False, "tags": [], "siblings": [], "downloads": 0, "likes": 0})
+        request.say(
+            {
+                "_id": "0" * 24,
+                "id": "bob/sha",
+                "sha": sha,
+                "private": False,
+                "tags": [],
+                "siblings": [],
+                "downloads": 0,
+                "likes": 0,
+            }
+        )
         return True
 
     hub.spoil = spoil
@@ -175,7 +208,17 @@ def test_a_split_that_would_take_too_much(hub, refused, content):
     assert "rule 5" in refused("bob/heavy", max_memory=100)
 
 
-@pytest.mark.parametrize("card", [{"self": 1}, {"ignore_metadata_errors": True}, {"dataset_info": 5, "tags": 7}, "text", None, [1]])
+@pytest.mark.parametrize(
+    "card",
+    [
+        {"self": 1},
+        {"ignore_metadata_errors": True},
+        {"dataset_info": 5, "tags": 7},
+        "text",
+        None,
+        [1],
+    ],
+)
 def test_a_card_is_not_read(card, hub, client, content, tmp_path):
     hub.put("bob/card", {"split.h5": content})
     hub.repos["bob/card"].card = card
@@ -184,13 +227,22 @@ def test_a_card_is_not_read(card, hub, client, content, tmp_path):
     assert (tmp_path / "got.h5").read_bytes() == content
 
 
-NO_ANSWERS = {"list": b"[]", "empty": b"{}", "null": b"null", "page": b"<html>", "deep": b"[" * 200_000, "nothing": b""}
+NO_ANSWERS = {
+    "list": b"[]",
+    "empty": b"{}",
+    "null": b"null",
+    "page": b"<html>",
+    "deep": b"[" * 200_000,
+    "nothing": b"",
+}
 
 
 @pytest.mark.parametrize("body", NO_ANSWERS.values(), ids=NO_ANSWERS)
 def test_an_answer_that_is_none_of_the_hub(body, hub, refused, content):
     hub.put("bob/odd", {"split.h5": content})
-    hub.spoil = lambda request: request.path.startswith("/api/") and (request.answer(200, body) or True)
+    hub.spoil = lambda request: (
+        request.path.startswith("/api/") and (request.answer(200, body) or True)
+    )
     said = refused("bob/odd")
     assert said.startswith(f"{hub.url} answered something that is no answer of the Hub (")
     assert said.endswith("); nothing was fetched; try again")
@@ -200,21 +252,31 @@ def test_an_answer_that_is_none_of_the_hub(body, hub, refused, content):
 @pytest.mark.parametrize("asked", ["/api/", "/datasets/"])
 def test_an_answer_that_leads_nowhere(where, asked, hub, refused, content):
     hub.put("bob/odd", {"split.h5": content})
-    hub.spoil = lambda request: request.path.startswith(asked) and (request.answer(302, b"", {"Location": where}) or True)
+    hub.spoil = lambda request: (
+        request.path.startswith(asked) and (request.answer(302, b"", {"Location": where}) or True)
+    )
     said = refused("bob/odd")
     assert "Traceback" not in said
     assert "upload" not in said
 
 
 ODD = [b"[1]", b"<html>", b"null"]
-ASKED = [(asked, body) for asked in ("/preupload/", "/tree/", "/objects/batch", "/commit/") for body in ODD + [b"{}"] * (asked != "/tree/")]
+ASKED = [
+    (asked, body)
+    for asked in ("/preupload/", "/tree/", "/objects/batch", "/commit/")
+    for body in ODD + [b"{}"] * (asked != "/tree/")
+]
 
 
-@pytest.mark.parametrize(("asked", "body"), ASKED)  # {} for a tree is an empty one to the Hub's library
+@pytest.mark.parametrize(
+    ("asked", "body"), ASKED
+)  # {} for a tree is an empty one to the Hub's library
 def test_an_answer_to_a_push_that_is_none_of_the_hub(asked, body, hub, client, content, tmp_path):
     (tmp_path / "mine.h5").write_bytes(content)
     hub.spoil = lambda request: asked in request.path and (request.answer(200, body) or True)
-    with pytest.raises(Raised, match=r"answered something that is no answer of the Hub \(.*\); .*push again") as error:
+    with pytest.raises(
+        Raised, match=r"answered something that is no answer of the Hub \(.*\); .*push again"
+    ) as error:
         client.push(tmp_path / "mine.h5", "ann/odd")
     assert "FileFault" in error.value.kind
     assert len(hub.repos["ann/odd"].log) == 1
@@ -222,15 +284,21 @@ def test_an_answer_to_a_push_that_is_none_of_the_hub(asked, body, hub, client, c
 
 def test_a_token_that_the_hub_says_back_is_not_shown(hub, refused, content):
     hub.put("bob/echo", {"split.h5": content})
-    hub.spoil = lambda request: request.answer(400, b"", {"X-Error-Message": request.headers["Authorization"]}) or True
+    hub.spoil = lambda request: (
+        request.answer(400, b"", {"X-Error-Message": request.headers["Authorization"]}) or True
+    )
     assert "hf_bob" not in refused("bob/echo", token="hf_bob")
-    hub.spoil = lambda request: request.answer(200, json.dumps([request.headers["Authorization"]]).encode()) or True
+    hub.spoil = lambda request: (
+        request.answer(200, json.dumps([request.headers["Authorization"]]).encode()) or True
+    )
     assert "(the token)" in refused("bob/echo", token="hf_bob")
 
 
 def test_the_main_branch_that_is_not_there_has_a_name(hub, refused, content):
     hub.put("bob/none", {"split.h5": content})
-    hub.spoil = lambda request: request.answer(404, b"{}", {"X-Error-Code": "RevisionNotFound"}) or True
+    hub.spoil = lambda request: (
+        request.answer(404, b"{}", {"X-Error-Code": "RevisionNotFound"}) or True
+    )
     assert "has no commit, tag or branch main;" in refused("bob/none")
 
 

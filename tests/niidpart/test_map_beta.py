@@ -8,15 +8,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import gammaln, polygamma
 
-from niidpart.heterogeneity import map_beta, map_beta_overall
-from niidpart.heterogeneity.map_beta import HIGHEST, LOWEST, _histograms, _pooled, _slope, _slope_of_all, _terms, trigamma
+from niidpart.heterogeneity import concentration as map_beta
+from niidpart.heterogeneity import map_beta_overall
+from niidpart.heterogeneity.concentration import (
+    HIGHEST,
+    LOWEST,
+    _histograms,
+    _pooled,
+    _slope,
+    _slope_of_all,
+    _terms,
+    trigamma,
+)
 
 EVEN = [600] * 10
 ODD = [1, 0, 0, 5, 20, 400, 90, 0, 0, 3]
 LIKELIHOODS = ["multinomial", "proportions"]
 both = pytest.mark.parametrize("likelihood", LIKELIHOODS)
 GRID = np.geomspace(LOWEST, HIGHEST, 6001)
-rows = st.lists(st.one_of(st.integers(0, 3), st.integers(0, 5000)), min_size=2, max_size=12).filter(any)
+rows = st.lists(st.one_of(st.integers(0, 3), st.integers(0, 5000)), min_size=2, max_size=12).filter(
+    any
+)
 
 
 def log_posterior(beta, tables, likelihood, kappa=1.0):
@@ -27,7 +39,12 @@ def log_posterior(beta, tables, likelihood, kappa=1.0):
         if n == 0:
             continue
         if likelihood == "multinomial":
-            total = total + gammaln(K * beta) - gammaln(K * beta + n) + sum(gammaln(beta + x) - gammaln(beta) for x in q)
+            total = (
+                total
+                + gammaln(K * beta)
+                - gammaln(K * beta + n)
+                + sum(gammaln(beta + x) - gammaln(beta) for x in q)
+            )
         else:
             x = (q + 1) / (n + K)
             total = total + gammaln(K * beta) - K * gammaln(beta) + (beta - 1) * np.log(x).sum()
@@ -53,7 +70,10 @@ def test_the_reference_values_to_all_digits(counts, multinomial, proportions):
 
 def test_with_the_prior_of_the_papers_text_even_counts_have_a_beta_below_one():
     # the prior to the power of the number of classes: proportions that are exactly even give 0.188 for ten classes, none for two
-    assert round(float(map_beta(np.full((1, 10), 10**7), likelihood="proportions", kappa=10)[0]), 3) == 0.188
+    assert (
+        round(float(map_beta(np.full((1, 10), 10**7), likelihood="proportions", kappa=10)[0]), 3)
+        == 0.188
+    )
     assert map_beta(np.full((1, 2), 10**7), likelihood="proportions", kappa=2)[0] == LOWEST
 
 
@@ -67,7 +87,11 @@ def test_no_beta_on_a_fine_grid_is_better(likelihood, row):
 
 
 @both
-@given(table=st.lists(st.lists(st.integers(0, 60), min_size=4, max_size=4), min_size=1, max_size=5).filter(lambda t: any(map(any, t))))
+@given(
+    table=st.lists(
+        st.lists(st.integers(0, 60), min_size=4, max_size=4), min_size=1, max_size=5
+    ).filter(lambda t: any(map(any, t)))
+)
 def test_no_beta_on_a_fine_grid_is_better_for_all_parties_together(likelihood, table):
     found = map_beta_overall(np.array(table), likelihood=likelihood)
     values = log_posterior(GRID, table, likelihood)
@@ -80,13 +104,18 @@ def test_no_beta_on_a_fine_grid_is_better_for_all_parties_together(likelihood, t
 @pytest.mark.parametrize("beta", [1e-3, 0.1, 1.0, 30.0])
 def test_slopes_are_the_finite_differences_of_the_log_posterior(likelihood, kappa, beta):
     table, u, h = np.array([EVEN, ODD]), np.log(beta), 1e-4
-    points = [np.array([log_posterior(np.exp(u + i * h), q, likelihood, kappa) for q in table]) for i in (-2, -1, 0, 1, 2)]
+    points = [
+        np.array([log_posterior(np.exp(u + i * h), q, likelihood, kappa) for q in table])
+        for i in (-2, -1, 0, 1, 2)
+    ]
     first = (8 * (points[3] - points[1]) - (points[4] - points[0])) / (12 * h)
     second = (16 * (points[3] + points[1]) - points[4] - points[0] - 30 * points[2]) / (12 * h * h)
     f, df = _slope(np.full(2, beta), np.arange(2), _terms(table, likelihood), 10, likelihood, kappa)
     np.testing.assert_allclose(f, first, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(df, second, rtol=1e-3, atol=1e-2)
-    f, df = _slope_of_all(np.array([beta]), np.arange(1), _pooled(*_histograms(table), 10), 10, likelihood, kappa)
+    f, df = _slope_of_all(
+        np.array([beta]), np.arange(1), _pooled(*_histograms(table), 10), 10, likelihood, kappa
+    )
     prior = -kappa * (0.5 + beta), -kappa * beta  # both parties have it, all together have it once
     np.testing.assert_allclose(f, first.sum() - prior[0], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(df, second.sum() - prior[1], rtol=1e-3, atol=1e-2)
@@ -104,7 +133,9 @@ def test_what_was_drawn_with_a_known_beta_is_told_apart():
     assert 0.44 < np.median(mild) < 0.47
     assert nearly.min() > 1
     assert iid.min() > 1
-    mild, nearly, iid = (map_beta(drawn(beta), likelihood="proportions") for beta in (0.5, 10, 1000))
+    mild, nearly, iid = (
+        map_beta(drawn(beta), likelihood="proportions") for beta in (0.5, 10, 1000)
+    )
     assert 0.46 < np.median(mild) < 0.50
     assert 2.8 < np.median(nearly) < 3.2
     assert 4.0 < np.median(iid) < 4.2
@@ -121,8 +152,10 @@ def test_a_row_does_not_depend_on_the_others_nor_on_the_blocks(likelihood, monke
     table = rng.poisson(rng.gamma(0.3, 30, (200, 7)))
     table[::17] = 0
     whole = map_beta(table, likelihood=likelihood)
-    np.testing.assert_allclose(whole, [map_beta(row[None], likelihood=likelihood)[0] for row in table], rtol=1e-12)
-    monkeypatch.setattr(sys.modules["niidpart.heterogeneity.map_beta"], "_CELLS", 31)
+    np.testing.assert_allclose(
+        whole, [map_beta(row[None], likelihood=likelihood)[0] for row in table], rtol=1e-12
+    )
+    monkeypatch.setattr(sys.modules["niidpart.heterogeneity.concentration"], "_CELLS", 31)
     np.testing.assert_allclose(map_beta(table, likelihood=likelihood), whole, rtol=1e-12)
     overall = map_beta_overall(table, likelihood=likelihood)
     monkeypatch.undo()
@@ -137,20 +170,27 @@ def test_the_names_of_classes_and_parties_do_not_matter(likelihood, row, data):
     assert one == pytest.approx(two, rel=1e-9)
     zeros = [0] * len(row)  # a party without examples says nothing
     table = np.array([row, other[::-1], zeros])
-    assert map_beta_overall(table, likelihood=likelihood) == pytest.approx(map_beta_overall(table[[1, 0]], likelihood=likelihood), rel=1e-9)
+    assert map_beta_overall(table, likelihood=likelihood) == pytest.approx(
+        map_beta_overall(table[[1, 0]], likelihood=likelihood), rel=1e-9
+    )
 
 
-NEAR = [[0, 2, 3, 3756, 717, 1, 1, 2, 1, 655], [4912] + [0] * 9, [3679] + [0] * 7, [1, 0, 3189, 1, 2]]
+NEAR = [
+    [0, 2, 3, 3756, 717, 1, 1, 2, 1, 655],
+    [4912] + [0] * 9,
+    [3679] + [0] * 7,
+    [1, 0, 3189, 1, 2],
+]
 
 
 @pytest.mark.parametrize("row", NEAR, ids=str)
 def test_a_last_digit_does_not_lead_away_from_the_root(row, monkeypatch):
     # the order of a sum moves it by an ulp; beside the root the sign of the slope is rounding
-    exact = sys.modules["niidpart.heterogeneity.map_beta"]._terms
+    exact = sys.modules["niidpart.heterogeneity.concentration"]._terms
     found = []
     for ulps in range(-4, 5):
         monkeypatch.setattr(
-            sys.modules["niidpart.heterogeneity.map_beta"],
+            sys.modules["niidpart.heterogeneity.concentration"],
             "_terms",
             lambda c, x, u=ulps: (t := exact(c, x))._replace(log_x=t.log_x * (1 + u * 2.0**-52)),
         )
@@ -164,7 +204,9 @@ def test_the_ends():
     assert map_beta(np.array([[0, 1, 0]])).tolist() == [LOWEST]  # one class, even of one example
     assert map_beta(np.array([[5], [0]])).tolist() == [LOWEST, LOWEST]  # one class in all the data
     assert map_beta(np.zeros((0, 4), int)).shape == (0,)
-    assert map_beta_overall(np.full((10**5, 40), 10**9)) == HIGHEST  # even at every party, as no Dirichlet draws are
+    assert (
+        map_beta_overall(np.full((10**5, 40), 10**9)) == HIGHEST
+    )  # even at every party, as no Dirichlet draws are
     huge = map_beta(np.array([[2**31 - 1] * 10], np.int32))[0]
     assert huge == pytest.approx(map_beta(np.array([[10**9] * 10]))[0], rel=1e-6)
 
@@ -172,11 +214,19 @@ def test_the_ends():
 @pytest.mark.parametrize(
     ("counts", "keywords", "message"),
     [
-        (np.ones((2, 3)), {}, r"counts are float64\[2, 3\]; a table \[parties, classes\] of integers is needed"),
+        (
+            np.ones((2, 3)),
+            {},
+            r"counts are float64\[2, 3\]; a table \[parties, classes\] of integers is needed",
+        ),
         (np.ones(3, int), {}, r"counts are int64\[3\]"),
         (np.ones((3, 0), int), {}, r"counts are int64\[3, 0\]"),
         (np.array([[1, -2]]), {}, "counts go down to -2"),
-        (np.ones((2, 3), int), {"likelihood": "binomial"}, "likelihood is 'binomial'; it must be multinomial or proportions"),
+        (
+            np.ones((2, 3), int),
+            {"likelihood": "binomial"},
+            "likelihood is 'binomial'; it must be multinomial or proportions",
+        ),
         (np.ones((2, 3), int), {"kappa": 0}, "kappa is 0; the power of the prior must be above 0"),
         (np.ones((2, 3), int), {"kappa": float("nan")}, "kappa is nan"),
     ],

@@ -13,7 +13,16 @@ from niidpart.splitfile.chunks import H5Array, fletcher32
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     """(a split of many chunks, its file)"""
-    split = niidpart.make(np.arange(1_000_000) * 7 % 10, "dir", n_parties=2000, beta=0.5, seed=2, val=0.1, min_size=0, transforms=[("noise", {})])
+    split = niidpart.make(
+        np.arange(1_000_000) * 7 % 10,
+        "dir",
+        n_parties=2000,
+        beta=0.5,
+        seed=2,
+        val=0.1,
+        min_size=0,
+        transforms=[("noise", {})],
+    )
     return split, niidpart.write(split, tmp_path_factory.mktemp("large") / "split.h5")
 
 
@@ -75,7 +84,10 @@ def test_a_party_costs_by_its_size(large, decoded):
     with niidpart.open(path) as opened:
         assert set(decoded) == {"manifest"}
         opened.train.party(largest)
-        first, last = split.train.indptr[largest] // rows, (split.train.indptr[largest + 1] - 1) // rows
+        first, last = (
+            split.train.indptr[largest] // rows,
+            (split.train.indptr[largest + 1] - 1) // rows,
+        )
         assert decoded == {"manifest": 1, "train/indptr": 1, "train/indices": last - first + 1}
         assert last - first + 1 < n_chunks
         for p in range(1200, 1300):
@@ -85,16 +97,25 @@ def test_a_party_costs_by_its_size(large, decoded):
 
 
 def test_a_part_that_is_absent_is_empty(tmp_path):
-    path = niidpart.write(niidpart.make(np.arange(60) % 3, "homo", n_parties=3), tmp_path / "split.h5")
+    path = niidpart.write(
+        niidpart.make(np.arange(60) % 3, "homo", n_parties=3), tmp_path / "split.h5"
+    )
     with niidpart.open(path) as opened:
-        assert (opened.val.n, opened.val.sizes.tolist(), opened.val.party(2).tolist(), opened.val.counts(2).tolist()) == (0, [0, 0, 0], [], [0, 0, 0])
+        assert (
+            opened.val.n,
+            opened.val.sizes.tolist(),
+            opened.val.party(2).tolist(),
+            opened.val.counts(2).tolist(),
+        ) == (0, [0, 0, 0], [], [0, 0, 0])
 
 
 def test_a_party_that_is_not_there_is_an_error(small_file):
     with niidpart.open(small_file) as opened:
         for call in (opened.train.party, opened.train.counts, opened.test.party):
             for p in (-1, 3):
-                with pytest.raises(IndexError, match=rf"party {p} does not exist; the parties are 0\.\.2"):
+                with pytest.raises(
+                    IndexError, match=rf"party {p} does not exist; the parties are 0\.\.2"
+                ):
                     call(p)
         with pytest.raises(KeyError):
             opened.column("nothing")
@@ -133,7 +154,9 @@ def test_a_damaged_chunk_is_found_when_it_is_read_and_not_before(large, tmp_path
     hit = int(np.searchsorted(split.train.indptr, rows + rows // 2, side="right")) - 1
     with niidpart.open(damaged) as opened:
         assert np.array_equal(opened.train.party(0), split.train.party(0))
-        with pytest.raises(niidpart.SplitError, match=r"damaged\.h5 .*rule 18: /train/indices is damaged"):
+        with pytest.raises(
+            niidpart.SplitError, match=r"damaged\.h5 .*rule 18: /train/indices is damaged"
+        ):
             opened.train.party(hit)
         assert np.array_equal(opened.train.party(1999), split.train.party(1999))
 
@@ -154,7 +177,10 @@ def test_what_is_read_is_held_to_its_rules(array, where, value, rule, call, tamp
     def edit(f):
         f[array][where] = value
 
-    with niidpart.open(tampered(edit)) as opened, pytest.raises(niidpart.SplitError, match=f"rule {rule}: /train"):
+    with (
+        niidpart.open(tampered(edit)) as opened,
+        pytest.raises(niidpart.SplitError, match=f"rule {rule}: /train"),
+    ):
         _ = opened.train.sizes if call == "sizes" else getattr(opened.train, call)(0)
 
 
@@ -175,7 +201,11 @@ def test_an_untrusted_file_is_opened_in_a_child(small_split, small_file):
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 359, 360, 361, 8191, 8192, 8193, 100_001])
 @pytest.mark.parametrize("fill", ["random", "zeros", "ones"])
 def test_the_checksum_is_that_of_hdf5(n, fill, tmp_path):
-    data = {"random": np.random.default_rng(n).integers(0, 256, n), "zeros": np.zeros(n), "ones": np.full(n, 255)}[fill].astype("u1")
+    data = {
+        "random": np.random.default_rng(n).integers(0, 256, n),
+        "zeros": np.zeros(n),
+        "ones": np.full(n, 255),
+    }[fill].astype("u1")
     if not n:
         assert fletcher32(b"") == 0
         return
@@ -189,7 +219,14 @@ def test_the_checksum_is_that_of_hdf5(n, fill, tmp_path):
 @pytest.mark.parametrize("shape", [(1,), (1000,), (7, 3), (3, 1000), (1000, 3)])
 @pytest.mark.parametrize("dtype", ["<i4", "<f8", "u1", "<i2", "S5", "S1"])
 @pytest.mark.parametrize(
-    "how", [{}, {"chunks": True}, {"compression": 4}, {"compression": 9, "shuffle": True}, {"fletcher32": True, "shuffle": True}]
+    "how",
+    [
+        {},
+        {"chunks": True},
+        {"compression": 4},
+        {"compression": 9, "shuffle": True},
+        {"fletcher32": True, "shuffle": True},
+    ],
 )
 def test_values_are_decoded_as_hdf5_does(shape, dtype, how, tmp_path):
     a = np.random.default_rng(1).integers(0, 200, shape).astype("u1").astype(dtype)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.party import examples
+from niidpart.features.examples import examples
 
 RNG = np.random.default_rng(3)
 X, Y = RNG.integers(0, 256, (200, 6, 5), dtype=np.uint8), RNG.integers(0, 4, 200)
@@ -31,7 +31,11 @@ def opened(data, tmp_path):
 
 
 @pytest.mark.parametrize("part", ["train", "test"])
-@pytest.mark.parametrize("transforms", [(), [("noise", {"sigma": 0.5}), ("noise", {"sigma": 0.1, "level": "std"})]], ids=["plain", "noise"])
+@pytest.mark.parametrize(
+    "transforms",
+    [(), [("noise", {"sigma": 0.5}), ("noise", {"sigma": 0.1, "level": "std"})]],
+    ids=["plain", "noise"],
+)
 def test_an_open_file_gives_what_the_whole_split_gives(part, transforms, data, opened):
     split, lazy = opened(transforms=transforms)
     for p in range(8):
@@ -68,19 +72,28 @@ def test_a_hugging_face_data_set_of_one_party(data, opened):
     found = lazy.train.hf(3, data=data)
     rows = split.train.party(3)
     assert found["row"][:] == rows.tolist()
-    assert [found.features["label"].int2str(k) for k in found["label"]] == [data.class_names[k] for k in Y[rows]]
-    assert all((np.asarray(image) == X[row]).all() for image, row in zip(found["image"], rows, strict=True))
+    assert [found.features["label"].int2str(k) for k in found["label"]] == [
+        data.class_names[k] for k in Y[rows]
+    ]
+    assert all(
+        (np.asarray(image) == X[row]).all() for image, row in zip(found["image"], rows, strict=True)
+    )
 
 
 def test_noise_is_numbers_in_a_hugging_face_data_set(data, opened):
     pytest.importorskip("datasets")
     split, lazy = opened(transforms=[("noise", {"sigma": 0.5})])
     rows = split.test.party(7).astype(np.int64)
-    assert (np.array(lazy.test.hf(7, data=data)["x"][:], np.float32) == niidpart.transform(split, X[rows], 7, rows)).all()
+    assert (
+        np.array(lazy.test.hf(7, data=data)["x"][:], np.float32)
+        == niidpart.transform(split, X[rows], 7, rows)
+    ).all()
 
 
 def test_the_data_is_found_where_the_file_says_and_opened_once(tmp_path):
-    path = niidpart.write(niidpart.make(niidpart.load("digits"), "dir", n_parties=8), tmp_path / "split.h5")
+    path = niidpart.write(
+        niidpart.make(niidpart.load("digits"), "dir", n_parties=8), tmp_path / "split.h5"
+    )
     with niidpart.open(path) as lazy:
         assert lazy.data() is lazy.data()
         assert len(examples(lazy, lazy.data(), 0).y) == lazy.train.sizes[0]
@@ -109,7 +122,10 @@ def test_what_cannot_be_given_is_said(data, opened):
     split, lazy = opened(transforms=[("noise", {"fresh": True})])
     with pytest.raises(ValueError, match=r"drawn afresh in training.*lossy=True"):
         examples(lazy, data, 0)
-    assert (examples(lazy, data, 0, lossy=True).x == X[split.train.party(0)].astype(np.float32) / np.float32(255)).all()
+    assert (
+        examples(lazy, data, 0, lossy=True).x
+        == X[split.train.party(0)].astype(np.float32) / np.float32(255)
+    ).all()
     with pytest.raises(ValueError, match="no features"):
         examples(lazy, niidpart.from_arrays(None, Y), 0, lossy=True)
     with pytest.raises(ValueError, match="other labels"):

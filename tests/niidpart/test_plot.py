@@ -11,11 +11,22 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import niidpart
 from niidpart import plot
-from niidpart.heterogeneity import map_beta
+from niidpart.heterogeneity import concentration as map_beta
 from niidpart.plot import PICTURES
-from niidpart.plot._look import MEDIA, OKABE_ITO, colours, counted, look, plain, short, steps, text_width, wrapped
+from niidpart.plot._look import (
+    MEDIA,
+    OKABE_ITO,
+    colours,
+    counted,
+    look,
+    plain,
+    short,
+    steps,
+    text_width,
+    wrapped,
+)
 from niidpart.plot._parties import asked, chosen, ordered
-from niidpart.split import part
+from niidpart.splits.split import part
 
 DATA_KINDS = {"noise", "features", "fcube"}
 
@@ -29,7 +40,9 @@ def data_of(n_classes, n=2000, width=3, seed=0):
 def split_of(data, n_parties, strategy="dir", **options):
     """Everything that any kind looks for: three features, a transform, archetypes."""
     options = {"beta": 0.5, "min_size": 1} | options if strategy == "dir" else options
-    split = niidpart.make(data, strategy, n_parties=n_parties, transforms=[("noise", {"sigma": 0.1})], **options)
+    split = niidpart.make(
+        data, strategy, n_parties=n_parties, transforms=[("noise", {"sigma": 0.1})], **options
+    )
     return replace(split, columns={**split.columns, "archetype": np.arange(n_parties) % 7})
 
 
@@ -60,7 +73,12 @@ def texts(figure):
 @pytest.mark.parametrize("kind", PICTURES.names())
 def test_every_kind_draws_at_every_size_and_nothing_is_cut(kind, n_classes, n_parties):
     data = data_of(n_classes)
-    figure = plot.draw(split_of(data, n_parties), kind, data=data, medium=["screen", "print", "column"][n_classes % 3])
+    figure = plot.draw(
+        split_of(data, n_parties),
+        kind,
+        data=data,
+        medium=["screen", "print", "column"][n_classes % 3],
+    )
     canvas = FigureCanvasAgg(figure)
     renderer, (width, height) = canvas.get_renderer(), canvas.get_width_height()
     for ax in figure.axes:
@@ -73,14 +91,25 @@ def test_every_kind_draws_at_every_size_and_nothing_is_cut(kind, n_classes, n_pa
         box = text.get_window_extent(renderer)
         assert 0 <= box.x0 < box.x1 <= width
         assert 0 <= box.y0 < box.y1 <= height + 1
-    sizes = [t.get_fontsize() for t in figure.findobj(lambda a: hasattr(a, "get_fontsize")) if t.get_visible() and t.get_text()]
+    sizes = [
+        t.get_fontsize()
+        for t in figure.findobj(lambda a: hasattr(a, "get_fontsize"))
+        if t.get_visible() and t.get_text()
+    ]
     assert min(sizes) >= 6
 
 
 @pytest.mark.parametrize("kind", PICTURES.names())
-@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
-def test_every_kind_is_saved_in_every_format_in_the_same_bytes(kind, ending, start, split, data, tmp_path):
-    first, second = (plot.save(split, tmp_path / folder / f"picture.{ending}", kind, data=data).read_bytes() for folder in ("a", "b"))
+@pytest.mark.parametrize(
+    ("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
+)
+def test_every_kind_is_saved_in_every_format_in_the_same_bytes(
+    kind, ending, start, split, data, tmp_path
+):
+    first, second = (
+        plot.save(split, tmp_path / folder / f"picture.{ending}", kind, data=data).read_bytes()
+        for folder in ("a", "b")
+    )
     assert first.startswith(start)
     assert first == second
     if ending != "pdf":  # there it is compressed
@@ -91,9 +120,13 @@ def test_every_kind_is_saved_in_every_format_in_the_same_bytes(kind, ending, sta
 
 @pytest.mark.parametrize("kind", PICTURES.names())
 @pytest.mark.parametrize("ending", ["svg", "pdf"])
-def test_a_vector_picture_of_many_parties_and_classes_stays_below_a_megabyte(kind, ending, tmp_path):
+def test_a_vector_picture_of_many_parties_and_classes_stays_below_a_megabyte(
+    kind, ending, tmp_path
+):
     data = data_of(100, n=20_000)
-    path = plot.save(split_of(data, 1000), tmp_path / f"picture.{ending}", kind, data=data, medium="print")
+    path = plot.save(
+        split_of(data, 1000), tmp_path / f"picture.{ending}", kind, data=data, medium="print"
+    )
     assert path.stat().st_size < 1_000_000
 
 
@@ -124,7 +157,13 @@ def test_a_matplotlibrc_has_no_say(split, tmp_path):
     import matplotlib
 
     plain_bytes = plot.save(split, tmp_path / "a.png", "bars").read_bytes()
-    with matplotlib.rc_context({"font.size": 31, "axes.facecolor": "black", "axes.prop_cycle": matplotlib.cycler(color=["red"])}):
+    with matplotlib.rc_context(
+        {
+            "font.size": 31,
+            "axes.facecolor": "black",
+            "axes.prop_cycle": matplotlib.cycler(color=["red"]),
+        }
+    ):
         assert plot.save(split, tmp_path / "b.png", "bars").read_bytes() == plain_bytes
 
 
@@ -147,7 +186,11 @@ def test_the_heatmap_of_many_parties_is_in_the_order_that_is_asked_for(order):
     image = plot.draw(split, order=order).axes[0].images[0].get_array().data.T
     sizes, main = image.sum(1), image.argmax(1)
     assert sorted(map(tuple, image)) == sorted(map(tuple, counts))
-    assert {"party": (image == counts).all(), "size": (np.diff(sizes) <= 0).all(), "class": (np.diff(main) >= 0).all()}[order]
+    assert {
+        "party": (image == counts).all(),
+        "size": (np.diff(sizes) <= 0).all(),
+        "class": (np.diff(main) >= 0).all(),
+    }[order]
 
 
 def test_bubbles_have_the_counts_as_areas(split):
@@ -165,7 +208,9 @@ def test_the_legend_of_bubbles_has_their_scale(split):
     words = [int(t.get_text().replace(",", "")) for t in ax.get_legend().get_texts()]
     assert words[-1] == split.train.counts.max()
     scale = cloud.get_sizes().max() / words[-1]
-    assert [float(handle.get_sizes()[0]) for handle in legend] == pytest.approx([scale * n for n in words])
+    assert [float(handle.get_sizes()[0]) for handle in legend] == pytest.approx(
+        [scale * n for n in words]
+    )
 
 
 def layers(figure):
@@ -209,7 +254,9 @@ def test_sizes_are_sorted_and_lorenz_and_gini_are_those_of_a_case_by_hand():
     left, right = plot.draw(split, "sizes").axes
     assert left.patches[0].get_data().values.tolist() == [6, 2]
     assert right.lines[1].get_xydata().tolist() == [[0, 0], [0.5, 0.25], [1, 1]]
-    assert [t.get_text() for t in right.texts] == ["Gini 0.250"]  # |6 - 2| twice, over 2 * 2 * 2 * 4
+    assert [t.get_text() for t in right.texts] == [
+        "Gini 0.250"
+    ]  # |6 - 2| twice, over 2 * 2 * 2 * 4
 
 
 def test_lorenz_curve_of_more_parties_than_steps_ends_at_1_and_lies_below_the_diagonal():
@@ -268,7 +315,13 @@ def test_the_simplex_of_two_classes_counts_shares():
 
 
 @pytest.mark.parametrize(
-    ("classes", "said"), [("1,2,7", "there is no class '7'"), ("1", "three different ones"), ("1,1,2", "three different ones"), ("", "no class ''")]
+    ("classes", "said"),
+    [
+        ("1,2,7", "there is no class '7'"),
+        ("1", "three different ones"),
+        ("1,1,2", "three different ones"),
+        ("", "no class ''"),
+    ],
 )
 def test_classes_that_cannot_be_shown_are_refused(classes, said):
     with pytest.raises(ValueError, match=said):
@@ -276,7 +329,9 @@ def test_classes_that_cannot_be_shown_are_refused(classes, said):
 
 
 def test_archetypes_are_pooled_shares_and_their_whiskers_the_range():
-    split = replace(with_counts([[3, 1], [1, 1], [0, 8]]), columns={"archetype": np.array([4, 4, 9])})
+    split = replace(
+        with_counts([[3, 1], [1, 1], [0, 8]]), columns={"archetype": np.array([4, 4, 9])}
+    )
     first, second = panels(plot.draw(split, "archetypes"))[:2]
     assert [first.get_title(), second.get_title()] == ["archetype 4", "archetype 9"]
     assert [p.get_height() for p in first.patches] == pytest.approx([4 / 6, 2 / 6])
@@ -303,7 +358,9 @@ def test_archetypes_of_fedcd(tmp_path):
 
 
 def test_a_split_without_the_column_says_which_it_has(split):
-    with pytest.raises(ValueError, match=r"no column 'site'.*there are: noise_seed, noise_std, archetype"):
+    with pytest.raises(
+        ValueError, match=r"no column 'site'.*there are: noise_seed, noise_std, archetype"
+    ):
         plot.draw(split, "archetypes", column="site")
     with pytest.raises(ValueError, match="it has no columns"):
         plot.draw(with_counts([[1, 1]]), "archetypes")
@@ -311,16 +368,33 @@ def test_a_split_without_the_column_says_which_it_has(split):
 
 def test_map_beta_has_each_partys_estimate_at_its_size_and_the_truth(split):
     ax, side = plot.draw(split, "map-beta").axes
-    assert ax.collections[0].get_offsets().data == pytest.approx(np.stack([split.train.sizes, map_beta(split.train.counts)], 1))
+    assert ax.collections[0].get_offsets().data == pytest.approx(
+        np.stack([split.train.sizes, map_beta(split.train.counts)], 1)
+    )
     assert [line.get_ydata()[0] for line in ax.lines if line.get_color() == "#D55E00"] == [0.5]
     assert sum(p.get_width() for p in side.patches) == 10
 
 
-@pytest.mark.parametrize(("strategy", "shown"), [("dir", True), ("party-dir", True), ("dir-balanced", True), ("quantity", False), ("homo", False)])
+@pytest.mark.parametrize(
+    ("strategy", "shown"),
+    [
+        ("dir", True),
+        ("party-dir", True),
+        ("dir-balanced", True),
+        ("quantity", False),
+        ("homo", False),
+    ],
+)
 def test_the_truth_is_the_recipes_beta_where_it_is_that_of_the_classes(strategy, shown, data):
     split = niidpart.make(data, strategy, n_parties=5)
-    assert any("the recipe's beta" in t.get_text() for t in plot.draw(split, "map-beta").axes[0].texts) == shown
-    assert any("the recipe's beta is 0.5" in text for text in texts(plot.draw(split, "simplex"))) == shown
+    assert (
+        any("the recipe's beta" in t.get_text() for t in plot.draw(split, "map-beta").axes[0].texts)
+        == shown
+    )
+    assert (
+        any("the recipe's beta is 0.5" in text for text in texts(plot.draw(split, "simplex")))
+        == shown
+    )
 
 
 def test_map_beta_leaves_parties_without_examples_out_and_says_so():
@@ -372,7 +446,19 @@ def test_some_parties_are_taken_evenly_by_size():
     split = split_of(data_of(10), 100, "quantity", beta=0.5, min_size=1)
     ids, said = chosen(split, None, 11)
     ranks = np.argsort(np.argsort(split.train.sizes, kind="stable"))[ids]
-    assert sorted(ranks) == [0, 10, 20, 30, 40, 50, 59, 69, 79, 89, 99]  # of 99 * i / 10, rounded half to even
+    assert sorted(ranks) == [
+        0,
+        10,
+        20,
+        30,
+        40,
+        50,
+        59,
+        69,
+        79,
+        89,
+        99,
+    ]  # of 99 * i / 10, rounded half to even
     assert said == "11 of 100 parties, evenly by size"
     assert (np.diff(ids) > 0).all()
     assert chosen(split, None, 100) == (pytest.approx(np.arange(100)), "")
@@ -390,18 +476,27 @@ def test_an_order_is_a_permutation_and_auto_is_by_number_while_there_is_room(spl
 
 
 def test_a_title_says_what_was_asked_for(split, tmp_path):
-    assert plot.title(split) == "array, dir (beta 0.5), noise (level variance, sigma 0.1), 10 parties, seed 0"
+    assert (
+        plot.title(split)
+        == "array, dir (beta 0.5), noise (level variance, sigma 0.1), 10 parties, seed 0"
+    )
     labels = np.arange(40) % 4
     np.savez(tmp_path / "own.npz", y=labels)
     of_file = niidpart.make(niidpart.load(str(tmp_path / "own.npz")), "homo", n_parties=1, val=0.25)
     assert plot.title(of_file) == "own.npz, homo, 1 party, val 0.25, seed 0"
-    fresh = niidpart.make(labels, "homo", n_parties=1000 % 39, transforms=[("noise", {"fresh": True})])
+    fresh = niidpart.make(
+        labels, "homo", n_parties=1000 % 39, transforms=[("noise", {"fresh": True})]
+    )
     assert "noise (fresh, level variance, sigma 0.1)" in plot.title(fresh)
-    assert "20,000 parties" in plot.title(niidpart.make(np.zeros(20_000, int), "homo", n_parties=20_000))
+    assert "20,000 parties" in plot.title(
+        niidpart.make(np.zeros(20_000, int), "homo", n_parties=20_000)
+    )
 
 
 def test_a_long_recipe_is_wrapped_and_never_runs_over(data):
-    split = niidpart.make(data, "homo", n_parties=3, transforms=[("noise", {"sigma": s / 7}) for s in range(1, 9)])
+    split = niidpart.make(
+        data, "homo", n_parties=3, transforms=[("noise", {"sigma": s / 7}) for s in range(1, 9)]
+    )
     figure = plot.draw(split, "bars", medium="column")
     width = figure.canvas.get_width_height()[0]
     lines = [t for t in figure.texts if t.get_color() == "black"]
@@ -422,23 +517,46 @@ def test_words_are_wrapped_where_they_fit():
 
 @pytest.mark.parametrize("kind", sorted(set(PICTURES.names()) - DATA_KINDS - {"archetypes"}))
 def test_class_names_of_strangers_do_no_harm(kind, tmp_path):
-    names = np.array(["$x_1", "_hidden", "a class with a very long name indeed", "\\frac", "<&>", "%s", "plain"])
+    names = np.array(
+        ["$x_1", "_hidden", "a class with a very long name indeed", "\\frac", "<&>", "%s", "plain"]
+    )
     split = niidpart.make(names[np.arange(280) % 7], "dir", n_parties=4)
-    split = replace(split, source=replace(split.source, class_names=("a\nb\x00", *split.source.class_names[1:])))  # as a file may have them
+    split = replace(
+        split, source=replace(split.source, class_names=("a\nb\x00", *split.source.class_names[1:]))
+    )  # as a file may have them
     assert plot.save(split, tmp_path / "picture.svg", kind).read_text().startswith("<?xml")
     figure = plot.draw(split, kind)
     said = [t.get_text() for t in figure.findobj(lambda a: hasattr(a, "get_fontsize"))]
     assert not any("\n" in t or "\x00" in t for t in said if t != "training\nexamples"), said
     if kind in ("heatmap", "bubbles"):
-        assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == [short(name) for name in split.source.class_names]
+        assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == [
+            short(name) for name in split.source.class_names
+        ]
 
 
 def test_names_and_numbers():
     assert short("a\nb") == "a?b"
     assert short("x" * 20) == "x" * 15 + "…"
-    assert [counted(1, "party"), counted(2000, "party"), counted(3, "kind")] == ["1 party", "2,000 parties", "3 kinds"]
-    assert [plain(v) for v in (1000, 20000, 0.5, 0.01, 1e-6, 1, 0.15)] == ["1,000", "20,000", "0.5", "0.01", "0.000001", "1", "0.15"]
-    assert [list(steps(n, room)) for n, room in ((3, 9), (10, 5), (10, 4), (4, 0))] == [[0, 1, 2], [0, 2, 4, 6, 8], [0, 5], [0]]
+    assert [counted(1, "party"), counted(2000, "party"), counted(3, "kind")] == [
+        "1 party",
+        "2,000 parties",
+        "3 kinds",
+    ]
+    assert [plain(v) for v in (1000, 20000, 0.5, 0.01, 1e-6, 1, 0.15)] == [
+        "1,000",
+        "20,000",
+        "0.5",
+        "0.01",
+        "0.000001",
+        "1",
+        "0.15",
+    ]
+    assert [list(steps(n, room)) for n, room in ((3, 9), (10, 5), (10, 4), (4, 0))] == [
+        [0, 1, 2],
+        [0, 2, 4, 6, 8],
+        [0, 5],
+        [0],
+    ]
 
 
 @pytest.mark.parametrize("n", [1, 2, 8, 9, 10, 11, 62, 100])
@@ -453,7 +571,9 @@ def test_few_categories_have_okabe_and_itos_colours():
     assert [to_hex(c).upper() for c in colours(8)] == list(OKABE_ITO)
 
 
-@pytest.mark.parametrize(("medium", "pixels"), [("screen", 1440), ("print", 2100), ("column", 1050)])
+@pytest.mark.parametrize(
+    ("medium", "pixels"), [("screen", 1440), ("print", 2100), ("column", 1050)]
+)
 def test_a_medium_has_its_width(medium, pixels, split, tmp_path):
     from PIL import Image
 
@@ -473,9 +593,13 @@ def test_an_unknown_kind_gets_the_nearest_name(split):
 def test_options_are_checked(split):
     with pytest.raises(ValueError, match="'heatmap' has no option 'share'; it belongs to bars"):
         plot.draw(split, share=True)
-    with pytest.raises(ValueError, match="order is 'up'; it must be one of auto, party, size, class"):
+    with pytest.raises(
+        ValueError, match="order is 'up'; it must be one of auto, party, size, class"
+    ):
         plot.draw(split, order="up")
-    with pytest.raises(ValueError, match="medium is 'wall'; it must be one of screen, print, column"):
+    with pytest.raises(
+        ValueError, match="medium is 'wall'; it must be one of screen, print, column"
+    ):
         plot.draw(split, medium="wall")
 
 
@@ -524,6 +648,12 @@ def test_every_kind_has_its_row_and_its_example(project):
 
 
 def test_the_examples_are_drawn_by_their_script(project, tmp_path):
-    made = subprocess.run([sys.executable, "-W", "error", project / "docs" / "pictures.py", tmp_path], capture_output=True, text=True)
+    made = subprocess.run(
+        [sys.executable, "-W", "error", project / "docs" / "pictures.py", tmp_path],
+        capture_output=True,
+        text=True,
+    )
     assert made.returncode == 0, made.stderr
-    assert {p.name for p in tmp_path.iterdir()} == {p.name for p in (project / "docs" / "pictures").glob("*.png")}
+    assert {p.name for p in tmp_path.iterdir()} == {
+        p.name for p in (project / "docs" / "pictures").glob("*.png")
+    }

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.compose import STRATEGIES, peers
+from niidpart.making.completion import STRATEGIES, peers
 from niidpart.strategies.niidbench import _held
 
 
@@ -32,7 +32,9 @@ def loop_dir(y, n_parties, seed, beta, passes=None):
             rows = np.flatnonzero(y == k)
             rng.shuffle(rows)
             p = rng.dirichlet([beta] * n_parties)
-            p = np.array([share * (len(h) < len(y) / n_parties) for share, h in zip(p, held, strict=True)])
+            p = np.array(
+                [share * (len(h) < len(y) / n_parties) for share, h in zip(p, held, strict=True)]
+            )
             with np.errstate(invalid="ignore"):
                 cuts = np.cumsum(p / p.sum()) * len(rows)
                 ends = [int(c) if c == c else 0 for c in cuts[:-1]]
@@ -84,7 +86,13 @@ CASES = [
     ("dir", 5000, 10, 10, {"beta": 0.05}),
     ("dir", 3000, 100, 30, {"beta": 0.3}),
     ("dir", 600, 2, 4, {"beta": 0.1}),
-    ("dir", 900, 3, 3, {"beta": 0.001}),  # draws of nothing but zeros: 0 / 0 in the published function
+    (
+        "dir",
+        900,
+        3,
+        3,
+        {"beta": 0.001},
+    ),  # draws of nothing but zeros: 0 / 0 in the published function
     ("dir", 400, 5, 1, {"beta": 0.5}),
     ("quantity", 1437, 10, 10, {"beta": 0.5}),
     ("quantity", 900, 4, 20, {"beta": 2.0}),
@@ -105,7 +113,9 @@ def test_niidbench_is_the_published_function_row_by_row(rule, n, n_classes, n_pa
     for seed in (0, 1, 2, 2**32 - 1):
         split = niidpart.make(y, "niidbench", rule=rule, n_parties=n_parties, seed=seed, **options)
         expected = LOOPS[rule](y, n_parties, seed, **options)
-        assert [rows.tolist() for rows in split.train] == [sorted(rows) for rows in map(list, expected)]
+        assert [rows.tolist() for rows in split.train] == [
+            sorted(rows) for rows in map(list, expected)
+        ]
 
 
 def test_niidbench_has_the_known_digest_of_the_published_function():
@@ -133,7 +143,9 @@ def test_class_ids_are_those_of_pythons_random(seed, n_classes):
 def test_a_draw_that_was_repeated_says_how_often():
     y, tries = np.arange(600) % 2, []
     for seed in range(10):
-        tries.append(niidpart.make(y, "niidbench", n_parties=8, beta=0.2, seed=seed).draws["tries"].tolist())
+        tries.append(
+            niidpart.make(y, "niidbench", n_parties=8, beta=0.2, seed=seed).draws["tries"].tolist()
+        )
         loop_dir(y, 8, seed, 0.2, passes := [])
         assert tries[-1] == [len(passes)]
     assert max(tries) > [5]
@@ -142,23 +154,37 @@ def test_a_draw_that_was_repeated_says_how_often():
 @pytest.mark.parametrize("rule", ["dir", "quantity"])
 def test_what_would_go_on_for_ever_is_refused_after_a_stated_number_of_tries(rule):
     n, parties, beta = (2000, 100, 0.05) if rule == "dir" else (2000, 100, 0.1)
-    with pytest.raises(ValueError, match=rf"in 10000 tries no draw of beta {beta} gave each of 100 parties 10 of 2000 .* strategy {rule} draws once"):
+    with pytest.raises(
+        ValueError,
+        match=rf"in 10000 tries no draw of beta {beta} gave each of 100 parties 10 of 2000 .* strategy {rule} draws once",
+    ):
         niidpart.make(np.arange(n) % 10, "niidbench", rule=rule, n_parties=parties, beta=beta)
-    assert niidpart.make(np.arange(n) % 10, rule, n_parties=parties, beta=beta).train.sizes.min() >= 10
+    assert (
+        niidpart.make(np.arange(n) % 10, rule, n_parties=parties, beta=beta).train.sizes.min() >= 10
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"n_parties": 41}, r"redraws until each party has 10 examples, and 41 parties cannot have so many of 400; use at most 40 parties"),
+        (
+            {"n_parties": 41},
+            r"redraws until each party has 10 examples, and 41 parties cannot have so many of 400; use at most 40 parties",
+        ),
         ({"rule": "quantity", "n_parties": 41}, r"use at most 40 parties"),
         ({"seed": 1 << 32}, r"seed is 4294967296; the published function takes 0..4294967295"),
         ({"beta": 0.0}, r"beta is 0.0; the Dirichlet concentration must be above 0"),
         ({"k": 3}, r"k belongs to the rule labels, the rule is dir"),
-        ({"rule": "homo", "beta": 0.1}, r"beta belongs to the rules dir and quantity, the rule is homo"),
+        (
+            {"rule": "homo", "beta": 0.1},
+            r"beta belongs to the rules dir and quantity, the rule is homo",
+        ),
         ({"rule": "labels", "k": 11}, r"k is 11; a party can hold 1 to 10 classes"),
         ({"rule": "labels", "k": 0}, r"k is 0; a party can hold 1 to 10 classes"),
-        ({"rule": "labels", "k": 1, "n_parties": 7}, r"no party drew class 7, and there the published function stops; use at least 10 parties"),
+        (
+            {"rule": "labels", "k": 1, "n_parties": 7},
+            r"no party drew class 7, and there the published function stops; use at least 10 parties",
+        ),
         ({"rule": "mixed"}, r"rule is 'mixed'; it must be one of dir, homo, labels, quantity"),
     ],
 )
@@ -168,13 +194,20 @@ def test_what_the_published_function_cannot_do_is_refused_with_the_numbers(optio
 
 
 def test_data_of_two_classes_has_one_class_a_party():
-    with pytest.raises(ValueError, match=r"on data of two classes the published function takes k = 1"):
+    with pytest.raises(
+        ValueError, match=r"on data of two classes the published function takes k = 1"
+    ):
         niidpart.make(np.arange(400) % 2, "niidbench", rule="labels")
 
 
 def test_a_peers_strategy_is_that_strategy_like_the_peer():
     y = np.arange(1437) * 7 % 10
-    for rule, options in (("dir", {"beta": 0.3}), ("labels", {"k": 3}), ("quantity", {"beta": 2.0}), ("homo", {})):
+    for rule, options in (
+        ("dir", {"beta": 0.3}),
+        ("labels", {"k": 3}),
+        ("quantity", {"beta": 2.0}),
+        ("homo", {}),
+    ):
         split = niidpart.make(y, rule, like="niidbench", seed=4, **options)
         assert split.digest == niidpart.make(y, "niidbench", rule=rule, seed=4, **options).digest
         assert split.train.digest != niidpart.make(y, rule, seed=4, **options).train.digest
@@ -188,8 +221,14 @@ def test_a_peers_strategy_is_that_strategy_like_the_peer():
     [
         ({"like": "niidbnch"}, r"there is no replay of 'niidbnch'; did you mean 'niidbench'\?"),
         ({"like": "dir"}, r"there is no replay of 'dir'"),
-        ({"strategy": "shards", "like": "niidbench"}, r"niidbench has no strategy 'shards'; .*there are: dir, homo, labels, quantity"),
-        ({"strategy": "dir", "like": "niidbench", "min_size": 3}, r"strategy 'niidbench' has no option 'min_size'"),
+        (
+            {"strategy": "shards", "like": "niidbench"},
+            r"niidbench has no strategy 'shards'; .*there are: dir, homo, labels, quantity",
+        ),
+        (
+            {"strategy": "dir", "like": "niidbench", "min_size": 3},
+            r"strategy 'niidbench' has no option 'min_size'",
+        ),
         ({"strategy": "dir", "like": "niidbench", "k": 2}, r"strategy 'dir' has no option 'k'"),
     ],
 )
@@ -207,4 +246,6 @@ def test_every_rule_of_a_peer_is_a_strategy_of_ours():
 def test_a_replay_is_derived_again(tmp_path):
     y = np.arange(1437) * 7 % 10
     path = niidpart.write(niidpart.make(y, "dir", like="niidbench", seed=3), tmp_path / "split.h5")
-    assert niidpart.verify(path, data=niidpart.from_arrays(None, y)) == niidpart.Verdict([], derived=True)
+    assert niidpart.verify(path, data=niidpart.from_arrays(None, y)) == niidpart.Verdict(
+        [], derived=True
+    )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from niidpart.rng import Stream, normal_field, philox, stream
+from niidpart.arithmetic.rng import Stream, normal_field, philox, stream
 
 RARE = 1e-4  # a correct sampler would fall below this p-value with one seed in ten thousand
 
@@ -14,7 +14,11 @@ RARE = 1e-4  # a correct sampler would fall below this p-value with one seed in 
 PHILOX = [
     ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
     ((0xFFFFFFFF,) * 4, (0xFFFFFFFF,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
-    ((0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344), (0xA4093822, 0x299F31D0), (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1)),
+    (
+        (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
+        (0xA4093822, 0x299F31D0),
+        (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
+    ),
 ]
 
 
@@ -27,12 +31,24 @@ def test_philox_gives_the_known_answers(counter, key, result):
 def test_philox_takes_each_counter_alone():
     counters = [np.array([row[i] for row, _, _ in PHILOX], np.uint64) for i in range(4)]
     together = np.stack(philox(7, tuple(counters)), axis=1)
-    alone = [[int(w[0]) for w in philox(7, tuple(c[i : i + 1] for c in counters))] for i in range(3)]
+    alone = [
+        [int(w[0]) for w in philox(7, tuple(c[i : i + 1] for c in counters))] for i in range(3)
+    ]
     assert together.tolist() == alone
 
 
 def test_same_names_same_words_other_names_others():
-    names = [(0,), (1,), (0, "a"), (0, "b"), (0, "a", "b"), (0, "ab"), (0, "a", 1), (0, "a", "1"), (0, 1, "a")]
+    names = [
+        (0,),
+        (1,),
+        (0, "a"),
+        (0, "b"),
+        (0, "a", "b"),
+        (0, "ab"),
+        (0, "a", 1),
+        (0, "a", "1"),
+        (0, 1, "a"),
+    ]
     words = [tuple(stream(*n).words(4).tolist()) for n in names]
     assert words == [tuple(stream(*n).words(4).tolist()) for n in names]
     assert len({w for row in words for w in row}) == 4 * len(names)
@@ -53,7 +69,10 @@ def test_words_come_in_the_same_order_however_they_are_asked_for():
 def test_draw_gives_back_what_was_stored():
     given = {"held": np.arange(3)}
     assert stream(0, given=given).draw("held", lambda s: s.words(3)) is given["held"]
-    assert np.array_equal(stream(0, given=given).draw("other", lambda s: s.words(3)), stream(0).child("other").words(3))
+    assert np.array_equal(
+        stream(0, given=given).draw("other", lambda s: s.words(3)),
+        stream(0).child("other").words(3),
+    )
 
 
 def test_uniform_is_uniform_and_never_0_or_1():
@@ -69,9 +88,13 @@ def test_integers_are_unbiased(bound):
     draws = stream(2, bound).integers(bound, 60_000)
     assert draws.min() >= 0
     assert draws.max() < bound
-    cells = min(bound, 3)  # at 3 << 61, `word % bound` alone would put 3/4, not 2/3, into the first two cells
+    cells = min(
+        bound, 3
+    )  # at 3 << 61, `word % bound` alone would put 3/4, not 2/3, into the first two cells
     found = np.bincount((draws.astype(object) * cells // bound).astype(int), minlength=cells)
-    sizes = np.array([-(-(i + 1) * bound // cells) - -(-i * bound // cells) for i in range(cells)], float)
+    sizes = np.array(
+        [-(-(i + 1) * bound // cells) - -(-i * bound // cells) for i in range(cells)], float
+    )
     if cells > 1:
         assert stats.chisquare(found, sizes / bound * len(draws)).pvalue > RARE
 
@@ -107,7 +130,9 @@ def test_grouped_permutation_groups_by_class_and_shuffles_each():
 def test_grouped_permutation_gives_every_order_within_a_class():
     rng, labels = stream(8), np.array([1, 0, 1, 0, 1])
     orders = [tuple(rng.grouped_permutation(labels, 2).tolist()) for _ in range(2400)]
-    assert set(orders) == {(*a, *b) for a in itertools.permutations((1, 3)) for b in itertools.permutations((0, 2, 4))}
+    assert set(orders) == {
+        (*a, *b) for a in itertools.permutations((1, 3)) for b in itertools.permutations((0, 2, 4))
+    }
     assert stats.chisquare([orders.count(o) for o in set(orders)]).pvalue > RARE
 
 
@@ -130,11 +155,15 @@ def test_dirichlet_has_the_mean_variance_and_margins_of_the_closed_form(beta):
     assert np.abs(p.sum(axis=1) - 1).max() < 1e-15 * width
     for column in p.T:
         assert abs(column.mean() - margin.mean()) < 4 * margin.std() / n**0.5
-        fourth = float(margin.stats(moments="k")) + 2  # variance of the sample variance is (kurtosis + 2) s^4 / n
+        fourth = (
+            float(margin.stats(moments="k")) + 2
+        )  # variance of the sample variance is (kurtosis + 2) s^4 / n
         assert abs(column.var() - margin.var()) < 4 * margin.var() * (fourth / n) ** 0.5
         assert stats.kstest(column, margin.cdf).pvalue > RARE
     pairs = np.corrcoef(p.T)[np.triu_indices(width, 1)]
-    assert np.abs(pairs + 1 / (width - 1)).max() < 5 / n**0.5  # components correlate by -1/(width - 1)
+    assert (
+        np.abs(pairs + 1 / (width - 1)).max() < 5 / n**0.5
+    )  # components correlate by -1/(width - 1)
 
 
 def test_dirichlet_with_a_tiny_beta_gives_all_to_one():

@@ -8,13 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import niidpart
-from niidpart.compose import STRATEGIES
+from niidpart.making.completion import STRATEGIES
 from niidpart.strategies import Rows
 
 NAMES = STRATEGIES.names()
 every_strategy = pytest.mark.parametrize("name", NAMES)
 HINTS = {name: typing.get_type_hints(STRATEGIES.find(name)) for name in NAMES}
-OWN_PARTS = {name for name in NAMES if HINTS[name]["return"] is Rows}  # each party has its own val and test, and parties may share examples
+OWN_PARTS = {
+    name for name in NAMES if HINTS[name]["return"] is Rows
+}  # each party has its own val and test, and parties may share examples
 GROUPED = {name for name in NAMES if "groups" in HINTS[name]}
 LEAST = {"niidbench": 40, "shards": 2}  # examples for each party that a small problem needs
 
@@ -31,9 +33,13 @@ def asked(draw, name):
     fixed = typing.get_args(HINTS[name].get("n_parties"))
     n_parties = fixed[0] if fixed else draw(st.integers(1, 4 if name in LEAST else 12))
     least = n_parties * LEAST.get(name, 1)
-    labels = np.array(draw(st.lists(st.integers(0, 5), min_size=least, max_size=max(90, least + 20))))
+    labels = np.array(
+        draw(st.lists(st.integers(0, 5), min_size=least, max_size=max(90, least + 20)))
+    )
     if name in OWN_PARTS:
-        labels = np.concatenate([labels, np.repeat(np.union1d(labels, [0, 1]), 6)])  # two classes, and of each one in each pool
+        labels = np.concatenate(
+            [labels, np.repeat(np.union1d(labels, [0, 1]), 6)]
+        )  # two classes, and of each one in each pool
     options = STRATEGIES.options(function)
     choices = {
         "beta": st.sampled_from([0.02, 0.5, 1.0, 100.0]),
@@ -42,13 +48,29 @@ def asked(draw, name):
     }
     given_ = {key: draw(choices[key]) for key in options if key in choices and name != "niidbench"}
     if name == "niidbench":
-        given_ |= draw(st.sampled_from([{"rule": "homo"}, {"rule": "dir", "beta": 2.0}, {"rule": "quantity", "beta": 5.0}]))
+        given_ |= draw(
+            st.sampled_from(
+                [{"rule": "homo"}, {"rule": "dir", "beta": 2.0}, {"rule": "quantity", "beta": 5.0}]
+            )
+        )
     if name in GROUPED:
         groups = draw(st.lists(st.integers(0, 7), min_size=len(labels), max_size=len(labels)))
-        given_["groups"] = np.array(groups if name == "fcube" else [*range(n_parties), *groups[n_parties:]])  # as many groups as parties, at least
-    val, test = draw(st.sampled_from([(0, 0)] if name in OWN_PARTS else [(0, 0), (0.2, 0), (0, 0.3), (0.25, 0.25)]))
+        given_["groups"] = np.array(
+            groups if name == "fcube" else [*range(n_parties), *groups[n_parties:]]
+        )  # as many groups as parties, at least
+    val, test = draw(
+        st.sampled_from(
+            [(0, 0)] if name in OWN_PARTS else [(0, 0), (0.2, 0), (0, 0.3), (0.25, 0.25)]
+        )
+    )
     seed = draw(st.integers(0, 2 ** (32 if name == "niidbench" else 64) - 1))
-    return labels, {"strategy": name, "n_parties": n_parties, "seed": seed, "val": val, "test": test} | given_
+    return labels, {
+        "strategy": name,
+        "n_parties": n_parties,
+        "seed": seed,
+        "val": val,
+        "test": test,
+    } | given_
 
 
 def owners(split):
@@ -117,24 +139,42 @@ def test_a_split_is_a_function_of_its_arguments(name, data):
     labels, keywords = data.draw(asked(name))
     split, again = niidpart.make(labels, **keywords), niidpart.make(labels.copy(), **keywords)
     assert split.digest == again.digest
-    assert {k: v.tobytes() for k, v in split.draws.items()} == {k: v.tobytes() for k, v in again.draws.items()}
+    assert {k: v.tobytes() for k, v in split.draws.items()} == {
+        k: v.tobytes() for k, v in again.draws.items()
+    }
 
 
 @every_strategy
-@given(data=st.data(), names=st.lists(st.integers(-(2**62), 2**62), min_size=6, max_size=6, unique=True))
+@given(
+    data=st.data(),
+    names=st.lists(st.integers(-(2**62), 2**62), min_size=6, max_size=6, unique=True),
+)
 def test_names_of_classes_do_not_matter(name, data, names):
     labels, keywords = data.draw(asked(name))
     split = niidpart.make(labels, **keywords)
-    words = np.array(["ant", "bee", "cat", "dog", "eel", "fox"])  # in the order of 0..5, so the classes keep their ids
-    for renamed in (np.sort(names)[labels], words[labels], words.astype(object)[labels], labels.astype(np.uint8), (3 * labels - 7).tolist()):
-        assert [part.digest for part in niidpart.make(renamed, **keywords).parts.values()] == [part.digest for part in split.parts.values()]
+    words = np.array(
+        ["ant", "bee", "cat", "dog", "eel", "fox"]
+    )  # in the order of 0..5, so the classes keep their ids
+    for renamed in (
+        np.sort(names)[labels],
+        words[labels],
+        words.astype(object)[labels],
+        labels.astype(np.uint8),
+        (3 * labels - 7).tolist(),
+    ):
+        assert [part.digest for part in niidpart.make(renamed, **keywords).parts.values()] == [
+            part.digest for part in split.parts.values()
+        ]
 
 
 @every_strategy
 def test_another_seed_gives_another_split(name):
     labels, groups = np.arange(400) * 7 % 10, np.arange(400) % 8
     keywords = {"groups": groups} if name in GROUPED else {}
-    digests = {niidpart.make(labels, name, n_parties=4, seed=seed, **keywords).train.digest for seed in range(5)}
+    digests = {
+        niidpart.make(labels, name, n_parties=4, seed=seed, **keywords).train.digest
+        for seed in range(5)
+    }
     assert len(digests) == (1 if name == "fcube" else 5)  # the octants decide; nothing is drawn
 
 
@@ -149,7 +189,9 @@ def test_the_callers_arrays_and_generator_are_left_alone(name):
 
 @every_strategy
 def test_what_a_split_holds_is_read_only(name):
-    split = niidpart.make(np.arange(80) % 5, name, n_parties=4, groups=np.arange(80) % 8, **holdout(name, val=0.2))
+    split = niidpart.make(
+        np.arange(80) % 5, name, n_parties=4, groups=np.arange(80) % 8, **holdout(name, val=0.2)
+    )
     arrays = [a for part in split.parts.values() for a in (part.indptr, part.indices, part.counts)]
     for array in (*arrays, *split.draws.values(), *split.columns.values()):
         assert not array.flags.writeable
@@ -188,7 +230,10 @@ def test_fcube_gives_each_party_two_opposite_octants():
 
 
 def test_quantity_does_not_look_at_labels():
-    digests = {niidpart.make(labels, "quantity", n_parties=5, min_size=0).train.digest for labels in (np.zeros(200, int), np.arange(200))}
+    digests = {
+        niidpart.make(labels, "quantity", n_parties=5, min_size=0).train.digest
+        for labels in (np.zeros(200, int), np.arange(200))
+    }
     assert len(digests) == 1
 
 
@@ -203,7 +248,15 @@ def test_ten_thousand_parties(name):
     if typing.get_args(HINTS[name].get("n_parties")):
         pytest.skip("the number of parties is fixed")
     labels, groups = np.arange(200_000) * 7919 % 100, np.arange(200_000) * 31 % 12_000
-    keywords = {"groups": groups} if name in GROUPED else {"n_train": 50} if name in OWN_PARTS else {"rule": "labels"} if name == "niidbench" else {}
+    keywords = (
+        {"groups": groups}
+        if name in GROUPED
+        else {"n_train": 50}
+        if name in OWN_PARTS
+        else {"rule": "labels"}
+        if name == "niidbench"
+        else {}
+    )
     split = niidpart.make(labels, name, n_parties=10_000, **keywords)
     assert split.n_parties == 10_000
     assert split.train.sizes.min() > 0
@@ -211,13 +264,18 @@ def test_ten_thousand_parties(name):
         assert split.n_unheld == 0
 
 
-@pytest.mark.parametrize(("n", "n_parties", "shards"), [(600, 10, 2), (603, 7, 3), (100, 100, 1), (1000, 4, 5)])
+@pytest.mark.parametrize(
+    ("n", "n_parties", "shards"), [(600, 10, 2), (603, 7, 3), (100, 100, 1), (1000, 4, 5)]
+)
 def test_shards_gives_each_party_runs_of_the_examples_sorted_by_class(n, n_parties, shards):
     labels = np.arange(n) * 7 % 10
     split = niidpart.make(labels, "shards", n_parties=n_parties, shards=shards, seed=4)
     shard = split.draws["shard"]
     assert sorted(shard.reshape(-1).tolist()) == list(range(n_parties * shards))
-    sizes = [n // (n_parties * shards) + (i < n % (n_parties * shards)) for i in range(n_parties * shards)]
+    sizes = [
+        n // (n_parties * shards) + (i < n % (n_parties * shards))
+        for i in range(n_parties * shards)
+    ]
     ends = np.cumsum(sizes)
     sorted_labels = np.sort(labels)
     for party, mine in enumerate(shard.tolist()):
@@ -226,8 +284,13 @@ def test_shards_gives_each_party_runs_of_the_examples_sorted_by_class(n, n_parti
 
 
 def test_shards_deals_the_examples_of_a_class_in_random_order():
-    first = [niidpart.make(np.zeros(100, int), "shards", n_parties=5, shards=1, seed=seed).train.party(0) for seed in range(400)]
-    often = np.bincount(np.concatenate(first), minlength=100)  # 80 expected of each, standard deviation 8
+    first = [
+        niidpart.make(np.zeros(100, int), "shards", n_parties=5, shards=1, seed=seed).train.party(0)
+        for seed in range(400)
+    ]
+    often = np.bincount(
+        np.concatenate(first), minlength=100
+    )  # 80 expected of each, standard deviation 8
     assert np.abs(often - 80).max() < 5 * 8
 
 
@@ -235,7 +298,10 @@ def test_shards_deals_the_examples_of_a_class_in_random_order():
     ("options", "said"),
     [
         ({"shards": 0}, r"shards is 0; each party gets at least 1"),
-        ({"shards": 3, "n_parties": 40}, r"40 parties x 3 shards need 120 examples, there are 100; use at most 33 parties"),
+        (
+            {"shards": 3, "n_parties": 40},
+            r"40 parties x 3 shards need 120 examples, there are 100; use at most 33 parties",
+        ),
     ],
 )
 def test_shards_that_cannot_be_cut_are_refused_with_the_numbers(options, said):
@@ -243,11 +309,18 @@ def test_shards_that_cannot_be_cut_are_refused_with_the_numbers(options, said):
         niidpart.make(np.arange(100) % 5, "shards", **options)
 
 
-@pytest.mark.parametrize(("signature", "missing"), [("labels, rng", "n_parties"), ("labels, n_parties, stream", "rng")])
-def test_a_strategy_of_ones_own_that_cannot_be_called_says_what_it_lacks(signature, missing, tmp_path):
+@pytest.mark.parametrize(
+    ("signature", "missing"), [("labels, rng", "n_parties"), ("labels, n_parties, stream", "rng")]
+)
+def test_a_strategy_of_ones_own_that_cannot_be_called_says_what_it_lacks(
+    signature, missing, tmp_path
+):
     path = tmp_path / f"mine_{missing}.py"
     path.write_text(f"def mine({signature}):\n    return None\n")
-    with pytest.raises(ValueError, match=rf"has no parameter {missing}; it must be a function \(labels, n_parties, rng, \*, options\)"):
+    with pytest.raises(
+        ValueError,
+        match=rf"has no parameter {missing}; it must be a function \(labels, n_parties, rng, \*, options\)",
+    ):
         niidpart.make(np.arange(20) % 2, f"{path}:mine")
 
 
@@ -258,4 +331,6 @@ def test_a_strategy_of_ones_own_may_have_its_number_of_parties(tmp_path):
         "def six(labels, *, n_parties: int = 6, rng, shift: int = 0):\n    return Owners((np.arange(len(labels)) + shift) % n_parties, {})\n"
     )
     assert niidpart.make(np.arange(20) % 2, f"{path}:six", shift=1).n_parties == 6
-    assert niidpart.make(np.arange(20) % 2, f"{path}:six", n_parties=3).recipe.params == {"shift": 0}
+    assert niidpart.make(np.arange(20) % 2, f"{path}:six", n_parties=3).recipe.params == {
+        "shift": 0
+    }

@@ -9,22 +9,28 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import niidpart
-from niidpart.deal import subsets
-from niidpart.rng import stream
+from niidpart.arithmetic.deal import subsets
+from niidpart.arithmetic.rng import stream
 
 CIFAR = np.arange(60_000) * 7 % 10  # 10 classes of 6,000, as CIFAR-10 with its test images
 both = pytest.mark.parametrize("name", ["hierarchical", "hypergeometric"])
 
 
 def of_class(split, labels, part):
-    return np.array([[(labels[rows] == k).sum() for k in range(labels.max() + 1)] for rows in split.parts[part]])
+    return np.array(
+        [[(labels[rows] == k).sum() for k in range(labels.max() + 1)] for rows in split.parts[part]]
+    )
 
 
 @both
 def test_the_pools_are_four_to_one_to_one_of_each_class(name):
     split = niidpart.make(CIFAR[:6000], name, n_parties=400)  # so many that the pools are used up
     used = {part: np.unique(split.parts[part].indices) for part in split.parts}
-    assert {part: np.bincount(CIFAR[rows]).tolist() for part, rows in used.items()} == {"train": [400] * 10, "val": [100] * 10, "test": [100] * 10}
+    assert {part: np.bincount(CIFAR[rows]).tolist() for part, rows in used.items()} == {
+        "train": [400] * 10,
+        "val": [100] * 10,
+        "test": [100] * 10,
+    }
     assert not set(used["train"]) & set(used["val"])
     assert not set(used["test"]) & (set(used["train"]) | set(used["val"]))
 
@@ -33,8 +39,18 @@ def test_hierarchical_is_as_the_paper_has_it():
     split = niidpart.make(CIFAR, "hierarchical", seed=2)
     archetype, bias = split.columns["archetype"], split.draws["bias"]
     assert archetype.tolist() == [a for a in range(10) for _ in range(3)]
-    assert stats.kstest(niidpart.make(CIFAR, "hierarchical", n_parties=600, n_train=50).draws["bias"], stats.uniform(0.6, 0.1).cdf).pvalue > 1e-3
-    assert {part: set(p.sizes.tolist()) for part, p in split.parts.items()} == {"train": {5000}, "val": {1430}, "test": {500}}
+    assert (
+        stats.kstest(
+            niidpart.make(CIFAR, "hierarchical", n_parties=600, n_train=50).draws["bias"],
+            stats.uniform(0.6, 0.1).cdf,
+        ).pvalue
+        > 1e-3
+    )
+    assert {part: set(p.sizes.tolist()) for part, p in split.parts.items()} == {
+        "train": {5000},
+        "val": {1430},
+        "test": {500},
+    }
     for part, n in (("train", 5000), ("val", 1430), ("test", 500)):
         counts = of_class(split, CIFAR, part)
         for device, row in enumerate(counts):
@@ -47,7 +63,9 @@ def test_hierarchical_is_as_the_paper_has_it():
 
 
 def test_hierarchical_draws_which_sibling_gets_one_more():
-    counts = niidpart.make(CIFAR, "hierarchical", n_parties=2000, bias_low=0.5, bias_high=0.5, n_train=12).train.counts.copy()  # 6 and 2, 2, 1, 1
+    counts = niidpart.make(
+        CIFAR, "hierarchical", n_parties=2000, bias_low=0.5, bias_high=0.5, n_train=12
+    ).train.counts.copy()  # 6 and 2, 2, 1, 1
     more = np.zeros(10)
     for device, row in enumerate(counts):
         row[device * 10 // 2000] = 0
@@ -70,7 +88,11 @@ def test_hierarchical_with_other_numbers_of_classes(n_classes):
 
 
 def law(a, n_classes, top):
-    weights = [comb((5 + 20 * a) * n_classes // 10, j) * comb(11 * n_classes - (5 + 20 * a) * n_classes // 10, n_classes - j) for j in range(top)]
+    weights = [
+        comb((5 + 20 * a) * n_classes // 10, j)
+        * comb(11 * n_classes - (5 + 20 * a) * n_classes // 10, n_classes - j)
+        for j in range(top)
+    ]
     return np.array([w / sum(weights) for w in weights])
 
 
@@ -79,11 +101,17 @@ def test_hypergeometric_labels_have_the_law_of_their_archetype(n_classes):
     labels = np.arange(24_000) % n_classes
     split = niidpart.make(labels, "hypergeometric", n_parties=60, n_train=600)
     if n_classes == 10:  # Hypergeom(110, 5 + 20 a, 10), conditional on 0..9
-        assert np.allclose(law(3, 10, 10), stats.hypergeom(110, 65, 10).pmf(range(10)) / stats.hypergeom(110, 65, 10).cdf(9))
+        assert np.allclose(
+            law(3, 10, 10),
+            stats.hypergeom(110, 65, 10).pmf(range(10)) / stats.hypergeom(110, 65, 10).cdf(9),
+        )
     for a in range(6):
         devices = split.columns["archetype"] == a
         assert devices.sum() == 10
-        observed, expected = split.train.counts[devices].sum(axis=0), 6000 * law(a, n_classes, n_classes)
+        observed, expected = (
+            split.train.counts[devices].sum(axis=0),
+            6000 * law(a, n_classes, n_classes),
+        )
         likely = expected > 5
         assert observed[expected == 0].sum() == 0
         chi2 = ((observed - expected)[likely] ** 2 / expected[likely]).sum()
@@ -93,7 +121,9 @@ def test_hypergeometric_labels_have_the_law_of_their_archetype(n_classes):
 def test_hypergeometric_drop_keeps_what_has_a_class():
     split = niidpart.make(CIFAR, "hypergeometric", n_parties=60, n_train=2000, overflow="drop")
     kept = split.train.sizes.reshape(6, 10).sum(axis=1) / 20_000
-    expected = np.array([stats.hypergeom(110, 5 + 20 * a, 10).cdf(9) for a in range(6)])  # 1 .. 0.385
+    expected = np.array(
+        [stats.hypergeom(110, 5 + 20 * a, 10).cdf(9) for a in range(6)]
+    )  # 1 .. 0.385
     assert np.abs(kept - expected).max() < 5 * 0.5 / 20_000**0.5
     assert niidpart.make(CIFAR, "hypergeometric", n_train=2000).train.sizes.tolist() == [2000] * 30
 
@@ -118,7 +148,8 @@ def test_devices_draw_independently(name):
 def test_sizes_that_the_pools_cannot_serve_are_refused_with_what_they_can(name):
     labels = np.arange(6000) % 10
     with pytest.raises(
-        ValueError, match=r"party \d+ is to have \d+ train examples of class \d, and there are 400 to draw from; lower n_train to (\d+)"
+        ValueError,
+        match=r"party \d+ is to have \d+ train examples of class \d, and there are 400 to draw from; lower n_train to (\d+)",
     ) as caught:
         niidpart.make(labels, name, n_train=1000)
     limit = int(str(caught.value).rpartition(" ")[2])
@@ -126,7 +157,13 @@ def test_sizes_that_the_pools_cannot_serve_are_refused_with_what_they_can(name):
 
 
 @both
-@pytest.mark.parametrize(("options", "said"), [({"n_train": 0}, "n_train is 0; it must be 1 or more"), ({"n_val": -1}, "n_val is -1; it must be 0")])
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"n_train": 0}, "n_train is 0; it must be 1 or more"),
+        ({"n_val": -1}, "n_val is -1; it must be 0"),
+    ],
+)
 def test_sizes_that_make_no_sense_are_refused(name, options, said):
     with pytest.raises(ValueError, match=said):
         niidpart.make(CIFAR[:600], name, **options)
@@ -135,13 +172,18 @@ def test_sizes_that_make_no_sense_are_refused(name, options, said):
 @both
 def test_a_class_that_is_too_small_for_three_pools_is_refused(name):
     labels = np.concatenate([np.zeros(100, int), np.ones(5, int)])
-    with pytest.raises(ValueError, match="class 1 has 5 examples; at least 6 of each class are needed"):
+    with pytest.raises(
+        ValueError, match="class 1 has 5 examples; at least 6 of each class are needed"
+    ):
         niidpart.make(labels, name, n_parties=2)
 
 
 @both
 def test_fractions_for_val_and_test_are_refused_as_the_strategy_has_its_own(name):
-    with pytest.raises(ValueError, match="gives each party its own validation and test part; leave out val and test"):
+    with pytest.raises(
+        ValueError,
+        match="gives each party its own validation and test part; leave out val and test",
+    ):
         niidpart.make(CIFAR[:600], name, val=0.1)
 
 
@@ -154,7 +196,10 @@ def test_parts_can_be_left_out(name):
 def test_one_class_has_no_halves():
     with pytest.raises(ValueError, match="hierarchical needs at least 2 classes"):
         niidpart.make(np.zeros(100, int), "hierarchical")
-    assert niidpart.make(np.zeros(600, int), "hypergeometric", n_parties=3).train.counts.shape == (3, 1)
+    assert niidpart.make(np.zeros(600, int), "hypergeometric", n_parties=3).train.counts.shape == (
+        3,
+        1,
+    )
 
 
 @pytest.mark.parametrize("bounds", [{"bias_low": 0.8}, {"bias_high": 1.2}, {"bias_low": -0.1}])
@@ -170,7 +215,9 @@ def test_such_a_split_is_written_read_and_derived_again(name, tmp_path):
     back = niidpart.read(path)
     assert back.digest == split.digest
     assert back.overlaps
-    assert niidpart.verify(path, data=niidpart.from_arrays(None, CIFAR[:1200])) == niidpart.Verdict([], derived=True)
+    assert niidpart.verify(path, data=niidpart.from_arrays(None, CIFAR[:1200])) == niidpart.Verdict(
+        [], derived=True
+    )
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=30), st.integers(0, 99))

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import niidpart
-from niidpart.deal import fewest_first
-from niidpart.rng import stream
+from niidpart.arithmetic.deal import fewest_first
+from niidpart.arithmetic.rng import stream
 
 
 def made(groups, **keywords):
@@ -25,7 +25,12 @@ def owner_of_groups(split, groups):
     return {g: parties.pop() for g, parties in found.items()}
 
 
-@given(st.lists(st.integers(-5, 20), min_size=1, max_size=120), st.integers(0, 2**32), st.sampled_from(["groups", "examples"]), st.data())
+@given(
+    st.lists(st.integers(-5, 20), min_size=1, max_size=120),
+    st.integers(0, 2**32),
+    st.sampled_from(["groups", "examples"]),
+    st.data(),
+)
 def test_groups_stay_together_and_the_draw_says_who_got_which(groups, seed, balance, data):
     groups = np.array(groups)
     names = np.unique(groups)
@@ -60,9 +65,18 @@ def test_small_groups_belong_to_nobody():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"n_parties": 5}, r"5 parties cannot share 4 groups; use at most 4 parties; so many give each its own group"),
-        ({"n_parties": 4, "min_group": 5}, r"4 parties cannot share 3 groups of at least 5 examples \(of 4 groups in all\); use at most 3 parties"),
-        ({"n_parties": 1, "min_group": 21}, r"share 0 groups of at least 21 examples \(of 4 groups in all\); lower min_group to at most 20"),
+        (
+            {"n_parties": 5},
+            r"5 parties cannot share 4 groups; use at most 4 parties; so many give each its own group",
+        ),
+        (
+            {"n_parties": 4, "min_group": 5},
+            r"4 parties cannot share 3 groups of at least 5 examples \(of 4 groups in all\); use at most 3 parties",
+        ),
+        (
+            {"n_parties": 1, "min_group": 21},
+            r"share 0 groups of at least 21 examples \(of 4 groups in all\); lower min_group to at most 20",
+        ),
     ],
 )
 def test_more_parties_than_groups_are_refused_with_the_numbers(options, said):
@@ -82,18 +96,26 @@ def test_the_largest_go_first_to_whoever_has_fewest(sizes, n_parties, seed):
     party = fewest_first(sizes, n_parties, order, rank)
     place = np.argsort(order)
     held = [0] * n_parties
-    for g in sorted(range(len(sizes)), key=lambda g: (-sizes[g], place[g])):  # by hand, over all parties each time
+    for g in sorted(
+        range(len(sizes)), key=lambda g: (-sizes[g], place[g])
+    ):  # by hand, over all parties each time
         least = min(range(n_parties), key=lambda p: (held[p], rank[p]))
         assert party[g] == least
         held[least] += int(sizes[g])
     # Graham, SIAM J. Appl. Math. 17 (1969): no worse than 4/3 of the best; the best is at least the mean and the largest
-    assert max(held) <= 4 / 3 * max(sum(held) / n_parties, sizes.max(), 2 * np.sort(sizes)[::-1][n_parties] if len(sizes) > n_parties else 0)
+    assert max(held) <= 4 / 3 * max(
+        sum(held) / n_parties,
+        sizes.max(),
+        2 * np.sort(sizes)[::-1][n_parties] if len(sizes) > n_parties else 0,
+    )
 
 
 @pytest.mark.parametrize("balance", ["groups", "examples"])
 def test_no_share_depends_on_a_partys_place(balance):
     groups = np.repeat(np.arange(25), np.arange(1, 26))
-    sizes = np.array([made(groups, n_parties=10, seed=seed, balance=balance).train.sizes for seed in range(400)])
+    sizes = np.array(
+        [made(groups, n_parties=10, seed=seed, balance=balance).train.sizes for seed in range(400)]
+    )
     mean, error = sizes.mean(axis=0), sizes.std(axis=0) / 400**0.5
     assert (np.abs(mean - mean.mean()) <= 4.5 * error).all(), mean.round(1).tolist()
 
@@ -105,10 +127,15 @@ def test_each_way_to_deal_is_as_likely():
         for a in range(4):
             for b in range(a):
                 pairs[a, b] += owners[a] == owners[b]
-    assert stats.chisquare(pairs[np.tril_indices(4, -1)]).pvalue > 1e-4  # two and two: each pair is together in a third of the deals
+    assert (
+        stats.chisquare(pairs[np.tril_indices(4, -1)]).pvalue > 1e-4
+    )  # two and two: each pair is together in a third of the deals
 
 
 def test_balance_by_examples_is_nearer_to_equal_sizes():
     groups = np.repeat(np.arange(40), np.arange(1, 41) ** 2)
-    spread = {b: np.ptp(made(groups, n_parties=10, seed=1, balance=b).train.sizes) for b in ("groups", "examples")}
+    spread = {
+        b: np.ptp(made(groups, n_parties=10, seed=1, balance=b).train.sizes)
+        for b in ("groups", "examples")
+    }
     assert spread["examples"] < 0.1 * spread["groups"]

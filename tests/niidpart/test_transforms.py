@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 import niidpart
-from niidpart.compose import STRATEGIES
-from niidpart.transformed import TRANSFORMS, named_transforms
+from niidpart.features.transforming import TRANSFORMS, named_transforms
+from niidpart.making.completion import STRATEGIES
 
 LABELS = np.arange(400) * 7 % 10
 
@@ -24,7 +24,9 @@ def test_party_i_of_n_has_variance_sigma_i_over_n(sigma):
 def test_the_code_variant_has_standard_deviation_sigma_i_over_n_minus_1():
     split = noisy(sigma=0.4, level="std", fresh=True)
     assert np.allclose(split.columns["noise_std"], [0, 0.1, 0.2, 0.3, 0.4], rtol=1e-15, atol=0)
-    assert noisy(n_parties=1, sigma=0.4, level="std").columns["noise_std"].tolist() == [0]  # 0 / 0 in the authors' code
+    assert noisy(n_parties=1, sigma=0.4, level="std").columns["noise_std"].tolist() == [
+        0
+    ]  # 0 / 0 in the authors' code
 
 
 def test_the_noise_that_is_added_has_that_variance_and_no_mean():
@@ -45,7 +47,12 @@ def test_an_example_has_the_same_noise_whatever_is_read_with_it_and_in_whichever
     split = noisy(sigma=0.5)
     x = (np.arange(400 * 12).reshape(400, 4, 3) % 7 / 7).astype(np.float32)
     whole = niidpart.transform(split, x, 2, np.arange(400))
-    for rows in (np.arange(400)[::-1], np.arange(400) * 3 % 400, np.array([7]), np.array([399, 0, 7], np.int32)):
+    for rows in (
+        np.arange(400)[::-1],
+        np.arange(400) * 3 % 400,
+        np.array([7]),
+        np.array([399, 0, 7], np.int32),
+    ):
         assert np.array_equal(niidpart.transform(split, x[rows], 2, rows), whole[rows])
 
 
@@ -73,22 +80,34 @@ def test_without_transforms_features_come_back_as_they_are():
 
 def test_fresh_noise_is_left_to_training():
     x = np.ones((3, 2), np.float32)
-    assert np.array_equal(niidpart.transform(noisy(sigma=9.0, level="std", fresh=True), x, 4, np.arange(3)), x)
+    assert np.array_equal(
+        niidpart.transform(noisy(sigma=9.0, level="std", fresh=True), x, 4, np.arange(3)), x
+    )
 
 
 @pytest.mark.parametrize("shape", [(0, 4), (0, 8, 8), (0, 8, 8, 3)])
 def test_a_party_that_holds_nothing_has_features_of_the_right_shape(shape):
-    assert niidpart.transform(noisy(sigma=0.1), np.zeros(shape, np.float32), 0, np.zeros(0, np.int64)).shape == shape
+    assert (
+        niidpart.transform(
+            noisy(sigma=0.1), np.zeros(shape, np.float32), 0, np.zeros(0, np.int64)
+        ).shape
+        == shape
+    )
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES.names())
 @pytest.mark.parametrize("name", TRANSFORMS.names())
 def test_each_transform_composes_with_each_strategy_and_moves_no_example(strategy, name):
     keywords = {"n_parties": 4, "groups": np.arange(400) % 8, "seed": 3}
-    plain, changed = niidpart.make(LABELS, strategy, **keywords), niidpart.make(LABELS, strategy, transforms=[(name, {})], **keywords)
+    plain, changed = (
+        niidpart.make(LABELS, strategy, **keywords),
+        niidpart.make(LABELS, strategy, transforms=[(name, {})], **keywords),
+    )
     assert changed.train.digest == plain.train.digest
     assert changed.digest != plain.digest
-    added = {column: values for column, values in changed.columns.items() if column not in plain.columns}
+    added = {
+        column: values for column, values in changed.columns.items() if column not in plain.columns
+    }
     assert added
     for column, values in added.items():
         assert column.startswith(f"{name}_")
@@ -100,13 +119,21 @@ def test_each_transform_composes_with_each_strategy_and_moves_no_example(strateg
 
 
 def test_noise_as_a_strategy_is_homo_with_the_transform():
-    short, long = niidpart.make(LABELS, "noise", sigma=0.3), niidpart.make(LABELS, "homo", transforms=[("noise", {"sigma": 0.3})])
+    short, long = (
+        niidpart.make(LABELS, "noise", sigma=0.3),
+        niidpart.make(LABELS, "homo", transforms=[("noise", {"sigma": 0.3})]),
+    )
     assert short.digest == long.digest
     assert short.recipe == long.recipe
 
 
 def test_one_transform_twice_has_its_own_columns_and_noise():
-    split = niidpart.make(LABELS, "homo", n_parties=2, transforms=[("noise", {"sigma": 0.1}), ("noise", {"sigma": 0.1})])
+    split = niidpart.make(
+        LABELS,
+        "homo",
+        n_parties=2,
+        transforms=[("noise", {"sigma": 0.1}), ("noise", {"sigma": 0.1})],
+    )
     assert sorted(split.columns) == ["noise2_seed", "noise2_std", "noise_seed", "noise_std"]
     assert [name for name, _ in named_transforms(split.recipe)] == ["noise", "noise2"]
     assert not np.array_equal(split.columns["noise_seed"], split.columns["noise2_seed"])
@@ -115,5 +142,8 @@ def test_one_transform_twice_has_its_own_columns_and_noise():
 
 
 def test_noise_depends_on_the_seed():
-    seeds = [niidpart.make(LABELS, "noise", n_parties=3, seed=seed).columns["noise_seed"].tolist() for seed in range(3)]
+    seeds = [
+        niidpart.make(LABELS, "noise", n_parties=3, seed=seed).columns["noise_seed"].tolist()
+        for seed in range(3)
+    ]
     assert len({s for row in seeds for s in row}) == 9

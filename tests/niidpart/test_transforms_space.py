@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import niidpart
-from niidpart.transformed import TRANSFORMS
+from niidpart.features.transforming import TRANSFORMS
 from niidpart.transforms.noise_space import bounds
 
 LABELS = np.arange(600) % 10
@@ -18,7 +18,21 @@ def noisy(n_parties=5, **options):
 
 
 @pytest.mark.parametrize(
-    ("n_parties", "grid"), [(1, 1), (2, 1), (3, 2), (5, 2), (6, 3), (10, 3), (11, 4), (17, 4), (18, 5), (100, 10), (101, 10), (102, 11)]
+    ("n_parties", "grid"),
+    [
+        (1, 1),
+        (2, 1),
+        (3, 2),
+        (5, 2),
+        (6, 3),
+        (10, 3),
+        (11, 4),
+        (17, 4),
+        (18, 5),
+        (100, 10),
+        (101, 10),
+        (102, 11),
+    ],
 )
 def test_the_grid_is_the_smallest_with_a_cell_for_each_but_the_last(n_parties, grid):
     columns = noisy(n_parties).columns
@@ -27,7 +41,9 @@ def test_the_grid_is_the_smallest_with_a_cell_for_each_but_the_last(n_parties, g
 
 
 @given(st.integers(1, 12), st.integers(0, 40), st.integers(0, 40))
-def test_cells_cover_the_image_once_and_differ_by_at_most_one_in_each_direction(grid, more_rows, more_columns):
+def test_cells_cover_the_image_once_and_differ_by_at_most_one_in_each_direction(
+    grid, more_rows, more_columns
+):
     height, width = grid + more_rows, grid + more_columns
     covered = np.zeros((height, width), int)
     sides = []
@@ -70,7 +86,10 @@ def test_an_example_has_the_same_noise_whatever_is_read_with_it():
     for rows in (np.arange(600)[::-1], np.array([7]), np.array([399, 0, 7], np.int32)):
         assert np.array_equal(niidpart.transform(split, x[rows], 2, rows), whole[rows])
     large = np.zeros((600, 40, 40), np.float32)  # 960,000 values: four blocks of 2**18
-    assert np.array_equal(niidpart.transform(split, large, 1, np.arange(600))[590:], niidpart.transform(split, large[590:], 1, np.arange(590, 600)))
+    assert np.array_equal(
+        niidpart.transform(split, large, 1, np.arange(600))[590:],
+        niidpart.transform(split, large[590:], 1, np.arange(590, 600)),
+    )
 
 
 def test_bytes_are_divided_by_255_and_the_callers_images_stay():
@@ -92,20 +111,34 @@ def test_fresh_noise_is_left_to_training():
 
 @pytest.mark.parametrize("shape", [(0, 8, 8), (0, 8, 8, 3)])
 def test_a_party_that_holds_nothing_has_features_of_the_right_shape(shape):
-    assert niidpart.transform(noisy(), np.zeros(shape, np.float32), 0, np.zeros(0, np.int64)).shape == shape
+    assert (
+        niidpart.transform(noisy(), np.zeros(shape, np.float32), 0, np.zeros(0, np.int64)).shape
+        == shape
+    )
 
 
 @pytest.mark.parametrize("fresh", [False, True])
 def test_features_without_places_are_refused(fresh):
-    with pytest.raises(ValueError, match=r"noise-space needs images \[n, H, W\] or \[n, H, W, C\]; these features have shape \[3, 64\]"):
+    with pytest.raises(
+        ValueError,
+        match=r"noise-space needs images \[n, H, W\] or \[n, H, W, C\]; these features have shape \[3, 64\]",
+    ):
         niidpart.transform(noisy(fresh=fresh), np.zeros((3, 64), np.float32), 0, np.arange(3))
 
 
 def test_more_parties_than_an_image_has_cells_are_refused_with_the_number():
     split = noisy(n_parties=200)  # 15 x 15
-    with pytest.raises(ValueError, match=r"a 15 x 15 grid has more cells than images of 20 x 8 have .*; use at most 65 parties"):
+    with pytest.raises(
+        ValueError,
+        match=r"a 15 x 15 grid has more cells than images of 20 x 8 have .*; use at most 65 parties",
+    ):
         niidpart.transform(split, np.zeros((1, 20, 8), np.float32), 3, np.arange(1))
-    assert niidpart.transform(noisy(n_parties=65), np.zeros((1, 20, 8), np.float32), 63, np.arange(1))[0, -1, -1] != 0
+    assert (
+        niidpart.transform(noisy(n_parties=65), np.zeros((1, 20, 8), np.float32), 63, np.arange(1))[
+            0, -1, -1
+        ]
+        != 0
+    )
 
 
 def test_negative_sigma_is_refused():
@@ -113,7 +146,11 @@ def test_negative_sigma_is_refused():
         noisy(sigma=-1.0)
 
 
-MIXED = [("noise", {"sigma": 0.1}), ("noise-space", {"sigma": 0.4}), ("noise", {"sigma": 0.2, "level": "std"})]
+MIXED = [
+    ("noise", {"sigma": 0.1}),
+    ("noise-space", {"sigma": 0.4}),
+    ("noise", {"sigma": 0.2, "level": "std"}),
+]
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1], [1, 1]])
@@ -128,15 +165,22 @@ def test_mixed_skew_is_recorded_in_its_order_and_applied_in_it(strategy, order, 
     for (name, _), t in zip(chosen, split.recipe.transforms, strict=True):
         names[name] = names.get(name, 0) + 1
         prefix = name if names[name] == 1 else f"{name}{names[name]}"
-        column = {k.removeprefix(f"{prefix}_"): v[2] for k, v in split.columns.items() if k.startswith(f"{prefix}_")}
+        column = {
+            k.removeprefix(f"{prefix}_"): v[2]
+            for k, v in split.columns.items()
+            if k.startswith(f"{prefix}_")
+        }
         stepwise = TRANSFORMS.module(name).apply(stepwise, rows, column, t.params)
     assert np.array_equal(seen, stepwise)
     assert not np.array_equal(seen, x)
     path = niidpart.write(split, tmp_path / "split.h5")
-    assert niidpart.verify(path, data=niidpart.from_arrays(None, LABELS)) == niidpart.Verdict([], derived=True)
+    assert niidpart.verify(path, data=niidpart.from_arrays(None, LABELS)) == niidpart.Verdict(
+        [], derived=True
+    )
 
 
 def test_noise_in_space_as_a_strategy_is_homo_with_it():
     assert (
-        niidpart.make(LABELS, "noise-space", sigma=0.3).recipe == niidpart.make(LABELS, "homo", transforms=[("noise-space", {"sigma": 0.3})]).recipe
+        niidpart.make(LABELS, "noise-space", sigma=0.3).recipe
+        == niidpart.make(LABELS, "homo", transforms=[("noise-space", {"sigma": 0.3})]).recipe
     )

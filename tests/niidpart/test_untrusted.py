@@ -26,14 +26,22 @@ def refuses(told):
         assert [fault.rule for fault in niidpart.check(path, **limits)] == [rule]
         assert [fault.rule for fault in niidpart.verify(path, **limits).faults] == [rule]
         for reader in (niidpart.read, niidpart.open):
-            with pytest.raises(niidpart.SplitError, match=rf"{path.name} is no valid split file .*rule {rule}: .*{match}"):
+            with pytest.raises(
+                niidpart.SplitError,
+                match=rf"{path.name} is no valid split file .*rule {rule}: .*{match}",
+            ):
                 reader(path, **limits)
 
     return look
 
 
-def test_the_split_is_the_same_but_for_the_hint(small_split, small_file, overlap_split, tmp_path, told):
-    for split, path in ((small_split, small_file), (overlap_split, niidpart.write(overlap_split, tmp_path / "o.h5"))):
+def test_the_split_is_the_same_but_for_the_hint(
+    small_split, small_file, overlap_split, tmp_path, told
+):
+    for split, path in (
+        (small_split, small_file),
+        (overlap_split, niidpart.write(overlap_split, tmp_path / "o.h5")),
+    ):
         got = niidpart.read(path, untrusted=True)
         assert got.root == ""
         assert told(got) == told(niidpart.read(path)).replace(f'"{split.root}"', '""')
@@ -41,7 +49,9 @@ def test_the_split_is_the_same_but_for_the_hint(small_split, small_file, overlap
 
 
 def test_many_chunks_come_through(tmp_path, told):
-    split = niidpart.make(np.arange(600_000) % 3, "homo", n_parties=100_000, transforms=[("noise", {})])
+    split = niidpart.make(
+        np.arange(600_000) % 3, "homo", n_parties=100_000, transforms=[("noise", {})]
+    )
     path = niidpart.write(split, tmp_path / "split.h5")
     assert told(niidpart.read(path, untrusted=True)) == told(split)
 
@@ -50,7 +60,9 @@ def test_nothing_is_left_behind(small_file, tampered):
     before = len(os.listdir("/dev/fd"))
     for _ in range(3):
         niidpart.read(small_file, untrusted=True)
-        assert niidpart.check(tampered(lambda f: f.create_group("a b")), untrusted=True)[0].rule == 12
+        assert (
+            niidpart.check(tampered(lambda f: f.create_group("a b")), untrusted=True)[0].rule == 12
+        )
     assert len(os.listdir("/dev/fd")) == before
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)  # no child, not even a dead one
@@ -63,9 +75,13 @@ def test_rules_come_through_whoever_finds_them(tampered, refuses, tmp_path):
     def columns(f):
         f["parties/more"] = np.zeros(4)
 
-    assert [fault.rule for fault in niidpart.check(tampered(counts), untrusted=True)] == [33]  # here, on what the child handed over
+    assert [fault.rule for fault in niidpart.check(tampered(counts), untrusted=True)] == [
+        33
+    ]  # here, on what the child handed over
     refuses(tampered(columns), 40)  # here, on what it said there is
-    refuses(tampered(lambda f: f.__setitem__("draws/x", h5py.SoftLink("/train"))), 10)  # in the child
+    refuses(
+        tampered(lambda f: f.__setitem__("draws/x", h5py.SoftLink("/train"))), 10
+    )  # in the child
     (tmp_path / "text.h5").write_text("hello")
     refuses(tmp_path / "text.h5", 3)  # before there is a child
     with pytest.raises(FileNotFoundError, match="there is no file"):
@@ -79,12 +95,17 @@ def test_5_more_memory_than_allowed_is_refused_before_it_is_taken(small_file, re
 def test_5_a_file_whose_parsing_takes_more_memory_than_allowed(tmp_path, refuses):
     """Rows in one chunk of 60 MB: the arrays fit, but the child has the chunk inflated, in order and as rows, beside each other."""
     n = 15_000_000
-    path = niidpart.write(niidpart.make(np.zeros(n, int), "homo", n_parties=1), tmp_path / "split.h5")
+    path = niidpart.write(
+        niidpart.make(np.zeros(n, int), "homo", n_parties=1), tmp_path / "split.h5"
+    )
     with h5py.File(path, "r+", libver=NEW) as f:
         rows = f["train/indices"][()]
         del f["train/indices"]
         f.create_dataset("train/indices", data=rows, chunks=(n,), compression=1, shuffle=True)
-    with pytest.raises(niidpart.SplitError, match=r"rule 5: reading it took more memory than 62914560 bytes; allow more \(max_memory=\)"):
+    with pytest.raises(
+        niidpart.SplitError,
+        match=r"rule 5: reading it took more memory than 62914560 bytes; allow more \(max_memory=\)",
+    ):
         niidpart.read(path, untrusted=True, max_memory=60 << 20)
     assert niidpart.read(path, untrusted=True, max_memory=600 << 20).train.n == n
 
@@ -182,7 +203,9 @@ def test_a_split_is_derived_in_a_child(small_file, small_data, monkeypatch):
     monkeypatch.setitem(niidpart.verify.__globals__, "_skew", here)
     with_features = replace(small_data, features=lambda rows: here())
     for data in (small_data, with_features):
-        assert niidpart.verify(small_file, data=data, untrusted=True) == niidpart.Verdict([], derived=True)
+        assert niidpart.verify(small_file, data=data, untrusted=True) == niidpart.Verdict(
+            [], derived=True
+        )
     alone = niidpart.verify(small_file, untrusted=True)
     assert (alone.faults, alone.derived) == ([], False)
     assert "hand it over (data=)" in alone.why_not
@@ -190,7 +213,9 @@ def test_a_split_is_derived_in_a_child(small_file, small_data, monkeypatch):
 
 def test_faults_that_the_child_finds_come_back(small_file, small_split, resave):
     other = niidpart.from_arrays(None, np.arange(61) % 3)
-    assert [fault.rule for fault in niidpart.verify(small_file, data=other, untrusted=True).faults] == [60]
+    assert [
+        fault.rule for fault in niidpart.verify(small_file, data=other, untrusted=True).faults
+    ] == [60]
     path = resave(small_split, draws={name: draw + 1 for name, draw in small_split.draws.items()})
     for how in ({}, {"untrusted": True}):
         faults = niidpart.verify(path, data=niidpart.from_arrays(None, LABELS), **how).faults
@@ -201,14 +226,24 @@ def test_faults_that_the_child_finds_come_back(small_file, small_split, resave):
 @pytest.mark.parametrize(
     ("child", "said"),
     [
-        ("import time; time.sleep(3600)", "deriving it again took more than .* seconds; allow more (timeout=)"),
-        ("import os; os._exit(77)", "deriving it again took more memory than 1073741824 bytes; allow more (max_memory=)"),
+        (
+            "import time; time.sleep(3600)",
+            "deriving it again took more than .* seconds; allow more (timeout=)",
+        ),
+        (
+            "import os; os._exit(77)",
+            "deriving it again took more memory than 1073741824 bytes; allow more (max_memory=)",
+        ),
         ("import os; os.abort()", "the process that derived it again died"),
     ],
 )
-def test_deriving_that_exceeds_its_limits_is_no_deriving(child, said, small_file, small_data, monkeypatch):
+def test_deriving_that_exceeds_its_limits_is_no_deriving(
+    child, said, small_file, small_data, monkeypatch
+):
     monkeypatch.setattr(bounded, "_START", child)
-    verdict = niidpart.verify(small_file, data=small_data, untrusted=True, timeout=4, max_memory=1 << 30)
+    verdict = niidpart.verify(
+        small_file, data=small_data, untrusted=True, timeout=4, max_memory=1 << 30
+    )
     assert (verdict.faults, verdict.derived, verdict.exit_code) == ([], False, 3)
     assert re.search(said.replace("(", r"\(").replace(")", r"\)"), verdict.why_not)
     with pytest.raises(ChildProcessError):
@@ -223,13 +258,17 @@ def test_deriving_takes_no_more_memory_than_allowed(tmp_path):
     verdict = niidpart.verify(path, data=data, untrusted=True, max_memory=30 << 20)
     assert (verdict.faults, verdict.exit_code) == ([], 3)
     assert "took more memory than 31457280 bytes" in verdict.why_not
-    assert niidpart.verify(path, data=data, untrusted=True, max_memory=1 << 30) == niidpart.Verdict([], derived=True)
+    assert niidpart.verify(path, data=data, untrusted=True, max_memory=1 << 30) == niidpart.Verdict(
+        [], derived=True
+    )
 
 
 @pytest.mark.parametrize("room", [1, 100])
 def test_memory_that_ends_here_is_no_crash(room, tmp_path, python):
     """Where it does not suffice to read the file that is rule 5, where it does not suffice to derive it the split is not derived."""
-    path = niidpart.write(niidpart.make(np.zeros(6_000_000, int), "homo", n_parties=1), tmp_path / "split.h5")
+    path = niidpart.write(
+        niidpart.make(np.zeros(6_000_000, int), "homo", n_parties=1), tmp_path / "split.h5"
+    )
     code = """
 import sys, numpy as np, niidpart, niidpart.heterogeneity
 from niidpart.splitfile import sandbox
@@ -240,13 +279,20 @@ verdict = niidpart.verify(sys.argv[1], data=data)
 print([fault.rule for fault in verdict.faults], verdict.derived, verdict.why_not)
 """
     done = python(code, path, room)
-    said = "[5] False the file itself is at fault" if room == 1 else "[] False there is not the memory to derive it"
+    said = (
+        "[5] False the file itself is at fault"
+        if room == 1
+        else "[] False there is not the memory to derive it"
+    )
     assert done.stdout.startswith(said), done.stderr + done.stdout
 
 
 def test_a_child_that_says_what_is_no_split_is_held_to_the_rules(small_file, monkeypatch, refuses):
     monkeypatch.setattr(
-        sandbox, "_START", FRAME + "say({'arrays': [['manifest', '|u1', [2], 2]]}); sys.stdin.readline(); say({'bytes': 2}); out.write(b'{}')"
+        sandbox,
+        "_START",
+        FRAME
+        + "say({'arrays': [['manifest', '|u1', [2], 2]]}); sys.stdin.readline(); say({'bytes': 2}); out.write(b'{}')",
     )
     assert {fault.rule for fault in niidpart.check(small_file, untrusted=True)} == {21, 22}
 
@@ -271,7 +317,9 @@ print(*resource.getrlimit(resource.RLIMIT_FSIZE), *resource.getrlimit(resource.R
 def test_a_heap_that_runs_in_circles_takes_no_more_than_allowed(tmp_path, python):
     """HDF5 2.0 follows the free list of an old group for ever. Rule 8 keeps it away from the list; this is what a child does without that rule."""
     path = tmp_path / "heap.h5"
-    path.write_bytes(heap_that_frees_itself_for_ever(good_files(tmp_path / "good")["old"].read_bytes()))
+    path.write_bytes(
+        heap_that_frees_itself_for_ever(good_files(tmp_path / "good")["old"].read_bytes())
+    )
     assert niidpart.check(path)[0].rule == 8
     code = """
 import sys, h5py

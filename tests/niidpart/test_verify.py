@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.compose import STRATEGIES
+from niidpart.checking.verification import open_data
+from niidpart.making.completion import STRATEGIES
 from niidpart.strategies import Rows
-from niidpart.verify import open_data
 
 LABELS = np.arange(60) * 7 % 3
 
@@ -26,19 +26,36 @@ def rules(verdict):
 def exchanged(part, data, same_class=True):
     """The part with one example of party 0 and one of party 1 exchanged; of one class, so that all counts stay right, or of two."""
     rows = [r.copy() for r in part]
-    pairs = [(i, j) for i in range(len(rows[0])) for j in range(len(rows[1])) if (data.labels[rows[0][i]] == data.labels[rows[1][j]]) == same_class]
+    pairs = [
+        (i, j)
+        for i in range(len(rows[0]))
+        for j in range(len(rows[1]))
+        if (data.labels[rows[0][i]] == data.labels[rows[1][j]]) == same_class
+    ]
     i, j = pairs[0]
     rows[0][i], rows[1][j] = rows[1][j], rows[0][i]
-    return replace(part, indices=np.concatenate([np.sort(r) for r in rows]).astype(part.indices.dtype))
+    return replace(
+        part, indices=np.concatenate([np.sort(r) for r in rows]).astype(part.indices.dtype)
+    )
 
 
 @pytest.mark.parametrize("name", STRATEGIES.names())
 def test_a_split_of_every_strategy_is_derived_again(name, tmp_path):
     groups = np.arange(60) % 8
     own_parts = typing.get_type_hints(STRATEGIES.find(name))["return"] is Rows
-    split = niidpart.make(LABELS, name, n_parties=4, groups=groups, val=0 if own_parts else 0.2, transforms=[("noise", {"sigma": 0.2})], seed=8)
+    split = niidpart.make(
+        LABELS,
+        name,
+        n_parties=4,
+        groups=groups,
+        val=0 if own_parts else 0.2,
+        transforms=[("noise", {"sigma": 0.2})],
+        seed=8,
+    )
     path = niidpart.write(split, tmp_path / "split.h5")
-    assert niidpart.verify(path, data=niidpart.from_arrays(None, LABELS, groups=groups)) == niidpart.Verdict([], derived=True)
+    assert niidpart.verify(
+        path, data=niidpart.from_arrays(None, LABELS, groups=groups)
+    ) == niidpart.Verdict([], derived=True)
 
 
 def test_a_split_of_data_that_is_always_there_is_derived_without_help(tmp_path):
@@ -65,13 +82,17 @@ def test_data_is_found_where_the_hint_or_the_caller_says(tmp_path):
     gone = niidpart.verify(path)
     assert (gone.faults, gone.derived) == ([], False)
     assert "data.npz" in gone.why_not
-    assert niidpart.verify(path, data_root=tmp_path / "moved.npz") == niidpart.Verdict([], derived=True)
+    assert niidpart.verify(path, data_root=tmp_path / "moved.npz") == niidpart.Verdict(
+        [], derived=True
+    )
 
 
 @pytest.mark.parametrize("how", ["another's", "untrusted"])
 def test_the_hint_of_somebody_elses_file_is_not_followed(how, tmp_path, monkeypatch):
     np.savez(tmp_path / "data.npz", x=np.zeros((60, 2)), y=LABELS)
-    path = niidpart.write(niidpart.make(niidpart.load(str(tmp_path / "data.npz")), "homo"), tmp_path / "split.h5")
+    path = niidpart.write(
+        niidpart.make(niidpart.load(str(tmp_path / "data.npz")), "homo"), tmp_path / "split.h5"
+    )
     assert niidpart.read(path).root == str(tmp_path / "data.npz")
     (tmp_path / "data.npz").rename(tmp_path / "moved.npz")
     (tmp_path / "data.npz").symlink_to("/dev/zero")  # whoever follows the hint reads for ever
@@ -81,7 +102,9 @@ def test_the_hint_of_somebody_elses_file_is_not_followed(how, tmp_path, monkeypa
     assert niidpart.read(path, **untrusted).root == ""
     verdict = niidpart.verify(path, **untrusted)
     assert (verdict.faults, verdict.derived) == ([], False)
-    assert niidpart.verify(path, data_root=tmp_path / "moved.npz", **untrusted) == niidpart.Verdict([], derived=True)
+    assert niidpart.verify(path, data_root=tmp_path / "moved.npz", **untrusted) == niidpart.Verdict(
+        [], derived=True
+    )
 
 
 @pytest.mark.parametrize("hint", [{"root": ["/etc"]}, {"root": "a\0b"}, {"root": 1}, {}])
@@ -93,16 +116,31 @@ def test_a_hint_that_is_no_path_is_no_hint(hint, tampered):
     assert niidpart.read(tampered(edit)).root == ""
 
 
-def test_a_verdict_says_all_that_a_machine_wants(small_file, small_split, small_data, archive, tampered):
+def test_a_verdict_says_all_that_a_machine_wants(
+    small_file, small_split, small_data, archive, tampered
+):
     found = niidpart.verify(small_file, data=small_data).to_json()
     assert json.loads(json.dumps(found)) == found
     assert found.pop("checked_by").startswith("niidpart ")
     versions = {"format": "1.1", "written_by": f"niidpart {version('niidpart')}"}
-    assert found == {"faults": [], "derived": True, "why_not": "", "digest": small_split.digest, "versions": versions, "exit": 0}
+    assert found == {
+        "faults": [],
+        "derived": True,
+        "why_not": "",
+        "digest": small_split.digest,
+        "versions": versions,
+        "exit": 0,
+    }
     old = niidpart.verify(archive / "v1.h5").to_json()
-    assert (old["versions"]["format"], old["digest"][:12], old["exit"]) == ("1.0", "e7b52e442904", 0)
+    assert (old["versions"]["format"], old["digest"][:12], old["exit"]) == (
+        "1.0",
+        "e7b52e442904",
+        0,
+    )
     bad = niidpart.verify(tampered(lambda f: f["train/counts"].__setitem__((0, 0), 99))).to_json()
-    assert bad["faults"] == [{"rule": 33, "message": "/train/counts does not add up to the sizes of the parties"}]
+    assert bad["faults"] == [
+        {"rule": 33, "message": "/train/counts does not add up to the sizes of the parties"}
+    ]
     assert (bad["digest"], bad["derived"], bad["exit"]) == ("", False, 1)
     assert niidpart.verify(small_file).to_json()["exit"] == 3
 
@@ -127,7 +165,17 @@ def test_a_file_that_is_missing_is_an_error(tmp_path):
         niidpart.verify(tmp_path / "none.h5")
 
 
-@pytest.mark.parametrize("labels", [LABELS[::-1], np.arange(61) * 7 % 3, LABELS[:59], LABELS.astype(str)[::-1], LABELS + 1, LABELS % 2])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        LABELS[::-1],
+        np.arange(61) * 7 % 3,
+        LABELS[:59],
+        LABELS.astype(str)[::-1],
+        LABELS + 1,
+        LABELS % 2,
+    ],
+)
 def test_60_other_labels(labels, small_file):
     assert rules(niidpart.verify(small_file, data=niidpart.from_arrays(None, labels))) == [60]
 
@@ -141,18 +189,28 @@ def test_60_a_number_of_examples_that_is_not_the_datas(small_split, small_data, 
 def test_60_a_row_that_the_data_does_not_have(small_split, small_data, resave):
     indices = small_split.train.indices.copy()
     indices[-1] = 80
-    path = resave(small_split, source=replace(small_split.source, n=100), train=replace(small_split.train, indices=indices))
+    path = resave(
+        small_split,
+        source=replace(small_split.source, n=100),
+        train=replace(small_split.train, indices=indices),
+    )
     assert niidpart.check(path) == []
     assert rules(niidpart.verify(path, data=small_data)) == [60]
 
 
 def test_61_other_features(tmp_path):
     x = np.arange(120.0).reshape(60, 2)
-    path = niidpart.write(niidpart.make(niidpart.from_arrays(x, LABELS), "homo"), tmp_path / "split.h5")
+    path = niidpart.write(
+        niidpart.make(niidpart.from_arrays(x, LABELS), "homo"), tmp_path / "split.h5"
+    )
     assert niidpart.verify(path, data=niidpart.from_arrays(x, LABELS)).faults == []
     assert rules(niidpart.verify(path, data=niidpart.from_arrays(x + 1, LABELS))) == [61]
-    assert rules(niidpart.verify(path, data=niidpart.from_arrays(x, LABELS, x[:3], LABELS[:3]))) == [61]
-    assert niidpart.verify(path, data=niidpart.from_arrays(None, LABELS)).faults == []  # where features are not at hand, labels decide
+    assert rules(
+        niidpart.verify(path, data=niidpart.from_arrays(x, LABELS, x[:3], LABELS[:3]))
+    ) == [61]
+    assert (
+        niidpart.verify(path, data=niidpart.from_arrays(None, LABELS)).faults == []
+    )  # where features are not at hand, labels decide
 
 
 def test_62_counts_that_are_not_those_of_the_labels(small_split, small_data, resave):
@@ -174,7 +232,11 @@ def test_63_a_draw_that_the_seed_does_not_give(small_split, small_data, resave):
 
 
 def test_63_a_draw_too_few_or_too_many(small_split, small_data, resave):
-    for draws in ({}, {"moved": small_split.draws["moved"]}, {**small_split.draws, "more": np.arange(3)}):
+    for draws in (
+        {},
+        {"moved": small_split.draws["moved"]},
+        {**small_split.draws, "more": np.arange(3)},
+    ):
         path = resave(small_split, draws=draws)
         assert niidpart.check(path) == []
         assert set(rules(niidpart.verify(path, data=small_data))) == {63}
@@ -209,27 +271,51 @@ def test_63_and_64_tell_whether_the_stored_draws_give_the_split(small_split, sma
     # the split of seed 2 that says it is of seed 1: its streams differ in more than the draws
     other = niidpart.make(small_data, "dir", n_parties=3, seed=2, beta=0.1, min_size=0)
     honest = niidpart.make(small_data, "dir", n_parties=3, seed=1, beta=0.1, min_size=0)
-    faults = niidpart.verify(resave(honest, train=other.train, draws=other.draws), data=small_data).faults
+    faults = niidpart.verify(
+        resave(honest, train=other.train, draws=other.draws), data=small_data
+    ).faults
     assert [fault.rule for fault in faults] == [63, 64]
     assert "neither" in faults[1].message
     # draws of another library version, say, with the streams of seed 1: replayed
-    replayed = niidpart.derive(small_data, honest.recipe, given={"proportions": other.draws["proportions"]})
+    replayed = niidpart.derive(
+        small_data, honest.recipe, given={"proportions": other.draws["proportions"]}
+    )
     faults = niidpart.verify(resave(replayed), data=small_data).faults
     assert [fault.rule for fault in faults] == [63, 64]
     assert "the stored draws give it, the seed does not" in faults[1].message
 
 
 @pytest.mark.parametrize(
-    "draw", [np.ones((1, 1)), np.full((3, 3), np.nan), np.zeros((3, 3)), -np.ones((3, 3)), np.array([b"a"]), np.full((3, 3), np.inf), np.ones((9, 9))]
+    "draw",
+    [
+        np.ones((1, 1)),
+        np.full((3, 3), np.nan),
+        np.zeros((3, 3)),
+        -np.ones((3, 3)),
+        np.array([b"a"]),
+        np.full((3, 3), np.inf),
+        np.ones((9, 9)),
+    ],
 )
 def test_draws_that_make_no_sense_are_faults_not_crashes(draw, small_split, small_data, resave):
-    path = resave(small_split, train=exchanged(small_split.train, small_data), draws={**small_split.draws, "proportions": draw})
+    path = resave(
+        small_split,
+        train=exchanged(small_split.train, small_data),
+        draws={**small_split.draws, "proportions": draw},
+    )
     assert niidpart.check(path) == []
     assert rules(niidpart.verify(path, data=small_data)) == [63, 64]
 
 
 @pytest.mark.parametrize(
-    "draw", [np.ones((1, 1), "u1"), np.zeros((3, 3), "u1"), np.full((3, 3), 255, "u1"), np.ones((9, 3), "u1"), np.full((3, 3), -1)]
+    "draw",
+    [
+        np.ones((1, 1), "u1"),
+        np.zeros((3, 3), "u1"),
+        np.full((3, 3), 255, "u1"),
+        np.ones((9, 3), "u1"),
+        np.full((3, 3), -1),
+    ],
 )
 def test_held_classes_that_make_no_sense_are_faults_not_crashes(draw, small_data, resave):
     split = niidpart.make(small_data, "labels", n_parties=3, k=2)
@@ -249,13 +335,23 @@ RECIPES = [
     {"strategy": "fcube", "params": {}},
     {"strategy": "labels", "params": {"k": 4}},
     {"transforms": (niidpart.Transform("noise", {}),)},
-    {"transforms": (niidpart.Transform("noise", {"sigma": "x", "level": "variance", "fresh": False}),)},
-    {"transforms": (niidpart.Transform("noise", {"sigma": -1.0, "level": "variance", "fresh": False}),)},
+    {
+        "transforms": (
+            niidpart.Transform("noise", {"sigma": "x", "level": "variance", "fresh": False}),
+        )
+    },
+    {
+        "transforms": (
+            niidpart.Transform("noise", {"sigma": -1.0, "level": "variance", "fresh": False}),
+        )
+    },
 ]
 
 
 @pytest.mark.parametrize("change", RECIPES)
-def test_a_recipe_that_cannot_be_carried_out_is_a_fault_not_a_crash(change, small_split, small_data, resave):
+def test_a_recipe_that_cannot_be_carried_out_is_a_fault_not_a_crash(
+    change, small_split, small_data, resave
+):
     path = resave(small_split, recipe=replace(small_split.recipe, **change))
     if "transforms" in change:  # found without the data
         assert [fault.rule for fault in niidpart.check(path)] == [41]
@@ -268,8 +364,17 @@ def test_more_parties_than_examples_is_a_fault_not_a_crash(resave):
     data = niidpart.from_arrays(None, np.arange(2))
     split = niidpart.make(data, "homo", n_parties=2)
     indptr, counts = np.array([0, 1, 2, 2]), np.array([[1, 0], [0, 1], [0, 0]], np.int32)
-    split = replace(split, val=niidpart.Part(np.zeros(4, np.int64), np.zeros(0, np.int32), np.zeros((3, 2), np.int32)), test=split.val)
-    split = replace(split, test=split.val, train=niidpart.Part(indptr, split.train.indices, counts), recipe=replace(split.recipe, n_parties=3))
+    split = replace(
+        split,
+        val=niidpart.Part(np.zeros(4, np.int64), np.zeros(0, np.int32), np.zeros((3, 2), np.int32)),
+        test=split.val,
+    )
+    split = replace(
+        split,
+        test=split.val,
+        train=niidpart.Part(indptr, split.train.indices, counts),
+        recipe=replace(split.recipe, n_parties=3),
+    )
     assert 64 in rules(niidpart.verify(resave(split), data=data))
 
 
@@ -299,9 +404,13 @@ def test_a_strategy_of_ones_own_is_not_derived(own, small_data, tmp_path):
 
 @pytest.mark.parametrize("where", ["strategy", "transform", "data set"])
 @pytest.mark.parametrize("form", ["{path}:{name}", "own:{name}"])
-def test_code_that_a_file_names_is_never_run(where, form, own, small_split, small_data, resave, monkeypatch):
+def test_code_that_a_file_names_is_never_run(
+    where, form, own, small_split, small_data, resave, monkeypatch
+):
     monkeypatch.syspath_prepend(str(own.parent))
-    name = form.format(path=own, name={"strategy": "mine", "transform": "level", "data set": "load"}[where])
+    name = form.format(
+        path=own, name={"strategy": "mine", "transform": "level", "data set": "load"}[where]
+    )
     recipe, source = small_split.recipe, small_split.source
     if where == "strategy":
         recipe = replace(recipe, strategy=name)
@@ -326,7 +435,9 @@ def test_options_of_a_source_that_make_no_sense_are_no_crash(params, small_split
 
 def measured(table, key, change):
     """The table with one number changed, of the measure that `key` names; key "": of beta."""
-    inner = table["map_beta"] if key == "" else next(m for m in table["measures"] if m["name"] == key)
+    inner = (
+        table["map_beta"] if key == "" else next(m for m in table["measures"] if m["name"] == key)
+    )
     inner |= change
     return table
 
@@ -337,14 +448,25 @@ def measured(table, key, change):
         (lambda t, b: (t, b * 1.001), "map_beta of each party"),
         (lambda t, b: (t, b[::-1].copy()), "map_beta of each party"),
         (lambda t, b: (measured(t, "", {"overall": 0.3}), b), "map_beta.overall"),
-        (lambda t, b: (measured(t, "jensen-shannon", {"value": 0.5}), b), "jensen-shannon to-global.value"),
-        (lambda t, b: (measured(t, "jensen-shannon", {"iid": None}), b), "jensen-shannon to-global.iid"),
+        (
+            lambda t, b: (measured(t, "jensen-shannon", {"value": 0.5}), b),
+            "jensen-shannon to-global.value",
+        ),
+        (
+            lambda t, b: (measured(t, "jensen-shannon", {"iid": None}), b),
+            "jensen-shannon to-global.iid",
+        ),
         (lambda t, b: (measured(t, "quantity-gini", {"n": 4}), b), "quantity-gini.n"),
-        (lambda t, b: (t | {"measures": [*t["measures"], t["measures"][0]]}, b), "a measure that is stated twice"),
+        (
+            lambda t, b: (t | {"measures": [*t["measures"], t["measures"][0]]}, b),
+            "a measure that is stated twice",
+        ),
         (lambda t, b: (t | {"n_empty": 1}, b), "n_empty"),
     ],
 )
-def test_65_skew_that_does_not_follow_from_the_counts(edit, named, small_split, small_data, with_skew):
+def test_65_skew_that_does_not_follow_from_the_counts(
+    edit, named, small_split, small_data, with_skew
+):
     faults = niidpart.verify(with_skew(edit)).faults
     assert [fault.rule for fault in faults] == [65]
     assert named in faults[0].message
@@ -357,7 +479,10 @@ def test_65_skew_that_does_not_follow_from_the_counts(edit, named, small_split, 
         lambda t, b: (measured(t, "jensen-shannon", {"version": 99, "value": 7.0}), b),
         lambda t, b: (measured(t, "", {"version": 99, "overall": 7.0}), b * 2),
         lambda t, b: (t | {"measures": t["measures"][1:]}, b),
-        lambda t, b: (t | {"measures": [*t["measures"], {"name": "of the future", "form": "", "version": 1}]}, b),
+        lambda t, b: (
+            t | {"measures": [*t["measures"], {"name": "of the future", "form": "", "version": 1}]},
+            b,
+        ),
     ],
 )
 def test_65_skew_of_another_library_or_version_is_no_fault(edit, with_skew):
@@ -372,7 +497,10 @@ def with_skew(tampered, manifest):
         def change(f):
             table, beta = edit(json.loads(f["skew/table"][()].tobytes()), f["skew/map_beta"][()])
             del f["skew"]
-            f["skew/map_beta"], f["skew/table"] = beta, np.frombuffer(json.dumps(table).encode(), np.uint8)
+            f["skew/map_beta"], f["skew/table"] = (
+                beta,
+                np.frombuffer(json.dumps(table).encode(), np.uint8),
+            )
 
         path = tampered(change, redigest=True)
         assert niidpart.check(path) == []
@@ -399,8 +527,13 @@ def test_64_a_column_of_a_strategy_that_the_seed_does_not_give(small_data, resav
 
 
 @pytest.mark.parametrize("n_train", [3 * 10**8, 10**11, 10**290], ids=["many", "more", "most"])
-@pytest.mark.parametrize(("name", "options"), [("hypergeometric", {}), ("hypergeometric", {"overflow": "drop"}), ("hierarchical", {})])
-def test_64_a_recipe_that_asks_for_more_than_there_is_draws_nothing(name, options, n_train, resave, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("hypergeometric", {}), ("hypergeometric", {"overflow": "drop"}), ("hierarchical", {})],
+)
+def test_64_a_recipe_that_asks_for_more_than_there_is_draws_nothing(
+    name, options, n_train, resave, monkeypatch
+):
     split = niidpart.make(LABELS, name, n_parties=1, **options)
     recipe = replace(split.recipe, params=split.recipe.params | {"n_train": n_train})
     path, data = resave(split, recipe=recipe), niidpart.from_arrays(None, LABELS)
@@ -418,22 +551,30 @@ def test_64_a_recipe_that_asks_for_more_than_there_is_draws_nothing(name, option
 
 def test_a_device_that_drops_what_has_no_class_may_draw_more_than_the_pool_has():
     labels = np.arange(600) % 2
-    split = niidpart.make(labels, "hypergeometric", n_parties=6, overflow="drop", n_train=20, seed=1)
+    split = niidpart.make(
+        labels, "hypergeometric", n_parties=6, overflow="drop", n_train=20, seed=1
+    )
     assert split.train.sizes[-1] < 20
-    with pytest.raises(ValueError, match=r"party 0 is to have \d+ train examples"):  # refused for what was drawn, not before
+    with pytest.raises(
+        ValueError, match=r"party 0 is to have \d+ train examples"
+    ):  # refused for what was drawn, not before
         niidpart.make(labels, "hypergeometric", n_parties=6, overflow="drop", n_train=500, seed=1)
 
 
 SECRET = "root:x:0:0:hunter2"
 
 
-@pytest.mark.parametrize("source", ["csv", "parquet", "npz", "libsvm", "image-folder", "hf", "mnist", "femnist"])
+@pytest.mark.parametrize(
+    "source", ["csv", "parquet", "npz", "libsvm", "image-folder", "hf", "mnist", "femnist"]
+)
 def test_what_a_hint_leads_to_is_never_printed(source, small_split, resave, tmp_path):
     if reader := {"parquet": "pyarrow", "hf": "datasets", "libsvm": "sklearn"}.get(source):
         pytest.importorskip(reader)
     secret = tmp_path / "secret"
     secret.write_text(f"{SECRET}\n{SECRET}a,b,{SECRET}\n")
-    path = resave(small_split, source=replace(small_split.source, name=source, params={}), root=str(secret))
+    path = resave(
+        small_split, source=replace(small_split.source, name=source, params={}), root=str(secret)
+    )
     with h5py.File(path) as f:
         assert str(secret) in f["hint"][()].tobytes().decode()
     verdict = niidpart.verify(path)
@@ -454,7 +595,9 @@ def test_whoever_names_the_place_is_told_what_is_wrong_with_it(small_split, resa
 
 def test_features_that_a_hint_leads_to_are_never_printed(tmp_path, resave):
     (tmp_path / "good.csv").write_text("x,label\n" + "".join(f"{i},{i % 2}\n" for i in range(20)))
-    (tmp_path / "secret.csv").write_text("x,label\n" + "".join(f"hunter2,{i % 2}\n" for i in range(20)))  # the labels are known, the rest is not
+    (tmp_path / "secret.csv").write_text(
+        "x,label\n" + "".join(f"hunter2,{i % 2}\n" for i in range(20))
+    )  # the labels are known, the rest is not
     split = niidpart.make(niidpart.load(str(tmp_path / "good.csv")), "homo", n_parties=2)
     path = resave(split, root=str(tmp_path / "secret.csv"))
     split = niidpart.read(path)
@@ -463,7 +606,9 @@ def test_features_that_a_hint_leads_to_are_never_printed(tmp_path, resave):
     with pytest.raises(niidpart.files.FileFault, match="cannot be read as that") as caught:
         open_data(split).features(np.arange(3))
     assert "hunter2" not in "".join(traceback.format_exception(caught.value))
-    assert open_data(niidpart.read(resave(split, root=str(tmp_path / "good.csv")))).features(np.arange(3)).tolist() == [[0.0], [1.0], [2.0]]
+    assert open_data(niidpart.read(resave(split, root=str(tmp_path / "good.csv")))).features(
+        np.arange(3)
+    ).tolist() == [[0.0], [1.0], [2.0]]
 
 
 @pytest.mark.parametrize("kind", ["device", "pipe"])
@@ -473,6 +618,12 @@ def test_a_hint_leads_to_files_and_folders_alone(kind, small_split, resave, tmp_
         place.symlink_to("/dev/zero")  # whoever reads it reads for ever
     else:
         os.mkfifo(place)  # whoever opens it waits for ever
-    verdict = niidpart.verify(resave(small_split, source=replace(small_split.source, name="libsvm", params={}), root=str(place)))
+    verdict = niidpart.verify(
+        resave(
+            small_split,
+            source=replace(small_split.source, name="libsvm", params={}),
+            root=str(place),
+        )
+    )
     assert (verdict.faults, verdict.derived) == ([], False)
     assert "what lies at" in verdict.why_not

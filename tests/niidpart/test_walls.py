@@ -3,11 +3,14 @@
 import ast
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 
-PACKAGES = {"niidpart": "niidpart", "fltrain": "fltrain", "niidpart_cli": "cli"}  # import name -> folder
+PACKAGES = {
+    "niidpart": "niidpart",
+    "fltrain": "fltrain",
+    "niidpart_cli": "cli/niidpart_cli",
+}  # import name -> folder
 HEAVY = {"matplotlib", "scipy", "datasets", "sklearn", "pyarrow", "huggingface_hub"}
 
 
@@ -41,7 +44,9 @@ def imports(modules):
                 found |= {member if member in modules else source for member in members}
         return found
 
-    return lambda prefix, top=False: {name: of(name, top) for name in modules if inside(name, {prefix})}
+    return lambda prefix, top=False: {
+        name: of(name, top) for name in modules if inside(name, {prefix})
+    }
 
 
 def nodes(tree, top):
@@ -71,16 +76,38 @@ def offences(found, forbidden=(), allowed=None):
 
 def test_the_reader_of_imports_sees_them_all(imports, modules):
     found = imports("niidpart.strategies.dir")["niidpart.strategies.dir"]
-    assert found == {"numpy", "niidpart.deal", "niidpart.rng", "niidpart.strategies"}
+    assert found == {
+        "numpy",
+        "niidpart.arithmetic.deal",
+        "niidpart.arithmetic.rng",
+        "niidpart.strategies",
+    }
     assert "importlib.metadata" in imports("niidpart.splitfile.h5")["niidpart.splitfile.h5"]
-    tree = ast.parse("import a\nif TYPE_CHECKING:\n import b\ndef f():\n import c\nclass C:\n import d\ntry:\n import e\nexcept OSError: pass\n")
-    assert [n.names[0].name for n in nodes(tree, top=True) if isinstance(n, ast.Import)] == ["a", "d", "e"]
-    assert [n.names[0].name for n in nodes(tree, top=False) if isinstance(n, ast.Import)] == ["a", "b", "c", "d", "e"]
+    tree = ast.parse(
+        "import a\nif TYPE_CHECKING:\n import b\ndef f():\n import c\nclass C:\n import d\ntry:\n import e\nexcept OSError: pass\n"
+    )
+    assert [n.names[0].name for n in nodes(tree, top=True) if isinstance(n, ast.Import)] == [
+        "a",
+        "d",
+        "e",
+    ]
+    assert [n.names[0].name for n in nodes(tree, top=False) if isinstance(n, ast.Import)] == [
+        "a",
+        "b",
+        "c",
+        "d",
+        "e",
+    ]
     assert len(modules) > 40
 
 
 def test_niidpart_knows_nothing_of_training_or_the_command_line(imports):
-    assert offences(imports("niidpart"), forbidden={"torch", "fltrain", "click", "niidpart_cli", "cli"}) == []
+    assert (
+        offences(
+            imports("niidpart"), forbidden={"torch", "fltrain", "click", "niidpart_cli", "cli"}
+        )
+        == []
+    )
 
 
 def test_heavy_libraries_are_imported_where_they_are_used(imports):
@@ -89,7 +116,18 @@ def test_heavy_libraries_are_imported_where_they_are_used(imports):
 
 @pytest.mark.parametrize("folder", ["strategies", "transforms"])
 def test_strategies_and_transforms_see_numpy_and_niidparts_arithmetic(folder, imports):
-    allowed = {"numpy", "typing", "types", "collections", "math", "niidpart.rng", "niidpart.deal", "niidpart.exact", f"niidpart.{folder}"}
+    allowed = {
+        "numpy",
+        "typing",
+        "types",
+        "collections",
+        "math",
+        "niidpart.arithmetic.rng",
+        "niidpart.arithmetic.deal",
+        "niidpart.arithmetic.exact",
+        "niidpart.errors",
+        f"niidpart.{folder}",
+    }
     assert offences(imports(f"niidpart.{folder}"), allowed=allowed) == []
 
 
@@ -98,7 +136,14 @@ def test_fltrain_knows_no_command_line(imports):
 
 
 def test_algorithms_see_the_interface_and_no_machinery(imports):
-    allowed = {"torch", "fltrain.affine", "fltrain.interface", "fltrain.tree", "fltrain.draws", "fltrain.algorithms"} | set(sys.stdlib_module_names)
+    allowed = {
+        "torch",
+        "fltrain.affine",
+        "fltrain.interface",
+        "fltrain.tree",
+        "fltrain.draws",
+        "fltrain.algorithms",
+    } | set(sys.stdlib_module_names)
     found = imports("fltrain.algorithms")
     found["fltrain.algorithms"] -= {"niidpart.registry"}  # the folder itself is a registry
     assert offences(found, allowed=allowed) == []
@@ -122,25 +167,38 @@ print(time.process_time() - start, *sorted(name for name in set(sys.modules) - b
         loaded |= set(names)
     assert "niidpart" in loaded
     assert not loaded & ({"torch", "click", "fltrain", "niidpart_cli"} | HEAVY)
-    assert min(seconds) < 0.3  # CPU beyond numpy and h5py, so that help and completion feel immediate; 0.03 where this was written
+    assert (
+        min(seconds) < 0.3
+    )  # CPU beyond numpy and h5py, so that help and completion feel immediate; 0.03 where this was written
 
 
-def test_every_folder_with_code_is_distributed(project):
-    config = tomllib.loads((project / "pyproject.toml").read_text())["tool"]["setuptools"]
-    assert config["package-dir"] == {name: folder for name, folder in PACKAGES.items() if name != folder}
-    there = set()
-    for name, folder in PACKAGES.items():
-        for init in (project / folder).rglob("__init__.py"):
-            there.add(".".join([name, *init.parent.relative_to(project / folder).parts]))
-        loose = {p.parent for p in (project / folder).rglob("*.py")} - {p.parent for p in (project / folder).rglob("__init__.py")}
+def test_every_folder_with_code_is_a_package_that_is_distributed(project):
+    config = tomllib.loads((project / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    assert config["targets"]["wheel"]["packages"] == list(PACKAGES.values())
+    for folder in PACKAGES.values():
+        loose = {p.parent for p in (project / folder).rglob("*.py")} - {
+            p.parent for p in (project / folder).rglob("__init__.py")
+        }
         assert not loose, f"python files in a folder without __init__.py: {sorted(map(str, loose))}"
-    assert sorted(config["packages"]) == sorted(there)
 
 
-def test_what_a_package_needs_beside_its_code_is_distributed(project):
-    config = tomllib.loads((project / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
-    for name, folder in PACKAGES.items():
-        for path in (project / folder).rglob("*"):
-            if path.is_file() and path.suffix not in (".py", ".pyc"):
-                package = ".".join([name, *path.parent.relative_to(project / folder).parts])
-                assert any(Path(path.name).match(pattern) for pattern in config.get(package, [])), f"{path} is in no wheel"
+def circles(graph):
+    """Groups of modules that reach each other, in a graph {module: modules that it imports}."""
+    reached = {}
+    for start in graph:
+        seen, waiting = set(), [start]
+        while waiting:
+            for other in graph[waiting.pop()] & graph.keys() - seen:
+                seen.add(other)
+                waiting.append(other)
+        reached[start] = seen
+    return sorted(
+        {tuple(sorted(b for b in reached[a] if a in reached[b])) for a in graph if a in reached[a]}
+    )
+
+
+def test_no_modules_import_each_other_in_a_circle(imports, modules):
+    """Also lazily and for types: what a function imports when it is called counts, and so does what only a type checker sees."""
+    found = imports("niidpart") | imports("fltrain") | imports("niidpart_cli")
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"d", "a"}}) == [("b", "c"), ("d",)]
+    assert circles({name: names & modules.keys() - {name} for name, names in found.items()}) == []

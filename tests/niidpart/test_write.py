@@ -40,9 +40,14 @@ def faulty(monkeypatch, nth, number):
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
-def test_a_fault_of_any_call_leaves_a_whole_file_and_nothing_beside_it(number, small_split, other_split, tmp_path):
+def test_a_fault_of_any_call_leaves_a_whole_file_and_nothing_beside_it(
+    number, small_split, other_split, tmp_path
+):
     path = tmp_path / "split.h5"
-    old, new = niidpart.write(small_split, path).read_bytes(), niidpart.write(other_split, tmp_path / "new.h5").read_bytes()
+    old, new = (
+        niidpart.write(small_split, path).read_bytes(),
+        niidpart.write(other_split, tmp_path / "new.h5").read_bytes(),
+    )
     (tmp_path / "new.h5").unlink()
     failed = []
     for nth in range(1, 50):
@@ -54,7 +59,9 @@ def test_a_fault_of_any_call_leaves_a_whole_file_and_nothing_beside_it(number, s
             except OSError as error:
                 failed.append((seen[nth - 1], error.errno))
             fired = len(seen) >= nth
-        assert [p.name for p in tmp_path.iterdir()] == ["split.h5"], f"left behind by call {nth} ({seen[nth - 1 : nth]})"
+        assert [p.name for p in tmp_path.iterdir()] == ["split.h5"], (
+            f"left behind by call {nth} ({seen[nth - 1 : nth]})"
+        )
         assert path.read_bytes() == (new if "replace" in seen[: nth - 1] or not fired else old)
         if not fired:
             break
@@ -63,10 +70,17 @@ def test_a_fault_of_any_call_leaves_a_whole_file_and_nothing_beside_it(number, s
     assert {"open", "fchmod", "fsync", "replace"} <= {name for name, _ in failed}
 
 
-def test_the_error_says_what_failed_and_that_the_old_file_stands(small_split, other_split, tmp_path, monkeypatch):
+def test_the_error_says_what_failed_and_that_the_old_file_stands(
+    small_split, other_split, tmp_path, monkeypatch
+):
     path = niidpart.write(small_split, tmp_path / "split.h5")
-    monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(OSError(errno.EIO, "Input/output error")))
-    with pytest.raises(OSError, match=r"split\.h5 could not be written \(\d+ bytes\): Input/output error; what stood there before is unchanged"):
+    monkeypatch.setattr(
+        os, "fsync", lambda handle: (_ for _ in ()).throw(OSError(errno.EIO, "Input/output error"))
+    )
+    with pytest.raises(
+        OSError,
+        match=r"split\.h5 could not be written \(\d+ bytes\): Input/output error; what stood there before is unchanged",
+    ):
         niidpart.write(other_split, path)
 
 
@@ -104,14 +118,29 @@ def test_what_no_reader_would_take_is_not_written(small_split, resave, tmp_path)
     classes = tuple(f"{i:06}" * 100 for i in range(10_000))
     counts = np.zeros((3, 10_000), np.int32)
     empty = niidpart.Part(np.zeros(4, np.int64), np.zeros(0, np.int32), counts)
-    with pytest.raises(ValueError, match=r"cannot be stored .*rule 40: /parties/odd has shape \(4,\)"):
+    with pytest.raises(
+        ValueError, match=r"cannot be stored .*rule 40: /parties/odd has shape \(4,\)"
+    ):
         resave(small_split, columns=column)
-    with pytest.raises(ValueError, match=r"cannot be stored .*rule 37: /draws/odd has 2097152 values"):
+    with pytest.raises(
+        ValueError, match=r"cannot be stored .*rule 37: /draws/odd has 2097152 values"
+    ):
         resave(small_split, draws=draw)
     with pytest.raises(ValueError, match=r"cannot be stored .*rule 23: .*is not printable"):
-        resave(small_split, recipe=niidpart.Recipe(**{**vars(small_split.recipe), "strategy": "a\nb"}))
-    with pytest.raises(ValueError, match=r"needs a manifest of 60\d+ bytes, 4194304 are allowed; it has 10000 classes"):
-        resave(small_split, source=niidpart.Source(**{**vars(small_split.source), "class_names": classes}), train=empty, val=empty, test=empty)
+        resave(
+            small_split, recipe=niidpart.Recipe(**{**vars(small_split.recipe), "strategy": "a\nb"})
+        )
+    with pytest.raises(
+        ValueError,
+        match=r"needs a manifest of 60\d+ bytes, 4194304 are allowed; it has 10000 classes",
+    ):
+        resave(
+            small_split,
+            source=niidpart.Source(**{**vars(small_split.source), "class_names": classes}),
+            train=empty,
+            val=empty,
+            test=empty,
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -187,11 +216,12 @@ def test_a_kill_at_any_moment_leaves_a_valid_file(tmp_path, python):
 
 
 def test_two_writers_at_once_leave_one_of_their_files(tmp_path):
-    code = (
-        "import sys, numpy as np, niidpart\nfor _ in range(40): niidpart.write(niidpart.make(np.arange(int(sys.argv[1])) % 3, 'homo'), sys.argv[2])"
-    )
+    code = "import sys, numpy as np, niidpart\nfor _ in range(40): niidpart.write(niidpart.make(np.arange(int(sys.argv[1])) % 3, 'homo'), sys.argv[2])"
     command = [sys.executable, "-P", "-c", code]
-    writers = [subprocess.Popen([*command, n, str(tmp_path / "split.h5")], stderr=subprocess.PIPE) for n in ("300", "400")]
+    writers = [
+        subprocess.Popen([*command, n, str(tmp_path / "split.h5")], stderr=subprocess.PIPE)
+        for n in ("300", "400")
+    ]
     assert [writer.communicate(timeout=60)[1] for writer in writers] == [b"", b""]
     assert niidpart.read(tmp_path / "split.h5").source.n in (300, 400)
     assert [p.name for p in tmp_path.iterdir()] == ["split.h5"]

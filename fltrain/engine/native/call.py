@@ -8,7 +8,9 @@ from torch import Tensor
 from ...tree import Tree
 from .plan import Layers
 
-BYTES = torch.arange(256, dtype=torch.uint8).float().div_(255)  # what a byte is worth, as `Examples.inputs` has it
+BYTES = (
+    torch.arange(256, dtype=torch.uint8).float().div_(255)
+)  # what a byte is worth, as `Examples.inputs` has it
 
 
 class Asked(ctypes.Structure):

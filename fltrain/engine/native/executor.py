@@ -11,8 +11,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ...data import Examples
 from ...draws import key, order
+from ...inputs.federated import Examples
 from ...interface import Local, Task
 from ...settings import Settings
 from ...tree import Tree
@@ -62,27 +62,41 @@ class Native:
         for cell in cells:
             offered(cell)
         self.cells = cells
-        self.layers: dict[Task, Layers] = {cell.task: layers_of(cell.task.module, cell.data.shape) for cell in cells}
+        self.layers: dict[Task, Layers] = {
+            cell.task: layers_of(cell.task.module, cell.data.shape) for cell in cells
+        }
         self.library = library()
         self.n = workers(cells[0].settings)
         self.stop = ctypes.c_int32(0)
         self.pool = ThreadPoolExecutor(self.n, "fltrain native")
 
-    def train(self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]) -> Iterator[Done]:
+    def train(
+        self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
+    ) -> Iterator[Done]:
         """MemoryError where a job's memory cannot be had."""
         with threads(1):
             yield from self._jobs(given, jobs, sums)
 
-    def _jobs(self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]) -> Iterator[Done]:
-        waiting = iter(sorted(range(len(jobs)), key=lambda i: (-jobs[i].work.steps, -jobs[i].work.n)))
+    def _jobs(
+        self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
+    ) -> Iterator[Done]:
+        waiting = iter(
+            sorted(range(len(jobs)), key=lambda i: (-jobs[i].work.steps, -jobs[i].work.n))
+        )
         busy: dict[Future[float], tuple[int, Local, _Flat]] = {}
 
         def start() -> None:
             if (i := next(waiting, None)) is not None:
                 local, flat = self._begun(given[jobs[i].cell], jobs[i])
-                busy[self.pool.submit(self._train, jobs[i], flat, given[jobs[i].cell].round)] = i, local, flat
+                busy[self.pool.submit(self._train, jobs[i], flat, given[jobs[i].cell].round)] = (
+                    i,
+                    local,
+                    flat,
+                )
 
-        for _ in range(self.n + 1):  # one more than there are threads, so that none waits for the next
+        for _ in range(
+            self.n + 1
+        ):  # one more than there are threads, so that none waits for the next
             start()
         while busy:
             for future in wait(busy, return_when=FIRST_COMPLETED).done:
@@ -90,7 +104,9 @@ class Native:
                 start()
                 yield self._finished(i, jobs[i], local, flat, future.result(), sums[jobs[i].cell])
 
-    def score(self, task: Task, params: Tree, buffers: Tree, examples: Examples, start: int, end: int) -> tuple[int, float]:
+    def score(
+        self, task: Task, params: Tree, buffers: Tree, examples: Examples, start: int, end: int
+    ) -> tuple[int, float]:
         """As `evaluate.score`, by the compiled forward pass, for the task of one of the cells. The same bits for any number of workers."""
         with threads(1):
             return score(self.library, self.layers[task], self.pool, params, examples, start, end)
@@ -116,14 +132,18 @@ class Native:
             pull=pull,
         )
 
-    def _finished(self, i: int, job: Job, local: Local, flat: _Flat, loss: float, sums: Sums) -> Done:
+    def _finished(
+        self, i: int, job: Job, local: Local, flat: _Flat, loss: float, sums: Sums
+    ) -> Done:
         if not math.isfinite(loss):
             return Done(i, loss, {})
         cell = self.cells[job.cell]
         sizes = {name: p.shape for name, p in local.params.items()}
         names = self.layers[cell.task].names
         parts = dict(zip(names, flat.w.split([sizes[name].numel() for name in names]), strict=True))
-        local = local._replace(params={name: parts[name].view(shape) for name, shape in sizes.items()})
+        local = local._replace(
+            params={name: parts[name].view(shape) for name, shape in sizes.items()}
+        )
         upload, own = cell.algorithm.finish(cell.task, local, job.work)
         sums.add(upload, job.model)
         return Done(i, loss, own if job.keep else {})
@@ -131,7 +151,10 @@ class Native:
     def _train(self, job: Job, flat: _Flat, round: int) -> float:
         """The summed loss of a job, on a thread of the pool; trains flat.w."""
         cell = self.cells[job.cell]
-        return math.fsum(self._call(job, flat, part) for part in _parts(cell.data.train, job, round, cell.settings))
+        return math.fsum(
+            self._call(job, flat, part)
+            for part in _parts(cell.data.train, job, round, cell.settings)
+        )
 
     def _call(self, job: Job, flat: _Flat, part: _Part) -> float:
         cell, ops = self.cells[job.cell], self.layers[self.cells[job.cell].task].ops
@@ -145,14 +168,18 @@ class Native:
             *(part.per_epoch, cell.settings.batch_size, part.steps, ctypes.addressof(self.stop)),
         )
         if self.library.fltrain_train(ctypes.byref(asked), ctypes.byref(loss)):
-            raise MemoryError(f"engine native found no memory for the tensors of a batch of party {job.party}; lower --workers or --batch-size")
+            raise MemoryError(
+                f"engine native found no memory for the tensors of a batch of party {job.party}; lower --workers or --batch-size"
+            )
         return loss.value
 
 
 def workers(settings: Settings) -> int:
     """Threads: as many as the settings name, else as there are cores, divided by the ranks of this machine where several train the run together."""
     ranks = current().size
-    here = int(os.environ.get("LOCAL_WORLD_SIZE", ranks)) if ranks > 1 else 1  # torchrun says it; without it all might be here
+    here = (
+        int(os.environ.get("LOCAL_WORLD_SIZE", ranks)) if ranks > 1 else 1
+    )  # torchrun says it; without it all might be here
     return settings.workers or max(1, cores() // here)
 
 
@@ -161,13 +188,26 @@ def _parts(examples: Examples, job: Job, round: int, settings: Settings) -> Iter
     n, start, steps = examples.size(job.party), examples.indptr[job.party], int(job.work.steps)
     per_epoch = -(-n // settings.batch_size)
     epochs = -(-steps // per_epoch)
-    draws = key(settings.seed, "job", round, job.party) if settings.shuffle else fixed(settings.seed)
-    orders = [order(draws, epoch if settings.shuffle else 0, n, examples.y.device) for epoch in range(epochs)]
+    draws = (
+        key(settings.seed, "job", round, job.party) if settings.shuffle else fixed(settings.seed)
+    )
+    orders = [
+        order(draws, epoch if settings.shuffle else 0, n, examples.y.device)
+        for epoch in range(epochs)
+    ]
     prepare = examples.prepare
     if prepare.augment is None and prepare.normalise is None and not prepare.noise:
         rows = slice(start, start + n)
-        yield _Part(examples.x[rows].contiguous(), examples.y[rows].contiguous(), torch.cat(orders), n, steps)
+        yield _Part(
+            examples.x[rows].contiguous(),
+            examples.y[rows].contiguous(),
+            torch.cat(orders),
+            n,
+            steps,
+        )
         return
     for epoch, at in enumerate(orders):
         x = examples.inputs(at + start, (round - 1) * epochs + epoch + 1).float().contiguous()
-        yield _Part(x, examples.y[at + start], torch.arange(n), n, min(per_epoch, steps - epoch * per_epoch))
+        yield _Part(
+            x, examples.y[at + start], torch.arange(n), n, min(per_epoch, steps - epoch * per_epoch)
+        )

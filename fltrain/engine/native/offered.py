@@ -1,7 +1,9 @@
 """Which cells the compiled step can train."""
 
+from niidpart.errors import UsageError
+
 from ...affine import Corrected
-from ...task import cross_entropy
+from ...tasks.model_task import cross_entropy
 from ..jobs import Cell
 from .build import compiler
 from .plan import layers_of
@@ -25,19 +27,25 @@ def offered(cell: Cell) -> None:
     settings = cell.settings
     direction_of(cell)
     if (device := cell.data.train.y.device.type) != "cpu":
-        raise ValueError(f"engine native is for the CPU, and the device is {device}; use --engine stacked or looped, or --device cpu")
+        raise UsageError(
+            f"engine native is for the CPU, and the device is {device}; use --engine stacked or looped, or --device cpu"
+        )
     if cell.task.loss is not cross_entropy:
-        raise ValueError(f"engine native knows cross entropy alone, and the task has another loss; {_INSTEAD}")
+        raise UsageError(
+            f"engine native knows cross entropy alone, and the task has another loss; {_INSTEAD}"
+        )
     for name in ("bf16", "compile"):
         if getattr(settings, name):
-            raise ValueError(f"engine native calculates by itself, in float32, so --{name} would do nothing; leave it out, or {_INSTEAD}")
+            raise UsageError(
+                f"engine native calculates by itself, in float32, so --{name} would do nothing; leave it out, or {_INSTEAD}"
+            )
 
 
 def direction_of(cell: Cell) -> Corrected:
     """ValueError where the algorithm's direction is not said as data."""
     direction = cell.algorithm.direction
     if not isinstance(direction, Corrected):
-        raise ValueError(
+        raise UsageError(
             f"engine native takes algorithms whose steps are the gradient and affine terms (fltrain.affine), and {cell.algorithm.name}'s are not; "
             f"{_INSTEAD}"
         )

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import torch
 from torch import Tensor
 
-from ...data import Examples
+from ...inputs.federated import Examples
 from ...tree import Tree
 from .call import BYTES, Asked, address, flat_of
 from .plan import LANES, Layers
@@ -16,7 +16,13 @@ _PIECE = 512  # examples of a call: some milliseconds of work, so that threads e
 
 
 def score(
-    library: ctypes.CDLL, layers: Layers, pool: ThreadPoolExecutor, params: Tree, examples: Examples, start: int, end: int
+    library: ctypes.CDLL,
+    layers: Layers,
+    pool: ThreadPoolExecutor,
+    params: Tree,
+    examples: Examples,
+    start: int,
+    end: int,
 ) -> tuple[int, float]:
     """(number right, summed loss) of one model on examples start..end, in pieces that do not depend on the number of threads.
 
@@ -24,12 +30,16 @@ def score(
     """
     w = flat_of(params, layers)
     pieces = [slice(a, min(a + _PIECE, end)) for a in range(start, end, _PIECE)]
-    over = pool.map if len(pieces) > 1 else map  # a few examples are done sooner than a thread would begin with them
+    over = (
+        pool.map if len(pieces) > 1 else map
+    )  # a few examples are done sooner than a thread would begin with them
     scores = list(over(lambda at: _piece(library, layers, w, examples, at), pieces))
     return sum(right for right, _ in scores), math.fsum(loss for _, loss in scores)
 
 
-def _piece(library: ctypes.CDLL, layers: Layers, w: Tensor, examples: Examples, at: slice) -> tuple[int, float]:
+def _piece(
+    library: ctypes.CDLL, layers: Layers, w: Tensor, examples: Examples, at: slice
+) -> tuple[int, float]:
     prepare = examples.prepare  # augmentation is of training alone
     plain = prepare.normalise is None and not prepare.noise
     x = (examples.x[at] if plain else examples.inputs(at).float()).contiguous()
@@ -49,5 +59,7 @@ def _piece(library: ctypes.CDLL, layers: Layers, w: Tensor, examples: Examples, 
         batch=min(LANES, len(y)),
     )
     if library.fltrain_score(ctypes.byref(asked), ctypes.byref(right), ctypes.byref(loss)):
-        raise MemoryError("engine native found no memory for the tensors of a batch of evaluation; lower --workers")
+        raise MemoryError(
+            "engine native found no memory for the tensors of a batch of evaluation; lower --workers"
+        )
     return right.value, loss.value

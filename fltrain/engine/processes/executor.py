@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from niidpart.errors import UsageError
+
 from ... import tree
 from .. import evaluate
 from ..allocator import keep_memory
@@ -55,7 +57,9 @@ class Processes:
         self.n = cells[0].settings.workers or cores()
         self.workers: list[_Worker] = []
 
-    def train(self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]) -> Iterator[Done]:
+    def train(
+        self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
+    ) -> Iterator[Done]:
         """ChildProcessError where a worker dies; what a job raises is raised here."""
         try:
             parts = chunks(jobs, self.n)
@@ -66,9 +70,20 @@ class Processes:
             self.close()
             raise
 
-    def _round(self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums], parts: list[list[int]]) -> Iterator[Done]:
+    def _round(
+        self,
+        given: Sequence[Given],
+        jobs: Sequence[Job],
+        sums: Sequence[Sums],
+        parts: list[list[int]],
+    ) -> Iterator[Done]:
         asked = {job.cell for job in jobs}
-        heard = encode(_Heard([one if i in asked else None for i, one in enumerate(given)], [one.n_models for one in sums]))
+        heard = encode(
+            _Heard(
+                [one if i in asked else None for i, one in enumerate(given)],
+                [one.n_models for one in sums],
+            )
+        )
         left = iter(parts)
         busy: dict[Any, tuple[_Worker, list[int]]] = {}
         for worker, part in zip(self.workers, left, strict=False):
@@ -85,7 +100,9 @@ class Processes:
                     continue
                 more = next(left, [])
                 busy[pipe] = worker, more
-                _send(worker, encode([jobs[i] for i in more]))  # before what has come is looked at, so that it does not wait
+                _send(
+                    worker, encode([jobs[i] for i in more])
+                )  # before what has come is looked at, so that it does not wait
                 yield from (Done(i, loss, own) for i, (loss, own) in zip(part, answer, strict=True))
 
     def close(self) -> None:
@@ -101,9 +118,11 @@ class Processes:
 def offered(device: str) -> None:
     """ValueError where worker processes cannot train on a device ("cpu", "cuda", ...), or this process can have none."""
     if device != "cpu":
-        raise ValueError(f"engine processes is for the CPU, and the device is {device}; use --engine stacked or looped, or --device cpu")
+        raise UsageError(
+            f"engine processes is for the CPU, and the device is {device}; use --engine stacked or looped, or --device cpu"
+        )
     if why := hindrance():
-        raise ValueError(f"engine processes {why}; use --engine looped")
+        raise UsageError(f"engine processes {why}; use --engine looped")
 
 
 def hindrance() -> str:
@@ -142,8 +161,15 @@ def _forked(cells: Sequence[Cell], others: list[Connection]) -> _Worker:
     """A new worker. others: this process's ends of the pipes of those that there are."""
     fork = multiprocessing.get_context("fork")
     ours, its = fork.Pipe()
-    process = fork.Process(target=_work, args=(its, [*others, ours], cells, os.getpid()), name="fltrain worker", daemon=True)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the worker ignores it: it would show a traceback
+    process = fork.Process(
+        target=_work,
+        args=(its, [*others, ours], cells, os.getpid()),
+        name="fltrain worker",
+        daemon=True,
+    )
+    before = signal.pthread_sigmask(
+        signal.SIG_BLOCK, {signal.SIGINT}
+    )  # until the worker ignores it: it would show a traceback
     try:
         with warnings.catch_warnings():
             # Python 3.12 warns of threads whose locks a fork leaves locked. Those here are torch's, as in its DataLoader, which forks too: a worker
@@ -177,7 +203,11 @@ def _received(worker: _Worker) -> Any:
 def _died(worker: _Worker) -> ChildProcessError:
     worker.process.join(5)  # its pipe is closed, so it is about to end
     code = worker.process.exitcode or 0
-    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended by itself with exit code {code}"
+    how = (
+        f"was ended by {signal.Signals(-code).name}"
+        if code < 0
+        else f"ended by itself with exit code {code}"
+    )
     why = ", as the system does where memory runs out" if -code == signal.SIGKILL else ""
     return ChildProcessError(
         f"worker process {worker.process.pid} {how}{why}; use fewer (--workers; resume takes it too), or none in a new run (--engine looped)"
@@ -187,7 +217,7 @@ def _died(worker: _Worker) -> ChildProcessError:
 def _explained(error: Exception) -> Exception:
     """A worker's error, said so that one can do something about it."""
     if "Unable to handle autograd's threading" in str(error):
-        said = ValueError(
+        said = UsageError(
             "a forked process cannot use torch's autograd once this one has used it on an accelerator; start a new process, or use --engine looped"
         )
         said.__cause__ = error
@@ -197,7 +227,9 @@ def _explained(error: Exception) -> Exception:
 
 def _work(pipe: Connection, others: list[Connection], cells: Sequence[Cell], parent: int) -> None:
     """The life of a worker: in each round it hears what all jobs hear, then jobs, again and again, and at last is asked for its sums (no jobs)."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal; the parent decides
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C goes to all processes of a terminal; the parent decides
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     for other in others:
         other.close()  # or the end of the parent would not be the end of the pipes
@@ -206,7 +238,9 @@ def _work(pipe: Connection, others: list[Connection], cells: Sequence[Cell], par
     torch.set_num_threads(1)
     given: list[Any] = []
     sums: list[Sums] = []
-    with contextlib.suppress(EOFError, ConnectionError):  # the parent is gone, and so is all that was to be done
+    with contextlib.suppress(
+        EOFError, ConnectionError
+    ):  # the parent is gone, and so is all that was to be done
         while True:
             message = decode(pipe.recv_bytes())
             if isinstance(message, _Heard):
@@ -215,10 +249,16 @@ def _work(pipe: Connection, others: list[Connection], cells: Sequence[Cell], par
                 pipe.send_bytes(_answer(cells, given, message, sums))
 
 
-def _answer(cells: Sequence[Cell], given: list[Given], jobs: list[Job], sums: list[Sums]) -> memoryview:
+def _answer(
+    cells: Sequence[Cell], given: list[Given], jobs: list[Job], sums: list[Sums]
+) -> memoryview:
     """(loss, own) of each job; where there is none, the sums. What goes wrong is an answer, too."""
     try:
-        return encode([_trained(cells[job.cell], given[job.cell], job, sums[job.cell]) for job in jobs] if jobs else sums)
+        return encode(
+            [_trained(cells[job.cell], given[job.cell], job, sums[job.cell]) for job in jobs]
+            if jobs
+            else sums
+        )
     except Exception as error:
         return encode(failure(error))
 

@@ -19,12 +19,26 @@ class _Pickler(pickle.Pickler):
         if not isinstance(obj, Tensor):
             return NotImplemented
         dense = obj.detach().resolve_conj().resolve_neg()
-        dense = dense if dense.is_contiguous() else dense.clone()  # keeps the order of the axes in memory where there are no gaps
+        dense = (
+            dense if dense.is_contiguous() else dense.clone()
+        )  # keeps the order of the axes in memory where there are no gaps
         data: Any = dense.as_strided((dense.numel(),), (1,)).view(torch.uint8).numpy()
-        return _tensor, (dense.dtype, tuple(dense.shape), dense.stride(), dense.data_ptr() % _ALIGNED, pickle.PickleBuffer(data))
+        return _tensor, (
+            dense.dtype,
+            tuple(dense.shape),
+            dense.stride(),
+            dense.data_ptr() % _ALIGNED,
+            pickle.PickleBuffer(data),
+        )
 
 
-def _tensor(dtype: torch.dtype, shape: tuple[int, ...], stride: tuple[int, ...], offset: int, data: bytearray) -> Tensor:
+def _tensor(
+    dtype: torch.dtype,
+    shape: tuple[int, ...],
+    stride: tuple[int, ...],
+    offset: int,
+    data: bytearray,
+) -> Tensor:
     """The tensor again, as far from a multiple of 64 bytes as it was: the last bits of some products depend on that."""
     memory = torch.empty(offset + len(data), dtype=torch.uint8)
     if data:
@@ -64,10 +78,17 @@ def failure(error: Exception) -> Failure:
     """The error, ready to travel. One that is no built-in goes as the nearest that is (a user's kind of ValueError as that), with its text."""
     kind = next(c for c in type(error).__mro__ if c.__module__ == "builtins")
     args: Any = error.__reduce__()[1]  # of an OSError also the file, which `args` leaves out
-    if kind is not type(error) or not all(isinstance(a, str | bytes | int | float | None) for a in args):
+    if kind is not type(error) or not all(
+        isinstance(a, str | bytes | int | float | None) for a in args
+    ):
         args = (str(error) if kind is type(error) else f"{type(error).__qualname__}: {error}",)
     name = "RuntimeError" if kind is Exception else kind.__name__
-    return Failure(name, args, list(getattr(error, "__notes__", [])), "".join(traceback.format_exception(error)))
+    return Failure(
+        name,
+        args,
+        list(getattr(error, "__notes__", [])),
+        "".join(traceback.format_exception(error)),
+    )
 
 
 def error_of(failure: Failure) -> Exception:

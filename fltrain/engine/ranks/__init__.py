@@ -4,4 +4,14 @@ from .agree import agree, refuse_processes
 from .group import ALONE, Elsewhere, Lost, Ranks, Terminated
 from .join import current, joined
 
-__all__ = ["ALONE", "Elsewhere", "Lost", "Ranks", "Terminated", "agree", "current", "joined", "refuse_processes"]
+__all__ = [
+    "ALONE",
+    "Elsewhere",
+    "Lost",
+    "Ranks",
+    "Terminated",
+    "agree",
+    "current",
+    "joined",
+    "refuse_processes",
+]

@@ -9,21 +9,27 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from niidpart.errors import UsageError
+
 from ... import tree
-from ...data import Federated
 from ...environment import describe
+from ...inputs.federated import Federated
 from ...interface import State
 from ...settings import Settings
 from ..jobs import Cell
 from .group import Ranks
 
-_HARMLESS = ("workers",)  # settings that no result depends on. Memory is not one: it decides which jobs are stacked together, and so the last bits
+_HARMLESS = (
+    "workers",
+)  # settings that no result depends on. Memory is not one: it decides which jobs are stacked together, and so the last bits
 _MACHINE = ("niidpart", "torch", "cuda", "device", "cpu")  # of `describe`: what changes bits
 _NUMBERS = 1 << 24  # that are read at a time: what lies on a GPU has to come to the host
 _PARTS = ("models", "buffers", "server", "parties")
 
 
-def agree(ranks: Ranks, split: str, cells: Sequence[Cell], states: Sequence[State], done: int = 0) -> None:
+def agree(
+    ranks: Ranks, split: str, cells: Sequence[Cell], states: Sequence[State], done: int = 0
+) -> None:
     """ValueError, the same at all ranks, where they are about to train different runs, or cannot train as they are told to.
 
     split: its digest. states: before round `done` + 1.
@@ -35,10 +41,19 @@ def agree(ranks: Ranks, split: str, cells: Sequence[Cell], states: Sequence[Stat
     data: dict[int, str] = {}  # by the place of the features, which the cells of one split share
     for i, (cell, state) in enumerate(zip(cells, states, strict=True)):
         which = f" of run {i}" if len(cells) > 1 else ""
-        told |= {name + which: said for name, said in (facts(cell, state) | {"the data": _digest_once(data, cell.data)}).items()}
+        told |= {
+            name + which: said
+            for name, said in (
+                facts(cell, state) | {"the data": _digest_once(data, cell.data)}
+            ).items()
+        }
     heard = ranks.gather(told)
-    if wrong := [said for name in told if (said := _difference(name, [its.get(name, "missing") for its in heard]))]:
-        raise ValueError(
+    if wrong := [
+        said
+        for name in told
+        if (said := _difference(name, [its.get(name, "missing") for its in heard]))
+    ]:
+        raise UsageError(
             f"the ranks do not train the same run: {'; '.join(wrong)}. Start all with one command, one version of torch and the same data"
         )
 
@@ -46,7 +61,9 @@ def agree(ranks: Ranks, split: str, cells: Sequence[Cell], states: Sequence[Stat
 def refuse_processes(ranks: Ranks, settings: Settings) -> None:
     """ValueError where a new run asks for worker processes within several ranks. A run that had them goes on with the ranks in their place."""
     if ranks.size > 1 and settings.engine == "processes":
-        raise ValueError(f"engine processes is for one rank, and there are {ranks.size}: they are the processes; use --engine looped")
+        raise UsageError(
+            f"engine processes is for one rank, and there are {ranks.size}: they are the processes; use --engine looped"
+        )
 
 
 def facts(cell: Cell, state: State) -> dict[str, str]:
@@ -56,7 +73,11 @@ def facts(cell: Cell, state: State) -> dict[str, str]:
     return {
         "algorithm": f"{algorithm.spec or algorithm.name} {algorithm.options}",
         "the algorithm's numbers": str(algorithm.hyper),
-        **{name.replace("_", "-"): str(value) for name, value in asdict(settings).items() if name not in _HARMLESS},
+        **{
+            name.replace("_", "-"): str(value)
+            for name, value in asdict(settings).items()
+            if name not in _HARMLESS
+        },
         "the model": _short(str(cell.task.module).encode()),
         "the state that training starts from": _digest(state),
         **{f"{name} (of the machine)": str(machine[name]) for name in _MACHINE},
@@ -66,7 +87,7 @@ def facts(cell: Cell, state: State) -> dict[str, str]:
 def _possible(ranks: Ranks, cell: Cell) -> None:
     local = int(os.environ.get("LOCAL_RANK", "0"))
     if cell.data.train.y.device.type == "cuda" and local >= (there := torch.cuda.device_count()):
-        raise ValueError(
+        raise UsageError(
             f"rank {ranks.rank} is number {local} of its machine, which has {there} GPUs; at most that many ranks a machine, or --device cpu"
         )
 
@@ -76,7 +97,10 @@ def _difference(name: str, values: list[Any]) -> str:
     firsts = {value: rank for rank, value in reversed(list(enumerate(values)))}
     if len(firsts) == 1:
         return ""
-    return f"{name} is " + ", ".join(f"{value} at rank {rank}" for value, rank in sorted(firsts.items(), key=lambda pair: pair[1]))
+    return f"{name} is " + ", ".join(
+        f"{value} at rank {rank}"
+        for value, rank in sorted(firsts.items(), key=lambda pair: pair[1])
+    )
 
 
 def _digest(state: State) -> str:

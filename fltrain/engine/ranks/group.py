@@ -17,7 +17,9 @@ from ..jobs import Done
 from ..sums import Sums
 from .travel import Form, form_of, packed, unpacked
 
-Layout = list[dict[str, torch.Size]]  # by cell: the shapes of its sums, in the order in which they travel
+Layout = list[
+    dict[str, torch.Size]
+]  # by cell: the shapes of its sums, in the order in which they travel
 Told = list[list[tuple[int, float, Form]]]  # by rank: (job, loss, form of own)
 
 _BLOCK = 1 << 22  # numbers that are exchanged at once: 32 MiB of each half of the sums
@@ -83,9 +85,13 @@ class Ranks:
             return done
         forms: dict[Form, int] = {}
         rows = [(one.job, one.loss, forms.setdefault(form_of(one.own), len(forms))) for one in done]
-        shapes = [({path: high.shape for path, high in one.high.items()}, one.empty) for one in sums]
+        shapes = [
+            ({path: high.shape for path, high in one.high.items()}, one.empty) for one in sums
+        ]
         heard = self.gather((shapes, rows, list(forms)))
-        told: Told = [[(job, loss, its[form]) for job, loss, form in rows] for _, rows, its in heard]
+        told: Told = [
+            [(job, loss, its[form]) for job, loss, form in rows] for _, rows, its in heard
+        ]
         layout = _layout(sums, [shapes for shapes, _, _ in heard])
         high, low = _flattened(sums, layout, device)
         own, owns = _room(done, told, device)
@@ -103,7 +109,9 @@ class Ranks:
         width = -(-len(high) // self.size)
         halves = high.new_zeros(2, self.size * width)
         halves[0, : len(high)], halves[1, : len(low)] = high, low
-        sent = halves.view(2, self.size, width).transpose(0, 1).contiguous()  # [size, 2, width]: a part for each rank
+        sent = (
+            halves.view(2, self.size, width).transpose(0, 1).contiguous()
+        )  # [size, 2, width]: a part for each rank
         got = torch.empty_like(sent)
         self._call(dist.all_to_all_single, got, sent)
         mine = Sums(1)
@@ -121,9 +129,15 @@ class Ranks:
         try:
             yield
         except BaseException as error:
-            if self.store is not None and isinstance(error, Exception) and not isinstance(error, Lost | Elsewhere):
+            if (
+                self.store is not None
+                and isinstance(error, Exception)
+                and not isinstance(error, Lost | Elsewhere)
+            ):
                 with contextlib.suppress(RuntimeError):  # the store was on a rank that is gone
-                    self.store.set(_FAULT, f"rank {self.rank} ended: {str(error) or type(error).__name__}")
+                    self.store.set(
+                        _FAULT, f"rank {self.rank} ended: {str(error) or type(error).__name__}"
+                    )
             dist.destroy_process_group()
             raise
 
@@ -132,12 +146,18 @@ class Ranks:
         try:
             collective(*args)
         except RuntimeError as error:
-            traceback.clear_frames(error.__traceback__)  # they hold the group, whose connections would stay open when it is destroyed
+            traceback.clear_frames(
+                error.__traceback__
+            )  # they hold the group, whose connections would stay open when it is destroyed
             self._undisturbed()
             if said := self._fault():
                 raise Elsewhere(said) from error
-            why = re.sub(r"^\[[^]]*\] |\. .*", "", str(error).partition("\n")[0])  # without gloo's place in its source, and its advice
-            raise Lost(f"the exchange with the other ranks failed, since one is gone ({why})") from error
+            why = re.sub(
+                r"^\[[^]]*\] |\. .*", "", str(error).partition("\n")[0]
+            )  # without gloo's place in its source, and its advice
+            raise Lost(
+                f"the exchange with the other ranks failed, since one is gone ({why})"
+            ) from error
 
     def _undisturbed(self) -> None:
         """From here on torchrun's SIGTERM, which would say only what is known, does not come between this rank and its message."""
@@ -187,7 +207,10 @@ def _flattened(sums: Sequence[Sums], layout: Layout, device: torch.device) -> tu
 
 def _flat(half: dict[str, Tensor], layout: dict[str, torch.Size], device: torch.device) -> Tensor:
     none = torch.zeros(0, dtype=torch.float64, device=device)
-    parts = [half[path].flatten() if path in half else none.new_zeros(shape.numel()) for path, shape in layout.items()]
+    parts = [
+        half[path].flatten() if path in half else none.new_zeros(shape.numel())
+        for path, shape in layout.items()
+    ]
     return torch.cat([none, *parts])
 
 

@@ -16,13 +16,17 @@ import torch
 import torch.distributed as dist
 from torch.distributed.rendezvous import rendezvous
 
+from niidpart.errors import UsageError
+
 from .group import ALONE, Elsewhere, Lost, Ranks, Terminated
 
 _START = timedelta(minutes=10)  # for all ranks to come
 _PATIENCE = timedelta(days=1)  # for a rank that is slow; one whose process ends is noticed at once
 _GRACE = 5.0  # seconds for the rank that has a fault to say it, before the others end: torchrun stops all when the first one ends
 
-_CURRENT: ContextVar[Ranks | None] = ContextVar("ranks", default=None)  # those of the `joined` that this code is in
+_CURRENT: ContextVar[Ranks | None] = ContextVar(
+    "ranks", default=None
+)  # those of the `joined` that this code is in
 
 
 def current() -> Ranks:
@@ -45,7 +49,12 @@ def joined() -> Iterator[Ranks]:
     if not ours and not (dist.is_initialized() and dist.get_world_size() > 1):
         yield ALONE
         return
-    with _made() if ours else contextlib.nullcontext(Ranks(dist.get_rank(), dist.get_world_size())) as ranks, _heard(ranks, wait=ours):
+    with (
+        _made()
+        if ours
+        else contextlib.nullcontext(Ranks(dist.get_rank(), dist.get_world_size())) as ranks,
+        _heard(ranks, wait=ours),
+    ):
         token = _CURRENT.set(ranks)
         try:
             yield ranks
@@ -82,16 +91,29 @@ def _heard(ranks: Ranks, wait: bool) -> Iterator[None]:
 @contextlib.contextmanager
 def _made() -> Iterator[Ranks]:
     """The process group that torchrun's environment describes. Each rank of a machine takes the GPU of its number there."""
-    if missing := [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]:
-        raise ValueError(f"WORLD_SIZE is {os.environ['WORLD_SIZE']}, but {', '.join(missing)} is not set; start with torchrun, or unset WORLD_SIZE")
+    if missing := [
+        name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ
+    ]:
+        raise UsageError(
+            f"WORLD_SIZE is {os.environ['WORLD_SIZE']}, but {', '.join(missing)} is not set; start with torchrun, or unset WORLD_SIZE"
+        )
     local = int(os.environ.get("LOCAL_RANK", "0"))
     if local < torch.cuda.device_count():
         torch.cuda.set_device(local)
     rank, size = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE"))
-    store = _store(os.getpid(), *(os.environ[name] for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")))
+    store = _store(
+        os.getpid(),
+        *(os.environ[name] for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")),
+    )
     # keys of its own for each group: gloo would take the addresses of the one before for those of this one
     store = dist.PrefixStore(f"fltrain {store.add(f'groups of {rank}', 1)}", store)
-    dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo", store=store, rank=rank, world_size=size, timeout=_PATIENCE)
+    dist.init_process_group(
+        "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo",
+        store=store,
+        rank=rank,
+        world_size=size,
+        timeout=_PATIENCE,
+    )
     try:
         with _terminable():
             yield Ranks(rank, size, store)
@@ -116,7 +138,9 @@ def _terminable() -> Iterator[None]:
 
     def end(*_: Any) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise Terminated("the run was ended from outside (SIGTERM), as torchrun does when a rank is gone")
+        raise Terminated(
+            "the run was ended from outside (SIGTERM), as torchrun does when a rank is gone"
+        )
 
     before = signal.signal(signal.SIGTERM, end)
     try:

@@ -25,7 +25,10 @@ class Form(NamedTuple):
 
 
 def form_of(own: Tree) -> Form:
-    return Form(tuple((path, leaf.dtype, tuple(leaf.shape)) for path, leaf in tree.flatten(own).items()), tuple(tree.empties(own)))
+    return Form(
+        tuple((path, leaf.dtype, tuple(leaf.shape)) for path, leaf in tree.flatten(own).items()),
+        tuple(tree.empties(own)),
+    )
 
 
 def packed(owns: list[Tree], device: torch.device) -> Tensor:

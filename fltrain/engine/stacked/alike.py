@@ -51,7 +51,11 @@ def _same_function(a: FunctionType, b: FunctionType, met: set[tuple[int, int]]) 
     if a.__code__ != b.__code__ or not _alike(vars(a), vars(b), met):
         return False
     defaults = _alike((a.__defaults__, a.__kwdefaults__), (b.__defaults__, b.__kwdefaults__), met)
-    return defaults and _alike(_closure(a), _closure(b), met) and (a.__globals__ is b.__globals__ or _alike(_globals(a), _globals(b), met))
+    return (
+        defaults
+        and _alike(_closure(a), _closure(b), met)
+        and (a.__globals__ is b.__globals__ or _alike(_globals(a), _globals(b), met))
+    )
 
 
 def _closure(f: FunctionType) -> list[Any]:

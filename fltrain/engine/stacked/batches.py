@@ -5,13 +5,15 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from ...data import Examples
 from ...draws import key, orders, signed
+from ...inputs.federated import Examples
 from ...interface import Batch
 from ..batches import fixed
 from ..jobs import Cell, Job
 
-Rows = range | list[int]  # jobs of a stack by their place: the first ones, or some of them, ascending
+Rows = (
+    range | list[int]
+)  # jobs of a stack by their place: the first ones, or some of them, ascending
 
 
 class Deal:
@@ -26,15 +28,26 @@ class Deal:
         self.steps = [int(job.work.steps) for job in jobs]
         self.per_epoch = [-(-n // self.batch_size) for n in self.n]
         self.sources, self.source = _distinct(data)
-        self.draws = any(source.prepare.augment is not None or source.prepare.noise for source in self.sources)
+        self.draws = any(
+            source.prepare.augment is not None or source.prepare.noise for source in self.sources
+        )
         epochs = [-(-steps // each) for steps, each in zip(self.steps, self.per_epoch, strict=True)]
-        self.before = [(round - 1) * e + 1 for e in epochs]  # epochs of the whole run are counted from 1
+        self.before = [
+            (round - 1) * e + 1 for e in epochs
+        ]  # epochs of the whole run are counted from 1
         self._made: dict[tuple[int, ...], Tensor] = {}
         self.start = self.tensor([d.indptr[job.party] for d, job in zip(data, jobs, strict=True)])
-        self.size, self._per_epoch, self._before = self.tensor(self.n), self.tensor(self.per_epoch), self.tensor(self.before)
+        self.size, self._per_epoch, self._before = (
+            self.tensor(self.n),
+            self.tensor(self.per_epoch),
+            self.tensor(self.before),
+        )
         self.shuffle = settings.shuffle
         seeds = [cells[job.cell].settings.seed for job in jobs]
-        keys = [key(seed, "job", round, job.party) if self.shuffle else fixed(seed) for seed, job in zip(seeds, jobs, strict=True)]
+        keys = [
+            key(seed, "job", round, job.party) if self.shuffle else fixed(seed)
+            for seed, job in zip(seeds, jobs, strict=True)
+        ]
         self._deal(keys, epochs if self.shuffle else [1] * len(jobs))
 
     def tensor(self, values: Sequence[int]) -> Tensor:
@@ -58,14 +71,21 @@ class Deal:
                 now = [one for one in some if asked[one] > epoch]
                 sizes, width = self.tensor([n for _, n in now]), max(n for _, n in now)
                 order = orders(self.tensor([signed(k) for k, _ in now]), epoch, sizes, width)
-                at = self.tensor([begins[one] + epoch * one[1] for one in now]).unsqueeze(1) + torch.arange(width, device=self.device)
-                at = torch.where(torch.arange(width, device=self.device) < sizes.unsqueeze(1), at, total)  # the last place takes what is no order
+                at = self.tensor([begins[one] + epoch * one[1] for one in now]).unsqueeze(
+                    1
+                ) + torch.arange(width, device=self.device)
+                at = torch.where(
+                    torch.arange(width, device=self.device) < sizes.unsqueeze(1), at, total
+                )  # the last place takes what is no order
                 self.dealt[at.flatten()] = order.flatten()
         self.base = self.tensor([begins[k, n] for k, n in zip(keys, self.n, strict=True)])
 
     def sizes(self, step: int, rows: Rows) -> list[int]:
         """Examples in that batch of each job."""
-        return [min(self.batch_size, self.n[j] - step % self.per_epoch[j] * self.batch_size) for j in rows]
+        return [
+            min(self.batch_size, self.n[j] - step % self.per_epoch[j] * self.batch_size)
+            for j in rows
+        ]
 
     def epochs(self, step: int, rows: Rows) -> list[int]:
         """Of the local training, from 0."""
@@ -86,12 +106,19 @@ class Deal:
         epochs = set(self.epochs(step, rows))
         n, per_epoch = self.of(self.size, rows), self.of(self._per_epoch, rows)
         epoch = step // per_epoch
-        lane = (step % per_epoch * self.batch_size).unsqueeze(1) + torch.arange(width, device=self.device)
+        lane = (step % per_epoch * self.batch_size).unsqueeze(1) + torch.arange(
+            width, device=self.device
+        )
         mask = None if min(self.sizes(step, rows)) >= width else lane < n.unsqueeze(1)
         lane = lane if mask is None else torch.where(mask, lane, 0)
         begin = self.of(self.base, rows) + (epoch * n if self.shuffle else 0)
         at = self.dealt[begin.unsqueeze(1) + lane] + self.of(self.start, rows).unsqueeze(1)
-        return Batch(*self._gathered(at, rows, self._run_epoch(step, rows, epoch)), mask, epochs.pop() if len(epochs) == 1 else epoch, step)
+        return Batch(
+            *self._gathered(at, rows, self._run_epoch(step, rows, epoch)),
+            mask,
+            epochs.pop() if len(epochs) == 1 else epoch,
+            step,
+        )
 
     def _run_epoch(self, step: int, rows: Rows, epoch: Tensor) -> int | Tensor:
         """Epoch of the whole run, where something is drawn by it: one for all, or [R]."""
@@ -108,7 +135,9 @@ class Deal:
         for s, source in enumerate(self.sources):
             if mine := [i for i, j in enumerate(rows) if self.source[j] == s]:
                 where.append(self.at(mine))
-                its_x, its_y = _inputs(source, at[where[-1]], epoch[where[-1]] if isinstance(epoch, Tensor) else epoch)
+                its_x, its_y = _inputs(
+                    source, at[where[-1]], epoch[where[-1]] if isinstance(epoch, Tensor) else epoch
+                )
                 x.append(its_x)
                 y.append(its_y)
         back = torch.argsort(torch.cat(where))
@@ -117,7 +146,9 @@ class Deal:
     def in_order(self, start: Tensor, size: Tensor, source: Tensor) -> Iterator[Batch]:
         """Every example of one job once, for a full gradient; padded to the longest job. Within `torch.func.vmap`, the three have no axis."""
         for begin in range(0, max(self.n), self.batch_size):
-            lane = begin + torch.arange(min(self.batch_size, max(self.n) - begin), device=self.device)
+            lane = begin + torch.arange(
+                min(self.batch_size, max(self.n) - begin), device=self.device
+            )
             mask = lane < size
             at = start + torch.where(mask, lane, 0)
             first, *others = self.sources
@@ -126,7 +157,10 @@ class Deal:
             for s, other in enumerate(others, 1):
                 mine = source == s
                 there = torch.where(mine, at, 0)
-                x, y = torch.where(mine, other.inputs(there), x), torch.where(mine, other.y[there], y)
+                x, y = (
+                    torch.where(mine, other.inputs(there), x),
+                    torch.where(mine, other.y[there], y),
+                )
             yield Batch(x, y, mask, 0, 0)
 
 
@@ -155,7 +189,17 @@ def _alike(a: Examples, b: Examples) -> bool:
     if a is b:
         return True
     p, q = a.prepare, b.prepare
-    same = a.x is b.x and a.y is b.y and a.rows is b.rows and a.party is b.party and p.normalise is q.normalise
-    drawn = len(p.noise) == len(q.noise) and all(m is n for m, n in zip(p.noise, q.noise, strict=True))
-    augmented = p.augment is q.augment or (p.augment is not None and q.augment is not None and vars(p.augment) == vars(q.augment))
+    same = (
+        a.x is b.x
+        and a.y is b.y
+        and a.rows is b.rows
+        and a.party is b.party
+        and p.normalise is q.normalise
+    )
+    drawn = len(p.noise) == len(q.noise) and all(
+        m is n for m, n in zip(p.noise, q.noise, strict=True)
+    )
+    augmented = p.augment is q.augment or (
+        p.augment is not None and q.augment is not None and vars(p.augment) == vars(q.augment)
+    )
     return same and drawn and augmented

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from niidpart.errors import UsageError
+
 # By device, a plain constant, so that a run's bits never depend on a clock. cpu: measured, a step of the papers' CNN for 10 jobs of 64 images on one
 # core: 49 ms grouped and 57 ms as products (1 x 28 x 28), 83 and 186 ms (3 x 32 x 32); one job after another 30 and 50 ms. cuda: not measured;
 # cuDNN is known to be slow at the gradient of grouped convolutions, and products are what a GPU does best.
@@ -38,7 +40,13 @@ class _Columns(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         kernel, stride, padding, dilation = ctx.options
         columns = grads[0].reshape(len(grads[0]), ctx.shape[0], -1).transpose(0, 1)
-        return F.fold(columns, ctx.shape[2:], kernel, dilation, padding, stride), None, None, None, None
+        return (
+            F.fold(columns, ctx.shape[2:], kernel, dilation, padding, stride),
+            None,
+            None,
+            None,
+            None,
+        )
 
 
 class _Product(nn.Conv2d):
@@ -50,7 +58,9 @@ class _Product(nn.Conv2d):
             return super().forward(x)
         padding: Any = self.padding  # two numbers: `with_convolutions` sees to it
         k, s, d = self.kernel_size, self.stride, self.dilation
-        size = [(x.shape[2 + i] + 2 * padding[i] - d[i] * (k[i] - 1) - 1) // s[i] + 1 for i in (0, 1)]
+        size = [
+            (x.shape[2 + i] + 2 * padding[i] - d[i] * (k[i] - 1) - 1) // s[i] + 1 for i in (0, 1)
+        ]
         if x.shape[1] != self.in_channels or min(size) < 1:
             return super().forward(x)  # for its error
         out: Tensor = self.weight.flatten(1) @ _Columns.apply(x, k, s, padding, d)
@@ -65,7 +75,7 @@ def with_convolutions(module: nn.Module, how: str) -> nn.Module:
     ValueError for another word.
     """
     if how not in ("grouped", "product"):
-        raise ValueError(f"convolutions are {how!r}; they can be 'grouped' or 'product'")
+        raise UsageError(f"convolutions are {how!r}; they can be 'grouped' or 'product'")
     if how == "grouped" or not any(_fits(layer) for layer in module.modules()):
         return module
     module = copy.deepcopy(module)
@@ -76,4 +86,9 @@ def with_convolutions(module: nn.Module, how: str) -> nn.Module:
 
 
 def _fits(layer: nn.Module) -> bool:
-    return type(layer) is nn.Conv2d and layer.groups == 1 and layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
+    return (
+        type(layer) is nn.Conv2d
+        and layer.groups == 1
+        and layer.padding_mode == "zeros"
+        and not isinstance(layer.padding, str)
+    )

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from niidpart.errors import UsageError
+
 from ... import tree
 from .. import evaluate
 from ..batches import n_steps
@@ -35,7 +37,9 @@ class Stacked:
 
     score = staticmethod(evaluate.score)
 
-    def __init__(self, cells: Sequence[Cell], *, convolutions: str | None = None, chunk: int | None = None):
+    def __init__(
+        self, cells: Sequence[Cell], *, convolutions: str | None = None, chunk: int | None = None
+    ):
         """convolutions: "grouped" or "product"; None for what is best on the device. chunk: jobs at once; None for what fits.
 
         ValueError where a model cannot be stacked.
@@ -47,27 +51,43 @@ class Stacked:
         for group in self.groups:
             cell = cells[group[0]]
             if reason := obstacle(cell, self.convolutions):
-                raise ValueError(f"the model cannot be stacked: {reason}; {ELSE}")
+                raise UsageError(f"the model cannot be stacked: {reason}; {ELSE}")
             self.tasks.append(stacked(cell.task, self.convolutions))
         self.plans: dict[int, _Plan] = {}
 
-    def train(self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]) -> Iterator[Done]:
+    def train(
+        self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
+    ) -> Iterator[Done]:
         """ValueError where the algorithm cannot be stacked, or not even one job fits into memory."""
         for g, group in enumerate(self.groups):
-            places = sorted((i for i, job in enumerate(jobs) if job.cell in group), key=lambda i: (-jobs[i].work.steps, i))
+            places = sorted(
+                (i for i, job in enumerate(jobs) if job.cell in group),
+                key=lambda i: (-jobs[i].work.steps, i),
+            )
             if not places:
                 continue
             if g not in self.plans:
                 self.plans[g] = self._planned(g, given, [jobs[i] for i in places])
-            n = math.ceil(len(places) / self.plans[g].chunk)  # chunks of one size: none is left with a few
+            n = math.ceil(
+                len(places) / self.plans[g].chunk
+            )  # chunks of one size: none is left with a few
             size = -(-len(places) // n)
             for at in range(0, len(places), size):
                 yield from self._chunk(g, given, jobs, places[at : at + size], sums)
 
-    def _chunk(self, g: int, given: Sequence[Given], jobs: Sequence[Job], places: list[int], sums: Sequence[Sums]) -> Iterator[Done]:
+    def _chunk(
+        self,
+        g: int,
+        given: Sequence[Given],
+        jobs: Sequence[Job],
+        places: list[int],
+        sums: Sequence[Sums],
+    ) -> Iterator[Done]:
         some = [jobs[i] for i in places]
         try:
-            losses, upload, own = Stack(self.cells, given, some, self.tasks[g], self.plans[g].how).train()
+            losses, upload, own = Stack(
+                self.cells, given, some, self.tasks[g], self.plans[g].how
+            ).train()
         except RuntimeError as error:
             if "vmap" not in str(error):
                 raise
@@ -85,11 +105,22 @@ class Stacked:
         party = max(range(cell.data.n_parties), key=cell.data.train.size)
         n = cell.data.train.size(party)
         work = first.work._replace(n=n, steps=n_steps(n, cell.settings))
-        how, stack, upload, own = probe(self.cells, given, first._replace(party=party, work=work), self.tasks[g])
+        how, stack, upload, own = probe(
+            self.cells, given, first._replace(party=party, work=work), self.tasks[g]
+        )
         if self.asked is not None:
             return _Plan(how, self.asked)
-        needed = per_job(cell, largest([self.cells[c] for c in self.groups[g]]), self.convolutions, stack, upload, own)
-        return _Plan(how, fitting(needed, cell.settings.memory, stack.device, cell.settings.batch_size))
+        needed = per_job(
+            cell,
+            largest([self.cells[c] for c in self.groups[g]]),
+            self.convolutions,
+            stack,
+            upload,
+            own,
+        )
+        return _Plan(
+            how, fitting(needed, cell.settings.memory, stack.device, cell.settings.batch_size)
+        )
 
     def close(self) -> None:
         """There is nothing to end."""

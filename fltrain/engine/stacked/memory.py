@@ -8,6 +8,8 @@ from pathlib import Path
 
 import torch
 
+from niidpart.errors import UsageError
+
 from ... import tree
 from ..batches import n_steps
 from ..cost import cost
@@ -22,10 +24,14 @@ _MEMINFO = Path("/proc/meminfo")
 
 def largest(cells: Sequence[Cell]) -> int:
     """Examples of the largest party."""
-    return max(cell.data.train.size(party) for cell in cells for party in range(cell.data.n_parties))
+    return max(
+        cell.data.train.size(party) for cell in cells for party in range(cell.data.n_parties)
+    )
 
 
-def per_job(cell: Cell, n: int, convolutions: str, stack: Stack, upload: tree.Tree, own: tree.Tree) -> float:
+def per_job(
+    cell: Cell, n: int, convolutions: str, stack: Stack, upload: tree.Tree, own: tree.Tree
+) -> float:
     """Bytes that one job of n examples takes at the peak of its training, estimated. stack: of one job alone; upload, own: what its `finish` gave.
 
     Weights: those in training, velocity, gradient, the step made of it, and one more while it is made; the start where it differs between jobs. Kept
@@ -57,13 +63,20 @@ def total(device: torch.device) -> float:
 def free(device: torch.device) -> float:
     """Bytes that can still be had on the device, those that torch holds and does not use among them. inf where the system does not say."""
     if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return (
+            torch.cuda.mem_get_info(device)[0]
+            + torch.cuda.memory_reserved(device)
+            - torch.cuda.memory_allocated(device)
+        )
     return _told("MemAvailable")
 
 
 def _told(what: str) -> float:
     lines = _MEMINFO.read_text().splitlines() if _MEMINFO.exists() else []
-    return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith(f"{what}:")), float("inf"))
+    return next(
+        (1024.0 * int(line.split()[1]) for line in lines if line.startswith(f"{what}:")),
+        float("inf"),
+    )
 
 
 def fitting(needed: float, memory: float | None, device: torch.device, batch_size: int) -> float:
@@ -74,7 +87,7 @@ def fitting(needed: float, memory: float | None, device: torch.device, batch_siz
         whose = f"{now / GIB:.3g} are free; free some memory" if now < needed else half
         if memory is not None and there < needed:
             whose = f"--memory allows {there / GIB:.3g}; raise --memory"
-        raise ValueError(
+        raise UsageError(
             f"one job needs about {needed / GIB:.3g} GiB, and {whose}, "
             f"lower --batch-size (now {batch_size}), or use --engine looped, which keeps one job at a time and less beside it"
         )

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from niidpart.errors import UsageError
+
 from ... import tree
 from ...draws import signed
 from ...interface import Batch, Local, Step, Work
@@ -41,7 +43,14 @@ class Stack:
     does what one cell shares with its jobs.
     """
 
-    def __init__(self, cells: Sequence[Cell], given: Sequence[Given], jobs: Sequence[Job], task: StackedTask, how: How):
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        given: Sequence[Given],
+        jobs: Sequence[Job],
+        task: StackedTask,
+        how: How,
+    ):
         self.algorithm, self.cells, self.jobs = cells[jobs[0].cell].algorithm, cells, jobs
         self.settings = cells[jobs[0].cell].settings
         self.task, self.how = task, how
@@ -49,17 +58,25 @@ class Stack:
         self.device = self.deal.device
         self.place = (self.deal.start, self.deal.size, self.deal.tensor(self.deal.source))
         self.work, self.work_dims = self._worked()
-        self.local, self.dims = self._stacked([local_of(cells[job.cell], given[job.cell], job) for job in jobs])
+        self.local, self.dims = self._stacked(
+            [local_of(cells[job.cell], given[job.cell], job) for job in jobs]
+        )
         self._of: dict[int, tuple[Local, tuple[Tensor, ...]]] = {}
 
     def train(self) -> Uploaded:
         """All of it. The one time that the host waits for the device is for the losses, after the last step."""
         self.begin()
         losses = torch.zeros(len(self.jobs), dtype=torch.float64, device=self.device)
-        velocity = tree.zeros_like(self.local.params) if isinstance(self.work.momentum, Tensor) or self.work.momentum else {}
+        velocity = (
+            tree.zeros_like(self.local.params)
+            if isinstance(self.work.momentum, Tensor) or self.work.momentum
+            else {}
+        )
         for step in range(self.deal.steps[0]):
             active = range(sum(steps > step for steps in self.deal.steps))
-            done = self._assembled([self._direction(step, rows) for rows in self.parts(step, active)], active)
+            done = self._assembled(
+                [self._direction(step, rows) for rows in self.parts(step, active)], active
+            )
             self._sgd(len(active), done, velocity)
             losses[: len(active)] += done.loss
             self.write(len(active), done)
@@ -70,7 +87,10 @@ class Stack:
         """(jobs, batch size) that go together."""
         sizes = self.deal.sizes(step, active)
         epochs = [0] * len(sizes) if self.how.epochs else self.deal.epochs(step, active)
-        kinds = [(0 if self.how.padded else size, epoch) for size, epoch in zip(sizes, epochs, strict=True)]
+        kinds = [
+            (0 if self.how.padded else size, epoch)
+            for size, epoch in zip(sizes, epochs, strict=True)
+        ]
         if len(set(kinds)) == 1:
             return [(active, max(sizes))]
         rows: dict[tuple[int, int], list[int]] = {}
@@ -84,12 +104,20 @@ class Stack:
 
         def begin(local: Local, *place: Tensor) -> dict[str, Any]:
             out = self.algorithm.begin(self._task(place), local)
-            changed.extend(name for name in Local._fields if getattr(out, name) is not getattr(local, name))
+            changed.extend(
+                name for name in Local._fields if getattr(out, name) is not getattr(local, name)
+            )
             return {name: tensors(getattr(out, name), self.device) for name in changed}
 
         new = vmap(begin, in_dims=(self.dims, 0, 0, 0))(self.local, *self.place)
-        local, dims = self.local._replace(**new), self.dims._replace(**{name: axes(new[name]) for name in changed})
-        params, buffers = (owned(part, d, len(self.jobs)) for part, d in ((local.params, dims.params), (local.buffers, dims.buffers)))
+        local, dims = (
+            self.local._replace(**new),
+            self.dims._replace(**{name: axes(new[name]) for name in changed}),
+        )
+        params, buffers = (
+            owned(part, d, len(self.jobs))
+            for part, d in ((local.params, dims.params), (local.buffers, dims.buffers))
+        )
         carry = owned(local.carry, dims.carry, len(self.jobs))
         self.local = local._replace(params=params, buffers=buffers, carry=carry)
         self.dims = dims._replace(params=axes(params), buffers=axes(buffers), carry=axes(carry))
@@ -106,16 +134,27 @@ class Stack:
             upload, own = self.algorithm.finish(self._task(place), local, work)
             return tensors(upload, self.device), tensors(own, self.device)
 
-        return vmap(finish, in_dims=(self.dims, self.work_dims, 0, 0, 0))(self.local, self.work, *self.place)
+        return vmap(finish, in_dims=(self.dims, self.work_dims, 0, 0, 0))(
+            self.local, self.work, *self.place
+        )
 
     def direction(self, rows: Rows, batch: Batch) -> Step:
         """The algorithm's `direction` of those jobs: leading axis R."""
         local, place = self._rows(rows)
 
         def direction(local: Local, batch: Batch, *place: Tensor) -> tuple[Any, ...]:
-            return tuple(tensors(part, self.device) for part in self.algorithm.direction(self._task(place), local, batch))
+            return tuple(
+                tensors(part, self.device)
+                for part in self.algorithm.direction(self._task(place), local, batch)
+            )
 
-        dims = Batch(0, 0, None if batch.mask is None else 0, 0 if isinstance(batch.epoch, Tensor) else None, None)  # type: ignore[arg-type]
+        dims = Batch(
+            0,
+            0,
+            None if batch.mask is None else 0,
+            0 if isinstance(batch.epoch, Tensor) else None,
+            None,
+        )  # type: ignore[arg-type]
         return Step(*vmap(direction, in_dims=(self.dims, dims, 0, 0, 0))(local, batch, *place))
 
     def _direction(self, step: int, part: tuple[Rows, int]) -> tuple[Rows, Step]:
@@ -124,7 +163,9 @@ class Stack:
             return rows, self.direction(rows, self.deal.take(step, rows, width))
         except ValueError as error:
             first = min(rows, key=lambda j: (self.jobs[j].cell, self.jobs[j].party))
-            error.add_note(f"that was party {self.jobs[first].party}, of {self.deal.n[first]} examples, in batches of {self.deal.batch_size}")
+            error.add_note(
+                f"that was party {self.jobs[first].party}, of {self.deal.n[first]} examples, in batches of {self.deal.batch_size}"
+            )
             raise
 
     def _task(self, place: tuple[Tensor, ...]) -> StackedTask:
@@ -135,20 +176,31 @@ class Stack:
     def _worked(self) -> tuple[Work, Work]:
         """Each number [J] float64, but for learning rate and momentum where they are equal in all; and where the axis is."""
         values, dims = {}, {}
-        for name, column in zip(Work._fields, zip(*(job.work for job in self.jobs), strict=True), strict=True):
+        for name, column in zip(
+            Work._fields, zip(*(job.work for job in self.jobs), strict=True), strict=True
+        ):
             alike = name in ("lr", "momentum") and len(set(column)) == 1
-            values[name] = column[0] if alike else torch.tensor(column, dtype=torch.float64, device=self.device)
+            values[name] = (
+                column[0]
+                if alike
+                else torch.tensor(column, dtype=torch.float64, device=self.device)
+            )
             dims[name] = None if alike else 0
         return Work(**values), Work(**dims)  # type: ignore[arg-type]
 
     def _stacked(self, locals_: list[Local]) -> tuple[Local, Local]:
         """The jobs' Locals as one, and where each leaf has its axis: 0, or None for what is one for all."""
         like = tree.leaves(locals_[0].start)[0]
-        keys = torch.tensor([signed(int(one.key)) for one in locals_], dtype=torch.int64, device=self.device)
+        keys = torch.tensor(
+            [signed(int(one.key)) for one in locals_], dtype=torch.int64, device=self.device
+        )
         fields: dict[str, Any] = {"key": keys}
         one_model = len({(job.cell, job.model) for job in self.jobs}) == 1
         fields["start"] = locals_[0].start if one_model else stack([one.start for one in locals_])
-        dims: dict[str, Any] = {"start": tree.map(lambda _: None if one_model else 0, fields["start"]), "key": 0}
+        dims: dict[str, Any] = {
+            "start": tree.map(lambda _: None if one_model else 0, fields["start"]),
+            "key": 0,
+        }
         for name in ("buffers", "each", "own"):
             fields[name] = stack([getattr(one, name) for one in locals_])
             dims[name] = axes(fields[name])
@@ -162,7 +214,12 @@ class Stack:
         """What these jobs are handed. Views of the first ones are made once for each number of them."""
         if isinstance(rows, range) and len(rows) in self._of:
             return self._of[len(rows)]
-        local = Local(*(where(part, dims, lambda leaf: self.deal.of(leaf, rows)) for part, dims in zip(self.local, self.dims, strict=True)))
+        local = Local(
+            *(
+                where(part, dims, lambda leaf: self.deal.of(leaf, rows))
+                for part, dims in zip(self.local, self.dims, strict=True)
+            )
+        )
         made = local, tuple(self.deal.of(p, rows) for p in self.place)
         if isinstance(rows, range):
             self._of = {len(rows): made}
@@ -194,14 +251,18 @@ class Stack:
         if velocity:
             moving = [v[:n] for v in velocity.values()]
             rho = self.work.momentum
-            torch._foreach_mul_(moving, [along(rho[:n], w) for w in weights] if isinstance(rho, Tensor) else rho)
+            torch._foreach_mul_(
+                moving, [along(rho[:n], w) for w in weights] if isinstance(rho, Tensor) else rho
+            )
             torch._foreach_add_(moving, moved)
             moved = moving
         if step.after:
             moved = list(torch._foreach_add(moved, [step.after[name] for name in params]))
         lr = self.work.lr
         if isinstance(lr, Tensor):
-            torch._foreach_sub_(weights, torch._foreach_mul(moved, [along(lr[:n], w) for w in weights]))
+            torch._foreach_sub_(
+                weights, torch._foreach_mul(moved, [along(lr[:n], w) for w in weights])
+            )
         else:
             torch._foreach_add_(weights, moved, alpha=-float(lr))
 
@@ -212,10 +273,13 @@ class Stack:
             copied(self.local.carry, step.carry, n)
         elif n == len(self.jobs):
             carry = owned(step.carry, axes(step.carry), n)
-            self.local, self.dims = self.local._replace(carry=carry), self.dims._replace(carry=axes(carry))
+            self.local, self.dims = (
+                self.local._replace(carry=carry),
+                self.dims._replace(carry=axes(carry)),
+            )
             self._of = {}
         else:
-            raise ValueError(
+            raise UsageError(
                 f"{self.algorithm.name}: direction returned carry {sorted(tree.flatten(step.carry))} after {sorted(tree.flatten(self.local.carry))}; "
                 "stacked jobs must carry the same from the first step on: return the same keys, or use --engine looped or processes"
             )

@@ -11,16 +11,27 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from niidpart.errors import UsageError
+
 from ... import tree
 from ...interface import Algorithm, Batch, Local, Step
-from ...task import ModelTask
+from ...tasks.model_task import ModelTask
 from ..batches import in_order
 from ..jobs import Cell, Given, Job, local_of
 from .alike import alike
 from .stack import How, Stack
 from .task import StackedTask, stacked
 
-_ALIKE = ("local_epochs", "local_steps", "batch_size", "weight_decay", "shuffle", "memory", "bf16", "compile")  # of the settings in one stack
+_ALIKE = (
+    "local_epochs",
+    "local_steps",
+    "batch_size",
+    "weight_decay",
+    "shuffle",
+    "memory",
+    "bf16",
+    "compile",
+)  # of the settings in one stack
 _PROBE = 4  # examples
 ELSE = "use --engine looped or processes"
 _FALLBACK = ".*There is a performance drop because we have not yet implemented the batching rule"  # torch's words for "one by one after all"
@@ -50,8 +61,15 @@ def groups(cells: Sequence[Cell]) -> list[list[int]]:
 def _together(a: Cell, b: Cell) -> bool:
     settings = all(getattr(a.settings, name) == getattr(b.settings, name) for name in _ALIKE)
     x, y = a.data.train.x, b.data.train.x
-    data = (a.data.shape, a.data.n_classes, x.dtype, x.device) == (b.data.shape, b.data.n_classes, y.dtype, y.device)
-    return settings and data and _same_rule(a.algorithm, b.algorithm) and _same_model(a.task, b.task)
+    data = (a.data.shape, a.data.n_classes, x.dtype, x.device) == (
+        b.data.shape,
+        b.data.n_classes,
+        y.dtype,
+        y.device,
+    )
+    return (
+        settings and data and _same_rule(a.algorithm, b.algorithm) and _same_model(a.task, b.task)
+    )
 
 
 def _same_rule(a: Algorithm, b: Algorithm) -> bool:
@@ -61,12 +79,30 @@ def _same_rule(a: Algorithm, b: Algorithm) -> bool:
     """
     if a is b:
         return True
-    if not all(alike(getattr(a, part), getattr(b, part)) for part in ("begin", "direction", "finish", "decay", "lockstep")):
+    if not all(
+        alike(getattr(a, part), getattr(b, part))
+        for part in ("begin", "direction", "finish", "decay", "lockstep")
+    ):
         return False
-    if not a.spec or a.spec != b.spec or a.options.keys() != b.options.keys() or a.hyper.keys() != b.hyper.keys():
+    if (
+        not a.spec
+        or a.spec != b.spec
+        or a.options.keys() != b.options.keys()
+        or a.hyper.keys() != b.hyper.keys()
+    ):
         return False
-    numbers = {k for k in a.hyper if all(isinstance(h[k], int | float) and not isinstance(h[k], bool) for h in (a.hyper, b.hyper))}
-    said = {k for k in numbers & a.options.keys() if a.options[k] == a.hyper[k] and b.options[k] == b.hyper[k]}
+    numbers = {
+        k
+        for k in a.hyper
+        if all(
+            isinstance(h[k], int | float) and not isinstance(h[k], bool) for h in (a.hyper, b.hyper)
+        )
+    }
+    said = {
+        k
+        for k in numbers & a.options.keys()
+        if a.options[k] == a.hyper[k] and b.options[k] == b.hyper[k]
+    }
     options = all(a.options[k] == b.options[k] for k in a.options if k not in said)
     return options and all(a.hyper[k] == b.hyper[k] for k in a.hyper if k not in numbers)
 
@@ -76,7 +112,9 @@ def _same_model(a: ModelTask, b: ModelTask) -> bool:
     if a.module is b.module:
         return a.loss is b.loss
     both = zip_longest(a.module.named_modules(), b.module.named_modules(), fillvalue=("", None))
-    return a.loss is b.loss and all(p == q and m is not None and n is not None and _same_layer(m, n) for (p, m), (q, n) in both)
+    return a.loss is b.loss and all(
+        p == q and m is not None and n is not None and _same_layer(m, n) for (p, m), (q, n) in both
+    )
 
 
 def _same_layer(a: nn.Module, b: nn.Module) -> bool:
@@ -89,7 +127,11 @@ def _same_layer(a: nn.Module, b: nn.Module) -> bool:
 
     p, q = rest(a), rest(b)
     same = type(a) is type(b) and values(a) == values(b) and p.keys() == q.keys()
-    return same and all(p[k] is q[k] or (not isinstance(p[k], Tensor) and type(p[k]) is type(q[k]) and bool(p[k] == q[k])) for k in p)
+    return same and all(
+        p[k] is q[k]
+        or (not isinstance(p[k], Tensor) and type(p[k]) is type(q[k]) and bool(p[k] == q[k]))
+        for k in p
+    )
 
 
 def mixes(module: nn.Module) -> bool:
@@ -107,15 +149,28 @@ def obstacle(cell: Cell, convolutions: str) -> str:
     task = stacked(replace(cell.task, module=_watched(cell.task.module, entered)), convolutions)
     module = task.module
     params = {name: p.detach() for name, p in module.named_parameters() if p.requires_grad}
-    fixed = {name: t.detach() for name, t in [*module.named_parameters(), *module.named_buffers()] if name not in params}
+    fixed = {
+        name: t.detach()
+        for name, t in [*module.named_parameters(), *module.named_buffers()]
+        if name not in params
+    }
 
-    def step(task: ModelTask, params: tree.Tree, fixed: tree.Tree, x: Tensor, key: Tensor) -> tuple[tree.Tree, Tensor]:
+    def step(
+        task: ModelTask, params: tree.Tree, fixed: tree.Tree, x: Tensor, key: Tensor
+    ) -> tuple[tree.Tree, Tensor]:
         def f(at: tree.Tree) -> tuple[Tensor, tree.Tree]:
-            return task.loss(task.forward(at, fixed, x, train=True, key=key), Batch(x, y, None, 0, 0)), {}
+            return task.loss(
+                task.forward(at, fixed, x, train=True, key=key), Batch(x, y, None, 0, 0)
+            ), {}
 
         return task.differentiate(f, params)[:2]
 
-    two = (tree.repeat(params, 2), tree.repeat(fixed, 2), torch.stack([x, x]), torch.zeros(2, dtype=torch.int64, device=x.device))
+    two = (
+        tree.repeat(params, 2),
+        tree.repeat(fixed, 2),
+        torch.stack([x, x]),
+        torch.zeros(2, dtype=torch.int64, device=x.device),
+    )
     try:
         with _strict():
             torch.func.vmap(lambda *a: step(task, *a))(*two)
@@ -126,7 +181,11 @@ def obstacle(cell: Cell, convolutions: str) -> str:
                 step(cell.task, params, fixed, x, two[3][0])
         except Exception:  # not of stacking: training will say it
             return ""
-        layer = f"layer {where!r} ({type(cell.task.module.get_submodule(where)).__name__})" if entered else "the gradient"
+        layer = (
+            f"layer {where!r} ({type(cell.task.module.get_submodule(where)).__name__})"
+            if entered
+            else "the gradient"
+        )
         return f"{layer} cannot run for many jobs at once: {_line(error)}"
     return ""
 
@@ -167,18 +226,30 @@ def probe(cells: Sequence[Cell], given: Sequence[Given], job: Job, task: Stacked
         raise cannot(cells[job.cell].algorithm.name, at, error) from error
 
 
-def _probed(cells: Sequence[Cell], given: Sequence[Given], job: Job, task: StackedTask, stage: Callable[[str], None]) -> Probed:
+def _probed(
+    cells: Sequence[Cell],
+    given: Sequence[Given],
+    job: Job,
+    task: StackedTask,
+    stage: Callable[[str], None],
+) -> Probed:
     stack = Stack(cells, given, [job], task, How())
     one = range(1)
     stack.begin()
     stage("direction")
     whole = stack.deal.take(0, one, min(_PROBE, *stack.deal.sizes(0, one)))
     step = stack.direction(one, whole)
-    padded, epochs = not mixes(task.module) and whole.y.shape[1] > 1, stack.algorithm.lockstep == "step"
+    padded, epochs = (
+        not mixes(task.module) and whole.y.shape[1] > 1,
+        stack.algorithm.lockstep == "step",
+    )
     here = stack.local
     for local in (here, _elsewhere(here)):
         stack.move(local)
-        padded, epochs = padded and _heeds_mask(stack, whole), epochs and _ignores_epoch(stack, whole)
+        padded, epochs = (
+            padded and _heeds_mask(stack, whole),
+            epochs and _ignores_epoch(stack, whole),
+        )
     stack.move(here)
     stack.write(1, step)
     stage("finish")
@@ -189,7 +260,9 @@ def _takes(stack: Stack, batch: Batch) -> Step | None:
     """The direction for such a batch; None where the algorithm, which can do with a plain one, cannot with this."""
     try:
         return stack.direction(range(1), batch)
-    except Exception:  # whatever it is: the answer is no, and the jobs are grouped so that it is not asked for
+    except (
+        Exception
+    ):  # whatever it is: the answer is no, and the jobs are grouped so that it is not asked for
         return None
 
 
@@ -200,14 +273,18 @@ def _elsewhere(local: Local) -> Local:
         by = torch.cos(torch.arange(leaf.numel(), device=leaf.device)).view(leaf.shape)
         return leaf + 0.05 * by.to(leaf.dtype) if leaf.is_floating_point() else leaf
 
-    return local._replace(**{name: tree.map(moved, getattr(local, name)) for name in ("params", "each", "own")})
+    return local._replace(
+        **{name: tree.map(moved, getattr(local, name)) for name in ("params", "each", "own")}
+    )
 
 
 def _ignores_epoch(stack: Stack, whole: Batch) -> bool:
     """Whether the step is the same, bit for bit, in another epoch that comes as a tensor. A calculation with that could round to float32."""
     other = _takes(stack, whole._replace(epoch=torch.ones_like(whole.y[:, 0])))
     plain = _takes(stack, whole)
-    return other is not None and plain is not None and _near(_leaves(other), _leaves(plain), {}, 0.0)
+    return (
+        other is not None and plain is not None and _near(_leaves(other), _leaves(plain), {}, 0.0)
+    )
 
 
 def _heeds_mask(stack: Stack, whole: Batch) -> bool:
@@ -226,9 +303,13 @@ def _leaves(step: Step) -> dict[str, Tensor]:
     return tree.flatten(step._asdict())
 
 
-def _near(new: dict[str, Tensor], old: dict[str, Tensor], before: dict[str, Tensor], bound: float) -> bool:
+def _near(
+    new: dict[str, Tensor], old: dict[str, Tensor], before: dict[str, Tensor], bound: float
+) -> bool:
     """Whether two steps have the same leaves but for `bound`, relative to the largest value; of what was there before, to the largest change."""
-    if {k: (v.shape, v.dtype) for k, v in new.items()} != {k: (v.shape, v.dtype) for k, v in old.items()}:
+    if {k: (v.shape, v.dtype) for k, v in new.items()} != {
+        k: (v.shape, v.dtype) for k, v in old.items()
+    }:
         return False
     for path, leaf in old.items():
         a, b = new[path].double(), leaf.double()
@@ -256,8 +337,12 @@ def _alone(cell: Cell, given: Given, job: Job) -> None:
     with torch.random.fork_rng([examples.y.device] if examples.y.device.type == "cuda" else []):
         local = cell.algorithm.begin(task, local_of(cell, given, job))
         local = local._replace(params=tree.clone(local.params), buffers=tree.clone(local.buffers))
-        step = cell.algorithm.direction(task, local, Batch(examples.inputs(at, 1), examples.y[at], None, 0, 0))
-        cell.algorithm.finish(task, local._replace(buffers=step.buffers, carry=step.carry), job.work)
+        step = cell.algorithm.direction(
+            task, local, Batch(examples.inputs(at, 1), examples.y[at], None, 0, 0)
+        )
+        cell.algorithm.finish(
+            task, local._replace(buffers=step.buffers, carry=step.carry), job.work
+        )
 
 
 @contextmanager
@@ -270,9 +355,15 @@ def _strict() -> Iterator[None]:
 
 def cannot(name: str, what: str, error: Exception) -> ValueError:
     """The error for an algorithm."""
-    return ValueError(f"{name} cannot be stacked: its {what} cannot run for many jobs at once: {_line(error)}; {ELSE}")
+    return UsageError(
+        f"{name} cannot be stacked: its {what} cannot run for many jobs at once: {_line(error)}; {ELSE}"
+    )
 
 
 def _line(error: Exception) -> str:
     """The first sentence of an error."""
-    return str(error).strip().splitlines()[0].rstrip(".")[:200] if str(error).strip() else type(error).__name__
+    return (
+        str(error).strip().splitlines()[0].rstrip(".")[:200]
+        if str(error).strip()
+        else type(error).__name__
+    )

@@ -12,7 +12,9 @@ from ..jobs import Job
 from ..sums import Sums, two_sum
 
 
-def summed(upload: Tree, jobs: Sequence[Job], losses: Sequence[float], n_models: int, cell: int) -> Sums:
+def summed(
+    upload: Tree, jobs: Sequence[Job], losses: Sequence[float], n_models: int, cell: int
+) -> Sums:
     """The uploads of a cell's jobs, but of those whose loss is not finite, as sums: pairwise, so that it takes few operations for many jobs."""
     out = Sums(n_models)
     rows: dict[int, list[int]] = {}
@@ -23,10 +25,14 @@ def summed(upload: Tree, jobs: Sequence[Job], losses: Sequence[float], n_models:
         return out
     out.empty = tree.empties(upload)
     for path, leaf in tree.flatten(upload).items():
-        out.high[path] = torch.zeros((n_models, *leaf.shape[1:]), dtype=torch.float64, device=leaf.device)
+        out.high[path] = torch.zeros(
+            (n_models, *leaf.shape[1:]), dtype=torch.float64, device=leaf.device
+        )
         out.low[path] = torch.zeros_like(out.high[path])
         for model, some in rows.items():
-            values = leaf if len(some) == len(leaf) else leaf[torch.tensor(some, device=leaf.device)]
+            values = (
+                leaf if len(some) == len(leaf) else leaf[torch.tensor(some, device=leaf.device)]
+            )
             out.high[path][model], out.low[path][model] = _total(values.double())
     return out
 

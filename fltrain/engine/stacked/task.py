@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...task import ModelTask
+from ...tasks.model_task import ModelTask
 from ...tree import Tree
 from .convolution import with_convolutions
 
@@ -16,7 +16,9 @@ from .convolution import with_convolutions
 class StackedTask(ModelTask):
     """Gradients by `torch.func`, whose transforms nest; `ModelTask` takes them by autograd, which does not see through vmap."""
 
-    def differentiate(self, f: Callable[[Tree], tuple[Tensor, Any]], params: Tree) -> tuple[Tree, Tensor, Any]:
+    def differentiate(
+        self, f: Callable[[Tree], tuple[Tensor, Any]], params: Tree
+    ) -> tuple[Tree, Tensor, Any]:
         """(gradient, loss, aux) of f(params) -> (loss, aux) at params."""
         grads, (loss, aux) = torch.func.grad_and_value(f, has_aux=True)(params)
         return grads, loss, aux
@@ -24,7 +26,12 @@ class StackedTask(ModelTask):
 
 def stacked(task: ModelTask, convolutions: str) -> StackedTask:
     """The task for many jobs at once. convolutions: "grouped" or "product" (`with_convolutions`)."""
-    return StackedTask(with_convolutions(task.module, convolutions), task.loss, bf16=task.bf16, compiled=task.compiled)
+    return StackedTask(
+        with_convolutions(task.module, convolutions),
+        task.loss,
+        bf16=task.bf16,
+        compiled=task.compiled,
+    )
 
 
 def plain(task: ModelTask, convolutions: str) -> ModelTask:

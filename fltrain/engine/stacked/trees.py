@@ -23,7 +23,9 @@ def axes(value: Any) -> Any:
 
 def form(value: Tree) -> set[tuple[str, torch.dtype | None, tuple[int, ...]]]:
     """Paths, types and shapes of one job's leaves, and where the tree is empty."""
-    leaves = {(path, leaf.dtype, tuple(leaf.shape[1:])) for path, leaf in tree.flatten(value).items()}
+    leaves = {
+        (path, leaf.dtype, tuple(leaf.shape[1:])) for path, leaf in tree.flatten(value).items()
+    }
     return leaves | {(path, None, ()) for path in tree.empties(value)}
 
 
@@ -58,7 +60,11 @@ def common(trees: list[Tree]) -> tuple[Tree, Tree]:
 
 def _merged(trees: list[Tree], dims: Tree) -> Tree:
     return {
-        k: _merged([t[k] for t in trees], d) if isinstance(d, dict) else trees[0][k] if d is None else torch.stack([t[k] for t in trees])
+        k: _merged([t[k] for t in trees], d)
+        if isinstance(d, dict)
+        else trees[0][k]
+        if d is None
+        else torch.stack([t[k] for t in trees])
         for k, d in dims.items()
     }
 
@@ -69,7 +75,9 @@ def numbers(hypers: list[Tree], like: Tensor) -> tuple[Tree, Tree]:
     for name, first in hypers[0].items():
         column = [hyper[name] for hyper in hypers]
         alike = all(value is first or value == first for value in column)
-        values[name] = first if alike else torch.tensor(column, dtype=like.dtype, device=like.device)
+        values[name] = (
+            first if alike else torch.tensor(column, dtype=like.dtype, device=like.device)
+        )
         dims[name] = None if alike else 0
     return values, dims
 

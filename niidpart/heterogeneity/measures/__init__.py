@@ -18,9 +18,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ...exact import Floats
+from ...arithmetic.exact import Floats
+from ...arithmetic.rng import Ints
 from ...registry import Registry
-from ...rng import Ints
 
 MEASURES = Registry("niidpart.heterogeneity.measures", "measure")
 
@@ -39,14 +39,18 @@ def jackknife(cell: Callable[[Floats, Floats], Floats], p: Floats, q: Floats, n:
 
     (n - 1) times the mean over examples of what leaving that one out adds (Quenouille, Biometrika 43 (1956)). 0 for one example.
     """
-    more = (n / np.maximum(n - 1, 1))[..., None]  # an example out of class k: all shares grow by this, that of k loses 1 / (n - 1)
+    more = (n / np.maximum(n - 1, 1))[
+        ..., None
+    ]  # an example out of class k: all shares grow by this, that of k loses 1 / (n - 1)
     others, its_class = cell(p * more, q), cell(np.maximum(p - 1 / n[..., None], 0.0) * more, q)
     without = others.sum(axis=-1) + (p * (its_class - others)).sum(axis=-1)
     total: Floats = np.where(n > 1, (n - 1) * (without - cell(p, q).sum(axis=-1)), 0.0)
     return total
 
 
-def jackknifed(cell: Callable[[Floats, Floats], Floats]) -> Callable[[Floats, Floats, Ints, Ints | None], Floats]:
+def jackknifed(
+    cell: Callable[[Floats, Floats], Floats],
+) -> Callable[[Floats, Floats, Ints, Ints | None], Floats]:
     """`bias` of a distance sum_k cell(p_k, q_k), to which rare classes add more than an IID deal shows: the jackknife's, of both sides."""
 
     def bias(p: Floats, q: Floats, n: Ints, m: Ints | None) -> Floats:
@@ -56,7 +60,9 @@ def jackknifed(cell: Callable[[Floats, Floats], Floats]) -> Callable[[Floats, Fl
     return bias
 
 
-def largest_means(to_mixture: Callable[[Floats], Floats], g: Floats, w: Floats) -> tuple[float, float]:
+def largest_means(
+    to_mixture: Callable[[Floats], Floats], g: Floats, w: Floats
+) -> tuple[float, float]:
     """The largest mean to the whole and over pairs of a distance that is jointly convex and 1 between distributions without a common class.
 
     to_mixture(s): the distance from a distribution to a mixture that holds it with share s beside what it has no class in common with.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...exact import Floats
+from ...arithmetic.exact import Floats
 from . import bits
 
 __all__ = ["effective_classes"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...exact import Floats
+from ...arithmetic.exact import Floats
 
 __all__ = ["emd"]
 
@@ -25,6 +25,8 @@ def emd(p: Floats, q: Floats) -> Floats:
 def largest(g: Floats, w: Floats) -> tuple[float, float]:
     """That of parties of one class each, by convexity: the mean distance of two examples, whoever holds them."""
     below = np.cumsum(g)[:-1]
-    spread = 2 * float((below * (1 - below)).sum()) / max(len(g) - 1, 1)  # sum_kl g_k g_l |k - l| / (K - 1)
+    spread = (
+        2 * float((below * (1 - below)).sum()) / max(len(g) - 1, 1)
+    )  # sum_kl g_k g_l |k - l| / (K - 1)
     apart = 1 - float((w * w).sum())
     return (spread if len(w) > 1 else 0.0), (min(1.0, spread / apart) if apart > 0 else 0.0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...exact import Floats
+from ...arithmetic.exact import Floats
 from . import jackknifed, largest_means
 
 __all__ = ["hellinger"]

@@ -1,6 +1,6 @@
 """Entropy of the labels at a party. Shannon (1948)."""
 
-from ...exact import Floats
+from ...arithmetic.exact import Floats
 from . import bits
 
 __all__ = ["label_entropy"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...rng import Ints
+from ...arithmetic.rng import Ints
 
 __all__ = ["quantity_gini"]
 

@@ -1,6 +1,6 @@
 """How much smaller the smallest party is than the largest."""
 
-from ...rng import Ints
+from ...arithmetic.rng import Ints
 
 __all__ = ["quantity_ratio"]
 

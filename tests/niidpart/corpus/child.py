@@ -42,7 +42,12 @@ def looked_through(path):
             _ = part.sizes
             for p in range(split.n_parties):
                 part.party(p), part.counts(p)
-        _ = [split.column(c) for c in split.columns], [split.draw(d) for d in split.draws], split.skew, split.map_beta()
+        _ = (
+            [split.column(c) for c in split.columns],
+            [split.draw(d) for d in split.draws],
+            split.skew,
+            split.map_beta(),
+        )
 
 
 READERS = {

@@ -91,7 +91,9 @@ def hint_of_a_megabyte(f):
 def manifest_of_a_gigabyte_of_spaces(f):
     raw = f["manifest"][()].tobytes()
     del f["manifest"]
-    f.create_dataset("manifest", shape=(1 << 30,), dtype="u1", chunks=(1 << 20,), compression="gzip")
+    f.create_dataset(
+        "manifest", shape=(1 << 30,), dtype="u1", chunks=(1 << 20,), compression="gzip"
+    )
     f["manifest"][: len(raw)] = np.frombuffer(raw, np.uint8)
     blank = zlib.compress(b" " * (1 << 20))
     for start in range(1 << 20, 1 << 30, 1 << 20):
@@ -171,7 +173,13 @@ field("strategy_runs_backwards", 23, "recipe", "strategy", to="\u202erid")
 field("transform_is_a_text", 23, "recipe", "transforms", to=["noise"])
 field("transform_with_more", 23, "recipe", "transforms", 0, "hook", to="x")
 
-field("seventeen_transforms", 27, "recipe", "transforms", to=[{"name": "noise", "params": {"sigma": 0.1, "level": "variance", "fresh": False}}] * 17)
+field(
+    "seventeen_transforms",
+    27,
+    "recipe",
+    "transforms",
+    to=[{"name": "noise", "params": {"sigma": 0.1, "level": "variance", "fresh": False}}] * 17,
+)
 
 # ---------------------------------------------------------------- source
 

@@ -69,7 +69,14 @@ def more_rows_than_examples(f):
 @edits(36)
 def half_a_gigabyte_of_rows(f):  # in half a megabyte, if it were read
     del f["train/indices"]
-    f.create_dataset("train/indices", shape=(1 << 27,), dtype="<i4", chunks=(1 << 24,), compression="gzip", compression_opts=9)
+    f.create_dataset(
+        "train/indices",
+        shape=(1 << 27,),
+        dtype="<i4",
+        chunks=(1 << 24,),
+        compression="gzip",
+        compression_opts=9,
+    )
     zeros = zlib.compress(bytes(1 << 26))
     for start in range(0, 1 << 27, 1 << 24):
         f["train/indices"].id.write_direct_chunk((start,), zeros)
@@ -82,7 +89,14 @@ def more_rows_than_examples_and_parties(f):
 
 @edits(37)
 def a_draw_of_a_gigabyte(f):
-    f.create_dataset("draws/odd", shape=(1 << 17, 1 << 10), dtype="<f8", chunks=(1 << 12, 1 << 10), compression="gzip", compression_opts=9)
+    f.create_dataset(
+        "draws/odd",
+        shape=(1 << 17, 1 << 10),
+        dtype="<f8",
+        chunks=(1 << 12, 1 << 10),
+        compression="gzip",
+        compression_opts=9,
+    )
     zeros = zlib.compress(bytes(1 << 25))
     for start in range(0, 1 << 17, 1 << 12):
         f["draws/odd"].id.write_direct_chunk((start, 0), zeros)
@@ -235,7 +249,10 @@ def _of_a_transform(name, params):
 
 
 _of_a_transform("transform_without_options", {})
-_of_a_transform("transform_with_an_option_too_many", {"sigma": 0.1, "level": "variance", "fresh": False, "hook": "x"})
+_of_a_transform(
+    "transform_with_an_option_too_many",
+    {"sigma": 0.1, "level": "variance", "fresh": False, "hook": "x"},
+)
 _of_a_transform("transform_of_a_text", {"sigma": "x", "level": "variance", "fresh": False})
 _of_a_transform("transform_below_zero", {"sigma": -1.0, "level": "variance", "fresh": False})
 _of_a_transform("transform_of_a_large_integer", {"sigma": 10**299, "level": [], "fresh": False})
@@ -283,7 +300,11 @@ def _skew(table=lambda t: t, beta=lambda b: b):
     def change(f):
         raw, betas = table(json.loads(f["skew/table"][()].tobytes())), beta(f["skew/map_beta"][()])
         put(f, "skew/map_beta", betas)
-        put(f, "skew/table", np.frombuffer((raw if isinstance(raw, str) else canonical(raw)).encode(), np.uint8))
+        put(
+            f,
+            "skew/table",
+            np.frombuffer((raw if isinstance(raw, str) else canonical(raw)).encode(), np.uint8),
+        )
         sums = {name: array_sha(f[f"skew/{name}"][()]) for name in ("map_beta", "table")}
         put_manifest(f, read_manifest(f) | {"skew": sums})
 

@@ -28,7 +28,9 @@ NEW = ("v110", "v110")  # structures with checksums, as niidpart writes them
 ATTACKS: dict[str, Attack] = {}
 
 
-def add(name: str, rules: set[int], make: Callable[[dict[str, Path], Path], None], may: bool = False) -> None:
+def add(
+    name: str, rules: set[int], make: Callable[[dict[str, Path], Path], None], may: bool = False
+) -> None:
     assert name not in ATTACKS, f"two attacks have the name {name}"
     ATTACKS[name] = Attack(name, frozenset(rules), make, may)
 
@@ -70,7 +72,12 @@ def bytewise(*rules: int, base: str = "small", may: bool = False):
     """A function from the bytes of a good file to those of the bad one."""
 
     def register(change):
-        add(change.__name__, set(rules), lambda good, path: path.write_bytes(change(good[base].read_bytes())) and None, may)
+        add(
+            change.__name__,
+            set(rules),
+            lambda good, path: path.write_bytes(change(good[base].read_bytes())) and None,
+            may,
+        )
         return change
 
     return register
@@ -93,22 +100,34 @@ LABELS = np.arange(60) * 7 % 3
 
 def small() -> niidpart.FederatedSplit:
     """Everything that a file can hold: three parts, draws, moved rows, columns of a transform, a hint."""
-    options = {"beta": 0.1, "min_size": 15, "val": 0.1, "test": 0.2, "transforms": [("noise", {"sigma": 0.1})]}
+    options = {
+        "beta": 0.1,
+        "min_size": 15,
+        "val": 0.1,
+        "test": 0.2,
+        "transforms": [("noise", {"sigma": 0.1})],
+    }
     data = replace(niidpart.from_arrays(None, LABELS), root="somewhere")
     return niidpart.make(data, "dir", n_parties=3, seed=1, **options)
 
 
 def overlapping() -> niidpart.FederatedSplit:
     """Two parties share examples in train and in val."""
-    from niidpart.parts import parts_of
+    from niidpart.making.owners import parts_of
 
     pairs = {
         "train": (np.array([0, 0, 0, 1, 1, 2]), np.array([4, 9, 7, 9, 4, 11])),
         "val": (np.array([0, 2]), np.array([20, 20])),
         "test": (np.array([1]), np.array([30])),
     }
-    recipe = replace(small().recipe, strategy="of a user", params={}, transforms=(), val=0.0, test=0.0)
-    result = Rows({name: (p.astype(np.int64), r.astype(np.int64)) for name, (p, r) in pairs.items()}, {}, {"level": np.array([1.0, 2.0, 3.0])})
+    recipe = replace(
+        small().recipe, strategy="of a user", params={}, transforms=(), val=0.0, test=0.0
+    )
+    result = Rows(
+        {name: (p.astype(np.int64), r.astype(np.int64)) for name, (p, r) in pairs.items()},
+        {},
+        {"level": np.array([1.0, 2.0, 3.0])},
+    )
     parts = parts_of(result, recipe, LABELS.astype(np.int64), 3)
     return replace(small(), recipe=recipe, **parts, draws=result.draws, columns=result.columns)
 
@@ -127,7 +146,10 @@ def old_container(good: Path, path: Path) -> None:
 def good_files(folder: Path) -> dict[str, Path]:
     """The files that attacks start from."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = {name: niidpart.write(split(), folder / f"{name}.h5") for name, split in (("small", small), ("overlap", overlapping))}
+    files = {
+        name: niidpart.write(split(), folder / f"{name}.h5")
+        for name, split in (("small", small), ("overlap", overlapping))
+    }
     old_container(files["small"], folder / "old.h5")
     return files | {"old": folder / "old.h5"}
 
@@ -176,7 +198,11 @@ def lookup3(data: bytes) -> int:
             b = (b + a) & mask
     if not data:
         return c
-    for n, (i, j) in zip((14, 11, 25, 16, 4, 14, 24), ((2, 1), (0, 2), (1, 0), (2, 1), (0, 2), (1, 0), (2, 1)), strict=True):
+    for n, (i, j) in zip(
+        (14, 11, 25, 16, 4, 14, 24),
+        ((2, 1), (0, 2), (1, 0), (2, 1), (0, 2), (1, 0), (2, 1)),
+        strict=True,
+    ):
         v = [a, b, c]
         v[i] = ((v[i] ^ v[j]) - turn(v[j], n)) & mask
         a, b, c = v
@@ -209,7 +235,10 @@ def sha(*chunks):
 
 def array_sha(a):
     little = a.astype(a.dtype.newbyteorder("<"))
-    return sha(canonical([little.dtype.str.replace("|", "<"), list(little.shape)]).encode(), little.tobytes())
+    return sha(
+        canonical([little.dtype.str.replace("|", "<"), list(little.shape)]).encode(),
+        little.tobytes(),
+    )
 
 
 def digested(f):
@@ -221,19 +250,43 @@ def digested(f):
         there = name in f
         indptr = f[name]["indptr"][()] if there else np.zeros(n_parties + 1)
         indices = f[name]["indices"][()] if there else np.zeros(0)
-        parts[name] = digests[name] = sha(indptr.astype("<i8").tobytes(), indices.astype("<i8").tobytes())
+        parts[name] = digests[name] = sha(
+            indptr.astype("<i8").tobytes(), indices.astype("<i8").tobytes()
+        )
         if there:
             digests[f"{name}/counts"] = array_sha(f[name]["counts"][()])
     for group in ("draws", "parties"):
-        digests |= {f"{group}/{name}": array_sha(values[()]) for name, values in f.get(group, {}).items()}
+        digests |= {
+            f"{group}/{name}": array_sha(values[()]) for name, values in f.get(group, {}).items()
+        }
     columns = {name: array_sha(values[()]) for name, values in f.get("parties", {}).items()}
-    whole = {"recipe": manifest["recipe"], "source": manifest["source"], "parts": parts, "columns": columns, "format": manifest["format"]["major"]}
-    skew = {"skew": {name: array_sha(values[()]) for name, values in f["skew"].items()}} if "skew" in f else {}
+    whole = {
+        "recipe": manifest["recipe"],
+        "source": manifest["source"],
+        "parts": parts,
+        "columns": columns,
+        "format": manifest["format"]["major"],
+    }
+    skew = (
+        {"skew": {name: array_sha(values[()]) for name, values in f["skew"].items()}}
+        if "skew" in f
+        else {}
+    )
     return manifest | {"digests": digests | {"split": sha(canonical(whole).encode())}} | skew
 
 
 def told(split):
     """Everything that can be read from a split, as a text."""
-    parts = {name: [array_sha(a) for a in (p.indptr, p.indices, p.counts)] for name, p in split.parts.items()}
-    arrays = {f"{kind} {name}": array_sha(a) for kind in ("draws", "columns") for name, a in getattr(split, kind).items()}
-    return json.dumps([split.digest, split.recipe.to_json(), split.source.to_json(), split.root, parts, arrays], sort_keys=True)
+    parts = {
+        name: [array_sha(a) for a in (p.indptr, p.indices, p.counts)]
+        for name, p in split.parts.items()
+    }
+    arrays = {
+        f"{kind} {name}": array_sha(a)
+        for kind in ("draws", "columns")
+        for name, a in getattr(split, kind).items()
+    }
+    return json.dumps(
+        [split.digest, split.recipe.to_json(), split.source.to_json(), split.root, parts, arrays],
+        sort_keys=True,
+    )

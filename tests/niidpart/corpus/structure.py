@@ -14,7 +14,9 @@ SECRET = "canary/secret.h5"  # beside the bad file; nobody may open it
 
 def low_level(f, kind, shape, plist=None, maximum=None):
     """A data set that h5py's own functions would not make."""
-    return h5py.h5d.create(f["draws"].id, b"odd", kind, h5py.h5s.create_simple(shape, maximum or shape), plist)
+    return h5py.h5d.create(
+        f["draws"].id, b"odd", kind, h5py.h5s.create_simple(shape, maximum or shape), plist
+    )
 
 
 def creation(chunk, *steps):
@@ -243,7 +245,9 @@ def one_group_of_the_first_hdf5(f):
 
 
 @bytewise(8, base="old")
-def heap_that_frees_itself_for_ever(whole):  # its free list leads back to where it began: HDF5 2.0 takes memory until there is none
+def heap_that_frees_itself_for_ever(
+    whole,
+):  # its free list leads back to where it began: HDF5 2.0 takes memory until there is none
     at = whole.index(b"HEAP")
     data = struct.unpack("<Q", whole[at + 24 : at + 32])[0]
     raw = bytearray(whole)
@@ -316,22 +320,44 @@ def scale_offset_filter(f):
 
 @edits(15)
 def n_bit_filter(f):
-    low_level(f, h5py.h5t.STD_I32LE, (100,), creation((100,), lambda p: p.set_filter(h5py.h5z.FILTER_NBIT, 0)))
+    low_level(
+        f,
+        h5py.h5t.STD_I32LE,
+        (100,),
+        creation((100,), lambda p: p.set_filter(h5py.h5z.FILTER_NBIT, 0)),
+    )
 
 
 @edits(15)
-def filter_of_a_plugin(f):  # optional, so that a file can have it where nobody has the plugin; reading it would load a library
-    low_level(f, h5py.h5t.STD_I32LE, (100,), creation((100,), lambda p: p.set_filter(32_015, h5py.h5z.FLAG_OPTIONAL, (3,))))
+def filter_of_a_plugin(
+    f,
+):  # optional, so that a file can have it where nobody has the plugin; reading it would load a library
+    low_level(
+        f,
+        h5py.h5t.STD_I32LE,
+        (100,),
+        creation((100,), lambda p: p.set_filter(32_015, h5py.h5z.FLAG_OPTIONAL, (3,))),
+    )
 
 
 @edits(15)
 def deflate_twice(f):  # the second inflation multiplies the first
-    low_level(f, h5py.h5t.STD_I32LE, (1000,), creation((1000,), lambda p: p.set_deflate(9), lambda p: p.set_deflate(9)))
+    low_level(
+        f,
+        h5py.h5t.STD_I32LE,
+        (1000,),
+        creation((1000,), lambda p: p.set_deflate(9), lambda p: p.set_deflate(9)),
+    )
 
 
 @edits(15)
 def filters_in_another_order(f):
-    low_level(f, h5py.h5t.STD_I32LE, (1000,), creation((1000,), lambda p: p.set_deflate(9), lambda p: p.set_shuffle()))
+    low_level(
+        f,
+        h5py.h5t.STD_I32LE,
+        (1000,),
+        creation((1000,), lambda p: p.set_deflate(9), lambda p: p.set_shuffle()),
+    )
 
 
 # ---------------------------------------------------------------- types
@@ -364,7 +390,12 @@ def references(f):
 
 @edits(16)
 def region_references(f):
-    put(f, "draws/odd", np.array([f["train/indices"].regionref[:2]], object), dtype=h5py.regionref_dtype)
+    put(
+        f,
+        "draws/odd",
+        np.array([f["train/indices"].regionref[:2]], object),
+        dtype=h5py.regionref_dtype,
+    )
 
 
 @edits(16)
@@ -465,7 +496,9 @@ def superblock_of_version_9(whole):
 
 
 @bytewise(4, base="old")
-def root_beyond_the_end(whole):  # version 0: 24 bytes, four addresses, then the root's symbol table entry: offset of the name, address
+def root_beyond_the_end(
+    whole,
+):  # version 0: 24 bytes, four addresses, then the root's symbol table entry: offset of the name, address
     return whole[:64] + struct.pack("<Q", 1 << 60) + whole[72:]
 
 

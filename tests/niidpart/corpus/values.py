@@ -101,7 +101,9 @@ def _bomb(size):
 
 
 @edits(19)
-def manifest_that_inflates_to_a_quarter_of_a_gigabyte(f):  # it declares two megabytes, and stores one
+def manifest_that_inflates_to_a_quarter_of_a_gigabyte(
+    f,
+):  # it declares two megabytes, and stores one
     values = f["manifest"][()].tobytes() + b" " * (2 << 20)
     put(f, "manifest", np.frombuffer(values, "u1"), chunks=(len(values),), compression="gzip")
     squeeze = zlib.compressobj(1)
@@ -117,7 +119,9 @@ def chunk_stored_larger_than_it_is(f):
 
 @edits(19)
 def chunk_of_a_hundred_megabytes(f):
-    low_level(f, h5py.h5t.STD_I32LE, (25 << 20,), creation((25 << 20,), lambda p: p.set_deflate(9))).write_direct_chunk((0,), bytes(200_000))
+    low_level(
+        f, h5py.h5t.STD_I32LE, (25 << 20,), creation((25 << 20,), lambda p: p.set_deflate(9))
+    ).write_direct_chunk((0,), bytes(200_000))
 
 
 @edits(19)

@@ -1,0 +1,54 @@
+"""A command of several processes, as torchrun starts them: all do it, one of them speaks."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from .program import Program
+
+
+class Ranked(Program):
+    """Under torchrun the first rank alone prints; a fault is told by the rank that has it, and ends all."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+            return super().invoke(ctx)
+        from fltrain.engine.ranks import Elsewhere, Lost, joined
+
+        try:
+            with joined() as ranks:
+                try:
+                    with contextlib.nullcontext() if ranks.first else _silent():
+                        return super().invoke(ctx)
+                except Lost as error:
+                    if ranks.speaks():
+                        click.echo(f"Error: {error}", err=True)
+                    raise
+        except (Elsewhere, Lost):
+            _undisturbed()
+            ctx.exit(1)
+        except KeyboardInterrupt:
+            _undisturbed()
+            if ranks.first:
+                raise
+            ctx.exit(130)
+
+
+def _undisturbed() -> None:
+    """This process ends by itself from here on; torchrun's signals, which come again and again, would only show in its exit code."""
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, signal.SIG_IGN)
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    with (
+        open(os.devnull, "w") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(nowhere),
+    ):
+        yield

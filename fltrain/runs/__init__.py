@@ -1,0 +1,1 @@
+"""A run from the request to its outcome: cells, rounds, folders, sweeps, comparison."""

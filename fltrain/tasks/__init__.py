@@ -1,0 +1,1 @@
+"""A model and a loss as pure functions of parameters."""

@@ -1,0 +1,1 @@
+"""Arithmetic with the same bits everywhere: elementary functions, random streams, dealing."""

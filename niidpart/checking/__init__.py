@@ -1,0 +1,1 @@
+"""Splits held against their data and against each other: `verify` and `diff`."""

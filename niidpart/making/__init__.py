@@ -1,0 +1,1 @@
+"""From labels and a request to a split: complete the recipe, run the strategy, hold out parts."""

@@ -1,0 +1,1 @@
+"""Data sources: one file each, named after its option; the folder is the registry."""

@@ -1,0 +1,18 @@
+"""FashionMNIST as torchvision leaves it on a disk."""
+
+from pathlib import Path
+
+from ..data import Data
+from ..data.readers.files import AnySize
+from ..data.readers.idx import mnist_like
+
+__all__ = ["fmnist"]
+
+LATER = frozenset(
+    {"any_size"}
+)  # not stored where it is the default: splits made before it have the same digest
+
+
+def fmnist(root: str | Path, *, any_size: AnySize = False) -> Data:
+    """FashionMNIST: 60,000 training and 10,000 test images, uint8 [N, 28, 28], 10 classes. root: the folder that holds `FashionMNIST/raw`."""
+    return mnist_like(root, "FashionMNIST", any_size)

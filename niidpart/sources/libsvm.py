@@ -1,0 +1,43 @@
+"""Any data set in libsvm (svmlight) text."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+from ..data import Data, from_columns
+from ..data.readers.files import TestFile, beside
+from ..data.readers.svmlight import dense_rows, read_libsvm, sparse_content
+from ..errors import UsageError
+
+__all__ = ["libsvm"]
+
+
+def libsvm(
+    root: str | Path,
+    *,
+    test_file: TestFile = None,
+    n_features: Annotated[
+        int | None, "Number of features, where the files do not show the last ones."
+    ] = None,
+    zero_based: Annotated[bool, "Features begin with 0:, not with 1:."] = False,
+) -> Data:
+    """A libsvm file (plain, .gz, .bz2 or .xz), float32 [N, D], kept sparse and made dense for the rows that are asked for. root: the file.
+
+    Needs scikit-learn.
+    """
+    path = Path(root)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"there is no file {path}; give the path of a libsvm file, such as those of the LIBSVM data page"
+        )
+    x, y = read_libsvm(path, n_features, zero_based)
+    if test_file is None:
+        return from_columns(y, dense_rows(x), content_sha256=sparse_content(x, None, None))
+    x_test, y_test = read_libsvm(beside(path, test_file, "test_file"), None, zero_based)
+    width = max(x.shape[1], x_test.shape[1])
+    if n_features is not None and width > n_features:
+        raise UsageError(f"{test_file} has a feature {width}, and there should be {n_features}")
+    for part in (x, x_test):
+        part.resize(part.shape[0], width)
+    data = from_columns(y, dense_rows(x), y_test, dense_rows(x_test))
+    return replace(data, content_sha256=sparse_content(x, x_test, data.test_labels))
