@@ -184,7 +184,7 @@ class FederatedSplit:
     @cached_property
     def skew(self) -> "Skew":
         """How skewed the training part is: MAP beta and all measures, computed from its counts when first asked for."""
-        from ..heterogeneity import measuring as measure
+        from ..heterogeneity import measure
 
         return measure(self.train.counts)
 
