@@ -11,7 +11,7 @@ from torch import nn
 import niidpart
 from niidpart.data import Data
 from niidpart.errors import UsageError
-from niidpart.heterogeneity import concentration as map_beta
+from niidpart.heterogeneity import map_beta
 
 from .. import models, presets, tree
 from ..algorithms import ALGORITHMS

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from niidpart.plot import picture_path
+from niidpart.plot import prepare_picture_path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,6 +72,6 @@ def curves(histories: Mapping[str, Sequence[Mapping[str, Any]]]) -> "Figure":
 
 def save(histories: Mapping[str, Sequence[Mapping[str, Any]]], path: str | Path) -> Path:
     """Draws the curves into a file; its ending says which format (png, svg, pdf)."""
-    path = picture_path(path)
+    path = prepare_picture_path(path)
     curves(histories).savefig(path)
     return path

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..data.credits import Credit, credit_of
-from ..plot import title
+from ..plot import compose_title
 from ..splits.recipe import JSON
 from ..splits.split import FederatedSplit
 
@@ -44,7 +44,7 @@ class Config:
 
 def config_name(split: FederatedSplit) -> str:
     """The recipe as a name: `digits-dir-beta-0.5-10-parties-seed-0`; at most 80 characters, the last 8 of a longer one from the digest."""
-    name = re.sub(r"[^A-Za-z0-9._]+", "-", title(replace(split, root=""))).strip("-.")
+    name = re.sub(r"[^A-Za-z0-9._]+", "-", compose_title(replace(split, root=""))).strip("-.")
     return name if len(name) <= 80 else f"{name[:71].rstrip('-.')}-{split.digest[:8]}"
 
 
@@ -64,7 +64,7 @@ def card(
     """README.md of a repository that holds `split_file` and the tables `configs`. repo: USER/NAME, "" for a folder; picture: its path, or ""."""
     blocks = [
         f"---\n{yaml(_head(split, configs))}---",
-        f"# {title(split)}",
+        f"# {compose_title(split)}",
         f"A federated split: which of {split.n_parties} parties holds which example of the data set `{split.source.name}`. `{split_file}` is the "
         "split itself, with its recipe, its measures and its digest; the parquet files say the same row by row.",
         f"Digest `{split.digest}`",
@@ -93,7 +93,7 @@ def _head(split: FederatedSplit, configs: Sequence[Config]) -> JSON:
     """The YAML part. Each table says the digest: a cache of `datasets` is then never taken for that of another split."""
     credit = credit_of(split.source.name)
     with_data = any(c.with_data for c in configs)
-    head: JSON = {"pretty_name": title(split)}
+    head: JSON = {"pretty_name": compose_title(split)}
     if with_data:
         head |= _licence(credit)
     head["tags"] = ["federated-learning", "non-iid", "niidpart"]
@@ -136,7 +136,7 @@ def _info(config: Config, split: FederatedSplit) -> JSON:
     ]
     return {
         "config_name": config.name,
-        "description": f"{title(split)}; split digest {split.digest}",
+        "description": f"{compose_title(split)}; split digest {split.digest}",
         "features": [{"name": name} | _typed(kind) for name, kind in config.features],
         "splits": parts,
         "download_size": sum(f.stored for f in config.parts.values()),

@@ -2,13 +2,14 @@
 
 from .concentration import map_beta, map_beta_overall
 from .measures import MEASURES
-from .measuring import measure
+from .measuring import evaluate_measure, measure
 from .skew import Measure, Skew
 
 __all__ = [
     "MEASURES",
     "Measure",
     "Skew",
+    "evaluate_measure",
     "map_beta",
     "map_beta_overall",
     "measure",

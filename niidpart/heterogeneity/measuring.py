@@ -13,6 +13,7 @@ from .means import (
     Key,
     Table,
     bias_over_all,
+    kind_of,
     loaded,
     of_kind,
     over_pairs,
@@ -20,6 +21,7 @@ from .means import (
     scaled,
     standard_error,
 )
+from .measures import MEASURES
 from .posterior import truths
 from .skew import Measure, Skew
 
@@ -35,6 +37,21 @@ def measure(counts: NDArray[Any]) -> Skew:
     sizes = counts.sum(axis=1, dtype=np.int64)
     found = [*_of_labels(Table.of(counts)), *_of_sizes(sizes)] if sizes.any() else []
     return Skew(map_beta(counts), map_beta_overall(counts), tuple(found), int((sizes == 0).sum()))
+
+
+def evaluate_measure(name: str, counts: NDArray[Any]) -> float:
+    """Return one measure of a table of counts [P, K], uncorrected, on its scale of 0 to 1.
+
+    Of a distance it is the one to the whole.
+    """
+    module = MEASURES.module(name)
+    if kind_of(module) == "sizes":
+        sizes = counts.sum(axis=1, dtype=np.int64)
+        return float(module.scaled(MEASURES.find(name)(sizes), len(counts)))
+    table = Table.of(counts)
+    means = over_parties(table)
+    key = next(key for key in means if key[0] == name)
+    return scaled(key, means[key], table.g, table.w)
 
 
 def _of_sizes(sizes: Ints) -> list[Measure]:

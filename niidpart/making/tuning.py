@@ -4,12 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..data import Data, from_arrays
 from ..errors import UsageError
-from ..heterogeneity import MEASURES
-from ..heterogeneity.means import Table, kind_of, over_parties, scaled
+from ..heterogeneity import MEASURES, evaluate_measure
 from ..splits.split import FederatedSplit
 from .derivation import make
 
@@ -46,7 +45,7 @@ def tune(
 
     def attempt(x: float) -> FederatedSplit | None:
         split = make(data, strategy, **asked | {option: x})
-        tried[x] = _value(measure, split.train.counts)
+        tried[x] = evaluate_measure(measure, split.train.counts)
         if after:
             after(x, tried[x])
         return split if abs(tried[x] - target) <= tolerance else None
@@ -60,19 +59,6 @@ def tune(
     if found is None:
         raise UsageError(_missed(measure, target, tolerance, option, tried))
     return found
-
-
-def _value(measure: str, counts: NDArray[np.int32]) -> float:
-    """The plug-in value of a measure on its scale of 0 to 1; of a distance the one to the whole."""
-    module = MEASURES.module(measure)
-    if kind_of(module) == "sizes":
-        return float(
-            module.scaled(MEASURES.find(measure)(counts.sum(axis=1, dtype=np.int64)), len(counts))
-        )
-    table = Table.of(counts)
-    means = over_parties(table)
-    key = next(key for key in means if key[0] == measure)
-    return scaled(key, means[key], table.g, table.w)
 
 
 def _middle(low: float, high: float) -> float:

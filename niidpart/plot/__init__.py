@@ -69,7 +69,7 @@ def save(
     path = _named(Path(path))
     figure = draw(split, kind, data=data, parties=parties, medium=medium, **options)
     about = {
-        "Title": title(split),
+        "Title": compose_title(split),
         (
             "Subject" if path.suffix == ".pdf" else "Description"
         ): f"{kind} of the split with digest {split.digest}",
@@ -87,7 +87,7 @@ def needs_data(kind: str) -> bool:
     return "data" in signature(PICTURES.find(kind)).parameters
 
 
-def picture_path(path: str | Path) -> Path:
+def prepare_picture_path(path: str | Path) -> Path:
     """The path of a picture, its folder made; ValueError where its ending is no format of pictures."""
     path = _named(Path(path))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ def _named(path: Path) -> Path:
     return path
 
 
-def title(split: FederatedSplit) -> str:
+def compose_title(split: FederatedSplit) -> str:
     """What was asked for, in a line: `digits, dir (beta 0.5), noise (sigma 0.1), 10 parties, seed 0`. Own files go by their names."""
     recipe = split.recipe
     steps = [(recipe.strategy, recipe.params), *((t.name, t.params) for t in recipe.transforms)]
@@ -158,7 +158,7 @@ def _drawn(
         facecolor="white",
     )
     caption = function(split, figure, parties, **features, **complete)
-    _frame(figure, title(split), caption or "", f"digest {split.digest[:16]}")
+    _frame(figure, compose_title(split), caption or "", f"digest {split.digest[:16]}")
     figure.draw_without_rendering()  # lays out, and makes the tick labels with this look and no other
     figure.set_layout_engine("none")
     return figure

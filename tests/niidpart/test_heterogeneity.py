@@ -15,10 +15,8 @@ from scipy.stats import entropy, hypergeom, wasserstein_distance
 
 import niidpart
 from niidpart.arithmetic.rng import stream
-from niidpart.heterogeneity import MEASURES, Skew, map_beta_overall, means
+from niidpart.heterogeneity import MEASURES, Skew, map_beta, map_beta_overall, means, measure
 from niidpart.heterogeneity import chance as chance_
-from niidpart.heterogeneity import concentration as map_beta
-from niidpart.heterogeneity import measuring as measure
 from niidpart.heterogeneity.chance import deviations, extent, of_deals
 from niidpart.heterogeneity.means import Table, drawn_pairs, in_proportion, over_pairs, partners
 from niidpart.heterogeneity.posterior import concentration

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import gammaln, polygamma
 
-from niidpart.heterogeneity import concentration as map_beta
-from niidpart.heterogeneity import map_beta_overall
+from niidpart.heterogeneity import map_beta, map_beta_overall
 from niidpart.heterogeneity.concentration import (
     HIGHEST,
     LOWEST,

@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import niidpart
 from niidpart import plot
-from niidpart.heterogeneity import concentration as map_beta
+from niidpart.heterogeneity import map_beta
 from niidpart.plot import PICTURES
 from niidpart.plot._look import (
     MEDIA,
@@ -133,7 +133,7 @@ def test_a_vector_picture_of_many_parties_and_classes_stays_below_a_megabyte(
 @pytest.mark.parametrize("kind", PICTURES.names())
 def test_the_recipe_stands_above_and_the_digest_in_the_corner(kind, split, data):
     figure = plot.draw(split, kind, data=data)
-    assert texts(figure)[0] == plot.title(split)
+    assert texts(figure)[0] == plot.compose_title(split)
     assert texts(figure)[-1] == f"digest {split.digest[:16]}"
 
 
@@ -477,18 +477,18 @@ def test_an_order_is_a_permutation_and_auto_is_by_number_while_there_is_room(spl
 
 def test_a_title_says_what_was_asked_for(split, tmp_path):
     assert (
-        plot.title(split)
+        plot.compose_title(split)
         == "array, dir (beta 0.5), noise (level variance, sigma 0.1), 10 parties, seed 0"
     )
     labels = np.arange(40) % 4
     np.savez(tmp_path / "own.npz", y=labels)
     of_file = niidpart.make(niidpart.load(str(tmp_path / "own.npz")), "homo", n_parties=1, val=0.25)
-    assert plot.title(of_file) == "own.npz, homo, 1 party, val 0.25, seed 0"
+    assert plot.compose_title(of_file) == "own.npz, homo, 1 party, val 0.25, seed 0"
     fresh = niidpart.make(
         labels, "homo", n_parties=1000 % 39, transforms=[("noise", {"fresh": True})]
     )
-    assert "noise (fresh, level variance, sigma 0.1)" in plot.title(fresh)
-    assert "20,000 parties" in plot.title(
+    assert "noise (fresh, level variance, sigma 0.1)" in plot.compose_title(fresh)
+    assert "20,000 parties" in plot.compose_title(
         niidpart.make(np.zeros(20_000, int), "homo", n_parties=20_000)
     )
 

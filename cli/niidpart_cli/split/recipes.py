@@ -40,7 +40,7 @@ def recipes_command() -> click.Command:
 
 
 def _complete(recipe: Any, name: str) -> Any:
-    from niidpart.making import completion as compose
+    from niidpart.making.completion import compose
 
     return compose(recipe=name)
 

@@ -9,12 +9,12 @@ INTERVAL = "95 % interval"
 
 
 def summary(split: Any) -> str:
-    from niidpart.plot import title
+    from niidpart.plot import compose_title
 
     sizes = split.train.sizes
     moved = _moved(split)
     lines = [
-        title(split),
+        compose_title(split),
         f"digest {split.digest}",
         f"data   {split.source.name}: {split.source.n} examples of {len(split.source.class_names)} classes; global test set {split.source.n_test}",
         f"train  {split.train.n} examples; a party has {sizes.min()} to {sizes.max()}",
