@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self
 
 from niidpart.errors import UsageError
-from niidpart.registry import did_you_mean, typed
+from niidpart.registry import did_you_mean, coerce
 
 
 def _setting(default: Any, help: str) -> Any:
@@ -78,7 +78,7 @@ class Settings:
     def __post_init__(self) -> None:
         for f in fields(self):
             object.__setattr__(
-                self, f.name, typed(f.name.replace("_", "-"), getattr(self, f.name), f.type)
+                self, f.name, coerce(f.name.replace("_", "-"), getattr(self, f.name), f.type)
             )
         for name in ("rounds", "local_epochs", "batch_size", "eval_every", "checkpoint_every"):
             _need(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")

@@ -115,10 +115,10 @@ def _not_theirs(name: str, source: str) -> str:
 
 def _entry(package: str, kind: str, name: str | None) -> str | None:
     """The name, if there is such a file; nothing is imported for it. A user's own file is let through: no row names it."""
-    from niidpart.registry import did_you_mean, names_in
+    from niidpart.registry import did_you_mean, list_names
 
-    if name is not None and ":" not in name and name not in names_in(package):
-        raise UsageError(f"unknown {kind} {name!r}; {did_you_mean(name, names_in(package))}")
+    if name is not None and ":" not in name and name not in list_names(package):
+        raise UsageError(f"unknown {kind} {name!r}; {did_you_mean(name, list_names(package))}")
     return name
 
 

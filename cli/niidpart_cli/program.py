@@ -217,9 +217,9 @@ class Entry(click.ParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        from niidpart.registry import names_in
+        from niidpart.registry import list_names
 
-        names = [n for n in names_in(self.package) if n.startswith(incomplete)]
+        names = [n for n in list_names(self.package) if n.startswith(incomplete)]
         return [CompletionItem(n) for n in names] or [CompletionItem(incomplete, type="file")]
 
 

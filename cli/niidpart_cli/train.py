@@ -36,7 +36,7 @@ def _run() -> click.Command:
         from fltrain.algorithms import ALGORITHMS
         from fltrain.models import MODELS
 
-        algorithm_options = sweep.sweepable(union_options(ALGORITHMS.union()))
+        algorithm_options = sweep.sweepable(union_options(ALGORITHMS.all_options()))
         model_names = ", ".join(MODELS.names()) + ", or "
         listed = listing(ALGORITHMS)
     setting_options = sweep.sweepable([_setting_option(f) for f in fields(Settings)], grid.SWEPT)

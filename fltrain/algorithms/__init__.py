@@ -19,7 +19,7 @@ ALGORITHMS = Registry("fltrain.algorithms", "algorithm")
 
 def build(spec: str, **options: Any) -> Algorithm:
     """The algorithm of that name, or `file.py:function`, with these options; remembers both, so that a run can be resumed."""
-    spec = ALGORITHMS.absolute(spec)
+    spec = ALGORITHMS.resolve(spec)
     complete = ALGORITHMS.complete(spec, options)
     algorithm = ALGORITHMS.find(spec)(**complete)
     if not isinstance(algorithm, Algorithm):

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import niidpart
 from niidpart.errors import UsageError
-from niidpart.registry import did_you_mean, names_in
+from niidpart.registry import did_you_mean, list_names
 
 __all__ = [
     "Case",
@@ -177,7 +177,7 @@ def grid(name: str, values: tuple[Any, ...], where: str, **when: Any) -> Row:
 
 def names() -> list[str]:
     """The files of this folder, sorted."""
-    return names_in("fltrain.presets")
+    return list_names("fltrain.presets")
 
 
 def find(name: str) -> Preset:

@@ -49,7 +49,7 @@ def not_options(algorithm: Algorithm, asked: dict[str, Any]) -> None:
     names = {f.name for f in fields(Settings)}
     for name in asked:
         if name not in names and (
-            owners := [owner for owner, option in ALGORITHMS.union() if option.name == name]
+            owners := [owner for owner, option in ALGORITHMS.all_options() if option.name == name]
         ):
             like = algorithm.name if algorithm.name in owners else owners[0]
             raise UsageError(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from niidpart.errors import UsageError
-from niidpart.registry import did_you_mean, typed
+from niidpart.registry import did_you_mean, coerce
 
 from ..settings import Settings
 
@@ -75,7 +75,7 @@ def _values(name: str, values: Sequence[Any], kinds: Mapping[str, Any]) -> list[
         raise UsageError(
             f"{name.replace('_', '-')} cannot be swept, and {len(values)} values were given; {WHAT}. Run it once for each"
         )
-    checked = [typed(name.replace("_", "-"), value, kinds[name]) for value in values]
+    checked = [coerce(name.replace("_", "-"), value, kinds[name]) for value in values]
     if twice := [value for i, value in enumerate(checked) if value in checked[:i]]:
         raise UsageError(f"{name.replace('_', '-')} has the value {twice[0]} twice; give it once")
     return checked

@@ -186,9 +186,7 @@ def made(asked: Asked, data: Data, held: Federated | None = None) -> tuple[Cell,
     spec = (
         ""
         if isinstance(model, nn.Module)
-        else models.MODELS.absolute(
-            model or models.default(asked.split.source.name, shape_of(data))
-        )
+        else models.MODELS.resolve(model or models.default(asked.split.source.name, shape_of(data)))
     )
     module = (
         copy.deepcopy(model) if isinstance(model, nn.Module) else named_module(spec, data, settings)

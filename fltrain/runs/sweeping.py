@@ -207,7 +207,7 @@ def _lists(
     spec = algorithm if isinstance(algorithm, str) else algorithm.spec
     options = ALGORITHMS.options(ALGORITHMS.find(spec)) if spec else {}
     kinds = grids.annotations(options)
-    owned = {option.name for _, option in ALGORITHMS.union()}
+    owned = {option.name for _, option in ALGORITHMS.all_options()}
     for name in grid:
         if name not in kinds and not spec:
             raise UsageError(

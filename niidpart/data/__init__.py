@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arithmetic.rng import Ints
 from ..errors import UsageError
-from ..registry import Registry, typed
+from ..registry import Registry, coerce
 from ..splits.recipe import JSON, Source, canonical
 from .columns import (
     Features,
@@ -251,7 +251,7 @@ def by_path(
 
 def load_with(name: str, root: str | Path | None, params: JSON) -> Data:
     """`load`, with the options as a dict: a stranger's file may hold any names."""
-    pool = typed(f"data set {name!r}: pool", params.get("pool", False), bool)
+    pool = coerce(f"data set {name!r}: pool", params.get("pool", False), bool)
     function = SOURCES.find(name)
     complete = SOURCES.complete(name, {k: v for k, v in params.items() if k != "pool"})
     if (

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..arithmetic.rng import Ints
 from ..data import Data
 from ..errors import UsageError
-from ..registry import typed
+from ..registry import coerce
 from ..splits.split import PARTS, FederatedSplit
 from .transforming import named_transforms, transform
 
@@ -40,7 +40,7 @@ def examples(
     lossy: also of a split whose noise is drawn afresh in training, then without that noise. ValueError for that without lossy, for data without
     features or of other labels, for a part that there is not, and for a party that is no whole number; IndexError where there is no such party.
     """
-    party = typed("party", party, int)
+    party = coerce("party", party, int)
     if part not in PARTS:
         raise UsageError(f"there is no part {part!r}; the parts are {', '.join(PARTS)}")
     if data.features is None:

@@ -9,15 +9,15 @@ from typing import Any
 from ..errors import UsageError
 from ..features.transforming import TRANSFORMS
 from ..recipes import find as find_recipe
-from ..registry import Registry, did_you_mean
+from ..registry import UNSET, Registry, did_you_mean
 from ..splits.recipe import Recipe, Transform
 
 STRATEGIES = Registry(
-    "niidpart.strategies", "strategy", given=frozenset({"groups", "seed", "n_parties", "rng"})
+    "niidpart.strategies",
+    "strategy",
+    given=frozenset({"groups", "seed", "n_parties", "rng"}),
+    beside=("n_parties", "seed", "val", "test", "transforms", "recipe", "like"),
 )
-UNSAID: Any = (
-    ...
-)  # not given; None is refused, since elsewhere seed=None means another split each time
 
 
 def compose(
@@ -26,10 +26,10 @@ def compose(
     recipe: str | Recipe | None = None,
     like: str | None = None,
     n_parties: int | None = None,
-    seed: int = UNSAID,
+    seed: int = UNSET,
     transforms: Sequence[tuple[str, Mapping[str, Any]]] | None = None,
-    val: float = UNSAID,
-    test: float = UNSAID,
+    val: float = UNSET,
+    test: float = UNSET,
     **options: Any,
 ) -> Recipe:
     """The complete Recipe of what `make` is asked for: every option checked, every default written out.
@@ -41,8 +41,8 @@ def compose(
         strategy = base.strategy if strategy is None else strategy
         options = (dict(base.params) if strategy == base.strategy else {}) | options
         n_parties = base.n_parties if n_parties is None else n_parties
-        seed = base.seed if seed is UNSAID else seed
-        val, test = (base.val if val is UNSAID else val), (base.test if test is UNSAID else test)
+        seed = base.seed if seed is UNSET else seed
+        val, test = (base.val if val is UNSET else val), (base.test if test is UNSET else test)
         transforms = [_pair(t) for t in base.transforms] if transforms is None else transforms
     strategy, transforms = strategy or "dir", tuple(transforms or ())
     if strategy in TRANSFORMS.names():
@@ -59,13 +59,13 @@ def compose(
         )
     return completed(
         Recipe(
-            strategy=STRATEGIES.cited(strategy),
+            strategy=STRATEGIES.cite(strategy),
             params=options,
             n_parties=_n_parties(strategy, n_parties),
-            seed=0 if seed is UNSAID else seed,
+            seed=0 if seed is UNSET else seed,
             transforms=tuple(Transform(name, dict(given)) for name, given in transforms),
-            val=0.0 if val is UNSAID else val,
-            test=0.0 if test is UNSAID else test,
+            val=0.0 if val is UNSET else val,
+            test=0.0 if test is UNSET else test,
         )
     )
 

@@ -13,10 +13,10 @@ from ..arithmetic.rng import stream
 from ..data import Data, Features, class_ids, group_column
 from ..errors import UsageError
 from ..features.transforming import columns_of, named_transforms, transform
-from ..registry import Function
+from ..registry import UNSET, Function
 from ..splits.recipe import Recipe
 from ..splits.split import FederatedSplit
-from .completion import STRATEGIES, UNSAID, compose
+from .completion import STRATEGIES, compose
 from .owners import parts_of, understood
 
 
@@ -27,10 +27,10 @@ def make(
     recipe: str | Recipe | None = None,
     like: str | None = None,
     n_parties: int | None = None,
-    seed: int = UNSAID,
+    seed: int = UNSET,
     transforms: Sequence[tuple[str, Mapping[str, Any]]] | None = None,
-    val: float = UNSAID,
-    test: float = UNSAID,
+    val: float = UNSET,
+    test: float = UNSET,
     groups: ArrayLike | None = None,
     **options: Any,
 ) -> FederatedSplit:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..errors import UsageError
-from ..registry import did_you_mean, names_in
+from ..registry import did_you_mean, list_names
 
 JSON = Mapping[str, Any]
 
@@ -37,7 +37,7 @@ class NamedRecipe:
 
 def papers() -> list[str]:
     """The files of this folder, sorted."""
-    return names_in("niidpart.recipes")
+    return list_names("niidpart.recipes")
 
 
 def of_paper(paper: str) -> dict[str, NamedRecipe]:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from ..errors import UsageError
-from ..registry import typed
+from ..registry import coerce
 
 JSON = dict[str, Any]
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")  # of anything that a split file holds
@@ -50,7 +50,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         for name, kind in (("n_parties", int), ("seed", int), ("val", float), ("test", float)):
-            object.__setattr__(self, name, typed(name, getattr(self, name), kind))
+            object.__setattr__(self, name, coerce(name, getattr(self, name), kind))
         if self.n_parties < 1:
             raise UsageError(f"n_parties is {self.n_parties}; there must be at least 1")
         if not 0 <= self.seed < 1 << 64:

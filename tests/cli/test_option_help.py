@@ -49,7 +49,7 @@ def helps(*functions):
     ids=lambda r: type(r).__name__ + r.package,
 )
 def test_every_option_says_in_a_sentence_what_it_means(registry):
-    options = list(registry.union())
+    options = list(registry.all_options())
     assert options
     for entry, option in options:
         assert option.help[:-1].strip(), (registry.package, entry, option.name)

@@ -95,7 +95,7 @@ def pytest_generate_tests(metafunc):
         asked = metafunc.config.getoption("--algorithm")
         metafunc.parametrize(
             "which",
-            [ALGORITHMS.absolute(asked)] if asked else [*ALGORITHMS.names(), "file.py:function"],
+            [ALGORITHMS.resolve(asked)] if asked else [*ALGORITHMS.names(), "file.py:function"],
         )
 
 

@@ -198,7 +198,7 @@ def test_every_source_is_in_one_of_these_tests():
 
 def test_an_option_has_one_type_over_all_sources():
     kinds = {}
-    for entry, p in SOURCES.union():
+    for entry, p in SOURCES.all_options():
         kinds.setdefault(p.name, {})[entry] = str(p.annotation)
     assert {name: who for name, who in kinds.items() if len(set(who.values())) > 1} == {}
 
@@ -208,9 +208,9 @@ def test_options_of_sources_are_no_options_of_strategies_or_of_the_command():
 
     names = [p.name for p in make_command().params]
     assert len(set(names)) == len(names), sorted(n for n in names if names.count(n) > 1)
-    mine = {p.name for _, p in SOURCES.union()}
+    mine = {p.name for _, p in SOURCES.all_options()}
     assert mine.isdisjoint(
-        p.name for registry in (STRATEGIES, TRANSFORMS) for _, p in registry.union()
+        p.name for registry in (STRATEGIES, TRANSFORMS) for _, p in registry.all_options()
     )
     assert mine <= set(names)
     assert all(isinstance(p, click.Parameter) for p in make_command().params)

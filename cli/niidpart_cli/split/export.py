@@ -71,7 +71,7 @@ def export_command() -> click.Command:
         own_options=lambda name: union_options(
             (name, p) for p in FORMATS.options(FORMATS.find(name)).values()
         ),
-        params=[*fixed, *union_options(FORMATS.union())],
+        params=[*fixed, *union_options(FORMATS.all_options())],
         callback=export,
         help=f"Write a split in the layout of another library, whole or not at all.\n\n\b\nFormats:\n{listing(FORMATS)}\n\n\b\n"
         "Examples:\n  niidpart export split.h5 --to csv --out rows\n  niidpart export split.h5 --to flower --out federated\n"

@@ -13,10 +13,10 @@ def import_command() -> click.Command:
     from niidpart.data import SOURCES
     from niidpart.interop.importing import IMPORTERS
 
-    own = union_options(IMPORTERS.union())
+    own = union_options(IMPORTERS.all_options())
     taken = {option.name for option in own}
     source_options = [
-        option for option in union_options(SOURCES.union()) if option.name not in taken
+        option for option in union_options(SOURCES.all_options()) if option.name not in taken
     ]
     fixed = [
         click.Argument(["folder"], type=click.Path()),

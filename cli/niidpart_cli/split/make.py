@@ -16,8 +16,8 @@ def make_command() -> click.Command:
     from niidpart.features.transforming import TRANSFORMS
     from niidpart.making.completion import STRATEGIES
 
-    strategy_options = union_options([*STRATEGIES.union(), *TRANSFORMS.union()])
-    source_options = union_options(SOURCES.union())
+    strategy_options = union_options([*STRATEGIES.all_options(), *TRANSFORMS.all_options()])
+    source_options = union_options(SOURCES.all_options())
     asked_for, placed = _what(), _how_and_where()
     fixed = [*asked_for, *placed]
 

@@ -78,7 +78,7 @@ def plot_command() -> click.Command:
         own_options=lambda name: union_options(
             (name, p) for p in PICTURES.options(PICTURES.find(name)).values()
         ),
-        params=[*fixed, *union_options(PICTURES.union())],
+        params=[*fixed, *union_options(PICTURES.all_options())],
         callback=plot,
         help=f"Draw a split. The ending of the file says which format: png, svg or pdf.\n\n\b\nKinds:\n{listing(PICTURES)}\n\n\b\n"
         "Examples:\n  niidpart plot split.h5\n  niidpart plot split.h5 --kind bars --order size --medium print -o bars.pdf\n"

@@ -1,0 +1,81 @@
+"""Functions from a user's own file: `file.py:function` or `package.module:function`."""
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+import typing
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ..errors import UsageError
+from .hints import did_you_mean
+
+Function = Callable[..., Any]
+
+
+def load_function(name: str, kind: str) -> Function:
+    """Return a user's function.
+
+    name: `file.py:function`, `package.module:function`, or a cited one (`file.py:function#sha256`)
+    that was loaded before. kind: what it is to be, for errors.
+    """
+    where, _, attribute = name.rpartition(":")
+    attribute, _, fingerprint = attribute.partition("#")
+    module = _find_module(name, kind, where, attribute, fingerprint)
+    function = getattr(module, attribute, None)
+    if not callable(function):
+        public = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
+        hint = did_you_mean(attribute, public)
+        raise UsageError(f"{kind} {name!r}: {where} has no function {attribute!r}; {hint}")
+    return typing.cast(Function, function)
+
+
+def _find_module(name: str, kind: str, where: str, attribute: str, fingerprint: str) -> ModuleType:
+    if fingerprint:
+        module = sys.modules.get(_alias(fingerprint))
+        if module is None:
+            advice = f"give the file itself, {where}:{attribute}"
+            raise UsageError(f"{kind} {name!r} is a user's own; {advice}")
+        return module
+    if where.endswith(".py"):
+        return _load_file(Path(where).resolve(), f"{kind} {name!r}")
+    try:
+        return importlib.import_module(where)
+    except ModuleNotFoundError as error:
+        advice = "give file.py:function or package.module:function"
+        raise UsageError(f"{kind} {name!r}: {error}; {advice}") from error
+
+
+def fingerprint_file(path: Path) -> str:
+    """Return the beginning of the sha256 of a file's text."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def _alias(fingerprint: str) -> str:
+    return f"niidpart_own_{fingerprint}"
+
+
+def _load_file(path: Path, who: str) -> ModuleType:
+    """Return the module in a user's file.
+
+    The same text is loaded once, wherever it stands; a changed text is loaded again.
+    """
+    if not path.is_file():
+        raise UsageError(f"{who}: there is no file {path}")
+    alias = _alias(fingerprint_file(path))
+    if alias in sys.modules:
+        return sys.modules[alias]
+    spec = importlib.util.spec_from_file_location(alias, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} cannot be loaded as python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[alias] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[alias]  # half loaded: the next try has to see the same error
+        raise
+    return module

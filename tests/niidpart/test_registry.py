@@ -1,0 +1,97 @@
+"""niidpart.registry: what an annotation says is checked, shown in the help, and hinted at."""
+
+from typing import Annotated, Any, Literal
+
+import pytest
+
+import niidpart
+from niidpart.registry import (
+    SYNONYMS,
+    Above,
+    AtLeast,
+    AtMost,
+    Below,
+    RecordRegistry,
+    Registry,
+    coerce,
+    did_you_mean,
+)
+
+STRATEGIES = Registry("niidpart.strategies", "strategy")
+
+
+def entry(*, mu: Annotated[float, "Weight.", AtLeast(0), Below(1)] = 0.5, k: int = 1, free="text"):
+    pass
+
+
+def test_an_option_is_what_its_annotation_says():
+    options = STRATEGIES.options(entry)
+    assert [*options] == ["mu", "k", "free"]
+    assert options["mu"].help == "Weight. At least 0 and below 1."
+    assert options["mu"].annotation is float
+    assert options["mu"].ranges == (AtLeast(0), Below(1))
+    assert options["k"].help == ""
+    assert options["free"].annotation is str  # not annotated: the type of its default
+
+
+@pytest.mark.parametrize(
+    ("bound", "inside", "outside"),
+    [(AtLeast(2), 2, 1), (Above(2), 3, 2), (AtMost(2), 2, 3), (Below(2), 1, 2)],
+)
+def test_a_range_holds_for_numbers_and_for_each_of_a_list(bound, inside, outside):
+    assert coerce("k", inside, int, [bound]) == inside
+    assert coerce("k", [inside], tuple[int, ...], [bound]) == (inside,)
+    assert coerce("k", None, int | None, [bound]) is None
+    for value, annotation in ((outside, int), ([inside, outside], tuple[int, ...])):
+        with pytest.raises(niidpart.UsageError, match=rf"k is {outside}; it must be {bound}"):
+            coerce("k", value, annotation, [bound])
+
+
+@pytest.mark.parametrize(
+    "annotation", [list[float], Any, dict[str, int], int | str, tuple[int, int], object]
+)
+def test_an_annotation_that_cannot_be_checked_is_refused(annotation):
+    def odd(*, option=None):
+        pass
+
+    odd.__annotations__["option"] = annotation
+    with pytest.raises(niidpart.UsageError, match=r"'odd': option 'option'.*cannot be checked"):
+        STRATEGIES.options(odd)
+
+
+@pytest.mark.parametrize(
+    "annotation", [int, float, bool, str, Literal["a"], int | None, tuple[float, ...]]
+)
+def test_an_annotation_that_can_be_checked_is_taken(annotation):
+    def good(*, option=None):
+        pass
+
+    good.__annotations__["option"] = annotation
+    assert STRATEGIES.options(good)["option"].annotation == annotation
+
+
+def test_the_fields_words_lead_to_ours():
+    names = ["homo", "dir", "labels", "shards", "group"]
+    assert did_you_mean("iid", names).startswith("did you mean 'homo'?")
+    assert did_you_mean("Pathological", names).startswith("did you mean 'labels' or 'shards'?")
+    assert did_you_mean("labls", names).startswith("did you mean 'labels'?")
+    assert did_you_mean("xyzzy", names) == "there are: homo, dir, labels, shards, group"
+    assert did_you_mean("--learning-rate", ["lr", "momentum"]).startswith("did you mean 'lr'?")
+    assert did_you_mean("num_clients", ["n_parties"]).startswith("did you mean 'n_parties'?")
+
+
+def test_no_synonym_is_spelt_as_another_spelling_of_itself():
+    for word, meant in SYNONYMS.items():
+        assert word == word.lower().replace("_", "-"), f"{word} is never looked up"
+        assert meant
+
+
+class Thing:
+    def __init__(self, act):
+        self.act = act
+
+
+def test_a_file_without_a_record_of_its_type_is_an_error():
+    registry = RecordRegistry("niidpart.strategies", "thing", Thing, "act")
+    with pytest.raises(TypeError, match=r"dir\.py has no ENTRY, a Thing"):
+        registry.record("dir")
