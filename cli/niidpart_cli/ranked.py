@@ -17,23 +17,23 @@ class Ranked(Program):
     def invoke(self, ctx: click.Context) -> Any:
         if int(os.environ.get("WORLD_SIZE", "1")) < 2:
             return super().invoke(ctx)
-        from fltrain.engine.ranks import Elsewhere, Lost, joined
+        from fltrain.engine.ranks import FaultElsewhere, RankLost, join_ranks
 
         try:
-            with joined() as ranks:
+            with join_ranks() as ranks:
                 try:
-                    with contextlib.nullcontext() if ranks.first else _silent():
+                    with contextlib.nullcontext() if ranks.is_first else _silent():
                         return super().invoke(ctx)
-                except Lost as error:
+                except RankLost as error:
                     if ranks.speaks():
                         click.echo(f"Error: {error}", err=True)
                     raise
-        except (Elsewhere, Lost):
+        except (FaultElsewhere, RankLost):
             _undisturbed()
             ctx.exit(1)
         except KeyboardInterrupt:
             _undisturbed()
-            if ranks.first:
+            if ranks.is_first:
                 raise
             ctx.exit(130)
 

@@ -14,15 +14,15 @@ import torch
 from niidpart.errors import UsageError
 
 from ..interface import State
-from .batches import n_steps
+from .batches import count_steps
 from .cost import Cost, cost, footprint
 from .jobs import Cell
-from .native import possible, workers
-from .processes import cores, hindrance
-from .ranks import current
+from .native import can_train_natively, count_threads
+from .processes import count_cores, why_not_workers
+from .ranks import current_ranks
 from .stacked.convolution import BEST
-from .stacked.memory import budget
-from .stacked.stackable import obstacle
+from .stacked.memory import memory_budget
+from .stacked.stackable import why_not_stackable
 
 STEP, RATE = (
     4e-4,
@@ -111,19 +111,19 @@ def facts(cell: Cell, one: Cost | None = None) -> Facts:
     data, settings = cell.data, cell.settings
     one, cuda = one or cost(cell.task, data), data.train.y.device.type == "cuda"
     jobs = max(1, math.floor(data.n_parties * settings.fraction + 1e-9))
-    steps = sum(n_steps(data.train.size(p), settings) for p in range(data.n_parties))
+    steps = sum(count_steps(data.train.size(p), settings) for p in range(data.n_parties))
     return Facts(
         device=data.train.y.device.type,
-        cores=cores(),
+        cores=count_cores(),
         fork=_forks(),
-        ranks=current().size,
+        ranks=current_ranks().size,
         threads=settings.threads,
         workers=settings.workers,
         compiled=settings.compile,
         jobs=jobs,
         steps=round(steps * jobs / data.n_parties),
         flop=one.flop * settings.batch_size,
-        stackable=obstacle(cell, BEST["cuda"])
+        stackable=why_not_stackable(cell, BEST["cuda"])
         if cuda
         else "",  # a stack on a CPU is made only where it is asked for, and refused there
     )
@@ -131,7 +131,7 @@ def facts(cell: Cell, one: Cost | None = None) -> Facts:
 
 def _forks() -> bool:
     """Whether workers can be had: not where there is no fork, in a daemon, or once torch has been on a GPU (a fork leaves its threads behind)."""
-    return not hindrance() and not torch.cuda.is_initialized()
+    return not why_not_workers() and not torch.cuda.is_initialized()
 
 
 def _possible(cell: Cell) -> None:
@@ -174,7 +174,7 @@ def told(cells: Sequence[Cell], states: Sequence[State], *, written: bool = Fals
     """
     settings, one = cells[0].settings, cost(cells[0].task, cells[0].data)
     known = facts(cells[0], one)._replace(threads=None)
-    if settings.engine == "processes" and (known.ranks > 1 or hindrance()):
+    if settings.engine == "processes" and (known.ranks > 1 or why_not_workers()):
         settings = replace(
             settings, engine="looped", threads=1
         )  # the ranks are the workers, or there is none but this process
@@ -183,12 +183,12 @@ def told(cells: Sequence[Cell], states: Sequence[State], *, written: bool = Fals
     many = f"{runs}{jobs} job{'s' if jobs > 1 else ''} a round"
     of = {
         "processes": settings.workers or known.cores,
-        "native": workers(settings),
+        "native": count_threads(settings),
         "stacked": jobs,
     }
     at_once = min(of.get(settings.engine, 1), jobs)
     room = (
-        budget(settings.memory, cells[0].data.train.y.device)
+        memory_budget(settings.memory, cells[0].data.train.y.device)
         if settings.engine == "stacked"
         else math.inf
     )
@@ -205,7 +205,7 @@ def told(cells: Sequence[Cell], states: Sequence[State], *, written: bool = Fals
 def _faster(cells: Sequence[Cell]) -> str:
     """That compiled code could train these cells, where torch does on a CPU; "" where it could not."""
     could = cells[0].settings.engine in ("looped", "processes") and all(
-        possible(cell) for cell in cells
+        can_train_natively(cell) for cell in cells
     )
     return (
         "; --engine native runs this model in compiled code, several times faster" if could else ""

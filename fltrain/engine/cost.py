@@ -14,7 +14,7 @@ from ..inputs.federated import Federated
 from ..interface import Batch, State
 from ..tasks.model_task import ModelTask
 from ..tree import Tree
-from .evaluate import batch_size
+from .evaluation import evaluation_batch_size
 from .jobs import Cell
 
 BASE, WORKER = (
@@ -133,7 +133,7 @@ def footprint(
         for part in (cell.data.test, cell.data.global_test)
         if part is not None
     )
-    evaluation = 3 * one.largest * min(batch_size(cells[0].data.train.y.device), tested)
+    evaluation = 3 * one.largest * min(evaluation_batch_size(cells[0].data.train.y.device), tested)
     before = BASE + (WORKER * processes if settings.engine == "processes" else 0) if host else 0.0
     return (
         before + (2 if host else 1) * data + state + min(at_once * job, budget) + sums + evaluation

@@ -3,7 +3,7 @@
 import torch
 
 from .. import tree
-from ..inputs.federated import Examples
+from ..inputs.federated import PartyExamples
 from ..tree import Tree
 
 _BATCH = 1000
@@ -14,7 +14,7 @@ class Diverged(ValueError):
     """Training is not finite any more. The message says the round, the party and the cause; earlier rounds and their checkpoints stand."""
 
 
-def at_party(round: int, party: int, start: Tree, examples: Examples) -> Diverged:
+def at_party(round: int, party: int, start: Tree, examples: PartyExamples) -> Diverged:
     """The error for a party whose training loss is not finite. start: the model that it received."""
     return Diverged(
         f"round {round}, party {party}: the training loss is not finite, since {_cause(start, party, examples)}"
@@ -32,7 +32,7 @@ def finite(values: Tree) -> bool:
     return all(bool(leaf.isfinite().all()) for leaf in tree.leaves(values))
 
 
-def _cause(start: Tree, party: int, examples: Examples) -> str:
+def _cause(start: Tree, party: int, examples: PartyExamples) -> str:
     if not finite(start):
         return "the model that it received is not finite: lower --server-lr or --lr"
     largest = torch.zeros(())

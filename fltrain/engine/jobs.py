@@ -11,12 +11,12 @@ from niidpart.errors import UsageError
 
 from .. import tree
 from ..draws import key
-from ..inputs.federated import Examples, Federated
+from ..inputs.federated import Federated, PartyExamples
 from ..interface import Algorithm, Local, Plan, State, Task, Work
 from ..settings import Settings
 from ..tasks.model_task import ModelTask
 from ..tree import Tree
-from .batches import n_steps
+from .batches import count_steps
 from .sums import Sums
 
 
@@ -69,9 +69,9 @@ class Executor(Protocol):
         ...
 
     def score(
-        self, task: Task, params: Tree, buffers: Tree, examples: Examples, start: int, end: int
+        self, task: Task, params: Tree, buffers: Tree, examples: PartyExamples, start: int, end: int
     ) -> tuple[int, float]:
-        """(number right, summed loss) of one model of a cell on examples start..end: `evaluate.score`, or what equals it but for rounding."""
+        """(number right, summed loss) of one model of a cell on examples start..end: `evaluation.score_model`, or what equals it but for rounding."""
         ...
 
     def close(self) -> None: ...
@@ -100,7 +100,7 @@ def jobs_of(index: int, cell: Cell, state: State, plan: Plan, round: int) -> lis
     for j, (party, model) in enumerate(zip(plan.party.tolist(), plan.model.tolist(), strict=True)):
         n = cell.data.train.size(party)
         work = Work(
-            n_steps(n, settings),
+            count_steps(n, settings),
             n,
             float(shares[j]),
             settings.lr_at(round),

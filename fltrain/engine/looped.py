@@ -11,17 +11,17 @@ from ..draws import key
 from ..interface import Local, Work
 from ..tasks.model_task import ModelTask
 from ..tree import Tree
-from . import evaluate
-from .batches import batches, in_order
+from . import evaluation
+from .batches import iterate_batches, iterate_in_order
 from .jobs import Cell, Done, Given, Job, local_of
 from .sums import Sums
-from .threads import threads
+from .threads import use_threads
 
 
 class Looped:
     """Trains jobs in the order in which they come."""
 
-    score = staticmethod(evaluate.score)
+    score = staticmethod(evaluation.score_model)
 
     def __init__(self, cells: Sequence[Cell]):
         self.cells = cells
@@ -44,13 +44,13 @@ class OneThread(Looped):
     def train(
         self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
     ) -> Iterator[Done]:
-        with threads(1):
+        with use_threads(1):
             yield from super().train(given, jobs, sums)
 
 
 def train_job(cell: Cell, given: Given, job: Job) -> tuple[Tree, Tree, float]:
     """(upload, own, summed loss) of one job; no upload and no own where its loss is not finite."""
-    task = replace(cell.task, examples=lambda: in_order(cell.data.train, job.party))
+    task = replace(cell.task, examples=lambda: iterate_in_order(cell.data.train, job.party))
     local, loss = _trained(cell, task, local_of(cell, given, job), job.work, job.party, given.round)
     if not math.isfinite(loss):
         return {}, {}, loss
@@ -74,7 +74,7 @@ def _trained(
         (torch.cuda if device.type == "cuda" else torch.default_generator).manual_seed(
             seed
         )  # for modules that draw by themselves
-        for batch in batches(
+        for batch in iterate_batches(
             data.train, party, round, key(settings.seed, "job", round, party), settings
         ):
             try:

@@ -9,7 +9,7 @@ from ..settings import Settings
 
 
 @contextlib.contextmanager
-def precision(settings: Settings) -> Iterator[None]:
+def use_precision(settings: Settings) -> Iterator[None]:
     """On CUDA deterministic kernels, and TF32 only where the settings ask for it (torch has it on for convolutions); afterwards all is as before."""
     if settings.device != "cuda":
         yield

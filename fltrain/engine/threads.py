@@ -7,7 +7,7 @@ import torch
 
 
 @contextlib.contextmanager
-def threads(n: int | None) -> Iterator[None]:
+def use_threads(n: int | None) -> Iterator[None]:
     """n CPU threads for torch, None for as many as there are, and as many as before afterwards."""
     before = torch.get_num_threads()
     torch.set_num_threads(n or before)

@@ -13,7 +13,7 @@ from ..settings import Settings
 
 
 @dataclass(frozen=True, eq=False)
-class Augment:
+class Augmentation:
     """A crop of the old size out of the picture padded by `crop` pixels, then a flip with chance 1/2, then a rotation by up to `rotate` degrees.
 
     What comes into the picture is 0; with pad="reflect", a crop mirrors the picture at its border pixels instead. key: of all draws of the run.
@@ -36,7 +36,7 @@ class Augment:
         inside = torch.ones((1, 1, 1), dtype=torch.bool, device=x.device)
         # From each pixel of the result back to where it comes from: the last operation first. One gather then does them all.
         if self.rotate:
-            r, c = rotated(
+            r, c = find_sources(
                 r, c, height, width, (turn.double() * 2.0**-31 + 2.0**-32 - 1) * self.rotate
             )
             inside = _is_in(r, height) & _is_in(c, width)
@@ -62,7 +62,7 @@ class Augment:
         return out.masked_fill(~inside.unsqueeze(1), 0)
 
 
-def augment(settings: Settings, shape: tuple[int, ...]) -> Augment | None:
+def make_augmentation(settings: Settings, shape: tuple[int, ...]) -> Augmentation | None:
     """What the settings ask for, for examples of `shape`; None for nothing. ValueError where it cannot be done to them."""
     if not (settings.crop or settings.flip or settings.rotate):
         return None
@@ -75,12 +75,12 @@ def augment(settings: Settings, shape: tuple[int, ...]) -> Augment | None:
             f"crop is {settings.crop}; reflected padding of images of {shape[1]} x {shape[2]} pixels goes up to {min(shape[1:]) - 1}: "
             "lower --crop, or use --pad zero"
         )
-    return Augment(
+    return Augmentation(
         key(settings.seed, "augment"), settings.crop, settings.pad, settings.flip, settings.rotate
     )
 
 
-def rotated(
+def find_sources(
     r: Tensor, c: Tensor, height: int, width: int, degrees: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Where pixel (r, c) of a picture turned anticlockwise about its centre comes from, to the nearest pixel; may lie outside. degrees: [B, 1, 1]."""

@@ -13,20 +13,20 @@ from niidpart.data import Data, Features
 from niidpart.errors import UsageError
 
 from ..settings import Settings
-from .augmentation import Augment, augment
-from .noises import Noise, noises
-from .normalisation import Normalise, normalisation
+from .augmentation import Augmentation, make_augmentation
+from .noises import Noise, make_noises
+from .normalisation import Normalisation, make_normalisation
 
 _DEFAULT = Settings()
 
 
 @dataclass(frozen=True, eq=False)
-class Prepare:
+class Preparation:
     """What is done to a batch on the device, in this order. augment: in training alone; noise: drawn anew for each epoch."""
 
-    augment: Augment | None = None
+    augment: Augmentation | None = None
     noise: tuple[Noise, ...] = ()
-    normalise: Normalise | None = None
+    normalise: Normalisation | None = None
 
     def __call__(self, x: Tensor, rows: Tensor, party: Tensor, epoch: int | Tensor) -> Tensor:
         """x [B, ...] float32 of the examples `rows` [B] of `party` [B], as the model gets them. epoch: one for all, or [B], one for each."""
@@ -43,7 +43,7 @@ class Prepare:
 
 
 @dataclass(frozen=True, eq=False)
-class Examples:
+class PartyExamples:
     """Examples in the order of their parties. x: [n, ...] uint8 or float32; y [n] int64; party p has indptr[p]:indptr[p+1].
 
     rows: [n] their rows in the data set; party: [n] whose transforms they carry. prepare: what is done to each batch of them.
@@ -54,7 +54,7 @@ class Examples:
     indptr: list[int]
     rows: Tensor
     party: Tensor
-    prepare: Prepare = Prepare()
+    prepare: Preparation = Preparation()
 
     def inputs(self, at: Tensor | slice, epoch: int | Tensor = 0) -> Tensor:
         """[B, ...] float32 as the model gets them. epoch: of the run, from 1 in training (which draw), 0 in evaluation; [B]: one for each."""
@@ -62,7 +62,7 @@ class Examples:
         x = x.float().div_(255) if x.dtype == torch.uint8 else x
         return self.prepare(x, self.rows[at], self.party[at], epoch)
 
-    def seen_by(self, party: int) -> "Examples":
+    def seen_by(self, party: int) -> "PartyExamples":
         """The same examples with the transforms of one party. Nothing of x is copied."""
         return replace(self, party=torch.full_like(self.party, party))
 
@@ -77,14 +77,14 @@ class Federated:
     noisy_test: the global test set with the noise of the party that it is `seen_by`; None where that is not asked for.
     """
 
-    train: Examples
-    val: Examples
-    test: Examples
-    global_test: Examples | None
+    train: PartyExamples
+    val: PartyExamples
+    test: PartyExamples
+    global_test: PartyExamples | None
     counts: Tensor  # [P, K] int64 training examples of each class, on the host
     shape: tuple[int, ...]
     n_classes: int
-    noisy_test: Examples | None = None
+    noisy_test: PartyExamples | None = None
 
     @property
     def n_parties(self) -> int:
@@ -100,7 +100,7 @@ class Federated:
         )
 
 
-def open_for(
+def open_split_data(
     split: niidpart.FederatedSplit, data: Data | None, data_root: str | Path | None
 ) -> Data:
     """The data of the split: the one handed over, or from where the file says it is. ValueError if it is not what the split was made for."""
@@ -113,7 +113,7 @@ def open_for(
     return data
 
 
-def to_device(
+def load_federated(
     split: niidpart.FederatedSplit, data: Data, device: torch.device, settings: Settings = _DEFAULT
 ) -> Federated:
     """Everything that the split holds, gathered once, in the order of the parties. settings: what is done to each batch."""
@@ -127,11 +127,13 @@ def to_device(
         name: _part(split, name, data, data.features, device) for name in ("train", "val", "test")
     }
     shape = tuple(parts["train"].x.shape[1:])
-    normalise = normalisation(settings.normalise, parts["train"].x)
-    prepare = Prepare(
-        augment(settings, shape), noises(split, shape, device, fixed=False), normalise
+    normalise = make_normalisation(settings.normalise, parts["train"].x)
+    prepare = Preparation(
+        make_augmentation(settings, shape),
+        make_noises(split, shape, device, fixed=False),
+        normalise,
     )
-    test = _global_test(data, device, Prepare(normalise=normalise))
+    test = _global_test(data, device, Preparation(normalise=normalise))
     return Federated(
         **{name: replace(part, prepare=prepare) for name, part in parts.items()},
         global_test=test,
@@ -144,7 +146,7 @@ def to_device(
 
 def _part(
     split: niidpart.FederatedSplit, name: str, data: Data, features: Features, device: torch.device
-) -> Examples:
+) -> PartyExamples:
     part = split.parts[name]
     rows = part.indices.astype(np.int64)
     x = features(rows)
@@ -155,8 +157,8 @@ def _part(
                 for p, (a, b) in enumerate(zip(part.indptr, part.indptr[1:], strict=False))
             ]
         )
-    return Examples(
-        x=channels_first(x).to(device),
+    return PartyExamples(
+        x=put_channels_first(x).to(device),
         y=torch.from_numpy(data.labels[rows]).to(device),
         indptr=part.indptr.tolist(),
         rows=torch.from_numpy(rows).to(device),
@@ -164,13 +166,13 @@ def _part(
     )
 
 
-def _global_test(data: Data, device: torch.device, prepare: Prepare) -> Examples | None:
+def _global_test(data: Data, device: torch.device, prepare: Preparation) -> PartyExamples | None:
     if data.test_labels is None or data.test_features is None:
         return None
     n = len(data.test_labels)
     rows = torch.arange(n, device=device)
-    x = channels_first(data.test_features(slice(None))).to(device)
-    return Examples(
+    x = put_channels_first(data.test_features(slice(None))).to(device)
+    return PartyExamples(
         x,
         torch.from_numpy(data.test_labels).to(device),
         [0, n],
@@ -180,13 +182,13 @@ def _global_test(data: Data, device: torch.device, prepare: Prepare) -> Examples
     )
 
 
-def _noisy(split: niidpart.FederatedSplit, test: Examples | None, n: int) -> Examples:
+def _noisy(split: niidpart.FederatedSplit, test: PartyExamples | None, n: int) -> PartyExamples:
     """The global test set as a party's noise would show it. Its rows are numbered from n, after those of the data: no noise of training again."""
     if test is None:
         raise UsageError(
             "noisy-test needs a test set of the data set's own, and there is none; the parties' own test parts carry their noise anyway"
         )
-    noise = noises(split, tuple(test.x.shape[1:]), test.x.device, fixed=True)
+    noise = make_noises(split, tuple(test.x.shape[1:]), test.x.device, fixed=True)
     if not noise:
         raise UsageError(
             "noisy-test needs a split with noise, and this one has none; make it with --transform noise, or leave --noisy-test away"
@@ -194,7 +196,7 @@ def _noisy(split: niidpart.FederatedSplit, test: Examples | None, n: int) -> Exa
     return replace(test, rows=test.rows + n, prepare=replace(test.prepare, noise=noise))
 
 
-def channels_first(x: np.ndarray) -> Tensor:
+def put_channels_first(x: np.ndarray) -> Tensor:
     """[n, C, H, W] of images, [n, D] of tables; uint8 or float32."""
     x = x if x.dtype == np.uint8 else x.astype(np.float32, copy=False)
     if x.ndim == 3:

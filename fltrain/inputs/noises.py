@@ -43,7 +43,7 @@ class Noise:
         return z * (rows.unsqueeze(2) & columns.unsqueeze(1)).unsqueeze(1)
 
 
-def noises(
+def make_noises(
     split: niidpart.FederatedSplit, shape: tuple[int, ...], device: torch.device, *, fixed: bool
 ) -> tuple[Noise, ...]:
     """The transforms that niidpart leaves to training, in order; fixed: those that it applies, too. shape: of one example, (C, H, W) or (D,)."""

@@ -29,7 +29,7 @@ CONSTANTS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Normalise:
+class Normalisation:
     """mean, std: float32, [C, 1, 1] for images, [D] for tables, or [1] for all."""
 
     mean: Tensor
@@ -39,12 +39,12 @@ class Normalise:
         return (x - self.mean) / self.std
 
 
-def normalisation(how: str, x: Tensor) -> Normalise | None:
+def make_normalisation(how: str, x: Tensor) -> Normalisation | None:
     """The setting `normalise` for training rows x [n, C, H, W] or [n, D], uint8 or float32; None for "none". ValueError where it does not fit."""
     if how == "none":
         return None
     if how == "data":
-        return of_rows(x)
+        return fit_normalisation(x)
     mean, std = CONSTANTS[how]
     if how != "half" and (x.ndim != 4 or x.shape[1] != len(mean)):
         these = (
@@ -56,7 +56,7 @@ def normalisation(how: str, x: Tensor) -> Normalise | None:
             f"normalise {how} is for images of {len(mean)} channel{'s' * (len(mean) > 1)}, {these}; use --normalise data"
         )
     shape = (-1, 1, 1) if x.ndim == 4 else (-1,)
-    return Normalise(
+    return Normalisation(
         *(
             torch.tensor(values, dtype=torch.float32, device=x.device).view(shape)
             for values in (mean, std)
@@ -64,7 +64,7 @@ def normalisation(how: str, x: Tensor) -> Normalise | None:
     )
 
 
-def of_rows(x: Tensor) -> Normalise:
+def fit_normalisation(x: Tensor) -> Normalisation:
     """Mean and population deviation over the rows x, per channel or per column, in float64. What is constant keeps the deviation 1."""
     if not len(x):
         raise UsageError("normalise is data, and no party has a training row to take the mean of")
@@ -94,6 +94,6 @@ def of_rows(x: Tensor) -> Normalise:
             f"{where} of the training rows has no finite mean and deviation; clean the data, or use --normalise none"
         )
     shape = (-1, 1, 1) if x.ndim == 4 else (-1,)
-    return Normalise(
+    return Normalisation(
         (first + mean).float().view(shape), torch.where(std == 0, 1.0, std).view(shape)
     )

@@ -12,7 +12,7 @@ from niidpart.checking.verification import open_data
 from niidpart.data import Data
 from niidpart.features.examples import examples
 
-from .federated import channels_first
+from .federated import put_channels_first
 
 
 def party(
@@ -41,7 +41,7 @@ def party(
             else open_data(split, data_root)
         )
     found = examples(split, data, p, part, lossy=lossy)
-    x = channels_first(found.x)
+    x = put_channels_first(found.x)
     return TensorDataset(
         x.float().div_(255) if x.dtype == torch.uint8 else x.float(),
         torch.from_numpy(np.ascontiguousarray(found.y)),

@@ -18,11 +18,11 @@ from ..algorithms import ALGORITHMS
 from ..draws import key
 from ..engine.auto import chosen
 from ..engine.diverged import LARGE
-from ..engine.evaluate import needs_validation
+from ..engine.evaluation import require_validation_parts
 from ..engine.jobs import Cell
-from ..engine.stacked.memory import GIB, free
-from ..inputs.augmentation import augment
-from ..inputs.federated import Federated, to_device
+from ..engine.stacked.memory import GIB, free_memory
+from ..inputs.augmentation import make_augmentation
+from ..inputs.federated import Federated, load_federated
 from ..interface import Algorithm, Info, State
 from ..presets import Resolved
 from ..settings import Settings
@@ -82,11 +82,11 @@ def prepare(
     """held: what is on the device for this split already, for other seeds and learning rates; its examples are then shared, not copied."""
     device = device_of(settings)
     federated = (
-        to_device(split, data, device, settings) if held is None else _drawing(held, settings)
+        load_federated(split, data, device, settings) if held is None else _drawing(held, settings)
     )
     federated = federated.pooled() if algorithm.pooled else federated
     if algorithm.exam is not None:
-        needs_validation(algorithm.name, federated)
+        require_validation_parts(algorithm.name, federated)
     if algorithm.adapt is not None:
         module = _adapted(algorithm.adapt, module, settings)
     if algorithm.decay == "algorithm":
@@ -99,7 +99,7 @@ def prepare(
 
 def _drawing(held: Federated, settings: Settings) -> Federated:
     """The same examples, augmented by the draws of these settings."""
-    augmented = augment(settings, held.shape)
+    augmented = make_augmentation(settings, held.shape)
     parts = {name: getattr(held, name) for name in ("train", "val", "test")}
     return replace(
         held,
@@ -190,7 +190,7 @@ def initial(cell: Cell) -> State:
 
 def _room(cell: Cell, info: Info, models: tree.Tree, buffers: tree.Tree) -> None:
     """ValueError where what the parties keep does not fit into memory, before it is asked for: a system may grant it and kill the run later."""
-    n_parties, there = len(info.n), free(cell.data.train.y.device)
+    n_parties, there = len(info.n), free_memory(cell.data.train.y.device)
     if n_parties * 4 * (tree.nbytes(models) + tree.nbytes(buffers)) < there:
         return
 

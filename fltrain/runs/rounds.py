@@ -15,12 +15,12 @@ from ..engine import executor
 from ..engine.auto import told
 from ..engine.cohort import sample
 from ..engine.diverged import Diverged
-from ..engine.evaluate import Score, evaluate, exam
+from ..engine.evaluation import Score, evaluate, grade_exam
 from ..engine.jobs import Cell, Executor
-from ..engine.precision import precision
-from ..engine.ranks import Lost, Ranks, Terminated, current
+from ..engine.precision import use_precision
+from ..engine.ranks import RankLost, Ranks, Terminated, current_ranks
 from ..engine.round import Trained, train_round
-from ..engine.threads import threads
+from ..engine.threads import use_threads
 from ..interface import Plan, State
 from . import curves as plot
 from .folder import JSON, RunFolder
@@ -65,15 +65,15 @@ class Rounds:
 
     runs: Sequence[Running]
     progress: OnProgress
-    ranks: Ranks = field(default_factory=current)
+    ranks: Ranks = field(default_factory=current_ranks)
 
     def train(self) -> None:
         """All rounds that are still to come. Lost where another rank is gone."""
         settings = self.runs[0].cell.settings
         done = len(self.runs[0].history)
         with (
-            threads(settings.threads),
-            precision(settings),
+            use_threads(settings.threads),
+            use_precision(settings),
             contextlib.closing(executor([run.cell for run in self.runs])) as trains,
         ):
             if done < settings.rounds:
@@ -86,15 +86,15 @@ class Rounds:
             for round in range(done + 1, settings.rounds + 1):
                 try:
                     self._recorded(trains, round)
-                except (Lost, Terminated) as error:
-                    raise Lost(f"round {round}: {error}; {self._standing()}") from error
+                except (RankLost, Terminated) as error:
+                    raise RankLost(f"round {round}: {error}; {self._standing()}") from error
                 except ChildProcessError as error:
                     raise ChildProcessError(f"{error}; {self._standing()}") from error
                 if all(run.over for run in self.runs):
                     break
         for run in self.runs:
             if (
-                self.ranks.first
+                self.ranks.is_first
                 and run.folder is not None
                 and run.history
                 and importlib.util.find_spec("matplotlib")
@@ -109,7 +109,7 @@ class Rounds:
         for i, (run, trained) in enumerate(zip(self.runs, outcomes, strict=True)):
             if isinstance(trained, Diverged):
                 run.over = trained
-                if self.ranks.first and run.folder is not None:
+                if self.ranks.is_first and run.folder is not None:
                     trained.add_note(
                         f"what was reached before is kept: {run.folder.path}, checkpoint of round {run.folder.newest}"
                     )
@@ -143,7 +143,7 @@ class Rounds:
         )
 
     def _says(self, progress: Progress) -> None:
-        if self.ranks.first:
+        if self.ranks.is_first:
             self.progress(progress)
 
     def _standing(self) -> str:
@@ -179,7 +179,7 @@ class Rounds:
         }
         metrics |= bytes_of(cell.algorithm, run.state, trained.plan, cell.task)
         run.state = _graded(cell, trained, self.ranks, trains.score)
-        if self.ranks.first and s.is_due(s.eval_every, round):
+        if self.ranks.is_first and s.is_due(s.eval_every, round):
             metrics |= evaluate(cell.task, cell.algorithm.serve(run.state), cell.data, trains.score)
             if cell.algorithm.personal is not None:
                 own = evaluate(
@@ -188,7 +188,7 @@ class Rounds:
                 metrics |= {f"personal_{name}": value for name, value in own.items()}
         metrics = _as_json(metrics, round)
         run.history.append(metrics)
-        if self.ranks.first and run.folder is not None:
+        if self.ranks.is_first and run.folder is not None:
             timing = {
                 "round": round,
                 "train_seconds": seconds,
@@ -216,7 +216,7 @@ def _graded(cell: Cell, trained: Trained, ranks: Ranks, score: Score) -> State:
         return state
     party, model = algorithm.exam(state, trained.plan)
     mine = ranks.share([cell.data.val.size(p) for p in party.tolist()])
-    taken = exam(
+    taken = grade_exam(
         cell.task, state.models, state.buffers, party[mine], model[mine], cell.data, score
     ).tolist()
     accuracy = {i: a for its in ranks.gather(list(zip(mine, taken, strict=True))) for i, a in its}

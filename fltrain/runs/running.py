@@ -22,10 +22,10 @@ from .. import models, tree
 from ..algorithms import build
 from ..engine.diverged import Diverged
 from ..engine.jobs import Cell
-from ..engine.processes import offered
-from ..engine.ranks import Ranks, agree, current, joined, refuse_processes
+from ..engine.processes import require_worker_processes
+from ..engine.ranks import Ranks, current_ranks, join_ranks, require_agreement, require_no_workers
 from ..environment import describe
-from ..inputs.federated import Federated, open_for
+from ..inputs.federated import Federated, open_split_data
 from ..interface import Algorithm, State
 from ..settings import Settings
 from ..tasks.model_task import ModelTask
@@ -110,7 +110,7 @@ class Run:
         return module.eval()
 
 
-@joined()
+@join_ranks()
 def run(
     split: str | Path | niidpart.FederatedSplit,
     data: Data | None = None,
@@ -133,17 +133,17 @@ def run(
     """
     split = split if isinstance(split, niidpart.FederatedSplit) else opened(split)
     asked = ask(split, algorithm, {}, model, preset, data_root, settings)
-    ranks = current()
-    refuse_processes(ranks, asked.settings)
-    cell, spec = made(asked, open_for(split, data, data_root))
+    ranks = current_ranks()
+    require_no_workers(ranks, asked.settings)
+    cell, spec = made(asked, open_split_data(split, data, data_root))
     state = initial(cell)
-    agree(ranks, split.digest, [cell], [state])
+    require_agreement(ranks, split.digest, [cell], [state])
     out = ranks.gather(out)[0]  # that of the first rank, which writes
     folder = (
         None
         if out is None
         else written(out, asked, cell, spec, state)
-        if ranks.first
+        if ranks.is_first
         else RunFolder(Path(out))
     )
     with kept(ranks, folder.locked() if folder else None), only_if_it_starts(ranks, out):
@@ -170,7 +170,9 @@ def ask(
         chosen, device=device_of(chosen).type
     )  # so that resuming is the same; `prepare` settles engine and threads
     if chosen.engine == "processes":
-        offered(chosen.device)  # here, since a run that had workers goes on without them
+        require_worker_processes(
+            chosen.device
+        )  # here, since a run that had workers goes on without them
     return Asked(
         split, algorithm, model or named.model or algorithm.model, preset, data_root, chosen
     )
@@ -219,7 +221,7 @@ def written(path: str | Path, asked: Asked, cell: Cell, spec: str, state: State)
 @contextlib.contextmanager
 def kept(ranks: Ranks, lock: contextlib.AbstractContextManager[None] | None) -> Iterator[None]:
     """What is written to, locked by the first of the ranks that train. All ranks go on from here, or none."""
-    with lock if lock is not None and ranks.first else contextlib.nullcontext():
+    with lock if lock is not None and ranks.is_first else contextlib.nullcontext():
         ranks.gather()
         yield
 
@@ -233,7 +235,7 @@ def only_if_it_starts(ranks: Ranks, out: str | Path | None) -> Iterator[None]:
         raise
     except ValueError:
         if (
-            ranks.first
+            ranks.is_first
             and out is not None
             and not any(log.stat().st_size for log in Path(out).rglob("metrics.jsonl"))
         ):
@@ -263,7 +265,7 @@ def outcome(running: Running, numbers: dict[str, Any]) -> Run:
     )
 
 
-@joined()
+@join_ranks()
 def resume(
     folder: str | Path,
     data: Data | None = None,
@@ -282,12 +284,12 @@ def resume(
     workers: so many worker processes or native threads from here on, instead of those that the run was started with; no result depends on them.
     """
     opened = RunFolder.opened(folder)
-    ranks = current()
+    ranks = current_ranks()
     with kept(ranks, opened.locked()):
         asked = recorded(opened, algorithm, model, data_root, trust, workers)
-        cell, _ = made(asked, open_for(asked.split, data, asked.data_root))
+        cell, _ = made(asked, open_split_data(asked.split, data, asked.data_root))
         done, state = opened.restore()
-        agree(ranks, asked.split.digest, [cell], [state], done)
+        require_agreement(ranks, asked.split.digest, [cell], [state], done)
         running = taken_up(opened, cell, done, state)
         tell_elsewhere(opened, cell.settings)
         return finished(running, progress)
@@ -355,10 +357,10 @@ def _same_algorithm(path: Path, named: JSON, algorithm: Algorithm | None) -> Alg
 
 def taken_up(folder: RunFolder, cell: Cell, done: int, state: State) -> Running:
     """The run as it was after round `done`; what its folder holds of later rounds goes."""
-    if current().first:
+    if current_ranks().is_first:
         folder.cut(done)
         folder.clean()
-    current().gather()
+    current_ranks().gather()
     return Running(cell, folder, moved(state, device_of(cell.settings)), folder.history)
 
 

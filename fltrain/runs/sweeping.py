@@ -14,8 +14,8 @@ from niidpart.hub.publishing import opened
 
 from ..algorithms import ALGORITHMS
 from ..engine.jobs import Cell
-from ..engine.ranks import agree, current, joined, refuse_processes
-from ..inputs.federated import Federated, open_for, to_device
+from ..engine.ranks import current_ranks, join_ranks, require_agreement, require_no_workers
+from ..inputs.federated import Federated, load_federated, open_split_data
 from ..interface import Algorithm, State
 from ..settings import Settings
 from . import grid as grids
@@ -40,7 +40,7 @@ Split = str | Path | niidpart.FederatedSplit
 Numbers = dict[str, Any]
 
 
-@joined()
+@join_ranks()
 def sweep(
     splits: Split | Sequence[Split] | Mapping[str, Split],
     data: Data | None = None,
@@ -78,13 +78,13 @@ def sweep(
     numbers = grids.differing(cells)
     _in_step(asked, numbers)
     _different(asked)
-    ranks = current()
-    refuse_processes(ranks, asked[0].settings)
-    ready = _made(asked, open_for(asked[0].split, data, data_root))
+    ranks = current_ranks()
+    require_no_workers(ranks, asked[0].settings)
+    ready = _made(asked, open_split_data(asked[0].split, data, data_root))
     states = [initial(cell) for cell, _ in ready]
-    agree(ranks, _digests(asked), [cell for cell, _ in ready], states)
+    require_agreement(ranks, _digests(asked), [cell for cell, _ in ready], states)
     out = ranks.gather(out)[0]  # that of the first rank, which writes
-    folders = _written(out, asked, ready, states, numbers, first=ranks.first)
+    folders = _written(out, asked, ready, states, numbers, first=ranks.is_first)
     runs = [
         Running(cell, folder, state, [])
         for (cell, _), folder, state in zip(ready, folders, states, strict=True)
@@ -94,7 +94,7 @@ def sweep(
     return [outcome(run, n) for run, n in zip(runs, numbers, strict=True)]
 
 
-@joined()
+@join_ranks()
 def resume_sweep(
     folder: str | Path,
     data: Data | None = None,
@@ -112,11 +112,11 @@ def resume_sweep(
     """
     cells = read_cells(folder)
     folders = [RunFolder.opened(Path(folder) / name) for name in cells]
-    ranks = current()
+    ranks = current_ranks()
     with kept(ranks, sweep_locked(folder)):
         asked = [recorded(one, algorithm, model, data_root, trust, workers) for one in folders]
         _in_step(asked, list(cells.values()))
-        ready = _made(asked, open_for(asked[0].split, data, asked[0].data_root))
+        ready = _made(asked, open_split_data(asked[0].split, data, asked[0].data_root))
         tell_elsewhere(folders[0], ready[0][0].settings)
         found = [one.restore() for one in folders]
         runs: dict[int, Running] = {}
@@ -127,7 +127,7 @@ def resume_sweep(
                 for i in waiting
             }
             whole = {i: state for i, state in states.items() if state is not None}
-            agree(
+            require_agreement(
                 ranks,
                 _digests([asked[i] for i in whole]),
                 [ready[i][0] for i in whole],
@@ -286,8 +286,8 @@ def _made(asked: Sequence[Asked], data: Data) -> list[tuple[Cell, str]]:
     for one in asked:
         split, settings = one.split, one.settings
         if split.digest not in held:
-            open_for(split, data, None)
-            held[split.digest] = to_device(split, data, device_of(settings), settings)
+            open_split_data(split, data, None)
+            held[split.digest] = load_federated(split, data, device_of(settings), settings)
         ready.append(made(one, data, held[split.digest]))
     picked: dict[str, Settings] = {cell.settings.engine: cell.settings for cell, _ in ready}
     common = picked[_common(picked)]

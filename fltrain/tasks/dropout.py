@@ -63,7 +63,7 @@ _OURS = {
 }
 
 
-def counted(module: nn.Module) -> nn.Module:
+def replace_dropouts(module: nn.Module) -> nn.Module:
     """A copy whose dropouts are those of this file; the module itself where it has none of torch's. Names, weights, modes and hooks stay.
 
     Subclasses, AlphaDropout and functional dropout are left alone: they draw from torch's generator.
@@ -76,18 +76,18 @@ def counted(module: nn.Module) -> nn.Module:
             layer.__class__ = _OURS[
                 type(layer)
             ]  # in its place, so that hooks and layers that stand at two places stay as they are
-    for number, layer in enumerate(dropouts(module)):
+    for number, layer in enumerate(list_dropouts(module)):
         layer.number = number
     return module
 
 
-def dropouts(module: nn.Module) -> list[_Counted]:
+def list_dropouts(module: nn.Module) -> list[_Counted]:
     """Those of this file, in the order of the module."""
     return [layer for layer in module.modules() if isinstance(layer, _Counted)]
 
 
 @contextmanager
-def keyed(layers: Sequence[_Counted], key: int | Tensor | None) -> Iterator[None]:
+def draw_by(layers: Sequence[_Counted], key: int | Tensor | None) -> Iterator[None]:
     """Within, the layers draw by that key; afterwards by none, so that a module taken out of a run is like torch's own."""
     for layer in layers:
         layer.key, layer.calls = key, 0

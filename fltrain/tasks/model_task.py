@@ -19,7 +19,7 @@ from .. import tree
 from ..draws import fold, signed
 from ..interface import Batch, Local, Out, Step
 from ..tree import Tree
-from .dropout import counted, dropouts, keyed
+from .dropout import draw_by, list_dropouts, replace_dropouts
 
 _KINDS = {"Linear": "linear", "Conv": "conv", "Norm": "norm"}
 
@@ -51,7 +51,7 @@ def _stages(
 ) -> list[Tensor]:
     """The output of each stage; of a model that is not made of stages, its output. layers: its dropouts, which draw by the key."""
     options = {"upto": upto, "detach": detach, "taps": True} if staged else {}
-    with keyed(layers, key):
+    with draw_by(layers, key):
         out = functional_call(module, (params, buffers), (x,), options)
     return out if staged else [out]
 
@@ -79,7 +79,7 @@ class ModelTask:
     compiled: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "module", counted(self.module))
+        object.__setattr__(self, "module", replace_dropouts(self.module))
 
     @cached_property
     def kinds(self) -> dict[str, str]:
@@ -119,7 +119,7 @@ class ModelTask:
 
     @cached_property
     def _dropouts(self) -> list[Any]:
-        return dropouts(self.module)
+        return list_dropouts(self.module)
 
     def forward(
         self,

@@ -15,9 +15,9 @@ import fltrain
 import niidpart
 from fltrain import Settings, resume
 from fltrain.draws import augmentation, key
-from fltrain.engine.batches import in_order
-from fltrain.inputs.augmentation import Augment, rotated
-from fltrain.inputs.federated import to_device
+from fltrain.engine.batches import iterate_in_order
+from fltrain.inputs.augmentation import Augmentation, find_sources
+from fltrain.inputs.federated import load_federated
 from niidpart.arithmetic import rng
 
 CPU = torch.device("cpu")
@@ -95,7 +95,7 @@ def test_every_offset_and_either_side_are_as_likely(crop):
     """crop 1: 9 offsets x 2 sides, seen in a picture of 5 x 5 of which the middle 3 x 3 always shows; crop 4: 81 offsets, seen at the centre."""
     side = 2 * crop + (3 if crop == 1 else 1)
     middle = side // 2
-    augment, found = Augment(KEY, crop=crop, flip=crop == 1), []
+    augment, found = Augmentation(KEY, crop=crop, flip=crop == 1), []
     for epoch in range(1, 7):
         for party in range(3):
             x = drawn(augment, numbered(1, side, side), list(range(900)), party, epoch)[:, 0]
@@ -116,7 +116,7 @@ def test_angles_are_uniform_within_the_limit():
     rows = torch.arange(side).float().view(1, side, 1).expand(1, side, side)
     x = torch.cat(
         [
-            drawn(Augment(KEY, rotate=limit), rows, list(range(start, start + 50)))
+            drawn(Augmentation(KEY, rotate=limit), rows, list(range(start, start + 50)))
             for start in range(0, 3000, 50)
         ]
     )
@@ -139,7 +139,7 @@ def test_the_four_draws_of_an_example_are_independent():
     ids=str,
 )
 def test_a_picture_is_the_same_in_every_batch(options):
-    augment = Augment(KEY, **options)
+    augment = Augmentation(KEY, **options)
     x = torch.rand(60, 3, 8, 9, generator=torch.Generator().manual_seed(0))
     rows, party = torch.arange(60) * 3, torch.arange(60) % 4
     whole = augment(x, rows, party, 2)
@@ -152,13 +152,13 @@ def test_a_picture_is_the_same_in_every_batch(options):
 @pytest.mark.parametrize("options", [{"crop": 3}, {"flip": True}, {"rotate": 40.0}], ids=str)
 def test_rows_parties_epochs_and_seeds_draw_apart(options):
     rows, picture = list(range(200)), numbered(1, 9, 9)
-    first = drawn(Augment(KEY, **options), picture, rows)
+    first = drawn(Augmentation(KEY, **options), picture, rows)
     others = [
-        drawn(Augment(KEY, **options), picture, rows, epoch=2),
-        drawn(Augment(KEY, **options), picture, rows, party=1),
-        drawn(Augment(key(1, "augment"), **options), picture, rows),
-        drawn(Augment(KEY, **options), picture, [r + 1 for r in rows]),
-        drawn(Augment(KEY, **options), picture, [r + 2**32 for r in rows]),
+        drawn(Augmentation(KEY, **options), picture, rows, epoch=2),
+        drawn(Augmentation(KEY, **options), picture, rows, party=1),
+        drawn(Augmentation(key(1, "augment"), **options), picture, rows),
+        drawn(Augmentation(KEY, **options), picture, [r + 1 for r in rows]),
+        drawn(Augmentation(KEY, **options), picture, [r + 2**32 for r in rows]),
     ]
     for other in others:
         moved = int((first != other).flatten(1).any(1).sum())
@@ -174,7 +174,7 @@ def test_rows_parties_epochs_and_seeds_draw_apart(options):
 def test_a_crop_is_a_slice_of_the_padded_picture_for_every_offset(pad):
     picture, crop, rows = numbered(3, 6, 7), 4, list(range(900))
     padded = F.pad(picture[None], (crop,) * 4, mode="constant" if pad == "zero" else "reflect")[0]
-    out = drawn(Augment(KEY, crop=crop, pad=pad), picture, rows)
+    out = drawn(Augmentation(KEY, crop=crop, pad=pad), picture, rows)
     top, left = (offsets(w, crop) for w in words(rows, 0, 1)[:2])
     assert len(set(zip(top, left, strict=True))) == 81
     for i in rows:
@@ -183,7 +183,7 @@ def test_a_crop_is_a_slice_of_the_padded_picture_for_every_offset(pad):
 
 def test_a_crop_may_be_larger_than_the_picture():
     rows = list(range(300))
-    out = drawn(Augment(KEY, crop=9), numbered(1, 2, 2), rows)
+    out = drawn(Augmentation(KEY, crop=9), numbered(1, 2, 2), rows)
     padded = F.pad(numbered(1, 2, 2), (9,) * 4)
     top, left = (offsets(w, 9) for w in words(rows, 0, 1)[:2])
     for i in rows:
@@ -192,7 +192,7 @@ def test_a_crop_may_be_larger_than_the_picture():
 
 def test_a_flip_is_left_to_right():
     picture, rows = numbered(2, 4, 5), list(range(100))
-    out = drawn(Augment(KEY, flip=True), picture, rows)
+    out = drawn(Augmentation(KEY, flip=True), picture, rows)
     for i, word in enumerate(words(rows, 0, 1)[2]):
         assert torch.equal(out[i], picture.flip(2) if int(word) >= 2**31 else picture)
 
@@ -200,7 +200,7 @@ def test_a_flip_is_left_to_right():
 @pytest.mark.parametrize(("height", "width"), [(8, 8), (7, 7), (6, 9)])
 def test_a_rotation_is_that_of_a_loop_over_pixels(height, width):
     picture, rows = numbered(2, height, width), list(range(60))
-    out = drawn(Augment(KEY, rotate=180.0), picture, rows)
+    out = drawn(Augmentation(KEY, rotate=180.0), picture, rows)
     for i, word in enumerate(words(rows, 0, 1)[3]):
         assert torch.equal(out[i], turned_by_hand(picture, ((int(word) + 0.5) / 2**31 - 1) * 180))
 
@@ -208,7 +208,7 @@ def test_a_rotation_is_that_of_a_loop_over_pixels(height, width):
 def pixels(picture, degrees):
     """The picture [C, H, W] turned by an angle that is given."""
     _, height, width = picture.shape
-    r, c = rotated(
+    r, c = find_sources(
         torch.arange(height).view(1, -1, 1),
         torch.arange(width).view(1, 1, -1),
         height,
@@ -247,7 +247,7 @@ def test_quarter_turns_are_exact_and_no_turn_changes_nothing():
 
 def test_the_crop_comes_first_then_the_flip_then_the_rotation():
     picture, rows = numbered(1, 7, 8), list(range(80))
-    out = drawn(Augment(KEY, **EVERYTHING), picture, rows)
+    out = drawn(Augmentation(KEY, **EVERYTHING), picture, rows)
     padded = F.pad(picture, (2,) * 4)
     for i, (a, b, side, turn) in enumerate(zip(*words(rows, 0, 1), strict=True)):
         top, left = offsets([a, b], 2)
@@ -257,7 +257,7 @@ def test_the_crop_comes_first_then_the_flip_then_the_rotation():
 
 
 def test_what_comes_from_outside_is_0_even_beside_infinity():
-    out = drawn(Augment(KEY, crop=2), torch.full((1, 3, 3), math.inf), list(range(100)))
+    out = drawn(Augmentation(KEY, crop=2), torch.full((1, 3, 3), math.inf), list(range(100)))
     assert set(out.flatten().tolist()) == {0.0, math.inf}
 
 
@@ -279,18 +279,18 @@ def split(pictures):
 
 def test_training_is_augmented_and_evaluation_is_not(pictures, split):
     plain, changed = (
-        to_device(split, pictures, CPU, s) for s in (Settings(), Settings(**EVERYTHING))
+        load_federated(split, pictures, CPU, s) for s in (Settings(), Settings(**EVERYTHING))
     )
     for part in ("train", "val", "test", "global_test"):
         assert torch.equal(getattr(changed, part).inputs(ALL), getattr(plain, part).inputs(ALL))
     for a, b in zip(
-        in_order(changed.train, 2, 5), in_order(plain.train, 2, 5), strict=True
+        iterate_in_order(changed.train, 2, 5), iterate_in_order(plain.train, 2, 5), strict=True
     ):  # for a full gradient
         assert torch.equal(a.x, b.x)
     train = changed.train
     assert torch.equal(
         train.inputs(ALL, 3),
-        Augment(KEY, **EVERYTHING)(plain.train.inputs(ALL), train.rows, train.party, 3),
+        Augmentation(KEY, **EVERYTHING)(plain.train.inputs(ALL), train.rows, train.party, 3),
     )
     assert train.inputs(ALL, 3).dtype == torch.float32
     assert (train.inputs(ALL, 3) != plain.train.inputs(ALL)).flatten(1).any(1).float().mean() > 0.9
@@ -301,7 +301,7 @@ def test_rows_of_a_batch_may_each_be_in_an_epoch_of_their_own(pictures):
     split = niidpart.make(
         pictures, "homo", n_parties=3, transforms=[("noise", {"sigma": 0.1, "fresh": True})]
     )
-    examples = to_device(split, pictures, CPU, Settings(**EVERYTHING)).train
+    examples = load_federated(split, pictures, CPU, Settings(**EVERYTHING)).train
     at, epoch = torch.tensor([4, 0, 7, 4, 2, 9]), torch.tensor([1, 3, 0, 2, 500, 3])
     together = examples.inputs(at, epoch)
     for i, e in enumerate(epoch.tolist()):
@@ -311,7 +311,7 @@ def test_rows_of_a_batch_may_each_be_in_an_epoch_of_their_own(pictures):
 
 
 def test_without_the_settings_nothing_is_drawn(pictures, split):
-    train = to_device(split, pictures, CPU).train
+    train = load_federated(split, pictures, CPU).train
     assert train.prepare.augment is None
     assert torch.equal(train.inputs(ALL, 1), train.inputs(ALL, 0))
 
@@ -321,7 +321,7 @@ def test_noise_that_is_fixed_moves_with_the_picture_and_fresh_noise_and_the_mean
 ):
     def made(fresh, **settings):
         transforms = [("noise", {"sigma": 0.3, "level": "std", "fresh": fresh})]
-        return to_device(
+        return load_federated(
             niidpart.make(pictures, "homo", n_parties=4, transforms=transforms),
             pictures,
             CPU,
@@ -329,7 +329,7 @@ def test_noise_that_is_fixed_moves_with_the_picture_and_fresh_noise_and_the_mean
         ).train
 
     def moved(examples, x):
-        return Augment(KEY, **EVERYTHING)(x, examples.rows, examples.party, 5)
+        return Augmentation(KEY, **EVERYTHING)(x, examples.rows, examples.party, 5)
 
     both = EVERYTHING | {"normalise": "half"}
     fixed, fresh = made(False, **both), made(True, **both)
@@ -361,7 +361,7 @@ def test_a_run_trains_on_the_draws_of_its_epochs(pictures, split, train):
         seed=7,
         **EVERYTHING,
     )
-    examples = to_device(split, pictures, CPU, Settings(seed=7, **EVERYTHING)).train
+    examples = load_federated(split, pictures, CPU, Settings(seed=7, **EVERYTHING)).train
     assert sorted(seen) == [(round, epoch) for round in (1, 2) for epoch in range(3)]
     for (round, epoch), batches in seen.items():
         assert sorted(batches) == sorted(
@@ -370,7 +370,7 @@ def test_a_run_trains_on_the_draws_of_its_epochs(pictures, split, train):
 
 
 def test_parties_trained_as_one_keep_their_draws(pictures, split):
-    federated = to_device(split, pictures, CPU, Settings(**EVERYTHING))
+    federated = load_federated(split, pictures, CPU, Settings(**EVERYTHING))
     assert torch.equal(federated.pooled().train.inputs(ALL, 4), federated.train.inputs(ALL, 4))
 
 
@@ -418,7 +418,7 @@ def test_a_gpu_draws_the_same_pictures(pad):
     rows, party, augment = (
         torch.arange(200),
         torch.arange(200) % 7,
-        Augment(KEY, pad=pad, **EVERYTHING),
+        Augmentation(KEY, pad=pad, **EVERYTHING),
     )
     assert torch.equal(
         augment(x.cuda(), rows.cuda(), party.cuda(), 9).cpu(), augment(x, rows, party, 9)

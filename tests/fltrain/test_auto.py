@@ -12,7 +12,7 @@ import fltrain
 from fltrain.engine import auto, cost
 from fltrain.engine.auto import Facts, against_stacking, against_workers, pick
 from fltrain.engine.jobs import Cell
-from fltrain.engine.native import possible
+from fltrain.engine.native import can_train_natively
 from fltrain.models import create
 from fltrain.runs.cells import device_of, initial, prepare
 from fltrain.settings import Settings
@@ -210,15 +210,15 @@ def test_compiled_code_is_named_where_it_could_train_the_model(cell):
     assert HINT not in line(model=nn.Sequential(nn.Linear(6, 4), nn.Dropout(0.5), nn.Linear(4, 3)))
     one = cell()
     other = replace(one, algorithm=fltrain.algorithms.build("fedrl"))
-    assert possible(one)
-    assert not possible(other)
+    assert can_train_natively(one)
+    assert not can_train_natively(other)
     assert HINT not in auto.told([one, other], [initial(one), initial(one)])
 
 
 @pytest.mark.usefixtures("without_compiler")
 def test_compiled_code_is_not_named_without_a_compiler(cell):
     run = cell()
-    assert not possible(run)
+    assert not can_train_natively(run)
     assert auto.told([run], [initial(run)]).endswith(" GB")
 
 
@@ -248,7 +248,7 @@ def test_a_run_keeps_the_engine_that_was_chosen_and_resumes_with_it(
     import niidpart
 
     monkeypatch.setattr(auto, "PAYS", 0.0)
-    monkeypatch.setattr(auto, "cores", lambda: 2)
+    monkeypatch.setattr(auto, "count_cores", lambda: 2)
     niidpart.write(table_split, tmp_path / "split.h5")
     heard = []
 

@@ -9,7 +9,7 @@ from scipy import stats
 
 import fltrain
 import niidpart
-from fltrain.inputs.federated import open_for, to_device
+from fltrain.inputs.federated import load_federated, open_split_data
 
 CPU = torch.device("cpu")
 RARE = 1e-4
@@ -62,7 +62,7 @@ def test_a_split_of_an_array_asks_for_its_data(table_split, train):
 def test_a_split_of_a_named_source_finds_its_data_itself(train):
     data = niidpart.load("fcube", data_seed=5)
     split = niidpart.make(data, "fcube")
-    assert (open_for(split, None, None).features(ALL) == data.features(ALL)).all()
+    assert (open_split_data(split, None, None).features(ALL) == data.features(ALL)).all()
     assert train(split, rounds=1).history == train(split, data, rounds=1).history
 
 
@@ -90,7 +90,7 @@ def test_test_labels_without_features_are_no_test_set(table, train):
 
 
 def test_examples_come_in_the_order_of_their_parties(table, table_split):
-    federated = to_device(table_split, table, CPU)
+    federated = load_federated(table_split, table, CPU)
     assert federated.n_parties == 5
     assert (federated.shape, federated.n_classes) == ((6,), 3)
     assert federated.counts.tolist() == table_split.train.counts.tolist()
@@ -108,7 +108,7 @@ def test_examples_come_in_the_order_of_their_parties(table, table_split):
 def test_bytes_are_divided_by_255_and_floats_stay(table, table_split):
     x = np.arange(256, dtype=np.uint8).reshape(4, 8, 8)
     data = niidpart.from_arrays(x, [0, 1, 0, 1], x[::-1], [1, 0, 1, 0])
-    federated = to_device(niidpart.make(data, "homo", n_parties=1), data, CPU)
+    federated = load_federated(niidpart.make(data, "homo", n_parties=1), data, CPU)
     inputs = federated.train.inputs(ALL)
     assert inputs.dtype == torch.float32
     assert (inputs.numpy().reshape(4, 8, 8) == x / np.float32(255)).all()
@@ -116,13 +116,13 @@ def test_bytes_are_divided_by_255_and_floats_stay(table, table_split):
         federated.global_test.inputs(ALL).numpy().reshape(4, 8, 8) == x[::-1] / np.float32(255)
     ).all()
     assert federated.train.x.dtype == torch.uint8  # a quarter of the memory
-    assert to_device(table_split, table, CPU).train.inputs(ALL).abs().max() > 1
+    assert load_federated(table_split, table, CPU).train.inputs(ALL).abs().max() > 1
 
 
 def test_float64_features_become_float32(table):
     x = table.features(ALL).astype(np.float64) / 3
     data = niidpart.from_arrays(x, table.labels, x, table.labels)
-    inputs = to_device(niidpart.make(data, "homo", n_parties=1), data, CPU).train.inputs(ALL)
+    inputs = load_federated(niidpart.make(data, "homo", n_parties=1), data, CPU).train.inputs(ALL)
     assert inputs.dtype == torch.float32
     assert (inputs.numpy() == x.astype(np.float32)).all()
 
@@ -133,7 +133,7 @@ def test_float64_features_become_float32(table):
 def test_colour_images_get_their_channels_first(transforms):
     x = np.random.default_rng(0).integers(0, 256, (12, 5, 4, 3), np.uint8)
     data = niidpart.from_arrays(x, np.arange(12) % 2, x[:3], [0, 1, 0])
-    federated = to_device(
+    federated = load_federated(
         niidpart.make(data, "homo", n_parties=2, transforms=transforms), data, CPU
     )
     assert federated.shape == (3, 5, 4)
@@ -149,12 +149,12 @@ def test_colour_images_get_their_channels_first(transforms):
 def test_grey_images_get_one_channel():
     x = np.random.default_rng(0).integers(0, 256, (6, 5, 4), np.uint8)
     data = niidpart.from_arrays(x, np.arange(6) % 2, x, np.arange(6) % 2)
-    assert to_device(niidpart.make(data, "homo", n_parties=2), data, CPU).shape == (1, 5, 4)
+    assert load_federated(niidpart.make(data, "homo", n_parties=2), data, CPU).shape == (1, 5, 4)
 
 
 def test_fixed_noise_is_in_every_part_of_a_party_and_not_in_the_global_test_set(table, noisy):
     split = noisy(NOISE)
-    federated = to_device(split, table, CPU)
+    federated = load_federated(split, table, CPU)
     for name in ("train", "val", "test"):
         examples = getattr(federated, name)
         for p in range(4):
@@ -177,7 +177,7 @@ def test_a_party_without_examples_may_have_noise(table, dealt, train):
 def test_fresh_noise_is_the_same_for_the_same_example_and_epoch_and_another_in_the_next(
     table, noisy, part
 ):
-    examples = getattr(to_device(noisy(FRESH), table, CPU), part)
+    examples = getattr(load_federated(noisy(FRESH), table, CPU), part)
     first = examples.inputs(ALL, 1)
     backwards = torch.arange(len(examples.y)).flip(0)
     assert torch.equal(examples.inputs(backwards, 1).flip(0), first)
@@ -189,14 +189,14 @@ def test_fresh_noise_is_the_same_for_the_same_example_and_epoch_and_another_in_t
 
 
 def test_fresh_noise_leaves_the_global_test_set_alone(table, noisy):
-    test = to_device(noisy(FRESH), table, CPU).global_test
+    test = load_federated(noisy(FRESH), table, CPU).global_test
     assert (test.inputs(ALL, 3).numpy() == table.test_features(ALL)).all()
 
 
 def test_fresh_noise_has_the_standard_deviation_of_its_party(table, noisy):
     split = noisy(FRESH)
     assert np.allclose(split.columns["noise_std"], [0, 0.4 / 3, 0.8 / 3, 0.4], rtol=1e-15)
-    examples = to_device(split, table, CPU).train
+    examples = load_federated(split, table, CPU).train
     z = torch.stack([examples.inputs(ALL, epoch) - examples.x for epoch in range(1, 41)])
     for p in range(1, 4):
         values = z[:, examples.party == p].numpy().reshape(-1) / split.columns["noise_std"][p]
@@ -208,7 +208,7 @@ def test_fresh_noise_in_epoch_0_is_the_fixed_noise_of_the_same_columns(table, no
     assert all(
         (fresh.columns[name] == fixed.columns[name]).all() for name in ("noise_seed", "noise_std")
     )
-    a, b = (to_device(split, table, CPU).val.inputs(ALL) for split in (fresh, fixed))
+    a, b = (load_federated(split, table, CPU).val.inputs(ALL) for split in (fresh, fixed))
     assert float((a - b).abs().max()) < 1e-6
 
 
@@ -230,7 +230,7 @@ def test_fresh_noise_in_space_is_in_each_partys_cell_alone(images, channels):
     split = niidpart.make(
         data, "homo", n_parties=6, transforms=[("noise-space", {"sigma": 0.5, "fresh": True})]
     )
-    examples = to_device(split, data, CPU).train
+    examples = load_federated(split, data, CPU).train
     first, second = (examples.inputs(ALL, epoch) - examples.x for epoch in (1, 2))
     for p in range(6):
         mine = examples.party == p
@@ -251,7 +251,7 @@ def test_fresh_noise_in_space_is_in_each_partys_cell_alone(images, channels):
 def test_fresh_noise_in_space_in_epoch_0_is_the_fixed_noise_of_the_same_columns(images):
     data = images(1)
     a, b = (
-        to_device(
+        load_federated(
             niidpart.make(
                 data, "homo", n_parties=6, transforms=[("noise-space", {"fresh": fresh})]
             ),
@@ -268,13 +268,13 @@ def test_fresh_noise_in_space_in_epoch_0_is_the_fixed_noise_of_the_same_columns(
 
 def test_fresh_noise_in_space_needs_images(table, noisy):
     with pytest.raises(ValueError, match="noise-space needs images"):
-        to_device(noisy([("noise-space", {"fresh": True})]), table, CPU)
+        load_federated(noisy([("noise-space", {"fresh": True})]), table, CPU)
 
 
 def test_two_transforms_add_up(table, noisy):
     both, first = noisy([*NOISE, *FRESH]), noisy(NOISE)
     assert "noise2_std" in both.columns
-    a, b = (to_device(split, table, CPU).train for split in (both, first))
+    a, b = (load_federated(split, table, CPU).train for split in (both, first))
     added = (a.inputs(ALL, 1) - b.inputs(ALL, 1)).abs().amax(1) > 0
     assert added.tolist() == [p != 0 for p in a.party.tolist()]
 
@@ -317,7 +317,7 @@ def test_centralised_trains_on_the_noisy_examples_of_the_parties(table, noisy, t
 
 
 def test_pooled_parties_are_still_evaluated_one_by_one(table, table_split):
-    federated = to_device(table_split, table, CPU)
+    federated = load_federated(table_split, table, CPU)
     pooled = federated.pooled()
     assert pooled.n_parties == 1
     assert pooled.train.size(0) == table_split.train.n

@@ -11,7 +11,7 @@ from torch import nn
 from fltrain import tree
 from fltrain.draws import key
 from fltrain.interface import Batch, Local
-from fltrain.tasks.dropout import counted, dropouts, keyed
+from fltrain.tasks.dropout import draw_by, list_dropouts, replace_dropouts
 from fltrain.tasks.model_task import ModelTask
 
 KINDS = {
@@ -25,11 +25,11 @@ RARE = 1e-4
 
 
 def layer(kind=nn.Dropout, p=0.3, **options):
-    return counted(kind(p, **options))
+    return replace_dropouts(kind(p, **options))
 
 
 def dropped(module, x, key=KEY):
-    with keyed(dropouts(module), key):
+    with draw_by(list_dropouts(module), key):
         return module(x)
 
 
@@ -95,7 +95,7 @@ def test_under_vmap_the_same_as_one_by_one(kind):
     x = torch.randn(
         4, *KINDS[kind], generator=torch.Generator().manual_seed(0), dtype=torch.float64
     )
-    module = counted(nn.Sequential(kind(0.3), nn.Identity(), kind(0.5)))
+    module = replace_dropouts(nn.Sequential(kind(0.3), nn.Identity(), kind(0.5)))
     together = torch.func.vmap(lambda x, key: dropped(module, x, key))(x, keys)
     for j in range(4):
         assert torch.equal(dropped(module, x[j], int(keys[j]) % 2**64), together[j])
@@ -105,17 +105,17 @@ def test_under_vmap_the_same_as_one_by_one(kind):
 def test_the_draws_depend_on_the_key_and_the_layer_and_on_nothing_else():
     x, module = (
         torch.ones(50, 40),
-        counted(nn.ModuleList([nn.Dropout(), nn.Dropout(), nn.Dropout2d(), nn.AlphaDropout()])),
+        replace_dropouts(nn.ModuleList([nn.Dropout(), nn.Dropout(), nn.Dropout2d(), nn.AlphaDropout()])),
     )
     first, second = module[0], module[1]
-    with keyed(dropouts(module), KEY):
+    with draw_by(list_dropouts(module), KEY):
         torch.manual_seed(0)
         a = first(x)
         torch.rand(7)
         b, again = second(x), first(x)
     assert not torch.equal(a, b)
     assert not torch.equal(a, again)  # a layer that stands at two places draws twice
-    with keyed(dropouts(module), KEY):
+    with draw_by(list_dropouts(module), KEY):
         assert torch.equal(second(x), b)
         assert torch.equal(first(x), a)
     assert not torch.equal(dropped(first, x, KEY ^ 1), a)
@@ -139,7 +139,7 @@ def test_in_eval_mode_or_without_a_key_it_is_torchs(kind):
 
 
 def test_a_pass_that_fails_leaves_no_key_behind():
-    module = counted(nn.Sequential(nn.Dropout(), nn.Linear(3, 2)))
+    module = replace_dropouts(nn.Sequential(nn.Dropout(), nn.Linear(3, 2)))
     with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
         dropped(module, torch.ones(2, 5))
     assert module[0].key is None
@@ -156,9 +156,9 @@ def test_the_copy_keeps_names_weights_options_and_shared_layers():
     ).eval()
     seen = []
     module[3][2].register_forward_hook(lambda *_: seen.append(1))
-    ours = counted(module)
+    ours = replace_dropouts(module)
     assert type(module[1]) is nn.Dropout
-    assert [(d.p, d.inplace, d.number, d.training) for d in dropouts(ours)] == [
+    assert [(d.p, d.inplace, d.number, d.training) for d in list_dropouts(ours)] == [
         (0.2, True, 0, False),
         (0.1, False, 1, False),
     ]
@@ -172,12 +172,12 @@ def test_the_copy_keeps_names_weights_options_and_shared_layers():
     )
     ours(torch.ones(2, 3))
     assert seen == [1]
-    assert counted(ours) is ours  # nothing is left to replace
+    assert replace_dropouts(ours) is ours  # nothing is left to replace
     for twin in (
         copy.deepcopy(ours),
-        pickle.loads(pickle.dumps(counted(nn.Sequential(nn.Dropout(0.3))))),
+        pickle.loads(pickle.dumps(replace_dropouts(nn.Sequential(nn.Dropout(0.3))))),
     ):
-        assert all(type(d).__module__ == "fltrain.tasks.dropout" for d in dropouts(twin))
+        assert all(type(d).__module__ == "fltrain.tasks.dropout" for d in list_dropouts(twin))
 
 
 def test_a_dropout_may_be_the_whole_module():

@@ -20,15 +20,15 @@ from fltrain.affine import Affine, Corrected
 from fltrain.algorithms import ALGORITHMS, build
 from fltrain.draws import key
 from fltrain.engine import EXECUTORS
-from fltrain.engine.batches import batches
-from fltrain.engine.evaluate import evaluate, exam, score
+from fltrain.engine.batches import iterate_batches
+from fltrain.engine.evaluation import evaluate, grade_exam, score_model
 from fltrain.engine.jobs import Given, jobs_of, ordered
-from fltrain.engine.native import Native, executor, offered, workers
-from fltrain.engine.native.build import cached, compiler
-from fltrain.engine.native.plan import layers_of
+from fltrain.engine.native import Native, count_threads, executor, require_native
+from fltrain.engine.native.build import build_library, find_compiler
+from fltrain.engine.native.layers import tabulate_layers
 from fltrain.engine.ranks import Ranks
 from fltrain.engine.round import train_round
-from fltrain.inputs.federated import Examples
+from fltrain.inputs.federated import PartyExamples
 from fltrain.models import Staged, create
 from fltrain.runs.cells import initial, prepare
 from fltrain.settings import Settings
@@ -47,7 +47,7 @@ USUAL = {
 
 def missing():
     try:
-        compiler()
+        find_compiler()
     except ValueError as error:
         return str(error)
     return ""
@@ -404,7 +404,7 @@ def gradient_is_exact(cell):
     job, flat = begun(executor, cell)
     loss = executor._train(job, flat, 1)
     executor.close()
-    batch = next(batches(cell.data.train, 0, 1, key(0, "job", 1, 0), cell.settings))
+    batch = next(iterate_batches(cell.data.train, 0, 1, key(0, "job", 1, 0), cell.settings))
     exact = F.cross_entropy(module.double()(batch.x.double()), batch.y)
     assert loss == pytest.approx(float(exact.detach()), rel=1e-6)
     assert len(batch.y) == cell.settings.batch_size
@@ -461,7 +461,7 @@ def many(split, coloured, module, n=1100, **settings):
     cell = cell_of(split, coloured, BASE, module, **USUAL | settings)
     x = torch.from_numpy(np.random.default_rng(4).integers(0, 256, (n, 3, 11, 9), np.uint8))
     rows = torch.arange(n)
-    examples = Examples(x, rows % 4, [0, n], rows, torch.zeros_like(rows), cell.data.train.prepare)
+    examples = PartyExamples(x, rows % 4, [0, n], rows, torch.zeros_like(rows), cell.data.train.prepare)
     return cell, tree.index(initial(cell).models, 0), examples
 
 
@@ -469,7 +469,7 @@ def scored(cell, asked):
     """asked(score) by an executor of its own, and by torch."""
     made = Native([cell])
     try:
-        return asked(made.score), asked(score)
+        return asked(made.score), asked(score_model)
     finally:
         made.close()
 
@@ -568,7 +568,7 @@ def test_every_metric_is_that_of_torch(coloured):
     asked = torch.tensor([0, 1, 2, 1])
     ours, torchs = scored(
         cell,
-        lambda by: exam(
+        lambda by: grade_exam(
             cell.task, state.models, state.buffers, asked, torch.zeros_like(asked), cell.data, by
         ),
     )
@@ -600,17 +600,17 @@ def test_a_run_is_evaluated_and_examined_by_its_executor(coloured, monkeypatch):
 
 
 def test_ranks_of_a_machine_share_its_cores(monkeypatch):
-    monkeypatch.setattr(executor, "cores", lambda: 7)
-    assert workers(Settings()) == 7
+    monkeypatch.setattr(executor, "count_cores", lambda: 7)
+    assert count_threads(Settings()) == 7
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
-    assert workers(Settings()) == 7  # somebody else's ranks
+    assert count_threads(Settings()) == 7  # somebody else's ranks
     for size, local, expected in ((4, "2", 3), (4, "4", 1), (16, "16", 1), (3, None, 2)):
-        monkeypatch.setattr(executor, "current", lambda size=size: Ranks(0, size))
+        monkeypatch.setattr(executor, "current_ranks", lambda size=size: Ranks(0, size))
         monkeypatch.setenv("LOCAL_WORLD_SIZE", local) if local else monkeypatch.delenv(
             "LOCAL_WORLD_SIZE"
         )
-        assert workers(Settings()) == expected
-        assert workers(Settings(workers=5)) == 5
+        assert count_threads(Settings()) == expected
+        assert count_threads(Settings(workers=5)) == 5
 
 
 @compiled
@@ -761,7 +761,7 @@ def test_a_model_that_has_no_kernel_is_refused_with_the_layer(name):
     with pytest.raises(
         ValueError, match=f"engine native.*{text}.*use --engine processes or looped"
     ):
-        layers_of(sequential(layers), (3, 11, 9))
+        tabulate_layers(sequential(layers), (3, 11, 9))
 
 
 @pytest.mark.parametrize(
@@ -778,13 +778,13 @@ def test_a_model_that_is_more_than_its_layers_is_refused(make, text):
     with pytest.raises(
         ValueError, match=f"engine native.*({text}).*use --engine processes or looped"
     ):
-        layers_of(make(), (3, 11, 9))
+        tabulate_layers(make(), (3, 11, 9))
 
 
 @pytest.mark.parametrize("name", ["vgg9", "resnet18-gn", "lenet5-bn"])
 def test_models_with_dropout_or_norms_are_refused(name):
     with pytest.raises(ValueError, match="use --engine processes or looped"):
-        layers_of(create(name, (3, 32, 32), 10, 0), (3, 32, 32))
+        tabulate_layers(create(name, (3, 32, 32), 10, 0), (3, 32, 32))
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -818,14 +818,14 @@ def test_what_the_compiled_step_cannot_calculate_is_refused(split, coloured):
             ValueError,
             match=f"--{name} would do nothing; leave it out, or use --engine processes or looped",
         ):
-            offered(replace(cell, settings=replace(cell.settings, **{name: True})))
+            require_native(replace(cell, settings=replace(cell.settings, **{name: True})))
     with pytest.raises(ValueError, match="cross entropy alone, and the task has another loss"):
-        offered(replace(cell, task=replace(cell.task, loss=lambda out, batch: out.logits.sum())))
+        require_native(replace(cell, task=replace(cell.task, loss=lambda out, batch: out.logits.sum())))
     elsewhere = replace(cell.data, train=replace(cell.data.train, y=cell.data.train.y.to("meta")))
     with pytest.raises(
         ValueError, match="for the CPU, and the device is meta; use --engine stacked or looped"
     ):
-        offered(replace(cell, data=elsewhere))
+        require_native(replace(cell, data=elsewhere))
 
 
 def script(folder, text):
@@ -901,10 +901,10 @@ def test_processes_that_compile_at_once_end_with_one_whole_library(tmp_path):
 @pytest.fixture
 def copied(tmp_path, monkeypatch):
     """The compiled code in a cache of its own."""
-    file = cached(*compiler())
+    file = build_library(*find_compiler())
     folder = shutil.copytree(file.parent, tmp_path / "niidpart" / "native")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cached(*compiler()) == folder / file.name
+    assert build_library(*find_compiler()) == folder / file.name
     return folder / file.name
 
 
@@ -917,9 +917,9 @@ def test_code_that_others_may_write_is_not_loaded(copied, which, more):
     path.chmod(before | more)
     said = rf"from {path}, which others may write to \(mode 7[02][02]\); delete it, chmod go-w it .* or set XDG_CACHE_HOME to a folder of your own"
     with pytest.raises(ValueError, match=said):
-        cached(*compiler())
+        build_library(*find_compiler())
     path.chmod(before)
-    assert cached(*compiler()) == copied
+    assert build_library(*find_compiler()) == copied
 
 
 @compiled
@@ -932,7 +932,7 @@ def test_code_that_belongs_to_somebody_else_is_not_loaded(copied, which):
         ValueError,
         match=rf"from {path}, which belongs to user 4321 and not to you \(0\); delete it, or set XDG_CACHE_HOME",
     ):
-        cached(*compiler())
+        build_library(*find_compiler())
 
 
 @compiled
@@ -942,7 +942,7 @@ def test_code_is_not_made_in_a_folder_that_others_may_write(tmp_path, monkeypatc
     folder.mkdir(parents=True)
     folder.chmod(0o777)
     with pytest.raises(ValueError, match=r"others may write to \(mode 777\)"):
-        cached(*compiler())
+        build_library(*find_compiler())
     assert not list(folder.iterdir())
 
 
@@ -953,7 +953,7 @@ def test_a_cache_that_is_relative_counts_as_none(copied, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     for relative in (".", "niidpart", ""):
         monkeypatch.setenv("XDG_CACHE_HOME", relative)
-        assert cached(*compiler()) == tmp_path / ".cache" / "niidpart" / "native" / copied.name
+        assert build_library(*find_compiler()) == tmp_path / ".cache" / "niidpart" / "native" / copied.name
     assert not (tmp_path / "niidpart" / "niidpart").exists()
 
 

@@ -6,7 +6,7 @@ import torch
 
 import niidpart
 from fltrain import Settings
-from fltrain.inputs.federated import to_device
+from fltrain.inputs.federated import load_federated
 from niidpart.arithmetic.rng import normal_field
 
 CPU = torch.device("cpu")
@@ -45,7 +45,7 @@ def in_source_order(x):
 def test_the_noisy_test_set_is_the_normal_field_of_each_party_added_by_hand(data_of, kind, fresh):
     data = data_of(kind)
     split = niidpart.make(data, "homo", n_parties=4, transforms=noise(fresh))
-    test, n = to_device(split, data, CPU, NOISY).noisy_test, len(data.labels)
+    test, n = load_federated(split, data, CPU, NOISY).noisy_test, len(data.labels)
     x = data.test_features(ALL)
     for p in range(4):
         z = normal_field(
@@ -66,7 +66,7 @@ def test_it_is_what_niidpart_would_make_of_all_transforms(data_of, kind):
         n_parties=5,
         transforms=[*noise(False), ("noise-space", {"sigma": 0.7}), *noise(False, level="std")],
     )
-    test, x = to_device(split, data, CPU, NOISY).noisy_test, data.test_features(ALL)
+    test, x = load_federated(split, data, CPU, NOISY).noisy_test, data.test_features(ALL)
     for p in range(5):
         theirs = niidpart.transform(split, x, p, len(data.labels) + np.arange(len(x)))
         assert np.abs(in_source_order(test.seen_by(p).inputs(ALL)) - theirs).max() < 1e-6
@@ -76,7 +76,7 @@ def test_it_is_what_niidpart_would_make_of_all_transforms(data_of, kind):
 def test_fresh_noise_of_epoch_0_is_the_fixed_noise_in_every_shape(data_of, kind):
     data = data_of(kind)
     fresh, fixed = (
-        to_device(niidpart.make(data, "homo", n_parties=4, transforms=noise(f)), data, CPU).train
+        load_federated(niidpart.make(data, "homo", n_parties=4, transforms=noise(f)), data, CPU).train
         for f in (True, False)
     )
     assert float((fresh.inputs(ALL) - fixed.inputs(ALL)).abs().max()) < 1e-6
@@ -88,7 +88,7 @@ def test_no_noise_of_training_comes_again(data_of):
     x = data_of("grey").features(ALL)
     data = niidpart.from_arrays(x, np.arange(40) % 2, x, np.arange(40) % 2)
     split = niidpart.make(data, "homo", n_parties=1, transforms=noise(False))
-    federated = to_device(split, data, CPU, NOISY)
+    federated = load_federated(split, data, CPU, NOISY)
     seen = {
         round(v, 5)
         for v in (federated.train.inputs(ALL) - torch.from_numpy(x[federated.train.rows])[:, None])
@@ -103,7 +103,7 @@ def test_no_image_is_copied_and_the_mean_is_taken_off_after_the_noise(data_of):
     data = data_of("colour")
     split = niidpart.make(data, "homo", n_parties=3, transforms=noise(True))
     plain, normal = (
-        to_device(split, data, CPU, Settings(noisy_test=True, normalise=how))
+        load_federated(split, data, CPU, Settings(noisy_test=True, normalise=how))
         for how in ("none", "half")
     )
     assert plain.noisy_test.seen_by(2).x.data_ptr() == plain.global_test.x.data_ptr()

@@ -10,9 +10,9 @@ import torch
 
 import niidpart
 from fltrain import Diverged, Settings
-from fltrain.inputs import normalisation as normalise
-from fltrain.inputs.federated import to_device
-from fltrain.inputs.normalisation import CONSTANTS, normalisation, of_rows
+from fltrain.inputs import make_normalisation as normalise
+from fltrain.inputs.federated import load_federated
+from fltrain.inputs.normalisation import CONSTANTS, fit_normalisation, make_normalisation
 
 CPU = torch.device("cpu")
 ALL = slice(None)
@@ -50,13 +50,13 @@ def pictures(channels, dtype=np.uint8, n=40):
 
 def inputs(data, how, **options):
     split = niidpart.make(data, "homo", n_parties=3, **options)
-    return to_device(split, data, CPU, Settings(normalise=how))
+    return load_federated(split, data, CPU, Settings(normalise=how))
 
 
 @pytest.mark.parametrize("how", CONSTANTS)
 def test_black_and_white_come_out_as_by_hand(how):
     black, white = (torch.tensor(v) for v in BY_HAND[how])
-    norm = normalisation(how, torch.zeros(1, len(black), 2, 2, dtype=torch.uint8))
+    norm = make_normalisation(how, torch.zeros(1, len(black), 2, 2, dtype=torch.uint8))
     for value, expected in ((0.0, black), (1.0, white)):
         out = norm(torch.full((3, len(black), 2, 2), value))
         assert out.dtype == torch.float32
@@ -132,7 +132,7 @@ def test_the_mean_and_deviation_of_images_are_those_of_all_parties_training_rows
 
 
 def test_those_of_a_table_are_by_column_of_the_training_rows_alone(table, table_split):
-    federated = to_device(table_split, table, CPU, Settings(normalise="data"))
+    federated = load_federated(table_split, table, CPU, Settings(normalise="data"))
     x = np.concatenate([table.features(rows) for rows in table_split.train]).astype(np.float64)
     norm = federated.train.prepare.normalise
     assert np.abs(norm.mean.numpy() - x.mean(0)).max() < 1e-6
@@ -151,7 +151,7 @@ def test_those_of_a_table_are_by_column_of_the_training_rows_alone(table, table_
 
 def test_fixed_noise_counts_in_the_deviation(table):
     split = niidpart.make(table, "homo", n_parties=3, transforms=[("noise", {"sigma": 9.0})])
-    train = to_device(split, table, CPU, Settings(normalise="data")).train
+    train = load_federated(split, table, CPU, Settings(normalise="data")).train
     x = train.x.double().numpy()
     assert np.abs(train.prepare.normalise.std.numpy() - x.std(0)).max() < 1e-6
     assert x.std(0).min() > 2
@@ -160,9 +160,9 @@ def test_fixed_noise_counts_in_the_deviation(table):
 @pytest.mark.parametrize("values", [1, 7, 100])
 def test_the_size_of_blocks_does_not_matter(monkeypatch, values):
     x = torch.rand(50, 3, 4, 4, generator=torch.Generator().manual_seed(0))
-    whole = of_rows(x)
+    whole = fit_normalisation(x)
     monkeypatch.setattr(normalise, "_VALUES", values)
-    blocks = of_rows(x)
+    blocks = fit_normalisation(x)
     assert torch.allclose(blocks.mean, whole.mean, rtol=1e-7, atol=0)
     assert torch.allclose(blocks.std, whole.std, rtol=1e-7, atol=0)
 
@@ -170,12 +170,12 @@ def test_the_size_of_blocks_does_not_matter(monkeypatch, values):
 def test_what_is_constant_keeps_the_deviation_1_and_becomes_0():
     x = torch.tensor([0.1, 1e6, 0.0, 3.0]).repeat(1001, 1)
     x[:, 3] = torch.arange(1001) % 2
-    norm = of_rows(x)
+    norm = fit_normalisation(x)
     assert norm.std.tolist()[:3] == [1.0, 1.0, 1.0]
     assert (norm(x)[:, :3] == 0).all()
     images = torch.full((30, 2, 3, 3), 77, dtype=torch.uint8)
     images[:, 1, 0] = 0
-    assert of_rows(images).std.flatten().tolist() == pytest.approx(
+    assert fit_normalisation(images).std.flatten().tolist() == pytest.approx(
         [1.0, 77 / 255 * (2 / 9) ** 0.5], rel=1e-6
     )
 
@@ -184,7 +184,7 @@ def test_small_deviations_beside_large_means_are_found():
     x = (
         torch.tensor([16_777_214.0, 16_777_215.0, 16_777_216.0]).repeat(400).view(-1, 1)
     )  # the last integers that float32 tells apart
-    assert float(of_rows(x).std) == pytest.approx((2 / 3) ** 0.5, rel=1e-6)
+    assert float(fit_normalisation(x).std) == pytest.approx((2 / 3) ** 0.5, rel=1e-6)
 
 
 def test_the_default_type_of_torch_does_not_matter():
@@ -192,7 +192,7 @@ def test_the_default_type_of_torch_does_not_matter():
     torch.set_default_dtype(torch.float64)
     try:
         assert [
-            normalisation(how, x)(x.float()).dtype for how in ("mnist-map", "half", "data")
+            make_normalisation(how, x)(x.float()).dtype for how in ("mnist-map", "half", "data")
         ] == [torch.float32] * 3
     finally:
         torch.set_default_dtype(torch.float32)
@@ -244,7 +244,7 @@ def test_half_fits_whatever_lies_between_0_and_1(table, table_split):
         out = inputs(pictures(channels), "half").train.inputs(ALL)
         assert out.shape[1:] == (channels, 5, 4)
         assert (float(out.min()), float(out.max())) == (-1.0, 1.0)
-    train = to_device(table_split, table, CPU, Settings(normalise="half")).train
+    train = load_federated(table_split, table, CPU, Settings(normalise="half")).train
     assert torch.equal(train.inputs(ALL), (train.x - 0.5) / 0.5)
 
 
@@ -256,10 +256,10 @@ def test_a_column_that_is_not_finite_is_named():
             ValueError,
             match=r"column 1 of the training rows has no finite mean and deviation; clean the data",
         ):
-            of_rows(x)
+            fit_normalisation(x)
 
 
 def test_without_training_rows_there_is_no_mean(table, dealt):
     split = dealt(table, np.full(90, -1), n_parties=2)
     with pytest.raises(ValueError, match="no party has a training row"):
-        to_device(split, table, CPU, Settings(normalise="data"))
+        load_federated(split, table, CPU, Settings(normalise="data"))

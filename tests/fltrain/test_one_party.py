@@ -6,7 +6,7 @@ import torch
 
 import fltrain
 import niidpart
-from fltrain.inputs.federated import to_device
+from fltrain.inputs.federated import load_federated
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def colour():
 @pytest.mark.parametrize("part", ["train", "test"])
 def test_it_is_what_training_gives_the_model(part, transforms, colour, tmp_path):
     split = niidpart.make(colour, "dir", n_parties=5, test=0.2, min_size=3, transforms=transforms)
-    whole = getattr(to_device(split, colour, torch.device("cpu")), part)
+    whole = getattr(load_federated(split, colour, torch.device("cpu")), part)
     path = niidpart.write(split, tmp_path / "split.h5")
     with niidpart.open(path) as opened:
         for p in range(5):

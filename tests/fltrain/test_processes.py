@@ -23,8 +23,8 @@ from fltrain.algorithms import ALGORITHMS
 from fltrain.engine import EXECUTORS
 from fltrain.engine.allocator import keep_memory
 from fltrain.engine.jobs import Given, Job, jobs_of, ordered
-from fltrain.engine.processes.executor import chunks
-from fltrain.engine.processes.wire import decode, encode, error_of, failure
+from fltrain.engine.processes.executor import divide_jobs
+from fltrain.engine.processes.wire import decode, describe_failure, encode, rebuild_error
 from fltrain.engine.sums import Sums
 from fltrain.interface import Work
 from fltrain.runs.cells import initial, named_module, prepare
@@ -221,7 +221,7 @@ def test_every_job_is_handed_out_once_the_longest_first_and_the_last_ones_in_sma
         )
         for p, (s, b) in enumerate(sizes)
     ]
-    parts = chunks(jobs, n)
+    parts = divide_jobs(jobs, n)
     assert sorted(i for part in parts for i in part) == list(range(len(jobs)))
     steps = [jobs[i].work.steps for part in parts for i in part]
     assert steps == sorted(steps, reverse=True)
@@ -235,7 +235,7 @@ def test_every_job_is_handed_out_once_the_longest_first_and_the_last_ones_in_sma
 
 def test_many_small_jobs_travel_in_few_messages():
     jobs = [Job(0, p, 0, Work(1, 60, 0.001, 0.1, 0.9), {}, {}, True) for p in range(1000)]
-    parts = chunks(jobs, 2)
+    parts = divide_jobs(jobs, 2)
     assert len(parts) < 100
     assert len(parts[0]) == 62  # a sixteenth
     assert len(parts[-1]) == 1
@@ -325,7 +325,7 @@ ERRORS = [
 @pytest.mark.parametrize(("error", "kind", "args"), ERRORS, ids=lambda e: type(e).__name__)
 def test_an_error_arrives_as_the_nearest_built_in_with_its_notes(error, kind, args):
     error.add_note("that was party 3")
-    came = error_of(decode(bytes(encode(failure(error)))))
+    came = rebuild_error(decode(bytes(encode(describe_failure(error)))))
     assert type(came) is kind
     assert came.args == args
     assert came.__notes__ == ["that was party 3"]

@@ -18,7 +18,7 @@ from fltrain.engine.cohort import sample
 from fltrain.engine.jobs import Cell
 from fltrain.engine.looped import Looped
 from fltrain.engine.round import train_round
-from fltrain.inputs.federated import Examples, Federated
+from fltrain.inputs.federated import Federated, PartyExamples
 from fltrain.interface import Info
 from fltrain.settings import Settings
 from fltrain.tasks.model_task import ModelTask
@@ -49,7 +49,7 @@ def examples(sizes):
     """sizes[i] copies of party i's quadratic."""
     party = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
     indptr = torch.tensor([0, *sizes]).cumsum(0).tolist()
-    return Examples(
+    return PartyExamples(
         torch.cat([CURVATURE, CENTRE], dim=1)[party],
         torch.zeros_like(party),
         indptr,

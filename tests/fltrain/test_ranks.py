@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import fltrain
 import niidpart
-from fltrain.engine.native.build import compiler
+from fltrain.engine.native.build import find_compiler
 from fltrain.engine.ranks.group import ALONE, Ranks
 
 pytestmark = pytest.mark.usefixtures("without_curves")
@@ -444,7 +444,7 @@ def test_one_launch_has_many_runs_and_goes_on_after_a_fault(torchrun, split_file
 
 def there_is_a_compiler():
     try:
-        return bool(compiler())
+        return bool(find_compiler())
     except ValueError:
         return False
 
@@ -634,7 +634,7 @@ def test_ctrl_c_is_said_once(torchrun, split_file, tmp_path):
 def test_alone_nothing_is_asked_of_others():
     assert ALONE.gather("mine") == ["mine"]
     assert ALONE.exchange([], [], torch.device("cpu")) == []
-    assert ALONE.first
+    assert ALONE.is_first
 
 
 def test_an_environment_that_names_ranks_but_no_way_to_them_is_refused(monkeypatch, split_file):

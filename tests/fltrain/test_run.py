@@ -355,7 +355,7 @@ def test_what_parties_keep_is_refused_where_it_does_not_fit(
     table, dealt, train, monkeypatch, tmp_path
 ):
     split = dealt(table, [i % 30 for i in range(90)], test=[0] * 90, n_parties=30)
-    monkeypatch.setattr("fltrain.runs.cells.free", lambda device: 100_000.0)
+    monkeypatch.setattr("fltrain.runs.cells.free_memory", lambda device: 100_000.0)
     said = r"scaffold keeps .* GiB at each of 30 parties, .* GiB are free; .* \(at most 12\)"
     with pytest.raises(ValueError, match=said):
         train(split, table, algorithm="scaffold", out=tmp_path / "run")

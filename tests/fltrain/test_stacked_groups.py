@@ -16,7 +16,7 @@ from fltrain.engine.looped import Looped
 from fltrain.engine.stacked.alike import alike
 from fltrain.engine.stacked.batches import Deal
 from fltrain.engine.stacked.executor import Stacked
-from fltrain.engine.stacked.stackable import groups
+from fltrain.engine.stacked.grouping import group_cells
 from fltrain.models import Staged
 
 from ._stacked import Double, Small, apart, cell_of, near, network, own, planned, rounds, trained
@@ -50,7 +50,7 @@ def test_cells_that_differ_in_numbers_share_a_stack(table, table_split, name):
         cell_of(table_split, table, algorithm, **n)
         for algorithm, n in zip(algorithms, numbers, strict=True)
     ]
-    assert groups(cells) == [[0, 1, 2, 3]]
+    assert group_cells(cells) == [[0, 1, 2, 3]]
     looped = rounds(cells, Looped(cells))
     for executor in (Stacked(cells), Stacked(cells, chunk=3)):
         assert (
@@ -86,7 +86,7 @@ def test_seeds_of_augmentation_and_splits_of_one_data_set_share_a_stack(images):
                 )
             )
             held = cells[-1].data
-    assert groups(cells) == [[0, 1, 2, 3]]
+    assert group_cells(cells) == [[0, 1, 2, 3]]
     deal = Deal(
         cells, [job for i, c in enumerate(cells) for job in jobs_of(i, c, *planned(c), 1)], 1
     )
@@ -119,7 +119,7 @@ def test_cells_that_differ_in_more_do_not(table, table_split):
         own(),
     ]
     cells += [cell_of(table_split, table, algorithm) for algorithm in more]
-    assert groups(cells) == [[0, 1], *([i] for i in range(2, 13))]
+    assert group_cells(cells) == [[0, 1], *([i] for i in range(2, 13))]
     near(trained(cells, Stacked(cells)), trained(cells, Looped(cells)))
 
 
@@ -201,7 +201,7 @@ def test_a_number_that_is_read_from_elsewhere_than_hyper_is_each_cells_own(
     file = tmp_path / "mine.py"
     file.write_text(FILE)
     cells = [cell_of(table_split, table, build(f"{file}:{name}", mu=mu)) for mu in (0.1, 5.0, 0.1)]
-    assert groups(cells) == ([[0, 1, 2]] if name == "heard" else [[0, 2], [1]])
+    assert group_cells(cells) == ([[0, 1, 2]] if name == "heard" else [[0, 2], [1]])
     a, b = trained(cells, Stacked(cells)), trained(cells, Looped(cells))
     near(a, b)
     first, second = (tree.leaves(a[0]["sums"][i]["models"]) for i in "01")

@@ -14,8 +14,8 @@ from fltrain.algorithms import build
 from fltrain.engine.cohort import sample
 from fltrain.engine.stacked import memory
 from fltrain.engine.stacked.executor import Stacked
-from fltrain.engine.stacked.memory import GIB, fitting
-from fltrain.engine.stacked.stackable import groups
+from fltrain.engine.stacked.grouping import group_cells
+from fltrain.engine.stacked.memory import GIB, count_fitting_jobs
 from fltrain.interface import Step
 
 from ._stacked import BASE, USUAL, Double, apart, cell_of, near, network, trained
@@ -48,7 +48,7 @@ def needed(cells, monkeypatch):
     counted = []
     monkeypatch.setattr(
         "fltrain.engine.stacked.executor.fitting",
-        lambda n, *rest: counted.append(n) or fitting(n, *rest),
+        lambda n, *rest: counted.append(n) or count_fitting_jobs(n, *rest),
     )
     trained(cells, Stacked(cells))
     return counted[0]
@@ -62,7 +62,7 @@ def test_jobs_go_in_chunks_that_fit(table, table_split, monkeypatch):
         trained(cells, Stacked(cells)),
         [cell_of(table_split, table, memory=2.5 * one / GIB)],
     )
-    monkeypatch.setattr(memory, "total", lambda device: 2.5 * one / memory.SHARE)
+    monkeypatch.setattr(memory, "total_memory", lambda device: 2.5 * one / memory.SHARE)
     for executor in (Stacked(cells), Stacked(asked)):
         near(trained(executor.cells, executor), whole)
         assert executor.plans[0].chunk == 2
@@ -91,13 +91,13 @@ def test_too_little_memory_for_one_job(go, monkeypatch):
     ):
         go(memory=1e-8)
     with monkeypatch.context() as patch:
-        patch.setattr(memory, "total", lambda device: 100.0)
+        patch.setattr(memory, "total_memory", lambda device: 100.0)
         with pytest.raises(
             ValueError,
             match=r"GiB, and half of the device's memory is 4.66e-08; give more with --memory, lower",
         ):
             go()
-    monkeypatch.setattr(memory, "free", lambda device: 100.0)
+    monkeypatch.setattr(memory, "free_memory", lambda device: 100.0)
     for asked in (None, 1.0):
         with pytest.raises(ValueError, match=r"GiB, and 9.31e-08 are free; free some memory"):
             go(memory=asked)
@@ -133,11 +133,11 @@ def test_a_run_that_is_taken_up_again_goes_on_bit_for_bit(
     if asked:
         options["memory"] = room
     else:
-        monkeypatch.setattr(memory, "total", lambda device: room * GIB / memory.SHARE)
+        monkeypatch.setattr(memory, "total_memory", lambda device: room * GIB / memory.SHARE)
     in_first, in_third = (0 in sample(12, 0.5, 0, round) for round in (1, 3))
     assert in_first != in_third
     free = iter([1e9, 2e6, 1e8])
-    monkeypatch.setattr(memory, "free", lambda device: next(free))
+    monkeypatch.setattr(memory, "free_memory", lambda device: next(free))
 
     def stop(p):
         if p.metrics and p.round == 2:
@@ -422,7 +422,7 @@ def test_a_party_whose_loss_is_not_finite_ends_its_run_alone(table, table_split,
         said.append(str(error.value))
     assert said[0] == said[1]
     cells = [cell_of(table_split, table, lr=lr, local_epochs=5) for lr in (0.05, 1e200)]
-    assert groups(cells) == [[0, 1]]
+    assert group_cells(cells) == [[0, 1]]
     (both, losses), alone = trained(cells, Stacked(cells)), trained(cells[:1], Stacked(cells[:1]))
     assert not any(np.isfinite(losses[5:]))
     near(

@@ -116,7 +116,7 @@ def test_the_order_of_splits_decides_no_engine(
 ):
     """By itself the cell of one party has no use for workers, the other one has. All have them, and are the runs of that engine."""
     monkeypatch.setattr(auto, "PAYS", 0.0)
-    monkeypatch.setattr(auto, "cores", lambda: 2)
+    monkeypatch.setattr(auto, "count_cores", lambda: 2)
     one, asked = niidpart.make(table, "homo", n_parties=1), {"engine": "auto", "workers": 2}
     assert engines([alone({}, one, table, "fedavg", {}, engine="auto")]) == {"looped"}
     assert engines([alone({}, table_split, table, "fedavg", {}, **asked)]) == {"processes"}

@@ -28,9 +28,9 @@ _FLAGS = (
 _INSTEAD = "; use --engine processes, which needs no compiler"
 
 
-def library() -> ctypes.CDLL:
+def load_library() -> ctypes.CDLL:
     """The compiled step for this processor. ValueError where it cannot be made."""
-    file = cached(*compiler())
+    file = build_library(*find_compiler())
     try:
         library = ctypes.CDLL(str(file))
     except OSError as error:
@@ -48,7 +48,7 @@ def library() -> ctypes.CDLL:
     return library
 
 
-def compiler() -> tuple[list[str], str]:
+def find_compiler() -> tuple[list[str], str]:
     """The command and its version: $CXX where that is set, else the first of c++, g++ and clang++ that there is. ValueError where none works."""
     asked = os.environ.get("CXX", "")
     command = shlex.split(asked) or next(
@@ -71,7 +71,7 @@ def compiler() -> tuple[list[str], str]:
     return command, said.stdout
 
 
-def cached(command: list[str], version: str) -> Path:
+def build_library(command: list[str], version: str) -> Path:
     """The library's file, made where it is missing. Its name is of all that it depends on; it comes into its place whole, whoever else makes it."""
     here = Path(__file__).parent
     parts = [

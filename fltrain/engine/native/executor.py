@@ -12,21 +12,21 @@ import torch
 from torch import Tensor
 
 from ...draws import key, order
-from ...inputs.federated import Examples
+from ...inputs.federated import PartyExamples
 from ...interface import Local, Task
 from ...settings import Settings
 from ...tree import Tree
-from ..batches import fixed, in_order
+from ..batches import fixed_order_key, iterate_in_order
 from ..jobs import Cell, Done, Given, Job, local_of
-from ..processes import cores
-from ..ranks import current
+from ..processes import count_cores
+from ..ranks import current_ranks
 from ..sums import Sums
-from ..threads import threads
-from .build import library
-from .call import BYTES, Asked, address, flat_of
-from .offered import direction_of, offered
-from .plan import Layers, layers_of
-from .score import score
+from ..threads import use_threads
+from .arguments import BYTES, StepArguments, address_of, flatten_parameters
+from .build import load_library
+from .eligibility import require_affine_direction, require_native
+from .layers import LayerTable, tabulate_layers
+from .scoring import score_examples
 
 
 class _Flat(NamedTuple):
@@ -60,13 +60,13 @@ class Native:
     def __init__(self, cells: Sequence[Cell]):
         """ValueError where these cells cannot be trained so, or nothing can be compiled here."""
         for cell in cells:
-            offered(cell)
+            require_native(cell)
         self.cells = cells
-        self.layers: dict[Task, Layers] = {
-            cell.task: layers_of(cell.task.module, cell.data.shape) for cell in cells
+        self.layers: dict[Task, LayerTable] = {
+            cell.task: tabulate_layers(cell.task.module, cell.data.shape) for cell in cells
         }
-        self.library = library()
-        self.n = workers(cells[0].settings)
+        self.library = load_library()
+        self.n = count_threads(cells[0].settings)
         self.stop = ctypes.c_int32(0)
         self.pool = ThreadPoolExecutor(self.n, "fltrain native")
 
@@ -74,7 +74,7 @@ class Native:
         self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
     ) -> Iterator[Done]:
         """MemoryError where a job's memory cannot be had."""
-        with threads(1):
+        with use_threads(1):
             yield from self._jobs(given, jobs, sums)
 
     def _jobs(
@@ -105,11 +105,13 @@ class Native:
                 yield self._finished(i, jobs[i], local, flat, future.result(), sums[jobs[i].cell])
 
     def score(
-        self, task: Task, params: Tree, buffers: Tree, examples: Examples, start: int, end: int
+        self, task: Task, params: Tree, buffers: Tree, examples: PartyExamples, start: int, end: int
     ) -> tuple[int, float]:
-        """As `evaluate.score`, by the compiled forward pass, for the task of one of the cells. The same bits for any number of workers."""
-        with threads(1):
-            return score(self.library, self.layers[task], self.pool, params, examples, start, end)
+        """As `evaluation.score_model`, by the compiled forward pass, for the task of one of the cells. The same bits for any number of workers."""
+        with use_threads(1):
+            return score_examples(
+                self.library, self.layers[task], self.pool, params, examples, start, end
+            )
 
     def close(self) -> None:
         """Ends what is still being trained after its step."""
@@ -119,16 +121,16 @@ class Native:
     def _begun(self, given: Given, job: Job) -> tuple[Local, _Flat]:
         """The job after `begin`, and what the native step is handed of it."""
         cell, layers = self.cells[job.cell], self.layers[self.cells[job.cell].task]
-        task = replace(cell.task, examples=lambda: in_order(cell.data.train, job.party))
+        task = replace(cell.task, examples=lambda: iterate_in_order(cell.data.train, job.party))
         local = cell.algorithm.begin(task, local_of(cell, given, job))
-        terms = direction_of(cell).terms(local)
-        w, pull = flat_of(local.params, layers), float(terms.pull)
+        terms = require_affine_direction(cell).terms(local)
+        w, pull = flatten_parameters(local.params, layers), float(terms.pull)
         return local, _Flat(
             w=w,
             velocity=torch.zeros_like(w) if job.work.momentum else None,
-            start=flat_of(local.start, layers) if pull else None,
-            add=flat_of(terms.add, layers) if terms.add else None,
-            after=flat_of(terms.after, layers) if terms.after else None,
+            start=flatten_parameters(local.start, layers) if pull else None,
+            add=flatten_parameters(terms.add, layers) if terms.add else None,
+            after=flatten_parameters(terms.after, layers) if terms.after else None,
             pull=pull,
         )
 
@@ -160,11 +162,11 @@ class Native:
         cell, ops = self.cells[job.cell], self.layers[self.cells[job.cell].task].ops
         decay = cell.settings.weight_decay if cell.algorithm.decay == "executor" else 0.0
         loss, as_bytes = ctypes.c_double(), BYTES if part.x.dtype == torch.uint8 else None
-        asked = Asked(
-            *(address(ops), len(ops), part.x[0].numel(), flat.w.numel()),
-            *(address(t) for t in (flat.w, flat.velocity, flat.start, flat.add, flat.after)),
+        asked = StepArguments(
+            *(address_of(ops), len(ops), part.x[0].numel(), flat.w.numel()),
+            *(address_of(t) for t in (flat.w, flat.velocity, flat.start, flat.add, flat.after)),
             *(job.work.lr, job.work.momentum, decay, flat.pull),
-            *(address(t) for t in (part.x, as_bytes, part.y, part.order)),
+            *(address_of(t) for t in (part.x, as_bytes, part.y, part.order)),
             *(part.per_epoch, cell.settings.batch_size, part.steps, ctypes.addressof(self.stop)),
         )
         if self.library.fltrain_train(ctypes.byref(asked), ctypes.byref(loss)):
@@ -174,22 +176,24 @@ class Native:
         return loss.value
 
 
-def workers(settings: Settings) -> int:
+def count_threads(settings: Settings) -> int:
     """Threads: as many as the settings name, else as there are cores, divided by the ranks of this machine where several train the run together."""
-    ranks = current().size
+    ranks = current_ranks().size
     here = (
         int(os.environ.get("LOCAL_WORLD_SIZE", ranks)) if ranks > 1 else 1
     )  # torchrun says it; without it all might be here
-    return settings.workers or max(1, cores() // here)
+    return settings.workers or max(1, count_cores() // here)
 
 
-def _parts(examples: Examples, job: Job, round: int, settings: Settings) -> Iterator[_Part]:
+def _parts(examples: PartyExamples, job: Job, round: int, settings: Settings) -> Iterator[_Part]:
     """The steps of a job, in the order of `batches`: all at once, or, where examples are prepared, an epoch at a time."""
     n, start, steps = examples.size(job.party), examples.indptr[job.party], int(job.work.steps)
     per_epoch = -(-n // settings.batch_size)
     epochs = -(-steps // per_epoch)
     draws = (
-        key(settings.seed, "job", round, job.party) if settings.shuffle else fixed(settings.seed)
+        key(settings.seed, "job", round, job.party)
+        if settings.shuffle
+        else fixed_order_key(settings.seed)
     )
     orders = [
         order(draws, epoch if settings.shuffle else 0, n, examples.y.device)

@@ -1,5 +1,5 @@
 """Whole jobs to worker processes of one thread."""
 
-from .executor import Processes, cores, hindrance, offered
+from .executor import Processes, count_cores, require_worker_processes, why_not_workers
 
-__all__ = ["Processes", "cores", "hindrance", "offered"]
+__all__ = ["Processes", "count_cores", "require_worker_processes", "why_not_workers"]

@@ -16,12 +16,12 @@ import torch
 from niidpart.errors import UsageError
 
 from ... import tree
-from .. import evaluate
+from .. import evaluation
 from ..allocator import keep_memory
 from ..jobs import Cell, Done, Given, Job
 from ..looped import train_job
 from ..sums import Sums
-from .wire import Failure, decode, encode, error_of, failure
+from .wire import Failure, decode, describe_failure, encode, rebuild_error
 
 _PARTS = 8  # a message holds at most this part of a worker's share of the steps that are left: the last ones are small, so that all end together
 _BYTES = 64 << 20  # and at most so many bytes of what parties keep, or one job
@@ -47,14 +47,14 @@ class Processes:
     sums uploads itself; sums do not depend on their order. An error that stops a round ends the workers; the next round would have new ones.
     """
 
-    score = staticmethod(evaluate.score)
+    score = staticmethod(evaluation.score_model)
 
     def __init__(self, cells: Sequence[Cell]):
         """ValueError where these cells cannot be trained so."""
         for cell in cells:
-            offered(cell.data.train.y.device.type)
+            require_worker_processes(cell.data.train.y.device.type)
         self.cells = cells
-        self.n = cells[0].settings.workers or cores()
+        self.n = cells[0].settings.workers or count_cores()
         self.workers: list[_Worker] = []
 
     def train(
@@ -62,7 +62,7 @@ class Processes:
     ) -> Iterator[Done]:
         """ChildProcessError where a worker dies; what a job raises is raised here."""
         try:
-            parts = chunks(jobs, self.n)
+            parts = divide_jobs(jobs, self.n)
             while len(self.workers) < min(self.n, len(parts)):
                 self.workers.append(_forked(self.cells, [worker.pipe for worker in self.workers]))
             yield from self._round(given, jobs, sums, parts)
@@ -115,17 +115,17 @@ class Processes:
         self.workers = []
 
 
-def offered(device: str) -> None:
+def require_worker_processes(device: str) -> None:
     """ValueError where worker processes cannot train on a device ("cpu", "cuda", ...), or this process can have none."""
     if device != "cpu":
         raise UsageError(
             f"engine processes is for the CPU, and the device is {device}; use --engine stacked or looped, or --device cpu"
         )
-    if why := hindrance():
+    if why := why_not_workers():
         raise UsageError(f"engine processes {why}; use --engine looped")
 
 
-def hindrance() -> str:
+def why_not_workers() -> str:
     """Why this process can have no workers, "" if it can."""
     if "fork" not in multiprocessing.get_all_start_methods():
         return f"forks its workers, which {sys.platform} cannot"
@@ -134,12 +134,12 @@ def hindrance() -> str:
     return ""
 
 
-def cores() -> int:
+def count_cores() -> int:
     """CPU cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def chunks(jobs: Sequence[Job], workers: int) -> list[list[int]]:
+def divide_jobs(jobs: Sequence[Job], workers: int) -> list[list[int]]:
     """The places of the jobs, as they are handed out: the longest first, one by one where they are long, many together where they are short."""
     out: list[list[int]] = []
     left = sum(job.work.steps for job in jobs)
@@ -196,7 +196,7 @@ def _received(worker: _Worker) -> Any:
     except (EOFError, ConnectionError) as error:
         raise _died(worker) from error
     if isinstance(answer, Failure):
-        raise _explained(error_of(answer))
+        raise _explained(rebuild_error(answer))
     return answer
 
 
@@ -260,7 +260,7 @@ def _answer(
             else sums
         )
     except Exception as error:
-        return encode(failure(error))
+        return encode(describe_failure(error))
 
 
 def _trained(cell: Cell, given: Given, job: Job, sums: Sums) -> tuple[float, tree.Tree]:

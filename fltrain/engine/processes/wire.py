@@ -67,14 +67,14 @@ class Failure(NamedTuple):
     trace: str
 
 
-class Elsewhere(Exception):
+class WorkerTraceback(Exception):
     """The cause of an error that another process raised: its traceback there."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
 
 
-def failure(error: Exception) -> Failure:
+def describe_failure(error: Exception) -> Failure:
     """The error, ready to travel. One that is no built-in goes as the nearest that is (a user's kind of ValueError as that), with its text."""
     kind = next(c for c in type(error).__mro__ if c.__module__ == "builtins")
     args: Any = error.__reduce__()[1]  # of an OSError also the file, which `args` leaves out
@@ -91,7 +91,7 @@ def failure(error: Exception) -> Failure:
     )
 
 
-def error_of(failure: Failure) -> Exception:
+def rebuild_error(failure: Failure) -> Exception:
     """The error again, to be raised here."""
     try:
         error: Exception = getattr(builtins, failure.kind)(*failure.args)
@@ -99,5 +99,5 @@ def error_of(failure: Failure) -> Exception:
         error = RuntimeError(*failure.args)
     for note in failure.notes:
         error.add_note(note)
-    error.__cause__ = Elsewhere(failure.trace)
+    error.__cause__ = WorkerTraceback(failure.trace)
     return error

@@ -1,17 +1,17 @@
 """Processes under torchrun that share the jobs of each round."""
 
-from .agree import agree, refuse_processes
-from .group import ALONE, Elsewhere, Lost, Ranks, Terminated
-from .join import current, joined
+from .agreement import require_agreement, require_no_workers
+from .group import ALONE, FaultElsewhere, RankLost, Ranks, Terminated
+from .join import current_ranks, join_ranks
 
 __all__ = [
     "ALONE",
-    "Elsewhere",
-    "Lost",
+    "FaultElsewhere",
+    "RankLost",
     "Ranks",
     "Terminated",
-    "agree",
-    "current",
-    "joined",
-    "refuse_processes",
+    "current_ranks",
+    "join_ranks",
+    "require_agreement",
+    "require_no_workers",
 ]

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..jobs import Done
 from ..sums import Sums
-from .travel import Form, form_of, packed, unpacked
+from .travel import Form, describe_form, pack, unpack
 
 Layout = list[
     dict[str, torch.Size]
@@ -26,11 +26,11 @@ _BLOCK = 1 << 22  # numbers that are exchanged at once: 32 MiB of each half of t
 _FAULT = "fltrain fault"  # in the store: why a rank has left the group
 
 
-class Lost(RuntimeError):
+class RankLost(RuntimeError):
     """Another rank is gone, or the run was ended from outside. What is on the disk stands."""
 
 
-class Elsewhere(RuntimeError):
+class FaultElsewhere(RuntimeError):
     """Another rank has a fault, which it raises itself."""
 
 
@@ -47,7 +47,7 @@ class Ranks:
     store: dist.Store | None = None
 
     @property
-    def first(self) -> bool:
+    def is_first(self) -> bool:
         """Whether this is the one that evaluates, writes and says."""
         return self.rank == 0
 
@@ -73,7 +73,7 @@ class Ranks:
         faults = [(rank, said) for rank, (said, _) in enumerate(heard) if said is not None]
         if faults and faults[0][0] != self.rank:
             self._undisturbed()
-            raise Elsewhere(f"rank {faults[0][0]} ended: {faults[0][1]}")
+            raise FaultElsewhere(f"rank {faults[0][0]} ended: {faults[0][1]}")
         return [given for _, given in heard]
 
     def exchange(self, sums: Sequence[Sums], done: list[Done], device: torch.device) -> list[Done]:
@@ -84,7 +84,10 @@ class Ranks:
         if self.size == 1:
             return done
         forms: dict[Form, int] = {}
-        rows = [(one.job, one.loss, forms.setdefault(form_of(one.own), len(forms))) for one in done]
+        rows = [
+            (one.job, one.loss, forms.setdefault(describe_form(one.own), len(forms)))
+            for one in done
+        ]
         shapes = [
             ({path: high.shape for path, high in one.high.items()}, one.empty) for one in sums
         ]
@@ -132,7 +135,7 @@ class Ranks:
             if (
                 self.store is not None
                 and isinstance(error, Exception)
-                and not isinstance(error, Lost | Elsewhere)
+                and not isinstance(error, RankLost | FaultElsewhere)
             ):
                 with contextlib.suppress(RuntimeError):  # the store was on a rank that is gone
                     self.store.set(
@@ -151,11 +154,11 @@ class Ranks:
             )  # they hold the group, whose connections would stay open when it is destroyed
             self._undisturbed()
             if said := self._fault():
-                raise Elsewhere(said) from error
+                raise FaultElsewhere(said) from error
             why = re.sub(
                 r"^\[[^]]*\] |\. .*", "", str(error).partition("\n")[0]
             )  # without gloo's place in its source, and its advice
-            raise Lost(
+            raise RankLost(
                 f"the exchange with the other ranks failed, since one is gone ({why})"
             ) from error
 
@@ -174,7 +177,7 @@ class Ranks:
     def speaks(self) -> bool:
         """Whether this is the rank, of those that are left, to say that another one is gone: the first that asks."""
         if self.store is None:
-            return self.first
+            return self.is_first
         try:
             return self.store.add("fltrain said", 1) == 1
         except RuntimeError:  # it was on the rank that is gone
@@ -227,7 +230,7 @@ def _room(done: list[Done], told: Told, device: torch.device) -> tuple[Tensor, T
     """(what this rank's parties keep, room for that of all ranks), bytes: [n] and [ranks * n]."""
     n = max(sum(form.nbytes for _, _, form in rows) for rows in told)
     own = torch.zeros(n, dtype=torch.uint8, device=device)
-    mine = packed([one.own for one in done], device)
+    mine = pack([one.own for one in done], device)
     own[: len(mine)] = mine
     return own, own.new_empty(len(told) * n)
 
@@ -238,6 +241,6 @@ def _all_done(told: Told, owns: Tensor, n: int) -> list[Done]:
     for rank, rows in enumerate(told):
         at = rank * n
         for job, loss, form in rows:
-            out.append(Done(job, loss, unpacked(form, owns, at)))
+            out.append(Done(job, loss, unpack(form, owns, at)))
             at += form.nbytes
     return out

@@ -18,7 +18,7 @@ from torch.distributed.rendezvous import rendezvous
 
 from niidpart.errors import UsageError
 
-from .group import ALONE, Elsewhere, Lost, Ranks, Terminated
+from .group import ALONE, FaultElsewhere, RankLost, Ranks, Terminated
 
 _START = timedelta(minutes=10)  # for all ranks to come
 _PATIENCE = timedelta(days=1)  # for a rank that is slow; one whose process ends is noticed at once
@@ -29,13 +29,13 @@ _CURRENT: ContextVar[Ranks | None] = ContextVar(
 )  # those of the `joined` that this code is in
 
 
-def current() -> Ranks:
+def current_ranks() -> Ranks:
     """The ranks that this code is one of."""
     return _CURRENT.get() or ALONE
 
 
 @contextlib.contextmanager
-def joined() -> Iterator[Ranks]:
+def join_ranks() -> Iterator[Ranks]:
     """Among the other ranks: those of the caller's process group, else those that torchrun has started; alone where there are none.
 
     All ranks come to the end of this together, or none does: what one raises ends the others with `Elsewhere`, and the end of a process with
@@ -68,24 +68,26 @@ def _heard(ranks: Ranks, wait: bool) -> Iterator[None]:
     try:
         try:
             with warnings.catch_warnings():
-                if not ranks.first:
+                if not ranks.is_first:
                     warnings.simplefilter("ignore")  # the first rank says them
                 yield
             ranks.gather()
-        except (Elsewhere, Lost):
+        except (FaultElsewhere, RankLost):
             raise
         except Exception as error:
             if dist.is_initialized():  # not out of the group
-                with contextlib.suppress(Lost, Terminated):  # a rank that is gone need not hear it
+                with contextlib.suppress(
+                    RankLost, Terminated
+                ):  # a rank that is gone need not hear it
                     ranks.gather(fault=str(error) or type(error).__name__)
             raise
-    except Elsewhere:
+    except FaultElsewhere:
         if wait:
             with contextlib.suppress(Terminated):
                 time.sleep(_GRACE)
         raise
     except Terminated as error:
-        raise Lost(f"{error}; what is on the disk stands") from error
+        raise RankLost(f"{error}; what is on the disk stands") from error
 
 
 @contextlib.contextmanager

@@ -24,16 +24,18 @@ class Form(NamedTuple):
         return sum(_padded(dtype.itemsize * math.prod(shape)) for _, dtype, shape in self.leaves)
 
 
-def form_of(own: Tree) -> Form:
+def describe_form(own: Tree) -> Form:
     return Form(
         tuple((path, leaf.dtype, tuple(leaf.shape)) for path, leaf in tree.flatten(own).items()),
         tuple(tree.empties(own)),
     )
 
 
-def packed(owns: list[Tree], device: torch.device) -> Tensor:
+def pack(owns: list[Tree], device: torch.device) -> Tensor:
     """[bytes] uint8: all leaves, one after another."""
-    out = torch.zeros(sum(form_of(own).nbytes for own in owns), dtype=torch.uint8, device=device)
+    out = torch.zeros(
+        sum(describe_form(own).nbytes for own in owns), dtype=torch.uint8, device=device
+    )
     at = 0
     for leaf in (leaf for own in owns for leaf in tree.leaves(own)):
         data = leaf.detach().contiguous().flatten().view(torch.uint8)
@@ -42,7 +44,7 @@ def packed(owns: list[Tree], device: torch.device) -> Tensor:
     return out
 
 
-def unpacked(form: Form, data: Tensor, at: int) -> Tree:
+def unpack(form: Form, data: Tensor, at: int) -> Tree:
     """The tree that stands at byte `at`: views into `data`."""
     flat = {}
     for path, dtype, shape in form.leaves:

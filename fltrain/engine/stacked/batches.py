@@ -6,12 +6,12 @@ import torch
 from torch import Tensor
 
 from ...draws import key, orders, signed
-from ...inputs.federated import Examples
+from ...inputs.federated import PartyExamples
 from ...interface import Batch
-from ..batches import fixed
+from ..batches import fixed_order_key
 from ..jobs import Cell, Job
 
-Rows = (
+JobPlaces = (
     range | list[int]
 )  # jobs of a stack by their place: the first ones, or some of them, ascending
 
@@ -45,7 +45,7 @@ class Deal:
         self.shuffle = settings.shuffle
         seeds = [cells[job.cell].settings.seed for job in jobs]
         keys = [
-            key(seed, "job", round, job.party) if self.shuffle else fixed(seed)
+            key(seed, "job", round, job.party) if self.shuffle else fixed_order_key(seed)
             for seed, job in zip(seeds, jobs, strict=True)
         ]
         self._deal(keys, epochs if self.shuffle else [1] * len(jobs))
@@ -80,18 +80,18 @@ class Deal:
                 self.dealt[at.flatten()] = order.flatten()
         self.base = self.tensor([begins[k, n] for k, n in zip(keys, self.n, strict=True)])
 
-    def sizes(self, step: int, rows: Rows) -> list[int]:
+    def sizes(self, step: int, rows: JobPlaces) -> list[int]:
         """Examples in that batch of each job."""
         return [
             min(self.batch_size, self.n[j] - step % self.per_epoch[j] * self.batch_size)
             for j in rows
         ]
 
-    def epochs(self, step: int, rows: Rows) -> list[int]:
+    def epochs(self, step: int, rows: JobPlaces) -> list[int]:
         """Of the local training, from 0."""
         return [step // self.per_epoch[j] for j in rows]
 
-    def of(self, values: Tensor, rows: Rows) -> Tensor:
+    def of(self, values: Tensor, rows: JobPlaces) -> Tensor:
         """values [J, ...] of those jobs; a view where they are the first ones."""
         return values[: len(rows)] if isinstance(rows, range) else values[self.at(rows)]
 
@@ -101,7 +101,7 @@ class Deal:
             self._made[made] = self.tensor(made)
         return self._made[made]
 
-    def take(self, step: int, rows: Rows, width: int) -> Batch:
+    def take(self, step: int, rows: JobPlaces, width: int) -> Batch:
         """x [R, width, ...], y [R, width]. mask [R, width]: False where a batch is shorter, None where none is. epoch: [R], one where it is equal."""
         epochs = set(self.epochs(step, rows))
         n, per_epoch = self.of(self.size, rows), self.of(self._per_epoch, rows)
@@ -120,14 +120,14 @@ class Deal:
             step,
         )
 
-    def _run_epoch(self, step: int, rows: Rows, epoch: Tensor) -> int | Tensor:
+    def _run_epoch(self, step: int, rows: JobPlaces, epoch: Tensor) -> int | Tensor:
         """Epoch of the whole run, where something is drawn by it: one for all, or [R]."""
         if not self.draws:
             return 1
         known = {self.before[j] + e for j, e in zip(rows, self.epochs(step, rows), strict=True)}
         return known.pop() if len(known) == 1 else self.of(self._before, rows) + epoch
 
-    def _gathered(self, at: Tensor, rows: Rows, epoch: int | Tensor) -> tuple[Tensor, Tensor]:
+    def _gathered(self, at: Tensor, rows: JobPlaces, epoch: int | Tensor) -> tuple[Tensor, Tensor]:
         """(x, y) of the examples `at` [R, width], one call for each source."""
         if len(self.sources) == 1:
             return _inputs(self.sources[0], at, epoch)
@@ -164,7 +164,7 @@ class Deal:
             yield Batch(x, y, mask, 0, 0)
 
 
-def _inputs(source: Examples, at: Tensor, epoch: int | Tensor) -> tuple[Tensor, Tensor]:
+def _inputs(source: PartyExamples, at: Tensor, epoch: int | Tensor) -> tuple[Tensor, Tensor]:
     """x [R, width, ...], y [R, width]. epoch: one, or [R]."""
     flat = at.flatten()
     each = epoch.repeat_interleave(at.shape[1]) if isinstance(epoch, Tensor) else epoch
@@ -172,9 +172,9 @@ def _inputs(source: Examples, at: Tensor, epoch: int | Tensor) -> tuple[Tensor, 
     return x.reshape(*at.shape, *x.shape[1:]), source.y[flat].reshape(at.shape)
 
 
-def _distinct(data: Sequence[Examples]) -> tuple[list[Examples], list[int]]:
+def _distinct(data: Sequence[PartyExamples]) -> tuple[list[PartyExamples], list[int]]:
     """The examples that differ in content or in what is done to a batch, and which of them each job has."""
-    sources: list[Examples] = []
+    sources: list[PartyExamples] = []
     which = []
     for one in data:
         s = next((s for s, other in enumerate(sources) if _alike(one, other)), len(sources))
@@ -184,7 +184,7 @@ def _distinct(data: Sequence[Examples]) -> tuple[list[Examples], list[int]]:
     return sources, which
 
 
-def _alike(a: Examples, b: Examples) -> bool:
+def _alike(a: PartyExamples, b: PartyExamples) -> bool:
     """Whether they give the same inputs for the same places: the same tensors, and the same draws."""
     if a is b:
         return True

@@ -7,35 +7,37 @@ from typing import NamedTuple
 from niidpart.errors import UsageError
 
 from ... import tree
-from .. import evaluate
-from ..batches import n_steps
+from .. import evaluation
+from ..batches import count_steps
 from ..jobs import Cell, Done, Given, Job
 from ..sums import Sums
 from .convolution import BEST
-from .memory import fitting, largest, per_job
-from .stack import How, Stack
-from .stackable import ELSE, cannot, groups, obstacle, probe
-from .sums import summed
-from .task import StackedTask, stacked
+from .grouping import group_cells
+from .memory import count_fitting_jobs, estimate_job_bytes, largest_party_size
+from .probing import probe
+from .stack import Mixing, Stack
+from .stackable import ELSE, stacking_error, why_not_stackable
+from .sums import sum_uploads
+from .task import StackedTask, make_stacked_task
 
 
 class _Plan(NamedTuple):
     """How the jobs of a group run. chunk: jobs at once, at most."""
 
-    how: How
+    how: Mixing
     chunk: float
 
 
 class Stacked:
     """Trains jobs side by side, parameters [J, ...], the algorithm's functions under `torch.func.vmap`.
 
-    Cells that differ only in numbers share a stack (`stackable.groups`); others follow each other. Jobs go in chunks that fit the memory:
+    Cells that differ only in numbers share a stack (`grouping.group_cells`); others follow each other. Jobs go in chunks that fit the memory:
     settings.memory, else half of what the device has. How many are in a chunk changes the result by rounding, so it depends on the cells alone (their
     largest party, the trees of their algorithm), not on the round that comes first or on what is free: a run that is taken up again goes on bit for
     bit. What remains: on a device of other memory give the --memory of the first one; other ranks, or other cells beside it, are other chunks.
     """
 
-    score = staticmethod(evaluate.score)
+    score = staticmethod(evaluation.score_model)
 
     def __init__(
         self, cells: Sequence[Cell], *, convolutions: str | None = None, chunk: int | None = None
@@ -46,13 +48,13 @@ class Stacked:
         """
         self.cells, self.asked = cells, chunk
         self.convolutions = convolutions or BEST[cells[0].data.train.y.device.type]
-        self.groups = groups(cells)
+        self.groups = group_cells(cells)
         self.tasks: list[StackedTask] = []
         for group in self.groups:
             cell = cells[group[0]]
-            if reason := obstacle(cell, self.convolutions):
+            if reason := why_not_stackable(cell, self.convolutions):
                 raise UsageError(f"the model cannot be stacked: {reason}; {ELSE}")
-            self.tasks.append(stacked(cell.task, self.convolutions))
+            self.tasks.append(make_stacked_task(cell.task, self.convolutions))
         self.plans: dict[int, _Plan] = {}
 
     def train(
@@ -91,9 +93,11 @@ class Stacked:
         except RuntimeError as error:
             if "vmap" not in str(error):
                 raise
-            raise cannot(self.cells[some[0].cell].algorithm.name, "later steps", error) from error
+            raise stacking_error(
+                self.cells[some[0].cell].algorithm.name, "later steps", error
+            ) from error
         for cell in {job.cell for job in some}:
-            sums[cell].merge(summed(upload, some, losses, sums[cell].n_models, cell))
+            sums[cell].merge(sum_uploads(upload, some, losses, sums[cell].n_models, cell))
         del upload
         for j, (i, loss) in enumerate(zip(places, losses, strict=True)):
             yield Done(i, loss, tree.index(own, j) if jobs[i].keep and math.isfinite(loss) else {})
@@ -104,22 +108,25 @@ class Stacked:
         cell = self.cells[first.cell]
         party = max(range(cell.data.n_parties), key=cell.data.train.size)
         n = cell.data.train.size(party)
-        work = first.work._replace(n=n, steps=n_steps(n, cell.settings))
+        work = first.work._replace(n=n, steps=count_steps(n, cell.settings))
         how, stack, upload, own = probe(
             self.cells, given, first._replace(party=party, work=work), self.tasks[g]
         )
         if self.asked is not None:
             return _Plan(how, self.asked)
-        needed = per_job(
+        needed = estimate_job_bytes(
             cell,
-            largest([self.cells[c] for c in self.groups[g]]),
+            largest_party_size([self.cells[c] for c in self.groups[g]]),
             self.convolutions,
             stack,
             upload,
             own,
         )
         return _Plan(
-            how, fitting(needed, cell.settings.memory, stack.device, cell.settings.batch_size)
+            how,
+            count_fitting_jobs(
+                needed, cell.settings.memory, stack.device, cell.settings.batch_size
+            ),
         )
 
     def close(self) -> None:

@@ -11,25 +11,25 @@ import torch
 from niidpart.errors import UsageError
 
 from ... import tree
-from ..batches import n_steps
+from ..batches import count_steps
 from ..cost import cost
 from ..jobs import Cell
 from .stack import Stack
-from .task import plain
+from .task import make_plain_task
 
 GIB = 1 << 30
 SHARE = 0.5  # of all memory of the device: beside the jobs are the data, the states, what libraries take, and other processes
 _MEMINFO = Path("/proc/meminfo")
 
 
-def largest(cells: Sequence[Cell]) -> int:
+def largest_party_size(cells: Sequence[Cell]) -> int:
     """Examples of the largest party."""
     return max(
         cell.data.train.size(party) for cell in cells for party in range(cell.data.n_parties)
     )
 
 
-def per_job(
+def estimate_job_bytes(
     cell: Cell, n: int, convolutions: str, stack: Stack, upload: tree.Tree, own: tree.Tree
 ) -> float:
     """Bytes that one job of n examples takes at the peak of its training, estimated. stack: of one job alone; upload, own: what its `finish` gave.
@@ -42,25 +42,25 @@ def per_job(
     local, settings = stack.local, cell.settings
     trained = 5 * _bytes(local.params) + 2 * _bytes(local.buffers) + _bytes(local.start)
     said = _bytes(local.each) + _bytes(local.own) + 2 * _bytes(local.carry)
-    one = cost(plain(cell.task, convolutions), cell.data)
+    one = cost(make_plain_task(cell.task, convolutions), cell.data)
     batch = 3 * 4 * cell.data.train.x[:1].numel()
     examples = settings.batch_size * (1.5 * one.saved + 2 * one.largest + batch)
-    epochs = -(-n_steps(n, settings) // -(-n // settings.batch_size))
+    epochs = -(-count_steps(n, settings) // -(-n // settings.batch_size))
     orders = 8 * (n * epochs + 12 * n)
     return trained + said + _bytes(own) + 3 * _bytes(upload) + examples + orders
 
 
-def budget(memory: float | None, device: torch.device) -> float:
+def memory_budget(memory: float | None, device: torch.device) -> float:
     """Bytes that jobs may take: those asked for (GiB), else half of what the device has, whatever of it is free."""
-    return memory * GIB if memory is not None else SHARE * total(device)
+    return memory * GIB if memory is not None else SHARE * total_memory(device)
 
 
-def total(device: torch.device) -> float:
+def total_memory(device: torch.device) -> float:
     """Bytes of the device's memory. inf where the system does not say."""
     return torch.cuda.mem_get_info(device)[1] if device.type == "cuda" else _told("MemTotal")
 
 
-def free(device: torch.device) -> float:
+def free_memory(device: torch.device) -> float:
     """Bytes that can still be had on the device, those that torch holds and does not use among them. inf where the system does not say."""
     if device.type == "cuda":
         return (
@@ -79,9 +79,11 @@ def _told(what: str) -> float:
     )
 
 
-def fitting(needed: float, memory: float | None, device: torch.device, batch_size: int) -> float:
+def count_fitting_jobs(
+    needed: float, memory: float | None, device: torch.device, batch_size: int
+) -> float:
     """How many jobs of `needed` bytes fit into the budget, rounded down; inf for any number. ValueError where it is none, or none fits by now."""
-    there, now = budget(memory, device), free(device)
+    there, now = memory_budget(memory, device), free_memory(device)
     if min(there, now) < needed:
         half = f"half of the device's memory is {there / GIB:.3g}; give more with --memory"
         whose = f"{now / GIB:.3g} are free; free some memory" if now < needed else half

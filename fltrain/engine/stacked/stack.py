@@ -14,21 +14,32 @@ from ...draws import signed
 from ...interface import Batch, Local, Step, Work
 from ...tree import Tree
 from ..jobs import Cell, Given, Job, local_of
-from .batches import Deal, Rows
+from .batches import Deal, JobPlaces
 from .task import StackedTask
-from .trees import along, axes, common, copied, form, numbers, owned, stack, tensors, where
+from .trees import (
+    align_axes,
+    as_tensors,
+    copy_expanded,
+    copy_into,
+    describe_form,
+    leading_axes,
+    map_batched,
+    merge_numbers,
+    merge_shared,
+    stack_trees,
+)
 
 vmap = torch.func.vmap
 
 
-class How(NamedTuple):
+class Mixing(NamedTuple):
     """What goes together. padded: batches of all sizes, the shorter ones masked, else those of one size. epochs: all, else those of one epoch."""
 
     padded: bool = False
     epochs: bool = False
 
 
-class Uploaded(NamedTuple):
+class StackOutcome(NamedTuple):
     """What a stack gives. losses: [J] summed over the steps, on the host; upload, own: leading axis J."""
 
     losses: list[float]
@@ -49,7 +60,7 @@ class Stack:
         given: Sequence[Given],
         jobs: Sequence[Job],
         task: StackedTask,
-        how: How,
+        how: Mixing,
     ):
         self.algorithm, self.cells, self.jobs = cells[jobs[0].cell].algorithm, cells, jobs
         self.settings = cells[jobs[0].cell].settings
@@ -63,7 +74,7 @@ class Stack:
         )
         self._of: dict[int, tuple[Local, tuple[Tensor, ...]]] = {}
 
-    def train(self) -> Uploaded:
+    def train(self) -> StackOutcome:
         """All of it. The one time that the host waits for the device is for the losses, after the last step."""
         self.begin()
         losses = torch.zeros(len(self.jobs), dtype=torch.float64, device=self.device)
@@ -81,9 +92,9 @@ class Stack:
             losses[: len(active)] += done.loss
             self.write(len(active), done)
         upload, own = self.finish()
-        return Uploaded(losses.tolist(), upload, own)
+        return StackOutcome(losses.tolist(), upload, own)
 
-    def parts(self, step: int, active: range) -> list[tuple[Rows, int]]:
+    def parts(self, step: int, active: range) -> list[tuple[JobPlaces, int]]:
         """(jobs, batch size) that go together."""
         sizes = self.deal.sizes(step, active)
         epochs = [0] * len(sizes) if self.how.epochs else self.deal.epochs(step, active)
@@ -107,20 +118,22 @@ class Stack:
             changed.extend(
                 name for name in Local._fields if getattr(out, name) is not getattr(local, name)
             )
-            return {name: tensors(getattr(out, name), self.device) for name in changed}
+            return {name: as_tensors(getattr(out, name), self.device) for name in changed}
 
         new = vmap(begin, in_dims=(self.dims, 0, 0, 0))(self.local, *self.place)
         local, dims = (
             self.local._replace(**new),
-            self.dims._replace(**{name: axes(new[name]) for name in changed}),
+            self.dims._replace(**{name: leading_axes(new[name]) for name in changed}),
         )
         params, buffers = (
-            owned(part, d, len(self.jobs))
+            copy_expanded(part, d, len(self.jobs))
             for part, d in ((local.params, dims.params), (local.buffers, dims.buffers))
         )
-        carry = owned(local.carry, dims.carry, len(self.jobs))
+        carry = copy_expanded(local.carry, dims.carry, len(self.jobs))
         self.local = local._replace(params=params, buffers=buffers, carry=carry)
-        self.dims = dims._replace(params=axes(params), buffers=axes(buffers), carry=axes(carry))
+        self.dims = dims._replace(
+            params=leading_axes(params), buffers=leading_axes(buffers), carry=leading_axes(carry)
+        )
         self._of = {}
 
     def move(self, local: Local) -> None:
@@ -132,19 +145,19 @@ class Stack:
 
         def finish(local: Local, work: Work, *place: Tensor) -> tuple[Tree, Tree]:
             upload, own = self.algorithm.finish(self._task(place), local, work)
-            return tensors(upload, self.device), tensors(own, self.device)
+            return as_tensors(upload, self.device), as_tensors(own, self.device)
 
         return vmap(finish, in_dims=(self.dims, self.work_dims, 0, 0, 0))(
             self.local, self.work, *self.place
         )
 
-    def direction(self, rows: Rows, batch: Batch) -> Step:
+    def direction(self, rows: JobPlaces, batch: Batch) -> Step:
         """The algorithm's `direction` of those jobs: leading axis R."""
         local, place = self._rows(rows)
 
         def direction(local: Local, batch: Batch, *place: Tensor) -> tuple[Any, ...]:
             return tuple(
-                tensors(part, self.device)
+                as_tensors(part, self.device)
                 for part in self.algorithm.direction(self._task(place), local, batch)
             )
 
@@ -157,7 +170,7 @@ class Stack:
         )  # type: ignore[arg-type]
         return Step(*vmap(direction, in_dims=(self.dims, dims, 0, 0, 0))(local, batch, *place))
 
-    def _direction(self, step: int, part: tuple[Rows, int]) -> tuple[Rows, Step]:
+    def _direction(self, step: int, part: tuple[JobPlaces, int]) -> tuple[JobPlaces, Step]:
         rows, width = part
         try:
             return rows, self.direction(rows, self.deal.take(step, rows, width))
@@ -196,27 +209,29 @@ class Stack:
         )
         fields: dict[str, Any] = {"key": keys}
         one_model = len({(job.cell, job.model) for job in self.jobs}) == 1
-        fields["start"] = locals_[0].start if one_model else stack([one.start for one in locals_])
+        fields["start"] = (
+            locals_[0].start if one_model else stack_trees([one.start for one in locals_])
+        )
         dims: dict[str, Any] = {
             "start": tree.map(lambda _: None if one_model else 0, fields["start"]),
             "key": 0,
         }
         for name in ("buffers", "each", "own"):
-            fields[name] = stack([getattr(one, name) for one in locals_])
-            dims[name] = axes(fields[name])
-        fields["shared"], dims["shared"] = common([one.shared for one in locals_])
-        fields["hyper"], dims["hyper"] = numbers([one.hyper for one in locals_], like)
+            fields[name] = stack_trees([getattr(one, name) for one in locals_])
+            dims[name] = leading_axes(fields[name])
+        fields["shared"], dims["shared"] = merge_shared([one.shared for one in locals_])
+        fields["hyper"], dims["hyper"] = merge_numbers([one.hyper for one in locals_], like)
         fields |= {"params": fields["start"], "carry": {}}
         dims |= {"params": dims["start"], "carry": {}}
         return Local(**fields), Local(**dims)
 
-    def _rows(self, rows: Rows) -> tuple[Local, tuple[Tensor, ...]]:
+    def _rows(self, rows: JobPlaces) -> tuple[Local, tuple[Tensor, ...]]:
         """What these jobs are handed. Views of the first ones are made once for each number of them."""
         if isinstance(rows, range) and len(rows) in self._of:
             return self._of[len(rows)]
         local = Local(
             *(
-                where(part, dims, lambda leaf: self.deal.of(leaf, rows))
+                map_batched(part, dims, lambda leaf: self.deal.of(leaf, rows))
                 for part, dims in zip(self.local, self.dims, strict=True)
             )
         )
@@ -225,7 +240,7 @@ class Stack:
             self._of = {len(rows): made}
         return made
 
-    def _assembled(self, parts: list[tuple[Rows, Step]], active: range) -> Step:
+    def _assembled(self, parts: list[tuple[JobPlaces, Step]], active: range) -> Step:
         """The parts of a step as one, [A, ...]."""
         if len(parts) == 1:
             return parts[0][1]
@@ -252,7 +267,8 @@ class Stack:
             moving = [v[:n] for v in velocity.values()]
             rho = self.work.momentum
             torch._foreach_mul_(
-                moving, [along(rho[:n], w) for w in weights] if isinstance(rho, Tensor) else rho
+                moving,
+                [align_axes(rho[:n], w) for w in weights] if isinstance(rho, Tensor) else rho,
             )
             torch._foreach_add_(moving, moved)
             moved = moving
@@ -261,21 +277,21 @@ class Stack:
         lr = self.work.lr
         if isinstance(lr, Tensor):
             torch._foreach_sub_(
-                weights, torch._foreach_mul(moved, [along(lr[:n], w) for w in weights])
+                weights, torch._foreach_mul(moved, [align_axes(lr[:n], w) for w in weights])
             )
         else:
             torch._foreach_add_(weights, moved, alpha=-float(lr))
 
     def write(self, n: int, step: Step) -> None:
         """Buffers and carry of the first n jobs; those of jobs that ended stay as they were."""
-        copied(self.local.buffers, step.buffers, n)
-        if form(step.carry) == form(self.local.carry):
-            copied(self.local.carry, step.carry, n)
+        copy_into(self.local.buffers, step.buffers, n)
+        if describe_form(step.carry) == describe_form(self.local.carry):
+            copy_into(self.local.carry, step.carry, n)
         elif n == len(self.jobs):
-            carry = owned(step.carry, axes(step.carry), n)
+            carry = copy_expanded(step.carry, leading_axes(step.carry), n)
             self.local, self.dims = (
                 self.local._replace(carry=carry),
-                self.dims._replace(carry=axes(carry)),
+                self.dims._replace(carry=leading_axes(carry)),
             )
             self._of = {}
         else:

@@ -12,7 +12,7 @@ from ..jobs import Job
 from ..sums import Sums, two_sum
 
 
-def summed(
+def sum_uploads(
     upload: Tree, jobs: Sequence[Job], losses: Sequence[float], n_models: int, cell: int
 ) -> Sums:
     """The uploads of a cell's jobs, but of those whose loss is not finite, as sums: pairwise, so that it takes few operations for many jobs."""

@@ -24,7 +24,7 @@ class StackedTask(ModelTask):
         return grads, loss, aux
 
 
-def stacked(task: ModelTask, convolutions: str) -> StackedTask:
+def make_stacked_task(task: ModelTask, convolutions: str) -> StackedTask:
     """The task for many jobs at once. convolutions: "grouped" or "product" (`with_convolutions`)."""
     return StackedTask(
         with_convolutions(task.module, convolutions),
@@ -34,6 +34,6 @@ def stacked(task: ModelTask, convolutions: str) -> StackedTask:
     )
 
 
-def plain(task: ModelTask, convolutions: str) -> ModelTask:
+def make_plain_task(task: ModelTask, convolutions: str) -> ModelTask:
     """The same for one job, as what is counted and compared."""
     return replace(task, module=with_convolutions(task.module, convolutions))

@@ -9,19 +9,19 @@ from ... import tree
 from ...tree import Tree
 
 
-def tensors(value: Any, device: torch.device) -> Any:
+def as_tensors(value: Any, device: torch.device) -> Any:
     """A tree with tensors for numbers: `vmap` takes nothing else back."""
     if isinstance(value, dict):
-        return {k: tensors(v, device) for k, v in value.items()}
+        return {k: as_tensors(v, device) for k, v in value.items()}
     return value if isinstance(value, Tensor) else torch.tensor(value, device=device)
 
 
-def axes(value: Any) -> Any:
+def leading_axes(value: Any) -> Any:
     """An axis at every leaf."""
     return tree.map(lambda _: 0, value) if isinstance(value, dict) else 0  # type: ignore[arg-type,return-value]
 
 
-def form(value: Tree) -> set[tuple[str, torch.dtype | None, tuple[int, ...]]]:
+def describe_form(value: Tree) -> set[tuple[str, torch.dtype | None, tuple[int, ...]]]:
     """Paths, types and shapes of one job's leaves, and where the tree is empty."""
     leaves = {
         (path, leaf.dtype, tuple(leaf.shape[1:])) for path, leaf in tree.flatten(value).items()
@@ -29,24 +29,24 @@ def form(value: Tree) -> set[tuple[str, torch.dtype | None, tuple[int, ...]]]:
     return leaves | {(path, None, ()) for path in tree.empties(value)}
 
 
-def where(value: Any, dims: Any, f: Any) -> Any:
+def map_batched(value: Any, dims: Any, f: Any) -> Any:
     """f of the leaves that have an axis."""
     if isinstance(value, dict):
-        return {k: where(v, dims[k], f) for k, v in value.items()}
+        return {k: map_batched(v, dims[k], f) for k, v in value.items()}
     return value if dims is None else f(value)
 
 
-def owned(value: Tree, dims: Tree, n: int) -> Tree:
+def copy_expanded(value: Tree, dims: Tree, n: int) -> Tree:
     """A copy with axis n everywhere, in memory of its own."""
     full = tree.map(lambda leaf, d: leaf if d == 0 else leaf.expand(n, *leaf.shape), value, dims)
     return tree.map(lambda leaf: leaf.detach().clone(memory_format=torch.contiguous_format), full)
 
 
-def stack(trees: list[Tree]) -> Tree:
+def stack_trees(trees: list[Tree]) -> Tree:
     return tree.map(lambda *leaves: torch.stack(leaves), *trees)
 
 
-def common(trees: list[Tree]) -> tuple[Tree, Tree]:
+def merge_shared(trees: list[Tree]) -> tuple[Tree, Tree]:
     """One leaf where all have the same tensor, or the same number on the host; else stacked."""
 
     def alike(leaves: tuple[Tensor, ...]) -> bool:
@@ -69,7 +69,7 @@ def _merged(trees: list[Tree], dims: Tree) -> Tree:
     }
 
 
-def numbers(hypers: list[Tree], like: Tensor) -> tuple[Tree, Tree]:
+def merge_numbers(hypers: list[Tree], like: Tensor) -> tuple[Tree, Tree]:
     """Numbers that are equal stay as they are; others [J], in the type of the weights, which an operation with them then keeps."""
     values, dims = {}, {}
     for name, first in hypers[0].items():
@@ -82,12 +82,12 @@ def numbers(hypers: list[Tree], like: Tensor) -> tuple[Tree, Tree]:
     return values, dims
 
 
-def along(numbers: Tensor, like: Tensor) -> Tensor:
+def align_axes(numbers: Tensor, like: Tensor) -> Tensor:
     """[A] as [A, 1, ...], in the type of `like` [A, ...]."""
     return numbers.to(like.dtype).view(-1, *[1] * (like.dim() - 1))
 
 
-def copied(into: Tree, new: Tree, n: int) -> None:
+def copy_into(into: Tree, new: Tree, n: int) -> None:
     """into[:n] = new, but for leaves that came back untouched."""
 
     def write(old: Tensor, leaf: Tensor) -> Tensor:

@@ -27,7 +27,7 @@ _NUMBERS = 1 << 24  # that are read at a time: what lies on a GPU has to come to
 _PARTS = ("models", "buffers", "server", "parties")
 
 
-def agree(
+def require_agreement(
     ranks: Ranks, split: str, cells: Sequence[Cell], states: Sequence[State], done: int = 0
 ) -> None:
     """ValueError, the same at all ranks, where they are about to train different runs, or cannot train as they are told to.
@@ -44,7 +44,7 @@ def agree(
         told |= {
             name + which: said
             for name, said in (
-                facts(cell, state) | {"the data": _digest_once(data, cell.data)}
+                collect_facts(cell, state) | {"the data": _digest_once(data, cell.data)}
             ).items()
         }
     heard = ranks.gather(told)
@@ -58,7 +58,7 @@ def agree(
         )
 
 
-def refuse_processes(ranks: Ranks, settings: Settings) -> None:
+def require_no_workers(ranks: Ranks, settings: Settings) -> None:
     """ValueError where a new run asks for worker processes within several ranks. A run that had them goes on with the ranks in their place."""
     if ranks.size > 1 and settings.engine == "processes":
         raise UsageError(
@@ -66,7 +66,7 @@ def refuse_processes(ranks: Ranks, settings: Settings) -> None:
         )
 
 
-def facts(cell: Cell, state: State) -> dict[str, str]:
+def collect_facts(cell: Cell, state: State) -> dict[str, str]:
     """What decides the result of a run, by the name that a message gives it."""
     algorithm, settings = cell.algorithm, cell.settings
     machine = describe(cell.data.train.y.device, settings.threads)

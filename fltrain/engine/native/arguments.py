@@ -6,14 +6,14 @@ import torch
 from torch import Tensor
 
 from ...tree import Tree
-from .plan import Layers
+from .layers import LayerTable
 
 BYTES = (
     torch.arange(256, dtype=torch.uint8).float().div_(255)
 )  # what a byte is worth, as `Examples.inputs` has it
 
 
-class Asked(ctypes.Structure):
+class StepArguments(ctypes.Structure):
     """`Asked` of step.cpp."""
 
     _fields_ = (
@@ -27,10 +27,10 @@ class Asked(ctypes.Structure):
     )
 
 
-def flat_of(values: Tree, layers: Layers) -> Tensor:
+def flatten_parameters(values: Tree, layers: LayerTable) -> Tensor:
     """[parameters] float32, a copy."""
     return torch.cat([values[name].detach().reshape(-1) for name in layers.names]).float()
 
 
-def address(tensor: Tensor | None) -> int | None:
+def address_of(tensor: Tensor | None) -> int | None:
     return None if tensor is None else tensor.data_ptr()

@@ -5,27 +5,27 @@ from niidpart.errors import UsageError
 from ...affine import Corrected
 from ...tasks.model_task import cross_entropy
 from ..jobs import Cell
-from .build import compiler
-from .plan import layers_of
+from .build import find_compiler
+from .layers import tabulate_layers
 
 _INSTEAD = "use --engine processes or looped"
 
 
-def possible(cell: Cell) -> bool:
+def can_train_natively(cell: Cell) -> bool:
     """Whether a cell could be trained by `Native` here: all that can be known without compiling."""
     try:
-        offered(cell)
-        layers_of(cell.task.module, cell.data.shape)
-        compiler()
+        require_native(cell)
+        tabulate_layers(cell.task.module, cell.data.shape)
+        find_compiler()
     except ValueError:
         return False
     return True
 
 
-def offered(cell: Cell) -> None:
+def require_native(cell: Cell) -> None:
     """ValueError where compiled code cannot train a cell, whatever its model."""
     settings = cell.settings
-    direction_of(cell)
+    require_affine_direction(cell)
     if (device := cell.data.train.y.device.type) != "cpu":
         raise UsageError(
             f"engine native is for the CPU, and the device is {device}; use --engine stacked or looped, or --device cpu"
@@ -41,7 +41,7 @@ def offered(cell: Cell) -> None:
             )
 
 
-def direction_of(cell: Cell) -> Corrected:
+def require_affine_direction(cell: Cell) -> Corrected:
     """ValueError where the algorithm's direction is not said as data."""
     direction = cell.algorithm.direction
     if not isinstance(direction, Corrected):

@@ -15,7 +15,7 @@ from ...models import Staged
 _MOST, LANES = 2**31 - 1, 64  # places in a block are counted in int32; it has as many examples
 
 
-class Kind(IntEnum):
+class OpKind(IntEnum):
     """As in kernels.h."""
 
     CONV = 0
@@ -26,19 +26,19 @@ class Kind(IntEnum):
     TANH = 5
 
 
-_ACTIVATIONS = {nn.ReLU: Kind.RELU, nn.Sigmoid: Kind.SIGMOID, nn.Tanh: Kind.TANH}
+_ACTIVATIONS = {nn.ReLU: OpKind.RELU, nn.Sigmoid: OpKind.SIGMOID, nn.Tanh: OpKind.TANH}
 _KINDS = "Conv2d, Linear, MaxPool2d(2), ReLU, Sigmoid, Tanh and Flatten in nn.Sequential or fltrain.models.Staged"
 _INSTEAD = "use --engine processes or looped"
 
 
-class Layers(NamedTuple):
+class LayerTable(NamedTuple):
     """ops: [n, 11] int64, rows of `Op` in kernels.h. names: of the parameters, in the order in which they lie flat."""
 
     ops: torch.Tensor
     names: list[str]
 
 
-def layers_of(module: nn.Module, shape: tuple[int, ...]) -> Layers:
+def tabulate_layers(module: nn.Module, shape: tuple[int, ...]) -> LayerTable:
     """The table of a model for examples of `shape`. ValueError where the native step has no kernel for it: which layer, what works instead."""
     parameters = dict(module.named_parameters())
     wrong = [
@@ -72,7 +72,7 @@ def layers_of(module: nn.Module, shape: tuple[int, ...]) -> Layers:
         raise UsageError(
             f"engine native: parameter {odd[0]} is not that of one layer at one place; {_INSTEAD}"
         )
-    return Layers(
+    return LayerTable(
         torch.tensor(_pooled_first(rows), dtype=torch.int64).reshape(-1, 11), list(parameters)
     )
 
@@ -111,16 +111,16 @@ def _row(name: str, layer: nn.Module, shape: tuple[int, ...]) -> tuple[list[int]
     if type(layer) in _ACTIVATIONS:
         return [_ACTIVATIONS[type(layer)], *_image(shape), *_image(shape), 0, 0], shape
     if type(layer) is nn.Linear and len(shape) == 1:
-        return [Kind.LINEAR, layer.in_features, 1, 1, layer.out_features, 1, 1, 0, 0], (
+        return [OpKind.LINEAR, layer.in_features, 1, 1, layer.out_features, 1, 1, 0, 0], (
             layer.out_features,
         )
     if type(layer) is nn.Conv2d and len(shape) == 3 and _plain(layer):
         k, pad = layer.kernel_size[0], layer.padding[0]
         out = (layer.out_channels, shape[1] + 2 * int(pad) - k + 1, shape[2] + 2 * int(pad) - k + 1)
-        return [Kind.CONV, *shape, *out, k, int(pad)], out
+        return [OpKind.CONV, *shape, *out, k, int(pad)], out
     if type(layer) is nn.MaxPool2d and len(shape) == 3 and _halves(layer):
         out = (shape[0], shape[1] // 2, shape[2] // 2)
-        return [Kind.POOL, *shape, *out, 2, 0], out
+        return [OpKind.POOL, *shape, *out, 2, 0], out
     what = repr(layer) if "\n" not in repr(layer) else type(layer).__name__
     raise UsageError(
         f"engine native has no kernel for {_named(name)}, {what}, on {shape}: it knows {_KINDS}; {_INSTEAD}"
@@ -182,7 +182,7 @@ def _pooled_first(rows: list[list[int]]) -> list[list[int]]:
     """ReLU behind the pooling that follows it: the same values and gradients, on a quarter of the numbers."""
     rows = [list(row) for row in rows]
     for i in range(len(rows) - 1):
-        if rows[i][0] == Kind.RELU and rows[i + 1][0] == Kind.POOL:
+        if rows[i][0] == OpKind.RELU and rows[i + 1][0] == OpKind.POOL:
             pool, size = rows[i + 1], rows[i + 1][4:7]
-            rows[i], rows[i + 1] = pool, [Kind.RELU, *size, *size, 0, 0, -1, -1]
+            rows[i], rows[i + 1] = pool, [OpKind.RELU, *size, *size, 0, 0, -1, -1]
     return rows

@@ -7,20 +7,20 @@ from concurrent.futures import ThreadPoolExecutor
 import torch
 from torch import Tensor
 
-from ...inputs.federated import Examples
+from ...inputs.federated import PartyExamples
 from ...tree import Tree
-from .call import BYTES, Asked, address, flat_of
-from .plan import LANES, Layers
+from .arguments import BYTES, StepArguments, address_of, flatten_parameters
+from .layers import LANES, LayerTable
 
 _PIECE = 512  # examples of a call: some milliseconds of work, so that threads end together and none of them waits for Python
 
 
-def score(
+def score_examples(
     library: ctypes.CDLL,
-    layers: Layers,
+    layers: LayerTable,
     pool: ThreadPoolExecutor,
     params: Tree,
-    examples: Examples,
+    examples: PartyExamples,
     start: int,
     end: int,
 ) -> tuple[int, float]:
@@ -28,7 +28,7 @@ def score(
 
     MemoryError where there is none for a batch.
     """
-    w = flat_of(params, layers)
+    w = flatten_parameters(params, layers)
     pieces = [slice(a, min(a + _PIECE, end)) for a in range(start, end, _PIECE)]
     over = (
         pool.map if len(pieces) > 1 else map
@@ -38,23 +38,23 @@ def score(
 
 
 def _piece(
-    library: ctypes.CDLL, layers: Layers, w: Tensor, examples: Examples, at: slice
+    library: ctypes.CDLL, layers: LayerTable, w: Tensor, examples: PartyExamples, at: slice
 ) -> tuple[int, float]:
     prepare = examples.prepare  # augmentation is of training alone
     plain = prepare.normalise is None and not prepare.noise
     x = (examples.x[at] if plain else examples.inputs(at).float()).contiguous()
     y = examples.y[at].contiguous()
     order, right, loss = torch.arange(len(y)), ctypes.c_int64(), ctypes.c_double()
-    asked = Asked(
-        ops=address(layers.ops),
+    asked = StepArguments(
+        ops=address_of(layers.ops),
         n_ops=len(layers.ops),
         features=x[0].numel(),
         parameters=w.numel(),
-        w=address(w),
-        x=address(x),
-        bytes=address(BYTES) if x.dtype == torch.uint8 else None,
-        y=address(y),
-        order=address(order),
+        w=address_of(w),
+        x=address_of(x),
+        bytes=address_of(BYTES) if x.dtype == torch.uint8 else None,
+        y=address_of(y),
+        order=address_of(order),
         per_epoch=len(y),
         batch=min(LANES, len(y)),
     )
