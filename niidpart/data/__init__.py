@@ -23,32 +23,30 @@ from ..registry import Registry, coerce
 from ..splits.recipe import JSON, Source, canonical
 from .columns import (
     Features,
-    chained,
-    class_ids,
-    group_column,
-    group_ids,
-    group_pair,
-    named,
-    printable,
-    row_numbers,
+    chain_features,
+    escape_names,
+    number_classes,
+    number_groups,
+    number_groups_alike,
+    resolve_rows,
+    select_names,
 )
 
 __all__ = [
     "SOURCES",
     "Data",
     "Features",
-    "chained",
+    "chain_features",
     "check_features",
-    "class_ids",
+    "escape_names",
     "from_arrays",
     "from_columns",
-    "group_column",
-    "group_ids",
     "load",
     "load_with",
-    "pooled",
-    "printable",
-    "row_numbers",
+    "number_classes",
+    "number_groups",
+    "pool_test_set",
+    "resolve_rows",
 ]
 
 SOURCES = Registry("niidpart.sources", "data set", given=frozenset({"root"}))
@@ -130,7 +128,9 @@ def from_arrays(
     ):
         got = f"the training set has examples of {x.dtype}{list(x.shape[1:])}, the test set of {x_test.dtype}{list(x_test.shape[1:])}"
         raise UsageError(f"{got}; they must be of one shape and kind")
-    return replace(data, content_sha256="" if x is None else _content(x, x_test, data.test_labels))
+    return replace(
+        data, content_sha256="" if x is None else _digest_arrays(x, x_test, data.test_labels)
+    )
 
 
 def from_columns(
@@ -146,18 +146,18 @@ def from_columns(
     revision: str = "",
 ) -> Data:
     """Data of columns in memory and features that are read when they are asked for; these are the source's to check."""
-    ids, raw = class_ids(y)
+    ids, raw = number_classes(y)
     test_ids = None
     if y_test is not None:
         position = {name: k for k, name in enumerate(raw)}
-        test_ids_, test_raw = class_ids(y_test)
+        test_ids_, test_raw = number_classes(y_test)
         if strange := [n for n in test_raw if n not in position]:
             raise UsageError(
                 f"the test set has labels that the training set lacks: {', '.join(strange[:5])}"
             )
         test_ids = np.array([position[n] for n in test_raw], np.int64)[test_ids_]
-    names = raw if class_names is None else named(raw, class_names)
-    group, test_group, group_names = group_pair(
+    names = raw if class_names is None else select_names(raw, class_names)
+    group, test_group, group_names = number_groups_alike(
         groups, test_groups, len(ids), 0 if test_ids is None else len(test_ids)
     )
     return Data(
@@ -196,7 +196,7 @@ def check_features(part: str, x: NDArray[Any] | None, labels: Ints | None) -> No
         )
 
 
-def _content(*arrays: NDArray[Any] | None) -> str:
+def _digest_arrays(*arrays: NDArray[Any] | None) -> str:
     """sha256 over type, shape and values of features and test set."""
     h = hashlib.sha256()
     for a in arrays:
@@ -213,7 +213,7 @@ def load(name: str, root: str | Path | None = None, *, pool: bool = False, **par
     follow the training set's, and there is no global test set any more.
     FileNotFoundError names every place that was looked at and what would be needed there.
     """
-    name, root, params = by_path(name, root, params)
+    name, root, params = resolve_path(name, root, params)
     return load_with(name, root, params | ({"pool": pool} if pool is not False else {}))
 
 
@@ -229,7 +229,7 @@ ENDINGS = {
 _PACKED = re.compile(r"\.(gz|bz2|xz)$")
 
 
-def by_path(
+def resolve_path(
     name: str, root: str | Path | None, params: JSON
 ) -> tuple[str, str | Path | None, JSON]:
     """(source, root, params) of a data set that was named by a path or as `hf:...`; others come back as they are."""
@@ -271,13 +271,13 @@ def load_with(name: str, root: str | Path | None, params: JSON) -> Data:
     }
     if pool:
         data, complete = (
-            pooled(data),
+            pool_test_set(data),
             complete | {"pool": True},
         )  # written only where true: digests of splits without it stay
     return replace(data, name=name, params=complete, root=str(Path(root).resolve()) if root else "")
 
 
-def pooled(data: Data) -> Data:
+def pool_test_set(data: Data) -> Data:
     """The data with its test rows after its training rows, and without a test set. Groups stay where both sets have them."""
     if data.test_labels is None:
         raise UsageError(
@@ -287,7 +287,7 @@ def pooled(data: Data) -> Data:
     both = (
         None
         if data.features is None or data.test_features is None
-        else chained((data.features, n), (data.test_features, m))
+        else chain_features((data.features, n), (data.test_features, m))
     )
     grouped = data.groups is not None and data.test_groups is not None
     return replace(

@@ -13,7 +13,7 @@ from ..errors import UsageError
 Features = Callable[[Ints | slice], NDArray[Any]]
 
 
-def class_ids(labels: ArrayLike) -> tuple[Ints, tuple[str, ...]]:
+def number_classes(labels: ArrayLike) -> tuple[Ints, tuple[str, ...]]:
     """(class ids [N] int64, names [K]) of a column of integers, booleans or strings. The classes are the sorted distinct labels."""
     y = np.asarray(labels)
     if y.ndim != 1:
@@ -43,10 +43,10 @@ def class_ids(labels: ArrayLike) -> tuple[Ints, tuple[str, ...]]:
         ids = np.cumsum(present)[offset] - 1 if not present.all() else offset
         return ids, tuple(str(int(k) + low) for k in np.flatnonzero(present))
     distinct, ids = np.unique(y, return_inverse=True)
-    return ids.astype(np.int64), printable([str(k) for k in distinct.tolist()])
+    return ids.astype(np.int64), escape_names([str(k) for k in distinct.tolist()])
 
 
-def group_column(groups: ArrayLike, n: int) -> tuple[Ints, tuple[str, ...]]:
+def number_groups(groups: ArrayLike, n: int) -> tuple[Ints, tuple[str, ...]]:
     """(groups [n] int64, names) of a column of integers, which stay as they are and have no names, or of strings, numbered in sorted order."""
     g = np.asarray(groups)
     if g.dtype.kind == "O" and g.shape == (n,) and all(isinstance(v, str) for v in g.tolist()):
@@ -58,7 +58,7 @@ def group_column(groups: ArrayLike, n: int) -> tuple[Ints, tuple[str, ...]]:
     if g.dtype.kind != "U":
         return g.astype(np.int64), ()
     distinct, ids = np.unique(g, return_inverse=True)
-    return ids.astype(np.int64), printable(distinct.tolist())
+    return ids.astype(np.int64), escape_names(distinct.tolist())
 
 
 def _of_text(words: NDArray[Any]) -> tuple[Ints, tuple[str, ...]]:
@@ -66,32 +66,29 @@ def _of_text(words: NDArray[Any]) -> tuple[Ints, tuple[str, ...]]:
     texts = words.tolist()
     distinct = sorted(set(texts))
     position = {text: k for k, text in enumerate(distinct)}
-    return np.fromiter(map(position.__getitem__, texts), np.int64, len(texts)), printable(distinct)
+    return np.fromiter(map(position.__getitem__, texts), np.int64, len(texts)), escape_names(
+        distinct
+    )
 
 
-def group_ids(groups: ArrayLike, n: int) -> Ints:
-    """[n] int64 of a column of integers or strings."""
-    return group_column(groups, n)[0]
-
-
-def named(raw: tuple[str, ...], class_names: Sequence[str]) -> tuple[str, ...]:
+def select_names(raw: tuple[str, ...], class_names: Sequence[str]) -> tuple[str, ...]:
     """The names of the labels `raw`, which number them."""
     numbers = [int(r) if r.isascii() and r.isdigit() else -1 for r in raw]
     if wrong := [r for r, k in zip(raw, numbers, strict=True) if not 0 <= k < len(class_names)]:
         raise UsageError(
             f"the labels have names for 0..{len(class_names) - 1}, and there are labels {', '.join(wrong[:5])}"
         )
-    return printable([class_names[k] for k in numbers])
+    return escape_names([class_names[k] for k in numbers])
 
 
-def group_pair(
+def number_groups_alike(
     train: ArrayLike | None, test: ArrayLike | None, n: int, n_test: int
 ) -> tuple[Ints | None, Ints | None, tuple[str, ...]]:
     """(groups [n], groups of the test set [m], names) of two columns, numbered alike."""
     if train is None:
         return None, None, ()
     if test is None:
-        ids, names = group_column(train, n)
+        ids, names = number_groups(train, n)
         return ids, None, names
     a, b = np.asarray(train), np.asarray(test)
     if a.shape != (n,) or b.shape != (n_test,):
@@ -102,11 +99,11 @@ def group_pair(
         raise UsageError(
             f"groups are {a.dtype} in the training set and {b.dtype} in the test set; both must be integers or both text"
         )
-    ids, names = group_column(np.concatenate([a, b]), n + n_test)
+    ids, names = number_groups(np.concatenate([a, b]), n + n_test)
     return ids[:n], ids[n:], names
 
 
-def printable(names: Sequence[str]) -> tuple[str, ...]:
+def escape_names(names: Sequence[str]) -> tuple[str, ...]:
     """The names as a split file holds them: what cannot be printed is written as an escape such as \\n. ValueError where two become one."""
     shown = tuple(
         name if name.isprintable() else name.encode("unicode_escape").decode("ascii")
@@ -120,12 +117,12 @@ def printable(names: Sequence[str]) -> tuple[str, ...]:
     return shown
 
 
-def chained(*parts: tuple[Features, int]) -> Features:
+def chain_features(*parts: tuple[Features, int]) -> Features:
     """The features of (features, number of rows), one after the other."""
     bounds = np.cumsum([0, *(n for _, n in parts)])
 
     def features(rows: Ints | slice) -> NDArray[Any]:
-        at = row_numbers(rows, int(bounds[-1]))
+        at = resolve_rows(rows, int(bounds[-1]))
         out: NDArray[Any] | None = None
         for (part, _), low, high in zip(parts, bounds[:-1], bounds[1:], strict=True):
             here = (at >= low) & (at < high)
@@ -140,7 +137,7 @@ def chained(*parts: tuple[Features, int]) -> Features:
     return features
 
 
-def row_numbers(rows: Ints | slice, n: int) -> Ints:
+def resolve_rows(rows: Ints | slice, n: int) -> Ints:
     """[m] int64 rows in 0..n-1, of an array of them or of a slice. IndexError outside."""
     if isinstance(rows, slice):
         return np.arange(*rows.indices(n), dtype=np.int64)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-__all__ = ["CREDITS", "Credit", "credit_of"]
+__all__ = ["CREDITS", "Credit", "find_credit"]
 
 
 class Credit(NamedTuple):
@@ -64,6 +64,6 @@ CREDITS = {
 }
 
 
-def credit_of(source: str) -> Credit | None:
+def find_credit(source: str) -> Credit | None:
     """What is known of a data set by the name of its source; None for files of a user's own, and for data that is made and not collected."""
     return CREDITS.get(source)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.credits import Credit, credit_of
+from ..data.credits import Credit, find_credit
 from ..plot import compose_title
 from ..splits.recipe import JSON
 from ..splits.split import FederatedSplit
@@ -91,7 +91,7 @@ def is_card(text: str) -> bool:
 
 def _head(split: FederatedSplit, configs: Sequence[Config]) -> JSON:
     """The YAML part. Each table says the digest: a cache of `datasets` is then never taken for that of another split."""
-    credit = credit_of(split.source.name)
+    credit = find_credit(split.source.name)
     with_data = any(c.with_data for c in configs)
     head: JSON = {"pretty_name": compose_title(split)}
     if with_data:
@@ -284,7 +284,7 @@ def _parties(split: FederatedSplit) -> str:
 
 
 def _data(split: FederatedSplit, configs: Sequence[Config]) -> str:
-    source, credit = split.source, credit_of(split.source.name)
+    source, credit = split.source, find_credit(split.source.name)
     lines = [
         f"- `{source.name}`: {source.n} examples of {len(source.class_names)} classes, {source.n_test} in its test set",
         f"- options: `{json.dumps(source.params)}`" if source.params else "",

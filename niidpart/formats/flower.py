@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from ..data import Data, class_ids
+from ..data import Data, number_classes
 from ..errors import UsageError
 from ..splitfile.opened import OpenedSplit
 from ..splits.split import FederatedSplit
@@ -121,7 +121,7 @@ def _same_rows(split: FederatedSplit | OpenedSplit, dataset: Any, label: str | N
         raise UsageError(
             f"the data set has no column {label!r}; give label= one of {', '.join(dataset.column_names)}, or None to trust its rows"
         )
-    ids, _ = class_ids(np.asarray(dataset[label]))
+    ids, _ = number_classes(np.asarray(dataset[label]))
     if (
         hashlib.sha256(np.ascontiguousarray(ids, "<i8").data).hexdigest()
         != split.source.labels_sha256

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Data, load
-from ..data.readers.leaf import json_files
+from ..data.readers.leaf import find_json_files
 from ..errors import FileFault, UsageError
 from ..features.examples import examples
 from ..splits.split import FederatedSplit
@@ -80,13 +80,13 @@ def read(folder: Path, data: Data | None) -> Imported:
     """
     if data is not None:
         raise UsageError("a folder of LEAF holds its examples itself; leave out the data set")
-    if not json_files(folder / "train"):
+    if not find_json_files(folder / "train"):
         raise FileNotFoundError(f"there is no train/*.json in {folder}")
     users = list(
         dict.fromkeys(
             user
             for part in ("train", "test")
-            for path in json_files(folder / part)
+            for path in find_json_files(folder / part)
             for user in _users(path)
         )
     )
@@ -122,9 +122,9 @@ def _whole(folder: Path, sizes: dict[str, int]) -> None:
 
 def _users(path: Path) -> list[str]:
     """The users of a file, also those without examples."""
-    from ..data.readers.files import opened
+    from ..data.readers.files import open_packed
 
-    with opened(path) as f:
+    with open_packed(path) as f:
         try:
             users = json.load(f)["users"]
             if not isinstance(users, list) or not all(isinstance(user, str) for user in users):

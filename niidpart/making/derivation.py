@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arithmetic.deal import feasible
 from ..arithmetic.rng import stream
-from ..data import Data, Features, class_ids, group_column
+from ..data import Data, Features, number_classes, number_groups
 from ..errors import UsageError
 from ..features.transforming import columns_of, named_transforms, transform
 from ..registry import UNSET, Function
@@ -44,9 +44,9 @@ def make(
     ("noise", {"sigma": 0.1}). val, test: fractions of each party's examples that become its own validation and test part. groups: [N]
     integers, for strategies that deal by group. ValueError for anything that cannot be done, with the numbers.
     """
-    data = labels if isinstance(labels, Data) else Data(*class_ids(labels))
+    data = labels if isinstance(labels, Data) else Data(*number_classes(labels))
     if groups is not None:
-        ids, names = group_column(groups, len(data.labels))
+        ids, names = number_groups(groups, len(data.labels))
         data = replace(data, groups=ids, group_names=names)
     asked = compose(
         strategy,

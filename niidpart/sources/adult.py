@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ..data import Data, from_arrays
-from ..data.readers.files import AnySize, as_published, not_found, place_with
+from ..data.readers.files import AnySize, build_not_found, find_all_files, require_published_counts
 from ..data.readers.svmlight import read_libsvm
 
 __all__ = ["adult"]
@@ -19,17 +19,17 @@ def adult(root: str | Path, *, any_size: AnySize = False) -> Data:
     """
     base, names = Path(root), ["a9a", "a9a.t"]
     places = [base, base / "a9a", base / "adult"]
-    found = place_with(places, names)
+    found = find_all_files(places, names)
     if found is None:
         page = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
-        raise not_found(
+        raise build_not_found(
             "adult",
             [f"{n}[.gz, .bz2, .xz]" for n in names],
             places,
             f"curl -o '{base}/#1' '{page}/{{a9a,a9a.t}}'",
         )
     (x, y), (x_test, y_test) = (read_libsvm(path, N_FEATURES) for path in found)
-    as_published(
+    require_published_counts(
         "adult (Table II)",
         (len(y), len(y_test)),
         (32_561, 16_281),

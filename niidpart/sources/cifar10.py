@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from ..data import Data, from_arrays
-from ..data.readers.cifar import binary, names_of, pickled
-from ..data.readers.files import AnySize, as_published, not_found
+from ..data.readers.cifar import read_binary_batches, read_class_names, read_pickled_batches
+from ..data.readers.files import AnySize, build_not_found, require_published_counts
 
 __all__ = ["cifar10"]
 
@@ -21,24 +21,24 @@ def cifar10(root: str | Path, *, any_size: AnySize = False) -> Data:
     for place in places:
         if all((place / name).is_file() for name in [*BATCHES, "test_batch", "batches.meta"]):
             train, test = (
-                pickled([place / b for b in BATCHES], "labels"),
-                pickled([place / "test_batch"], "labels"),
+                read_pickled_batches([place / b for b in BATCHES], "labels"),
+                read_pickled_batches([place / "test_batch"], "labels"),
             )
-            names = names_of(place / "batches.meta", "label_names")
+            names = read_class_names(place / "batches.meta", "label_names")
             break
         if all(
             (place / name).is_file()
             for name in [*(f"{b}.bin" for b in BATCHES), "test_batch.bin", "batches.meta.txt"]
         ):
             train, test = (
-                binary([place / f"{b}.bin" for b in BATCHES], 1, 0),
-                binary([place / "test_batch.bin"], 1, 0),
+                read_binary_batches([place / f"{b}.bin" for b in BATCHES], 1, 0),
+                read_binary_batches([place / "test_batch.bin"], 1, 0),
             )
-            names = names_of(place / "batches.meta.txt", "")
+            names = read_class_names(place / "batches.meta.txt", "")
             break
     else:
         get = f"python -c \"from torchvision.datasets import CIFAR10; CIFAR10('{root}', download=True)\""
-        raise not_found(
+        raise build_not_found(
             "CIFAR-10",
             [
                 "data_batch_1 to _5, test_batch and batches.meta (or the same in .bin, with batches.meta.txt)"
@@ -46,7 +46,7 @@ def cifar10(root: str | Path, *, any_size: AnySize = False) -> Data:
             places,
             get,
         )
-    as_published(
+    require_published_counts(
         "CIFAR-10",
         (len(train[1]), len(test[1])),
         (50_000, 10_000),

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 from ..data import Data, from_arrays
-from ..data.readers.cifar import binary, names_of, pickled
-from ..data.readers.files import AnySize, as_published, not_found
+from ..data.readers.cifar import read_binary_batches, read_class_names, read_pickled_batches
+from ..data.readers.files import AnySize, build_not_found, require_published_counts
 
 __all__ = ["cifar100"]
 
@@ -25,27 +25,31 @@ def cifar100(
     places = [Path(root) / "cifar-100-python", Path(root) / "cifar-100-binary", Path(root)]
     for place in places:
         if all((place / name).is_file() for name in ("train", "test", "meta")):
-            train, test = (pickled([place / part], f"{which}_labels") for part in ("train", "test"))
-            names = names_of(place / "meta", f"{which}_label_names")
+            train, test = (
+                read_pickled_batches([place / part], f"{which}_labels")
+                for part in ("train", "test")
+            )
+            names = read_class_names(place / "meta", f"{which}_label_names")
             break
         if all(
             (place / name).is_file()
             for name in ("train.bin", "test.bin", f"{which}_label_names.txt")
         ):
             train, test = (
-                binary([place / part], 2, 0 if coarse else 1) for part in ("train.bin", "test.bin")
+                read_binary_batches([place / part], 2, 0 if coarse else 1)
+                for part in ("train.bin", "test.bin")
             )
-            names = names_of(place / f"{which}_label_names.txt", "")
+            names = read_class_names(place / f"{which}_label_names.txt", "")
             break
     else:
         get = f"python -c \"from torchvision.datasets import CIFAR100; CIFAR100('{root}', download=True)\""
-        raise not_found(
+        raise build_not_found(
             "CIFAR-100",
             [f"train, test and meta (or train.bin, test.bin and {which}_label_names.txt)"],
             places,
             get,
         )
-    as_published(
+    require_published_counts(
         "CIFAR-100",
         (len(train[1]), len(test[1])),
         (50_000, 10_000),

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from ..data import Data, from_arrays
-from ..data.readers.files import AnySize, as_published, first_file, not_found
-from ..data.readers.svmlight import OrderSeed, read_libsvm, three_quarters
+from ..data.readers.files import AnySize, build_not_found, find_first_file, require_published_counts
+from ..data.readers.svmlight import OrderSeed, draw_three_quarters, read_libsvm
 
 __all__ = ["covtype"]
 
@@ -21,13 +21,13 @@ def covtype(root: str | Path, *, data_seed: OrderSeed = 0, any_size: AnySize = F
     the other one was: each feature from its least to its largest value over all rows. Blackard and Dean, 1999.
     """
     places = [Path(root), Path(root) / "covtype"]
-    path = first_file(places, "covtype.libsvm.binary.scale", "covtype.libsvm.binary")
+    path = find_first_file(places, "covtype.libsvm.binary.scale", "covtype.libsvm.binary")
     if path is None:
         page = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/covtype.libsvm.binary.scale.bz2"
         names = ["covtype.libsvm.binary.scale[.bz2]", "covtype.libsvm.binary[.bz2]"]
-        raise not_found("covtype", names, places, f"curl -O --output-dir '{root}' {page}")
+        raise build_not_found("covtype", names, places, f"curl -O --output-dir '{root}' {page}")
     sparse, y = read_libsvm(path, N_FEATURES)
-    as_published(
+    require_published_counts(
         "covtype (Table II)",
         (len(y), sparse.shape[1]),
         (581_012, N_FEATURES),
@@ -39,5 +39,5 @@ def covtype(root: str | Path, *, data_seed: OrderSeed = 0, any_size: AnySize = F
         low = x.min(axis=0)
         span = x.max(axis=0) - low
         x = (x - low) / np.where(span > 0, span, np.float32(1))
-    train, test = three_quarters("covtype", len(y), data_seed)
+    train, test = draw_three_quarters("covtype", len(y), data_seed)
     return from_arrays(x[train], y[train], x[test], y[test])

@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints
 from ..data import Data, from_columns
-from ..data.readers.files import TestFile, beside, opened, sha256_of_files
+from ..data.readers.files import TestFile, digest_files, find_companion, open_packed
 from ..data.readers.table import (
     Drop,
     FeatureColumns,
     Group,
     Label,
     TestColumn,
-    feature_columns,
-    is_test,
-    labels_of_text,
-    needed,
-    short,
+    choose_feature_columns,
+    parse_labels,
+    parse_test_column,
+    require_column,
+    require_short,
 )
 from ..errors import FileFault, UsageError
 
@@ -61,9 +61,9 @@ def csv_table(
     header = _header(path)
     for name, option in ((label, "label"), (group, "group"), (test_column, "test-column")):
         if name is not None:
-            needed(name, header, option)
-    columns = feature_columns(header, (label, group, test_column), features, drop)
-    files = [path] + ([beside(path, test_file, "test_file")] if test_file else [])
+            require_column(name, header, option)
+    columns = choose_feature_columns(header, (label, group, test_column), features, drop)
+    files = [path] + ([find_companion(path, test_file, "test_file")] if test_file else [])
     if len(files) > 1 and _header(files[1]) != header:
         raise FileFault(f"{files[1]} has other columns than {path}")
     asked = list(dict.fromkeys(name for name in (label, group, test_column) if name is not None))
@@ -73,12 +73,16 @@ def csv_table(
     ]
     if not len(read[0][label]):
         raise FileFault(f"{path} holds a header and no rows")
-    y = labels_of_text(np.concatenate([r[label] for r in read]), label)
+    y = parse_labels(np.concatenate([r[label] for r in read]), label)
     groups = (
-        None if group is None else labels_of_text(np.concatenate([r[group] for r in read]), group)
+        None if group is None else parse_labels(np.concatenate([r[group] for r in read]), group)
     )
     n, total = len(read[0][label]), len(y)
-    test = is_test(read[0][test_column], test_column) if test_column else np.arange(total) >= n
+    test = (
+        parse_test_column(read[0][test_column], test_column)
+        if test_column
+        else np.arange(total) >= n
+    )
     train_rows, test_rows = np.flatnonzero(~test), np.flatnonzero(test)
     numbers = _Numbers(tuple(files), tuple(header), tuple(columns))
     return from_columns(
@@ -88,7 +92,7 @@ def csv_table(
         numbers.at(test_rows) if columns and len(test_rows) else None,
         groups=None if groups is None else groups[train_rows],
         test_groups=groups[test_rows] if groups is not None and len(test_rows) else None,
-        content_sha256=sha256_of_files([[f] for f in files]),
+        content_sha256=digest_files([[f] for f in files]),
     )
 
 
@@ -158,7 +162,7 @@ def _text(path: Path, at: Sequence[int]) -> list[NDArray[Any]]:
     for _, block in _rows(path, len(header)):
         for column, k in zip(done, at, strict=True):
             words = [row[k].strip() for row in block]
-            short(words, header[k], f"{path}: ")
+            require_short(words, header[k], f"{path}: ")
             column += [once.setdefault(word, word) for word in words]
     return [np.array(column, object) for column in done]
 
@@ -188,7 +192,7 @@ def _parsed(path: Path) -> Iterator[Iterator[list[str]]]:
     """All rows of a file. FileFault that names it where it is no CSV in UTF-8."""
     plain = [end for end in path.suffixes if end not in (".gz", ".bz2", ".xz")]
     try:
-        with opened(path) as f, io.TextIOWrapper(f, "utf-8-sig", newline="") as text:
+        with open_packed(path) as f, io.TextIOWrapper(f, "utf-8-sig", newline="") as text:
             yield csv.reader(
                 text, delimiter="\t" if plain and plain[-1] == ".tsv" else ",", strict=True
             )

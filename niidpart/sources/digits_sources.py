@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints, stream
-from ..data import Data, chained, from_arrays, from_columns
+from ..data import Data, chain_features, from_arrays, from_columns
 from ..data.columns import Features
-from ..data.readers.files import first_file
-from ..data.readers.mat import digits_of_mat
+from ..data.readers.files import find_first_file
+from ..data.readers.mat import read_digits_mat
 from ..errors import UsageError
 from ..splits.recipe import canonical, sha256
 from .npz import npz
@@ -85,9 +85,9 @@ def _together(
     ]
     return from_columns(
         np.concatenate([_digits(d)[rows[name]] for name, d in found.items()]),
-        chained(*train),
+        chain_features(*train),
         np.concatenate([_digits(d, test=True) for d in tested.values()]) if tested else None,
-        chained(*test) if tested else None,
+        chain_features(*test) if tested else None,
         groups=np.repeat(list(found), [n for _, n in train]),
         test_groups=np.repeat(list(tested), [n for _, n in test]) if tested else None,
         content_sha256=sha256(canonical([[name, d.content_sha256] for name, d in found.items()])),
@@ -96,15 +96,15 @@ def _together(
 
 def _one(name: str, root: Path) -> Data | None:
     """A set, if it lies there."""
-    if (archive := first_file([root], f"{name}.npz")) is not None:
+    if (archive := find_first_file([root], f"{name}.npz")) is not None:
         return npz(archive)
     if name == "mnist-m":
         return None
     if name == "synth":
         places = [root, root / "SynthDigits"]
-        pair = [first_file(places, f"synth_{part}_32x32.mat") for part in ("train", "test")]
+        pair = [find_first_file(places, f"synth_{part}_32x32.mat") for part in ("train", "test")]
         return (
-            from_arrays(*digits_of_mat(pair[0]), *digits_of_mat(pair[1]))
+            from_arrays(*read_digits_mat(pair[0]), *read_digits_mat(pair[1]))
             if pair[0] and pair[1]
             else None
         )

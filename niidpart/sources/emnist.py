@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from ..data import Data, from_arrays
-from ..data.readers.files import AnySize, as_published, not_found
-from ..data.readers.idx import idx_files
+from ..data.readers.files import AnySize, build_not_found, require_published_counts
+from ..data.readers.idx import read_idx_files
 
 __all__ = ["emnist"]
 
@@ -46,13 +46,13 @@ def emnist(
     ]
     base = Path(root)
     places = [base / "EMNIST" / "raw", base / "EMNIST", base / "raw", base / "gzip", base]
-    arrays = idx_files(places, names)
+    arrays = read_idx_files(places, names)
     if arrays is None:
         get = f"python -c \"from torchvision.datasets import EMNIST; EMNIST('{root}', '{emnist_split}', download=True)\""
-        raise not_found("EMNIST", [f"{names[0]}[.gz] and its three companions"], places, get)
+        raise build_not_found("EMNIST", [f"{names[0]}[.gz] and its three companions"], places, get)
     class_names, n, n_test = _SETS[emnist_split]
     counts = ("training images", "test images")
-    as_published(
+    require_published_counts(
         f"EMNIST {emnist_split}", (len(arrays[1]), len(arrays[3])), (n, n_test), counts, any_size
     )
     return from_arrays(*arrays, class_names=class_names)

@@ -7,10 +7,10 @@ from typing import Annotated
 import numpy as np
 
 from ..data import Data, from_arrays
-from ..data.readers.files import AnySize, as_published, not_found
-from ..data.readers.leaf import Written, from_hdf5, from_json, json_files
+from ..data.readers.files import AnySize, build_not_found, require_published_counts
+from ..data.readers.leaf import Written, find_json_files, read_hdf5, read_json
 from ..errors import FileFault
-from .npz import arrays_of
+from .npz import read_npz_arrays
 
 __all__ = ["femnist"]
 
@@ -54,20 +54,20 @@ def femnist(
 
 def _found(root: Path, any_size: bool) -> tuple[Written | None, Written | None]:
     if root.is_file():
-        return _npz(root) if root.suffix == ".npz" else (from_json([root]), None)
+        return _npz(root) if root.suffix == ".npz" else (read_json([root]), None)
     places = [root, root / "femnist", root / "femnist" / "data", root / "leaf", root / "data"]
     for place in places:
-        if train := json_files(place / "train"):
-            test = json_files(place / "test")
-            return from_json(train), from_json(test) if test else None
+        if train := find_json_files(place / "train"):
+            test = find_json_files(place / "test")
+            return read_json(train), read_json(test) if test else None
         for start in ("fed_emnist_digitsonly", "fed_emnist"):
             pair = [place / f"{start}_{part}.h5" for part in ("train", "test")]
             if all(path.is_file() for path in pair):
                 return _federated(pair[0], pair[1], any_size)
         if (place / "femnist.npz").is_file():
             return _npz(place / "femnist.npz")
-        if loose := json_files(place / "all_data") or json_files(place):
-            return from_json(loose), None
+        if loose := find_json_files(place / "all_data") or find_json_files(place):
+            return read_json(loose), None
     looked = [
         "train/*.json and test/*.json",
         "fed_emnist_digitsonly_train.h5 and _test.h5",
@@ -75,13 +75,13 @@ def _found(root: Path, any_size: bool) -> tuple[Written | None, Written | None]:
         "femnist.npz",
     ]
     get = "git clone https://github.com/TalwalkarLab/leaf && cd leaf/data/femnist && ./preprocess.sh -s niid --sf 1.0 -t sample"
-    raise not_found("FEMNIST", looked, places, get)
+    raise build_not_found("FEMNIST", looked, places, get)
 
 
 def _federated(train_file: Path, test_file: Path, any_size: bool) -> tuple[Written, Written]:
-    train, test = from_hdf5(train_file), from_hdf5(test_file)
+    train, test = read_hdf5(train_file), read_hdf5(test_file)
     if "digitsonly" in train_file.name:
-        as_published(
+        require_published_counts(
             "FEMNIST (Table II)",
             (len(train.y), len(test.y)),
             (341_873, 40_832),
@@ -93,7 +93,7 @@ def _federated(train_file: Path, test_file: Path, any_size: bool) -> tuple[Writt
 
 def _npz(path: Path) -> tuple[Written, Written | None]:
     """x [n, 28, 28] uint8, y [n], writer [n] (numbers of names [w], or names), test [n] (1: test set)."""
-    held = arrays_of(path, ("x", "y", "writer", "test", "names"))
+    held = read_npz_arrays(path, ("x", "y", "writer", "test", "names"))
     x, y, writer = (held[key] for key in ("x", "y", "writer"))
     if (
         x is None

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ..data import Data
 from ..data.readers.files import AnySize
-from ..data.readers.idx import mnist_like
+from ..data.readers.idx import load_mnist_like
 
 __all__ = ["fmnist"]
 
@@ -15,4 +15,4 @@ LATER = frozenset(
 
 def fmnist(root: str | Path, *, any_size: AnySize = False) -> Data:
     """FashionMNIST: 60,000 training and 10,000 test images, uint8 [N, 28, 28], 10 classes. root: the folder that holds `FashionMNIST/raw`."""
-    return mnist_like(root, "FashionMNIST", any_size)
+    return load_mnist_like(root, "FashionMNIST", any_size)

@@ -8,8 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ..data import Data
-from ..data.readers.arrow import Choice, Table, data_of
-from ..data.readers.hub_cache import OnDisk, cached, offline, outside, saved_inside
+from ..data.readers.arrow import ArrowTable, ColumnChoice, load_tables
+from ..data.readers.hub_cache import (
+    OnDisk,
+    find_in_caches,
+    require_card_inside,
+    require_saved_inside,
+    stay_offline,
+)
 from ..data.readers.images import Channels, Checksum, Size
 from ..data.readers.parquet_table import ParquetTable
 from ..data.readers.table import Drop, FeatureColumns, Group, Label
@@ -63,9 +69,9 @@ def hf(
         raise FileNotFoundError(
             f"there is no folder {base}; get one with: hf download ID --repo-type dataset --local-dir {base}"
         )
-    with offline():
+    with stay_offline():
         if repo is not None:
-            base, commit, prepared = cached(
+            base, commit, prepared = find_in_caches(
                 repo, None if root is None else Path(root), config, revision
             )
         blobs = (
@@ -74,18 +80,18 @@ def hf(
         train, test = _chosen(
             prepared or _folder(base, config, blobs), train_split, test_split, repo or str(base)
         )
-        return data_of(
+        return load_tables(
             train,
             test,
-            Choice(label, group, features, drop, None, size, channels, checksum),
+            ColumnChoice(label, group, features, drop, None, size, channels, checksum),
             base.absolute(),
             commit,
         )
 
 
 def _chosen(
-    splits: Mapping[str, Table], train: str, test: str | None, where: str
-) -> tuple[Table, Table | None]:
+    splits: Mapping[str, ArrowTable], train: str, test: str | None, where: str
+) -> tuple[ArrowTable, ArrowTable | None]:
     for name in (train, test):
         if name is not None and name not in splits:
             raise UsageError(
@@ -99,12 +105,12 @@ def _chosen(
     return splits[train], None if test is None else splits[test]
 
 
-def _folder(folder: Path, config: str | None, blobs: Path | None) -> Mapping[str, Table]:
+def _folder(folder: Path, config: str | None, blobs: Path | None) -> Mapping[str, ArrowTable]:
     """{split: table} of a folder, as `datasets` would find them."""
     import datasets
 
     if any((folder / name).is_file() for name in _SAVED):
-        saved_inside(folder, blobs)
+        require_saved_inside(folder, blobs)
         with _named(folder):
             held = datasets.load_from_disk(str(folder))
         return (
@@ -112,7 +118,7 @@ def _folder(folder: Path, config: str | None, blobs: Path | None) -> Mapping[str
             if isinstance(held, datasets.DatasetDict)
             else {"train": OnDisk(held)}
         )
-    outside(folder)
+    require_card_inside(folder)
     with tempfile.TemporaryDirectory(prefix="niidpart-hf-") as scratch:
         with _named(folder):
             builder = datasets.load_dataset_builder(str(folder), name=config, cache_dir=scratch)
@@ -145,7 +151,7 @@ def _folder(folder: Path, config: str | None, blobs: Path | None) -> Mapping[str
         return {str(split): OnDisk(made[split], files.get(str(split), [])) for split in made}
 
 
-def _counted(tables: dict[str, ParquetTable], said: Any, folder: Path) -> Mapping[str, Table]:
+def _counted(tables: dict[str, ParquetTable], said: Any, folder: Path) -> Mapping[str, ArrowTable]:
     """The tables, which have as many rows as the data set's card says; fewer are a download that was cut off."""
     for split, table in tables.items():
         promised = said[split].num_examples if said and split in said else None

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints
 from ..data import Data, from_columns
-from ..data.columns import Features, row_numbers
-from ..data.readers.files import sha256_of_files
+from ..data.columns import Features, resolve_rows
+from ..data.readers.files import digest_files
 from ..data.readers.images import ENDINGS, Channels, Checksum, Decoder, Size
 
 __all__ = ["image_folder"]
@@ -56,7 +56,7 @@ def image_folder(
         _features([p for _, p in train], decoder),
         np.array([name for name, _ in test]) if test else None,
         _features([p for _, p in test], decoder) if test else None,
-        content_sha256=sha256_of_files([[p for _, p in part] for part in (train, test)], checksum),
+        content_sha256=digest_files([[p for _, p in part] for part in (train, test)], checksum),
     )
 
 
@@ -83,7 +83,7 @@ def _images(folder: Path) -> list[tuple[str, Path]]:
 
 def _features(paths: list[Path], decoder: Decoder) -> Features:
     def features(rows: Ints | slice) -> NDArray[Any]:
-        at = [paths[i] for i in row_numbers(rows, len(paths)).tolist()]
+        at = [paths[i] for i in resolve_rows(rows, len(paths)).tolist()]
         return decoder(at, [str(p) for p in at])
 
     return features

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 from ..data import Data, from_columns
-from ..data.readers.files import TestFile, beside
-from ..data.readers.svmlight import dense_rows, read_libsvm, sparse_content
+from ..data.readers.files import TestFile, find_companion
+from ..data.readers.svmlight import digest_sparse, make_dense_features, read_libsvm
 from ..errors import UsageError
 
 __all__ = ["libsvm"]
@@ -32,12 +32,12 @@ def libsvm(
         )
     x, y = read_libsvm(path, n_features, zero_based)
     if test_file is None:
-        return from_columns(y, dense_rows(x), content_sha256=sparse_content(x, None, None))
-    x_test, y_test = read_libsvm(beside(path, test_file, "test_file"), None, zero_based)
+        return from_columns(y, make_dense_features(x), content_sha256=digest_sparse(x, None, None))
+    x_test, y_test = read_libsvm(find_companion(path, test_file, "test_file"), None, zero_based)
     width = max(x.shape[1], x_test.shape[1])
     if n_features is not None and width > n_features:
         raise UsageError(f"{test_file} has a feature {width}, and there should be {n_features}")
     for part in (x, x_test):
         part.resize(part.shape[0], width)
-    data = from_columns(y, dense_rows(x), y_test, dense_rows(x_test))
-    return replace(data, content_sha256=sparse_content(x, x_test, data.test_labels))
+    data = from_columns(y, make_dense_features(x), y_test, make_dense_features(x_test))
+    return replace(data, content_sha256=digest_sparse(x, x_test, data.test_labels))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ..data import Data
 from ..data.readers.files import AnySize
-from ..data.readers.idx import mnist_like
+from ..data.readers.idx import load_mnist_like
 
 __all__ = ["mnist"]
 
@@ -15,4 +15,4 @@ LATER = frozenset(
 
 def mnist(root: str | Path, *, any_size: AnySize = False) -> Data:
     """MNIST: 60,000 training and 10,000 test images, uint8 [N, 28, 28], 10 classes. root: the folder that holds `MNIST/raw`."""
-    return mnist_like(root, "MNIST", any_size)
+    return load_mnist_like(root, "MNIST", any_size)

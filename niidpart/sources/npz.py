@@ -35,7 +35,7 @@ def npz(root: str | Path) -> Data:
         "group_train",
         "group_test",
     )
-    held = arrays_of(path, keys, ("y", "y_train"))
+    held = read_npz_arrays(path, keys, ("y", "y_train"))
     x, y, group = (
         held[f"{k}_train"] if held["y_train"] is not None else held[k] for k in ("x", "y", "group")
     )
@@ -47,7 +47,7 @@ def npz(root: str | Path) -> Data:
     )
 
 
-def arrays_of(
+def read_npz_arrays(
     path: Path, keys: Sequence[str], needed: Sequence[str] = ()
 ) -> dict[str, NDArray[Any] | None]:
     """The arrays of these keys, None for those that are not there. needed: one of these has to be. FileFault that names the file."""

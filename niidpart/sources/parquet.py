@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from ..data import Data
-from ..data.readers.arrow import Choice, data_of
-from ..data.readers.files import TestFile, beside
+from ..data.readers.arrow import ColumnChoice, load_tables
+from ..data.readers.files import TestFile, find_companion
 from ..data.readers.images import Channels, Checksum, Size
 from ..data.readers.parquet_table import ParquetTable
 from ..data.readers.table import Drop, FeatureColumns, Group, Label, TestColumn
@@ -41,7 +41,7 @@ def parquet(
         raise UsageError(
             "test_file names another file and test_column a column; give one of the two"
         )
-    test = ParquetTable([beside(files[0], test_file, "test_file")]) if test_file else None
+    test = ParquetTable([find_companion(files[0], test_file, "test_file")]) if test_file else None
     files = [f for f in files if test is None or f != test.files[0]]
-    choice = Choice(label, group, features, drop, test_column, size, channels, checksum)
-    return data_of(ParquetTable(files), test, choice, files[0].parent)
+    choice = ColumnChoice(label, group, features, drop, test_column, size, channels, checksum)
+    return load_tables(ParquetTable(files), test, choice, files[0].parent)

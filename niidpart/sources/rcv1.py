@@ -4,13 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..data import Data, from_columns
-from ..data.readers.files import AnySize, as_published, first_file, not_found
+from ..data.readers.files import AnySize, build_not_found, find_first_file, require_published_counts
 from ..data.readers.svmlight import (
     OrderSeed,
-    dense_rows,
+    digest_sparse,
+    draw_three_quarters,
+    make_dense_features,
     read_libsvm,
-    sparse_content,
-    three_quarters,
 )
 
 __all__ = ["rcv1"]
@@ -26,22 +26,24 @@ def rcv1(root: str | Path, *, data_seed: OrderSeed = 0, any_size: AnySize = Fals
     15,182 and 5,060. Lewis et al., JMLR 5 (2004).
     """
     places = [Path(root), Path(root) / "rcv1"]
-    path = first_file(places, "rcv1_train.binary")
+    path = find_first_file(places, "rcv1_train.binary")
     if path is None:
         page = (
             "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/rcv1_train.binary.bz2"
         )
-        raise not_found(
+        raise build_not_found(
             "rcv1", ["rcv1_train.binary[.bz2]"], places, f"curl -O --output-dir '{root}' {page}"
         )
     x, y = read_libsvm(path, N_FEATURES)
-    as_published(
+    require_published_counts(
         "rcv1 (Table II)",
         (len(y), x.shape[1]),
         (20_242, N_FEATURES),
         ("rows", "features"),
         any_size,
     )
-    train, test = three_quarters("rcv1", len(y), data_seed)
-    data = from_columns(y[train], dense_rows(x[train]), y[test], dense_rows(x[test]))
-    return replace(data, content_sha256=sparse_content(x[train], x[test], data.test_labels))
+    train, test = draw_three_quarters("rcv1", len(y), data_seed)
+    data = from_columns(
+        y[train], make_dense_features(x[train]), y[test], make_dense_features(x[test])
+    )
+    return replace(data, content_sha256=digest_sparse(x[train], x[test], data.test_labels))

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from ..data import Data, from_arrays
-from ..data.readers.files import AnySize, as_published, not_found, place_with
-from ..data.readers.mat import digits_of_mat
+from ..data.readers.files import AnySize, build_not_found, find_all_files, require_published_counts
+from ..data.readers.mat import read_digits_mat
 
 __all__ = ["svhn"]
 
@@ -17,12 +17,12 @@ def svhn(root: str | Path, *, any_size: AnySize = False) -> Data:
     """
     places = [Path(root), Path(root) / "SVHN", Path(root) / "svhn"]
     names = ["train_32x32.mat", "test_32x32.mat"]
-    found = place_with(places, names)
+    found = find_all_files(places, names)
     if found is None:
         get = f"python -c \"from torchvision.datasets import SVHN; [SVHN('{root}', s, download=True) for s in ('train', 'test')]\""
-        raise not_found("SVHN", names, places, get)
-    (x, y), (x_test, y_test) = (digits_of_mat(path) for path in found)
-    as_published(
+        raise build_not_found("SVHN", names, places, get)
+    (x, y), (x_test, y_test) = (read_digits_mat(path) for path in found)
+    require_published_counts(
         "SVHN",
         (len(y), len(y_test)),
         (73_257, 26_032),

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Data, from_arrays
-from ..data.readers.files import AnySize, as_published, not_found, place_with
+from ..data.readers.files import AnySize, build_not_found, find_all_files, require_published_counts
 from ..data.readers.svmlight import read_libsvm
 from ..errors import FileFault
 
@@ -22,12 +22,12 @@ def usps(root: str | Path, *, any_size: AnySize = False) -> Data:
     """
     places = [Path(root), Path(root) / "USPS", Path(root) / "usps"]
     names = ["usps", "usps.t"]
-    found = place_with(places, names)
+    found = find_all_files(places, names)
     if found is None:
         get = f"python -c \"from torchvision.datasets import USPS; [USPS('{root}', train=t, download=True) for t in (True, False)]\""
-        raise not_found("USPS", [f"{n}.bz2" for n in names], places, get)
+        raise build_not_found("USPS", [f"{n}.bz2" for n in names], places, get)
     (x, y), (x_test, y_test) = (_digits(path) for path in found)
-    as_published(
+    require_published_counts(
         "USPS", (len(y), len(y_test)), (7_291, 2_007), ("training images", "test images"), any_size
     )
     return from_arrays(x, y, x_test, y_test)

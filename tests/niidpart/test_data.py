@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import niidpart
-from niidpart.data import SOURCES, chained, class_ids, from_columns, printable
+from niidpart.data import SOURCES, chain_features, escape_names, from_columns, number_classes
 from niidpart.features.transforming import TRANSFORMS
 from niidpart.making.completion import STRATEGIES
 
@@ -103,7 +103,7 @@ def test_classes_are_the_sorted_distinct_labels(labels):
         for k in distinct.tolist()
     ]
     assume(len(set(shown)) == len(shown))
-    ids, names = class_ids(labels)
+    ids, names = number_classes(labels)
     assert names == tuple(shown)
     assert ids.dtype == np.int64
     assert np.array_equal(ids, expected)
@@ -118,13 +118,13 @@ def test_classes_are_the_sorted_distinct_labels(labels):
     ],
 )
 def test_small_integers_may_span_more_than_their_type_holds(labels):
-    assert class_ids(labels)[1] == tuple(map(str, sorted(labels.tolist())))
+    assert number_classes(labels)[1] == tuple(map(str, sorted(labels.tolist())))
 
 
 def test_labels_may_be_a_list_or_python_strings():
-    assert class_ids(["b", "a", "b"])[1] == ("a", "b")
-    assert class_ids(np.array(["b", "a"], object))[0].tolist() == [1, 0]
-    assert class_ids([3, 1, 3])[0].tolist() == [1, 0, 1]
+    assert number_classes(["b", "a", "b"])[1] == ("a", "b")
+    assert number_classes(np.array(["b", "a"], object))[0].tolist() == [1, 0]
+    assert number_classes([3, 1, 3])[0].tolist() == [1, 0, 1]
 
 
 def test_labels_of_the_test_set_have_the_ids_of_the_training_set():
@@ -288,7 +288,7 @@ def test_names_are_printable_in_every_split_file(tmp_path):
     assert niidpart.check(path) == []
     assert niidpart.read(path).source.class_names == data.class_names
     with pytest.raises(ValueError, match="several classes or groups have the name"):
-        printable(["a\n", r"a\n"])
+        escape_names(["a\n", r"a\n"])
 
 
 def test_class_names_number_the_labels():
@@ -337,10 +337,10 @@ def test_a_pooled_split_is_derived_again(tmp_path):
 
 def test_groups_are_pooled_where_both_sets_have_them():
     whole = from_columns([0, 1], None, [1], None, groups=["b", "a"], test_groups=["c"])
-    assert niidpart.data.pooled(whole).groups.tolist() == [1, 0, 2]
-    assert niidpart.data.pooled(whole).group_names == ("a", "b", "c")
+    assert niidpart.data.pool_test_set(whole).groups.tolist() == [1, 0, 2]
+    assert niidpart.data.pool_test_set(whole).group_names == ("a", "b", "c")
     half = from_columns([0, 1], None, [1], None, groups=["b", "a"])
-    assert niidpart.data.pooled(half).groups is None
+    assert niidpart.data.pool_test_set(half).groups is None
 
 
 def test_pool_without_a_test_set_or_with_nonsense_is_refused(tmp_path):
@@ -357,7 +357,10 @@ def test_chained_features_are_those_of_one_array(sizes, draw):
     for n in sizes:
         arrays.append(np.arange(start, start + n)[:, None] * np.ones(2))
         start += n
-    features, whole = chained(*((a.__getitem__, len(a)) for a in arrays)), np.concatenate(arrays)
+    features, whole = (
+        chain_features(*((a.__getitem__, len(a)) for a in arrays)),
+        np.concatenate(arrays),
+    )
     rows = np.array(
         draw.draw(st.lists(st.integers(0, start - 1), max_size=12) if start else st.just([])),
         np.int64,

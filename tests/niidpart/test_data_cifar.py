@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.data.readers.cifar_pickle import restricted_load
+from niidpart.data.readers.cifar_pickle import unpickle_batch
 from niidpart.errors import FileFault
 
 RNG = np.random.default_rng(0)
@@ -356,7 +356,7 @@ def test_a_hostile_pickle_is_refused_and_does_nothing(name, tmp_path):
     path = tmp_path / "data_batch_1"
     path.write_bytes(HOSTILE[name])
     with pytest.raises(FileFault, match=r"data_batch_1 (is no such batch|has no)") as caught:
-        restricted_load(path)
+        unpickle_batch(path)
     assert not os.path.exists(MARK)
     if name in ("os.system", "stack global", "old global", "obj"):
         assert "it names" in str(caught.value)
@@ -366,7 +366,7 @@ def test_a_hostile_pickle_is_refused_and_does_nothing(name, tmp_path):
 @pytest.mark.parametrize("name", HARMLESS)
 def test_what_is_declared_and_not_used_is_nothing(name, tmp_path):
     (tmp_path / "b").write_bytes(HARMLESS[name])
-    assert restricted_load(tmp_path / "b") == {}
+    assert unpickle_batch(tmp_path / "b") == {}
 
 
 def test_memory_stays_small_whatever_a_pickle_declares(tmp_path, python):
@@ -374,11 +374,11 @@ def test_memory_stays_small_whatever_a_pickle_declares(tmp_path, python):
         (tmp_path / name.replace(" ", "_")).write_bytes(raw)
     code = """
 import pathlib, resource, sys
-from niidpart.data._pickle import restricted_load
+from niidpart.data.readers.cifar_pickle import unpickle_batch
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
     try:
-        restricted_load(path)
+        unpickle_batch(path)
     except ValueError:
         pass
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
@@ -396,7 +396,7 @@ def test_every_cut_of_a_batch_is_refused(tmp_path):
         for end in [*range(60), *range(60, len(raw), 397), len(raw) - 1]:
             path.write_bytes(raw[:end])
             with pytest.raises(FileFault, match="data_batch_1"):
-                restricted_load(path)
+                unpickle_batch(path)
 
 
 def test_one_changed_byte_is_refused_or_changes_nothing_but_values(tmp_path):
@@ -410,7 +410,7 @@ def test_one_changed_byte_is_refused_or_changes_nothing_but_values(tmp_path):
             changed[i] ^= flip
             path.write_bytes(changed)
             try:
-                held = restricted_load(path)
+                held = unpickle_batch(path)
             except FileFault:
                 continue
             assert {type(value) for value in held.values()} <= PLAIN
@@ -486,10 +486,10 @@ def test_nothing_takes_exponential_time(tmp_path, python):
         (tmp_path / name.replace(" ", "_")).write_bytes(raw)
     code = """
 import pathlib, sys
-from niidpart.data._pickle import restricted_load
+from niidpart.data.readers.cifar_pickle import unpickle_batch
 for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
     try:
-        restricted_load(path)
+        unpickle_batch(path)
     except ValueError as error:
         print("is no such batch" in str(error), len(str(error)) < 500)
 """
@@ -504,10 +504,10 @@ def test_values_are_nested_at_most_eight_deep(tmp_path):
             b"\x80\x02}U\x01a" + b")" + b"\x85" * levels + b"s."
         )  # the dict, levels tuples and the empty one
         if levels + 2 <= 8:
-            assert list(restricted_load(tmp_path / "b")) == ["a"]
+            assert list(unpickle_batch(tmp_path / "b")) == ["a"]
         else:
             with pytest.raises(FileFault, match="nested more than 8 deep"):
-                restricted_load(tmp_path / "b")
+                unpickle_batch(tmp_path / "b")
 
 
 @pytest.mark.parametrize(
@@ -524,7 +524,7 @@ def test_names_of_a_dict_are_text(key, tmp_path):
     ):
         (tmp_path / "b").write_bytes(b"\x80\x02" + raw)
         with pytest.raises(FileFault, match="is no such batch"):
-            restricted_load(tmp_path / "b")
+            unpickle_batch(tmp_path / "b")
 
 
 def test_one_text_does_not_become_many_arrays(tmp_path):
@@ -533,17 +533,17 @@ def test_one_text_does_not_become_many_arrays(tmp_path):
     encoded = b"c_codecs\nencode\nh\0X\x06\x00\x00\x00latin1\x86R"
     (tmp_path / "b").write_bytes(b"\x80\x02}U\x01a](" + text + encoded * 4_000 + b"es.")
     with pytest.raises(FileFault, match="it uses a str twice"):
-        restricted_load(tmp_path / "b")
+        unpickle_batch(tmp_path / "b")
 
 
 def test_a_bytearray_takes_the_memory_that_it_has(tmp_path, python):
     (tmp_path / "b").write_bytes(b"\x80\x05\x96" + struct.pack("<Q", 2 << 30) + b"abc.")
     code = """
 import resource, sys, pathlib
-from niidpart.data._pickle import restricted_load
+from niidpart.data.readers.cifar_pickle import unpickle_batch
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
-    restricted_load(pathlib.Path(sys.argv[1]))
+    unpickle_batch(pathlib.Path(sys.argv[1]))
 except ValueError as error:
     print("4 bytes that say they are" in str(error), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """

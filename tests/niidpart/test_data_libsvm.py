@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import niidpart
-from niidpart.data.readers.svmlight import three_quarters
+from niidpart.data.readers.svmlight import draw_three_quarters
 from niidpart.errors import FileFault
 
 sklearn = pytest.importorskip(
@@ -186,22 +186,22 @@ def test_real_adult_has_the_counts_of_table_2(adult_folder, tmp_path):
 
 @given(st.integers(1, 300), st.integers(0, 50))
 def test_three_quarters_are_the_papers_rule(n, seed):
-    train, test = three_quarters("rcv1", n, seed)
+    train, test = draw_three_quarters("rcv1", n, seed)
     assert len(train) == int(0.75 * n)
     assert np.array_equal(np.sort(np.concatenate([train, test])), np.arange(n))
     assert (np.diff(train) > 0).all()
     assert (np.diff(test) > 0).all()
-    again, _ = three_quarters("rcv1", n, seed)
+    again, _ = draw_three_quarters("rcv1", n, seed)
     assert np.array_equal(train, again)
 
 
 def test_three_quarters_of_the_published_counts():
-    assert tuple(map(len, three_quarters("rcv1", 20_242, 0))) == (
+    assert tuple(map(len, draw_three_quarters("rcv1", 20_242, 0))) == (
         15_181,
         5_061,
     )  # Table II prints 15,182 and 5,060
-    assert tuple(map(len, three_quarters("covtype", 581_012, 0))) == (435_759, 145_253)
-    hits = sum(0 in three_quarters("rcv1", 40, seed)[0] for seed in range(400))
+    assert tuple(map(len, draw_three_quarters("covtype", 581_012, 0))) == (435_759, 145_253)
+    hits = sum(0 in draw_three_quarters("rcv1", 40, seed)[0] for seed in range(400))
     assert abs(hits - 300) < 4.5 * (400 * 0.75 * 0.25) ** 0.5
 
 
@@ -219,7 +219,7 @@ def test_rcv1_is_kept_sparse_and_divided_by_the_rule(end, tmp_path):
     data = niidpart.load("rcv1", tmp_path, any_size=True)
     assert (data.source.n, data.source.n_test, data.class_names) == (30, 10, ("-1", "1"))
     assert data.source.params == {"data_seed": 0, "any_size": True}
-    train, test = three_quarters("rcv1", 40, 0)
+    train, test = draw_three_quarters("rcv1", 40, 0)
     assert np.allclose(data.features(slice(None)), x[train].toarray(), rtol=1e-5)
     assert np.allclose(data.test_features(np.array([9, 0])), x[test[[9, 0]]].toarray(), rtol=1e-5)
     assert np.array_equal(data.labels, (y[train] + 1) // 2)
@@ -257,7 +257,7 @@ def test_covtype_is_the_same_scaled_beforehand_or_here(covtype_rows, tmp_path):
         niidpart.load("covtype", tmp_path / name, any_size=True) for name in ("raw", "done")
     )
     assert (raw.source.n, raw.source.n_test, raw.class_names) == (1500, 500, ("1", "2"))
-    train, test = three_quarters("covtype", 2000, 0)
+    train, test = draw_three_quarters("covtype", 2000, 0)
     for data in (raw, done):
         assert data.features(slice(None)).dtype == np.float32
         assert np.allclose(data.features(slice(None)), scaled[train], atol=1e-6)

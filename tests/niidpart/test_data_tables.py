@@ -512,13 +512,13 @@ print(*map(len, data.class_names), data.labels.tolist()[:3], (resource.getrusage
 
 @given(st.lists(st.text(max_size=4).filter(lambda w: "\0" not in w), min_size=1, max_size=20))
 def test_texts_are_numbered_as_an_array_of_fixed_width_is(words):
-    from niidpart.data import class_ids
+    from niidpart.data import number_classes
 
     try:
-        expected = class_ids(np.array(words))
+        expected = number_classes(np.array(words))
     except ValueError:
         with pytest.raises(ValueError, match="several classes or groups have the name"):
-            class_ids(np.array(words, object))
+            number_classes(np.array(words, object))
         return
-    ids, names = class_ids(np.array(words, object))
+    ids, names = number_classes(np.array(words, object))
     assert (ids.tolist(), names) == (expected[0].tolist(), expected[1])

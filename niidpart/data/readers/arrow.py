@@ -11,13 +11,20 @@ from numpy.typing import NDArray
 from ...arithmetic.rng import Ints
 from ...errors import FileFault, UsageError
 from .. import Data, check_features, from_columns
-from ..columns import Features, row_numbers
-from .files import sha256_of_files
+from ..columns import Features, resolve_rows
+from .files import digest_files
 from .images import Decoder
-from .table import chosen, feature_columns, is_test, labels_of_text, needed, short
+from .table import (
+    choose_feature_columns,
+    parse_labels,
+    parse_names,
+    parse_test_column,
+    require_column,
+    require_short,
+)
 
 
-class Table(Protocol):
+class ArrowTable(Protocol):
     """A table on the disk. n: rows. files: what it is made of, in order. described: features of columns as Hugging Face writes them."""
 
     n: int
@@ -34,7 +41,7 @@ class Table(Protocol):
     ) -> Iterator[tuple[Ints, Any]]: ...  # (places in `rows`, pyarrow.Table of these rows)
 
 
-class Choice(NamedTuple):
+class ColumnChoice(NamedTuple):
     """Which columns are what, as the options say it."""
 
     label: str
@@ -47,8 +54,8 @@ class Choice(NamedTuple):
     checksum: bool = True
 
 
-def data_of(
-    train: Table, test: Table | None, choice: Choice, base: Path, revision: str = ""
+def load_tables(
+    train: ArrowTable, test: ArrowTable | None, choice: ColumnChoice, base: Path, revision: str = ""
 ) -> Data:
     """The data set of one table or two. base: the folder that images which are named by a path have to lie in."""
     names = list(train.schema.names)
@@ -58,15 +65,15 @@ def data_of(
         (choice.test_column, "test-column"),
     ):
         if name is not None:
-            needed(name, names, option)
+            require_column(name, names, option)
     if test is not None and (
         lacking := [
             n for n in (choice.label, choice.group) if n is not None and n not in test.schema.names
         ]
     ):
         raise FileFault(f"the test set lacks the column {lacking[0]!r}")
-    y, class_names = labels_of(train, choice.label)
-    y_test, _ = labels_of(test, choice.label) if test is not None else (None, None)
+    y, class_names = read_labels(train, choice.label)
+    y_test, _ = read_labels(test, choice.label) if test is not None else (None, None)
     if y_test is not None and class_names and (y_test == -1).all():
         test = y_test = None  # published without its labels
     if class_names and (y == -1).any():
@@ -80,7 +87,7 @@ def data_of(
         else _plain(test.column(choice.group), choice.group)
     )
     read = _Reader(train, choice, base)
-    content = sha256_of_files([train.files, *([test.files] if test else [])], choice.checksum)
+    content = digest_files([train.files, *([test.files] if test else [])], choice.checksum)
     if choice.test_column is None:
         return from_columns(
             y,
@@ -93,7 +100,9 @@ def data_of(
             content_sha256=content,
             revision=revision,
         )
-    away = is_test(_plain(train.column(choice.test_column), choice.test_column), choice.test_column)
+    away = parse_test_column(
+        _plain(train.column(choice.test_column), choice.test_column), choice.test_column
+    )
     kept, gone = np.flatnonzero(~away), np.flatnonzero(away)
     return from_columns(
         y[kept],
@@ -108,7 +117,7 @@ def data_of(
     )
 
 
-def labels_of(table: Table, name: str) -> tuple[NDArray[Any], list[str] | None]:
+def read_labels(table: ArrowTable, name: str) -> tuple[NDArray[Any], list[str] | None]:
     """(labels [n], names of the labels 0, 1, ... where the table says them) of a column."""
     described = table.described.get(name)
     names = (
@@ -118,7 +127,7 @@ def labels_of(table: Table, name: str) -> tuple[NDArray[Any], list[str] | None]:
     )
     labels = _plain(table.column(name), name)
     if labels.dtype.kind == "f":
-        labels = labels_of_text(labels.astype(str), name)
+        labels = parse_labels(labels.astype(str), name)
     if names is None or labels.dtype.kind not in "iu":
         return labels, None
     return labels, [str(n) for n in names]
@@ -148,7 +157,7 @@ def _plain(column: Any, name: str) -> NDArray[Any]:
         if any(part.dictionary.null_count for part in parts):
             raise UsageError(f"the column {name!r} has empty values; fill or drop these rows first")
         for part in parts:
-            short(part.dictionary.to_pylist(), name, "")
+            require_short(part.dictionary.to_pylist(), name, "")
         words = [
             np.array(part.dictionary.to_pylist() or [""], object)[np.asarray(part.indices)]
             for part in parts
@@ -162,16 +171,16 @@ def _plain(column: Any, name: str) -> NDArray[Any]:
 class _Reader:
     """Features of rows of tables of one kind: all with the columns, the shape and the type of the training set's first row."""
 
-    def __init__(self, train: Table, choice: Choice, base: Path):
+    def __init__(self, train: ArrowTable, choice: ColumnChoice, base: Path):
         self._train, self._choice, self._base = train, choice, base
 
-    def of(self, table: Table, rows: Ints | None = None) -> Features | None:
+    def of(self, table: ArrowTable, rows: Ints | None = None) -> Features | None:
         """The features of a table, or of some rows of it; None where it has nothing but labels."""
         if not self.columns:
             return None
         n = table.n if rows is None else len(rows)
         return lambda asked: self._read(
-            table, row_numbers(asked, n) if rows is None else rows[row_numbers(asked, n)]
+            table, resolve_rows(asked, n) if rows is None else rows[resolve_rows(asked, n)]
         )
 
     @cached_property
@@ -182,10 +191,12 @@ class _Reader:
         if (
             c.features is None
             and len(images) == 1
-            and images[0] not in chosen(c.drop, names, "drop")
+            and images[0] not in parse_names(c.drop, names, "drop")
         ):
             return images
-        columns = feature_columns(names, (c.label, c.group, c.test_column), c.features, c.drop)
+        columns = choose_feature_columns(
+            names, (c.label, c.group, c.test_column), c.features, c.drop
+        )
         if len(columns) > 1 and (wide := [n for n in columns if self._kind(n) != "number"]):
             what = (
                 "are not all plain numbers" if len(images) < 2 else "hold several columns of images"
@@ -247,7 +258,7 @@ class _Reader:
         [(_, batch)] = self._train.batches(np.zeros(1, np.int64), self.columns)
         return self._decoded(batch, ["the first example"])[:0]
 
-    def _read(self, table: Table, rows: Ints) -> NDArray[Any]:
+    def _read(self, table: ArrowTable, rows: Ints) -> NDArray[Any]:
         out = np.empty((len(rows), *self._empty.shape[1:]), self._empty.dtype)
         for places, batch in table.batches(rows, self.columns):
             x = self._decoded(batch, [f"the image of row {r}" for r in rows[places]])

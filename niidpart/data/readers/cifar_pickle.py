@@ -22,7 +22,7 @@ _DEEPEST = 8  # dict, list and tuple in each other; such a batch has 3
 _SHARED = 256  # characters of a text that may be used twice
 
 
-def restricted_load(path: Path) -> Any:
+def unpickle_batch(path: Path) -> Any:
     """What the pickle holds; text of python 2 as bytes. FileFault that names the file, for damage and for anything that such files do not need."""
     size = path.stat().st_size
     if size > _LARGEST:

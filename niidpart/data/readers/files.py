@@ -22,7 +22,7 @@ AnySize = Annotated[
 TestFile = Annotated[str | None, "Another file in its folder, the test set."]
 
 
-def first_file(places: Sequence[Path], *names: str) -> Path | None:
+def find_first_file(places: Sequence[Path], *names: str) -> Path | None:
     """The first that is there: each place in turn, in it each name, plain or with .gz, .bz2, .xz."""
     return next(
         (
@@ -36,16 +36,16 @@ def first_file(places: Sequence[Path], *names: str) -> Path | None:
     )
 
 
-def place_with(places: Sequence[Path], names: Sequence[str]) -> list[Path] | None:
+def find_all_files(places: Sequence[Path], names: Sequence[str]) -> list[Path] | None:
     """The files of these names, plain or packed, in the first place that has them all."""
     for place in places:
-        found = [first_file([place], name) for name in names]
+        found = [find_first_file([place], name) for name in names]
         if all(found):
             return cast(list[Path], found)
     return None
 
 
-def not_found(
+def build_not_found(
     what: str, names: Sequence[str], places: Sequence[Path], get: str
 ) -> FileNotFoundError:
     """The error that says where was looked, what for, and the command that gets it."""
@@ -55,7 +55,7 @@ def not_found(
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def open_packed(path: Path) -> Iterator[IO[bytes]]:
     """The file, unpacked by its ending as it is read. FileFault that names it where it is no such archive or is cut off."""
     try:
         with _OPENERS.get(path.suffix, open)(path, "rb") as f:
@@ -68,7 +68,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         raise FileFault(f"{path} cannot be unpacked ({error}); fetch it again") from error
 
 
-def sha256_of_files(parts: Sequence[Sequence[Path]], whole: bool = True) -> str:
+def digest_files(parts: Sequence[Sequence[Path]], whole: bool = True) -> str:
     """sha256 over the files of each part (training set, test set), in the order in which they are read: sizes and bytes, so that a file may be
     renamed; not whole: names and sizes alone, which is quick and sees less."""
     h = hashlib.sha256()
@@ -84,7 +84,7 @@ def sha256_of_files(parts: Sequence[Sequence[Path]], whole: bool = True) -> str:
     return h.hexdigest()
 
 
-def beside(path: Path, name: str, what: str) -> Path:
+def find_companion(path: Path, name: str, what: str) -> Path:
     """The file `name` in the folder of `path`. It is stored in split files and may come from one, so it names nothing outside that folder."""
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts or "\\" in name:
@@ -97,7 +97,7 @@ def beside(path: Path, name: str, what: str) -> Path:
     return there
 
 
-def as_published(
+def require_published_counts(
     what: str, got: Sequence[int], published: Sequence[int], kinds: Sequence[str], any_size: bool
 ) -> None:
     """ValueError where counts are not those of the published data set."""

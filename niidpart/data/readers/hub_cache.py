@@ -11,7 +11,7 @@ import numpy as np
 
 from ...arithmetic.rng import Ints
 from ...errors import FileFault, UsageError
-from .parquet_table import complete
+from .parquet_table import require_all_shards
 
 _ROWS = 1024  # that are taken at a time
 
@@ -39,7 +39,7 @@ class OnDisk:
 
 
 @contextlib.contextmanager
-def offline() -> Iterator[None]:
+def stay_offline() -> Iterator[None]:
     """The libraries without network and progress bars; what was set before is set again afterwards."""
     import datasets
     import huggingface_hub.constants
@@ -65,7 +65,7 @@ def offline() -> Iterator[None]:
             datasets.enable_progress_bars()
 
 
-def cached(
+def find_in_caches(
     repo: str, root: Path | None, config: str | None, revision: str | None
 ) -> tuple[Path, str, Mapping[str, OnDisk] | None]:
     """(folder, commit, {split: table} or None) of a data set in the caches: its files as they were fetched, else what `datasets` made of them.
@@ -113,7 +113,7 @@ def cached(
             raise FileFault(
                 f"{found} has no files of the split {split!r}; fetch the data set again"
             )
-        complete(files)
+        require_all_shards(files)
         try:
             splits[split] = OnDisk(
                 datasets.concatenate_datasets([datasets.Dataset.from_file(str(f)) for f in files]),
@@ -157,7 +157,7 @@ def _splits(folder: Path) -> list[str]:
         ) from error
 
 
-def outside(folder: Path) -> None:
+def require_card_inside(folder: Path) -> None:
     """FileFault where the card of a folder names files elsewhere: a stranger's card would have them read, or fetched."""
     import yaml
     from huggingface_hub.repocard import metadata_load
@@ -177,7 +177,7 @@ def outside(folder: Path) -> None:
             _only_inside(card, held if isinstance(held, dict) else {})
 
 
-def saved_inside(folder: Path, blobs: Path | None = None) -> None:
+def require_saved_inside(folder: Path, blobs: Path | None = None) -> None:
     """FileFault where what `save_to_disk` left in a folder is no plain file of that folder, or names such files elsewhere.
 
     blobs: the folder of a cache that the links of a fetched data set lead to.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...errors import FileFault
 from .. import Data, from_arrays
-from .files import as_published, not_found, opened, place_with
+from .files import build_not_found, find_all_files, open_packed, require_published_counts
 
 _FILES = (
     "train-images-idx3-ubyte",
@@ -21,18 +21,18 @@ _FILES = (
 _LARGEST = 1 << 34  # bytes of one file; the largest there is, EMNIST by class, has 0.5 GB
 
 
-def mnist_like(root: str | Path, folder: str, any_size: bool) -> Data:
+def load_mnist_like(root: str | Path, folder: str, any_size: bool) -> Data:
     """Four idx files (plain or packed) under `root`, `root/raw`, `root/<folder>` or `root/<folder>/raw`.
 
     ValueError where they do not hold 60,000 and 10,000 images, unless any_size: so many have MNIST, FashionMNIST (Li et al., ICDE 2022, Table II)
     and KMNIST (Clanuwat et al., 2018).
     """
     places = [Path(root) / folder / "raw", Path(root) / folder, Path(root) / "raw", Path(root)]
-    arrays = idx_files(places, _FILES)
+    arrays = read_idx_files(places, _FILES)
     if arrays is None:
         get = f"python -c \"from torchvision.datasets import {folder}; {folder}('{root}', download=True)\""
-        raise not_found(folder, [f"{_FILES[0]}[.gz] and its three companions"], places, get)
-    as_published(
+        raise build_not_found(folder, [f"{_FILES[0]}[.gz] and its three companions"], places, get)
+    require_published_counts(
         folder,
         (len(arrays[1]), len(arrays[3])),
         (60_000, 10_000),
@@ -42,15 +42,15 @@ def mnist_like(root: str | Path, folder: str, any_size: bool) -> Data:
     return from_arrays(*arrays)
 
 
-def idx_files(places: Sequence[Path], names: Sequence[str]) -> list[NDArray[Any]] | None:
+def read_idx_files(places: Sequence[Path], names: Sequence[str]) -> list[NDArray[Any]] | None:
     """The arrays of these files, from the first place that has them all."""
-    found = place_with(places, names)
+    found = find_all_files(places, names)
     return None if found is None else [_read(path) for path in found]
 
 
 def _read(path: Path) -> NDArray[Any]:
     """[N] or [N, H, W] uint8: two zero bytes, the type (8: uint8), the number of axes, their lengths as big-endian uint32, the values."""
-    with opened(path) as f:
+    with open_packed(path) as f:
         head = f.read(4)
         sizes = f.read(4 * head[3]) if len(head) == 4 else b""
         if head[:3] != b"\0\0\x08" or len(head) < 4 or not sizes or len(sizes) < 4 * head[3]:

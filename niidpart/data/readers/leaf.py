@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FileFault, UsageError
-from .files import PACKED, opened
+from .files import PACKED, open_packed
 
 PIXELS = 28 * 28
 _LARGEST = 1 << 27  # bytes of one writer's array; the largest there is has 2 MB
@@ -29,7 +29,7 @@ class Written(NamedTuple):
     writer: NDArray[Any]
 
 
-def json_files(folder: Path) -> list[Path]:
+def find_json_files(folder: Path) -> list[Path]:
     """The JSON files of a folder, plain or packed, by name."""
     endings = tuple(f".json{end}" for end in PACKED)
     return (
@@ -41,13 +41,13 @@ def json_files(folder: Path) -> list[Path]:
     )
 
 
-def from_json(paths: Sequence[Path]) -> Written:
+def read_json(paths: Sequence[Path]) -> Written:
     """The images of LEAF's files: `users`, and `user_data` with `x` (784 numbers from 0 to 1 an image) and `y` of each; one file at a time."""
     return _joined([images for path in paths for images in _users(path)])
 
 
 def _users(path: Path) -> Iterator[tuple[str, NDArray[Any], NDArray[Any]]]:
-    with opened(path) as f:
+    with open_packed(path) as f:
         try:
             held = json.load(f)
             users, data = held["users"], held["user_data"]
@@ -66,7 +66,7 @@ def _users(path: Path) -> Iterator[tuple[str, NDArray[Any], NDArray[Any]]]:
         yield user, *_checked(path, user, x, y)
 
 
-def from_hdf5(path: Path) -> Written:
+def read_hdf5(path: Path) -> Written:
     """The images of TensorFlow Federated's file: `examples/<writer>/pixels` [n, 28, 28] float32 and `label` [n]; writers by name."""
     try:
         with h5py.File(path, "r") as f:

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FileFault
-from .files import opened
+from .files import open_packed
 
 
-def digits_of_mat(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
+def read_digits_mat(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     """(images [n, H, W, 3] uint8, labels [n] 0..9) of a file with X [H, W, 3, n] and y [n, 1], where 10 stands for 0."""
     import scipy.io
 
-    with opened(path) as f:
+    with open_packed(path) as f:
         try:
             held = scipy.io.loadmat(f, variable_names=["X", "y"])
         except Exception as error:  # damage shows as any kind of error there

@@ -20,7 +20,7 @@ class ParquetTable:
 
     def __init__(self, files: Sequence[Path], described: Mapping[str, Any] | None = None):
         self.files = list(files)
-        complete(self.files)
+        require_all_shards(self.files)
         heads = [self._head(path) for path in self.files]
         if other := [
             path
@@ -37,7 +37,7 @@ class ParquetTable:
         self.n = sum(size for _, _, size in self.groups)
         if not self.n:
             raise FileFault(f"{self.files[0]} holds no rows")
-        self.described = described or described_in(self.schema)
+        self.described = described or read_described(self.schema)
 
     @staticmethod
     def _head(path: Path) -> tuple[list[int], Any]:
@@ -107,7 +107,7 @@ class _faults:
             ) from error
 
 
-def described_in(schema: Any) -> Mapping[str, Any]:
+def read_described(schema: Any) -> Mapping[str, Any]:
     """The features of a schema that `datasets` wrote: names of classes, which columns are images."""
     try:
         features = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))["info"][
@@ -118,7 +118,7 @@ def described_in(schema: Any) -> Mapping[str, Any]:
     return features if isinstance(features, dict) else {}
 
 
-def complete(files: Sequence[Path]) -> None:
+def require_all_shards(files: Sequence[Path]) -> None:
     """FileFault where files are shards (`train-00000-of-00005.parquet`) and some of them are missing: a download that was cut off."""
     found: dict[tuple[str, str], set[int]] = {}
     for path in files:

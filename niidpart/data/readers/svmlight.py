@@ -11,7 +11,7 @@ from ...arithmetic.rng import Ints, stream
 from ...errors import FileFault, UsageError
 from ...splits.recipe import canonical
 from ..columns import Features
-from .files import opened
+from .files import open_packed
 
 OrderSeed = Annotated[int, "Seed of the order whose last quarter is the test set."]
 
@@ -27,7 +27,7 @@ def read_libsvm(
     """
     from sklearn.datasets import load_svmlight_file
 
-    with opened(path) as f:
+    with open_packed(path) as f:
         try:
             x, y = load_svmlight_file(f, dtype=np.float32, zero_based=zero_based)
         except (ValueError, OverflowError, MemoryError) as error:
@@ -52,7 +52,7 @@ def read_libsvm(
     return x, y.astype(np.int64)
 
 
-def dense_rows(x: Any) -> Features:
+def make_dense_features(x: Any) -> Features:
     """The features of a sparse matrix: float32 [n, D] of the rows that are asked for."""
 
     def features(rows: Ints | slice) -> NDArray[Any]:
@@ -62,7 +62,7 @@ def dense_rows(x: Any) -> Features:
     return features
 
 
-def sparse_content(*parts: Any) -> str:
+def digest_sparse(*parts: Any) -> str:
     """sha256 over sparse matrices and label arrays (None where there is none): shapes, and rows as (number of values, indices, values)."""
     h = hashlib.sha256()
     for part in parts:
@@ -79,7 +79,7 @@ def sparse_content(*parts: Any) -> str:
     return h.hexdigest()
 
 
-def three_quarters(name: str, n: int, data_seed: int) -> tuple[Ints, Ints]:
+def draw_three_quarters(name: str, n: int, data_seed: int) -> tuple[Ints, Ints]:
     """(training rows, test rows), each ascending: the first floor(0.75 n) of a random order, and the rest (Li et al., ICDE 2022, in their code)."""
     order = stream(data_seed, name, "test").permutation(n)
     cut = n * 3 // 4

@@ -20,15 +20,15 @@ LONGEST = 1000  # characters of a label or a group
 _NUMBER = 64  # characters of a label that is a number
 
 
-def chosen(text: str | None, columns: Sequence[str], option: str) -> list[str]:
+def parse_names(text: str | None, columns: Sequence[str], option: str) -> list[str]:
     """The columns that `--option a,b,c` names."""
     names = [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
-        needed(name, columns, option)
+        require_column(name, columns, option)
     return names
 
 
-def needed(name: str, columns: Sequence[str], option: str) -> str:
+def require_column(name: str, columns: Sequence[str], option: str) -> str:
     """The name, if there is such a column."""
     if name not in columns:
         shown = ", ".join(columns[:20]) + (", ..." if len(columns) > 20 else "")
@@ -36,7 +36,7 @@ def needed(name: str, columns: Sequence[str], option: str) -> str:
     return name
 
 
-def feature_columns(
+def choose_feature_columns(
     columns: Sequence[str], used: Sequence[str | None], features: str | None, drop: str | None
 ) -> list[str]:
     """The columns that features are made of: those that `features` names, else all but those used otherwise and those that `drop` names."""
@@ -45,12 +45,12 @@ def feature_columns(
             "features names the columns to take and drop those to leave out; give one of the two"
         )
     if features is not None:
-        return chosen(features, columns, "features")
-    gone = {*used, *chosen(drop, columns, "drop")}
+        return parse_names(features, columns, "features")
+    gone = {*used, *parse_names(drop, columns, "drop")}
     return [name for name in columns if name not in gone]
 
 
-def is_test(values: NDArray[Any], name: str) -> NDArray[np.bool_]:
+def parse_test_column(values: NDArray[Any], name: str) -> NDArray[np.bool_]:
     """[N] whether an example is of the test set: 0 or 1, false or true, train or test, in any case."""
     given = values.tolist()
     words = {value: str(value).lower() for value in dict.fromkeys(given)}
@@ -66,7 +66,7 @@ def is_test(values: NDArray[Any], name: str) -> NDArray[np.bool_]:
     return test
 
 
-def labels_of_text(words: NDArray[Any], name: str) -> NDArray[Any]:
+def parse_labels(words: NDArray[Any], name: str) -> NDArray[Any]:
     """Labels of a text column: integers where all are whole numbers, else the text. ValueError where some are missing or they are real numbers."""
     texts = words.tolist()
     if missing := texts.count(""):
@@ -94,7 +94,7 @@ def labels_of_text(words: NDArray[Any], name: str) -> NDArray[Any]:
     ]
 
 
-def short(words: Sequence[str], name: str, where: str) -> None:
+def require_short(words: Sequence[str], name: str, where: str) -> None:
     """FileFault where a label or a group is longer than any is."""
     if (longest := max(map(len, words), default=0)) > LONGEST:
         raise FileFault(
