@@ -66,7 +66,7 @@ def train(trial: Trial, data_root: str) -> Line:
     from niidpart import recipes
 
     torch.set_num_threads(1)
-    group, recipe = GROUPS[trial.group], recipes.find(trial.recipe)
+    group, recipe = GROUPS[trial.group], recipes.find_recipe(trial.recipe)
     data = niidpart.load(
         group.dataset or recipe.dataset,
         None if recipe.dataset == "fcube" else data_root,

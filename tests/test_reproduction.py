@@ -34,7 +34,7 @@ def groups(project, monkeypatch):
 def test_all_cells_name_recipes_algorithms_and_options_that_there_are(groups):
     for group in groups.values():
         assert group.preset in presets()
-        assert all(recipes.find(name) for name in group.recipes)
+        assert all(recipes.find_recipe(name) for name in group.recipes)
         for algorithm, grid in group.algorithms.items():
             for options in grid or ({},):
                 assert ALGORITHMS.complete(algorithm, options).items() >= options.items()

@@ -13,17 +13,17 @@ from .rng import Ints, Stream
 _ROWS = 1 << 20  # looked at at a time
 _CELLS = (
     1 << 24
-)  # of a table of sets and items. Part of the definition of `subsets`: another value gives other draws.
+)  # of a table of sets and items. Part of the definition of `draw_subsets`: another value gives other draws.
 
 
-def largest_remainder(proportions: Floats, total: int, rank: Ints) -> Ints:
+def apportion(proportions: Floats, total: int, rank: Ints) -> Ints:
     """[P] int64 counts in the given proportions that sum to `total`, in integer arithmetic.
 
     proportions: [P], non-negative, not all 0; they need not sum to 1. What is left after rounding down goes to the largest
     remainders; equal remainders are told apart by `rank` [P] (a random order), not by place.
     """
     weights = _weights(proportions, total)
-    return apportion(weights, total, rank)
+    return apportion_weights(weights, total, rank)
 
 
 def _weights(proportions: Floats, total: int) -> Ints:
@@ -38,8 +38,8 @@ def _weights(proportions: Floats, total: int) -> Ints:
     return weights
 
 
-def apportion(weights: Ints, total: int, rank: Ints) -> Ints:
-    """`largest_remainder` of weights that are integers, 0..2**31 and not all 0: exact. With a total below their sum no count is above its weight."""
+def apportion_weights(weights: Ints, total: int, rank: Ints) -> Ints:
+    """`apportion` of weights that are integers, 0..2**31 and not all 0: exact. With a total below their sum no count is above its weight."""
     counts: Ints
     counts, remainder = np.divmod(weights * total, int(weights.sum()))
     left = total - int(counts.sum())
@@ -54,8 +54,8 @@ def apportion(weights: Ints, total: int, rank: Ints) -> Ints:
     return counts
 
 
-def largest_remainders(proportions: Floats, totals: Ints, rank: Ints) -> Ints:
-    """[R, C] int64: `largest_remainder` of each row of `proportions` [R, C] with its own total [R]; rank [C] tells equal remainders apart."""
+def apportion_rows(proportions: Floats, totals: Ints, rank: Ints) -> Ints:
+    """[R, C] int64: `apportion` of each row of `proportions` [R, C] with its own total [R]; rank [C] tells equal remainders apart."""
     weights = _weights(proportions, int(totals.max(initial=0)))
     counts: Ints
     counts, remainder = np.divmod(weights * totals[:, None], weights.sum(axis=1, keepdims=True))
@@ -66,7 +66,7 @@ def largest_remainders(proportions: Floats, totals: Ints, rank: Ints) -> Ints:
     return counts
 
 
-def even(total: int, n: int) -> Ints:
+def split_evenly(total: int, n: int) -> Ints:
     """[n] int64 counts that sum to `total` and differ by at most 1; the first ones are the larger."""
     return np.full(n, total // n, np.int64) + (np.arange(n) < total % n)
 
@@ -79,7 +79,7 @@ def tally(owner: NDArray[Any], n_parties: int) -> Ints:
     return sizes
 
 
-def owners_of(counts: Ints, order: Ints) -> Ints:
+def deal_rows(counts: Ints, order: Ints) -> Ints:
     """[N] the party that holds each row. counts [K, P]: rows of class k that party p gets; order [N]: all rows, class by class, as they are dealt."""
     owner: NDArray[Any] = np.empty(len(order), np.int32)  # half the memory of int64 to move about
     owner[order] = np.repeat(
@@ -88,7 +88,7 @@ def owners_of(counts: Ints, order: Ints) -> Ints:
     return owner
 
 
-def subsets(rng: Stream, sizes: Ints, n: int) -> tuple[Ints, Ints]:
+def draw_subsets(rng: Stream, sizes: Ints, n: int) -> tuple[Ints, Ints]:
     """For each of `sizes` [S] an independent, uniformly random set of so many of 0..n-1: (set, item), each [sizes.sum()], ascending.
 
     Items are drawn until a set has enough different ones; of a set that would hold more than half, what it leaves out is drawn.
@@ -123,7 +123,7 @@ def _distinct(rng: Stream, goal: Ints, n: int) -> Ints:
     return keys
 
 
-def fewest_first(sizes: Ints, n_parties: int, order: Ints, rank: Ints) -> Ints:
+def deal_to_fewest(sizes: Ints, n_parties: int, order: Ints, rank: Ints) -> Ints:
     """[G] the party of each group: from the largest on, one after another, to the party that has fewest examples so far.
 
     sizes: [G] examples of each group. Equal groups go by `order` [G], equal parties by `rank` [P], random orders of both.
@@ -138,7 +138,7 @@ def fewest_first(sizes: Ints, n_parties: int, order: Ints, rank: Ints) -> Ints:
     return party
 
 
-def feasible(n: int, n_parties: int, min_size: int) -> None:
+def require_feasible(n: int, n_parties: int, min_size: int) -> None:
     """Refuses a minimum size that no deal of `n` examples can meet."""
     if min_size < 0:
         raise UsageError(f"min_size is {min_size}; it must be 0 or more")
@@ -149,7 +149,7 @@ def feasible(n: int, n_parties: int, min_size: int) -> None:
         )
 
 
-def at_least(
+def fill_up(
     owner: Ints, labels: Ints, n_parties: int, min_size: int, rank: Ints, order: Ints
 ) -> tuple[Ints, NDArray[np.int64]]:
     """Moves rows until every party holds `min_size`: (new owner [N], moved [M, 3] of row, from, to).
@@ -157,7 +157,7 @@ def at_least(
     One row at a time goes from the party that is largest at the time to a short one: of the class that the short party holds most
     of, where the donor has it, else of the donor's own most frequent class. Ties are settled by `rank` [P], a random order of the parties, and
     which of the donor's rows goes by `order` [N], a random order of the examples. Labels that are all one: the class plays no part.
-    Nothing is redrawn, so this always ends; `feasible` has to hold.
+    Nothing is redrawn, so this always ends; `require_feasible` has to hold.
     """
     sizes = tally(owner, n_parties)
     short = np.flatnonzero(sizes < min_size)

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from ..arithmetic.rng import Ints
 from ..data import SOURCES, Data, Features, load_with
 from ..errors import FileFault, UsageError
-from ..features.transforming import TRANSFORMS
-from ..making.completion import STRATEGIES, completed
+from ..making.completion import complete_recipe
 from ..making.derivation import derive
 from ..registry import Registry
 from ..splitfile.bounded import Exceeded, within
@@ -24,6 +23,8 @@ from ..splitfile.limits import UNTRUSTED_MEMORY, UNTRUSTED_TIME
 from ..splitfile.opened import OpenedSplit
 from ..splits.recipe import IMPORTED, JSON
 from ..splits.split import FORMAT_MAJOR, FederatedSplit, array_digest
+from ..strategies import STRATEGIES
+from ..transforms import TRANSFORMS
 
 _CLOSE = 1e-6  # relative: logarithms and digamma differ in their last digits from one library to the next, and sums of them follow
 _DRAWN = 1e-3  # absolute: where such a digit decides a draw of the bootstrap or of the IID deals, one count of many moves
@@ -281,7 +282,7 @@ def _compare(split: FederatedSplit, data: Data) -> list[Fault]:
         return faults
     faults = _miscounted(split, data)
     try:
-        if completed(split.recipe) != split.recipe:
+        if complete_recipe(split.recipe) != split.recipe:
             raise UsageError("it does not say all options")
         anew = replace(
             derive(data, split.recipe), source=split.source

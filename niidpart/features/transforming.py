@@ -6,11 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints, stream
-from ..registry import Registry
 from ..splits.recipe import Recipe, Transform
 from ..splits.split import FederatedSplit
-
-TRANSFORMS = Registry("niidpart.transforms", "transform")
+from ..transforms import TRANSFORMS
 
 
 def columns_of(recipe: Recipe, name: str, transform: Transform) -> dict[str, NDArray[Any]]:

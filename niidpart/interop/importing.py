@@ -13,13 +13,13 @@ from ..data import Data
 from ..errors import FileFault, UsageError
 from ..formats import FORMATS, Imported
 from ..formats._shared import ABOUT
-from ..making.completion import STRATEGIES, completed
+from ..making.completion import complete_recipe
 from ..making.derivation import derive
-from ..making.owners import parts_of, understood
+from ..making.owners import build_parts, check_strategy_result
 from ..registry import Function, Registry
 from ..splits.recipe import IMPORTED, JSON, Recipe
 from ..splits.split import FederatedSplit, array_digest
-from ..strategies import Rows
+from ..strategies import STRATEGIES, Rows
 
 
 class _Importers(Registry):
@@ -72,8 +72,8 @@ def import_(
     )
     _of_these_data(folder, said, found.data)
     try:
-        rows = understood(Rows(found.parts, {}, found.columns), recipe)
-        parts = parts_of(rows, recipe, found.data.labels, len(found.data.class_names))
+        rows = check_strategy_result(Rows(found.parts, {}, found.columns), recipe)
+        parts = build_parts(rows, recipe, found.data.labels, len(found.data.class_names))
     except ValueError as error:
         raise FileFault(
             f"{folder} is no split of these data: {str(error).replace(f'strategy {IMPORTED!r}', 'it')}"
@@ -143,7 +143,7 @@ def _derived(split: FederatedSplit, said: JSON, data: Data) -> FederatedSplit | 
         if (
             recipe.strategy not in STRATEGIES.names()
             or recipe.n_parties != split.n_parties
-            or completed(recipe) != recipe
+            or complete_recipe(recipe) != recipe
         ):
             return None
         derived = replace(derive(data, recipe), root=split.root)

@@ -7,17 +7,11 @@ from inspect import Parameter, signature
 from typing import Any
 
 from ..errors import UsageError
-from ..features.transforming import TRANSFORMS
-from ..recipes import find as find_recipe
-from ..registry import UNSET, Registry, did_you_mean
+from ..recipes import find_recipe
+from ..registry import UNSET, did_you_mean
 from ..splits.recipe import Recipe, Transform
-
-STRATEGIES = Registry(
-    "niidpart.strategies",
-    "strategy",
-    given=frozenset({"groups", "seed", "n_parties", "rng"}),
-    beside=("n_parties", "seed", "val", "test", "transforms", "recipe", "like"),
-)
+from ..strategies import STRATEGIES
+from ..transforms import TRANSFORMS
 
 
 def compose(
@@ -57,7 +51,7 @@ def compose(
         raise UsageError(
             f"transform {own[0]!r} is not niidpart's own; whoever reads the split applies it, so it has to be one of {TRANSFORMS.names()}"
         )
-    return completed(
+    return complete_recipe(
         Recipe(
             strategy=STRATEGIES.cite(strategy),
             params=options,
@@ -74,7 +68,7 @@ def _pair(t: Transform | tuple[str, Mapping[str, Any]]) -> tuple[str, Mapping[st
     return (t.name, t.params) if isinstance(t, Transform) else t
 
 
-def peers() -> dict[str, tuple[str, ...]]:
+def list_peers() -> dict[str, tuple[str, ...]]:
     """Each replay of a peer's code (a strategy with an option `rule`) with the strategies that it has."""
     options = {name: STRATEGIES.options(STRATEGIES.find(name)) for name in STRATEGIES.names()}
     return {
@@ -84,11 +78,13 @@ def peers() -> dict[str, tuple[str, ...]]:
 
 def _as_peer(like: str, strategy: str, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """(strategy, options) of a strategy as a peer has it."""
-    if like not in peers():
-        raise UsageError(f"there is no replay of {like!r}; {did_you_mean(like, list(peers()))}")
-    if strategy not in peers()[like]:
+    if like not in list_peers():
         raise UsageError(
-            f"{like} has no strategy {strategy!r}; {did_you_mean(strategy, list(peers()[like]))}"
+            f"there is no replay of {like!r}; {did_you_mean(like, list(list_peers()))}"
+        )
+    if strategy not in list_peers()[like]:
+        raise UsageError(
+            f"{like} has no strategy {strategy!r}; {did_you_mean(strategy, list(list_peers()[like]))}"
         )
     STRATEGIES.complete(
         strategy, options
@@ -96,7 +92,7 @@ def _as_peer(like: str, strategy: str, options: dict[str, Any]) -> tuple[str, di
     return like, options | {"rule": strategy}
 
 
-def completed(recipe: Recipe) -> Recipe:
+def complete_recipe(recipe: Recipe) -> Recipe:
     """The recipe with every option checked and every default written out."""
     return replace(
         recipe,

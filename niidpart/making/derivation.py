@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arithmetic.deal import feasible
+from ..arithmetic.deal import require_feasible
 from ..arithmetic.rng import stream
 from ..data import Data, Features, number_classes, number_groups
 from ..errors import UsageError
@@ -16,8 +16,9 @@ from ..features.transforming import columns_of, named_transforms, transform
 from ..registry import UNSET, Function
 from ..splits.recipe import Recipe
 from ..splits.split import FederatedSplit
-from .completion import STRATEGIES, compose
-from .owners import parts_of, understood
+from ..strategies import STRATEGIES
+from .completion import compose
+from .owners import build_parts, check_strategy_result
 
 
 def make(
@@ -74,7 +75,7 @@ def derive(
         raise UsageError(
             f"{recipe.n_parties} parties cannot share {len(labels)} examples; use at most {len(labels)} parties"
         )
-    feasible(len(labels), recipe.n_parties, recipe.params.get("min_size", 0))
+    require_feasible(len(labels), recipe.n_parties, recipe.params.get("min_size", 0))
     function = STRATEGIES.find(recipe.strategy)
     rng = stream(recipe.seed, "strategy", recipe.strategy, given=given)
     try:
@@ -89,8 +90,8 @@ def derive(
         if ":" in recipe.strategy:  # a user's own: say whose fault it is
             error.add_note(f"raised by the strategy {recipe.strategy}")
         raise
-    result = understood(result, recipe)
-    parts = parts_of(result, recipe, labels, n_classes)
+    result = check_strategy_result(result, recipe)
+    parts = build_parts(result, recipe, labels, n_classes)
     columns = dict(result.columns)
     for name, t in named_transforms(recipe):
         columns |= columns_of(recipe, name, t)

@@ -8,7 +8,7 @@ from ..arithmetic.rng import Ints, Stream
 from ..splits.split import PARTS, Part, empty_part, part
 
 
-def holdout(
+def hold_out(
     owner: Ints, labels: Ints, n_parties: int, n_classes: int, val: float, test: float, rng: Stream
 ) -> dict[str, Part]:
     """{"train", "val", "test": Part}. val, test: fractions of each party's examples, each rounded down over the party, then
@@ -28,8 +28,8 @@ def holdout(
     cells = np.flatnonzero(sizes)
     sizes, party = sizes[cells], cells // n_classes
     tie = rng.child("rank").permutation(len(cells))
-    n_test = _stratified(sizes, sizes, party, test, everything.sizes, tie)
-    n_val = _stratified(sizes, sizes - n_test, party, val, everything.sizes, tie)
+    n_test = _count_taken(sizes, sizes, party, test, everything.sizes, tie)
+    n_val = _count_taken(sizes, sizes - n_test, party, val, everything.sizes, tie)
     which = np.repeat(
         np.tile([2, 1, 0], len(cells)),
         np.stack([n_test, n_val, sizes - n_test - n_val], axis=1).reshape(-1),
@@ -42,7 +42,7 @@ def holdout(
     return parts
 
 
-def _stratified(
+def _count_taken(
     sizes: Ints, room: Ints, party: Ints, fraction: float, party_sizes: Ints, tie: Ints
 ) -> Ints:
     """How many of each cell's `sizes` [C] go to a part: its share rounded down, then one more for the largest remainders of the party.

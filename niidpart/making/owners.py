@@ -11,10 +11,10 @@ from ..errors import UsageError
 from ..splits.recipe import NAME, Recipe
 from ..splits.split import PARTS, Part, empty_part, part, part_of_rows
 from ..strategies import Owners, Rows
-from .holdouts import holdout
+from .holdouts import hold_out
 
 
-def understood(result: Any, recipe: Recipe) -> Owners | Rows:
+def check_strategy_result(result: Any, recipe: Recipe) -> Owners | Rows:
     """What the recipe's strategy returned, its draws and columns checked; a plain (owner, draws) is an `Owners`."""
     if type(result) is tuple and len(result) == 2:
         result = Owners(*result)
@@ -27,7 +27,7 @@ def understood(result: Any, recipe: Recipe) -> Owners | Rows:
     return result
 
 
-def parts_of(
+def build_parts(
     result: Owners | Rows, recipe: Recipe, labels: Ints, n_classes: int
 ) -> dict[str, Part]:
     """{"train", "val", "test": Part} of what the recipe's strategy returned; ValueError where that is not as it must be."""
@@ -60,7 +60,7 @@ def parts_of(
             "val": empty,
             "test": empty,
         }
-    return holdout(
+    return hold_out(
         owner,
         labels,
         recipe.n_parties,

@@ -35,33 +35,33 @@ class NamedRecipe:
         return asdict(self)
 
 
-def papers() -> list[str]:
+def list_papers() -> list[str]:
     """The files of this folder, sorted."""
     return list_names("niidpart.recipes")
 
 
-def of_paper(paper: str) -> dict[str, NamedRecipe]:
+def load_paper(paper: str) -> dict[str, NamedRecipe]:
     """All recipes of one paper by name; ValueError with the nearest paper where there is none."""
-    if paper not in papers():
-        raise UsageError(f"there are no recipes {paper!r}; {did_you_mean(paper, papers())}")
+    if paper not in list_papers():
+        raise UsageError(f"there are no recipes {paper!r}; {did_you_mean(paper, list_papers())}")
     recipes: dict[str, NamedRecipe] = importlib.import_module(
         f"{__name__}.{paper.replace('-', '_')}"
     ).RECIPES
     return {f"{paper}/{name}": recipe for name, recipe in recipes.items()}
 
 
-def names() -> list[str]:
+def list_recipes() -> list[str]:
     """All names, paper by paper."""
-    return [name for paper in papers() for name in of_paper(paper)]
+    return [name for paper in list_papers() for name in load_paper(paper)]
 
 
-def find(name: str) -> NamedRecipe:
+def find_recipe(name: str) -> NamedRecipe:
     """The recipe of a name; ValueError with the nearest one where there is none."""
     paper = name.partition("/")[0]
-    recipes = of_paper(paper) if paper in papers() else {}
+    recipes = load_paper(paper) if paper in list_papers() else {}
     if name not in recipes:
-        near = " or ".join(difflib.get_close_matches(name, names(), n=3, cutoff=0.5))
+        near = " or ".join(difflib.get_close_matches(name, list_recipes(), n=3, cutoff=0.5))
         raise UsageError(
-            f"unknown recipe {name!r}; {f'did you mean {near}? ' if near else ''}niidpart recipes lists all {len(names())}"
+            f"unknown recipe {name!r}; {f'did you mean {near}? ' if near else ''}niidpart recipes lists all {len(list_recipes())}"
         )
     return recipes[name]

@@ -14,9 +14,10 @@ import numpy as np
 
 from ..arithmetic.rng import Ints
 from ..errors import UsageError
-from ..features.transforming import TRANSFORMS, columns_of, named_transforms
+from ..features.transforming import columns_of, named_transforms
 from ..splits.recipe import JSON, Recipe
 from ..splits.split import PARTS, FederatedSplit, Part, array_digest, empty_part, holdings
+from ..transforms import TRANSFORMS
 from . import guard, sandbox
 from .faults import Fault, Refused, SplitError, refuse
 from .layout import KEYS, digest_table, misfits, parts_in, under

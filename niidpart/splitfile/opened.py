@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..arithmetic.rng import Ints
 from ..errors import UsageError
 from ..splits.recipe import JSON, Recipe, Source
-from ..splits.split import PARTS, Rows
+from ..splits.split import PARTS, RowIds
 from .check import Rising, adds_up, door, hint_root, outline, risen
 from .faults import Refused, SplitError
 from .layout import KEYS
@@ -187,7 +187,7 @@ class OpenedPart:
         sizes: Ints = np.diff(indptr)
         return sizes
 
-    def party(self, p: int) -> Rows:
+    def party(self, p: int) -> RowIds:
         """The rows of party p, ascending. IndexError where there is no such party."""
         self._there(p)
         if self._arrays is None:

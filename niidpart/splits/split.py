@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FORMAT_MAJOR = 1
 PARTS = ("train", "val", "test")
 _BLOCK = 1 << 18  # rows looked at at a time
-Rows = NDArray[np.int32] | NDArray[np.int64]
+RowIds = NDArray[np.int32] | NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,20 +31,20 @@ class Part:
     """
 
     indptr: Ints
-    indices: Rows
+    indices: RowIds
     counts: NDArray[np.int32]
 
     def __post_init__(self) -> None:
         for array in (self.indptr, self.indices, self.counts):
             array.setflags(write=False)
 
-    def party(self, p: int) -> Rows:
+    def party(self, p: int) -> RowIds:
         """The rows of party p, ascending; a view. IndexError where there is no such party."""
         if not 0 <= p < self.n_parties:
             raise IndexError(f"party {p} does not exist; the parties are 0..{self.n_parties - 1}")
         return self.indices[self.indptr[p] : self.indptr[p + 1]]
 
-    def __iter__(self) -> Iterator[Rows]:
+    def __iter__(self) -> Iterator[RowIds]:
         return (self.party(p) for p in range(self.n_parties))
 
     @property
@@ -105,11 +105,11 @@ def part_of_rows(party: Ints, row: Ints, labels: Ints, n_parties: int, n_classes
 
 
 def _counted(indptr: Ints, rows: Ints, labels: Ints, n_classes: int) -> Part:
-    indices: Rows = rows.astype(np.int32) if len(labels) < 1 << 31 else rows
+    indices: RowIds = rows.astype(np.int32) if len(labels) < 1 << 31 else rows
     return Part(indptr, indices, count_classes(indptr, indices, labels, n_classes))
 
 
-def count_classes(indptr: Ints, indices: Rows, labels: Ints, n_classes: int) -> NDArray[np.int32]:
+def count_classes(indptr: Ints, indices: RowIds, labels: Ints, n_classes: int) -> NDArray[np.int32]:
     """[P, K] int32 examples of each class at each party; `labels` [N] of the whole data set. Works on a block of rows at a time."""
     counts = np.zeros((len(indptr) - 1, n_classes), np.int32)
     for start in range(0, len(indices), _BLOCK):

@@ -2,7 +2,7 @@
 
 A strategy is a pure function `(labels, n_parties, rng, *, options) -> Owners | Rows` of class ids [N] (0..K-1) and a stream. One that names
 `groups` gets the data set's group ids [N], one that names `seed` the recipe's seed (replays of code that has a generator of its own); one that
-names `min_size` meets it by `deal.at_least`. All but the labels is handed over by name, so `n_parties` may have a default, behind the `*`. An
+names `min_size` meets it by `deal.fill_up`. All but the labels is handed over by name, so `n_parties` may have a default, behind the `*`. An
 option `rule` makes it the replay of a peer, with the names of our strategies as values (`--like`). It sees numpy, `niidpart.rng`,
 `niidpart.exact` and `niidpart.deal`, and nothing else of the project. What several share is in files that begin with `_`.
 """
@@ -14,9 +14,17 @@ from typing import Annotated, Any, NamedTuple
 from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints
+from ..registry import Registry
 
 Arrays = Mapping[str, NDArray[Any]]
 _NONE: Arrays = MappingProxyType({})
+
+STRATEGIES = Registry(
+    "niidpart.strategies",
+    "strategy",
+    given=frozenset({"groups", "seed", "n_parties", "rng"}),
+    beside=("n_parties", "seed", "val", "test", "transforms", "recipe", "like"),
+)
 
 Beta = Annotated[
     float, "Concentration of the Dirichlet draw, above 0: 0.1 is strong skew, 100 nearly none."

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..arithmetic.deal import subsets
+from ..arithmetic.deal import draw_subsets
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 
@@ -90,7 +90,7 @@ def draw(counts: Ints, part: str, limit: int, pool: Pools, rng: Stream) -> tuple
             f"party {p} is to have {counts[p, k]} {part} examples of class {k}, and there are {of_class[k]} to draw from; lower n_{part} to {limit}"
         )
     found = [
-        (subsets(rng, column, len(rows)), rows)
+        (draw_subsets(rng, column, len(rows)), rows)
         for column, rows in zip(counts.T, pool[part], strict=True)
     ]
     return np.concatenate([party for (party, _), _ in found]), np.concatenate(

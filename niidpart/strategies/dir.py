@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..arithmetic.deal import at_least, largest_remainder, owners_of
+from ..arithmetic.deal import apportion, deal_rows, fill_up
 from ..arithmetic.rng import Ints, Stream
 from . import Beta, MinSize, Owners
 
@@ -21,11 +21,9 @@ def label_dirichlet(
     n_classes = len(class_sizes)
     proportions = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_classes, n_parties)))
     rank = rng.child("rank").permutation(n_parties)
-    counts = [
-        largest_remainder(p, int(n), rank) for p, n in zip(proportions, class_sizes, strict=True)
-    ]
+    counts = [apportion(p, int(n), rank) for p, n in zip(proportions, class_sizes, strict=True)]
     order = rng.child("order").grouped_permutation(labels, n_classes)
-    owner, moved = at_least(
-        owners_of(np.stack(counts), order), labels, n_parties, min_size, rank, order
+    owner, moved = fill_up(
+        deal_rows(np.stack(counts), order), labels, n_parties, min_size, rank, order
     )
     return Owners(owner, {"proportions": proportions, "moved": moved})

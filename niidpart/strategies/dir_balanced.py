@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..arithmetic.deal import at_least, largest_remainder, owners_of
+from ..arithmetic.deal import apportion, deal_rows, fill_up
 from ..arithmetic.rng import Ints, Stream
 from . import Beta, MinSize, Owners
 
@@ -33,8 +33,8 @@ def balanced_label_dirichlet(
         if not p.max() > 0:
             open_to = np.flatnonzero(room)
             p[open_to[spare.integers(len(open_to), 1)]] = 1.0
-        counts[k] = largest_remainder(p, size, rank)
+        counts[k] = apportion(p, size, rank)
         held += counts[k]
     order = rng.child("order").grouped_permutation(labels, n_classes)
-    owner, moved = at_least(owners_of(counts, order), labels, n_parties, min_size, rank, order)
+    owner, moved = fill_up(deal_rows(counts, order), labels, n_parties, min_size, rank, order)
     return Owners(owner, {"proportions": proportions, "moved": moved})

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ..arithmetic.deal import even, fewest_first
+from ..arithmetic.deal import deal_to_fewest, split_evenly
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 from . import Owners
@@ -66,6 +66,6 @@ def _dealt(rng: Stream, n_parties: int, sizes: Ints, balance: str) -> Ints:
     )
     if balance == "groups":
         party = np.empty(n_groups, np.int64)
-        party[order] = np.repeat(ranked, even(n_groups, n_parties))
+        party[order] = np.repeat(ranked, split_evenly(n_groups, n_parties))
         return party
-    return fewest_first(sizes, n_parties, order, ranked)
+    return deal_to_fewest(sizes, n_parties, order, ranked)

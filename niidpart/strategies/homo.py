@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..arithmetic.deal import even
+from ..arithmetic.deal import split_evenly
 from ..arithmetic.rng import Ints, Stream
 from . import Owners
 
@@ -14,6 +14,6 @@ def homogeneous(labels: Ints, n_parties: int, rng: Stream) -> Owners:
     n = len(labels)
     owner = np.empty(n, np.int32)
     owner[rng.child("order").permutation(n)] = np.repeat(
-        np.arange(n_parties, dtype=np.int32), even(n, n_parties)
+        np.arange(n_parties, dtype=np.int32), split_evenly(n, n_parties)
     )
     return Owners(owner, {})

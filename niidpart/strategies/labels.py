@@ -5,7 +5,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic.deal import even
+from ..arithmetic.deal import split_evenly
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 from . import Owners
@@ -39,7 +39,7 @@ def label_count(
         parties = ranks.permutation(n_parties)  # who gets one more is drawn too
         parties = parties[holds[parties] == 1]
         if len(parties):
-            owner[rows] = np.repeat(parties, even(len(rows), len(parties)))
+            owner[rows] = np.repeat(parties, split_evenly(len(rows), len(parties)))
     return Owners(owner, {"held": held})
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic.deal import even
+from ..arithmetic.deal import split_evenly
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 from . import Arrays, Owners
@@ -45,7 +45,9 @@ def niidbench(
         raise UsageError(f"k belongs to the rule labels, the rule is {rule}")
     random = Generator(seed)
     if rule == "homo":
-        return Owners(_cut(random.permutation(len(labels)), even(len(labels), n_parties)), {})
+        return Owners(
+            _cut(random.permutation(len(labels)), split_evenly(len(labels), n_parties)), {}
+        )
     if rule == "labels":
         return _labels(labels, n_parties, k, random, seed)
     if not beta > 0:
@@ -113,7 +115,7 @@ def _labels(labels: Ints, n_parties: int, k: int, random: Generator, seed: int) 
         parties = np.flatnonzero(holds)
         if len(parties):
             random.shuffle(rows)
-            owner[rows] = np.repeat(parties, even(len(rows), len(parties)))
+            owner[rows] = np.repeat(parties, split_evenly(len(rows), len(parties)))
     return Owners(owner, {"held": held})
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..arithmetic.deal import apportion, at_least, largest_remainder, largest_remainders, owners_of
+from ..arithmetic.deal import apportion, apportion_rows, apportion_weights, deal_rows, fill_up
 from ..arithmetic.exact import Floats
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
@@ -43,7 +43,7 @@ def party_dirichlet(
     proportions = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_parties, n_classes)))
     sizes = rng.draw(
         "sizes",
-        lambda s: largest_remainder(1 + spread * (2 * s.uniform(n_parties) - 1), len(labels), rank),
+        lambda s: apportion(1 + spread * (2 * s.uniform(n_parties) - 1), len(labels), rank),
     )
     if (
         proportions.shape != (n_parties, n_classes)
@@ -56,7 +56,7 @@ def party_dirichlet(
         )
     counts = _reconciled(proportions, sizes, supply, rank, class_rank)
     order = rng.child("order").grouped_permutation(labels, n_classes)
-    owner, moved = at_least(owners_of(counts.T, order), labels, n_parties, min_size, rank, order)
+    owner, moved = fill_up(deal_rows(counts.T, order), labels, n_parties, min_size, rank, order)
     return Owners(owner, {"proportions": proportions, "sizes": sizes, "moved": moved})
 
 
@@ -73,9 +73,9 @@ def _reconciled(
     while (some := np.flatnonzero(lacking)).size:
         wanted = np.where(left > 0, proportions[some], 0.0)
         wanted[wanted.max(axis=1) == 0] = left
-        asked = largest_remainders(wanted, lacking[some], class_rank)
+        asked = apportion_rows(wanted, lacking[some], class_rank)
         for k in np.flatnonzero(asked.sum(axis=0) > left):
-            asked[:, k] = apportion(asked[:, k], int(left[k]), rank[some])
+            asked[:, k] = apportion_weights(asked[:, k], int(left[k]), rank[some])
         counts[some] += asked
         left -= asked.sum(axis=0)
         lacking[some] -= asked.sum(axis=1)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..arithmetic.deal import at_least, largest_remainder, owners_of
+from ..arithmetic.deal import apportion, deal_rows, fill_up
 from ..arithmetic.rng import Ints, Stream
 from . import Beta, MinSize, Owners
 
@@ -20,6 +20,6 @@ def quantity(
     proportions = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_parties,)))
     rank = rng.child("rank").permutation(n_parties)
     order = rng.child("order").permutation(n)
-    owner = owners_of(largest_remainder(proportions, n, rank)[None], order)
-    owner, moved = at_least(owner, np.zeros(n, np.int64), n_parties, min_size, rank, order)
+    owner = deal_rows(apportion(proportions, n, rank)[None], order)
+    owner, moved = fill_up(owner, np.zeros(n, np.int64), n_parties, min_size, rank, order)
     return Owners(owner, {"proportions": proportions, "moved": moved})

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..arithmetic.deal import even
+from ..arithmetic.deal import split_evenly
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 from . import Owners
@@ -38,6 +38,6 @@ def sorted_shards(
     party[shard] = np.arange(n_parties)[:, None]
     owner = np.empty(n, np.int64)
     owner[rng.child("order").grouped_permutation(labels, int(labels.max()) + 1)] = np.repeat(
-        party, even(n, shards * n_parties)
+        party, split_evenly(n, shards * n_parties)
     )
     return Owners(owner, {"shard": shard})

@@ -8,4 +8,8 @@ It sees numpy, `niidpart.rng` and nothing else of the project.
 
 from typing import Annotated
 
+from ..registry import Registry
+
+TRANSFORMS = Registry("niidpart.transforms", "transform")
+
 Fresh = Annotated[bool, "Noise is drawn anew each epoch; else each example has its own for good."]

@@ -6,11 +6,11 @@ import pytest
 
 from fltrain.algorithms import ALGORITHMS
 from niidpart.data import SOURCES
-from niidpart.features.transforming import TRANSFORMS
 from niidpart.formats import FORMATS
 from niidpart.interop.importing import IMPORTERS
-from niidpart.making.completion import STRATEGIES
 from niidpart.registry import Registry
+from niidpart.strategies import STRATEGIES
+from niidpart.transforms import TRANSFORMS
 from niidpart_cli.program import click_type, union_options
 
 

@@ -10,16 +10,16 @@ import niidpart as package
 
 def test_recipes_lists_them_all(tmp_path, niidpart):
     lines = niidpart("recipes", cwd=tmp_path).stdout.splitlines()
-    assert [line.split()[0] for line in lines] == package.recipes.names()
+    assert [line.split()[0] for line in lines] == package.recipes.list_recipes()
     assert all(len(line.split()) > 3 for line in lines)
     assert [
         line.split()[0] for line in niidpart("recipes", "fedcd", cwd=tmp_path).stdout.splitlines()
-    ] == list(package.recipes.of_paper("fedcd"))
+    ] == list(package.recipes.load_paper("fedcd"))
 
 
 def test_recipes_for_machines_are_complete(tmp_path, niidpart):
     out = json.loads(niidpart("recipes", "--json", cwd=tmp_path).stdout)
-    assert list(out) == package.recipes.names()
+    assert list(out) == package.recipes.list_recipes()
     for name, entry in out.items():
         assert package.Recipe.from_json(entry["recipe"]) == package.compose(recipe=name)
     one = json.loads(niidpart("recipes", "map004/mild", "--json", cwd=tmp_path).stdout)
@@ -41,7 +41,7 @@ def test_one_recipe_in_full_says_the_command_that_is_the_same_without_its_name(t
         "niid/adult-quantity0.5",
     ):
         shown = niidpart("recipes", name, cwd=tmp_path).stdout
-        assert shown.startswith(f"{name}: {package.recipes.find(name).about}")
+        assert shown.startswith(f"{name}: {package.recipes.find_recipe(name).about}")
         [command] = [line.split()[1:] for line in shown.splitlines() if line.startswith("command")]
         words = command[2:]  # without `niidpart make`
         words[words.index("--dataset") + 1] = "own.npz"

@@ -13,7 +13,8 @@ from fltrain.algorithms import ALGORITHMS, build
 from fltrain.models import MODELS
 from fltrain.presets import Case, Preset, Row, grid, model, option, setting
 from niidpart.data import SOURCES
-from niidpart.making.completion import STRATEGIES, TRANSFORMS
+from niidpart.strategies import STRATEGIES
+from niidpart.transforms import TRANSFORMS
 
 ROWS = [
     pytest.param(name, row, id=f"{name}-{row.kind}-{row.name}-{i}")

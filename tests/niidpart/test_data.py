@@ -12,8 +12,8 @@ from hypothesis.extra import numpy as hnp
 
 import niidpart
 from niidpart.data import SOURCES, chain_features, escape_names, from_columns, number_classes
-from niidpart.features.transforming import TRANSFORMS
-from niidpart.making.completion import STRATEGIES
+from niidpart.strategies import STRATEGIES
+from niidpart.transforms import TRANSFORMS
 
 
 def test_digits_are_those_of_scikit_learn():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import niidpart
-from niidpart.arithmetic.deal import at_least, even, largest_remainder
+from niidpart.arithmetic.deal import apportion, fill_up, split_evenly
 from niidpart.arithmetic.rng import stream
 
 
@@ -32,9 +32,7 @@ def test_largest_remainder_equals_the_sum_in_fractions(weights, total, seed):
     # over the largest, which is a power of two, the proportions are exact in floats, and so are ties
     weights = [*weights, 64]
     rank = stream(seed).permutation(len(weights))
-    assert largest_remainder(np.array(weights) / 64, total, rank).tolist() == by_hand(
-        weights, total, rank
-    )
+    assert apportion(np.array(weights) / 64, total, rank).tolist() == by_hand(weights, total, rank)
 
 
 @given(
@@ -44,7 +42,7 @@ def test_largest_remainder_equals_the_sum_in_fractions(weights, total, seed):
 )
 def test_largest_remainder_is_within_one_of_each_quota(proportions, total, seed):
     p = np.array(proportions)
-    counts = largest_remainder(p, total, stream(seed).permutation(len(p)))
+    counts = apportion(p, total, stream(seed).permutation(len(p)))
     assert counts.sum() == total
     assert (
         np.abs(counts - p / p.sum() * total) <= 1 + len(p) * total * 2.0**-31
@@ -54,18 +52,18 @@ def test_largest_remainder_is_within_one_of_each_quota(proportions, total, seed)
 def test_equal_remainders_are_told_apart_by_rank_not_by_place():
     wins = np.zeros(5)
     for seed in range(2000):
-        wins += largest_remainder(np.ones(5), 2, stream(seed).permutation(5))
+        wins += apportion(np.ones(5), 2, stream(seed).permutation(5))
     assert stats.chisquare(wins).pvalue > 1e-4
 
 
 def test_too_many_examples_for_exact_counts_are_refused():
     with pytest.raises(ValueError, match="2147483648 examples"):
-        largest_remainder(np.ones(2), 1 << 31, np.arange(2))
+        apportion(np.ones(2), 1 << 31, np.arange(2))
 
 
 @given(st.integers(0, 1000), st.integers(1, 50))
 def test_even_counts_differ_by_at_most_one(total, n):
-    counts = even(total, n)
+    counts = split_evenly(total, n)
     assert counts.sum() == total
     assert np.ptp(counts) <= 1
 
@@ -79,7 +77,7 @@ def test_a_minimum_is_met_by_moving_no_more_rows_than_are_lacking(pairs, seed, d
     owner, labels = np.array(pairs).T
     min_size = data.draw(st.integers(0, len(owner) // 8))
     before = np.bincount(owner, minlength=8)
-    after, moved = at_least(
+    after, moved = fill_up(
         owner, labels, 8, min_size, stream(seed).permutation(8), np.arange(len(owner))
     )
     sizes = np.bincount(after, minlength=8)
@@ -97,7 +95,7 @@ def test_moved_rows_come_from_the_largest_and_are_of_a_class_that_the_short_part
     # party 0: 6 rows of class 0, 2 of class 1; party 1: 4 of class 1; party 2: one of class 1. Party 2 lacks two rows and likes class 1.
     owner = np.array([0] * 8 + [1] * 4 + [2])
     labels = np.array([0] * 6 + [1] * 2 + [1] * 4 + [1])
-    after, moved = at_least(owner, labels, 3, 3, np.arange(3), np.arange(13))
+    after, moved = fill_up(owner, labels, 3, 3, np.arange(3), np.arange(13))
     assert moved[:, 1].tolist() == [0, 0]
     assert labels[moved[:, 0]].tolist() == [1, 1]
     assert np.bincount(after).tolist() == [6, 4, 3]

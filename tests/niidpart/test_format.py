@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.making.completion import STRATEGIES
 from niidpart.splitfile.h5 import FORMAT_MINOR
 from niidpart.splits.split import FORMAT_MAJOR
-from niidpart.strategies import Rows
+from niidpart.strategies import STRATEGIES, Rows
 
 
 def same(a, b):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import niidpart
-from niidpart.making.completion import STRATEGIES
+from niidpart.strategies import STRATEGIES
 
 KINDS = ["<i4", "<i8", "<u1", "<u8", "<f8", "<f4", "S3", "<i2"]
 NUMBERS = [

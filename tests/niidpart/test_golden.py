@@ -11,8 +11,8 @@ import pytest
 import niidpart
 from niidpart.arithmetic import exact
 from niidpart.arithmetic.rng import normal_field, stream
-from niidpart.features.transforming import TRANSFORMS
-from niidpart.making.completion import STRATEGIES
+from niidpart.strategies import STRATEGIES
+from niidpart.transforms import TRANSFORMS
 
 
 def sha(array):
@@ -361,7 +361,7 @@ def test_data_of_our_own():
 
 WITHOUT_SIMD = """
 import hashlib, numpy as np, niidpart
-from niidpart.rng import stream
+from niidpart.arithmetic.rng import stream
 rng = stream(2024, "golden")
 print(hashlib.sha256(rng.dirichlet(0.05, (700, 100)).astype("<f8").tobytes()).hexdigest())
 print(niidpart.make(np.arange(3000) ** 2 * 7 % 1009 % 10, "dir", n_parties=7, seed=1).train.digest)

@@ -10,7 +10,7 @@ from scipy import stats
 
 import niidpart
 from niidpart.arithmetic.rng import stream
-from niidpart.making.holdouts import _stratified, holdout
+from niidpart.making.holdouts import _count_taken, hold_out
 
 FRACTIONS = [
     ("0.1", "0.2"),
@@ -29,7 +29,7 @@ dealt = st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 4)), min_size=1, m
 def test_parts_have_their_sizes_and_the_partys_mix(pairs, fractions, seed):
     owner, labels = np.array(pairs).T
     val, test = map(Fraction, fractions)
-    parts = holdout(owner, labels, 4, 5, float(val), float(test), stream(seed))
+    parts = hold_out(owner, labels, 4, 5, float(val), float(test), stream(seed))
     for party in range(4):
         mine = np.flatnonzero(owner == party)
         rows = {name: part.party(party).tolist() for name, part in parts.items()}
@@ -68,7 +68,7 @@ def test_which_examples_are_held_out_is_random():
     owner, labels = np.zeros(10, int), np.zeros(10, int)
     held = np.zeros(10)
     for seed in range(1500):
-        held[holdout(owner, labels, 1, 1, 0.0, 0.2, stream(seed))["test"].indices] += 1
+        held[hold_out(owner, labels, 1, 1, 0.0, 0.2, stream(seed))["test"].indices] += 1
     assert held.sum() == 3000
     assert stats.chisquare(held).pvalue > 1e-4
 
@@ -78,7 +78,7 @@ def test_which_class_gets_the_remainder_is_random():
     owner, labels = np.zeros(4, int), np.arange(4)
     held = np.zeros(4)
     for seed in range(1000):
-        held[holdout(owner, labels, 1, 4, 0.0, 0.5, stream(seed))["test"].indices] += 1
+        held[hold_out(owner, labels, 1, 4, 0.0, 0.5, stream(seed))["test"].indices] += 1
     assert stats.chisquare(held).pvalue > 1e-4
 
 
@@ -86,5 +86,5 @@ def test_totals_are_exact_for_large_parties():
     # 0.29 as a float is a little less than 29/100: 0.29 * 10**8 rounds below 29,000,000 by more than the slack for small parties
     n = 10**8
     sizes, fraction = np.array([n]), 0.29
-    taken = _stratified(sizes, sizes, np.zeros(1, int), fraction, sizes, np.zeros(1, int))
+    taken = _count_taken(sizes, sizes, np.zeros(1, int), fraction, sizes, np.zeros(1, int))
     assert taken.tolist() == [29_000_000]

@@ -6,14 +6,14 @@ import pytest
 import niidpart
 from niidpart import recipes
 from niidpart.data import SOURCES
-from niidpart.making.completion import STRATEGIES
+from niidpart.strategies import STRATEGIES
 
-NAMES = recipes.names()
+NAMES = recipes.list_recipes()
 LABELS = np.arange(6000) * 7 % 10
 
 
 def test_there_is_a_recipe_for_each_setting_of_the_papers():
-    niid = set(recipes.of_paper("niid"))
+    niid = set(recipes.load_paper("niid"))
     for data in ("mnist", "fmnist", "cifar10", "svhn"):
         assert {
             f"niid/{data}-{s}"
@@ -28,18 +28,18 @@ def test_there_is_a_recipe_for_each_setting_of_the_papers():
         "niid/cifar10-quantity0.5-noise0.1",
         "niid/cifar10-dir0.5-100",
     } <= niid
-    assert set(recipes.of_paper("fedrl")) == {
+    assert set(recipes.load_paper("fedrl")) == {
         f"fedrl/{data}" for data in ("mnist", "fmnist", "cifar10", "cifar100")
     }
-    assert {"fedcd/hierarchical", "fedcd/hypergeometric"} <= set(recipes.of_paper("fedcd"))
+    assert {"fedcd/hierarchical", "fedcd/hypergeometric"} <= set(recipes.load_paper("fedcd"))
     assert {f"map004/{s}{v}" for s in ("iid", "mild", "severe") for v in ("", "-party")} <= set(
-        recipes.of_paper("map004")
+        recipes.load_paper("map004")
     )
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_recipe_is_complete_and_of_a_data_set_that_there_is(name):
-    named = recipes.find(name)
+    named = recipes.find_recipe(name)
     whole = niidpart.compose(recipe=name)
     assert whole == niidpart.compose(recipe=whole)
     assert whole.strategy == named.strategy
@@ -56,7 +56,7 @@ def test_every_recipe_is_complete_and_of_a_data_set_that_there_is(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_recipe_can_be_made_of_labels(name):
-    named = recipes.find(name)
+    named = recipes.find_recipe(name)
     labels = LABELS % 2 if named.dataset in ("adult", "rcv1", "covtype") else LABELS
     groups = np.arange(6000) % (8 if named.strategy == "fcube" else 30)
     split = niidpart.make(labels, recipe=name, groups=groups)
@@ -156,7 +156,7 @@ def test_an_unknown_recipe_is_answered_with_the_nearest(name, said):
 
 def test_an_unknown_paper_is_answered_with_the_nearest():
     with pytest.raises(ValueError, match=r"there are no recipes 'nid'; did you mean 'niid'\?"):
-        recipes.of_paper("nid")
+        recipes.load_paper("nid")
 
 
 def test_a_recipe_of_real_data(data_folder, tmp_path):
@@ -164,7 +164,9 @@ def test_a_recipe_of_real_data(data_folder, tmp_path):
     split = niidpart.make(data, recipe="niid/mnist-dir0.5")
     assert (split.source.name, split.train.n, split.n_parties) == ("mnist", 60_000, 10)
     pooled = niidpart.make(
-        niidpart.load("mnist", data_folder / "mnist", **recipes.find("map004/severe").source),
+        niidpart.load(
+            "mnist", data_folder / "mnist", **recipes.find_recipe("map004/severe").source
+        ),
         recipe="map004/severe",
     )
     assert (pooled.train.n + pooled.test.n, pooled.source.n_test) == (70_000, 0)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.making.completion import STRATEGIES, peers
+from niidpart.making.completion import list_peers
+from niidpart.strategies import STRATEGIES
 from niidpart.strategies.niidbench import _held
 
 
@@ -238,8 +239,8 @@ def test_what_a_peer_does_not_have_is_refused(keywords, said):
 
 
 def test_every_rule_of_a_peer_is_a_strategy_of_ours():
-    assert "niidbench" in peers()
-    for rules in peers().values():
+    assert "niidbench" in list_peers()
+    for rules in list_peers().values():
         assert set(rules) <= set(STRATEGIES.names())
 
 

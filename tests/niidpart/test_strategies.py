@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import niidpart
-from niidpart.making.completion import STRATEGIES
-from niidpart.strategies import Rows
+from niidpart.strategies import STRATEGIES, Rows
 
 NAMES = STRATEGIES.names()
 every_strategy = pytest.mark.parametrize("name", NAMES)

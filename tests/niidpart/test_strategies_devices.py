@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import niidpart
-from niidpart.arithmetic.deal import subsets
+from niidpart.arithmetic.deal import draw_subsets
 from niidpart.arithmetic.rng import stream
 
 CIFAR = np.arange(60_000) * 7 % 10  # 10 classes of 6,000, as CIFAR-10 with its test images
@@ -222,7 +222,7 @@ def test_such_a_split_is_written_read_and_derived_again(name, tmp_path):
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=30), st.integers(0, 99))
 def test_subsets_have_their_sizes_and_no_item_twice(sizes, seed):
-    which, item = subsets(stream(seed), np.array(sizes), 9)
+    which, item = draw_subsets(stream(seed), np.array(sizes), 9)
     assert np.bincount(which, minlength=len(sizes)).tolist() == sizes
     assert len(set(zip(which.tolist(), item.tolist(), strict=True))) == len(item)
     assert item.min(initial=0) >= 0
@@ -232,7 +232,7 @@ def test_subsets_have_their_sizes_and_no_item_twice(sizes, seed):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_every_subset_is_as_likely(size):
-    which, item = subsets(stream(5, size), np.full(6000, size), 5)
+    which, item = draw_subsets(stream(5, size), np.full(6000, size), 5)
     seen = np.bincount(np.bincount(which, weights=2.0**item).astype(int), minlength=32)
     possible = [bits for bits in range(32) if bits.bit_count() == size]
     assert seen.sum() == seen[possible].sum()
@@ -240,7 +240,7 @@ def test_every_subset_is_as_likely(size):
 
 
 def test_subsets_of_many_sets_span_blocks():
-    which, item = subsets(stream(6), np.full(20, 3), 1 << 20)  # 16 sets a block
+    which, item = draw_subsets(stream(6), np.full(20, 3), 1 << 20)  # 16 sets a block
     assert np.bincount(which).tolist() == [3] * 20
     assert len(set(item.tolist())) > 50
 
@@ -249,8 +249,8 @@ def test_subsets_of_many_sets_span_blocks():
 def test_subsets_of_few_and_of_many_are_drawn_alike(sizes, seed):
     # a set that holds more than half makes the whole block go by the table of sets and items; what was drawn before it is the same
     n = 4000
-    few = subsets(stream(seed), np.array(sizes), n)
-    many = subsets(stream(seed), np.array([*sizes, n]), n)
+    few = draw_subsets(stream(seed), np.array(sizes), n)
+    many = draw_subsets(stream(seed), np.array([*sizes, n]), n)
     mine = many[0] < len(sizes)
     assert np.array_equal(few[0], many[0][mine])
     assert np.array_equal(few[1], many[1][mine])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import niidpart
-from niidpart.arithmetic.deal import apportion, largest_remainder, largest_remainders
+from niidpart.arithmetic.deal import apportion, apportion_rows, apportion_weights
 from niidpart.arithmetic.rng import stream
 from niidpart.strategies.party_dir import _reconciled
 
@@ -23,7 +23,7 @@ def balanced_by_hand(proportions, class_sizes, n, rank):
         )
         if p.sum() == 0:
             return None
-        rows.append(largest_remainder(p, size, rank))
+        rows.append(apportion(p, size, rank))
         held += rows[-1]
     return np.array(rows)
 
@@ -115,7 +115,7 @@ def test_party_dir_is_the_prior_where_there_is_enough_of_everything():
     # ten times as many examples as one party asks for: nothing runs out, so counts are shares of the prior to within 1
     proportions = stream(3).dirichlet(1.0, (5, 8))
     sizes = np.full(5, 1000)
-    wanted = largest_remainders(proportions, sizes, np.arange(8))
+    wanted = apportion_rows(proportions, sizes, np.arange(8))
     counts = _reconciled(proportions, sizes, wanted.sum(axis=0), np.arange(5), np.arange(8))
     assert np.array_equal(counts, wanted)
     assert np.abs(counts - 1000 * proportions).max() < 1
@@ -168,8 +168,7 @@ def test_party_dir_follows_the_rule_in_real_numbers_up_to_rounding(
     rng = stream(seed)
     proportions = rng.dirichlet(beta, (n_parties, n_classes))
     sizes, supply = (
-        largest_remainder(rng.uniform(n) + 0.1, 1 << 20, np.arange(n))
-        for n in (n_parties, n_classes)
+        apportion(rng.uniform(n) + 0.1, 1 << 20, np.arange(n)) for n in (n_parties, n_classes)
     )
     counts = _reconciled(
         proportions, sizes, supply, rng.permutation(n_parties), rng.permutation(n_classes)
@@ -216,8 +215,8 @@ def test_the_minimum_is_met_at_small_beta(name, n, n_classes, n_parties, beta):
 def test_largest_remainders_is_largest_remainder_row_by_row(weights, seed, data):
     p, rank = np.array(weights) / 8, stream(seed).permutation(3)
     totals = np.array(data.draw(st.lists(st.integers(0, 500), min_size=len(p), max_size=len(p))))
-    assert largest_remainders(p, totals, rank).tolist() == [
-        largest_remainder(row, t, rank).tolist() for row, t in zip(p, totals.tolist(), strict=True)
+    assert apportion_rows(p, totals, rank).tolist() == [
+        apportion(row, t, rank).tolist() for row, t in zip(p, totals.tolist(), strict=True)
     ]
 
 
@@ -225,6 +224,6 @@ def test_largest_remainders_is_largest_remainder_row_by_row(weights, seed, data)
 def test_nobody_is_apportioned_more_than_was_asked_for(weights, data):
     w = np.array(weights)
     total = data.draw(st.integers(0, min(int(w.sum()), 2**31 - 1)))
-    counts = apportion(w, total, np.arange(len(w)))
+    counts = apportion_weights(w, total, np.arange(len(w)))
     assert counts.sum() == total
     assert (counts <= w).all()

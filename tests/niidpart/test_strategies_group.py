@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import niidpart
-from niidpart.arithmetic.deal import fewest_first
+from niidpart.arithmetic.deal import deal_to_fewest
 from niidpart.arithmetic.rng import stream
 
 
@@ -93,7 +93,7 @@ def test_data_without_groups_is_refused():
 def test_the_largest_go_first_to_whoever_has_fewest(sizes, n_parties, seed):
     sizes, rng = np.array(sizes), stream(seed)
     order, rank = rng.permutation(len(sizes)), rng.permutation(n_parties)
-    party = fewest_first(sizes, n_parties, order, rank)
+    party = deal_to_fewest(sizes, n_parties, order, rank)
     place = np.argsort(order)
     held = [0] * n_parties
     for g in sorted(

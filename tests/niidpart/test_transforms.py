@@ -5,8 +5,9 @@ import pytest
 from scipy import stats
 
 import niidpart
-from niidpart.features.transforming import TRANSFORMS, named_transforms
-from niidpart.making.completion import STRATEGIES
+from niidpart.features.transforming import named_transforms
+from niidpart.strategies import STRATEGIES
+from niidpart.transforms import TRANSFORMS
 
 LABELS = np.arange(400) * 7 % 10
 

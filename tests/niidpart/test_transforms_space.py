@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import niidpart
-from niidpart.features.transforming import TRANSFORMS
+from niidpart.transforms import TRANSFORMS
 from niidpart.transforms.noise_space import bounds
 
 LABELS = np.arange(600) % 10

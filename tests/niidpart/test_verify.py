@@ -13,8 +13,7 @@ import pytest
 
 import niidpart
 from niidpart.checking.verification import open_data
-from niidpart.making.completion import STRATEGIES
-from niidpart.strategies import Rows
+from niidpart.strategies import STRATEGIES, Rows
 
 LABELS = np.arange(60) * 7 % 3
 

@@ -126,6 +126,7 @@ def test_strategies_and_transforms_see_numpy_and_niidparts_arithmetic(folder, im
         "niidpart.arithmetic.deal",
         "niidpart.arithmetic.exact",
         "niidpart.errors",
+        "niidpart.registry",
         f"niidpart.{folder}",
     }
     assert offences(imports(f"niidpart.{folder}"), allowed=allowed) == []

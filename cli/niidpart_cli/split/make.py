@@ -13,8 +13,8 @@ from .report import as_json, summary
 
 def make_command() -> click.Command:
     from niidpart.data import SOURCES
-    from niidpart.features.transforming import TRANSFORMS
-    from niidpart.making.completion import STRATEGIES
+    from niidpart.strategies import STRATEGIES
+    from niidpart.transforms import TRANSFORMS
 
     strategy_options = union_options([*STRATEGIES.all_options(), *TRANSFORMS.all_options()])
     source_options = union_options(SOURCES.all_options())
@@ -62,7 +62,7 @@ def make_command() -> click.Command:
 def _what() -> list[click.Parameter]:
     """Of which data, and by which strategy."""
     from niidpart.data import SOURCES
-    from niidpart.making.completion import peers
+    from niidpart.making.completion import list_peers
 
     return [
         click.Option(
@@ -89,7 +89,7 @@ def _what() -> list[click.Parameter]:
         click.Option(
             ["--like"],
             metavar="PEER",
-            help=f"The strategy as a peer's published code has it, row by row: {', '.join(peers())}.",
+            help=f"The strategy as a peer's published code has it, row by row: {', '.join(list_peers())}.",
         ),
         click.Option(
             ["--transform"],
@@ -155,11 +155,11 @@ def _data(values: dict[str, Any], options: dict[str, Any]) -> Any:
     """The data set that was asked for, else the recipe's, else the strategy's namesake, else the digits."""
     import niidpart
     from niidpart.data import SOURCES
-    from niidpart.recipes import find
+    from niidpart.recipes import find_recipe
 
     if values["strategy"] is None and values["recipe"] is None:
         raise click.UsageError("give --strategy or --recipe")
-    named = find(values["recipe"]) if values["recipe"] else None
+    named = find_recipe(values["recipe"]) if values["recipe"] else None
     namesake = values["strategy"] if values["strategy"] in SOURCES.names() else None
     dataset = values["dataset"] or (named.dataset if named else namesake or "digits")
     source = dict(named.source) if named else {}
@@ -201,7 +201,7 @@ def _tuned(data: Any, values: dict[str, Any], asked: dict[str, Any]) -> Any:
 
 
 def _transforms(values: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    from niidpart.features.transforming import TRANSFORMS
+    from niidpart.transforms import TRANSFORMS
 
     noise = [("noise", {"sigma": values["noise"]})] if values["noise"] is not None else []
     return [_transform(text, TRANSFORMS) for text in values["transform"]] + noise

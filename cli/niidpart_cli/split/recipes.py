@@ -15,11 +15,11 @@ def recipes_command() -> click.Command:
     def recipes(name: str | None, for_machines: bool) -> None:
         from niidpart import recipes
 
-        single = {name: recipes.find(name)} if name and "/" in name else None
+        single = {name: recipes.find_recipe(name)} if name and "/" in name else None
         found = single or {
             n: r
-            for paper in ([name] if name else recipes.papers())
-            for n, r in recipes.of_paper(paper).items()
+            for paper in ([name] if name else recipes.list_papers())
+            for n, r in recipes.load_paper(paper).items()
         }
         if for_machines:
             click.echo(

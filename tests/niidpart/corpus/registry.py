@@ -113,7 +113,7 @@ def small() -> niidpart.FederatedSplit:
 
 def overlapping() -> niidpart.FederatedSplit:
     """Two parties share examples in train and in val."""
-    from niidpart.making.owners import parts_of
+    from niidpart.making.owners import build_parts
 
     pairs = {
         "train": (np.array([0, 0, 0, 1, 1, 2]), np.array([4, 9, 7, 9, 4, 11])),
@@ -128,7 +128,7 @@ def overlapping() -> niidpart.FederatedSplit:
         {},
         {"level": np.array([1.0, 2.0, 3.0])},
     )
-    parts = parts_of(result, recipe, LABELS.astype(np.int64), 3)
+    parts = build_parts(result, recipe, LABELS.astype(np.int64), 3)
     return replace(small(), recipe=recipe, **parts, draws=result.draws, columns=result.columns)
 
 
