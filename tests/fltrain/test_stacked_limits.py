@@ -47,7 +47,7 @@ def needed(cells, monkeypatch):
     """Bytes that a job of these cells takes, as the executor counts them."""
     counted = []
     monkeypatch.setattr(
-        "fltrain.engine.stacked.executor.fitting",
+        "fltrain.engine.stacked.executor.count_fitting_jobs",
         lambda n, *rest: counted.append(n) or count_fitting_jobs(n, *rest),
     )
     trained(cells, Stacked(cells))
