@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from niidpart.errors import UsageError
 
+from .old_signatures import WITH_HYPER, adapt_old_signatures
 from .tree import Tree
 
 
@@ -166,7 +167,7 @@ class Task(Protocol):
     def full_grad(self, local: Local) -> Tree: ...
 
 
-Init = Callable[[Task, Info, Tree, Tree], State]
+Init = Callable[[Task, Info, Tree, Tree, Tree], State]
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,18 +175,18 @@ class Algorithm:
     """Start from `fedavg()` and `dataclasses.replace` what differs. An executor may run `begin`, `direction` and `finish` for many jobs at once, by
     `torch.func.vmap`: no branch on a tensor, no writing into one, gradients by the task alone.
 
-    init(task, info, models, buffers) -> State            models, buffers: leading axis 1
-    plan(state, cohort [S], round) -> Plan
+    init(task, info, models, buffers, hyper) -> State       models, buffers: leading axis 1
+    plan(state, cohort [S], round, hyper) -> Plan
     begin(task, local) -> Local                           before the first batch
     direction(task, local, batch) -> Step                 for each batch
     finish(task, local, work) -> (upload, own)            upload: terms already weighted by work.share
-    aggregate(state, plan, total) -> State                total: uploads summed per model [M, ...], float64, in ascending job order
-    serve(state) -> Served
-    personal(state) -> Served                             optional: models of the parties' own, evaluated beside those served
-    adapt(module) -> module                               optional: what it trains instead of the model asked for (MOON: with a projection head)
-    traffic(state, plan, task) -> (down [J], up [J])      bytes; None: one model each way
-    exam(state, plan) -> (party [Q], model [Q])           optional: whose accuracy on whose validation part is wanted
-    grade(state, plan, accuracy [Q]) -> State             optional: what is done with it
+    aggregate(state, plan, total, hyper) -> State                total: uploads summed per model [M, ...], float64, in ascending job order
+    serve(state, hyper) -> Served
+    personal(state, hyper) -> Served                             optional: models of the parties' own, evaluated beside those served
+    adapt(module, hyper) -> module                               optional: what it trains instead of the model asked for (MOON: with a projection head)
+    traffic(state, plan, task, hyper) -> (down [J], up [J])      bytes; None: one model each way
+    exam(state, plan, hyper) -> (party [Q], model [Q])           optional: whose accuracy on whose validation part is wanted
+    grade(state, plan, accuracy [Q], hyper) -> State             optional: what is done with it
 
     decay="algorithm": `direction` adds weight decay itself (FedMOC: inside the mask), from local.hyper["weight_decay"].
     lockstep: what jobs that run at once have in common: "step", the number of the batch; "epoch", the epoch too, since `direction` reads batch.epoch
@@ -197,18 +198,18 @@ class Algorithm:
 
     name: str
     init: Init
-    plan: Callable[[State, Tensor, int], Plan]
+    plan: Callable[[State, Tensor, int, Tree], Plan]
     begin: Callable[[Task, Local], Local]
     direction: Callable[[Task, Local, Batch], Step]
     finish: Callable[[Task, Local, Work], tuple[Tree, Tree]]
-    aggregate: Callable[[State, Plan, Tree], State]
-    serve: Callable[[State], Served]
+    aggregate: Callable[[State, Plan, Tree, Tree], State]
+    serve: Callable[[State, Tree], Served]
     hyper: Tree = field(default_factory=dict)
-    personal: Callable[[State], Served] | None = None
-    adapt: Callable[[nn.Module], nn.Module] | None = None
-    traffic: Callable[[State, Plan, Task], tuple[Tensor, Tensor]] | None = None
-    exam: Callable[[State, Plan], tuple[Tensor, Tensor]] | None = None
-    grade: Callable[[State, Plan, Tensor], State] | None = None
+    personal: Callable[[State, Tree], Served] | None = None
+    adapt: Callable[[nn.Module, Tree], nn.Module] | None = None
+    traffic: Callable[[State, Plan, Task, Tree], tuple[Tensor, Tensor]] | None = None
+    exam: Callable[[State, Plan, Tree], tuple[Tensor, Tensor]] | None = None
+    grade: Callable[[State, Plan, Tensor, Tree], State] | None = None
     decay: Literal["executor", "algorithm"] = "executor"
     lockstep: Literal["step", "epoch"] = "step"
     settings: dict[str, Any] = field(default_factory=dict)
@@ -226,10 +227,6 @@ class Algorithm:
             raise UsageError(f"decay is {self.decay!r}; it must be 'executor' or 'algorithm'")
         if self.lockstep not in ("step", "epoch"):
             raise UsageError(f"lockstep is {self.lockstep!r}; it must be 'step' or 'epoch'")
-
-    def hearing(self, **numbers: Any) -> "Algorithm":
-        """The same algorithm, of the same name and options, with these numbers in `hyper` besides: settings that its functions read."""
-        other = replace(self, hyper=self.hyper | numbers)
-        object.__setattr__(other, "spec", self.spec)
-        object.__setattr__(other, "options", self.options)
-        return other
+        functions = {name: getattr(self, name) for name in WITH_HYPER}
+        for name, function in adapt_old_signatures(self.name, functions).items():
+            object.__setattr__(self, name, function)

@@ -42,11 +42,11 @@ def with_server_step(name: str, start: Callable[[Tree], Tree], step: Step) -> Al
     """
     base = fedavg()
 
-    def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
+    def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
         return State(models, buffers, start(models))
 
-    def aggregate(state: State, plan: Plan, total: Tree) -> State:
-        mean = base.aggregate(state, plan, total)
+    def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+        mean = base.aggregate(state, plan, total, hyper)
         server, move = step(state.server, tree.map(torch.sub, mean.models, state.models))
         return replace(mean, models=tree.map(torch.add, state.models, move), server=server)
 

@@ -48,11 +48,11 @@ def ditto(
     return replace(ditto, direction=Corrected(terms)) if lam else ditto
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
-    return replace(init_solo(task, info, models, buffers), server={"n": info.n.double()})
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
+    return replace(init_solo(task, info, models, buffers, hyper), server={"n": info.n.double()})
 
 
-def plan(state: State, cohort: Tensor, round: int) -> Plan:
+def plan(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
     """[2S] jobs: of the global model, weighted by examples, then of the personal ones, which weigh nothing and alone are kept."""
     personal = torch.arange(2 * len(cohort)) >= len(cohort)
     n = state.server["n"].to(cohort.device)[cohort]

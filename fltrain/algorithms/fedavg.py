@@ -32,8 +32,8 @@ def fedavg(server_lr: ServerLr = 1.0) -> Algorithm:
     if server_lr == 1:
         return algorithm
 
-    def towards_mean(state: State, plan: Plan, total: Tree) -> State:
-        mean = aggregate(state, plan, total)
+    def towards_mean(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+        mean = aggregate(state, plan, total, hyper)
         return replace(
             mean, models=tree.map(lambda w, m: w + server_lr * (m - w), state.models, mean.models)
         )
@@ -41,11 +41,11 @@ def fedavg(server_lr: ServerLr = 1.0) -> Algorithm:
     return replace(algorithm, aggregate=towards_mean)
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
     return State(models, buffers)
 
 
-def plan(state: State, cohort: Tensor, round: int) -> Plan:
+def plan(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
     """Each party of the cohort trains model 0."""
     return Plan(party=cohort, model=torch.zeros_like(cohort))
 
@@ -69,7 +69,7 @@ def weighted(values: Tree, work: Work) -> Tree:
     )
 
 
-def aggregate(state: State, plan: Plan, total: Tree) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
     """The weighted mean of each model that somebody trained; the others stay as they are."""
     trained = torch.unique(plan.model)
 
@@ -85,5 +85,5 @@ def aggregate(state: State, plan: Plan, total: Tree) -> State:
     )
 
 
-def serve(state: State) -> Served:
+def serve(state: State, hyper: Tree) -> Served:
     return Served(state.models, state.buffers, torch.zeros(1, dtype=torch.int64))

@@ -26,7 +26,7 @@ def fedbn() -> Algorithm:
     return replace(BASE, name="fedbn", init=init, begin=begin, finish=finish, serve=serve)
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
     """What is exchanged stands in models and buffers, the normalisation layers in parties: no entry is in both."""
     kept = {
         "params": {name: w for name, w in models.items() if task.kinds[name] == "norm"},
@@ -61,11 +61,11 @@ def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     return BASE.finish(task, shared, work)[0], own
 
 
-def serve(state: State) -> Served:
+def serve(state: State, hyper: Tree) -> Served:
     """One model for each party; a single one where nothing is kept."""
     kept = tree.leaves(state.parties)
     if not kept:
-        return BASE.serve(state)
+        return BASE.serve(state, hyper)
     P = len(kept[0])
     models, buffers = (
         tree.map(lambda leaf: leaf.expand(P, *leaf.shape[1:]), part)

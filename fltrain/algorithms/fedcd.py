@@ -66,7 +66,7 @@ def fedcd(
     _check(milestones, bits, window, two_models_after, two_models_score)
     base = fedavg()
 
-    def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
+    def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
         """scores, active, guess [P, M]; history [P, M, window] accuracies, newest last, -1 for none. guess: s of what was never examined."""
         P = len(info.n)
         guess, history = (
@@ -85,17 +85,17 @@ def fedcd(
         sent = quantised(local.params, task.kinds, bits, local.key) if bits < 32 else local.params
         return base.finish(task, local._replace(params=sent), work)
 
-    def exam(state: State, plan: Plan) -> tuple[Tensor, Tensor]:
+    def exam(state: State, plan: Plan, hyper: Tree) -> tuple[Tensor, Tensor]:
         """The jobs that ran; at a milestone every active model of every party."""
         if _round(state) not in milestones:
             return plan.party, plan.model
         party, model = torch.nonzero(state.server["active"].cpu(), as_tuple=True)
         return party, model
 
-    def grade(state: State, plan: Plan, accuracy: Tensor) -> State:
+    def grade(state: State, plan: Plan, accuracy: Tensor, hyper: Tree) -> State:
         """New accuracies and scores, then deletion at the parties that were examined, then the clones."""
         server, round = tree.map(Tensor.cpu, state.server), _round(state)
-        party, model = (asked[~accuracy.isnan()] for asked in exam(state, plan))
+        party, model = (asked[~accuracy.isnan()] for asked in exam(state, plan, hyper))
         server = _noted(server, party, model, accuracy[~accuracy.isnan()])
         server = _deleted(server, party, far_below(server["scores"], server["active"], rule))
         if round > two_models_after:
@@ -105,7 +105,7 @@ def fedcd(
         server = server | {"rounds": server["rounds"] + 1}
         return _cloned(state, server) if round in milestones else replace(state, server=server)
 
-    def traffic(state: State, plan: Plan, task: Task) -> tuple[Tensor, Tensor]:
+    def traffic(state: State, plan: Plan, task: Task, hyper: Tree) -> tuple[Tensor, Tensor]:
         moved = torch.full_like(plan.party, _bytes(state, task.kinds, bits))
         return moved, moved + 4
 
@@ -122,14 +122,14 @@ def fedcd(
     )
 
 
-def plan(state: State, cohort: Tensor, round: int) -> Plan:
+def plan(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
     """A job for each active model of each party of the cohort, weighted by its score."""
     row, model = torch.nonzero(state.server["active"].cpu()[cohort], as_tuple=True)
     party = cohort[row]
     return Plan(party, model, state.server["scores"].cpu()[party, model].clamp(min=_TINY))
 
 
-def serve(state: State) -> Served:
+def serve(state: State, hyper: Tree) -> Served:
     """Each party's model of the highest score, the oldest of equals."""
     best = _best(state.server["scores"], state.server["active"])
     return Served(state.models, state.buffers, torch.nonzero(best)[:, 1].cpu())

@@ -48,7 +48,7 @@ def feddyn(
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
     return State(
         models,
         buffers,
@@ -57,7 +57,7 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
     )
 
 
-def plan(state: State, cohort: Tensor, round: int) -> Plan:
+def plan(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
     return Plan(
         cohort, torch.zeros_like(cohort), weight=torch.ones(len(cohort), dtype=torch.float64)
     )
@@ -76,9 +76,9 @@ def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     }
 
 
-def aggregate(state: State, plan: Plan, total: Tree) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
     """state.parties holds the h_i of this round already."""
-    mean = BASE.aggregate(state, plan, total)
+    mean = BASE.aggregate(state, plan, total, hyper)
     models = tree.map(
         lambda w, y, h: (y + h.mean(0, dtype=torch.float64)).to(w.dtype),
         state.models,
@@ -88,5 +88,5 @@ def aggregate(state: State, plan: Plan, total: Tree) -> State:
     return replace(mean, models=models, server={"mean": mean.models})
 
 
-def serve(state: State) -> Served:
+def serve(state: State, hyper: Tree) -> Served:
     return Served(state.server["mean"], state.buffers, torch.zeros(1, dtype=torch.int64))

@@ -61,7 +61,7 @@ def fedmoc(
     if coefficients == "ones" and a0 == 0:
         return replace(BASE, name="fedmoc")
 
-    def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
+    def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
         """x [P, r], mu [P]; the tensors as `disjoint` or `gram_schmidt` gives them; told [P]: who has the seed that they are drawn from."""
         one, r = tree.index(models, 0), info.counts.shape[1]
         server: Tree = {"mu": pull(info.beta, a0, beta0, beta1, branch)} if a0 else {}
@@ -102,7 +102,7 @@ def pull(beta: Tensor, a0: float, beta0: float, beta1: float, branch: str) -> Te
     return torch.where(beta <= beta0, a0, torch.where(beta >= beta1, 0.0, between))
 
 
-def plan(state: State, cohort: Tensor, round: int) -> Plan:
+def plan(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
     """each: mu [J] in the type of the weights, x [J, r] float64. shared: the tensors Delta(i), as `disjoint` or `gram_schmidt` gives them."""
     s, each, like = state.server, {}, tree.leaves(state.models)[0]
     if "mu" in s:
@@ -144,9 +144,9 @@ def _decayed(grad: Tree, params: Tree, decay: float | Tensor) -> Tree:
     return tree.map(lambda g, y: torch.add(g, y, alpha=decay), grad, params) if decay else grad
 
 
-def aggregate(state: State, plan: Plan, total: Tree) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
     """FedAvg's; the cohort has the seed from now on."""
-    mean = BASE.aggregate(state, plan, total)
+    mean = BASE.aggregate(state, plan, total, hyper)
     if "told" not in state.server:
         return mean
     told = state.server["told"].cpu().clone()
@@ -154,7 +154,7 @@ def aggregate(state: State, plan: Plan, total: Tree) -> State:
     return replace(mean, server=state.server | {"told": told})
 
 
-def traffic(state: State, plan: Plan, task: Task) -> tuple[Tensor, Tensor]:
+def traffic(state: State, plan: Plan, task: Task, hyper: Tree) -> tuple[Tensor, Tensor]:
     """A model each way, and 8 bytes of seed the first time, from which a party draws the tensors itself; no model is needed for each class."""
     up = torch.full_like(plan.party, tree.nbytes(state.models) + tree.nbytes(state.buffers))
     return up + 8 * ~state.server["told"].cpu()[plan.party] if "told" in state.server else up, up

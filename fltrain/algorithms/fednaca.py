@@ -41,7 +41,7 @@ def fednaca(
             f"level is {level}, theta_max {theta_max}; level must be above 0, theta_max at least 1"
         )
 
-    def plan(state: State, cohort: Tensor, round: int) -> Plan:
+    def plan(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
         """Says theta of each class [K, units] for every hidden stage. A party can draw Lambda from the seed, so no bytes count for it."""
         modulation = tree.map(lambda matrix: theta(levels(matrix), level, theta_max), state.server)
         return Plan(party=cohort, model=torch.zeros_like(cohort), shared=modulation)
@@ -51,7 +51,7 @@ def fednaca(
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
     """server: Lambda of each hidden stage, [2K, *shape of its output]."""
     if task.n_stages < 2:
         raise UsageError(

@@ -44,7 +44,7 @@ def fednova(
     if not mu >= 0:
         raise UsageError(f"mu is {mu}; it must be at least 0")
 
-    def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
+    def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
         """server: the velocity, where there is momentum."""
         if info.lr * mu >= 1:
             raise UsageError(
@@ -53,7 +53,7 @@ def fednova(
         velocity = tree.map(lambda w: torch.zeros_like(w, dtype=torch.float64), models)
         return State(models, buffers, server={"velocity": velocity} if server_momentum else {})
 
-    def moving(state: State, plan: Plan, total: Tree) -> State:
+    def moving(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
         lr = total["lr"]
         velocity = tree.map(
             lambda v, d: server_momentum * v + d * total["steps"] / lr,
@@ -62,7 +62,7 @@ def fednova(
         )
         models = tree.map(lambda w, v: w.double() - lr * v, state.models, velocity)
         return replace(
-            BASE.aggregate(state, plan, {"models": models, "buffers": total["buffers"]}),
+            BASE.aggregate(state, plan, {"models": models, "buffers": total["buffers"]}, hyper),
             server={"velocity": velocity},
         )
 
@@ -136,15 +136,15 @@ def upload(local: Local, work: Work, a: float | Tensor, counted: float | Tensor)
     }
 
 
-def aggregate(state: State, plan: Plan, total: Tree) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
     """total["steps"] is tau_eff [1]: there is one model."""
     models = tree.map(
         lambda w, d: w.double() - d * total["steps"], state.models, total["directions"]
     )
-    return BASE.aggregate(state, plan, {"models": models, "buffers": total["buffers"]})
+    return BASE.aggregate(state, plan, {"models": models, "buffers": total["buffers"]}, hyper)
 
 
-def traffic(state: State, plan: Plan, task: Task) -> tuple[Tensor, Tensor]:
+def traffic(state: State, plan: Plan, task: Task, hyper: Tree) -> tuple[Tensor, Tensor]:
     """One model each way, and the number a_i (4 bytes) up."""
     model = tree.nbytes(state.models) + tree.nbytes(state.buffers)
     return torch.full_like(plan.party, model), torch.full_like(plan.party, model + 4)

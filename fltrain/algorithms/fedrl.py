@@ -76,7 +76,7 @@ def fedrl(
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
     if task.n_stages == 0:
         raise UsageError(
             "a model without review points: FedRL reviews the stages of a model, this one declares none; "
@@ -85,7 +85,7 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
     return State(models, buffers)
 
 
-def plan(state: State, cohort: Tensor, round: int) -> Plan:
+def plan(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
     return Plan(party=cohort, model=torch.zeros_like(cohort), shared={"round": torch.tensor(round)})
 
 

@@ -45,7 +45,7 @@ def moon(
             f"mu is {mu}, temperature {temperature}, projection {projection}; mu and projection must not be negative, temperature above 0"
         )
 
-    def headed(module: nn.Module) -> nn.Module:
+    def headed(module: nn.Module, hyper: Tree) -> nn.Module:
         if not hasattr(module, "with_head"):
             raise UsageError(
                 f"MOON puts a projection head into a model of stages (fltrain.models.Staged), {type(module).__name__} is none; "
@@ -66,7 +66,7 @@ def moon(
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
     """Each party's last model, and whether it has one; until then the common start stands there, whose features are as finite as any."""
     if task.n_stages < 2:
         raise UsageError(

@@ -48,12 +48,12 @@ def pfedme(
         if not value >= 0:
             raise UsageError(f"{name} is {value}; it must be at least 0")
 
-    def start(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
+    def start(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
         if lam * info.lr >= 1:
             raise UsageError(
                 f"lr {info.lr} x lam {lam} is {lam * info.lr:.3g}; pFedMe needs less than 1: lower --lr below {1 / lam:.3g}, or --lam"
             )
-        return init(task, info, models, buffers)
+        return init(task, info, models, buffers, hyper)
 
     base = fedavg(server_mix) if server_mix else replace(BASE, aggregate=aggregate_buffers)
 
@@ -98,5 +98,5 @@ def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     return upload, {"params": local.carry["theta"], "buffers": local.buffers}
 
 
-def aggregate_buffers(state: State, plan: Plan, total: Tree) -> State:
-    return replace(BASE.aggregate(state, plan, total), models=state.models)
+def aggregate_buffers(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+    return replace(BASE.aggregate(state, plan, total, hyper), models=state.models)

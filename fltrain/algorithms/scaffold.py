@@ -47,11 +47,11 @@ def scaffold(
     """
     start = fedavg(server_lr)
 
-    def plan(state: State, cohort: Tensor, round: int) -> Plan:
+    def plan(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
         """Everybody hears c, rounded to the type of the weights."""
         sent = tree.map(lambda c, w: c.to(w.dtype), state.server["c"], state.models)
         weight = torch.ones(len(cohort), dtype=torch.float64) if weights == "uniform" else None
-        return replace(start.plan(state, cohort, round), weight=weight, shared={"c": sent})
+        return replace(start.plan(state, cohort, round, hyper), weight=weight, shared={"c": sent})
 
     def begin(task: Task, local: Local) -> Local:
         carry = {"correction": tree.map(torch.sub, local.shared["c"], local.own["c"])}
@@ -85,7 +85,7 @@ def scaffold(
             "c": tree.map(lambda new, old: new.double() - old.double(), own["c"], local.own["c"])
         }, own
 
-    def aggregate(state: State, plan: Plan, total: Tree) -> State:
+    def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
         """The changes of the controls come unweighted."""
         n_parties = len(tree.leaves(state.parties)[0])
         server = {
@@ -93,7 +93,7 @@ def scaffold(
                 lambda c, change: c + change[0] / n_parties, state.server["c"], total["c"]
             )
         }
-        return replace(start.aggregate(state, plan, total), server=server)
+        return replace(start.aggregate(state, plan, total, hyper), server=server)
 
     return replace(
         start,
@@ -108,7 +108,7 @@ def scaffold(
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
     """c in float64: it differs from the mean of the stored c_i by one rounding of 2^-53 a round, whatever the type of the weights."""
     zero = tree.zeros_like(tree.index(models, 0))
     return State(
@@ -116,7 +116,7 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
     )
 
 
-def traffic(state: State, plan: Plan, task: Task) -> tuple[Tensor, Tensor]:
+def traffic(state: State, plan: Plan, task: Task, hyper: Tree) -> tuple[Tensor, Tensor]:
     """Parameters and as many controls each way; floating-point buffers have no control and travel once."""
     moved = torch.full_like(plan.party, 2 * tree.nbytes(state.models) + tree.nbytes(state.buffers))
     return moved, moved

@@ -31,7 +31,7 @@ def solo() -> Algorithm:
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
     own = {"params": tree.index(models, 0), "buffers": tree.index(buffers, 0)}
     return State(models, buffers, parties=tree.repeat(own, len(info.n)))
 
@@ -44,14 +44,14 @@ def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     return {}, {"params": local.params, "buffers": local.buffers}
 
 
-def aggregate(state: State, plan: Plan, total: Tree) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
     return state
 
 
-def serve(state: State) -> Served:
+def serve(state: State, hyper: Tree) -> Served:
     own = state.parties
     return Served(own["params"], own["buffers"], torch.arange(len(tree.leaves(own)[0])))
 
 
-def traffic(state: State, plan: Plan, task: Task) -> tuple[Tensor, Tensor]:
+def traffic(state: State, plan: Plan, task: Task, hyper: Tree) -> tuple[Tensor, Tensor]:
     return torch.zeros_like(plan.party), torch.zeros_like(plan.party)

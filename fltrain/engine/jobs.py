@@ -124,7 +124,9 @@ def jobs_of(index: int, cell: Cell, state: State, plan: Plan, round: int) -> lis
 
 def local_of(cell: Cell, given: Given, job: Job) -> Local:
     """What the algorithm's `begin` is handed."""
-    start = tree.index(given.models, job.model)
+    start, hyper = tree.index(given.models, job.model), cell.algorithm.hyper
+    if cell.algorithm.decay == "algorithm":
+        hyper = hyper | {"weight_decay": cell.settings.weight_decay}
     return Local(
         params=start,
         buffers=tree.index(given.buffers, job.model),
@@ -133,7 +135,7 @@ def local_of(cell: Cell, given: Given, job: Job) -> Local:
         each=job.each,
         own=job.own,
         carry={},
-        hyper=cell.algorithm.hyper,
+        hyper=hyper,
         key=key(cell.settings.seed, "draws", given.round, job.party, job.model),
     )
 

@@ -83,7 +83,9 @@ def _ended(
     loss = math.fsum(loss for _, loss in counted) / max(sum(n for n, _ in counted), 1)
     kept = [(job.party, one.own) for job, one in done if job.keep]
     before = _exchanged(cell.algorithm.name, state.parties, kept)
-    after = cell.algorithm.aggregate(state, plan, sums.total) if done else state
+    after = (
+        cell.algorithm.aggregate(state, plan, sums.total, cell.algorithm.hyper) if done else state
+    )
     if not (finite(after.models) and finite(after.buffers)):
         _exchanged(cell.algorithm.name, state.parties, before[::-1])
         return at_server(round)

@@ -1,7 +1,6 @@
 """From a split, its data and what was asked for to all that stays the same from round to round."""
 
 import warnings
-from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
@@ -88,9 +87,7 @@ def prepare(
     if algorithm.exam is not None:
         require_validation_parts(algorithm.name, federated)
     if algorithm.adapt is not None:
-        module = _adapted(algorithm.adapt, module, settings)
-    if algorithm.decay == "algorithm":
-        algorithm = algorithm.hearing(weight_decay=settings.weight_decay)
+        module = _adapted(algorithm, module, settings)
     task = ModelTask(module.to(device), bf16=settings.bf16, compiled=settings.compile)
     _fits(replace(task, compiled=False), federated)
     _tell(federated, settings)
@@ -149,13 +146,11 @@ def _tell(data: Federated, settings: Settings) -> None:
         )
 
 
-def _adapted(
-    adapt: Callable[[nn.Module], nn.Module], module: nn.Module, settings: Settings
-) -> nn.Module:
+def _adapted(algorithm: Algorithm, module: nn.Module, settings: Settings) -> nn.Module:
     """The module as the algorithm wants it; new layers start from weights of their own stream."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(key(_init_seed(settings), "adapt") >> 1)
-        return adapt(module)
+        return module if algorithm.adapt is None else algorithm.adapt(module, algorithm.hyper)
 
 
 def _init_seed(settings: Settings) -> int:
@@ -185,7 +180,7 @@ def initial(cell: Cell) -> State:
         cell.settings.lr,
     )
     _room(cell, info, models, buffers)
-    return cell.algorithm.init(cell.task, info, models, buffers)
+    return cell.algorithm.init(cell.task, info, models, buffers, cell.algorithm.hyper)
 
 
 def _room(cell: Cell, info: Info, models: tree.Tree, buffers: tree.Tree) -> None:
@@ -198,7 +193,8 @@ def _room(cell: Cell, info: Info, models: tree.Tree, buffers: tree.Tree) -> None
         few = info._replace(
             n=info.n[:parties], counts=info.counts[:parties], beta=info.beta[:parties]
         )
-        return tree.nbytes(cell.algorithm.init(cell.task, few, models, buffers).parties)
+        hyper = cell.algorithm.hyper
+        return tree.nbytes(cell.algorithm.init(cell.task, few, models, buffers, hyper).parties)
 
     each = kept(2) - kept(1)
     if n_parties * each > there:

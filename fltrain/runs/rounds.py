@@ -180,10 +180,12 @@ class Rounds:
         metrics |= bytes_of(cell.algorithm, run.state, trained.plan, cell.task)
         run.state = _graded(cell, trained, self.ranks, trains.score)
         if self.ranks.is_first and s.is_due(s.eval_every, round):
-            metrics |= evaluate(cell.task, cell.algorithm.serve(run.state), cell.data, trains.score)
+            hyper = cell.algorithm.hyper
+            served = cell.algorithm.serve(run.state, hyper)
+            metrics |= evaluate(cell.task, served, cell.data, trains.score)
             if cell.algorithm.personal is not None:
                 own = evaluate(
-                    cell.task, cell.algorithm.personal(run.state), cell.data, trains.score
+                    cell.task, cell.algorithm.personal(run.state, hyper), cell.data, trains.score
                 )
                 metrics |= {f"personal_{name}": value for name, value in own.items()}
         metrics = _as_json(metrics, round)
@@ -202,11 +204,9 @@ class Rounds:
 
 def _plan(run: Running, round: int) -> Plan:
     cell = run.cell
-    return cell.algorithm.plan(
-        run.state,
-        sample(cell.data.n_parties, cell.settings.fraction, cell.settings.seed, round),
-        round,
-    )
+    settings, algorithm = cell.settings, cell.algorithm
+    cohort = sample(cell.data.n_parties, settings.fraction, settings.seed, round)
+    return algorithm.plan(run.state, cohort, round, algorithm.hyper)
 
 
 def _graded(cell: Cell, trained: Trained, ranks: Ranks, score: Score) -> State:
@@ -214,7 +214,7 @@ def _graded(cell: Cell, trained: Trained, ranks: Ranks, score: Score) -> State:
     algorithm, state = cell.algorithm, trained.state
     if algorithm.exam is None or algorithm.grade is None:
         return state
-    party, model = algorithm.exam(state, trained.plan)
+    party, model = algorithm.exam(state, trained.plan, algorithm.hyper)
     mine = ranks.share([cell.data.val.size(p) for p in party.tolist()])
     taken = grade_exam(
         cell.task, state.models, state.buffers, party[mine], model[mine], cell.data, score
@@ -224,6 +224,7 @@ def _graded(cell: Cell, trained: Trained, ranks: Ranks, score: Score) -> State:
         state,
         trained.plan,
         torch.tensor([accuracy[i] for i in range(len(party))], dtype=torch.float64),
+        algorithm.hyper,
     )
 
 

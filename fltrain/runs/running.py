@@ -90,9 +90,9 @@ class Run:
                 f"{self.algorithm.name} trains no personal models beside those that it serves; leave out personal=True"
             )
         served = (
-            self.algorithm.personal(self.state)
+            self.algorithm.personal(self.state, self.algorithm.hyper)
             if personal and self.algorithm.personal
-            else self.algorithm.serve(self.state)
+            else self.algorithm.serve(self.state, self.algorithm.hyper)
         )
         n = len(served.which)
         if n > 1 and (party is None or not 0 <= party < n):

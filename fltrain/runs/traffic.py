@@ -16,7 +16,7 @@ def bytes_of(algorithm: Algorithm, state: State, plan: Plan, task: Task) -> dict
     """bytes_down, bytes_up: over all jobs of the round; bytes_party_down, bytes_party_up: the most for one party.
     bytes_table4: the papers' rule, all uploads and one broadcast (ICDE 2022, Table IV)."""
     if algorithm.traffic is not None:
-        down, up = algorithm.traffic(state, plan, task)
+        down, up = algorithm.traffic(state, plan, task, algorithm.hyper)
     else:
         counts = (
             torch.ones(len(plan.party)) if plan.weight is None else plan.weight

@@ -67,7 +67,7 @@ class Small(Staged):
 def own():
     """A user's: a memory at the server and at each party, something said to all and to each, something carried; no name."""
 
-    def init(task, info, models, buffers):
+    def init(task, info, models, buffers, hyper):
         return State(
             models,
             buffers,
@@ -75,7 +75,7 @@ def own():
             {"visits": torch.zeros(len(info.n)), "n": info.n},
         )
 
-    def plan(state, cohort, round):
+    def plan(state, cohort, round, hyper):
         n = state.parties["n"][cohort]
         shared = {"round": torch.tensor(float(round))}
         return Plan(
@@ -112,8 +112,8 @@ def own():
             "n": local.own["n"],
         }
 
-    def aggregate(state, plan, total):
-        mean = BASE.aggregate(state, plan, total).models
+    def aggregate(state, plan, total, hyper):
+        mean = BASE.aggregate(state, plan, total, hyper).models
         velocity = tree.map(
             lambda v, w, m: 0.5 * v + (w - m), state.server["velocity"], state.models, mean
         )
@@ -146,7 +146,9 @@ def trained(cells, executor, round=1):
     """(sums, losses, owns) of one round of all parties of some cells."""
     states = [initial(cell) for cell in cells]
     plans = [
-        ordered(c.algorithm.plan(s, torch.arange(c.data.n_parties), round), c.data)
+        ordered(
+            c.algorithm.plan(s, torch.arange(c.data.n_parties), round, c.algorithm.hyper), c.data
+        )
         for c, s in zip(cells, states, strict=True)
     ]
     jobs = [
@@ -184,7 +186,8 @@ def near(a, b, bound=1e-12):
 def planned(cell):
     state = initial(cell)
     return state, ordered(
-        cell.algorithm.plan(state, torch.arange(cell.data.n_parties), 1), cell.data
+        cell.algorithm.plan(state, torch.arange(cell.data.n_parties), 1, cell.algorithm.hyper),
+        cell.data,
     )
 
 
@@ -195,7 +198,7 @@ def rounds(cells, executor, sampled=False):
         share = [(cell.settings.fraction if sampled else 1.0, cell.settings.seed) for cell in cells]
         cohorts = [sample(5, fraction, seed, round) for fraction, seed in share]
         plans = [
-            cell.algorithm.plan(state, cohort, round)
+            cell.algorithm.plan(state, cohort, round, cell.algorithm.hyper)
             for cell, state, cohort in zip(cells, states, cohorts, strict=True)
         ]
         done = train_round(cells, states, plans, round, executor)

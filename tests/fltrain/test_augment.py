@@ -344,10 +344,10 @@ def test_a_run_trains_on_the_draws_of_its_epochs(pictures, split, train):
     base, seen = fltrain.algorithms.ALGORITHMS.find("fedavg")(), defaultdict(list)
     now = 0
 
-    def plan(state, cohort, round):
+    def plan(state, cohort, round, hyper):
         nonlocal now
         now = round
-        return base.plan(state, cohort, round)
+        return base.plan(state, cohort, round, hyper)
 
     def direction(task, local, batch):
         seen[now, batch.epoch].extend(map(tuple, batch.x.flatten(1).tolist()))

@@ -54,11 +54,11 @@ from fltrain.interface import Plan, State
 def remembers(beta: float = 0.5):
     base = fedavg()
 
-    def init(task, info, models, buffers):
+    def init(task, info, models, buffers, hyper):
         zero = tree.zeros_like(models)
         return State(models, buffers, {"velocity": zero, "rounds": torch.zeros(1)}, {"visits": torch.zeros(len(info.n)), "n": info.n})
 
-    def plan(state, cohort, round):
+    def plan(state, cohort, round, hyper):
         n = state.parties["n"][cohort]
         each, keep = {"pull": n / 1000}, n > n.min()
         return Plan(cohort, torch.zeros_like(cohort), torch.ones(len(cohort), dtype=torch.float64), keep, {"round": torch.tensor(float(round))}, each)
@@ -72,8 +72,8 @@ def remembers(beta: float = 0.5):
         upload, _ = base.finish(task, local, work)
         return upload, {"visits": local.own["visits"] + work.steps, "n": local.own["n"]}
 
-    def aggregate(state, plan, total):
-        mean = base.aggregate(state, plan, total).models
+    def aggregate(state, plan, total, hyper):
+        mean = base.aggregate(state, plan, total, hyper).models
         velocity = tree.map(lambda v, w, m: beta * v + (w - m), state.server["velocity"], state.models, mean)
         models = tree.map(lambda w, v: w - v, state.models, velocity)
         return replace(state, models=models, server={"velocity": velocity, "rounds": state.server["rounds"] + 1})
@@ -180,7 +180,7 @@ def test_a_round_changes_nothing_that_it_is_given_but_the_rows_of_its_cohort(go,
     """Those are written in place: a copy of what a million parties keep, each round, would cost more than the training of a few."""
     given = []
 
-    def plan(state, cohort, round):
+    def plan(state, cohort, round, hyper):
         given.append(
             (
                 state,
@@ -193,7 +193,7 @@ def test_a_round_changes_nothing_that_it_is_given_but_the_rows_of_its_cohort(go,
                 ),
             )
         )
-        return built.plan(state, cohort, round)
+        return built.plan(state, cohort, round, hyper)
 
     go(replace(built, plan=plan))
     assert len(given) == ROUNDS
@@ -208,8 +208,8 @@ def test_a_round_changes_nothing_that_it_is_given_but_the_rows_of_its_cohort(go,
 
 
 def test_the_order_of_the_jobs_changes_nothing(go, same_state, built):
-    def backwards(state, cohort, round):
-        plan = built.plan(state, cohort, round)
+    def backwards(state, cohort, round, hyper):
+        plan = built.plan(state, cohort, round, hyper)
         turned = {
             k: None if getattr(plan, k) is None else getattr(plan, k).flip(0)
             for k in ("party", "model", "weight", "keep")
@@ -256,7 +256,7 @@ def test_relabelling_the_parties_changes_nothing_beyond_rounding(
     assert distance(before.models, after.models) < 1e-5
     if not exact.pooled:
         assert distance(before.parties, tree.map(lambda leaf: leaf[new], after.parties)) < 1e-5
-    served, moved = exact.serve(before), exact.serve(after)
+    served, moved = exact.serve(before, exact.hyper), exact.serve(after, exact.hyper)
     for party, other in enumerate(new):
         at, to = (
             int(which[p] if len(which) > 1 else which[0])

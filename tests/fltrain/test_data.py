@@ -283,10 +283,10 @@ def inputs_of(train, split, data, name, epochs=2):
     """The rows that an algorithm trains on in each epoch of two rounds, sorted."""
     algorithm, seen = fltrain.algorithms.ALGORITHMS.find(name)(), {}
 
-    def plan(state, cohort, round):
+    def plan(state, cohort, round, hyper):
         nonlocal now
         now = round
-        return algorithm.plan(state, cohort, round)
+        return algorithm.plan(state, cohort, round, hyper)
 
     def direction(task, local, batch):
         seen.setdefault((now, batch.epoch), []).extend(map(tuple, batch.x.tolist()))

@@ -118,8 +118,8 @@ def test_the_personal_job_alone_is_kept_though_the_global_one_may_come_last(
 ):
     algorithm = ditto()
 
-    def turned(state, cohort, round):
-        p = algorithm.plan(state, cohort, round)
+    def turned(state, cohort, round, hyper):
+        p = algorithm.plan(state, cohort, round, hyper)
         return replace(
             p,
             party=p.party.flip(0),
@@ -134,15 +134,20 @@ def test_the_personal_job_alone_is_kept_though_the_global_one_may_come_last(
         for f in (algorithm, replace(algorithm, plan=turned))
     )
     assert same_state(a, b)
-    assert algorithm.plan(a, torch.tensor([1, 4]), 1).keep.tolist() == [False, False, True, True]
+    assert algorithm.plan(a, torch.tensor([1, 4]), 1, algorithm.hyper).keep.tolist() == [
+        False,
+        False,
+        True,
+        True,
+    ]
 
 
 def test_the_global_model_is_served_and_the_personal_ones_beside_it(
     table, table_split, train, normed
 ):
     done = train(table_split, table, model=normed, algorithm=ditto(), **HARD)
-    assert done.algorithm.serve(done.state).which.tolist() == [0]
-    personal = done.algorithm.personal(done.state)
+    assert done.algorithm.serve(done.state, done.algorithm.hyper).which.tolist() == [0]
+    personal = done.algorithm.personal(done.state, done.algorithm.hyper)
     assert personal.which.tolist() == [0, 1, 2, 3, 4]
     assert personal.models is done.state.parties["params"]
     assert all(torch.equal(p, done.state.models[n][0]) for n, p in done.model(3).named_parameters())

@@ -105,7 +105,9 @@ def test_under_vmap_the_same_as_one_by_one(kind):
 def test_the_draws_depend_on_the_key_and_the_layer_and_on_nothing_else():
     x, module = (
         torch.ones(50, 40),
-        replace_dropouts(nn.ModuleList([nn.Dropout(), nn.Dropout(), nn.Dropout2d(), nn.AlphaDropout()])),
+        replace_dropouts(
+            nn.ModuleList([nn.Dropout(), nn.Dropout(), nn.Dropout2d(), nn.AlphaDropout()])
+        ),
     )
     first, second = module[0], module[1]
     with draw_by(list_dropouts(module), KEY):

@@ -145,16 +145,16 @@ def graded():
     """FedAvg that asks for the accuracy of model 0 on the validation part of each party of the round, and writes it down."""
     base = fltrain.algorithms.ALGORITHMS.find("fedavg")()
 
-    def init(task, info, models, buffers):
+    def init(task, info, models, buffers, hyper):
         return replace(
-            base.init(task, info, models, buffers),
+            base.init(task, info, models, buffers, hyper),
             server={"grades": torch.full((len(info.n),), -1.0, dtype=torch.float64)},
         )
 
-    def exam(state, plan):
+    def exam(state, plan, hyper):
         return plan.party, plan.model
 
-    def grade(state, plan, accuracy):
+    def grade(state, plan, accuracy, hyper):
         return replace(
             state, server={"grades": state.server["grades"].index_copy(0, plan.party, accuracy)}
         )

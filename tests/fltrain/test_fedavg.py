@@ -259,9 +259,9 @@ def test_every_algorithm_sees_the_same_cohorts(table, table_split, train):
     def spied(name):
         seen, algorithm = [], fltrain.algorithms.ALGORITHMS.find(name)()
 
-        def plan(state, cohort, round):
+        def plan(state, cohort, round, hyper):
             seen.append(cohort.tolist())
-            return algorithm.plan(state, cohort, round)
+            return algorithm.plan(state, cohort, round, hyper)
 
         train(table_split, table, algorithm=replace(algorithm, plan=plan), fraction=0.4, rounds=5)
         return seen

@@ -49,7 +49,7 @@ def test_a_model_without_normalisation_is_fedavg_bit_for_bit(
     )
     assert same(a.state.models, b.state.models)
     assert a.history == b.history
-    assert len(b.algorithm.serve(b.state).which) == 1
+    assert len(b.algorithm.serve(b.state, b.algorithm.hyper).which) == 1
 
 
 def test_no_upload_and_no_global_model_has_an_entry_of_a_normalisation_layer(
@@ -132,7 +132,7 @@ def test_each_party_is_served_the_global_model_with_its_own_norm_layers(
     table, table_split, train, normed
 ):
     done = train(table_split, table, model=normed, algorithm=fedbn(), **HARD)
-    served = done.algorithm.serve(done.state)
+    served = done.algorithm.serve(done.state, done.algorithm.hyper)
     assert served.which.tolist() == [0, 1, 2, 3, 4]
     accuracies = []
     for party in range(5):

@@ -227,20 +227,30 @@ class Server:
             0.1,
         )
         self.state = self.algorithm.init(
-            ModelTask(nn.Linear(1, 2)), info, {"weight": torch.zeros(1, 2, 1)}, {}
+            ModelTask(nn.Linear(1, 2)),
+            info,
+            {"weight": torch.zeros(1, 2, 1)},
+            {},
+            self.algorithm.hyper,
         )
 
     def step(self, accuracy, cohort=None):
         """accuracy: {(party, model): value}, or a function of them; cohort: all by default. Returns what was asked."""
         self.round += 1
         cohort = torch.arange(len(self.active)) if cohort is None else torch.tensor(cohort)
-        self.plan = self.algorithm.plan(self.state, cohort, self.round)
+        self.plan = self.algorithm.plan(self.state, cohort, self.round, self.algorithm.hyper)
         asked = list(
-            zip(*(t.tolist() for t in self.algorithm.exam(self.state, self.plan)), strict=True)
+            zip(
+                *(
+                    t.tolist()
+                    for t in self.algorithm.exam(self.state, self.plan, self.algorithm.hyper)
+                ),
+                strict=True,
+            )
         )
         value = accuracy if callable(accuracy) else lambda p, m: accuracy[p, m]
         self.state = self.algorithm.grade(
-            self.state, self.plan, table_of([value(p, m) for p, m in asked])
+            self.state, self.plan, table_of([value(p, m) for p, m in asked]), self.algorithm.hyper
         )
         return asked
 
@@ -271,7 +281,7 @@ def test_scores_by_hand():
     assert s.scores[0] == pytest.approx([0.6 / 1.35, 0.75 / 1.35], rel=1e-12)
     s.step({(0, 0): 0.2, (0, 1): 0.6})
     assert s.scores[0] == pytest.approx([0.4 / 1.1, 0.7 / 1.1], rel=1e-12)
-    assert s.algorithm.serve(s.state).which.tolist() == [1]
+    assert s.algorithm.serve(s.state, s.algorithm.hyper).which.tolist() == [1]
 
 
 def test_a_clone_of_a_perfect_model_still_gets_a_chance():
@@ -279,7 +289,7 @@ def test_a_clone_of_a_perfect_model_still_gets_a_chance():
     s.step({(0, 0): 1.0, (1, 0): 0.0})
     # 1 - 1 = 0 is held at 0.001; for the other party the parent has 0 and the clone 1
     assert s.scores == [pytest.approx([1 / 1.001, 0.001 / 1.001], rel=1e-12), [0.0, 1.0]]
-    assert s.algorithm.serve(s.state).which.tolist() == [0, 1]
+    assert s.algorithm.serve(s.state, s.algorithm.hyper).which.tolist() == [0, 1]
 
 
 def test_models_that_are_all_wrong_count_alike():
@@ -297,10 +307,10 @@ def test_a_model_that_has_no_weight_in_the_cohort_is_averaged_all_the_same():
     for _ in range(4):
         s.step(lambda p, m: float(m == p))
     assert s.scores == [[1.0, 0.0], [0.0, 1.0]]
-    plan = s.algorithm.plan(s.state, torch.tensor([0]), 5)
+    plan = s.algorithm.plan(s.state, torch.tensor([0]), 5, s.algorithm.hyper)
     assert plan.model.tolist() == [0, 1]
     assert (plan.weight > 0).all()
-    both = s.algorithm.plan(s.state, torch.tensor([0, 1]), 5).weight
+    both = s.algorithm.plan(s.state, torch.tensor([0, 1]), 5, s.algorithm.hyper).weight
     assert (both / (both[:2] + both[2:]).repeat(2)).tolist() == pytest.approx(
         [1, 0, 0, 1], abs=1e-12
     )
@@ -397,7 +407,9 @@ def test_a_party_that_cannot_be_examined_changes_nothing():
 def test_a_round_without_jobs_counts_as_a_round():
     s = Server(2, milestones=(2,))
     empty = torch.zeros(0, dtype=torch.int64)
-    s.state = s.algorithm.grade(s.state, Plan(empty, empty), torch.zeros(0, dtype=torch.float64))
+    s.state = s.algorithm.grade(
+        s.state, Plan(empty, empty), torch.zeros(0, dtype=torch.float64), s.algorithm.hyper
+    )
     assert len(s.state.models["weight"]) == 1
     s.step(lambda p, m: 0.5)
     assert len(s.state.models["weight"]) == 2
@@ -509,7 +521,7 @@ def test_parties_of_opposite_labels_end_with_different_models(dealt, train):
     done = train(
         split, data, algorithm=build("fedcd", milestones=(3,), two_models_after=8), **options
     )
-    which = done.algorithm.serve(done.state).which.tolist()
+    which = done.algorithm.serve(done.state, done.algorithm.hyper).which.tolist()
     assert which[:4] == [which[0]] * 4
     assert which[4:] == [1 - which[0]] * 2
     assert done.state.server["active"].sum(1).tolist() == [1] * 6

@@ -44,13 +44,22 @@ def started(module, r, counts=None, seed=0, beta=None, **options):
     return (
         algorithm,
         task,
-        algorithm.init(task, Info(counts.sum(1), counts, beta, (1,), seed, 0.1), models, buffers),
+        algorithm.init(
+            task,
+            Info(counts.sum(1), counts, beta, (1,), seed, 0.1),
+            models,
+            buffers,
+            algorithm.hyper,
+        ),
     )
 
 
 def mixed(algorithm, task, state, cohort):
     """{name: [J, ...]}: Delta_k of each party of the cohort, as `begin` makes it."""
-    plan, params = algorithm.plan(state, torch.tensor(cohort), 1), tree.index(state.models, 0)
+    plan, params = (
+        algorithm.plan(state, torch.tensor(cohort), 1, algorithm.hyper),
+        tree.index(state.models, 0),
+    )
     locals = [
         Local(params, {}, params, plan.shared, tree.index(plan.each, j), {}, {}, algorithm.hyper, 0)
         for j in range(len(cohort))
@@ -302,7 +311,7 @@ def test_a_party_mixes_the_tensors_by_its_proportions(coefficients):
 def test_a_job_is_told_its_proportions_and_no_tensor_of_the_model(options):
     """What a round holds for each job has r numbers and mu; the tensors of the classes are the state's own, not copied."""
     algorithm, _, state = started(perceptron(6, 20, 4), 4, **options)
-    plan = algorithm.plan(state, torch.tensor([0, 2, 3]), 1)
+    plan = algorithm.plan(state, torch.tensor([0, 2, 3]), 1, algorithm.hyper)
     assert {name: tuple(leaf.shape) for name, leaf in plan.each.items()} == {
         "mu": (3,),
         "x": (3, 4),

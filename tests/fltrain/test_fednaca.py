@@ -35,11 +35,23 @@ def begun(task, seed=0, shape=(6,)):
     models = {n: p.detach().unsqueeze(0).clone() for n, p in task.module.named_parameters()}
     algorithm = fednaca()
     state = algorithm.init(
-        task, Info(torch.ones(2), torch.ones(2, 3), torch.ones(2), shape, seed, 0.1), models, {}
+        task,
+        Info(torch.ones(2), torch.ones(2, 3), torch.ones(2), shape, seed, 0.1),
+        models,
+        {},
+        algorithm.hyper,
     )
     start = tree.index(models, 0)
     return state, Local(
-        start, {}, start, algorithm.plan(state, torch.tensor([0, 1]), 1).shared, {}, {}, {}, {}, 0
+        start,
+        {},
+        start,
+        algorithm.plan(state, torch.tensor([0, 1]), 1, algorithm.hyper).shared,
+        {},
+        {},
+        {},
+        {},
+        0,
     )
 
 
@@ -113,8 +125,8 @@ def with_modulators(change):
     """FedNACA with other matrices."""
     algorithm = fednaca()
 
-    def init(task, info, models, buffers):
-        state = algorithm.init(task, info, models, buffers)
+    def init(task, info, models, buffers, hyper):
+        state = algorithm.init(task, info, models, buffers, hyper)
         return replace(state, server=tree.map(change, state.server))
 
     return replace(algorithm, init=init)

@@ -50,7 +50,7 @@ def drawn(seed, task):
 
 
 def local(task, algorithm, params, start, buffers=None, round=1):
-    shared = algorithm.plan(None, torch.tensor([0]), round).shared
+    shared = algorithm.plan(None, torch.tensor([0]), round, algorithm.hyper).shared
     return algorithm.begin(
         task, Local(params, buffers or {}, start, shared, {}, {}, {}, algorithm.hyper, 0)
     )
@@ -132,9 +132,9 @@ def test_the_point_moves_on_with_batches_epochs_or_rounds_and_the_review_stops_t
     model, calls, algorithm = module(), [], fedrl(schedule=schedule)
     rounds, seen = [0], []
 
-    def plan(state, cohort, round):
+    def plan(state, cohort, round, hyper):
         rounds[0] = round
-        return algorithm.plan(state, cohort, round)
+        return algorithm.plan(state, cohort, round, hyper)
 
     def direction(task, local, batch):
         if not calls:

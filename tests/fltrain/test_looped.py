@@ -39,14 +39,14 @@ def go(table, split, train):
 
 def with_models(m):
     """An init with m copies of the model."""
-    return lambda task, info, models, buffers: BASE.init(
+    return lambda task, info, models, buffers, hyper: BASE.init(
         task, info, tree.repeat(tree.index(models, 0), m), buffers
     )
 
 
-def counting(task, info, models, buffers):
+def counting(task, info, models, buffers, hyper):
     return replace(
-        BASE.init(task, info, models, buffers), parties={"visits": torch.zeros(len(info.n))}
+        BASE.init(task, info, models, buffers, hyper), parties={"visits": torch.zeros(len(info.n))}
     )
 
 
@@ -63,8 +63,10 @@ def test_what_a_party_returns_as_its_own_it_finds_again(go):
 
 
 def test_only_the_jobs_that_keep_leave_something_at_their_party(go):
-    def plan(state, cohort, round):
-        return replace(BASE.plan(state, cohort, round), keep=torch.tensor([True, False, True]))
+    def plan(state, cohort, round, hyper):
+        return replace(
+            BASE.plan(state, cohort, round, hyper), keep=torch.tensor([True, False, True])
+        )
 
     assert go(init=counting, finish=visit, plan=plan).state.parties["visits"].tolist() == [1, 0, 1]
 
@@ -72,9 +74,9 @@ def test_only_the_jobs_that_keep_leave_something_at_their_party(go):
 def test_shared_goes_to_all_jobs_and_each_to_its_own(go):
     heard = []
 
-    def plan(state, cohort, round):
+    def plan(state, cohort, round, hyper):
         return replace(
-            BASE.plan(state, cohort, round),
+            BASE.plan(state, cohort, round, hyper),
             shared={"c": torch.tensor([7.0])},
             each={"mu": {"k": torch.tensor([1.0, 2.0, 3.0])}},
         )
@@ -92,9 +94,9 @@ def test_each_and_keep_stay_with_their_job_when_a_party_without_examples_is_left
 ):
     heard = []
 
-    def plan(state, cohort, round):
+    def plan(state, cohort, round, hyper):
         return replace(
-            BASE.plan(state, cohort, round),
+            BASE.plan(state, cohort, round, hyper),
             keep=torch.tensor([True, True, False]),
             each={"k": torch.tensor([1.0, 2.0, 3.0])},
         )
@@ -120,9 +122,9 @@ def test_each_and_keep_stay_with_their_job_when_a_party_without_examples_is_left
 def test_a_job_knows_what_it_did_and_how_much_it_counts(go, weight, shares):
     done = []
 
-    def plan(state, cohort, round):
+    def plan(state, cohort, round, hyper):
         return replace(
-            BASE.plan(state, cohort, round),
+            BASE.plan(state, cohort, round, hyper),
             weight=None if weight is None else torch.tensor(weight, dtype=torch.float64),
         )
 
@@ -303,7 +305,7 @@ def test_any_loss_will_do():
 def test_jobs_run_by_party_and_model_in_whatever_order_they_are_named(go):
     ran = []
 
-    def plan(state, cohort, round):
+    def plan(state, cohort, round, hyper):
         party, model = torch.tensor([2, 0, 1, 0, 2]), torch.tensor([1, 1, 0, 0, 0])
         return Plan(
             party,
@@ -334,13 +336,13 @@ def test_jobs_run_by_party_and_model_in_whatever_order_they_are_named(go):
 def test_a_job_without_weight_trains_and_counts_for_nothing(go, same):
     """Party 1 of weight 0: the mean and the loss are those of the other two, and its model does not travel."""
 
-    def weightless(state, cohort, round):
+    def weightless(state, cohort, round, hyper):
         return replace(
-            BASE.plan(state, cohort, round),
+            BASE.plan(state, cohort, round, hyper),
             weight=torch.tensor([20.0, 0.0, 40.0], dtype=torch.float64),
         )
 
-    def without(state, cohort, round):
+    def without(state, cohort, round, hyper):
         return Plan(cohort[[0, 2]], torch.zeros(2, dtype=torch.int64))
 
     three, two = go(plan=weightless), go(plan=without)
@@ -381,7 +383,7 @@ def test_an_algorithm_may_train_another_model_than_the_one_asked_for(go, same):
 def test_models_of_the_parties_own_are_evaluated_beside_those_served(go):
     """Personal models that always say class 2: right for a third of the test set."""
 
-    def personal(state):
+    def personal(state, hyper):
         models = {
             "out.1.weight": torch.zeros(3, 3, 6),
             "out.1.bias": torch.tensor([0.0, 0.0, 1.0]).repeat(3, 1),
@@ -398,9 +400,9 @@ def test_models_of_the_parties_own_are_evaluated_beside_those_served(go):
 def test_the_server_knows_the_parties_the_shape_and_the_seed(go, table, split):
     told = []
 
-    def init(task, info, models, buffers):
+    def init(task, info, models, buffers, hyper):
         told.append(info)
-        return BASE.init(task, info, models, buffers)
+        return BASE.init(task, info, models, buffers, hyper)
 
     go({"seed": 7}, init=init)
     assert (told[0].n.tolist(), told[0].shape, told[0].seed) == (SIZES, (6,), 7)
@@ -418,8 +420,8 @@ def test_a_batch_of_one_example_in_batch_norm_is_explained(table, dealt, train):
 def test_a_server_that_leaves_the_finite_numbers_leaves_the_parties_as_they_were(
     table, split, train, same
 ):
-    def aggregate(state, plan, total):
-        mean = BASE.aggregate(state, plan, total)
+    def aggregate(state, plan, total, hyper):
+        mean = BASE.aggregate(state, plan, total, hyper)
         return (
             replace(mean, models=tree.map(lambda w: w * float("inf"), mean.models))
             if int(state.parties["visits"].max()) == 2
@@ -429,9 +431,9 @@ def test_a_server_that_leaves_the_finite_numbers_leaves_the_parties_as_they_were
     algorithm = replace(BASE, name="leaps", init=counting, finish=visit, aggregate=aggregate)
     seen = []
 
-    def plan(state, cohort, round):
+    def plan(state, cohort, round, hyper):
         seen.append(state)
-        return BASE.plan(state, cohort, round)
+        return BASE.plan(state, cohort, round, hyper)
 
     with pytest.raises(
         fltrain.Diverged, match="round 2: the models are not finite after aggregation"

@@ -105,9 +105,9 @@ def test_a_party_pushes_off_its_own_last_model_also_after_rounds_that_it_missed(
 ):
     algorithm, last, checked = moon(projection=8), {}, []
 
-    def plan(state, cohort, round):
+    def plan(state, cohort, round, hyper):
         return replace(
-            algorithm.plan(state, cohort, round),
+            algorithm.plan(state, cohort, round, hyper),
             each={"party": cohort.clone(), "round": torch.full_like(cohort, round)},
         )
 

@@ -345,7 +345,9 @@ def tree_copied(state):
 def after_round(cell, state, round, engine):
     executor = EXECUTORS[engine]([cell])
     try:
-        plan = cell.algorithm.plan(state, torch.arange(cell.data.n_parties), round)
+        plan = cell.algorithm.plan(
+            state, torch.arange(cell.data.n_parties), round, cell.algorithm.hyper
+        )
         return train_round([cell], [state], [plan], round, executor)[0]
     finally:
         executor.close()
@@ -378,7 +380,7 @@ def test_cells_side_by_side_are_what_they_are_alone(split, coloured, same):
     alone = [after_round(cell, initial(cell), 1, "native") for cell in cells]
     states = [initial(cell) for cell in cells]
     plans = [
-        cell.algorithm.plan(state, torch.arange(3), 1)
+        cell.algorithm.plan(state, torch.arange(3), 1, cell.algorithm.hyper)
         for cell, state in zip(cells, states, strict=True)
     ]
     executor = Native(cells)
@@ -393,7 +395,10 @@ def test_cells_side_by_side_are_what_they_are_alone(split, coloured, same):
 def begun(executor, cell):
     """The first job of the first round, before its steps."""
     state = initial(cell)
-    plan = ordered(cell.algorithm.plan(state, torch.arange(cell.data.n_parties), 1), cell.data)
+    plan = ordered(
+        cell.algorithm.plan(state, torch.arange(cell.data.n_parties), 1, cell.algorithm.hyper),
+        cell.data,
+    )
     job = jobs_of(0, cell, state, plan, 1)[0]
     return job, executor._begun(Given(1, state.models, state.buffers, plan.shared), job)[1]
 
@@ -461,7 +466,9 @@ def many(split, coloured, module, n=1100, **settings):
     cell = cell_of(split, coloured, BASE, module, **USUAL | settings)
     x = torch.from_numpy(np.random.default_rng(4).integers(0, 256, (n, 3, 11, 9), np.uint8))
     rows = torch.arange(n)
-    examples = PartyExamples(x, rows % 4, [0, n], rows, torch.zeros_like(rows), cell.data.train.prepare)
+    examples = PartyExamples(
+        x, rows % 4, [0, n], rows, torch.zeros_like(rows), cell.data.train.prepare
+    )
     return cell, tree.index(initial(cell).models, 0), examples
 
 
@@ -553,7 +560,7 @@ def test_every_metric_is_that_of_torch(coloured):
         **USUAL | {"noisy_test": True, "normalise": "data"},
     )
     state = after_round(cell, initial(cell), 1, "looped").state
-    for served in (cell.algorithm.serve(state), cell.algorithm.personal(state)):
+    for served in (cell.algorithm.serve(state, {}), cell.algorithm.personal(state, {})):
         ours, torchs = scored(
             cell, lambda by, served=served: evaluate(cell.task, served, cell.data, by)
         )
@@ -820,7 +827,9 @@ def test_what_the_compiled_step_cannot_calculate_is_refused(split, coloured):
         ):
             require_native(replace(cell, settings=replace(cell.settings, **{name: True})))
     with pytest.raises(ValueError, match="cross entropy alone, and the task has another loss"):
-        require_native(replace(cell, task=replace(cell.task, loss=lambda out, batch: out.logits.sum())))
+        require_native(
+            replace(cell, task=replace(cell.task, loss=lambda out, batch: out.logits.sum()))
+        )
     elsewhere = replace(cell.data, train=replace(cell.data.train, y=cell.data.train.y.to("meta")))
     with pytest.raises(
         ValueError, match="for the CPU, and the device is meta; use --engine stacked or looped"
@@ -953,7 +962,10 @@ def test_a_cache_that_is_relative_counts_as_none(copied, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     for relative in (".", "niidpart", ""):
         monkeypatch.setenv("XDG_CACHE_HOME", relative)
-        assert build_library(*find_compiler()) == tmp_path / ".cache" / "niidpart" / "native" / copied.name
+        assert (
+            build_library(*find_compiler())
+            == tmp_path / ".cache" / "niidpart" / "native" / copied.name
+        )
     assert not (tmp_path / "niidpart" / "niidpart").exists()
 
 

@@ -76,7 +76,9 @@ def test_it_is_what_niidpart_would_make_of_all_transforms(data_of, kind):
 def test_fresh_noise_of_epoch_0_is_the_fixed_noise_in_every_shape(data_of, kind):
     data = data_of(kind)
     fresh, fixed = (
-        load_federated(niidpart.make(data, "homo", n_parties=4, transforms=noise(f)), data, CPU).train
+        load_federated(
+            niidpart.make(data, "homo", n_parties=4, transforms=noise(f)), data, CPU
+        ).train
         for f in (True, False)
     )
     assert float((fresh.inputs(ALL) - fixed.inputs(ALL)).abs().max()) < 1e-6

@@ -244,10 +244,10 @@ def test_the_personal_models_are_theta_and_only_the_cohorts_change(
         assert same(*(tree.index(done.state.parties, party) for done in (before, after))) == (
             party not in cohort
         )
-    personal = after.algorithm.personal(after.state)
+    personal = after.algorithm.personal(after.state, after.algorithm.hyper)
     assert personal.which.tolist() == [0, 1, 2, 3, 4]
     assert personal.models is after.state.parties["params"]
-    assert after.algorithm.serve(after.state).which.tolist() == [0]
+    assert after.algorithm.serve(after.state, after.algorithm.hyper).which.tolist() == [0]
     assert "personal_test_accuracy" in after.history[-1]
 
 

@@ -121,7 +121,7 @@ def trained(cells):
     """The sums and the losses of one round of all parties of some cells."""
     states = [initial(cell) for cell in cells]
     plans = [
-        ordered(cell.algorithm.plan(state, torch.arange(5), 1), cell.data)
+        ordered(cell.algorithm.plan(state, torch.arange(5), 1, cell.algorithm.hyper), cell.data)
         for cell, state in zip(cells, states, strict=True)
     ]
     jobs = [
@@ -171,7 +171,7 @@ def test_only_what_is_kept_comes_back(table, table_split):
     cell = cell_of(table_split, table, ALGORITHMS.find("solo")())
     state = initial(cell)
     plan = replace(
-        cell.algorithm.plan(state, torch.arange(5), 1),
+        cell.algorithm.plan(state, torch.arange(5), 1, cell.algorithm.hyper),
         keep=torch.tensor([True, False, True, False, False]),
     )
     executor = EXECUTORS["processes"]([cell])
@@ -350,8 +350,10 @@ def test_what_an_algorithm_raises_is_raised_here_with_its_notes_and_where_it_was
 def test_an_error_ends_the_other_workers_in_the_middle_of_a_job(go):
     """The test hangs for ten minutes where they are waited for."""
 
-    def plan(state, cohort, round):
-        return replace(BASE.plan(state, cohort, round), each={"long": cohort == cohort.max()})
+    def plan(state, cohort, round, hyper):
+        return replace(
+            BASE.plan(state, cohort, round, hyper), each={"long": cohort == cohort.max()}
+        )
 
     def direction(task, local, batch):
         if not local.each["long"]:
@@ -539,7 +541,7 @@ def test_after_an_error_the_next_round_has_new_workers(table, table_split, same)
     cell = replace(cell, algorithm=replace(BASE, direction=direction))
     executor = EXECUTORS["processes"]([cell])
     state = initial(cell)
-    plan = ordered(BASE.plan(state, torch.arange(5), 1), cell.data)
+    plan = ordered(BASE.plan(state, torch.arange(5), 1, BASE.hyper), cell.data)
     jobs, given = (
         jobs_of(0, cell, state, plan, 1),
         [Given(1, state.models, state.buffers, plan.shared)],

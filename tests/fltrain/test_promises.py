@@ -38,9 +38,10 @@ def test_a_checkpoint_keeps_the_order_of_names(tmp_path):
 def test_what_a_party_keeps_is_never_dropped(own, table, table_split, train):
     base = fedavg()
 
-    def init(task, info, models, buffers):
+    def init(task, info, models, buffers, hyper):
         return replace(
-            base.init(task, info, models, buffers), parties={"params": torch.zeros(len(info.n), 2)}
+            base.init(task, info, models, buffers, hyper),
+            parties={"params": torch.zeros(len(info.n), 2)},
         )
 
     with pytest.raises(ValueError, match="finish returned own"):
@@ -73,8 +74,8 @@ def test_a_plan_that_cannot_be_carried_out_is_refused(table, table_split, train)
         ({"party": torch.full((5,), 9)}, "there are 0..4"),
     ):
 
-        def plan(state, cohort, round, change=change):
-            return replace(base.plan(state, cohort, round), **change)
+        def plan(state, cohort, round, hyper, change=change):
+            return replace(base.plan(state, cohort, round, hyper), **change)
 
         with pytest.raises(ValueError, match=said):
             train(table_split, table, algorithm=replace(base, plan=plan))
@@ -139,7 +140,7 @@ def test_a_server_that_steps_too_far_is_named(table, table_split, train):
 
 
 def test_the_party_that_receives_a_broken_model_is_not_blamed(table, table_split, train):
-    def broken(task, info, models, buffers):
+    def broken(task, info, models, buffers, hyper):
         return State(tree.map(lambda w: w / 0, models), buffers)
 
     algorithm = replace(fltrain.algorithms.fedavg(), init=broken)

@@ -75,12 +75,13 @@ def served(algorithm, sizes=(BATCH,) * 4, fraction=1.0, **settings):
         ),
         models,
         {},
+        algorithm.hyper,
     )
     cell = Cell(algorithm, task, data, settings)
     for round in itertools.count(1):
-        plan = algorithm.plan(state, sample(len(sizes), fraction, 0, round), round)
+        plan = algorithm.plan(state, sample(len(sizes), fraction, 0, round), round, algorithm.hyper)
         state = train_round([cell], [state], [plan], round, Looped([cell]))[0].state
-        yield tree.index(algorithm.serve(state).models, 0)["w"]
+        yield tree.index(algorithm.serve(state, algorithm.hyper).models, 0)["w"]
 
 
 def converged(algorithm, sizes=(BATCH,) * 4, fraction=1.0, **settings):

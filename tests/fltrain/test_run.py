@@ -263,7 +263,7 @@ def test_a_run_of_objects_without_names_asks_for_them_and_goes_on_with_them(
 
 def test_an_algorithm_that_was_changed_has_no_name(table, table_split, train, tmp_path):
     built = fltrain.algorithms.fedavg()
-    slower = replace(built, name="slower", aggregate=lambda state, plan, total: state)
+    slower = replace(built, name="slower", aggregate=lambda state, plan, total, hyper: state)
     train(table_split, table, algorithm=slower, out=tmp_path / "run")
     with pytest.raises(RunError, match="an algorithm that has no name"):
         fltrain.resume(tmp_path / "run", table)

@@ -69,11 +69,11 @@ def states(algorithm, train, *arguments, **options):
     """The states before each round and after the last."""
     seen = []
 
-    def plan(state, cohort, round):
+    def plan(state, cohort, round, hyper):
         seen.append(
             replace(state, parties=tree.clone(state.parties))
         )  # its rows are written in place
-        return algorithm.plan(state, cohort, round)
+        return algorithm.plan(state, cohort, round, hyper)
 
     done = train(*arguments, algorithm=replace(algorithm, plan=plan), **options)
     return [*seen, done.state]

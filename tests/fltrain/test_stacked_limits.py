@@ -313,12 +313,12 @@ def test_what_is_carried_may_count_padding(go):
         upload, own = BASE.finish(task, local, work)
         return upload | {"seen": local.carry["seen"] * work.share}, own
 
-    def aggregate(state, plan, total):
-        return replace(BASE.aggregate(state, plan, total), server={"seen": total["seen"]})
+    def aggregate(state, plan, total, hyper):
+        return replace(BASE.aggregate(state, plan, total, hyper), server={"seen": total["seen"]})
 
-    def init(task, info, models, buffers):
+    def init(task, info, models, buffers, hyper):
         return replace(
-            BASE.init(task, info, models, buffers),
+            BASE.init(task, info, models, buffers, hyper),
             server={"seen": torch.zeros(1, dtype=torch.float64)},
         )
 

@@ -290,11 +290,11 @@ import torch
 def fails(k: int = 1):
     base = fedavg()
 
-    def init(task, info, models, buffers):
-        return replace(base.init(task, info, models, buffers), server={"rounds": torch.zeros(1)})
+    def init(task, info, models, buffers, hyper):
+        return replace(base.init(task, info, models, buffers, hyper), server={"rounds": torch.zeros(1)})
 
-    def aggregate(state, plan, total):
-        mean, rounds = base.aggregate(state, plan, total), state.server["rounds"] + 1
+    def aggregate(state, plan, total, hyper):
+        mean, rounds = base.aggregate(state, plan, total, hyper), state.server["rounds"] + 1
         return replace(mean, models=tree.map(lambda w: w / (rounds < k), mean.models), server={"rounds": rounds})
 
     return replace(base, name="fails", init=init, aggregate=aggregate)

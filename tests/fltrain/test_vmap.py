@@ -73,7 +73,11 @@ class Jobs:
         g = torch.Generator().manual_seed(1)
         self.algorithm = build(name, **options)
         model = module(normed)
-        self.module = self.algorithm.adapt(model).double() if self.algorithm.adapt else model
+        self.module = (
+            self.algorithm.adapt(model, self.algorithm.hyper).double()
+            if self.algorithm.adapt
+            else model
+        )
         counts = torch.randint(0, 20, (PARTIES, CLASSES), generator=g) + 1
         info = Info(
             counts.sum(1),
@@ -85,8 +89,12 @@ class Jobs:
         )
         models = {n: p.detach().unsqueeze(0) for n, p in self.module.named_parameters()}
         buffers = {n: b.unsqueeze(0) for n, b in self.module.named_buffers()}
-        state = self.algorithm.init(ModelTask(self.module), info, models, buffers)
-        self.plan = self.algorithm.plan(state, torch.tensor([4, 0, 3, 1, 2]), 3)
+        state = self.algorithm.init(
+            ModelTask(self.module), info, models, buffers, self.algorithm.hyper
+        )
+        self.plan = self.algorithm.plan(
+            state, torch.tensor([4, 0, 3, 1, 2]), 3, self.algorithm.hyper
+        )
         self.n = J = len(self.plan.party)
         own = tree.map(lambda leaf: leaf[self.plan.party], state.parties)
         self.own = tree.map(lambda leaf: random_like({"": leaf}, 1, g)[""][0], own)
