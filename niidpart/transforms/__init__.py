@@ -3,7 +3,7 @@
 The function that `__all__` names first gives the columns to be stored, one value a party: `(n_parties, rng, *, options) -> {name: [P]}`.
 Beside it stands `apply(x, rows, column, options) -> x`: features of one party, floats in [0, 1] before normalisation, never clipped;
 `column` holds that party's values. A transform that is drawn anew in training has the option `fresh`, and `apply` leaves it alone.
-It sees numpy, `niidpart.rng` and nothing else of the project.
+It sees numpy, `niidpart.arithmetic` and nothing else of the project.
 """
 
 from typing import Annotated

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import niidpart
+from niidpart.arithmetic.rng import Stream
 from niidpart.checking.verification import open_data
 from niidpart.strategies import STRATEGIES, Rows
 
@@ -536,13 +537,13 @@ def test_64_a_recipe_that_asks_for_more_than_there_is_draws_nothing(
     split = niidpart.make(LABELS, name, n_parties=1, **options)
     recipe = replace(split.recipe, params=split.recipe.params | {"n_train": n_train})
     path, data = resave(split, recipe=recipe), niidpart.from_arrays(None, LABELS)
-    most, real = 1 << 20, niidpart.rng.Stream.words
+    most, real = 1 << 20, Stream.words
 
     def words(self, n):
         assert n <= most, "this many are not to be drawn"
         return real(self, n)
 
-    monkeypatch.setattr(niidpart.rng.Stream, "words", words)
+    monkeypatch.setattr(Stream, "words", words)
     verdict = niidpart.verify(path, data=data)
     assert rules(verdict) == [64]
     assert f"n_train is {n_train}, and a device can draw at most" in verdict.faults[0].message
