@@ -24,14 +24,14 @@ OTHERS = 100
 
 def niidpart(folder: Path, what: str) -> Callable[[], Callable[[int], np.ndarray]]:
     import niidpart
-    from niidpart.features.examples import examples
+    from niidpart.features.examples import read_examples
 
     def opened() -> Callable[[int], np.ndarray]:
         split = niidpart.open(folder / "split.h5")
         if what == "rows":
             return split.train.party
         data = split.data()
-        return lambda p: examples(split, data, p).x
+        return lambda p: read_examples(split, data, p).x
 
     return opened
 

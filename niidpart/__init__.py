@@ -7,7 +7,7 @@ from .errors import FileFault, UsageError
 from .features.distances import FeatureSkew, feature_skew
 from .features.transforming import transform
 from .heterogeneity import Skew
-from .hub.publishing import pull, push
+from .hub import pull, push
 from .interop.exporting import export
 from .interop.importing import import_
 from .making.completion import compose

@@ -97,9 +97,9 @@ def _run() -> click.Command:
 
 
 def _opened(where: str) -> Any:
-    from niidpart.hub.publishing import opened
+    from niidpart.hub.fetching import read_local_or_published
 
-    return opened(
+    return read_local_or_published(
         where,
         lambda got: click.echo(
             f"{got.url}, commit {got.commit}, split {got.split.digest}", err=True

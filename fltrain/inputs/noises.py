@@ -9,7 +9,7 @@ from torch import Tensor
 
 import niidpart
 from niidpart.errors import UsageError
-from niidpart.features.transforming import named_transforms
+from niidpart.features.transforming import name_transforms
 from niidpart.transforms.noise_space import bounds
 
 from ..draws import normal
@@ -48,7 +48,7 @@ def make_noises(
 ) -> tuple[Noise, ...]:
     """The transforms that niidpart leaves to training, in order; fixed: those that it applies, too. shape: of one example, (C, H, W) or (D,)."""
     out = []
-    for name, t in named_transforms(split.recipe):
+    for name, t in name_transforms(split.recipe):
         if not (fixed or t.params.get("fresh")):
             continue
         if t.name not in ("noise", "noise-space"):

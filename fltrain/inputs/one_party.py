@@ -10,7 +10,7 @@ from torch.utils.data import TensorDataset
 import niidpart
 from niidpart.checking.verification import open_data
 from niidpart.data import Data
-from niidpart.features.examples import examples
+from niidpart.features.examples import read_examples
 
 from .federated import put_channels_first
 
@@ -40,7 +40,7 @@ def party(
             if isinstance(split, niidpart.OpenedSplit)
             else open_data(split, data_root)
         )
-    found = examples(split, data, p, part, lossy=lossy)
+    found = read_examples(split, data, p, part, lossy=lossy)
     x = put_channels_first(found.x)
     return TensorDataset(
         x.float().div_(255) if x.dtype == torch.uint8 else x.float(),

@@ -16,7 +16,7 @@ from torch import nn
 import niidpart
 from niidpart.data import Data
 from niidpart.errors import UsageError
-from niidpart.hub.publishing import opened
+from niidpart.hub.fetching import read_local_or_published
 
 from .. import models, tree
 from ..algorithms import build
@@ -131,7 +131,7 @@ def run(
     for all that is not given here; its options of the algorithm count where that is given by name. out: the run folder, None to write nothing.
     settings: the fields of `Settings` (rounds, local_epochs, batch_size, lr, ...). ValueError if the data is not that of the split.
     """
-    split = split if isinstance(split, niidpart.FederatedSplit) else opened(split)
+    split = split if isinstance(split, niidpart.FederatedSplit) else read_local_or_published(split)
     asked = ask(split, algorithm, {}, model, preset, data_root, settings)
     ranks = current_ranks()
     require_no_workers(ranks, asked.settings)

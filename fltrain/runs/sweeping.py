@@ -10,7 +10,7 @@ from torch import nn
 import niidpart
 from niidpart.data import Data
 from niidpart.errors import UsageError
-from niidpart.hub.publishing import opened
+from niidpart.hub.fetching import read_local_or_published
 
 from ..algorithms import ALGORITHMS
 from ..engine.jobs import Cell
@@ -158,7 +158,9 @@ def _named(
     if not named:
         raise UsageError("there is no split; a sweep needs at least one")
     return {
-        name: split if isinstance(split, niidpart.FederatedSplit) else opened(split)
+        name: split
+        if isinstance(split, niidpart.FederatedSplit)
+        else read_local_or_published(split)
         for name, split in named.items()
     }
 

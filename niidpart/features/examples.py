@@ -13,13 +13,13 @@ from ..data import Data
 from ..errors import UsageError
 from ..registry import coerce
 from ..splits.split import PARTS, FederatedSplit
-from .transforming import named_transforms, transform
+from .transforming import name_transforms, transform
 
 if TYPE_CHECKING:
     from ..splitfile.opened import OpenedSplit
 
 
-class Examples(NamedTuple):
+class PartyExamples(NamedTuple):
     """x: [n, ...] as the party sees them: uint8 or floats as the data set has them, float32 with transforms. y: [n] class ids. rows: [n], rising."""
 
     x: NDArray[Any]
@@ -27,14 +27,14 @@ class Examples(NamedTuple):
     rows: Ints
 
 
-def examples(
+def read_examples(
     split: "FederatedSplit | OpenedSplit",
     data: Data,
     party: int,
     part: str = "train",
     *,
     lossy: bool = False,
-) -> Examples:
+) -> PartyExamples:
     """The examples of one party in one part, with the split's fixed transforms. Reads the party's rows and features, and nothing of the others'.
 
     lossy: also of a split whose noise is drawn afresh in training, then without that noise. ValueError for that without lossy, for data without
@@ -59,7 +59,7 @@ def examples(
         if isinstance(split, FederatedSplit)
         else SimpleNamespace(recipe=split.recipe, columns=_Columns(split, party))
     )
-    return Examples(
+    return PartyExamples(
         transform(seen, plain(np.asarray(data.features(rows))), party, rows),
         data.labels[rows],
         rows,
@@ -79,7 +79,7 @@ class _Columns(Mapping[str, Mapping[int, Any]]):
     """Of each column that a transform needs, the value of one party."""
 
     def __init__(self, split: "OpenedSplit", party: int):
-        prefixes = tuple(f"{name}_" for name, _ in named_transforms(split.recipe))
+        prefixes = tuple(f"{name}_" for name, _ in name_transforms(split.recipe))
         self._split, self._party = split, party
         self._names = (
             [name for name in split.columns if name.startswith(prefixes)] if prefixes else []
@@ -95,7 +95,7 @@ class _Columns(Mapping[str, Mapping[int, Any]]):
         return len(self._names)
 
 
-def dataset(found: Examples, class_names: tuple[str, ...]) -> Any:
+def to_hf_dataset(found: PartyExamples, class_names: tuple[str, ...]) -> Any:
     """A `datasets.Dataset` of one party: row, label (ClassLabel), and image (PNG, of uint8 images) or x (lists of numbers)."""
     import datasets
     import pyarrow as pa

@@ -11,7 +11,7 @@ from ..splits.split import FederatedSplit
 from ..transforms import TRANSFORMS
 
 
-def columns_of(recipe: Recipe, name: str, transform: Transform) -> dict[str, NDArray[Any]]:
+def draw_columns(recipe: Recipe, name: str, transform: Transform) -> dict[str, NDArray[Any]]:
     """One value a party: `<name>_<column>`, where name is the transform's, or `<transform>2` where it stands a second time."""
     values = TRANSFORMS.find(transform.name)(
         recipe.n_parties, stream(recipe.seed, "transform", name), **transform.params
@@ -19,7 +19,7 @@ def columns_of(recipe: Recipe, name: str, transform: Transform) -> dict[str, NDA
     return {f"{name}_{key}": value for key, value in values.items()}
 
 
-def named_transforms(recipe: Recipe) -> list[tuple[str, Transform]]:
+def name_transforms(recipe: Recipe) -> list[tuple[str, Transform]]:
     """Each transform with the prefix of its columns: `noise`, and `noise2` where it stands a second time."""
     seen: dict[str, int] = {}
     out = []
@@ -37,7 +37,7 @@ def transform(split: FederatedSplit, x: NDArray[Any], party: int, rows: Ints) ->
     if not split.recipe.transforms:
         return x
     x = x.astype(np.float32) / np.float32(255) if x.dtype == np.uint8 else x.astype(np.float32)
-    for name, t in named_transforms(split.recipe):
+    for name, t in name_transforms(split.recipe):
         column = {
             k.removeprefix(f"{name}_"): v[party]
             for k, v in split.columns.items()

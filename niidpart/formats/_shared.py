@@ -8,7 +8,7 @@ import numpy as np
 
 from ..data import Data
 from ..errors import FileFault, UsageError
-from ..features.examples import examples
+from ..features.examples import read_examples
 from ..splits.recipe import JSON
 from ..splits.split import FederatedSplit, Part
 
@@ -55,7 +55,7 @@ def read_about(folder: Path) -> JSON:
 def example_bytes(split: FederatedSplit, data: Data) -> int:
     """Bytes of one example in memory, with transforms."""
     return int(
-        examples(split, data, int(np.argmax(split.train.sizes > 0)), lossy=True).x[:1].nbytes
+        read_examples(split, data, int(np.argmax(split.train.sizes > 0)), lossy=True).x[:1].nbytes
     )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..data import Data, load
 from ..data.readers.leaf import find_json_files
 from ..errors import FileFault, UsageError
-from ..features.examples import examples
+from ..features.examples import read_examples
 from ..splits.split import FederatedSplit
 from . import LOSABLE, Imported
 from ._shared import ABOUT, about, example_bytes, read_about, shards
@@ -52,7 +52,7 @@ def leaf(split: FederatedSplit, data: Data) -> Iterator[tuple[str, bytes]]:
 def _user(split: FederatedSplit, data: Data, part: str, party: int) -> str:
     if not split.parts[part].sizes[party]:
         return '{"x":[],"y":[]}'
-    x, y, _ = examples(split, data, party, part, lossy=True)
+    x, y, _ = read_examples(split, data, party, part, lossy=True)
     return f'{{"x":[{",".join(_numbers(x.reshape(len(x), -1)))}],"y":{json.dumps(y.tolist())}}}'
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..data import Data
 from ..errors import UsageError
-from ..features.examples import examples
+from ..features.examples import read_examples
 from ..splits.split import FederatedSplit
 from . import LOSABLE
 from ._shared import ABOUT, about, without
@@ -52,7 +52,7 @@ def pfllib(
 
 
 def _archive(split: FederatedSplit, data: Data, part: str, party: int) -> bytes:
-    x, y, _ = examples(split, data, party, part, lossy=True)
+    x, y, _ = read_examples(split, data, party, part, lossy=True)
     x = x.astype(np.float32) / np.float32(255) if x.dtype == np.uint8 else x.astype(np.float32)
     if x.ndim == 3:  # [n, H, W]
         x = x[:, None]

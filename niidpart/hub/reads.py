@@ -1,114 +1,171 @@
-"""What is asked of the Hub without changing it: a revision, the files of a commit, one file. Answers are looked at before they are believed."""
+"""What is asked of the Hub without changing it: its branches and tags, the files of a commit, one file.
+
+Answers are looked at before they are believed: whoever runs the server can say anything.
+"""
 
 import hashlib
 import re
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
-from urllib.parse import quote
 
 from ..errors import FileFault
-from .answers import Place, no_answer
+from .failures import make_malformed_answer
+from .repository import HubRepo
 
-__all__ = ["Stored", "download", "is_commit", "listing", "printed", "revision"]
+__all__ = [
+    "HubRefs",
+    "HubFile",
+    "StoredFile",
+    "download_file",
+    "fingerprint_content",
+    "is_commit",
+    "list_files",
+    "list_refs",
+    "locate_file",
+]
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _WAIT = 60.0  # seconds without a byte
 
 
-class Stored(NamedTuple):
+class StoredFile(NamedTuple):
     """A file of a commit. print: sha256 of a large file, git's sha1 of another."""
 
     size: int
     print: str
 
 
-def is_commit(text: str) -> bool:
-    return _COMMIT.fullmatch(text) is not None
+class HubRefs(NamedTuple):
+    """The commits that names lead to. main: "" where there is no such branch."""
+
+    main: str
+    tags: Mapping[str, str]
 
 
-def printed(content: bytes) -> frozenset[Stored]:
-    """How a file of this content may be stored: as a large one or not is the Hub's to say."""
-    git = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-    return frozenset(
-        Stored(len(content), name) for name in (git, hashlib.sha256(content).hexdigest())
+class HubFile(NamedTuple):
+    """A file and the commit that holds it. size: as the Hub says, None where it does not say."""
+
+    path: str
+    commit: str
+    size: int | None
+
+
+def is_commit(text: str | None) -> bool:
+    return text is not None and _COMMIT.fullmatch(text) is not None
+
+
+def fingerprint_content(content: bytes) -> frozenset[StoredFile]:
+    """Return how a file of this content may be stored: as a large one or not is the Hub's to say."""
+    blob = b"blob %d\0" % len(content) + content  # what git hashes
+    prints = (
+        hashlib.sha1(blob, usedforsecurity=False).hexdigest(),
+        hashlib.sha256(content).hexdigest(),
     )
+    return frozenset(StoredFile(len(content), print_) for print_ in prints)
 
 
-def revision(at: Place, rev: str | None) -> dict[str, Any]:
-    """`sha` and `private` of a commit, tag or branch, None for the main branch.
+def list_refs(hub: HubRepo) -> HubRefs:
+    """Return the commits of the main branch and of the tags."""
+    # Not by `dataset_info`, which answers this too: it reads the card along, and falls over keys
+    # that somebody else wrote there.
+    refs = hub.api.list_repo_refs(hub.repo, repo_type="dataset")
+    branches = {branch.name: branch.target_commit for branch in refs.branches}
+    return HubRefs(branches.get("main", ""), {tag.name: tag.target_commit for tag in refs.tags})
 
-    Not by the library's `repo_info`: that reads the card along, and falls over keys that a stranger wrote there.
+
+def list_files(hub: HubRepo, commit: str) -> dict[str, StoredFile]:
+    """Return {path: StoredFile} of a commit."""
+    entries = hub.api.list_repo_tree(hub.repo, recursive=True, revision=commit, repo_type="dataset")
+    found = {}
+    for entry in entries:
+        size = getattr(entry, "size", None)
+        if size is not None:  # a folder has none
+            print_ = entry.lfs.sha256 if entry.lfs else entry.blob_id
+            found[entry.path] = StoredFile(size, print_)
+    return found
+
+
+def locate_file(hub: HubRepo, path: str, rev: str | None, seconds: float = _WAIT) -> HubFile:
+    """Return where the file `path` of a commit, tag or branch (None: main) is, by one HEAD request."""
+    metadata = hub.api.get_hf_file_metadata(
+        url=_make_url(hub, path, rev), timeout=min(_WAIT, seconds)
+    )
+    if not is_commit(metadata.commit_hash) or (is_commit(rev) and metadata.commit_hash != rev):
+        raise FileFault(
+            f"{hub.api.endpoint} says that {rev or 'main'} of {hub.repo} is the commit "
+            f"{str(metadata.commit_hash)[:80]!a}; that is not it"
+        )
+    return HubFile(path, metadata.commit_hash, metadata.size)
+
+
+def _make_url(hub: HubRepo, path: str, rev: str | None) -> str:
+    import huggingface_hub
+
+    url: str = huggingface_hub.hf_hub_url(
+        hub.repo, path, repo_type="dataset", revision=rev, endpoint=hub.api.endpoint
+    )
+    return url
+
+
+def download_file(
+    hub: HubRepo, file: HubFile, target: Path, *, max_bytes: int, seconds: float
+) -> None:
+    """Write a file of a commit to `target`. seconds: for all of it.
+
+    Not through `hf_hub_download`, which has no limit of size or time, and keeps in a cache what
+    nobody has checked yet.
     """
     import huggingface_hub.utils
 
     utils = cast(Any, huggingface_hub.utils)
-    url = f"{at.api.endpoint}/api/datasets/{at.repo}" + (
-        f"/revision/{quote(rev, safe='')}" if rev else ""
-    )
-    headers = utils.build_hf_headers(token=at.token)
-    answer = utils.get_session().get(
-        url,
+    deadline = time.monotonic() + seconds
+    _check_size(hub, file, max_bytes)
+    # Packed content could grow beyond every limit while it is unpacked.
+    headers = utils.build_hf_headers(token=hub.token) | {"Accept-Encoding": "identity"}
+    request = utils.get_session().stream(
+        "GET",
+        _make_url(hub, file.path, file.commit),
         headers=headers,
-        params={"expand": ["sha", "private"]},
         follow_redirects=True,
-        timeout=_WAIT,
+        timeout=max(0.001, min(_WAIT, seconds)),
     )
-    utils.hf_raise_for_status(answer)
-    found = answer.json()
-    if not isinstance(found, dict) or "sha" not in found:
-        raise TypeError(f"{str(found)[:80]} says no commit")
-    return found
-
-
-def listing(at: Place, commit: str) -> dict[str, Stored]:
-    """{path: Stored} of a commit."""
-    found = {}
-    for entry in at.api.list_repo_tree(
-        at.repo, recursive=True, revision=commit, repo_type="dataset"
-    ):
-        if (size := getattr(entry, "size", None)) is not None:  # a folder has none
-            found[entry.path] = Stored(size, entry.lfs.sha256 if entry.lfs else entry.blob_id)
-    return found
-
-
-def download(at: Place, commit: str, path: str, file: Path, max_bytes: int, seconds: float) -> None:
-    """A file of a commit into `file`. Not through the cache of the Hub's library, which has no limit of size. seconds: for all of it."""
-    import huggingface_hub.utils
-
-    hub, utils = huggingface_hub, cast(Any, huggingface_hub.utils)
-    end = time.monotonic() + seconds
-    url = hub.hf_hub_url(
-        at.repo, path, repo_type="dataset", revision=commit, endpoint=at.api.endpoint
-    )
-    said = hub.get_hf_file_metadata(url, token=at.token).size
-    large = f"allow more (--max-size, max_bytes=) if you know it; {max_bytes} bytes are allowed"
-    if said is not None and said < 0:
-        raise no_answer(at, f"{path} has {said} bytes")
-    if said is not None and said > max_bytes:
-        raise FileFault(f"{path} of {at.repo} has {said} bytes; {large}")
-    headers = utils.build_hf_headers(token=at.token) | {"Accept-Encoding": "identity"}
-    wait = max(0.001, min(_WAIT, end - time.monotonic()))
-    with (
-        utils.get_session().stream(
-            "GET", url, headers=headers, follow_redirects=True, timeout=wait
-        ) as response,
-        open(file, "wb") as f,
-    ):
+    received = 0
+    with request as response, open(target, "wb") as f:
         utils.hf_raise_for_status(response)
-        got = 0
-        for (
-            block
-        ) in response.iter_bytes():  # as they come: a block of a given size would wait for a drip
-            got += len(block)
-            if got > max_bytes:
-                raise FileFault(f"{path} of {at.repo} has more bytes than was said; {large}")
-            f.write(block)
-            if time.monotonic() > end:
+        # Blocks as they come: to wait for a block of a given size would be to wait for a drip.
+        for block in response.iter_bytes():
+            received += len(block)
+            if received > max_bytes:
                 raise FileFault(
-                    f"{path} of {at.repo} was not there after {seconds:g} s ({got} bytes came); allow more (--timeout), or try again"
+                    f"{file.path} of {hub.repo} has more bytes than was said; "
+                    f"{_advise_on_size(max_bytes)}"
                 )
-    if said is not None and got != said:
+            f.write(block)
+            if time.monotonic() > deadline:
+                raise FileFault(
+                    f"{file.path} of {hub.repo} was not there after {seconds:g} s ({received} "
+                    "bytes came); allow more (--timeout), or try again"
+                )
+    if file.size is not None and received != file.size:
         raise FileFault(
-            f"{path} of {at.repo} came with {got} bytes, {said} were said; the connection was cut, pull again"
+            f"{file.path} of {hub.repo} came with {received} bytes, {file.size} were said; "
+            "the connection was cut, pull again"
         )
+
+
+def _check_size(hub: HubRepo, file: HubFile, max_bytes: int) -> None:
+    """Raise FileFault where the file is announced as larger than allowed, before any of it comes."""
+    if file.size is None:
+        return
+    if file.size < 0:
+        raise make_malformed_answer(hub, f"{file.path} has {file.size} bytes")
+    if file.size > max_bytes:
+        raise FileFault(
+            f"{file.path} of {hub.repo} has {file.size} bytes; {_advise_on_size(max_bytes)}"
+        )
+
+
+def _advise_on_size(max_bytes: int) -> str:
+    return f"allow more (--max-size, max_bytes=) if you know it; {max_bytes} bytes are allowed"

@@ -11,7 +11,7 @@ import numpy as np
 from ..checking.verification import matches
 from ..data import Data
 from ..errors import UsageError
-from ..features.transforming import named_transforms
+from ..features.transforming import name_transforms
 from ..files import write_folder
 from ..formats import FORMATS, LOSABLE
 from ..registry import Function
@@ -75,7 +75,7 @@ def _has(split: FederatedSplit, data: Data | None) -> Iterator[tuple[str, str]]:
             "overlap",
             f"{sum(part.n for part in split.parts.values()) - split.n_held} rows more than examples",
         )
-    prefixes = tuple(f"{name}_" for name, _ in named_transforms(split.recipe))
+    prefixes = tuple(f"{name}_" for name, _ in name_transforms(split.recipe))
     if own := [name for name in split.columns if not name.startswith(prefixes)]:
         yield "columns", ", ".join(own)
     names = split.source.class_names

@@ -12,7 +12,7 @@ from ..arithmetic.deal import require_feasible
 from ..arithmetic.rng import stream
 from ..data import Data, Features, number_classes, number_groups
 from ..errors import UsageError
-from ..features.transforming import columns_of, named_transforms, transform
+from ..features.transforming import draw_columns, name_transforms, transform
 from ..registry import UNSET, Function
 from ..splits.recipe import Recipe
 from ..splits.split import FederatedSplit
@@ -93,8 +93,8 @@ def derive(
     result = check_strategy_result(result, recipe)
     parts = build_parts(result, recipe, labels, n_classes)
     columns = dict(result.columns)
-    for name, t in named_transforms(recipe):
-        columns |= columns_of(recipe, name, t)
+    for name, t in name_transforms(recipe):
+        columns |= draw_columns(recipe, name, t)
     return FederatedSplit(
         recipe=recipe,
         source=data.source,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..arithmetic.rng import Ints
 from ..data import Data
 from ..errors import UsageError
-from ..features.transforming import named_transforms
+from ..features.transforming import name_transforms
 from ..splits.split import FederatedSplit
 from ._features import is_fresh, plain, seen
 from ._look import OKABE_ITO, Figure, counted, short, small
@@ -79,7 +79,7 @@ def _shape(x: NDArray[Any]) -> float:
 def _heading(split: FederatedSplit, party: int) -> str:
     """`party 3`, and what its transforms have of their own: the level of noise, its place."""
     own = {name: split.columns[name][party] for name in split.columns}
-    names = [name for name, _ in named_transforms(split.recipe)]
+    names = [name for name, _ in name_transforms(split.recipe)]
     said = [f"std {own[f'{name}_std']:.2g}" for name in names if f"{name}_std" in own]
     said += [
         "clean" if own[f"{name}_cell"] < 0 else f"cell {own[f'{name}_cell']}"

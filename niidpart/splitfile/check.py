@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arithmetic.rng import Ints
 from ..errors import UsageError
-from ..features.transforming import columns_of, named_transforms
+from ..features.transforming import draw_columns, name_transforms
 from ..splits.recipe import JSON, Recipe
 from ..splits.split import PARTS, FederatedSplit, Part, array_digest, empty_part, holdings
 from ..transforms import TRANSFORMS
@@ -221,14 +221,14 @@ def _transforms(recipe: Recipe, columns: Mapping[str, Array], faults: list[Fault
     Names and types are those that one party's columns have: nothing is drawn for the number of parties that a file states.
     """
     one = replace(recipe, n_parties=1)
-    for name, t in named_transforms(recipe):
+    for name, t in name_transforms(recipe):
         if t.name not in TRANSFORMS.names():
             continue
         try:
             if TRANSFORMS.complete(t.name, t.params) != t.params:
                 raise UsageError("it does not say all options")
             with np.errstate(all="ignore"):
-                wanted = columns_of(one, name, t)
+                wanted = draw_columns(one, name, t)
         except (ValueError, ArithmeticError) as error:
             faults.append(Fault(41, f"the transform {name} cannot be applied: {error}"))
             continue

@@ -209,11 +209,12 @@ class OpenedPart:
         time by its size. lossy: also where noise is drawn afresh in training, without that noise. IndexError where there is no such party;
         ValueError where the data set is not found, is another, or has no features. Needs datasets; Pillow for images.
         """
-        from ..features.examples import dataset, examples
+        from ..features.examples import read_examples, to_hf_dataset
 
         data = self._split.data(data_root) if data is None else data
-        return dataset(
-            examples(self._split, data, p, self.name, lossy=lossy), self._split.source.class_names
+        return to_hf_dataset(
+            read_examples(self._split, data, p, self.name, lossy=lossy),
+            self._split.source.class_names,
         )
 
     def counts(self, p: int) -> NDArray[np.int32]:

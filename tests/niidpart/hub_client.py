@@ -74,11 +74,11 @@ class Client:
         return answer["out"]
 
     def push(self, file, repo, token="hf_ann", **options):
-        code = "from dataclasses import asdict\nfrom niidpart import hub\nout = asdict(hub.push(file, repo, token=token, **options))"
+        code = "from dataclasses import asdict\nimport niidpart\nout = asdict(niidpart.push(file, repo, token=token, **options))"
         return self(code, file=str(file), repo=repo, token=token, options=options)
 
     def pull(self, repo, out, rev=None, **options):
-        code = "from niidpart import hub\ngot = hub.pull(repo, rev, path, **options)\nout = [got.commit, got.digest]"
+        code = "import niidpart\ngot = niidpart.pull(repo, rev, path, **options)\nout = [got.commit, got.digest]"
         return self(code, repo=repo, rev=rev, path=str(out), options=options)
 
     def close(self):

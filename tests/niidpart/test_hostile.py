@@ -101,10 +101,10 @@ def test_all_faults_are_named_together(tampered):
 def test_41_nothing_is_drawn_for_the_parties_that_a_file_states(small_file, monkeypatch):
     from niidpart.splitfile import check
 
-    asked, real = [], check.columns_of
+    asked, real = [], check.draw_columns
     monkeypatch.setattr(
         check,
-        "columns_of",
+        "draw_columns",
         lambda recipe, *rest: asked.append(recipe.n_parties) or real(recipe, *rest),
     )
     assert niidpart.check(small_file) == []

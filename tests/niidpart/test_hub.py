@@ -11,7 +11,7 @@ from hub_client import GENERATIONS, Client, Raised
 from hub_server import File
 
 import niidpart
-from niidpart.hub.publishing import pull, push
+from niidpart.hub import pull, push
 from niidpart.splitfile.h5 import to_bytes
 
 pytest.importorskip("huggingface_hub")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.features.examples import examples
+from niidpart.features.examples import read_examples
 
 RNG = np.random.default_rng(3)
 X, Y = RNG.integers(0, 256, (200, 6, 5), dtype=np.uint8), RNG.integers(0, 4, 200)
@@ -40,7 +40,7 @@ def test_an_open_file_gives_what_the_whole_split_gives(part, transforms, data, o
     split, lazy = opened(transforms=transforms)
     for p in range(8):
         rows = split.parts[part].party(p).astype(np.int64)
-        for found in (examples(lazy, data, p, part), examples(split, data, p, part)):
+        for found in (read_examples(lazy, data, p, part), read_examples(split, data, p, part)):
             assert (found.x == niidpart.transform(split, X[rows], p, rows)).all()
             assert (found.y == Y[rows]).all()
             assert (found.rows == rows).all()
@@ -52,7 +52,7 @@ def test_only_the_rows_of_that_party_are_asked_for(data, opened):
     split, lazy = opened(transforms=[("noise", {})])
     asked = []
     watched = replace(data, features=lambda rows: asked.append(rows) or X[rows])
-    examples(lazy, watched, 3)
+    read_examples(lazy, watched, 3)
     assert [rows.tolist() for rows in asked] == [split.train.party(3).tolist()]
 
 
@@ -96,9 +96,9 @@ def test_the_data_is_found_where_the_file_says_and_opened_once(tmp_path):
     )
     with niidpart.open(path) as lazy:
         assert lazy.data() is lazy.data()
-        assert len(examples(lazy, lazy.data(), 0).y) == lazy.train.sizes[0]
+        assert len(read_examples(lazy, lazy.data(), 0).y) == lazy.train.sizes[0]
         with pytest.raises(IndexError, match=r"0\.\.7"):
-            examples(lazy, lazy.data(), 8)
+            read_examples(lazy, lazy.data(), 8)
 
 
 @pytest.mark.parametrize("p", ["a", True, 1.5, None])
@@ -106,14 +106,14 @@ def test_a_party_is_a_whole_number(p, data, opened):
     split, lazy = opened()
     for of in (split, lazy):
         with pytest.raises(ValueError, match=r"party is .*it must be a whole number"):
-            examples(of, data, p)
-    assert (examples(split, data, np.int64(3)).rows == split.train.party(3)).all()
+            read_examples(of, data, p)
+    assert (read_examples(split, data, np.int64(3)).rows == split.train.party(3)).all()
 
 
 def test_features_of_the_other_order_of_bytes_come_in_this_machines(tmp_path):
     x = RNG.normal(size=(200, 3)).astype(">f4")
     data = niidpart.from_arrays(x, Y)
-    found = examples(niidpart.make(data, "homo", n_parties=2), data, 1)
+    found = read_examples(niidpart.make(data, "homo", n_parties=2), data, 1)
     assert found.x.dtype.isnative
     assert (found.x == x[found.rows]).all()
 
@@ -121,14 +121,14 @@ def test_features_of_the_other_order_of_bytes_come_in_this_machines(tmp_path):
 def test_what_cannot_be_given_is_said(data, opened):
     split, lazy = opened(transforms=[("noise", {"fresh": True})])
     with pytest.raises(ValueError, match=r"drawn afresh in training.*lossy=True"):
-        examples(lazy, data, 0)
+        read_examples(lazy, data, 0)
     assert (
-        examples(lazy, data, 0, lossy=True).x
+        read_examples(lazy, data, 0, lossy=True).x
         == X[split.train.party(0)].astype(np.float32) / np.float32(255)
     ).all()
     with pytest.raises(ValueError, match="no features"):
-        examples(lazy, niidpart.from_arrays(None, Y), 0, lossy=True)
+        read_examples(lazy, niidpart.from_arrays(None, Y), 0, lossy=True)
     with pytest.raises(ValueError, match="other labels"):
-        examples(lazy, niidpart.from_arrays(X, (Y + 1) % 4), 0, lossy=True)
+        read_examples(lazy, niidpart.from_arrays(X, (Y + 1) % 4), 0, lossy=True)
     with pytest.raises(ValueError, match="no part 'eval'"):
-        examples(lazy, data, 0, "eval", lossy=True)
+        read_examples(lazy, data, 0, "eval", lossy=True)

@@ -47,7 +47,7 @@ def pull_command() -> click.Command:
     def pull(
         repo: str, out: str, max_size: int, max_memory: int | None, as_json: bool, **options: Any
     ) -> None:
-        from niidpart.hub.publishing import pull
+        from niidpart.hub.fetching import pull
 
         from .report import summary
 
