@@ -11,6 +11,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+import niidpart
+
 OTHER = (
     "NIIDPART_TEST_HUB1"  # python of an environment with niidpart, huggingface_hub 1 and datasets 4
 )
@@ -51,6 +53,8 @@ class Client:
             k: v for k, v in os.environ.items() if not k.startswith(("HF_", "HUGGING", "PYTHON"))
         }
         env = own | SWITCHES | {"HF_ENDPOINT": endpoint, "HF_HOME": str(home)} | switches
+        if python == sys.executable:  # the niidpart that is tested here, wherever it lies
+            env["PYTHONPATH"] = str(Path(niidpart.__file__).parents[1])
         self.errors = (home.parent / f"{home.name}.stderr").open("w")
         self.process = subprocess.Popen(
             [python, "-P", "-c", _SERVE],
