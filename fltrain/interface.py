@@ -130,9 +130,20 @@ class Info(NamedTuple):
 class Task(Protocol):
     """A model and a loss. Any loss will do: a quadratic with a known optimum is a task too."""
 
-    kinds: dict[str, str]  # name of each parameter -> conv, linear, norm, bias, other
-    buffer_kinds: dict[str, str]  # name of each buffer -> norm, other
-    n_stages: int  # how many taps `forward` gives; 0 where the model does not declare any
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Name of each parameter -> conv, linear, norm, bias, other."""
+        ...
+
+    @property
+    def buffer_kinds(self) -> dict[str, str]:
+        """Name of each buffer -> norm, other."""
+        ...
+
+    @property
+    def n_stages(self) -> int:
+        """How many taps `forward` gives; 0 where the model does not declare any."""
+        ...
 
     def forward(
         self,

@@ -122,7 +122,7 @@ class Stack:
         new = vmap(begin, in_dims=(self.dims, 0, 0, 0))(self.local, *self.place)
         local = self.local._replace(**new)
         dims = self.dims._replace(**{name: leading_axes(part) for name, part in new.items()})
-        trained = {
+        trained: dict[str, Any] = {
             name: copy_expanded(getattr(local, name), getattr(dims, name), len(self.jobs))
             for name in ("params", "buffers", "carry")
         }
@@ -173,10 +173,10 @@ class Stack:
             self.dims = self.dims._replace(carry=leading_axes(carry))
             self.move(self.local._replace(carry=carry))
         else:
+            before, now = (sorted(tree.flatten(one)) for one in (self.local.carry, step.carry))
             raise UsageError(
-                f"{self.algorithm.name}: direction returned carry "
-                f"{sorted(tree.flatten(step.carry))} after {sorted(tree.flatten(self.local.carry))};"
-                " stacked jobs must carry the same from the first step on: return the same keys, "
+                f"{self.algorithm.name}: direction returned carry {now} after {before}; "
+                "stacked jobs must carry the same from the first step on: return the same keys, "
                 "or use --engine looped or processes"
             )
 
