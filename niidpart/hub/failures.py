@@ -40,8 +40,10 @@ def explain_failures(
     """
     try:
         yield
-    except FileFault:
-        raise
+    except FileFault as error:
+        if not _shows(hub.secret, error):
+            raise
+        raise FileFault(_hide(hub.secret, str(error))) from None
     except Exception as error:
         message = _explain(error, hub, advice, rev, file)
         if message is None:  # not of the Hub: a full disk, a fault in here
@@ -49,8 +51,8 @@ def explain_failures(
         if published and advice not in message:
             message += f"; {advice}"
         # A chained error is printed with its text, so one that shows the token is left off.
-        shows_token = bool(hub.secret) and hub.secret in str(error)
-        raise FileFault(_hide(hub.secret, message)) from (None if shows_token else error)
+        cause = None if _shows(hub.secret, error) else error
+        raise FileFault(_hide(hub.secret, message)) from cause
 
 
 def _explain(error: Exception, hub: HubRepo, advice: str, rev: str | None, file: str) -> str | None:
@@ -90,7 +92,7 @@ def _explain_status(error: Any, hub: HubRepo, advice: str) -> str:
     match error.response.status_code:
         case 401:
             return (
-                f"{hub} does not take this token; log in again with `hf auth login`, "
+                f"{hub} does not take this token; log in anew with `hf auth login`, "
                 "or look at HF_TOKEN"
             )
         case 403:
@@ -112,6 +114,10 @@ def _shorten(error: BaseException) -> str:
     lines = [line for line in str(error).splitlines() if line.strip()]
     text = lines[0][:200] if lines else os.strerror(getattr(error, "errno", None) or 0)
     return f"{type(error).__name__}: " + "".join(c if c.isprintable() else "?" for c in text)
+
+
+def _shows(secret: str, error: Exception) -> bool:
+    return bool(secret) and secret in str(error)
 
 
 def _hide(secret: str, text: str) -> str:

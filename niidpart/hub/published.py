@@ -1,4 +1,4 @@
-"""What a repository holds before something is published there: files, tags, card, tables of ours."""
+"""What a repository holds before something is published there: its files, tags and card."""
 
 import json
 import re
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import FileFault, UsageError
-from ..formats.hf import CARD, SPLIT
 from ..formats._card import is_card
+from ..formats.hf import CARD, SPLIT
 from ..splitfile.faults import SplitError
 from ..splitfile.h5 import to_bytes
 from ..splits.split import FederatedSplit

@@ -1,4 +1,4 @@
-"""What is asked of the Hub without changing it: its branches and tags, the files of a commit, one file.
+"""What is asked of the Hub without changing it: branches and tags, files of a commit, one file.
 
 Answers are looked at before they are believed: whoever runs the server can say anything.
 """
@@ -15,8 +15,8 @@ from .failures import make_malformed_answer
 from .repository import HubRepo
 
 __all__ = [
-    "HubRefs",
     "HubFile",
+    "HubRefs",
     "StoredFile",
     "download_file",
     "fingerprint_content",
@@ -57,7 +57,10 @@ def is_commit(text: str | None) -> bool:
 
 
 def fingerprint_content(content: bytes) -> frozenset[StoredFile]:
-    """Return how a file of this content may be stored: as a large one or not is the Hub's to say."""
+    """Return how a file of this content may be stored.
+
+    Whether it is a large file, and so which of the two prints it has, is for the Hub to say.
+    """
     blob = b"blob %d\0" % len(content) + content  # what git hashes
     prints = (
         hashlib.sha1(blob, usedforsecurity=False).hexdigest(),
@@ -88,7 +91,7 @@ def list_files(hub: HubRepo, commit: str) -> dict[str, StoredFile]:
 
 
 def locate_file(hub: HubRepo, path: str, rev: str | None, seconds: float = _WAIT) -> HubFile:
-    """Return where the file `path` of a commit, tag or branch (None: main) is, by one HEAD request."""
+    """Return a file of a commit, tag or branch (None: main), by one HEAD request."""
     metadata = hub.api.get_hf_file_metadata(
         url=_make_url(hub, path, rev), timeout=min(_WAIT, seconds)
     )
@@ -156,7 +159,7 @@ def download_file(
 
 
 def _check_size(hub: HubRepo, file: HubFile, max_bytes: int) -> None:
-    """Raise FileFault where the file is announced as larger than allowed, before any of it comes."""
+    """Raise FileFault where the announced size is more than allowed, before any of it comes."""
     if file.size is None:
         return
     if file.size < 0:

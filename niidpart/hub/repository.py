@@ -58,7 +58,7 @@ def connect(repo: str, token: str | None, endpoint: str | None) -> HubRepo:
     if not secret:
         raise FileFault(
             "the token that was handed over is empty; hand over None for the stored one, "
-            "or copy it again from the Hub's settings"
+            "or copy it anew from the Hub's settings"
         )
     _check_token(secret, "the token that was handed over")
     return HubRepo(huggingface_hub.HfApi(endpoint=address, token=secret), repo, secret, secret)
@@ -69,7 +69,7 @@ def _check_token(secret: str, description: str) -> None:
     if not _TOKEN.fullmatch(secret):
         raise FileFault(
             f"{description} holds a space, a line's end or a letter outside ASCII, which no token "
-            "does; copy it again from the Hub's settings"
+            "does; copy it anew from the Hub's settings"
         )
 
 

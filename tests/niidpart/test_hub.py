@@ -563,6 +563,6 @@ def test_an_address_that_is_none_is_named(hub, tmp_path, file):
     with pytest.raises(Raised, match="HF_ENDPOINT is 'huggingface'; an address such as"):
         theirs.pull("ann/digits", tmp_path / "got.h5")
     for endpoint in ("http://[", "ftp://x", "http://", "http://a b"):
-        with pytest.raises(Raised, match=r"^ValueError: endpoint is '(http|ftp)"):
+        with pytest.raises(Raised, match=r"^UsageError: endpoint is '(http|ftp)"):
             theirs.push(file, "ann/digits", endpoint=endpoint)
     theirs.close()

@@ -51,8 +51,7 @@ def test_only_the_split_file_is_fetched(hub, client, content, tmp_path):
     )
     client.pull("bob/bad", tmp_path / "got.h5")
     assert {line for line in hub.seen if not line.startswith(("GET /lfs", "HEAD /lfs"))} == {
-        "GET /api/datasets/bob/bad",
-        f"HEAD /datasets/bob/bad/resolve/{commit}/split.h5",
+        "HEAD /datasets/bob/bad/resolve/main/split.h5",
         f"GET /datasets/bob/bad/resolve/{commit}/split.h5",
     }
     assert [p.name for p in tmp_path.iterdir()] == ["got.h5"]
@@ -175,20 +174,8 @@ def test_a_commit_that_is_none(sha, hub, refused, content):
     hub.put("bob/sha", {"split.h5": content})
 
     def spoil(request):
-        if not request.path.startswith("/api/datasets/bob/sha"):
-            return False
-        request.say(
-            {
-                "_id": "0" * 24,
-                "id": "bob/sha",
-                "sha": sha,
-                "private": False,
-                "tags": [],
-                "siblings": [],
-                "downloads": 0,
-                "likes": 0,
-            }
-        )
+        said = {"ETag": '"x"', "Content-Length": "1"}
+        request.answer(200, b"", said | ({} if sha is None else {"X-Repo-Commit": sha}))
         return True
 
     hub.spoil = spoil
@@ -238,26 +225,42 @@ NO_ANSWERS = {
 
 
 @pytest.mark.parametrize("body", NO_ANSWERS.values(), ids=NO_ANSWERS)
-def test_an_answer_that_is_none_of_the_hub(body, hub, refused, content):
-    hub.put("bob/odd", {"split.h5": content})
+def test_an_answer_that_is_none_of_the_hub(body, hub, client, content, tmp_path):
+    hub.put("ann/odd", {"split.h5": content})
+    (tmp_path / "mine.h5").write_bytes(content)
     hub.spoil = lambda request: (
         request.path.startswith("/api/") and (request.answer(200, body) or True)
     )
-    said = refused("bob/odd")
+    with pytest.raises(Raised) as error:
+        client.push(tmp_path / "mine.h5", "ann/odd")
+    assert "FileFault" in error.value.kind
+    said = error.value.said
     assert said.startswith(f"{hub.url} answered something that is no answer of the Hub (")
-    assert said.endswith("); nothing was fetched; try again")
+    assert said.endswith("); nothing was published; push again")
 
 
-@pytest.mark.parametrize("where", ["http://[", "file:///etc/passwd", "/datasets/bob/odd"])
-@pytest.mark.parametrize("asked", ["/api/", "/datasets/"])
-def test_an_answer_that_leads_nowhere(where, asked, hub, refused, content):
+NOWHERE = pytest.mark.parametrize("where", ["http://[", "file:///etc/passwd", "/datasets/bob/odd"])
+
+
+@NOWHERE
+def test_an_answer_that_leads_nowhere(where, hub, refused, content):
     hub.put("bob/odd", {"split.h5": content})
-    hub.spoil = lambda request: (
-        request.path.startswith(asked) and (request.answer(302, b"", {"Location": where}) or True)
-    )
+    hub.spoil = lambda request: request.answer(302, b"", {"Location": where}) or True
     said = refused("bob/odd")
     assert "Traceback" not in said
     assert "upload" not in said
+
+
+@NOWHERE
+def test_an_answer_to_a_push_that_leads_nowhere(where, hub, client, content, tmp_path):
+    hub.put("ann/odd", {"split.h5": content})
+    (tmp_path / "mine.h5").write_bytes(content)
+    hub.spoil = lambda request: request.answer(302, b"", {"Location": where}) or True
+    with pytest.raises(Raised) as error:
+        client.push(tmp_path / "mine.h5", "ann/odd")
+    assert "FileFault" in error.value.kind
+    assert "Traceback" not in error.value.said
+    assert "upload" not in error.value.said
 
 
 ODD = [b"[1]", b"<html>", b"null"]
@@ -289,7 +292,7 @@ def test_a_token_that_the_hub_says_back_is_not_shown(hub, refused, content):
     )
     assert "hf_bob" not in refused("bob/echo", token="hf_bob")
     hub.spoil = lambda request: (
-        request.answer(200, json.dumps([request.headers["Authorization"]]).encode()) or True
+        request.answer(200, b"", {"X-Repo-Commit": request.headers["Authorization"]}) or True
     )
     assert "(the token)" in refused("bob/echo", token="hf_bob")
 
