@@ -1,1 +1,1 @@
-"""Arithmetic with the same bits everywhere: elementary functions, random streams, dealing."""
+"""Randomness, elementary functions and dealing that give the same bits on every machine."""

@@ -1,4 +1,9 @@
-"""From proportions to who holds what: counts by largest remainder, rows dealt by counts, a minimum size met by moving rows."""
+"""From proportions to who holds what.
+
+Counts by largest remainder, rows dealt by counts, and a minimum size met by moving rows. All of it
+is integer arithmetic, and ties are settled by random orders that the caller draws: by a place in
+an array they would favour the first parties.
+"""
 
 import heapq
 from typing import Any
@@ -11,127 +16,201 @@ from .exact import Floats
 from .rng import Ints, Stream
 
 _ROWS = 1 << 20  # looked at at a time
-_CELLS = (
-    1 << 24
-)  # of a table of sets and items. Part of the definition of `draw_subsets`: another value gives other draws.
+# Of a table of sets and items. Part of the definition of `draw_subsets`: another value gives other
+# draws.
+_CELLS = 1 << 24
+_LARGEST_WEIGHT = 1 << 31  # times a total below 2**31 a weight fits in int64
 
 
 def apportion(proportions: Floats, total: int, rank: Ints) -> Ints:
-    """[P] int64 counts in the given proportions that sum to `total`, in integer arithmetic.
+    """Return counts in the given proportions that sum to `total`, by largest remainder.
 
-    proportions: [P], non-negative, not all 0; they need not sum to 1. What is left after rounding down goes to the largest
-    remainders; equal remainders are told apart by `rank` [P] (a random order), not by place.
+    Parameters
+    ----------
+    proportions : array of float [P]
+        Non-negative, not all 0; they need not sum to 1.
+    total : int
+        Below 2**31, so that everything behind the proportions is exact in int64.
+    rank : array of int [P]
+        A random order, by which equal remainders are told apart.
+
+    Returns
+    -------
+    array of int64 [P]
+        Each share rounded down, and 1 more for the largest remainders.
+
+    Examples
+    --------
+    >>> apportion(np.array([0.5, 0.3, 0.2]), 9, np.arange(3)).tolist()
+    [4, 3, 2]
     """
-    weights = _weights(proportions, total)
+    weights = _weigh(proportions, total)
     return apportion_weights(weights, total, rank)
 
 
-def _weights(proportions: Floats, total: int) -> Ints:
-    """[..., P] integers in the given proportions, the largest of each row 2**31; times a total below 2**31 they fit in int64."""
-    if total >= 1 << 31:
+def _weigh(proportions: Floats, total: int) -> Ints:
+    """Return integers in the given proportions, the largest of each row (last axis) 2**31."""
+    if total >= _LARGEST_WEIGHT:
         raise UsageError(
-            f"{total} examples are to be dealt at once; counts by largest remainder are exact below {1 << 31}"
+            f"{total} examples are to be dealt at once; counts by largest remainder are exact "
+            f"below {_LARGEST_WEIGHT}"
         )
-    weights: Ints = np.rint(proportions / proportions.max(axis=-1, keepdims=True) * 2.0**31).astype(
-        np.int64
-    )
+    largest = proportions.max(axis=-1, keepdims=True)
+    weights: Ints = np.rint(proportions / largest * float(_LARGEST_WEIGHT)).astype(np.int64)
     return weights
 
 
 def apportion_weights(weights: Ints, total: int, rank: Ints) -> Ints:
-    """`apportion` of weights that are integers, 0..2**31 and not all 0: exact. With a total below their sum no count is above its weight."""
+    """Return what `apportion` does, of weights that are integers: exact throughout.
+
+    weights: [P], 0..2**31 and not all 0. With a total below their sum no count is above its
+    weight.
+    """
     counts: Ints
-    counts, remainder = np.divmod(weights * total, int(weights.sum()))
-    left = total - int(counts.sum())
-    if left:
-        bound = -np.partition(-remainder, left - 1)[
-            left - 1
-        ]  # the smallest remainder that still gets one
-        ties = np.flatnonzero(remainder == bound)
-        ties = ties[np.argsort(rank[ties])]
-        counts[remainder > bound] += 1
-        counts[ties[: left - np.count_nonzero(remainder > bound)]] += 1
+    counts, remainder = np.divmod(weights * total, int(weights.sum(dtype=np.int64)))
+    left = total - int(counts.sum(dtype=np.int64))
+    if not left:
+        return counts
+    # The smallest remainder that still gets one. Those above it all do, those equal to it by rank.
+    bound = -np.partition(-remainder, left - 1)[left - 1]
+    is_above = remainder > bound
+    ties = np.flatnonzero(remainder == bound)
+    ties = ties[np.argsort(rank[ties], kind="stable")]
+    counts[is_above] += 1
+    counts[ties[: left - np.count_nonzero(is_above)]] += 1
     return counts
 
 
 def apportion_rows(proportions: Floats, totals: Ints, rank: Ints) -> Ints:
-    """[R, C] int64: `apportion` of each row of `proportions` [R, C] with its own total [R]; rank [C] tells equal remainders apart."""
-    weights = _weights(proportions, int(totals.max(initial=0)))
+    """Return [R, C] int64: `apportion` of each row of `proportions` with its own total.
+
+    proportions: [R, C]. totals: [R]. rank: [C] tells equal remainders apart.
+    """
+    weights = _weigh(proportions, int(totals.max(initial=0)))
+    sums = weights.sum(axis=1, keepdims=True, dtype=np.int64)
     counts: Ints
-    counts, remainder = np.divmod(weights * totals[:, None], weights.sum(axis=1, keepdims=True))
-    left = totals - counts.sum(axis=1)
-    order = np.lexsort((np.broadcast_to(rank, weights.shape), -remainder), axis=1)
-    more = np.arange(weights.shape[1]) < left[:, None]
-    np.put_along_axis(counts, order, np.take_along_axis(counts, order, 1) + more, 1)
+    counts, remainder = np.divmod(weights * totals[:, None], sums)
+    left = totals - counts.sum(axis=1, dtype=np.int64)
+    ranks = np.broadcast_to(rank, weights.shape)
+    order = np.lexsort((ranks, -remainder), axis=1)
+    gets_more = np.arange(weights.shape[1]) < left[:, None]
+    ordered = np.take_along_axis(counts, order, 1)
+    np.put_along_axis(counts, order, ordered + gets_more, 1)
     return counts
 
 
 def split_evenly(total: int, n: int) -> Ints:
-    """[n] int64 counts that sum to `total` and differ by at most 1; the first ones are the larger."""
+    """Return [n] int64 counts that sum to `total` and differ by at most 1, larger ones first."""
     return np.full(n, total // n, np.int64) + (np.arange(n) < total % n)
 
 
 def tally(owner: NDArray[Any], n_parties: int) -> Ints:
-    """[P] how many rows each party owns; a block at a time, since numpy's bincount takes a copy of narrow integers."""
+    """Return [P] how many rows each party owns."""
     sizes = np.zeros(n_parties, np.int64)
+    # A block at a time, since numpy's bincount takes a copy of narrow integers.
     for start in range(0, len(owner), _ROWS):
         sizes += np.bincount(owner[start : start + _ROWS], minlength=n_parties)
     return sizes
 
 
 def deal_rows(counts: Ints, order: Ints) -> Ints:
-    """[N] the party that holds each row. counts [K, P]: rows of class k that party p gets; order [N]: all rows, class by class, as they are dealt."""
-    owner: NDArray[Any] = np.empty(len(order), np.int32)  # half the memory of int64 to move about
-    owner[order] = np.repeat(
-        np.tile(np.arange(counts.shape[1], dtype=np.int32), len(counts)), counts.reshape(-1)
-    )
+    """Return [N] the party that holds each row.
+
+    Parameters
+    ----------
+    counts : array of int [K, P]
+        How many rows of class k party p gets.
+    order : array of int [N]
+        All rows, class by class, in the order in which they are dealt.
+    """
+    n_classes, n_parties = counts.shape
+    # int32: half the memory of int64 to move about
+    parties = np.tile(np.arange(n_parties, dtype=np.int32), n_classes)
+    owner: NDArray[Any] = np.empty(len(order), np.int32)
+    owner[order] = np.repeat(parties, counts.reshape(-1))
     return owner
 
 
 def draw_subsets(rng: Stream, sizes: Ints, n: int) -> tuple[Ints, Ints]:
-    """For each of `sizes` [S] an independent, uniformly random set of so many of 0..n-1: (set, item), each [sizes.sum()], ascending.
+    """Return independent, uniformly random sets of 0..n-1.
 
-    Items are drawn until a set has enough different ones; of a set that would hold more than half, what it leaves out is drawn.
+    Parameters
+    ----------
+    rng : Stream
+    sizes : array of int [S]
+        How many items each set has.
+    n : int
+
+    Returns
+    -------
+    set, item : arrays of int64 [sizes.sum()]
+        Sets ascend, and items within a set.
     """
+    # Items are drawn until a set has enough different ones; of a set that would hold more than
+    # half, what it leaves out is drawn.
     found: list[tuple[Ints, Ints]] = []
     step = max(1, _CELLS // max(n, 1))
     for start in range(0, len(sizes), step):
         some = sizes[start : start + step]
-        inverted = some > n // 2
-        goal = np.where(inverted, n - some, some)
-        if (
-            not inverted.any() and 32 * int(goal.sum()) < len(some) * n
-        ):  # few of many: the same draws, without a table
-            which, item = np.divmod(_distinct(rng, goal, n), n)
+        is_inverted = some > n // 2
+        goal = np.where(is_inverted, n - some, some)
+        n_drawn = int(goal.sum(dtype=np.int64))
+        if not is_inverted.any() and 32 * n_drawn < len(some) * n:
+            which, item = np.divmod(_draw_distinct(rng, goal, n), n)
         else:
-            drawn = np.zeros((len(some), n), bool)
-            while (missing := goal - np.count_nonzero(drawn, axis=1)).any():
-                which = np.repeat(np.arange(len(some)), missing)
-                drawn[which, rng.integers(n, len(which))] = True
-            which, item = np.nonzero(drawn ^ inverted[:, None])
+            drawn = _draw_table(rng, goal, n)
+            which, item = np.nonzero(drawn ^ is_inverted[:, None])
         found.append((which + start, item))
-    return np.concatenate([a for a, _ in found]), np.concatenate([b for _, b in found])
+    sets, items = zip(*found, strict=True)
+    return np.concatenate(sets), np.concatenate(items)
 
 
-def _distinct(rng: Stream, goal: Ints, n: int) -> Ints:
-    """set * n + item, ascending, of sets of `goal` [S] items each."""
+def _draw_table(rng: Stream, goal: Ints, n: int) -> NDArray[np.bool_]:
+    """Return [S, n] which items are in each set, of sets of `goal` [S] items."""
+    drawn = np.zeros((len(goal), n), bool)
+    while True:
+        missing = goal - np.count_nonzero(drawn, axis=1)
+        if not missing.any():
+            return drawn
+        which = np.repeat(np.arange(len(goal)), missing)
+        drawn[which, rng.integers(n, len(which))] = True
+
+
+def _draw_distinct(rng: Stream, goal: Ints, n: int) -> Ints:
+    """Return set * n + item, ascending, of sets of `goal` [S] items.
+
+    The same draws as `_draw_table` without a table, for few items of many.
+    """
     keys, missing = np.zeros(0, np.int64), goal
     while missing.any():
         which = np.repeat(np.arange(len(goal)), missing)
-        keys = np.unique(np.concatenate([keys, which * n + rng.integers(n, len(which))]))
+        drawn = which * n + rng.integers(n, len(which))
+        keys = np.unique(np.concatenate([keys, drawn]))
         missing = goal - np.bincount(keys // n, minlength=len(goal))
     return keys
 
 
 def deal_to_fewest(sizes: Ints, n_parties: int, order: Ints, rank: Ints) -> Ints:
-    """[G] the party of each group: from the largest on, one after another, to the party that has fewest examples so far.
+    """Return [G] the party of each group, for parties with about equally many examples.
 
-    sizes: [G] examples of each group. Equal groups go by `order` [G], equal parties by `rank` [P], random orders of both.
+    From the largest on, a group goes to the party that has fewest examples so far.
+
+    Parameters
+    ----------
+    sizes : array of int [G]
+        Examples of each group.
+    n_parties : int
+    order : array of int [G]
+        A random order of the groups, by which equal ones go.
+    rank : array of int [P]
+        A random order of the parties, by which equal ones go.
     """
     party = np.empty(len(sizes), np.int64)
+    # (examples, rank, party): the smallest is next. Ranks differ, so there are no ties.
     heap = [(0, place, p) for p, place in enumerate(rank.tolist())]
     heapq.heapify(heap)
-    for g in order[np.argsort(-sizes[order], kind="stable")].tolist():
+    largest_first = order[np.argsort(-sizes[order], kind="stable")]
+    for g in largest_first.tolist():
         held, place, p = heap[0]
         heapq.heapreplace(heap, (held + int(sizes[g]), place, p))
         party[g] = p
@@ -139,12 +218,11 @@ def deal_to_fewest(sizes: Ints, n_parties: int, order: Ints, rank: Ints) -> Ints
 
 
 def require_feasible(n: int, n_parties: int, min_size: int) -> None:
-    """Refuses a minimum size that no deal of `n` examples can meet."""
-    if min_size < 0:
-        raise UsageError(f"min_size is {min_size}; it must be 0 or more")
-    if n_parties * min_size > n:
+    """Raise UsageError for a minimum size that no deal of `n` examples can meet."""
+    needed = n_parties * min_size
+    if needed > n:
         raise UsageError(
-            f"{n_parties} parties x min_size {min_size} need {n_parties * min_size} examples, there are {n}; "
+            f"{n_parties} parties x min_size {min_size} need {needed} examples, there are {n}; "
             f"lower min_size to {n // n_parties} or use at most {n // min_size} parties"
         )
 
@@ -152,44 +230,85 @@ def require_feasible(n: int, n_parties: int, min_size: int) -> None:
 def fill_up(
     owner: Ints, labels: Ints, n_parties: int, min_size: int, rank: Ints, order: Ints
 ) -> tuple[Ints, NDArray[np.int64]]:
-    """Moves rows until every party holds `min_size`: (new owner [N], moved [M, 3] of row, from, to).
+    """Move rows until every party holds `min_size`. Nothing is redrawn, so this always ends.
 
-    One row at a time goes from the party that is largest at the time to a short one: of the class that the short party holds most
-    of, where the donor has it, else of the donor's own most frequent class. Ties are settled by `rank` [P], a random order of the parties, and
-    which of the donor's rows goes by `order` [N], a random order of the examples. Labels that are all one: the class plays no part.
-    Nothing is redrawn, so this always ends; `require_feasible` has to hold.
+    One row at a time goes from the party that is largest at the time to a short one: of the class
+    that the short party holds most of, where the donor has it, else of the donor's own most
+    frequent class.
+
+    Parameters
+    ----------
+    owner : array of int [N]
+        The party of each row.
+    labels : array of int [N]
+        Class ids. Where they are all one, the class plays no part.
+    n_parties, min_size : int
+        `require_feasible` has to hold.
+    rank : array of int [P]
+        A random order of the parties, which settles ties.
+    order : array of int [N]
+        A random order of the rows, by which those of a donor go.
+
+    Returns
+    -------
+    owner : array of int [N]
+        The party of each row afterwards.
+    moved : array of int64 [M, 3]
+        Row, from, to, in the order of the moves.
     """
     sizes = tally(owner, n_parties)
     short = np.flatnonzero(sizes < min_size)
     if not short.size:
         return owner, np.zeros((0, 3), np.int64)
-    rows = order[np.argsort(owner[order], kind="stable")]
-    ends = np.cumsum(sizes)
-    held = {}  # party -> {class: its rows}, made when the party is first looked at
-
-    def classes(party: int) -> dict[int, list[int]]:
-        if party not in held:
-            mine = rows[ends[party] - sizes[party] : ends[party]]
-            held[party] = {
-                int(k): mine[labels[mine] == k].tolist() for k in np.unique(labels[mine])
-            }
-        return held[party]
-
-    donors = [(-int(sizes[p]), int(rank[p]), int(p)) for p in np.flatnonzero(sizes > min_size)]
+    holdings = _Holdings(owner, labels, sizes, order)
+    # (-examples, rank, party): the largest is next. Ranks differ, so there are no ties.
+    able = np.flatnonzero(sizes > min_size)
+    donors = [(-int(sizes[p]), int(rank[p]), int(p)) for p in able]
     heapq.heapify(donors)
     moved = []
     for party in short[np.argsort(rank[short], kind="stable")].tolist():
-        liked = sorted(classes(party), key=lambda k: (-len(held[party][k]), k))
+        liked = _sort_by_number(holdings.of(party))
         for _ in range(min_size - int(sizes[party])):
-            size, place, donor = heapq.heappop(donors)
-            theirs = classes(donor)
-            label = next((k for k in liked if theirs.get(k)), None)
-            if label is None:
-                label = max(theirs, key=lambda k: (len(theirs[k]), -k))
-            moved.append((theirs[label].pop(), donor, party))
-            if -size - 1 > min_size:
-                heapq.heappush(donors, (size + 1, place, donor))
+            negative_size, place, donor = heapq.heappop(donors)
+            row = _take_row(holdings.of(donor), liked)
+            moved.append((row, donor, party))
+            size = -negative_size - 1
+            if size > min_size:
+                heapq.heappush(donors, (-size, place, donor))
     moves = np.array(moved, np.int64)
     owner = owner.copy()
     owner[moves[:, 0]] = moves[:, 2]
     return owner, moves
+
+
+class _Holdings:
+    """The rows of each party by class, looked up when a party is first asked for."""
+
+    def __init__(self, owner: Ints, labels: Ints, sizes: Ints, order: Ints):
+        self._labels, self._sizes = labels, sizes
+        self._rows = order[np.argsort(owner[order], kind="stable")]  # party after party
+        self._ends = np.cumsum(sizes, dtype=np.int64)
+        self._of_party: dict[int, dict[int, list[int]]] = {}
+
+    def of(self, party: int) -> dict[int, list[int]]:
+        """Return {class: rows} of a party; rows that are taken from it stay gone."""
+        if party not in self._of_party:
+            end = self._ends[party]
+            mine = self._rows[end - self._sizes[party] : end]
+            of_rows = self._labels[mine]
+            classes = np.unique(of_rows).tolist()
+            self._of_party[party] = {k: mine[of_rows == k].tolist() for k in classes}
+        return self._of_party[party]
+
+
+def _sort_by_number(held: dict[int, list[int]]) -> list[int]:
+    """Return the classes of a party, the most frequent first."""
+    return sorted(held, key=lambda k: (-len(held[k]), k))
+
+
+def _take_row(held: dict[int, list[int]], liked: list[int]) -> int:
+    """Remove a row from what a donor holds, of the first class of `liked` that it has."""
+    label = next((k for k in liked if held.get(k)), None)
+    if label is None:
+        label = _sort_by_number(held)[0]
+    return held[label].pop()

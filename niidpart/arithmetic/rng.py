@@ -1,7 +1,8 @@
-"""Random numbers that stay the same for years. `stream(seed, *names)` is the only place that builds a generator.
+"""Random numbers that stay the same for years. `stream(seed, *names)` alone builds a generator.
 
-numpy promises the integer words of its bit generators and nothing else, so a `Stream` takes raw words of Philox4x64-10 and turns
-them into permutations, integers, normals and Dirichlet draws itself, with integer arithmetic and IEEE basic operations only.
+numpy promises the integer words of its bit generators and nothing else. So a `Stream` takes raw
+words of Philox4x64-10 and turns them into permutations, integers, normals and Dirichlet draws
+itself, with integer arithmetic and IEEE basic operations only.
 """
 
 import hashlib
@@ -19,26 +20,51 @@ from .exact import Floats
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
 
-_BLOCK = (
-    1 << 16
-)  # words or variates drawn at a time. For gamma variates it is part of the definition of a stream: another value gives other draws.
-_VALUES = 1 << 18  # of a field drawn at a time
-_CELL = 2.0**-52
+# Words or variates drawn at a time. For gamma variates it is part of the definition of a stream:
+# another value gives other draws.
+_BLOCK = 1 << 16
+_FIELD_VALUES = 1 << 18  # of a field, made at a time; no value depends on it
+_CELL = 1 / (1 << 52)  # width of the cells whose middles `uniform` draws
 
 
 def stream(
     seed: int, *names: str | int, given: Mapping[str, NDArray[Any]] | None = None
 ) -> "Stream":
-    """The stream of random words that belongs to `seed` and `names`. Streams of different names are independent.
+    """Return the stream of random words that belongs to a seed and names.
 
-    `given` holds draws that were stored: `draw` returns these instead of drawing again (`niidpart verify` replays them).
+    Streams of different names are independent.
+
+    Parameters
+    ----------
+    seed : int
+    *names : str or int
+        What the stream is for, such as "strategy", "dir".
+    given : mapping of str to array, optional
+        Draws that were stored: `Stream.draw` returns these instead of drawing again.
+
+    Returns
+    -------
+    Stream
+
+    Examples
+    --------
+    >>> stream(0, "example").integers(10, 4).tolist()
+    [9, 5, 7, 3]
     """
     text = json.dumps(["niidpart stream 1", seed, *names], separators=(",", ":"))
     return Stream(hashlib.sha256(text.encode()).digest(), given)
 
 
 class Stream:
-    """One named stream. Each method takes the words that it needs from where the last one stopped."""
+    """A named stream. Each method takes the words that it needs from where the last one stopped.
+
+    Parameters
+    ----------
+    key : bytes
+        32 bytes that name the stream; `stream` makes them of a seed and names.
+    given : mapping of str to array, optional
+        Stored draws, which `draw` returns instead of drawing again.
+    """
 
     def __init__(self, key: bytes, given: Mapping[str, NDArray[Any]] | None = None):
         self._key = key
@@ -46,83 +72,136 @@ class Stream:
         self._bits = np.random.Philox(key=np.frombuffer(key[:16], "<u8").astype(np.uint64))
 
     def child(self, name: str) -> "Stream":
-        """A stream of its own, whatever was drawn from this one before."""
+        """Return a stream of its own, which does not depend on what was drawn from this one."""
         return Stream(hashlib.sha256(self._key + name.encode()).digest())
 
     def draw(self, name: str, sample: Callable[["Stream"], NDArray[Any]]) -> NDArray[Any]:
-        """`sample(child stream)`, or the stored draw of that name where one was given."""
+        """Return `sample(child stream)`, or the stored draw of that name where one was given.
+
+        Parameters
+        ----------
+        name : str
+            The name under which the split file stores the draw.
+        sample : callable
+            Draws the array from the child stream of that name.
+        """
         if name in self._given:
             return self._given[name]
         return sample(self.child(name))
 
     def words(self, n: int) -> Words:
-        """[n] raw 64-bit words."""
+        """Return [n] raw 64-bit words."""
         words: Words = self._bits.random_raw(n)
         return words
 
     def uniform(self, n: int) -> Floats:
-        """[n] float64 in the open interval (0, 1): the middles of 2**52 equal cells."""
-        return _unit(self.words(n))
+        """Return [n] float64 in the open interval (0, 1): the middles of 2**52 equal cells."""
+        return _to_unit(self.words(n))
 
     def normal(self, n: int) -> Floats:
-        """[n] standard normal float64."""
+        """Return [n] standard normal float64, by inverting the distribution function."""
         return exact.normal_quantile(self.uniform(n))
 
     def integers(self, bound: int, n: int) -> Ints:
-        """[n] int64, each uniform on 0..bound-1 (by rejection, so without bias)."""
+        """Return [n] int64, each uniform on 0..bound-1 (by rejection, so without bias)."""
+        # Words beyond the last whole multiple of the bound would favour the small remainders.
         limit = np.uint64((1 << 64) // bound * bound - 1)
         words = self.words(n)
-        while (bad := np.flatnonzero(words > limit)).size:
-            words[bad] = self.words(bad.size)
-        return (words % np.uint64(bound)).astype(np.int64)
+        while True:
+            rejected = np.flatnonzero(words > limit)
+            if not rejected.size:
+                return (words % np.uint64(bound)).astype(np.int64)
+            words[rejected] = self.words(rejected.size)
 
     def permutation(self, n: int) -> Ints:
-        """[n] int64, a random order of 0..n-1."""
+        """Return [n] int64, a random order of 0..n-1."""
         return self.grouped_permutation(np.zeros(n, np.int64), 1)
 
     def grouped_permutation(self, labels: Ints, n_classes: int) -> Ints:
-        """[N] int64: all indices, those of class 0 first, then class 1, ..., in random order within each class.
+        """Return all indices, class by class, in random order within each class.
 
-        One sort of words that hold class, random bits and index, from the top bit down: the keys are unique, so every sorting
-        routine gives the same order.
+        Parameters
+        ----------
+        labels : array of int [N]
+            Class ids 0..n_classes-1.
+        n_classes : int
+
+        Returns
+        -------
+        array of int64 [N]
+            The indices of class 0 first, then those of class 1, ...
         """
+        # One sort of words that hold class, random bits and index, from the top bit down. The
+        # words are unique, so every sorting routine gives the same order.
         n = len(labels)
-        low, high = max(n - 1, 1).bit_length(), (n_classes - 1).bit_length()
+        index_bits = max(n - 1, 1).bit_length()
+        class_bits = (n_classes - 1).bit_length()
+        index_mask = np.uint64((1 << index_bits) - 1)
         keys = np.empty(n, np.uint64)
         for start in range(0, n, _BLOCK):  # block by block: no other array of n words is needed
             block = self.words(min(_BLOCK, n - start))
-            block >>= np.uint64(high)
-            block &= ~np.uint64((1 << low) - 1)
-            block |= np.arange(start, start + len(block), dtype=np.uint64)
-            if high:
-                block |= labels[start : start + len(block)].astype(np.uint64) << np.uint64(
-                    64 - high
-                )
-            keys[start : start + len(block)] = block
+            stop = start + len(block)
+            block >>= np.uint64(class_bits)
+            block &= ~index_mask
+            block |= np.arange(start, stop, dtype=np.uint64)
+            if class_bits:  # a shift by 64 is undefined
+                classes = labels[start:stop].astype(np.uint64)
+                block |= classes << np.uint64(64 - class_bits)
+            keys[start:stop] = block
         keys.sort()
-        keys &= np.uint64((1 << low) - 1)
+        keys &= index_mask
         return keys.view(np.int64)
 
     def dirichlet(self, beta: float, shape: tuple[int, ...]) -> Floats:
-        """`shape` float64: each row (last axis) is one draw from the symmetric Dir(beta); rows sum to 1 up to rounding."""
+        """Return draws from the symmetric Dirichlet distribution Dir(beta).
+
+        Parameters
+        ----------
+        beta : float
+            The concentration: 0.1 is strong skew, 100 nearly none.
+        shape : tuple of int
+            Of the result; the last axis is what the draws are over.
+
+        Returns
+        -------
+        array of float64
+            Each row (last axis) is one draw; rows sum to 1 up to rounding.
+
+        Raises
+        ------
+        UsageError
+            For a beta outside 1e-9..1e9, where the logarithms lose their digits.
+
+        Examples
+        --------
+        >>> stream(0, "example").dirichlet(0.5, (2, 3)).round(3).tolist()
+        [[0.0, 0.122, 0.878], [0.11, 0.04, 0.849]]
+        """
         if not 1e-9 <= beta <= 1e9:
             raise UsageError(
-                f"beta is {beta}; the Dirichlet concentration must be above 0, from 1e-9 to 1e9 (0.1 is strong skew, 100 nearly none)"
+                f"beta is {beta}; the Dirichlet concentration must be above 0, from 1e-9 to 1e9 "
+                "(0.1 is strong skew, 100 nearly none)"
             )
-        logs = self._log_gamma_variates(beta, int(np.prod(shape))).reshape(shape)
-        p = exact.exp(logs - logs.max(axis=-1, keepdims=True))
-        p /= np.cumsum(
-            p, axis=-1
-        )[
-            ..., -1:
-        ]  # a cumulative sum adds in order; numpy's `sum` does so differently from version to version
-        return p
+        n = 1
+        for length in shape:
+            n *= length
+        # Gamma variates of a small beta are too small for a float: their logarithms are not.
+        logs = self._log_gamma_variates(beta, n).reshape(shape)
+        proportions = exact.exp(logs - logs.max(axis=-1, keepdims=True))
+        proportions /= exact.add_in_order(proportions)
+        return proportions
 
     def _log_gamma_variates(self, shape: float, n: int) -> Floats:
-        """[n] logarithms of Gamma(shape) variates: Marsaglia and Tsang, ACM TOMS 26 (2000); below 1 by Gamma(shape + 1) * U**(1/shape)."""
+        """Return [n] logarithms of Gamma(shape) variates.
+
+        Marsaglia and Tsang, ACM TOMS 26 (2000): d * v with v = (1 + c * x)**3 for a normal x, which
+        is accepted with a probability that makes it a variate of Gamma(d + 1/3). A shape below 1
+        by Gamma(shape + 1) * U**(1/shape).
+        """
         boosted = shape + 1 if shape < 1 else shape
         d = boosted - 1 / 3
         c = 1 / float(np.sqrt(9 * d))
+        log_d = float(exact.log(np.array([d]))[0])
         out = np.empty(n)
         for start in range(0, n, _BLOCK):
             block = out[start : start + _BLOCK]
@@ -133,65 +212,79 @@ class Stream:
                 v = 1 + c * x
                 v = v * v * v
                 log_v = exact.log(np.where(v > 0, v, 1.0))
-                accepted = (v > 0) & (exact.log(u) < 0.5 * x * x + d - d * v + d * log_v)
-                block[pending[accepted]] = float(exact.log(np.array([d]))[0]) + log_v[accepted]
-                pending = pending[~accepted]
+                limit = 0.5 * x * x + d - d * v + d * log_v
+                is_accepted = (v > 0) & (exact.log(u) < limit)
+                block[pending[is_accepted]] = log_d + log_v[is_accepted]
+                pending = pending[~is_accepted]
             if shape < 1:
                 block += exact.log(self.uniform(len(block))) / shape
         return out
 
 
-def _unit(words: Words) -> Floats:
+def _to_unit(words: Words) -> Floats:
+    """Return the middle of the cell of (0, 1) that the upper 52 bits of each word number."""
     return (words >> np.uint64(12)).astype(np.float64) * _CELL + _CELL / 2
 
 
+_WORD = np.uint64(32)  # bits of Philox4x32's words, which are held in uint64
 _MASK = np.uint64(0xFFFFFFFF)
-_PHILOX = (
-    np.uint64(0xD2511F53),
-    np.uint64(0xCD9E8D57),
-    np.uint64(0x9E3779B9),
-    np.uint64(0xBB67AE85),
-)
+_MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_KEY_STEPS = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+_ROUNDS = 10
 
 
 def philox(
     key: int, counter: tuple[Words, Words, Words, Words]
 ) -> tuple[Words, Words, Words, Words]:
-    """Philox4x32-10 (Salmon et al., SC 2011) on arrays: four 32-bit words, held in uint64, for each 128-bit counter.
+    """Return Philox4x32-10 of a key and 128-bit counters (Salmon et al., SC 2011).
 
-    A word depends on key and counter alone, so that the noise of one example is the same however many are read with it.
+    A word depends on key and counter alone, so that the noise of one example is the same however
+    many are read with it.
+
+    Parameters
+    ----------
+    key : int
+        64 bits.
+    counter : four arrays of uint64
+        32-bit words of the counters, the lowest first.
+
+    Returns
+    -------
+    four arrays of uint64
+        32-bit words.
     """
-    m0, m1, w0, w1 = _PHILOX
     c0, c1, c2, c3 = counter
     k0, k1 = np.uint64(key & 0xFFFFFFFF), np.uint64(key >> 32 & 0xFFFFFFFF)
-    for _ in range(10):
-        p0, p1 = c0 * m0, c2 * m1
-        c0, c1, c2, c3 = (
-            (p1 >> np.uint64(32)) ^ c1 ^ k0,
-            p1 & _MASK,
-            (p0 >> np.uint64(32)) ^ c3 ^ k1,
-            p0 & _MASK,
-        )
-        k0, k1 = (k0 + w0) & _MASK, (k1 + w1) & _MASK
+    for _ in range(_ROUNDS):
+        p0, p1 = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
+        c0, c1 = (p1 >> _WORD) ^ c1 ^ k0, p1 & _MASK
+        c2, c3 = (p0 >> _WORD) ^ c3 ^ k1, p0 & _MASK
+        k0, k1 = (k0 + _KEY_STEPS[0]) & _MASK, (k1 + _KEY_STEPS[1]) & _MASK
     return c0, c1, c2, c3
 
 
 def normal_field(key: int, rows: Ints, width: int) -> Floats:
-    """[len(rows), width] standard normals; row r, column j depends on `key`, `rows[r]` and j alone."""
-    pairs = (width + 1) // 2
+    """Return [len(rows), width] standard normals.
+
+    Row r, column j depends on `key`, `rows[r]` and j alone.
+    """
+    pairs = (width + 1) // 2  # one counter gives four words of 32 bits: two values
     row = np.repeat(rows.astype(np.uint64), pairs)
     column = np.tile(np.arange(pairs, dtype=np.uint64), len(rows))
-    zero = np.zeros_like(row)
-    a, b, c, d = philox(key, (column, row & _MASK, row >> np.uint64(32), zero))
-    words = np.stack([a << np.uint64(32) | b, c << np.uint64(32) | d], axis=-1).reshape(
-        len(rows), 2 * pairs
-    )
-    return exact.normal_quantile(_unit(words[:, :width].reshape(-1))).reshape(len(rows), width)
+    counter = (column, row & _MASK, row >> _WORD, np.zeros_like(row))
+    a, b, c, d = philox(key, counter)
+    words = np.stack([a << _WORD | b, c << _WORD | d], axis=-1)
+    words = words.reshape(len(rows), 2 * pairs)[:, :width]
+    values = exact.normal_quantile(_to_unit(words.reshape(-1)))
+    return values.reshape(len(rows), width)
 
 
 def normal_blocks(key: int, rows: Ints, width: int) -> Iterator[tuple[slice, Floats]]:
-    """(which of `rows`, their `normal_field`), a few rows at a time, so that temporaries stay in the cache."""
-    step = max(1, _VALUES // max(width, 1))
+    """Yield (which of `rows`, their `normal_field`), a few rows at a time.
+
+    So temporaries stay in the cache.
+    """
+    step = max(1, _FIELD_VALUES // max(width, 1))
     for start in range(0, len(rows), step):
         some = slice(start, min(start + step, len(rows)))
         yield some, normal_field(key, rows[some], width)
