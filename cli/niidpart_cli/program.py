@@ -157,11 +157,8 @@ def _meaning(who: "list[tuple[str, Option]]") -> str:
 
 
 def listing(registry: Any) -> str:
-    """The entries of a registry for a help text, each with the first line of its docstring."""
-    return "\n".join(
-        f"  {name:12} {(registry.find(name).__doc__ or '').strip().splitlines()[0]}"
-        for name in registry.names()
-    )
+    """Return the entries of a registry for a help text, each with its summary."""
+    return "\n".join(f"  {name:12} {registry.summary(name)}" for name in registry.names())
 
 
 def click_type(annotation: Any) -> click.ParamType:

@@ -89,6 +89,11 @@ class Registry:
             raise UsageError(f"{module.__file__} has no function {entry!r}; {advice}")
         return typing.cast(Function, function)
 
+    def summary(self, name: str) -> str:
+        """Return the first paragraph of an entry's docstring in one line: its help."""
+        documentation = inspect.getdoc(self.find(name)) or ""
+        return " ".join(documentation.split("\n\n")[0].split())
+
     def resolve(self, name: str) -> str:
         """Return the name, with the whole path of a user's file: it is then found from anywhere."""
         where, _, attribute = name.rpartition(":")

@@ -75,10 +75,7 @@ def import_command() -> click.Command:
             else f"{summary(split)}\nwritten to {values['out']}"
         )
 
-    names = "\n".join(
-        f"  {name:12} {(IMPORTERS.find(name).__doc__ or '').strip().splitlines()[0]}"
-        for name in IMPORTERS.names()
-    )
+    names = "\n".join(f"  {name:12} {IMPORTERS.summary(name)}" for name in IMPORTERS.names())
     return click.Command(
         "import",
         params=[*fixed, *own, *source_options],
