@@ -30,7 +30,7 @@ def niidpart(folder: Path, what: str) -> Callable[[], Callable[[int], np.ndarray
         split = niidpart.open(folder / "split.h5")
         if what == "rows":
             return split.train.party
-        data = split.data()
+        data = niidpart.open_data(split)
         return lambda p: read_examples(split, data, p).x
 
     return opened

@@ -1,8 +1,11 @@
 """Reproducible federated splits: make, measure, draw, verify. Needs numpy, scipy and h5py; never torch."""
 
+from importlib.metadata import version
+
 from .checking.differences import Difference, diff
 from .checking.verification import Verdict, verify
 from .data import Data, from_arrays, load
+from .data.of_split import open_data
 from .errors import FileFault, UsageError
 from .features.distances import FeatureSkew, feature_skew
 from .features.transforming import transform
@@ -10,15 +13,20 @@ from .heterogeneity import Skew
 from .hub import pull, push
 from .interop.exporting import export
 from .interop.importing import import_
+from .interop.one_party import to_hf
 from .making.completion import compose
 from .making.derivation import derive, make
 from .making.tuning import tune
-from .splitfile.check import check, read
 from .splitfile.faults import Fault, SplitError
-from .splitfile.h5 import to_bytes, write
 from .splitfile.opened import OpenedSplit, open
+from .splitfile.reading import check, read
+from .splitfile.writing import to_bytes, write
+from .splits.part import Part
 from .splits.recipe import Recipe, Source, Transform
-from .splits.split import FederatedSplit, Part
+from .splits.split import FederatedSplit
+from .splits.view import PartView, SplitView
+
+__version__ = version("niidpart")
 
 __all__ = [
     "Data",
@@ -29,13 +37,16 @@ __all__ = [
     "FileFault",
     "OpenedSplit",
     "Part",
+    "PartView",
     "Recipe",
     "Skew",
     "Source",
     "SplitError",
+    "SplitView",
     "Transform",
     "UsageError",
     "Verdict",
+    "__version__",
     "check",
     "compose",
     "derive",
@@ -47,10 +58,12 @@ __all__ = [
     "load",
     "make",
     "open",
+    "open_data",
     "pull",
     "push",
     "read",
     "to_bytes",
+    "to_hf",
     "transform",
     "tune",
     "verify",

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 import niidpart
-from niidpart.checking.verification import matches, open_data
 from niidpart.data import Data, Features
+from niidpart.data.of_split import open_data, source_faults
 from niidpart.errors import UsageError
 
 from ..settings import Settings
@@ -106,7 +106,7 @@ def open_split_data(
     """The data of the split: the one handed over, or from where the file says it is. ValueError if it is not what the split was made for."""
     if data is None:
         data = open_data(split, data_root)
-    if faults := matches(split, data):
+    if faults := source_faults(split, data):
         raise UsageError(f"this is not the data of the split: {faults[0].message}")
     if data.features is None:
         raise UsageError("the data has labels but no features; there is nothing to train on")

@@ -8,15 +8,16 @@ import torch
 from torch.utils.data import TensorDataset
 
 import niidpart
-from niidpart.checking.verification import open_data
 from niidpart.data import Data
+from niidpart.data.of_split import open_data
 from niidpart.features.examples import read_examples
+from niidpart.splits.view import SplitView
 
 from .federated import put_channels_first
 
 
 def party(
-    split: niidpart.FederatedSplit | niidpart.OpenedSplit | str | Path,
+    split: SplitView | str | Path,
     p: int,
     *,
     part: Literal["train", "val", "test"] = "train",
@@ -35,11 +36,7 @@ def party(
         with niidpart.open(split) as opened:
             return party(opened, p, part=part, data=data, data_root=data_root, lossy=lossy)
     if data is None:
-        data = (
-            split.data(data_root)
-            if isinstance(split, niidpart.OpenedSplit)
-            else open_data(split, data_root)
-        )
+        data = open_data(split, data_root)
     found = read_examples(split, data, p, part, lossy=lossy)
     x = put_channels_first(found.x)
     return TensorDataset(

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..arithmetic.rng import Ints
-from ..splitfile.check import read
+from ..splitfile.reading import read
+from ..splits.digests import digest_array
+from ..splits.part import Part
 from ..splits.recipe import JSON
-from ..splits.split import FederatedSplit, Part, array_digest
+from ..splits.split import FederatedSplit
 
 RELABELLED = 1_000  # parties up to which the best matching of names is looked for: it takes time by the third power
 Changes = dict[str, tuple[Any, Any]]  # field -> (in a, in b); None where one lacks it
@@ -171,7 +173,7 @@ def _columns(a: FederatedSplit, b: FederatedSplit) -> dict[str, int | None]:
         x, y = a.columns.get(name), b.columns.get(name)
         if x is None or y is None or x.shape != y.shape:
             out[name] = None
-        elif array_digest(x) != array_digest(y):
+        elif digest_array(x) != digest_array(y):
             out[name] = int((x != y).sum())
     return out
 

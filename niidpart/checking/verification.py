@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..arithmetic.rng import Ints
-from ..data import SOURCES, Data, Features, load_with
-from ..errors import FileFault, UsageError
+from ..data import Data
+from ..data.of_split import open_data, source_faults
+from ..errors import UsageError
 from ..making.completion import complete_recipe
 from ..making.derivation import derive
 from ..registry import Registry
 from ..splitfile.bounded import Exceeded, within
-from ..splitfile.check import Examined, StoredSkew, door, examine
 from ..splitfile.faults import Fault, SplitError
 from ..splitfile.limits import UNTRUSTED_MEMORY, UNTRUSTED_TIME
-from ..splitfile.opened import OpenedSplit
+from ..splitfile.reading import open_content
+from ..splitfile.rules import Examined, StoredSkew, examine
+from ..splits.digests import FORMAT_MAJOR, digest_array
 from ..splits.recipe import IMPORTED, JSON
-from ..splits.split import FORMAT_MAJOR, FederatedSplit, array_digest
+from ..splits.split import FederatedSplit
 from ..strategies import STRATEGIES
 from ..transforms import TRANSFORMS
 
@@ -74,7 +74,7 @@ def verify(
     """
     start = time.monotonic()
     try:
-        with door(path, untrusted=untrusted, max_memory=max_memory, timeout=timeout) as content:
+        with open_content(path, untrusted=untrusted, max_memory=max_memory, timeout=timeout) as content:
             seen = examine(content)
     except SplitError as error:
         seen = Examined(error.faults)
@@ -174,7 +174,7 @@ def _imported(
     except (OSError, ValueError) as error:
         return faults, False, f"{why_not}; nor was its data looked at: {error}"
     return (
-        faults + (matches(split, data) or _miscounted(split, data)),
+        faults + (source_faults(split, data) or _miscounted(split, data)),
         False,
         f"{why_not}; its data and its counts are right",
     )
@@ -188,96 +188,9 @@ def _names(split: FederatedSplit) -> list[tuple[str, Registry]]:
     ]
 
 
-def open_data(split: FederatedSplit | OpenedSplit, data_root: str | Path | None = None) -> Data:
-    """The data set that a split is of, from `data_root` or from where its maker had it. ValueError where that cannot be read as such a data set,
-    FileNotFoundError where nothing is there.
-
-    Whoever wrote the file chose that place, and a file that somebody fetched is the reader's own as well. So only files and folders are opened,
-    and no error says anything of what is in them.
-    """
-    if split.source.name == "array":
-        raise UsageError(
-            "the split was made from an array of labels and does not say where the data is; hand it over (data=)"
-        )
-    if split.source.name not in SOURCES.names():
-        raise UsageError(
-            f"the split is of the data set {split.source.name!r}, which is not niidpart's own; hand it over (data=)"
-        )
-    params = split.source.params
-    if (
-        split.source.revision and params.get("revision", "") is None
-    ):  # a cache may hold a newer one by now
-        params = params | {"revision": split.source.revision}
-    if data_root or not split.root:
-        return load_with(split.source.name, data_root or None, params)
-    otherwise = f"what lies at {split.root!a}, where the split's file says it had the data set {split.source.name!r}"
-    otherwise += ", cannot be read as that; say where it is with --data-root (data_root=), and the reason is told"
-    SOURCES.complete(
-        split.source.name, {k: v for k, v in params.items() if k != "pool"}
-    )  # says what is wrong with these, which is no secret
-    place = Path(split.root)
-    if place.exists() and not (place.is_file() or place.is_dir()):
-        raise FileFault(otherwise)
-    try:
-        data = load_with(split.source.name, split.root, params)
-    except (OSError, ValueError):
-        if not place.exists():
-            gone = f"there is nothing at {split.root!a}, where the split's file says it had its data; say where it is with --data-root (data_root=)"
-            raise FileNotFoundError(gone) from None
-        raise FileFault(otherwise) from None
-    return replace(
-        data,
-        features=_silent(data.features, otherwise),
-        test_features=_silent(data.test_features, otherwise),
-    )
-
-
-def _silent(features: Features | None, otherwise: str) -> Features | None:
-    """Features whose errors do not say what was read."""
-
-    def of_rows(rows: Ints | slice) -> NDArray[Any]:
-        assert features is not None
-        try:
-            return features(rows)
-        except (OSError, ValueError):
-            raise FileFault(otherwise) from None
-
-    return features and of_rows
-
-
-def matches(split: FederatedSplit, data: Data) -> list[Fault]:
-    """Rules 60 and 61: is this the data that the split was made for?"""
-    made_for, got = split.source, data.source
-    if (
-        made_for.n != got.n
-        or made_for.labels_sha256 != got.labels_sha256
-        or made_for.class_names != got.class_names
-    ):
-        made = f"{made_for.n} labels with sha256 {made_for.labels_sha256[:12]}..."
-        return [
-            Fault(
-                60,
-                f"the split was made for {made}, these are {got.n} with {got.labels_sha256[:12]}...",
-            )
-        ]
-    if (
-        made_for.content_sha256
-        and got.content_sha256
-        and made_for.content_sha256 != got.content_sha256
-    ):
-        differ = f"sha256 {got.content_sha256[:12]}..., not {made_for.content_sha256[:12]}..."
-        return [
-            Fault(
-                61,
-                f"the labels are those the split was made for, the features or the test set are not ({differ})",
-            )
-        ]
-    return []
-
-
 def _compare(split: FederatedSplit, data: Data) -> list[Fault]:
     """Rules 60 to 64."""
-    faults = matches(split, data)
+    faults = source_faults(split, data)
     if faults:
         return faults
     faults = _miscounted(split, data)
@@ -321,7 +234,7 @@ def _miscounted(split: FederatedSplit, data: Data) -> list[Fault]:
 def _different(anew: FederatedSplit, split: FederatedSplit) -> set[str]:
     """Names of draws that are in one and not in the other, or differ. Empty draws are not stored."""
     mine, theirs = (
-        {(k, array_digest(v)) for k, v in s.draws.items() if v.size} for s in (anew, split)
+        {(k, digest_array(v)) for k, v in s.draws.items() if v.size} for s in (anew, split)
     )
     return {name for name, _ in mine ^ theirs}
 

@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..arithmetic.rng import Ints
 from ..errors import UsageError
 from ..registry import Registry, coerce
-from ..splits.recipe import JSON, Source, canonical
+from ..splits.digests import encode_json
+from ..splits.recipe import JSON, Source
 from .columns import (
     Features,
     chain_features,
@@ -200,7 +201,7 @@ def _digest_arrays(*arrays: NDArray[Any] | None) -> str:
     """sha256 over type, shape and values of features and test set."""
     h = hashlib.sha256()
     for a in arrays:
-        h.update(canonical(None if a is None else [a.dtype.str, list(a.shape)]))
+        h.update(encode_json(None if a is None else [a.dtype.str, list(a.shape)]))
         if a is not None:
             h.update(np.ascontiguousarray(a).reshape(-1).view(np.uint8).data)
     return h.hexdigest()

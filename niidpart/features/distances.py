@@ -117,9 +117,9 @@ def feature_skew(
 
 
 def _check(split: "FederatedSplit", data: "Data") -> None:
-    from ..checking.verification import matches
+    from ..data.of_split import source_faults
 
-    if faults := matches(split, data):
+    if faults := source_faults(split, data):
         raise UsageError(
             f"this is not the data set that the split was made for: {faults[0].message}"
         )

@@ -1,9 +1,6 @@
 """One party's examples, in time that grows with their number: of a split, or of a split file that is open."""
 
-import json
-from collections.abc import Iterator, Mapping
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +9,9 @@ from ..arithmetic.rng import Ints
 from ..data import Data
 from ..errors import UsageError
 from ..registry import coerce
-from ..splits.split import PARTS, FederatedSplit
-from .transforming import name_transforms, transform
-
-if TYPE_CHECKING:
-    from ..splitfile.opened import OpenedSplit
+from ..splits.part import PARTS
+from ..splits.view import SplitView
+from .transforming import transform
 
 
 class PartyExamples(NamedTuple):
@@ -28,7 +23,7 @@ class PartyExamples(NamedTuple):
 
 
 def read_examples(
-    split: "FederatedSplit | OpenedSplit",
+    split: SplitView,
     data: Data,
     party: int,
     part: str = "train",
@@ -53,17 +48,9 @@ def read_examples(
         raise UsageError(
             f"the {fresh[0]} of this split is drawn afresh in training; for the examples without it, say lossy=True"
         )
-    rows = getattr(split, part).party(party).astype(np.int64)
-    seen: Any = (
-        split
-        if isinstance(split, FederatedSplit)
-        else SimpleNamespace(recipe=split.recipe, columns=_Columns(split, party))
-    )
-    return PartyExamples(
-        transform(seen, plain(np.asarray(data.features(rows))), party, rows),
-        data.labels[rows],
-        rows,
-    )
+    rows = split.parts[part].party(party).astype(np.int64)
+    x = plain(np.asarray(data.features(rows)))
+    return PartyExamples(transform(split, x, party, rows), data.labels[rows], rows)
 
 
 def plain(x: NDArray[Any]) -> NDArray[Any]:
@@ -73,38 +60,3 @@ def plain(x: NDArray[Any]) -> NDArray[Any]:
             f"the features have shape [n, {', '.join(map(str, x.shape[1:]))}], so no example holds a number; go on with the labels alone"
         )
     return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
-
-
-class _Columns(Mapping[str, Mapping[int, Any]]):
-    """Of each column that a transform needs, the value of one party."""
-
-    def __init__(self, split: "OpenedSplit", party: int):
-        prefixes = tuple(f"{name}_" for name, _ in name_transforms(split.recipe))
-        self._split, self._party = split, party
-        self._names = (
-            [name for name in split.columns if name.startswith(prefixes)] if prefixes else []
-        )
-
-    def __getitem__(self, name: str) -> Mapping[int, Any]:
-        return {self._party: self._split.column_of(name, self._party)}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
-def to_hf_dataset(found: PartyExamples, class_names: tuple[str, ...]) -> Any:
-    """A `datasets.Dataset` of one party: row, label (ClassLabel), and image (PNG, of uint8 images) or x (lists of numbers)."""
-    import datasets
-    import pyarrow as pa
-
-    from ..formats._parquet import described, features_of
-
-    values, kind = features_of(found.x)
-    name = "image" if kind == "image" else "x"
-    kinds = {"row": "int64", "label": {"class_label": list(class_names)}, name: kind}
-    about = {"info": {"features": {key: described(kind) for key, kind in kinds.items()}}}
-    table = pa.table({"row": found.rows, "label": found.y, name: values})
-    return datasets.Dataset(table.replace_schema_metadata({"huggingface": json.dumps(about)}))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints, stream
 from ..splits.recipe import Recipe, Transform
-from ..splits.split import FederatedSplit
+from ..splits.view import SplitView
 from ..transforms import TRANSFORMS
 
 
@@ -29,7 +29,7 @@ def name_transforms(recipe: Recipe) -> list[tuple[str, Transform]]:
     return out
 
 
-def transform(split: FederatedSplit, x: NDArray[Any], party: int, rows: Ints) -> NDArray[Any]:
+def transform(split: SplitView, x: NDArray[Any], party: int, rows: Ints) -> NDArray[Any]:
     """Features [n, ...] of `rows` as `party` sees them: floats in [0, 1] (uint8 divided by 255) with the split's fixed transforms, in order.
 
     Without transforms `x` comes back as it is.
@@ -37,11 +37,10 @@ def transform(split: FederatedSplit, x: NDArray[Any], party: int, rows: Ints) ->
     if not split.recipe.transforms:
         return x
     x = x.astype(np.float32) / np.float32(255) if x.dtype == np.uint8 else x.astype(np.float32)
+    values = split.party_values(party)  # of an open file: each is read when it is asked for
     for name, t in name_transforms(split.recipe):
-        column = {
-            k.removeprefix(f"{name}_"): v[party]
-            for k, v in split.columns.items()
-            if k.startswith(f"{name}_")
-        }
+        prefix = f"{name}_"
+        own = [key for key in values if key.startswith(prefix)]
+        column = {key.removeprefix(prefix): values[key] for key in own}
         x = TRANSFORMS.module(t.name).apply(x, rows, column, t.params)
     return x

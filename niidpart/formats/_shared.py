@@ -9,8 +9,9 @@ import numpy as np
 from ..data import Data
 from ..errors import FileFault, UsageError
 from ..features.examples import read_examples
+from ..splits.part import Part
 from ..splits.recipe import JSON
-from ..splits.split import FederatedSplit, Part
+from ..splits.split import FederatedSplit
 
 ABOUT = "niidpart.json"
 _LARGEST = 1 << 24  # bytes of such a file; class names are all that can be long

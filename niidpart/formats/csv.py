@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from ..arithmetic.rng import Ints
 from ..data import Data
 from ..errors import FileFault, UsageError
+from ..splits.part import PARTS
 from ..splits.recipe import NAME
-from ..splits.split import PARTS, FederatedSplit
+from ..splits.split import FederatedSplit
 from . import LOSABLE, Imported
 from ._shared import ABOUT, about, read_about
 

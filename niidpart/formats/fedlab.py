@@ -9,7 +9,8 @@ import numpy as np
 
 from ..data import Data
 from ..errors import FileFault, UsageError
-from ..splits.split import PARTS, FederatedSplit
+from ..splits.part import PARTS
+from ..splits.split import FederatedSplit
 from . import LOSABLE, Imported
 from ._shared import ABOUT, about, read_about
 

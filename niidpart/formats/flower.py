@@ -9,8 +9,8 @@ import numpy as np
 
 from ..data import Data, number_classes
 from ..errors import UsageError
-from ..splitfile.opened import OpenedSplit
 from ..splits.split import FederatedSplit
+from ..splits.view import SplitView
 from . import LOSABLE
 from ._parquet import Shard, encoded
 from ._shared import ABOUT, about, example_bytes, without
@@ -74,7 +74,7 @@ def flower(
 
 
 def partitioner(
-    split: FederatedSplit | OpenedSplit,
+    split: SplitView,
     part: Literal["train", "val", "test"] = "train",
     *,
     label: str | None = "label",
@@ -108,7 +108,7 @@ def partitioner(
     return SplitPartitioner()
 
 
-def _same_rows(split: FederatedSplit | OpenedSplit, dataset: Any, label: str | None) -> None:
+def _same_rows(split: SplitView, dataset: Any, label: str | None) -> None:
     """ValueError where a data set of `datasets` is not the one that the split was made of, row by row, as far as its labels tell."""
     said = "FederatedDataset shuffles the rows unless it is told shuffle=False"
     if len(dataset) != split.source.n:

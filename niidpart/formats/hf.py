@@ -10,11 +10,11 @@ from typing import Annotated
 
 import numpy as np
 
-from ..checking.verification import matches
 from ..data import Data
+from ..data.of_split import source_faults
 from ..errors import UsageError
-from ..splitfile.h5 import to_bytes
-from ..splits.recipe import canonical
+from ..splitfile.writing import to_bytes
+from ..splits.digests import encode_json
 from ..splits.split import FederatedSplit
 from . import LOSABLE
 from ._card import Config, Files, card, config_name
@@ -86,7 +86,7 @@ def shards(split: FederatedSplit, data: Data | None) -> list[Shard]:
     found = _sharded(config_name(split), split.digest[:16], sizes, 12, False)
     if data is None:
         return found
-    if faults := matches(split, data):
+    if faults := source_faults(split, data):
         raise UsageError(f"another data set: {faults[0].message}")
     if data.features is None:
         raise UsageError(
@@ -97,7 +97,7 @@ def shards(split: FederatedSplit, data: Data | None) -> list[Shard]:
     one = data.features(np.zeros(1, np.int64))
     size = one.size * (4 if split.recipe.transforms else one.itemsize)
     print_ = hashlib.sha256(
-        canonical([split.digest, data.source.content_sha256, one.dtype.str, list(one.shape[1:])])
+        encode_json([split.digest, data.source.content_sha256, one.dtype.str, list(one.shape[1:])])
     ).hexdigest()[:16]
     return found + _sharded(f"{config_name(split)}-data", print_, sizes, 12 + 8 + size, True)
 

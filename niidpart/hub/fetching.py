@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import FileFault, UsageError
-from ..splitfile.check import read
 from ..splitfile.faults import SplitError
-from ..splitfile.h5 import write
+from ..splitfile.reading import read
+from ..splitfile.writing import write
 from ..splits.split import FederatedSplit
 from .failures import explain_failures
 from .reads import HubFile, download_file, locate_file

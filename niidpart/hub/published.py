@@ -12,7 +12,7 @@ from ..errors import FileFault, UsageError
 from ..formats._card import is_card
 from ..formats.hf import CARD, SPLIT
 from ..splitfile.faults import SplitError
-from ..splitfile.h5 import to_bytes
+from ..splitfile.writing import to_bytes
 from ..splits.split import FederatedSplit
 from .failures import explain_failures
 from .fetching import SECONDS, TAG, fetch

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ..checking.verification import open_data
 from ..data import Data
+from ..data.of_split import open_data
 from ..errors import FileFault
 from ..formats._card import is_card, tag_name
 from ..formats.hf import CARD, SPLIT, hf, shards
-from ..splitfile.check import read
+from ..splitfile.reading import read
 from ..splits.split import FederatedSplit
 from .committing import create_commit, create_tag, require_complete, write_files
 from .published import HubContent, find_own_tables, read_content, read_tagged_files

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..checking.verification import matches
 from ..data import Data
+from ..data.of_split import source_faults
 from ..errors import UsageError
 from ..features.transforming import name_transforms
 from ..files import write_folder
@@ -41,7 +41,7 @@ def export(
         raise UsageError(
             f"format {format!r} writes labels or features; hand over the data set (niidpart.load(...); on the command line --data-root)"
         )
-    if data is not None and (faults := matches(split, data)):
+    if data is not None and (faults := source_faults(split, data)):
         raise UsageError(f"this is not the data of the split: {faults[0].message}")
     lost = losses(split, function, data)
     if lost and not lossy:

@@ -17,8 +17,9 @@ from ..making.completion import complete_recipe
 from ..making.derivation import derive
 from ..making.owners import build_parts, check_strategy_result
 from ..registry import Function, Registry
+from ..splits.digests import digest_array
 from ..splits.recipe import IMPORTED, JSON, Recipe
-from ..splits.split import FederatedSplit, array_digest
+from ..splits.split import FederatedSplit
 from ..strategies import STRATEGIES, Rows
 
 
@@ -156,10 +157,10 @@ def _derived(split: FederatedSplit, said: JSON, data: Data) -> FederatedSplit | 
     ):  # a stranger's recipe may be wrong in any way
         return None
     same = all(derived.parts[name].digest == part.digest for name, part in split.parts.items())
-    columns = {name: array_digest(column) for name, column in derived.columns.items()}
+    columns = {name: digest_array(column) for name, column in derived.columns.items()}
     return (
         derived
         if same
-        and columns == {name: array_digest(column) for name, column in split.columns.items()}
+        and columns == {name: digest_array(column) for name, column in split.columns.items()}
         else None
     )

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..arithmetic.rng import Ints, Stream
-from ..splits.split import PARTS, Part, empty_part, part
+from ..splits.part import PARTS, Part, make_empty_part, make_part
 
 
 def hold_out(
@@ -13,12 +13,12 @@ def hold_out(
 ) -> dict[str, Part]:
     """{"train", "val", "test": Part}. val, test: fractions of each party's examples, each rounded down over the party, then
     spread over its classes by largest remainder (equal remainders in random order)."""
-    everything = part(owner, labels, n_parties, n_classes)
+    everything = make_part(owner, labels, n_parties, n_classes)
     if not val and not test:
         return {
             "train": everything,
-            "val": empty_part(n_parties, n_classes),
-            "test": empty_part(n_parties, n_classes),
+            "val": make_empty_part(n_parties, n_classes),
+            "test": make_empty_part(n_parties, n_classes),
         }
     order = rng.child("order").permutation(len(owner))
     order = order[owner[order] >= 0]
@@ -38,7 +38,7 @@ def hold_out(
     for i, name in enumerate(PARTS):
         mine = np.full_like(owner, -1)
         mine[order[which == i]] = owner[order[which == i]]
-        parts[name] = part(mine, labels, n_parties, n_classes)
+        parts[name] = make_part(mine, labels, n_parties, n_classes)
     return parts
 
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints, stream
 from ..errors import UsageError
+from ..splits.part import PARTS, Part, make_empty_part, make_part, make_part_from_pairs
 from ..splits.recipe import NAME, Recipe
-from ..splits.split import PARTS, Part, empty_part, part, part_of_rows
 from ..strategies import Owners, Rows
 from .holdouts import hold_out
 
@@ -54,9 +54,9 @@ def build_parts(
     if owner.max() < 0:
         raise UsageError(f"{who} gave no example to anybody")
     if not recipe.val and not recipe.test:
-        empty = empty_part(recipe.n_parties, n_classes)
+        empty = make_empty_part(recipe.n_parties, n_classes)
         return {
-            "train": part(owner, labels, recipe.n_parties, n_classes),
+            "train": make_part(owner, labels, recipe.n_parties, n_classes),
             "val": empty,
             "test": empty,
         }
@@ -102,7 +102,7 @@ def _of_rows(
                 f"{who} has {int(seen[row].sum())} rows in {name} that are in another part too"
             )
         seen[row] = True
-        parts[name] = part_of_rows(party, row, labels, recipe.n_parties, n_classes)
+        parts[name] = make_part_from_pairs(party, row, labels, recipe.n_parties, n_classes)
         if (np.diff(parts[name].indices)[_within(parts[name])] == 0).any():
             raise UsageError(f"{who} gives a party the same row twice in {name}")
     if not parts["train"].n:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..arithmetic.rng import Ints
-from ..checking.verification import matches
 from ..data import Data
+from ..data.of_split import source_faults
 from ..errors import UsageError
 from ..files import write_whole
 from ..registry import Registry
@@ -170,7 +170,7 @@ def _checked(split: FederatedSplit, kind: str, data: Data | None) -> Data:
         raise UsageError(
             f"picture {kind!r} shows features; hand over the data set: data=niidpart.load(name, root)"
         )
-    if faults := matches(split, data):
+    if faults := source_faults(split, data):
         raise UsageError(f"picture {kind!r}: another data set: {faults[0].message}")
     if data.features is None:
         raise UsageError(f"picture {kind!r} shows features, and this data set has labels alone")

@@ -15,7 +15,7 @@ from ..data.columns import Features
 from ..data.readers.files import find_first_file
 from ..data.readers.mat import read_digits_mat
 from ..errors import UsageError
-from ..splits.recipe import canonical, sha256
+from ..splits.digests import encode_json, sha256
 from .npz import npz
 
 __all__ = ["digits_sources"]
@@ -90,7 +90,7 @@ def _together(
         chain_features(*test) if tested else None,
         groups=np.repeat(list(found), [n for _, n in train]),
         test_groups=np.repeat(list(tested), [n for _, n in test]) if tested else None,
-        content_sha256=sha256(canonical([[name, d.content_sha256] for name, d in found.items()])),
+        content_sha256=sha256(encode_json([[name, d.content_sha256] for name, d in found.items()])),
     )
 
 

@@ -20,7 +20,7 @@ _BLOCK = 1 << 20  # bytes at once of what has no chunks
 
 
 class H5Array:
-    """A data set after the rules on structure (`guard.py`); see `stored.Stored`. The file has to be open as long as it is read."""
+    """A data set after the rules on structure (`guard.py`); see `stored.StoredArray`. The file has to be open as long as it is read."""
 
     def __init__(self, path: str, item: h5py.Dataset, dtype: np.dtype[Any]):
         self.path, self.dtype, self._item = path, dtype, item

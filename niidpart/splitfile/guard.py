@@ -44,13 +44,13 @@ _NUMBERS = [
 
 
 @contextlib.contextmanager
-def opened(path: str | Path) -> Iterator[Content]:
+def open_here(path: str | Path) -> Iterator[Content]:
     """The arrays of a split file by their path, none of them read. What is raised as `Refused` inside leaves as SplitError, with the path.
 
     FileNotFoundError where there is no file; SplitError with the rule that it breaks.
     """
-    with named(path) as there:
-        before_the_library(there)
+    with as_split_error(path) as there:
+        require_plausible(there)
         try:
             file = h5py.File(there, "r")
         except DAMAGE as error:
@@ -64,7 +64,7 @@ def opened(path: str | Path) -> Iterator[Content]:
 
 
 @contextlib.contextmanager
-def named(path: str | Path) -> Iterator[Path]:
+def as_split_error(path: str | Path) -> Iterator[Path]:
     """Raises what is refused inside as SplitError, with the path."""
     path = Path(path)
     if not path.exists():
@@ -83,7 +83,7 @@ def _damaged(error: Exception) -> NoReturn:
     ) from error
 
 
-def before_the_library(path: Path) -> None:
+def require_plausible(path: Path) -> None:
     """Rules 1 to 3. The C library has had memory faults in its parser, so what is plainly no split never reaches it."""
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):

@@ -1,4 +1,7 @@
-"""Which arrays a split file holds, of which types and shapes (rules 30, 36, 37, 40, 42 and 52), and what their digests are made of."""
+"""Which arrays a split file holds, of which types and shapes, and what their digests are made of.
+
+Rules 30, 36, 37, 40, 42 and 52 of docs/format.md.
+"""
 
 import re
 from collections.abc import Mapping
@@ -6,16 +9,23 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..splits.digests import digest_array
+from ..splits.part import PARTS
 from ..splits.recipe import Recipe, Source
-from ..splits.split import PARTS, FederatedSplit, array_digest
+from ..splits.split import FederatedSplit
 from .faults import Fault
 from .limits import DRAW_FACTOR, DRAW_FLOOR, MAX_COLUMNS, MAX_DRAWS, MAX_SKEW
 from .stored import Array
 
 KEYS = ("indptr", "indices", "counts")
-KNOWN = re.compile(
-    r"(manifest|hint|(train|val|test)/(indptr|indices|counts)|(draws|parties)/[^/]+|skew/(map_beta|table))\Z"
+_PATHS = (
+    "manifest",
+    "hint",
+    r"(train|val|test)/(indptr|indices|counts)",
+    r"(draws|parties)/[^/]+",
+    r"skew/(map_beta|table)",
 )
+KNOWN = re.compile(rf"({'|'.join(_PATHS)})\Z")
 
 
 class Shaped(Protocol):
@@ -28,131 +38,136 @@ class Shaped(Protocol):
 
 
 def arrays_of(split: FederatedSplit) -> dict[str, Array]:
-    """Everything that the digests speak of, by its path; what is empty is left out, since the absence says the same."""
+    """Return everything that the digests speak of, by its path.
+
+    Empty arrays are left out, since their absence says the same.
+    """
     arrays: dict[str, Array] = {}
     for name, part in split.parts.items():
         if part.n:
-            arrays |= {
-                f"{name}/indptr": part.indptr,
-                f"{name}/indices": part.indices,
-                f"{name}/counts": part.counts,
-            }
-    arrays |= {f"draws/{k}": v for k, v in split.draws.items() if v.size}
-    return arrays | {f"parties/{k}": v for k, v in split.columns.items()}
+            arrays |= {f"{name}/{key}": getattr(part, key) for key in KEYS}
+    arrays |= {f"draws/{name}": draw for name, draw in split.draws.items() if draw.size}
+    return arrays | {f"parties/{name}": column for name, column in split.columns.items()}
 
 
 def digest_table(split: FederatedSplit) -> dict[str, str]:
-    """The manifest's `digests`: of the split, of each part, of its counts, of each draw and column."""
-    table = {"split": split.digest} | {name: part.digest for name, part in split.parts.items()}
-    return table | {
-        name: array_digest(a)
-        for name, a in arrays_of(split).items()
-        if not name.endswith(("/indptr", "/indices"))
-    }
+    """Return the manifest's `digests`: of the split, each part, its counts, each draw and column."""
+    table = {"split": split.digest}
+    table |= {name: part.digest for name, part in split.parts.items()}
+    for path, array in arrays_of(split).items():
+        if not path.endswith(("/indptr", "/indices")):  # the digest of the part covers these
+            table[path] = digest_array(array)
+    return table
 
 
-def under(prefix: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """{"draws/proportions": a} -> {"proportions": a}."""
-    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+def select_under(prefix: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Return {"proportions": a} of {"draws/proportions": a}."""
+    return {path.removeprefix(prefix): a for path, a in arrays.items() if path.startswith(prefix)}
 
 
-def parts_in(arrays: Mapping[str, Any]) -> list[str]:
-    """The parts that have to be there: train, and each of which something is."""
-    return [name for name in PARTS if name == "train" or under(f"{name}/", arrays)]
+def list_parts(arrays: Mapping[str, Any]) -> list[str]:
+    """Return the parts that have to be there: train, and each of which something is."""
+    return [name for name in PARTS if name == "train" or select_under(f"{name}/", arrays)]
 
 
-def misfits(
+def check_layout(
     arrays: Mapping[str, Shaped], recipe: Recipe, source: Source, overlap: bool
 ) -> list[Fault]:
-    """The rules that types and shapes break. After them, what an array may cost is bounded by what the file stores and by the axes N, P, K."""
+    """Return the rules that types and shapes break.
+
+    After them, what an array may cost is bounded by what the file stores and by the axes N, P, K.
+    """
     faults: list[Fault] = []
     P, K = recipe.n_parties, len(source.class_names)
-    for name in parts_in(arrays):
-        faults += _part(name, arrays, P, K, source.n, overlap)
+    for name in list_parts(arrays):
+        faults += _check_part(name, arrays, P, K, source.n, overlap)
     if faults:
         return faults
-    columns, draws = under("parties/", arrays), under("draws/", arrays)
-    for name, column in columns.items():
-        if tuple(column.shape) != (P,):
-            faults.append(
-                Fault(
-                    40,
-                    f"/parties/{name} has shape {tuple(column.shape)}; one value for each of {P} parties is needed",
-                )
-            )
-    if len(columns) > MAX_COLUMNS:
-        faults.append(Fault(42, f"/parties has {len(columns)} columns, more than {MAX_COLUMNS}"))
-    if len(draws) > MAX_DRAWS:
-        faults.append(Fault(37, f"/draws has {len(draws)} draws, more than {MAX_DRAWS}"))
-    held = sum(arrays[f"{name}/indices"].shape[0] for name in parts_in(arrays))
-    most = DRAW_FACTOR * (held + P * K) + DRAW_FLOOR
-    for name, draw in draws.items():
-        if _count(draw) > most:
-            faults.append(
-                Fault(
-                    37,
-                    f"/draws/{name} has {_count(draw)} values; {held} rows held and {P} x {K} counts allow {most}",
-                )
-            )
-    return faults + _skew(under("skew/", arrays), P)
+    held = sum(arrays[f"{name}/indices"].shape[0] for name in list_parts(arrays))
+    faults += _check_columns(select_under("parties/", arrays), P)
+    faults += _check_draws(select_under("draws/", arrays), held, P, K)
+    return faults + _check_skew(select_under("skew/", arrays), P)
 
 
-def _part(
+def _check_part(
     name: str, arrays: Mapping[str, Shaped], P: int, K: int, n: int, overlap: bool
 ) -> list[Fault]:
-    """Rules 30 and 36 on one part."""
-    faults = []
+    """Return the faults of rules 30 and 36 on one part."""
+    faults: list[Fault] = []
     needed = {
         "indptr": ((P + 1,), "int64"),
         "indices": (None, "int64" if n >= 1 << 31 else "int32"),
         "counts": ((P, K), "int32"),
     }
+    most = n * P if overlap else n
     for key, (shape, kind) in needed.items():
-        a = arrays.get(f"{name}/{key}")
-        if a is None:
-            faults.append(Fault(30, f"/{name}/{key} is missing"))
-        elif a.dtype != kind or (tuple(a.shape) != shape if shape else len(a.shape) != 1):
-            faults.append(
-                Fault(
-                    30,
-                    f"/{name}/{key} is {a.dtype}{list(a.shape)}; {kind}{list(shape) if shape else '[n]'} is needed",
-                )
-            )
-        elif key == "indices" and a.shape[0] > n * (P if overlap else 1):
-            held = f"{P} x {n}" if overlap else f"{n}"
-            faults.append(Fault(36, f"/{name}/indices has {a.shape[0]} rows; {held} can be held"))
+        path = f"/{name}/{key}"
+        array = arrays.get(path[1:])
+        if array is None:
+            faults.append(Fault(30, f"{path} is missing"))
+            continue
+        fits = len(array.shape) == 1 if shape is None else tuple(array.shape) == shape
+        if array.dtype != kind or not fits:
+            wanted = f"{kind}{list(shape) if shape else '[n]'}"
+            faults.append(Fault(30, f"{path} is {_describe(array)}; {wanted} is needed"))
+        elif key == "indices" and array.shape[0] > most:
+            can = f"{P} x {n}" if overlap else f"{n}"
+            faults.append(Fault(36, f"{path} has {array.shape[0]} rows; {can} can be held"))
     return faults
 
 
-def _skew(skew: Mapping[str, Shaped], P: int) -> list[Fault]:
-    """Rule 52."""
+def _check_columns(columns: Mapping[str, Shaped], P: int) -> list[Fault]:
+    """Return the faults of rules 40 and 42."""
+    faults = []
+    for name, column in columns.items():
+        shape = tuple(column.shape)
+        if shape != (P,):
+            needed = f"one value for each of {P} parties is needed"
+            faults.append(Fault(40, f"/parties/{name} has shape {shape}; {needed}"))
+    if len(columns) > MAX_COLUMNS:
+        faults.append(Fault(42, f"/parties has {len(columns)} columns, more than {MAX_COLUMNS}"))
+    return faults
+
+
+def _check_draws(draws: Mapping[str, Shaped], held: int, P: int, K: int) -> list[Fault]:
+    """Return the faults of rule 37. held: rows of all parts."""
+    faults = []
+    if len(draws) > MAX_DRAWS:
+        faults.append(Fault(37, f"/draws has {len(draws)} draws, more than {MAX_DRAWS}"))
+    most = DRAW_FACTOR * (held + P * K) + DRAW_FLOOR
+    for name, draw in draws.items():
+        n = _count_values(draw)
+        if n > most:
+            allowed = f"{held} rows held and {P} x {K} counts allow {most}"
+            faults.append(Fault(37, f"/draws/{name} has {n} values; {allowed}"))
+    return faults
+
+
+def _check_skew(skew: Mapping[str, Shaped], P: int) -> list[Fault]:
+    """Return the faults of rule 52."""
     faults = []
     if skew and sorted(skew) != ["map_beta", "table"]:
-        faults.append(
-            Fault(
-                52,
-                f"/skew has {' and '.join(sorted(skew))} alone; map_beta and table belong together",
-            )
-        )
+        alone = " and ".join(sorted(skew))
+        message = f"/skew has {alone} alone; map_beta and table belong together"
+        faults.append(Fault(52, message))
     beta, table = skew.get("map_beta"), skew.get("table")
     if beta is not None and (beta.dtype != "float64" or tuple(beta.shape) != (P,)):
-        faults.append(
-            Fault(52, f"/skew/map_beta is {beta.dtype}{list(beta.shape)}; float64[{P}] is needed")
-        )
-    if table is not None and (
-        table.dtype != "uint8" or len(table.shape) != 1 or _count(table) > MAX_SKEW
-    ):
-        faults.append(
-            Fault(
-                52,
-                f"/skew/table is {table.dtype}{list(table.shape)}; uint8 of at most {MAX_SKEW} is needed",
-            )
-        )
+        message = f"/skew/map_beta is {_describe(beta)}; float64[{P}] is needed"
+        faults.append(Fault(52, message))
+    if table is not None:
+        is_bytes = table.dtype == "uint8" and len(table.shape) == 1
+        if not is_bytes or _count_values(table) > MAX_SKEW:
+            needed = f"uint8 of at most {MAX_SKEW} is needed"
+            faults.append(Fault(52, f"/skew/table is {_describe(table)}; {needed}"))
     return faults
 
 
-def _count(array: Shaped) -> int:
+def _describe(array: Shaped) -> str:
+    return f"{array.dtype}{list(array.shape)}"
+
+
+def _count_values(array: Shaped) -> int:
     n = 1
     for length in array.shape:
-        n *= int(length)
+        n *= int(length)  # python's integers do not overflow
     return n

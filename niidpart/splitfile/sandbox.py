@@ -27,11 +27,10 @@ import numpy as np
 from ..errors import UsageError
 from ..splits.recipe import JSON
 from .faults import Refused, SplitError, refuse
-from .guard import before_the_library, named
-from .guard import opened as opened_here
+from .guard import as_split_error, open_here, require_plausible
 from .layout import KNOWN
 from .limits import UNTRUSTED_MEMORY, UNTRUSTED_TIME
-from .stored import Array, Content, n_bytes
+from .stored import Array, Content, declared_bytes
 
 _LENGTH = struct.Struct("<Q")
 _MAX_FRAME = 1 << 20  # of JSON
@@ -42,10 +41,10 @@ _START = "import json, sys; sys.path += json.loads(sys.argv[1]); from niidpart.s
 
 
 @contextlib.contextmanager
-def opened(
+def open_in_child(
     path: str | Path, *, max_memory: int | None = None, timeout: float | None = None
 ) -> Iterator[Content]:
-    """As `guard.opened`, with the HDF5 library in a child process. max_memory: bytes, of the arrays together, and of the child beside what
+    """As `guard.open_here`, with the HDF5 library in a child process. max_memory: bytes, of the arrays together, and of the child beside what
     python and its libraries take; timeout: seconds until the file has to be closed again."""
     memory, seconds = (
         UNTRUSTED_MEMORY if max_memory is None else max_memory,
@@ -55,12 +54,12 @@ def opened(
         raise UsageError(
             f"max_memory is {memory} bytes and timeout {seconds} seconds; both must be above 0"
         )
-    with named(path) as there:
-        before_the_library(there)
+    with as_split_error(path) as there:
+        require_plausible(there)
         child = Child(there, memory, seconds)
         try:
             arrays = child.arrays()
-            if (declared := sum(map(n_bytes, arrays.values()))) > memory:
+            if (declared := sum(map(declared_bytes, arrays.values()))) > memory:
                 refuse(
                     5,
                     f"its arrays have {declared} bytes, max_memory is {memory}; allow more if you know the file",
@@ -223,7 +222,7 @@ def _nonsense() -> Refused:
 
 
 class Remote:
-    """An array that the child reads; see `stored.Stored`."""
+    """An array that the child reads; see `stored.StoredArray`."""
 
     def __init__(
         self, child: Child, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], block: int
@@ -273,7 +272,7 @@ def _address_space() -> int:
 
 def _answer(path: str, out: IO[bytes], questions: IO[str]) -> None:
     try:
-        with opened_here(path) as content:
+        with open_here(path) as content:
             _say(
                 out,
                 {

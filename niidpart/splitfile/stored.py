@@ -1,4 +1,7 @@
-"""An array of a split file that is not read yet: its shape and type are known, its values come when they are asked for, a block of rows at a time."""
+"""An array of a split file that is not read yet.
+
+Its shape and type are known; its values come when they are asked for, a block of rows at a time.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-Look = Callable[
-    [int, Array], None
-]  # (first row of a block, the block); raises faults.Refused where it breaks a rule
+Look = Callable[[int, Array], None]
+"""Sees (first row of a block, the block); raises faults.Refused where it breaks a rule."""
 
 
-class Stored(Protocol):
+class StoredArray(Protocol):
     """shape: one or two axes. block: rows that are read at once."""
 
     shape: tuple[int, ...]
@@ -21,36 +23,43 @@ class Stored(Protocol):
     block: int
 
     def rows(self, start: int, stop: int) -> Array:
-        """Rows start..stop-1, checksums checked. faults.Refused where they are damaged."""
+        """Return rows start..stop-1, checksums checked. faults.Refused where they are damaged."""
         ...
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a file holds, not yet believed: its arrays by their path. own: whether it is the reader's own, so that its hint may be followed."""
+    """What a file holds, not yet believed: its arrays by their path.
 
-    arrays: Mapping[str, Stored]
+    own: the file is the reader's own, so that its hint may be followed.
+    """
+
+    arrays: Mapping[str, StoredArray]
     own: bool
 
 
-def n_bytes(array: Stored) -> int:
-    """What the array declares."""
+def declared_bytes(array: StoredArray) -> int:
+    """Return the bytes that the array declares."""
     size = array.dtype.itemsize
     for length in array.shape:
         size *= length
     return size
 
 
-def blocks(array: Stored) -> Iterator[tuple[int, Array]]:
-    """(first row, rows), one block after the other."""
+def iterate_blocks(array: StoredArray) -> Iterator[tuple[int, Array]]:
+    """Go through (first row, rows), one block after the other."""
     for start in range(0, array.shape[0], array.block):
         yield start, array.rows(start, min(start + array.block, array.shape[0]))
 
 
-def values(array: Stored, look: Look | None = None) -> Array:
-    """All values. look: sees each block before the next is read, so that a file that is wrong from the start costs no memory."""
+def read_values(array: StoredArray, look: Look | None = None) -> Array:
+    """Return all values.
+
+    look: sees each block before the next is read, so that a file that is wrong from the start costs
+    no memory.
+    """
     out = np.empty(array.shape, array.dtype)  # the system gives the pages when they are written
-    for start, rows in blocks(array):
+    for start, rows in iterate_blocks(array):
         if look is not None:
             look(start, rows)
         out[start : start + len(rows)] = rows

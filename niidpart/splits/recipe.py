@@ -1,7 +1,5 @@
 """What was asked for (`Recipe`) and of which data (`Source`): frozen, with one canonical JSON form that digests are made of."""
 
-import hashlib
-import json
 import re
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
@@ -12,17 +10,6 @@ from ..registry import coerce
 JSON = dict[str, Any]
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")  # of anything that a split file holds
 IMPORTED = "imported"  # the strategy of a split whose rows another program chose: no file of niidpart/strategies, so nothing derives it
-
-
-def canonical(value: Any) -> bytes:
-    """The one JSON text of a value: sorted keys, no spaces, ASCII, shortest floats; NaN and infinity are refused."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    ).encode("ascii")
-
-
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 @dataclass(frozen=True)

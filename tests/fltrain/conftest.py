@@ -12,7 +12,7 @@ from torch import nn
 import fltrain
 import niidpart
 from fltrain import RunFolder, tree
-from niidpart.splits.split import empty_part, part
+from niidpart.splits.part import make_empty_part, make_part
 
 SHORT = {
     "model": "hidden200",
@@ -63,9 +63,9 @@ def dealt():
         n_parties, n_classes = n_parties or int(np.max(owner)) + 1, len(data.class_names)
         split = niidpart.make(data, "homo", n_parties=n_parties, **options)
         parts = {
-            name: empty_part(n_parties, n_classes)
+            name: make_empty_part(n_parties, n_classes)
             if who is None
-            else part(np.asarray(who), data.labels, n_parties, n_classes)
+            else make_part(np.asarray(who), data.labels, n_parties, n_classes)
             for name, who in (("train", owner), ("val", val), ("test", test))
         }
         return replace(split, **parts)

@@ -28,7 +28,7 @@ def read(path):
     """All that a file says: the split, and what it states of the skew."""
     split = niidpart.read(path)
     with niidpart.open(path) as stated:
-        return told(split), stated.skew, stated.map_beta().tobytes()
+        return told(split), stated.skew.to_json(), stated.skew.map_beta.tobytes()
 
 
 def read_in_a_child(path):

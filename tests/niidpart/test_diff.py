@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import niidpart
-from niidpart.checking import differences as difference
+from niidpart import diff as difference
 from niidpart.checking.differences import part_difference
-from niidpart.splits.split import part, part_of_rows
+from niidpart.splits.part import make_part, make_part_from_pairs
 
 Y = np.arange(300) % 5
 
@@ -66,7 +66,7 @@ def test_renamed_parties_are_found_again(split):
     names = np.array([3, 0, 5, 1, 4, 2])
     owner = np.empty(300, np.int64)
     owner[split.train.indices] = names[np.repeat(np.arange(6), split.train.sizes)]
-    other = replace(split, train=part(owner, Y, 6, 5))
+    other = replace(split, train=make_part(owner, Y, 6, 5))
     found = difference(split, other).parts["train"]
     assert (found.agreement, found.adjusted_rand, found.only) == (1, 1, (0, 0))
     assert found.moved == (300 - split.train.sizes[4])  # party 4 keeps its name
@@ -83,7 +83,7 @@ def test_rows_are_compared_as_by_loops(a, b):
     n = min(len(x), len(y))
     x, y = np.array(x[:n]), np.array(y[:n])
     labels = np.zeros(n, np.int64)
-    found = part_difference(part(x, labels, P, 1), part(y, labels, Q, 1))
+    found = part_difference(make_part(x, labels, P, 1), make_part(y, labels, Q, 1))
     both = [i for i in range(n) if x[i] >= 0 and y[i] >= 0]
     assert found.n == ((x >= 0).sum(), (y >= 0).sum())
     assert found.only == (((x >= 0) & (y < 0)).sum(), ((y >= 0) & (x < 0)).sum())
@@ -107,7 +107,7 @@ def test_rows_are_compared_as_by_loops(a, b):
 def test_rows_that_parties_share_are_compared_by_who_holds_them(a, b):
     labels = np.zeros(10, np.int64)
     one, other = (
-        part_of_rows(*(np.array(v) for v in zip(*sorted(s), strict=True)), labels, 4, 1)
+        make_part_from_pairs(*(np.array(v) for v in zip(*sorted(s), strict=True)), labels, 4, 1)
         for s in (a, b)
     )
     if not any(len({row for _, row in s}) < len(s) for s in (a, b)):
@@ -123,8 +123,8 @@ def test_rows_that_parties_share_are_compared_by_who_holds_them(a, b):
 
 def test_no_matching_of_names_where_parties_are_many():
     labels = np.zeros(1500, np.int64)
-    one = part(np.arange(1500), labels, 1500, 1)
-    found = part_difference(one, part(np.roll(np.arange(1500), 1), labels, 1500, 1))
+    one = make_part(np.arange(1500), labels, 1500, 1)
+    found = part_difference(one, make_part(np.roll(np.arange(1500), 1), labels, 1500, 1))
     assert (found.moved, found.agreement, found.adjusted_rand) == (1500, None, 1)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.splitfile.h5 import FORMAT_MINOR
-from niidpart.splits.split import FORMAT_MAJOR
+from niidpart.splitfile.writing import FORMAT_MINOR
+from niidpart.splits.digests import FORMAT_MAJOR
 from niidpart.strategies import STRATEGIES, Rows
 
 
@@ -315,11 +315,11 @@ def test_the_values_of_an_archived_file_with_overlap_and_skew(archive):
     assert split.overlaps
     assert split.columns["archetype"].tolist() == [0, 0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9]
     with niidpart.open(archive / "v1.1.h5") as stated:
-        assert stated.skew["map_beta"]["overall"] == pytest.approx(0.15702435683162086, rel=1e-12)
-        assert stated.map_beta()[:2].tolist() == pytest.approx(
+        assert stated.skew.map_beta_overall == pytest.approx(0.15702435683162086, rel=1e-12)
+        assert stated.skew.map_beta[:2].tolist() == pytest.approx(
             [0.12738400430321145, 0.12789587518375528], rel=1e-12
         )
-        assert {m["name"] for m in stated.skew["measures"]} >= {
+        assert {m.name for m in stated.skew.measures} >= {
             "jensen-shannon",
             "hellinger",
             "emd",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import niidpart
 from niidpart.features.distances import _distances, block_means, kernel_matrix, principal
-from niidpart.splits.split import part
+from niidpart.splits.part import make_part
 
 
 def brute(x, lengths, w, kernel):
@@ -80,7 +80,7 @@ def split_of(x, owner, **more):
     """A split of features in which row i is at party owner[i]: groups are dealt one to each party."""
     data = niidpart.from_arrays(x, np.arange(len(x)) % 2)
     split = niidpart.make(data, strategy="homo", n_parties=int(owner.max()) + 1, **more)
-    return replace(split, train=part(owner, data.labels, split.n_parties, 2)), data
+    return replace(split, train=make_part(owner, data.labels, split.n_parties, 2)), data
 
 
 @pytest.fixture(scope="module")

@@ -99,11 +99,11 @@ def test_all_faults_are_named_together(tampered):
 
 
 def test_41_nothing_is_drawn_for_the_parties_that_a_file_states(small_file, monkeypatch):
-    from niidpart.splitfile import check
+    from niidpart.splitfile import rules
 
-    asked, real = [], check.draw_columns
+    asked, real = [], rules.draw_columns
     monkeypatch.setattr(
-        check,
+        rules,
         "draw_columns",
         lambda recipe, *rest: asked.append(recipe.n_parties) or real(recipe, *rest),
     )
@@ -113,7 +113,7 @@ def test_41_nothing_is_drawn_for_the_parties_that_a_file_states(small_file, monk
 
 def test_27_a_writer_keeps_to_it():
     with pytest.raises(ValueError, match="rule 27: the recipe has 17 transforms"):
-        niidpart.splitfile.h5.to_bytes(
+        niidpart.splitfile.writing.to_bytes(
             niidpart.make([0, 1] * 20, "homo", n_parties=2, transforms=[("noise", {})] * 17)
         )
 

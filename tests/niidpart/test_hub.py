@@ -12,7 +12,7 @@ from hub_server import File
 
 import niidpart
 from niidpart.hub import pull, push
-from niidpart.splitfile.h5 import to_bytes
+from niidpart.splitfile.writing import to_bytes
 
 pytest.importorskip("huggingface_hub")
 pytest.importorskip("pyarrow")

@@ -9,7 +9,7 @@ import pytest
 from hub_client import Raised
 
 import niidpart
-from niidpart.splitfile.h5 import to_bytes
+from niidpart.splitfile.writing import to_bytes
 
 pytest.importorskip("huggingface_hub")
 

@@ -58,18 +58,20 @@ def test_only_the_rows_of_that_party_are_asked_for(data, opened):
 
 def test_one_value_of_a_column(opened):
     split, lazy = opened(transforms=[("noise", {})])
-    assert [lazy.column_of("noise_std", p) for p in range(8)] == split.columns["noise_std"].tolist()
+    assert [lazy.party_values(p)["noise_std"] for p in range(8)] == split.columns[
+        "noise_std"
+    ].tolist()
     with pytest.raises(IndexError, match=r"0\.\.7"):
-        lazy.column_of("noise_std", 8)
+        lazy.party_values(8)
     with pytest.raises(KeyError):
-        lazy.column_of("noise", 0)
+        lazy.party_values(0)["noise"]
 
 
 def test_a_hugging_face_data_set_of_one_party(data, opened):
     pytest.importorskip("datasets")
     pytest.importorskip("PIL")
     split, lazy = opened()
-    found = lazy.train.hf(3, data=data)
+    found = niidpart.to_hf(lazy, 3, data=data)
     rows = split.train.party(3)
     assert found["row"][:] == rows.tolist()
     assert [found.features["label"].int2str(k) for k in found["label"]] == [
@@ -85,7 +87,7 @@ def test_noise_is_numbers_in_a_hugging_face_data_set(data, opened):
     split, lazy = opened(transforms=[("noise", {"sigma": 0.5})])
     rows = split.test.party(7).astype(np.int64)
     assert (
-        np.array(lazy.test.hf(7, data=data)["x"][:], np.float32)
+        np.array(niidpart.to_hf(lazy, 7, "test", data=data)["x"][:], np.float32)
         == niidpart.transform(split, X[rows], 7, rows)
     ).all()
 
@@ -95,10 +97,10 @@ def test_the_data_is_found_where_the_file_says_and_opened_once(tmp_path):
         niidpart.make(niidpart.load("digits"), "dir", n_parties=8), tmp_path / "split.h5"
     )
     with niidpart.open(path) as lazy:
-        assert lazy.data() is lazy.data()
-        assert len(read_examples(lazy, lazy.data(), 0).y) == lazy.train.sizes[0]
+        assert niidpart.open_data(lazy) is niidpart.open_data(lazy)
+        assert len(read_examples(lazy, niidpart.open_data(lazy), 0).y) == lazy.train.sizes[0]
         with pytest.raises(IndexError, match=r"0\.\.7"):
-            read_examples(lazy, lazy.data(), 8)
+            read_examples(lazy, niidpart.open_data(lazy), 8)
 
 
 @pytest.mark.parametrize("p", ["a", True, 1.5, None])

@@ -26,7 +26,7 @@ from niidpart.plot._look import (
     wrapped,
 )
 from niidpart.plot._parties import asked, chosen, ordered
-from niidpart.splits.split import part
+from niidpart.splits.part import make_part
 
 DATA_KINDS = {"noise", "features", "fcube"}
 
@@ -250,7 +250,7 @@ def test_sizes_are_sorted_and_lorenz_and_gini_are_those_of_a_case_by_hand():
     data = niidpart.from_arrays(None, np.zeros(8, int))
     split = niidpart.make(data, "homo", n_parties=2)
     owner = np.array([0, 0, 0, 0, 0, 0, 1, 1])
-    split = replace(split, train=part(owner, data.labels, 2, 1))
+    split = replace(split, train=make_part(owner, data.labels, 2, 1))
     left, right = plot.draw(split, "sizes").axes
     assert left.patches[0].get_data().values.tolist() == [6, 2]
     assert right.lines[1].get_xydata().tolist() == [[0, 0], [0.5, 0.25], [1, 1]]
@@ -276,7 +276,7 @@ def with_counts(counts):
     labels = np.repeat(np.tile(np.arange(K), P), counts.reshape(-1))
     owner = np.repeat(np.repeat(np.arange(P), K), counts.reshape(-1))
     split = niidpart.make(labels, "homo", n_parties=P)
-    return replace(split, train=part(owner, labels, P, K))
+    return replace(split, train=make_part(owner, labels, P, K))
 
 
 def test_the_simplex_has_parties_where_a_case_by_hand_has_them():

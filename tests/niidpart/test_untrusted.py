@@ -14,7 +14,7 @@ from corpus.structure import heap_that_frees_itself_for_ever
 
 import niidpart
 from niidpart.splitfile import bounded, sandbox
-from niidpart.splitfile.stored import values
+from niidpart.splitfile.stored import read_values
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def signalled(path, number, **limits):
         child.send_signal(number)
         if number != signal.SIGSTOP:
             child.wait()
-        return values(content.arrays["train/indices"])
+        return read_values(content.arrays["train/indices"])
 
 
 def test_6_a_child_that_hangs(small_file):
@@ -302,7 +302,7 @@ def test_the_child_can_open_no_other_file_and_write_none(small_file, python):
 import os, sys, resource
 from niidpart.splitfile import guard, sandbox
 sandbox._limit(1 << 30, 10)
-with guard.opened(sys.argv[1]) as content:
+with guard.open_here(sys.argv[1]) as content:
     assert "manifest" in content.arrays
     try:
         open("/etc/hostname")

@@ -13,7 +13,7 @@ import pytest
 
 import niidpart
 from niidpart.arithmetic.rng import Stream
-from niidpart.checking.verification import open_data
+from niidpart.data.of_split import open_data
 from niidpart.strategies import STRATEGIES, Rows
 
 LABELS = np.arange(60) * 7 % 3

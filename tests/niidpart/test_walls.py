@@ -82,7 +82,9 @@ def test_the_reader_of_imports_sees_them_all(imports, modules):
         "niidpart.arithmetic.rng",
         "niidpart.strategies",
     }
-    assert "importlib.metadata" in imports("niidpart.splitfile.h5")["niidpart.splitfile.h5"]
+    assert (
+        "importlib.metadata" in imports("niidpart.splitfile.writing")["niidpart.splitfile.writing"]
+    )
     tree = ast.parse(
         "import a\nif TYPE_CHECKING:\n import b\ndef f():\n import c\nclass C:\n import d\ntry:\n import e\nexcept OSError: pass\n"
     )

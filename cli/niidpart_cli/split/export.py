@@ -40,7 +40,7 @@ def export_command() -> click.Command:
 
     def export(**values: Any) -> None:
         import niidpart
-        from niidpart.checking.verification import open_data
+        from niidpart.data.of_split import open_data
         from niidpart.interop.exporting import needs_data
 
         format, asked = FORMATS.find(values["to"]), values.get("include_data")

@@ -48,7 +48,7 @@ def plot_command() -> click.Command:
 
     def plot(**values: Any) -> None:
         import niidpart
-        from niidpart.checking.verification import open_data
+        from niidpart.data.of_split import open_data
         from niidpart.plot import needs_data, save
 
         kind, file = values["kind"], Path(values["file"])

@@ -43,7 +43,7 @@ def show_command() -> click.Command:
         **limits: Any,
     ) -> None:
         import niidpart
-        from niidpart.checking.verification import open_data
+        from niidpart.data.of_split import open_data
 
         if features is None and (pca is not None or data_root is not None):
             raise click.UsageError("--pca and --data-root go with --features")

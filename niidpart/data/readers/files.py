@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Annotated, Any, cast
 
 from ...errors import FileFault, UsageError
-from ...splits.recipe import canonical
+from ...splits.digests import encode_json
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 PACKED = ("", *_OPENERS)
@@ -73,10 +73,10 @@ def digest_files(parts: Sequence[Sequence[Path]], whole: bool = True) -> str:
     renamed; not whole: names and sizes alone, which is quick and sees less."""
     h = hashlib.sha256()
     for part in parts:
-        h.update(canonical(["part", len(part)]))
+        h.update(encode_json(["part", len(part)]))
         for path in part:
             h.update(
-                canonical([path.stat().st_size] if whole else [path.name, path.stat().st_size])
+                encode_json([path.stat().st_size] if whole else [path.name, path.stat().st_size])
             )
             if whole:
                 with open(path, "rb") as f:

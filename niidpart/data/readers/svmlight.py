@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...arithmetic.rng import Ints, stream
 from ...errors import FileFault, UsageError
-from ...splits.recipe import canonical
+from ...splits.digests import encode_json
 from ..columns import Features
 from .files import open_packed
 
@@ -66,7 +66,7 @@ def digest_sparse(*parts: Any) -> str:
     """sha256 over sparse matrices and label arrays (None where there is none): shapes, and rows as (number of values, indices, values)."""
     h = hashlib.sha256()
     for part in parts:
-        h.update(canonical(None if part is None else list(part.shape)))
+        h.update(encode_json(None if part is None else list(part.shape)))
         arrays = (
             []
             if part is None

@@ -41,12 +41,13 @@ def looked_through(path):
         for part in (split.train, split.val, split.test):
             _ = part.sizes
             for p in range(split.n_parties):
-                part.party(p), part.counts(p)
+                part.party(p), part.party_counts(p)
+            _ = part.counts
         _ = (
-            [split.column(c) for c in split.columns],
-            [split.draw(d) for d in split.draws],
+            list(split.columns.values()),
+            list(split.draws.values()),
             split.skew,
-            split.map_beta(),
+            split.skew.map_beta,
         )
 
 

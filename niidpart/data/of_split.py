@@ -1,0 +1,149 @@
+"""The data set of a split: finding and opening it, and comparing it with what the split was made for."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from numpy.typing import NDArray
+
+from ..arithmetic.rng import Ints
+from ..errors import FileFault, UsageError
+from ..splitfile.faults import Fault
+from ..splits.recipe import JSON, Source
+from ..splits.view import SplitView
+from . import SOURCES, Data, Features, load_with
+
+
+@runtime_checkable
+class KeepsData(Protocol):
+    """An open split file: keeps the data sets that were opened for it, by their root."""
+
+    data_sets: dict[str | Path | None, Data]
+
+
+def open_data(split: SplitView, data_root: str | Path | None = None) -> Data:
+    """Open the data set that a split is of.
+
+    Labels are read once, features when they are asked for. An open file (`niidpart.open`) keeps the
+    data set, so that it is opened once for all parties.
+
+    Parameters
+    ----------
+    split : FederatedSplit or OpenedSplit
+    data_root : str or Path, optional
+        Where the data lies. Without it: where the maker of the split had it. An untrusted file
+        leads nowhere.
+
+    Returns
+    -------
+    Data
+
+    Raises
+    ------
+    UsageError
+        The split does not say which data set it is of, or it is none of niidpart's own.
+    FileFault
+        What lies there cannot be read as that data set.
+    FileNotFoundError
+        Nothing is there.
+
+    Examples
+    --------
+    >>> import niidpart
+    >>> split = niidpart.make(niidpart.load("digits"), "dir", n_parties=5)
+    >>> niidpart.open_data(split).source.n
+    1797
+    """
+    if not isinstance(split, KeepsData):
+        return _open_data(split, data_root)
+    if data_root not in split.data_sets:
+        split.data_sets[data_root] = _open_data(split, data_root)
+    return split.data_sets[data_root]
+
+
+def _open_data(split: SplitView, data_root: str | Path | None) -> Data:
+    name, params = split.source.name, _params_of(split.source)
+    if name == "array":
+        raise UsageError(
+            "the split was made from an array of labels and does not say where the data is; "
+            "hand it over (data=)"
+        )
+    if name not in SOURCES.names():
+        raise UsageError(
+            f"the split is of the data set {name!r}, which is not niidpart's own; "
+            "hand it over (data=)"
+        )
+    if data_root or not split.root:
+        return load_with(name, data_root or None, params)
+    return _open_where_the_file_says(name, params, split.root)
+
+
+def _params_of(source: Source) -> JSON:
+    """Return the options to load the source with, of the revision that the split was made of."""
+    if source.revision and source.params.get("revision", "") is None:
+        return source.params | {"revision": source.revision}  # a cache may hold a newer one by now
+    return source.params
+
+
+def _open_where_the_file_says(name: str, params: JSON, root: str) -> Data:
+    """Open the data at the place that a split's file names.
+
+    Whoever wrote the file chose that place, and a file that somebody fetched is the reader's own as
+    well. So only files and folders are opened, and no error says anything of what is in them.
+    """
+    unreadable = (
+        f"what lies at {root!a}, where the split's file says it had the data set {name!r}, cannot be "
+        "read as that; say where it is with --data-root (data_root=), and the reason is told"
+    )
+    asked = {key: value for key, value in params.items() if key != "pool"}
+    SOURCES.complete(name, asked)  # says what is wrong with these, which is no secret
+    place = Path(root)
+    if place.exists() and not (place.is_file() or place.is_dir()):
+        raise FileFault(unreadable)
+    try:
+        data = load_with(name, root, params)
+    except (OSError, ValueError):
+        if place.exists():
+            raise FileFault(unreadable) from None
+        raise FileNotFoundError(
+            f"there is nothing at {root!a}, where the split's file says it had its data; "
+            "say where it is with --data-root (data_root=)"
+        ) from None
+    return replace(
+        data,
+        features=_without_reasons(data.features, unreadable),
+        test_features=_without_reasons(data.test_features, unreadable),
+    )
+
+
+def _without_reasons(features: Features | None, unreadable: str) -> Features | None:
+    """Return features whose errors do not say what was read."""
+    if features is None:
+        return None
+
+    def read_rows(rows: Ints | slice) -> NDArray[Any]:
+        try:
+            return features(rows)
+        except (OSError, ValueError):
+            raise FileFault(unreadable) from None
+
+    return read_rows
+
+
+def source_faults(split: SplitView, data: Data) -> list[Fault]:
+    """Return the rules 60 and 61 that a data set breaks: [] for the one the split was made for."""
+    wanted, got = split.source, data.source
+    same_labels = wanted.n == got.n and wanted.labels_sha256 == got.labels_sha256
+    if not same_labels or wanted.class_names != got.class_names:
+        made_for = f"{wanted.n} labels with sha256 {wanted.labels_sha256[:12]}..."
+        these = f"these are {got.n} with {got.labels_sha256[:12]}..."
+        return [Fault(60, f"the split was made for {made_for}, {these}")]
+    both_known = wanted.content_sha256 and got.content_sha256
+    if both_known and wanted.content_sha256 != got.content_sha256:
+        differ = f"sha256 {got.content_sha256[:12]}..., not {wanted.content_sha256[:12]}..."
+        message = (
+            "the labels are those the split was made for, the features or the test set are not "
+            f"({differ})"
+        )
+        return [Fault(61, message)]
+    return []

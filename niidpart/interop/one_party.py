@@ -1,0 +1,72 @@
+"""`to_hf`: one party of a split as a data set of the Hugging Face library."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..data import Data
+from ..data.of_split import open_data
+from ..features.examples import PartyExamples, read_examples
+from ..formats._parquet import described, features_of
+from ..splits.view import SplitView
+
+
+def to_hf(
+    split: SplitView,
+    p: int,
+    part: str = "train",
+    *,
+    data: Data | None = None,
+    data_root: str | Path | None = None,
+    lossy: bool = False,
+) -> Any:
+    """Return one party of a split as a `datasets.Dataset`.
+
+    Its columns are row, label (ClassLabel), and image (PNG, of uint8 images) or x (lists of
+    numbers), with the split's fixed transforms. Needs datasets; Pillow for images.
+
+    Parameters
+    ----------
+    split : FederatedSplit or OpenedSplit
+        Of an open file, only this party is read.
+    p : int
+        The party.
+    part : {"train", "val", "test"}
+    data, data_root : optional
+        The data set, or where it lies; without them, where the maker of the split had it.
+    lossy : bool
+        Also where noise is drawn afresh in training, without that noise.
+
+    Returns
+    -------
+    datasets.Dataset
+
+    Raises
+    ------
+    IndexError
+        There is no such party.
+    UsageError
+        The data set is another, has no features, or cannot be found.
+
+    Examples
+    --------
+    >>> import niidpart
+    >>> split = niidpart.make(niidpart.load("digits"), "dir", n_parties=5)
+    >>> niidpart.to_hf(split, 3).column_names
+    ['row', 'label', 'image']
+    """
+    data = open_data(split, data_root) if data is None else data
+    found = read_examples(split, data, p, part, lossy=lossy)
+    return _build_dataset(found, split.source.class_names)
+
+
+def _build_dataset(found: PartyExamples, class_names: tuple[str, ...]) -> Any:
+    import datasets
+    import pyarrow as pa
+
+    values, kind = features_of(found.x)
+    name = "image" if kind == "image" else "x"
+    kinds = {"row": "int64", "label": {"class_label": list(class_names)}, name: kind}
+    about = {"info": {"features": {key: described(kind) for key, kind in kinds.items()}}}
+    table = pa.table({"row": found.rows, "label": found.y, name: values})
+    return datasets.Dataset(table.replace_schema_metadata({"huggingface": json.dumps(about)}))

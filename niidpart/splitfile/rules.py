@@ -1,0 +1,191 @@
+"""`examine`: every rule of docs/format.md on what a split file holds.
+
+The rules in order: 1 to 4 and 8 to 19 on structure in `guard.py` and `chunks.py`, 5 to 7 in
+`sandbox.py`, 20 to 27 in `manifest.py`, those on types and shapes in `layout.py`, 31 to 35 in
+`part_rules.py`, the rest here; 60 to 65 in `niidpart/checking`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import UsageError
+from ..features.transforming import draw_columns, name_transforms
+from ..splits.digests import digest_array
+from ..splits.part import PARTS, make_empty_part
+from ..splits.recipe import JSON, Recipe, Transform
+from ..splits.split import FederatedSplit
+from ..transforms import TRANSFORMS
+from .faults import Fault
+from .json_text import parse_json, read_json
+from .layout import check_layout, digest_table, list_parts, select_under
+from .limits import MAX_HINT
+from .manifest import Manifest, parse_manifest
+from .part_rules import check_shared_rows, read_part
+from .stored import Array, Content, StoredArray, read_values
+
+
+class StoredSkew(NamedTuple):
+    """The skew that a file states: map_beta [P], and the table of measures."""
+
+    map_beta: Array
+    table: JSON
+
+
+class Examined(NamedTuple):
+    """What `examine` found.
+
+    split: None where there are faults. manifest: None where that is at fault. skew: None where the
+    file states none.
+    """
+
+    faults: list[Fault]
+    split: FederatedSplit | None = None
+    manifest: Manifest | None = None
+    skew: StoredSkew | None = None
+
+
+def examine(content: Content) -> Examined:
+    """Check every rule on what a file holds, and build the split in it.
+
+    Later rules are looked at only where the earlier ones hold, since they build on them.
+    """
+    manifest, faults = examine_outline(content)
+    if manifest is None or faults:
+        return Examined(faults, None, manifest)
+    recipe, source, arrays = manifest.recipe, manifest.source, content.arrays
+    found = {name: read_part(name, arrays, source.n, faults) for name in list_parts(arrays)}
+    if faults:
+        return Examined(faults, None, manifest)
+    empty = make_empty_part(recipe.n_parties, len(source.class_names))
+    parts = {name: found.get(name) or empty for name in PARTS}
+    faults += check_shared_rows(parts, source.n, "overlap" in manifest.requires)
+    columns = _read_under("parties/", arrays)
+    faults += _check_transforms(recipe, columns)
+    split = FederatedSplit(
+        recipe=recipe,
+        source=source,
+        **parts,
+        draws=_read_under("draws/", arrays),
+        columns=columns,
+        root=read_hint(content),
+    )
+    faults += _check_digests(split, manifest.digests)
+    skew = _read_skew(arrays, manifest, faults)
+    return Examined(faults, None if faults else split, manifest, skew)
+
+
+def examine_outline(content: Content) -> tuple[Manifest | None, list[Fault]]:
+    """Return the manifest, and the rules that it and the shapes of the arrays break.
+
+    That is all that can be known before the values are read.
+    """
+    manifest, faults = parse_manifest(read_json("manifest", content.arrays.get("manifest")))
+    read_hint(content)
+    if manifest is None:
+        return None, faults
+    overlap = "overlap" in manifest.requires
+    return manifest, check_layout(content.arrays, manifest.recipe, manifest.source, overlap)
+
+
+def read_hint(content: Content) -> str:
+    """Return where the maker had the data.
+
+    "" in a file that is not the reader's own: its maker shall not choose what is opened here.
+    """
+    hint = content.arrays.get("hint")
+    if hint is None:
+        return ""
+    root = read_json("hint", hint, MAX_HINT).get("root", "")
+    if not content.own or not isinstance(root, str) or "\0" in root:
+        return ""
+    return root
+
+
+def _read_under(prefix: str, arrays: Mapping[str, StoredArray]) -> dict[str, Array]:
+    return {name: read_values(a) for name, a in select_under(prefix, arrays).items()}
+
+
+def _check_transforms(recipe: Recipe, columns: Mapping[str, Array]) -> list[Fault]:
+    """Return the faults of rule 41: whoever applies a transform finds its options and columns.
+
+    Code that a file names is not run: transforms that niidpart does not know are passed over.
+    """
+    faults = []
+    one = replace(recipe, n_parties=1)  # nothing is drawn for as many parties as a file states
+    for name, transform in name_transforms(recipe):
+        if transform.name in TRANSFORMS.names():
+            faults += _check_transform(name, transform, one, columns)
+    return faults
+
+
+def _check_transform(
+    name: str, transform: Transform, recipe: Recipe, columns: Mapping[str, Array]
+) -> list[Fault]:
+    try:
+        if TRANSFORMS.complete(transform.name, transform.params) != transform.params:
+            raise UsageError("it does not say all options")
+        with np.errstate(all="ignore"):
+            wanted = draw_columns(recipe, name, transform)
+    except (ValueError, ArithmeticError) as error:
+        return [Fault(41, f"the transform {name} cannot be applied: {error}")]
+    faults = []
+    for key, example in wanted.items():
+        column = columns.get(key)
+        if column is None or column.dtype != example.dtype or not np.isfinite(column).all():
+            faults.append(Fault(41, f"/parties/{key} is missing or not of finite {example.dtype}"))
+    return faults
+
+
+def _check_digests(split: FederatedSplit, stated: Mapping[str, str]) -> list[Fault]:
+    """Return the faults of rules 50 and 51."""
+    faults = []
+    right = digest_table(split)
+    for name in sorted(right.keys() - {"split"}):
+        if stated.get(name) != right[name]:
+            faults.append(Fault(50, f"the digest of {name} is not the one in the manifest"))
+    absent = sorted(stated.keys() - right.keys())
+    if absent:
+        names = ", ".join(map(ascii, absent[:5]))
+        faults.append(Fault(50, f"the manifest has digests of {names}, which the file lacks"))
+    if stated["split"] != right["split"]:
+        mine, theirs = right["split"][:12], stated["split"][:12]
+        message = f"the digest of the split is {mine}..., the manifest says {theirs}..."
+        faults.append(Fault(51, message))
+    return faults
+
+
+def _read_skew(
+    arrays: Mapping[str, StoredArray], manifest: Manifest, faults: list[Fault]
+) -> StoredSkew | None:
+    """Read the skew that the file states, and note the faults of rules 53 and 54."""
+    if "skew/table" not in arrays:
+        if manifest.skew:
+            faults.append(Fault(54, "the manifest has digests of /skew, which the file lacks"))
+        return None
+    beta, raw = read_values(arrays["skew/map_beta"]), read_values(arrays["skew/table"])
+    if not np.isfinite(beta).all():
+        faults.append(Fault(53, "/skew/map_beta is not finite"))
+    table = parse_json("skew/table", raw.tobytes())
+    if not _is_table(table):
+        message = "/skew/table does not say which measures it has, each with its name and version"
+        faults.append(Fault(53, message))
+    if manifest.skew != {"map_beta": digest_array(beta), "table": digest_array(raw)}:
+        faults.append(Fault(54, "the digests of /skew are not those in the manifest"))
+    return StoredSkew(beta, table)
+
+
+def _is_table(table: JSON) -> bool:
+    beta, measures = table.get("map_beta"), table.get("measures")
+    if not isinstance(beta, dict) or type(beta.get("version")) is not int:
+        return False
+    return isinstance(measures, list) and all(map(_is_measure, measures))
+
+
+def _is_measure(measure: object) -> bool:
+    if not isinstance(measure, dict):
+        return False
+    needed = {"name": str, "form": str, "version": int}
+    return all(type(measure.get(key)) is kind for key, kind in needed.items())

@@ -1,0 +1,107 @@
+"""`SplitView`, `PartView`: what a split answers, whether it is in memory or an open file.
+
+`FederatedSplit` and `Part` keep these protocols with arrays in memory, `OpenedSplit` and `OpenedPart`
+with arrays that are read when they are asked for. A function that only reads takes the view.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arithmetic.rng import Ints
+from ..heterogeneity import Skew
+from .recipe import Recipe, Source
+
+RowIds = NDArray[np.int32] | NDArray[np.int64]  # of the data set
+
+
+class PartView(Protocol):
+    """The examples of each party in one part of a split (train, val or test)."""
+
+    @property
+    def n(self) -> int:
+        """Examples in this part, over all parties."""
+        ...
+
+    @property
+    def n_parties(self) -> int: ...
+
+    @property
+    def sizes(self) -> Ints:
+        """[P] int64 examples of each party."""
+        ...
+
+    @property
+    def counts(self) -> NDArray[np.int32]:
+        """[P, K] examples of each class at each party."""
+        ...
+
+    def party(self, p: int) -> RowIds:
+        """Return the rows of party p, ascending. IndexError where there is no such party."""
+        ...
+
+    def party_counts(self, p: int) -> NDArray[np.int32]:
+        """Return [K], the examples of each class at party p, without reading other parties'."""
+        ...
+
+    def __iter__(self) -> Iterator[RowIds]:
+        """Go through the rows of each party."""
+        ...
+
+
+class SplitView(Protocol):
+    """A split: who holds what, how it was drawn, and of which data."""
+
+    @property
+    def recipe(self) -> Recipe: ...
+
+    @property
+    def source(self) -> Source: ...
+
+    @property
+    def root(self) -> str:
+        """Where the maker had the data: a hint, outside the digest. "" in an untrusted file."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """The split's name. An open file's is the one that its manifest states."""
+        ...
+
+    @property
+    def n_parties(self) -> int: ...
+
+    @property
+    def train(self) -> PartView: ...
+
+    @property
+    def val(self) -> PartView: ...
+
+    @property
+    def test(self) -> PartView: ...
+
+    @property
+    def parts(self) -> Mapping[str, PartView]:
+        """The parts by name: train, val, test."""
+        ...
+
+    @property
+    def draws(self) -> Mapping[str, NDArray[Any]]:
+        """What the strategy drew, by name."""
+        ...
+
+    @property
+    def columns(self) -> Mapping[str, NDArray[Any]]:
+        """[P] one value a party, by name (noise seed, noise level, ...)."""
+        ...
+
+    def party_values(self, p: int) -> Mapping[str, Any]:
+        """Return party p's value of each column, by name, without reading other parties'."""
+        ...
+
+    @property
+    def skew(self) -> Skew:
+        """How skewed the training part is."""
+        ...
