@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..registry import coerce
 from ..splits.part import PARTS
 from ..splits.view import SplitView
-from .transforming import transform
+from .transforming import to_native, transform
 
 
 class PartyExamples(NamedTuple):
@@ -49,14 +49,5 @@ def read_examples(
             f"the {fresh[0]} of this split is drawn afresh in training; for the examples without it, say lossy=True"
         )
     rows = split.parts[part].party(party).astype(np.int64)
-    x = plain(np.asarray(data.features(rows)))
+    x = to_native(np.asarray(data.features(rows)))
     return PartyExamples(transform(split, x, party, rows), data.labels[rows], rows)
-
-
-def plain(x: NDArray[Any]) -> NDArray[Any]:
-    """Features [n, ...] in this machine's order of bytes. ValueError where an example has no numbers."""
-    if 0 in x.shape[1:]:
-        raise UsageError(
-            f"the features have shape [n, {', '.join(map(str, x.shape[1:]))}], so no example holds a number; go on with the labels alone"
-        )
-    return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))

@@ -6,41 +6,89 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints, stream
+from ..errors import UsageError
 from ..splits.recipe import Recipe, Transform
 from ..splits.view import SplitView
 from ..transforms import TRANSFORMS
 
 
+def name_transforms(recipe: Recipe) -> list[tuple[str, Transform]]:
+    """Return each transform with the prefix of its columns.
+
+    It is the transform's name; where it stands a second time, with a number: `noise`, `noise2`.
+    """
+    times: dict[str, int] = {}
+    named = []
+    for transform in recipe.transforms:
+        n = times[transform.name] = times.get(transform.name, 0) + 1
+        named.append((transform.name if n == 1 else f"{transform.name}{n}", transform))
+    return named
+
+
 def draw_columns(recipe: Recipe, name: str, transform: Transform) -> dict[str, NDArray[Any]]:
-    """One value a party: `<name>_<column>`, where name is the transform's, or `<transform>2` where it stands a second time."""
-    values = TRANSFORMS.find(transform.name)(
-        recipe.n_parties, stream(recipe.seed, "transform", name), **transform.params
-    )
+    """Return what a transform draws, one value a party, by `<name>_<column>`.
+
+    name: as of `name_transforms`, so that each transform of a recipe has a stream of its own.
+    """
+    draw = TRANSFORMS.find(transform.name)
+    rng = stream(recipe.seed, "transform", name)
+    values = draw(recipe.n_parties, rng, **transform.params)
     return {f"{name}_{key}": value for key, value in values.items()}
 
 
-def name_transforms(recipe: Recipe) -> list[tuple[str, Transform]]:
-    """Each transform with the prefix of its columns: `noise`, and `noise2` where it stands a second time."""
-    seen: dict[str, int] = {}
-    out = []
-    for t in recipe.transforms:
-        seen[t.name] = seen.get(t.name, 0) + 1
-        out.append((t.name if seen[t.name] == 1 else f"{t.name}{seen[t.name]}", t))
-    return out
-
-
 def transform(split: SplitView, x: NDArray[Any], party: int, rows: Ints) -> NDArray[Any]:
-    """Features [n, ...] of `rows` as `party` sees them: floats in [0, 1] (uint8 divided by 255) with the split's fixed transforms, in order.
+    """Return features as a party sees them: with the split's fixed transforms, in their order.
 
-    Without transforms `x` comes back as it is.
+    Parameters
+    ----------
+    split
+        The split.
+    x
+        Features [n, ...] of `rows`, as the data set has them.
+    party
+        The number of the party.
+    rows
+        [n] rows of the data set; the noise of an example depends on its row.
+
+    Returns
+    -------
+    array
+        [n, ...] float32; uint8 is divided by 255 first. Without transforms `x` itself.
+
+    Examples
+    --------
+    >>> import niidpart
+    >>> data = niidpart.load("digits")
+    >>> noise = ("noise", {"sigma": 0.1})
+    >>> split = niidpart.make(data, "homo", n_parties=3, transforms=[noise])
+    >>> rows = split.train.party(2)
+    >>> niidpart.transform(split, data.features(rows), 2, rows).dtype
+    dtype('float32')
     """
     if not split.recipe.transforms:
         return x
-    x = x.astype(np.float32) / np.float32(255) if x.dtype == np.uint8 else x.astype(np.float32)
+    is_bytes = x.dtype == np.uint8
+    x = x.astype(np.float32)
+    if is_bytes:
+        x = x / np.float32(255)
     values = split.party_values(party)  # of an open file: each is read when it is asked for
-    for name, t in name_transforms(split.recipe):
+    for name, step in name_transforms(split.recipe):
         prefix = f"{name}_"
         own = [key for key in values if key.startswith(prefix)]
         column = {key.removeprefix(prefix): values[key] for key in own}
-        x = TRANSFORMS.module(t.name).apply(x, rows, column, t.params)
+        x = TRANSFORMS.module(step.name).apply(x, rows, column, step.params)
     return x
+
+
+def to_native(x: NDArray[Any]) -> NDArray[Any]:
+    """Return features [n, ...] in this machine's order of bytes, which is all that Arrow takes.
+
+    Raises UsageError where an example has no numbers.
+    """
+    if 0 in x.shape[1:]:
+        shape = ", ".join(map(str, x.shape[1:]))
+        raise UsageError(
+            f"the features have shape [n, {shape}], so no example holds a number; go on with the "
+            "labels alone"
+        )
+    return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))

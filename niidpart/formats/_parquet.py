@@ -1,6 +1,5 @@
 """Tables of examples as parquet files that `datasets` reads: which party holds which row, and what is in it."""
 
-import json
 from collections.abc import Iterator
 from io import BytesIO
 from itertools import pairwise
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints
 from ..data import Data
-from ..features.examples import plain
+from ..features.arrow_table import encode_features, name_kinds
 from ..features.transforming import transform
 from ..splits.split import FederatedSplit
 
@@ -52,14 +51,13 @@ def table(
     if data is not None and data.features is not None:
         chunks, kinds = [], []
         for block in _seen(split, data, shard, party, row):
-            chunk, kind = features_of(block)
+            chunk, kind = encode_features(block)
             chunks.append(chunk)
             kinds.append(kind)
         name = "image" if kinds[0] == "image" else "x"
         columns[name] = pa.chunked_array(chunks)
         features.append((name, kinds[0]))
-    about = {"info": {"features": {name: described(kind) for name, kind in features}}}
-    return pa.table(columns).replace_schema_metadata({"huggingface": json.dumps(about)}), features
+    return name_kinds(pa.table(columns), dict(features)), features
 
 
 def _holders(split: FederatedSplit, shard: Shard) -> tuple[NDArray[np.int32], Ints]:
@@ -95,45 +93,6 @@ def _seen(
                 yield block.astype(np.float32) / np.float32(255 if block.dtype == np.uint8 else 1)
             else:
                 yield transform(split, block, int(party[start]), rows)
-
-
-def features_of(x: NDArray[Any]) -> tuple[Any, Any]:
-    """(pyarrow array [n] of features, kind)."""
-    import pyarrow as pa
-
-    x = plain(x)
-    if x.dtype == np.uint8 and x.ndim > 2:
-        return pa.array(
-            [{"bytes": _png(image), "path": None} for image in x],
-            pa.struct([("bytes", pa.binary()), ("path", pa.string())]),
-        ), "image"
-    array = pa.array(np.ascontiguousarray(x).reshape(-1))
-    kind: Any = x.dtype.name
-    for size in x.shape[:0:-1]:
-        array, kind = (
-            pa.ListArray.from_arrays(np.arange(0, len(array) + 1, size, dtype=np.int32), array),
-            [kind],
-        )
-    return array, kind
-
-
-def _png(image: NDArray[np.uint8]) -> bytes:
-    from PIL import Image
-
-    buffer = BytesIO()
-    Image.fromarray(image[..., 0] if image.shape[-1] == 1 and image.ndim == 3 else image).save(
-        buffer, "png"
-    )
-    return buffer.getvalue()
-
-
-def described(kind: Any) -> Any:
-    """A kind as `datasets` writes it into the schema of its own parquet files."""
-    if isinstance(kind, list):
-        return {"feature": described(kind[0]), "_type": "List"}
-    if isinstance(kind, dict):
-        return {"names": kind["class_label"], "_type": "ClassLabel"}
-    return {"_type": "Image"} if kind == "image" else {"dtype": kind, "_type": "Value"}
 
 
 def parquet(of: Any, shard: Shard) -> bytes:

@@ -1,13 +1,12 @@
 """`to_hf`: one party of a split as a data set of the Hugging Face library."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from ..data import Data
 from ..data.of_split import open_data
+from ..features.arrow_table import FeatureKind, encode_features, name_kinds
 from ..features.examples import PartyExamples, read_examples
-from ..formats._parquet import described, features_of
 from ..splits.view import SplitView
 
 
@@ -64,9 +63,12 @@ def _build_dataset(found: PartyExamples, class_names: tuple[str, ...]) -> Any:
     import datasets
     import pyarrow as pa
 
-    values, kind = features_of(found.x)
+    features, kind = encode_features(found.x)
     name = "image" if kind == "image" else "x"
-    kinds = {"row": "int64", "label": {"class_label": list(class_names)}, name: kind}
-    about = {"info": {"features": {key: described(kind) for key, kind in kinds.items()}}}
-    table = pa.table({"row": found.rows, "label": found.y, name: values})
-    return datasets.Dataset(table.replace_schema_metadata({"huggingface": json.dumps(about)}))
+    table = pa.table({"row": found.rows, "label": found.y, name: features})
+    kinds: dict[str, FeatureKind] = {
+        "row": "int64",
+        "label": {"class_label": list(class_names)},
+        name: kind,
+    }
+    return datasets.Dataset(name_kinds(table, kinds))
