@@ -1,4 +1,4 @@
-"""Which examples the jobs of a stack see, in which order: those of `batches.py`, for many jobs at once."""
+"""Which examples the jobs of a stack see, in which order: `batches.py` for many jobs at once."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,195 +11,220 @@ from ...interface import Batch
 from ..batches import fixed_order_key
 from ..jobs import Cell, Job
 
-JobPlaces = (
-    range | list[int]
-)  # jobs of a stack by their place: the first ones, or some of them, ascending
+# Jobs of a stack by their place: the first ones (a range), or some of them, ascending.
+JobPlaces = range | list[int]
 
 
 class Deal:
-    """The batches of J jobs, which have one batch size. n, per_epoch, steps: of each job, on the host."""
+    """The batches of J jobs, which have one batch size.
+
+    n, per_epoch, steps: examples, batches of an epoch and steps of each job, on the host.
+    """
 
     def __init__(self, cells: Sequence[Cell], jobs: Sequence[Job], round: int):
         data = [cells[job.cell].data.train for job in jobs]
         settings = cells[jobs[0].cell].settings
         self.device = data[0].y.device
         self.batch_size = settings.batch_size
+        self.shuffle = settings.shuffle
         self.n = [int(job.work.n) for job in jobs]
         self.steps = [int(job.work.steps) for job in jobs]
         self.per_epoch = [-(-n // self.batch_size) for n in self.n]
-        self.sources, self.source = _distinct(data)
+        self.sources, self.source = _find_distinct(data)
         self.draws = any(
             source.prepare.augment is not None or source.prepare.noise for source in self.sources
         )
         epochs = [-(-steps // each) for steps, each in zip(self.steps, self.per_epoch, strict=True)]
-        self.before = [
-            (round - 1) * e + 1 for e in epochs
-        ]  # epochs of the whole run are counted from 1
-        self._made: dict[tuple[int, ...], Tensor] = {}
-        self.start = self.tensor([d.indptr[job.party] for d, job in zip(data, jobs, strict=True)])
-        self.size, self._per_epoch, self._before = (
-            self.tensor(self.n),
-            self.tensor(self.per_epoch),
-            self.tensor(self.before),
-        )
-        self.shuffle = settings.shuffle
-        seeds = [cells[job.cell].settings.seed for job in jobs]
-        keys = [
-            key(seed, "job", round, job.party) if self.shuffle else fixed_order_key(seed)
-            for seed, job in zip(seeds, jobs, strict=True)
-        ]
-        self._deal(keys, epochs if self.shuffle else [1] * len(jobs))
+        # epochs of the whole run are counted from 1
+        self.before = [(round - 1) * each + 1 for each in epochs]
+        self._places: dict[tuple[int, ...], Tensor] = {}
+        starts = [one.indptr[job.party] for one, job in zip(data, jobs, strict=True)]
+        self.start = self.tensor(starts)
+        self.size = self.tensor(self.n)
+        self._per_epoch = self.tensor(self.per_epoch)
+        self._before = self.tensor(self.before)
+        if self.shuffle:
+            keys = [key(cells[job.cell].settings.seed, "job", round, job.party) for job in jobs]
+        else:
+            keys = [fixed_order_key(cells[job.cell].settings.seed) for job in jobs]
+            epochs = [1] * len(jobs)
+        self._draw_orders(keys, epochs)
 
     def tensor(self, values: Sequence[int]) -> Tensor:
+        """Return whole numbers on the device."""
         return torch.tensor(values, dtype=torch.int64, device=self.device)
 
-    def _deal(self, keys: list[int], epochs: list[int]) -> None:
-        """dealt: all orders one after another, epoch by epoch; base [J]: where those of a job begin. Jobs of one key and size have one order.
+    def _draw_orders(self, keys: list[int], epochs: list[int]) -> None:
+        """Draw all orders: `dealt` has one after another, `base` [J] where those of a job begin.
 
-        One sort for each epoch, of all orders that are about as long: padding to the longest of all would take too much memory.
+        Jobs of one key and size have one order (a party that trains several models). One sort for
+        each epoch of all orders that are about as long: padding to the longest of all would take
+        too much memory.
         """
-        asked: dict[tuple[int, int], int] = {}
-        for k, n, e in zip(keys, self.n, epochs, strict=True):
-            asked[k, n] = max(asked.get((k, n), 0), e)
-        begins, total = {}, 0
-        for (k, n), e in asked.items():
-            begins[k, n], total = total, total + n * e
+        wanted: dict[tuple[int, int], int] = {}  # (key, size) -> epochs
+        for order_key, n, n_epochs in zip(keys, self.n, epochs, strict=True):
+            wanted[order_key, n] = max(wanted.get((order_key, n), 0), n_epochs)
+        begins: dict[tuple[int, int], int] = {}
+        total = 0
+        for (order_key, n), n_epochs in wanted.items():
+            begins[order_key, n] = total
+            total += n * n_epochs
         self.dealt = torch.empty(total + 1, dtype=torch.int64, device=self.device)
-        for length in sorted({n.bit_length() for _, n in asked}):
-            some = [(k, n) for k, n in asked if n.bit_length() == length]
-            for epoch in range(max(asked[one] for one in some)):
-                now = [one for one in some if asked[one] > epoch]
-                sizes, width = self.tensor([n for _, n in now]), max(n for _, n in now)
-                order = orders(self.tensor([signed(k) for k, _ in now]), epoch, sizes, width)
-                at = self.tensor([begins[one] + epoch * one[1] for one in now]).unsqueeze(
-                    1
-                ) + torch.arange(width, device=self.device)
-                at = torch.where(
-                    torch.arange(width, device=self.device) < sizes.unsqueeze(1), at, total
-                )  # the last place takes what is no order
-                self.dealt[at.flatten()] = order.flatten()
-        self.base = self.tensor([begins[k, n] for k, n in zip(keys, self.n, strict=True)])
+        for length in sorted({n.bit_length() for _, n in wanted}):
+            alike = [one for one in wanted if one[1].bit_length() == length]
+            for epoch in range(max(wanted[one] for one in alike)):
+                now = [one for one in alike if wanted[one] > epoch]
+                self._draw_epoch(now, epoch, [begins[one] for one in now])
+        self.base = self.tensor([begins[one] for one in zip(keys, self.n, strict=True)])
+
+    def _draw_epoch(self, asked: list[tuple[int, int]], epoch: int, begins: list[int]) -> None:
+        """Draw the orders of one epoch for some (key, size), and write them behind their begins."""
+        sizes = self.tensor([n for _, n in asked])
+        width = max(n for _, n in asked)
+        keys = self.tensor([signed(order_key) for order_key, _ in asked])
+        order = orders(keys, epoch, sizes, width)  # [orders, width], padded
+        starts = [begin + epoch * n for begin, (_, n) in zip(begins, asked, strict=True)]
+        lane = torch.arange(width, device=self.device)
+        at = self.tensor(starts).unsqueeze(1) + lane
+        trash = len(self.dealt) - 1  # the last place takes the padding
+        at = torch.where(lane < sizes.unsqueeze(1), at, trash)
+        self.dealt[at.flatten()] = order.flatten()
 
     def sizes(self, step: int, rows: JobPlaces) -> list[int]:
-        """Examples in that batch of each job."""
-        return [
-            min(self.batch_size, self.n[j] - step % self.per_epoch[j] * self.batch_size)
-            for j in rows
-        ]
+        """Return how many examples each job has in that batch."""
+        sizes = []
+        for j in rows:
+            batch = step % self.per_epoch[j]  # its number within the epoch
+            left = self.n[j] - batch * self.batch_size
+            sizes.append(min(self.batch_size, left))
+        return sizes
 
     def epochs(self, step: int, rows: JobPlaces) -> list[int]:
-        """Of the local training, from 0."""
+        """Return the epoch of each job's local training, from 0."""
         return [step // self.per_epoch[j] for j in rows]
 
     def of(self, values: Tensor, rows: JobPlaces) -> Tensor:
-        """values [J, ...] of those jobs; a view where they are the first ones."""
-        return values[: len(rows)] if isinstance(rows, range) else values[self.at(rows)]
+        """Return the values [J, ...] of those jobs; a view where they are the first ones."""
+        if isinstance(rows, range):
+            return values[: len(rows)]
+        return values[self.at(rows)]
 
     def at(self, rows: list[int]) -> Tensor:
-        """Places as a tensor, brought to the device once."""
-        if (made := tuple(rows)) not in self._made:
-            self._made[made] = self.tensor(made)
-        return self._made[made]
+        """Return places as a tensor, which is brought to the device once."""
+        places = tuple(rows)
+        if places not in self._places:
+            self._places[places] = self.tensor(places)
+        return self._places[places]
 
     def take(self, step: int, rows: JobPlaces, width: int) -> Batch:
-        """x [R, width, ...], y [R, width]. mask [R, width]: False where a batch is shorter, None where none is. epoch: [R], one where it is equal."""
+        """Return the batches of some jobs: x [R, width, ...], y [R, width].
+
+        mask [R, width]: False where a batch is shorter, None where none is. epoch: [R], or one
+        number where it is equal.
+        """
         epochs = set(self.epochs(step, rows))
         n, per_epoch = self.of(self.size, rows), self.of(self._per_epoch, rows)
         epoch = step // per_epoch
-        lane = (step % per_epoch * self.batch_size).unsqueeze(1) + torch.arange(
-            width, device=self.device
-        )
-        mask = None if min(self.sizes(step, rows)) >= width else lane < n.unsqueeze(1)
-        lane = lane if mask is None else torch.where(mask, lane, 0)
-        begin = self.of(self.base, rows) + (epoch * n if self.shuffle else 0)
-        at = self.dealt[begin.unsqueeze(1) + lane] + self.of(self.start, rows).unsqueeze(1)
-        return Batch(
-            *self._gathered(at, rows, self._run_epoch(step, rows, epoch)),
-            mask,
-            epochs.pop() if len(epochs) == 1 else epoch,
-            step,
-        )
+        begin_of_batch = (step % per_epoch * self.batch_size).unsqueeze(1)
+        lane = begin_of_batch + torch.arange(width, device=self.device)  # place within the epoch
+        mask = None
+        if min(self.sizes(step, rows)) < width:
+            mask = lane < n.unsqueeze(1)
+            lane = torch.where(mask, lane, 0)  # padding repeats the first example
+        begin = self.of(self.base, rows)
+        if self.shuffle:  # else there is one order for all epochs
+            begin = begin + epoch * n
+        start = self.of(self.start, rows).unsqueeze(1)
+        at = start + self.dealt[begin.unsqueeze(1) + lane]
+        x, y = self._gather(at, rows, self._run_epoch(step, rows, epoch))
+        common = epochs.pop() if len(epochs) == 1 else epoch
+        return Batch(x, y, mask, epoch=common, step=step)
 
     def _run_epoch(self, step: int, rows: JobPlaces, epoch: Tensor) -> int | Tensor:
-        """Epoch of the whole run, where something is drawn by it: one for all, or [R]."""
+        """Return the epoch of the whole run: one for all jobs, or [R].
+
+        1 where nothing is drawn by it, so that it is not calculated in vain.
+        """
         if not self.draws:
             return 1
-        known = {self.before[j] + e for j, e in zip(rows, self.epochs(step, rows), strict=True)}
-        return known.pop() if len(known) == 1 else self.of(self._before, rows) + epoch
+        epochs = self.epochs(step, rows)
+        known = {self.before[j] + each for j, each in zip(rows, epochs, strict=True)}
+        if len(known) == 1:
+            return known.pop()
+        return self.of(self._before, rows) + epoch
 
-    def _gathered(self, at: Tensor, rows: JobPlaces, epoch: int | Tensor) -> tuple[Tensor, Tensor]:
-        """(x, y) of the examples `at` [R, width], one call for each source."""
+    def _gather(self, at: Tensor, rows: JobPlaces, epoch: int | Tensor) -> tuple[Tensor, Tensor]:
+        """Return (x, y) of the examples `at` [R, width], with one call for each source."""
         if len(self.sources) == 1:
-            return _inputs(self.sources[0], at, epoch)
-        where, x, y = [], [], []
-        for s, source in enumerate(self.sources):
-            if mine := [i for i, j in enumerate(rows) if self.source[j] == s]:
-                where.append(self.at(mine))
-                its_x, its_y = _inputs(
-                    source, at[where[-1]], epoch[where[-1]] if isinstance(epoch, Tensor) else epoch
-                )
-                x.append(its_x)
-                y.append(its_y)
+            return _load(self.sources[0], at, epoch)
+        where, parts = [], []
+        for number, source in enumerate(self.sources):
+            mine = [i for i, j in enumerate(rows) if self.source[j] == number]
+            if mine:
+                places = self.at(mine)
+                its_epoch = epoch[places] if isinstance(epoch, Tensor) else epoch
+                where.append(places)
+                parts.append(_load(source, at[places], its_epoch))
         back = torch.argsort(torch.cat(where))
-        return torch.cat(x)[back], torch.cat(y)[back]
+        x, y = (torch.cat(leaves)[back] for leaves in zip(*parts, strict=True))
+        return x, y
 
     def in_order(self, start: Tensor, size: Tensor, source: Tensor) -> Iterator[Batch]:
-        """Every example of one job once, for a full gradient; padded to the longest job. Within `torch.func.vmap`, the three have no axis."""
-        for begin in range(0, max(self.n), self.batch_size):
-            lane = begin + torch.arange(
-                min(self.batch_size, max(self.n) - begin), device=self.device
-            )
+        """Yield every example of one job once, for a full gradient; padded to the longest job.
+
+        Within `torch.func.vmap`, so that the three are numbers of a job that is not known here:
+        an example is read from every source, and the right one is taken.
+        """
+        longest = max(self.n)
+        for begin in range(0, longest, self.batch_size):
+            width = min(self.batch_size, longest - begin)
+            lane = begin + torch.arange(width, device=self.device)
             mask = lane < size
             at = start + torch.where(mask, lane, 0)
             first, *others = self.sources
             there = torch.where(source == 0, at, 0) if others else at
             x, y = first.inputs(there), first.y[there]
-            for s, other in enumerate(others, 1):
-                mine = source == s
-                there = torch.where(mine, at, 0)
-                x, y = (
-                    torch.where(mine, other.inputs(there), x),
-                    torch.where(mine, other.y[there], y),
-                )
+            for number, other in enumerate(others, 1):
+                is_its = source == number
+                there = torch.where(is_its, at, 0)
+                x = torch.where(is_its, other.inputs(there), x)
+                y = torch.where(is_its, other.y[there], y)
             yield Batch(x, y, mask, 0, 0)
 
 
-def _inputs(source: PartyExamples, at: Tensor, epoch: int | Tensor) -> tuple[Tensor, Tensor]:
-    """x [R, width, ...], y [R, width]. epoch: one, or [R]."""
+def _load(source: PartyExamples, at: Tensor, epoch: int | Tensor) -> tuple[Tensor, Tensor]:
+    """Return x [R, width, ...] and y [R, width] of the examples `at`. epoch: one, or [R]."""
     flat = at.flatten()
-    each = epoch.repeat_interleave(at.shape[1]) if isinstance(epoch, Tensor) else epoch
+    width = at.shape[1]
+    each = epoch.repeat_interleave(width) if isinstance(epoch, Tensor) else epoch
     x = source.inputs(flat, each)
-    return x.reshape(*at.shape, *x.shape[1:]), source.y[flat].reshape(at.shape)
+    y = source.y[flat]
+    return x.reshape(*at.shape, *x.shape[1:]), y.reshape(at.shape)
 
 
-def _distinct(data: Sequence[PartyExamples]) -> tuple[list[PartyExamples], list[int]]:
-    """The examples that differ in content or in what is done to a batch, and which of them each job has."""
+def _find_distinct(data: Sequence[PartyExamples]) -> tuple[list[PartyExamples], list[int]]:
+    """Return the examples that differ, and for each job which of them it has."""
     sources: list[PartyExamples] = []
     which = []
     for one in data:
-        s = next((s for s, other in enumerate(sources) if _alike(one, other)), len(sources))
-        if s == len(sources):
+        known = [number for number, other in enumerate(sources) if _gives_same_inputs(one, other)]
+        which.append(known[0] if known else len(sources))
+        if not known:
             sources.append(one)
-        which.append(s)
     return sources, which
 
 
-def _alike(a: PartyExamples, b: PartyExamples) -> bool:
-    """Whether they give the same inputs for the same places: the same tensors, and the same draws."""
+def _gives_same_inputs(a: PartyExamples, b: PartyExamples) -> bool:
+    """Return whether both give the same inputs for the same places: same tensors, same draws."""
     if a is b:
         return True
+    if any(getattr(a, name) is not getattr(b, name) for name in ("x", "y", "rows", "party")):
+        return False
     p, q = a.prepare, b.prepare
-    same = (
-        a.x is b.x
-        and a.y is b.y
-        and a.rows is b.rows
-        and a.party is b.party
-        and p.normalise is q.normalise
-    )
-    drawn = len(p.noise) == len(q.noise) and all(
-        m is n for m, n in zip(p.noise, q.noise, strict=True)
-    )
-    augmented = p.augment is q.augment or (
-        p.augment is not None and q.augment is not None and vars(p.augment) == vars(q.augment)
-    )
-    return same and drawn and augmented
+    if p.normalise is not q.normalise:
+        return False
+    if [id(one) for one in p.noise] != [id(one) for one in q.noise]:
+        return False
+    if p.augment is None or q.augment is None:
+        return p.augment is q.augment
+    return vars(p.augment) == vars(q.augment)

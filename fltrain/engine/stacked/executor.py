@@ -1,4 +1,4 @@
-"""All jobs of a round at once: for a GPU. On a CPU it gives the same, and is slower than one job after another."""
+"""All jobs of a round at once: for a GPU. On a CPU it gives the same, but is slower than a loop."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -21,20 +21,24 @@ from .sums import sum_uploads
 from .task import StackedTask, make_stacked_task
 
 
-class _Plan(NamedTuple):
+class _ChunkPlan(NamedTuple):
     """How the jobs of a group run. chunk: jobs at once, at most."""
 
-    how: Mixing
+    mixing: Mixing
     chunk: float
 
 
 class Stacked:
-    """Trains jobs side by side, parameters [J, ...], the algorithm's functions under `torch.func.vmap`.
+    """Trains jobs side by side: parameters [J, ...], an algorithm's functions under vmap.
 
-    Cells that differ only in numbers share a stack (`grouping.group_cells`); others follow each other. Jobs go in chunks that fit the memory:
-    settings.memory, else half of what the device has. How many are in a chunk changes the result by rounding, so it depends on the cells alone (their
-    largest party, the trees of their algorithm), not on the round that comes first or on what is free: a run that is taken up again goes on bit for
-    bit. What remains: on a device of other memory give the --memory of the first one; other ranks, or other cells beside it, are other chunks.
+    Cells that differ only in numbers share a stack (`grouping.group_cells`); others follow each
+    other. Jobs go in chunks that fit the memory: settings.memory, else half of what the device has.
+
+    How many are in a chunk changes the result by rounding, so it depends on the cells alone (their
+    largest party, the trees of their algorithm), not on the round that comes first or on what is
+    free: a run that is taken up again goes on bit for bit. What remains: on a device of other
+    memory give the --memory of the first one; other ranks, or other cells in the sweep, are other
+    chunks.
     """
 
     score = staticmethod(evaluation.score_model)
@@ -42,42 +46,44 @@ class Stacked:
     def __init__(
         self, cells: Sequence[Cell], *, convolutions: str | None = None, chunk: int | None = None
     ):
-        """convolutions: "grouped" or "product"; None for what is best on the device. chunk: jobs at once; None for what fits.
+        """Check that all models can be stacked, or raise a UsageError.
 
-        ValueError where a model cannot be stacked.
+        convolutions: "grouped" or "product"; None for what is best on the device. chunk: jobs at
+        once; None for what fits.
         """
-        self.cells, self.asked = cells, chunk
+        self.cells = cells
+        self.asked_chunk = chunk
         self.convolutions = convolutions or BEST[cells[0].data.train.y.device.type]
         self.groups = group_cells(cells)
         self.tasks: list[StackedTask] = []
         for group in self.groups:
             cell = cells[group[0]]
-            if reason := why_not_stackable(cell, self.convolutions):
+            reason = why_not_stackable(cell, self.convolutions)
+            if reason:
                 raise UsageError(f"the model cannot be stacked: {reason}; {ELSE}")
             self.tasks.append(make_stacked_task(cell.task, self.convolutions))
-        self.plans: dict[int, _Plan] = {}
+        self.plans: dict[int, _ChunkPlan] = {}  # by group, made in its first round
 
     def train(
         self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
     ) -> Iterator[Done]:
-        """ValueError where the algorithm cannot be stacked, or not even one job fits into memory."""
+        """Train the jobs, group by group, chunk by chunk.
+
+        UsageError where the algorithm cannot be stacked, or not even one job fits into memory.
+        """
         for g, group in enumerate(self.groups):
-            places = sorted(
-                (i for i, job in enumerate(jobs) if job.cell in group),
-                key=lambda i: (-jobs[i].work.steps, i),
-            )
+            places = [i for i, job in enumerate(jobs) if job.cell in group]
             if not places:
                 continue
             if g not in self.plans:
-                self.plans[g] = self._planned(g, given, [jobs[i] for i in places])
-            n = math.ceil(
-                len(places) / self.plans[g].chunk
-            )  # chunks of one size: none is left with a few
-            size = -(-len(places) // n)
+                self.plans[g] = self._plan_chunks(g, given, [jobs[i] for i in places])
+            places.sort(key=lambda i: (-jobs[i].work.steps, i))
+            n_chunks = math.ceil(len(places) / self.plans[g].chunk)
+            size = -(-len(places) // n_chunks)  # of equal size: no chunk is left with a few
             for at in range(0, len(places), size):
-                yield from self._chunk(g, given, jobs, places[at : at + size], sums)
+                yield from self._train_chunk(g, given, jobs, places[at : at + size], sums)
 
-    def _chunk(
+    def _train_chunk(
         self,
         g: int,
         given: Sequence[Given],
@@ -85,49 +91,50 @@ class Stacked:
         places: list[int],
         sums: Sequence[Sums],
     ) -> Iterator[Done]:
+        """Train the jobs at these places as one stack."""
         some = [jobs[i] for i in places]
         try:
-            losses, upload, own = Stack(
-                self.cells, given, some, self.tasks[g], self.plans[g].how
-            ).train()
+            stack = Stack(self.cells, given, some, self.tasks[g], self.plans[g].mixing)
+            losses, upload, own = stack.train()
         except RuntimeError as error:
             if "vmap" not in str(error):
                 raise
-            raise stacking_error(
-                self.cells[some[0].cell].algorithm.name, "later steps", error
-            ) from error
+            name = self.cells[some[0].cell].algorithm.name
+            raise stacking_error(name, "later steps", error) from error
+        del stack  # its weights make room for the sums
         for cell in {job.cell for job in some}:
             sums[cell].merge(sum_uploads(upload, some, losses, sums[cell].n_models, cell))
         del upload
         for j, (i, loss) in enumerate(zip(places, losses, strict=True)):
-            yield Done(i, loss, tree.index(own, j) if jobs[i].keep and math.isfinite(loss) else {})
+            is_kept = jobs[i].keep and math.isfinite(loss)
+            yield Done(i, loss, tree.index(own, j) if is_kept else {})
 
-    def _planned(self, g: int, given: Sequence[Given], jobs: list[Job]) -> _Plan:
-        """Found out by one small step of the cell's largest party, whether it is among the jobs or not."""
+    def _plan_chunks(self, g: int, given: Sequence[Given], jobs: list[Job]) -> _ChunkPlan:
+        """Find out how a group can run, by one small step.
+
+        Of the cell's largest party, whether it is among the jobs of this round or not.
+        """
         first = min(jobs, key=lambda job: (job.cell, job.party, job.model))
         cell = self.cells[first.cell]
+        settings = cell.settings
         party = max(range(cell.data.n_parties), key=cell.data.train.size)
         n = cell.data.train.size(party)
-        work = first.work._replace(n=n, steps=count_steps(n, cell.settings))
-        how, stack, upload, own = probe(
-            self.cells, given, first._replace(party=party, work=work), self.tasks[g]
-        )
-        if self.asked is not None:
-            return _Plan(how, self.asked)
+        work = first.work._replace(n=n, steps=count_steps(n, settings))
+        job = first._replace(party=party, work=work)
+        probed = probe(self.cells, given, job, self.tasks[g])
+        if self.asked_chunk is not None:
+            return _ChunkPlan(probed.mixing, self.asked_chunk)
         needed = estimate_job_bytes(
             cell,
             largest_party_size([self.cells[c] for c in self.groups[g]]),
             self.convolutions,
-            stack,
-            upload,
-            own,
+            stack=probed.stack,
+            upload=probed.upload,
+            own=probed.own,
         )
-        return _Plan(
-            how,
-            count_fitting_jobs(
-                needed, cell.settings.memory, stack.device, cell.settings.batch_size
-            ),
-        )
+        device = probed.stack.device
+        chunk = count_fitting_jobs(needed, settings.memory, device, settings.batch_size)
+        return _ChunkPlan(probed.mixing, chunk)
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """Do nothing: there is nothing to end."""

@@ -15,73 +15,85 @@ from niidpart.errors import UsageError
 from ... import tree
 from ...interface import Batch
 from ...tasks.model_task import ModelTask
+from ...tree import Tree
 from ..jobs import Cell
 from .task import make_stacked_task
 
 ELSE = "use --engine looped or processes"
-_FALLBACK = ".*There is a performance drop because we have not yet implemented the batching rule"  # torch's words for "one by one after all"
+# torch's words for "one by one after all"
+_FALLBACK = ".*There is a performance drop because we have not yet implemented the batching rule"
 
 
 def has_batch_norm(module: nn.Module) -> bool:
-    """Whether the examples of a batch meet in the model, so that padding would be seen."""
+    """Return whether the examples of a batch meet in the model, so that padding would be seen."""
     return any("BatchNorm" in type(layer).__name__ for layer in module.modules())
 
 
 def why_not_stackable(cell: Cell, convolutions: str) -> str:
-    """Why the model cannot be stacked, with the layer that is in the way; "" if it can. One small step of two jobs, under `torch.func.vmap`."""
+    """Return why the model cannot be stacked, with the layer that is in the way; "" if it can.
+
+    Tried by one small step of two jobs under `torch.func.vmap`.
+    """
     if cell.task.compiled:
         return "compiled models cannot be stacked: leave out --compile"
     x, y = cell.data.train.inputs(slice(0, 2)), cell.data.train.y[:2]
-    x, y = (x, y) if len(y) > 1 else (torch.cat([x, x]), torch.cat([y, y]))
+    if len(y) == 1:  # twice, since batch norm cannot train on one example
+        x, y = torch.cat([x, x]), torch.cat([y, y])
     entered: list[str] = []
-    task = make_stacked_task(
-        replace(cell.task, module=_watched(cell.task.module, entered)), convolutions
-    )
-    module = task.module
-    params = {name: p.detach() for name, p in module.named_parameters() if p.requires_grad}
-    fixed = {
-        name: t.detach()
-        for name, t in [*module.named_parameters(), *module.named_buffers()]
-        if name not in params
-    }
-
-    def step(
-        task: ModelTask, params: tree.Tree, fixed: tree.Tree, x: Tensor, key: Tensor
-    ) -> tuple[tree.Tree, Tensor]:
-        def f(at: tree.Tree) -> tuple[Tensor, tree.Tree]:
-            return task.loss(
-                task.forward(at, fixed, x, train=True, key=key), Batch(x, y, None, 0, 0)
-            ), {}
-
-        return task.differentiate(f, params)[:2]
-
-    two = (
-        tree.repeat(params, 2),
-        tree.repeat(fixed, 2),
-        torch.stack([x, x]),
-        torch.zeros(2, dtype=torch.int64, device=x.device),
-    )
+    watched = replace(cell.task, module=_watch_layers(cell.task.module, entered))
+    task = make_stacked_task(watched, convolutions)
+    params, fixed = _split_by_gradient(task.module)
+    key = torch.zeros(2, dtype=torch.int64, device=x.device)
+    two_jobs = (tree.repeat(params, 2), tree.repeat(fixed, 2), torch.stack([x, x]), key)
     try:
         with strict_vmap():
-            torch.func.vmap(lambda *a: step(task, *a))(*two)
+            torch.func.vmap(lambda *job: _try_step(task, *job, y=y))(*two_jobs)
     except Exception as error:
-        where = entered[-1] if entered else ""
+        where = entered[-1] if entered else None
         try:
             with torch.random.fork_rng([x.device] if x.device.type == "cuda" else []):
-                step(cell.task, params, fixed, x, two[3][0])
-        except Exception:  # not of stacking: training will say it
+                _try_step(cell.task, params, fixed, x, key[0], y=y)
+        except Exception:  # no fault of stacking: training will say it
             return ""
-        layer = (
-            f"layer {where!r} ({type(cell.task.module.get_submodule(where)).__name__})"
-            if entered
-            else "the gradient"
+        return (
+            f"{_describe_layer(cell, where)} cannot run for many jobs at once: {first_line(error)}"
         )
-        return f"{layer} cannot run for many jobs at once: {first_line(error)}"
     return ""
 
 
-def _watched(module: nn.Module, entered: list[str]) -> nn.Module:
-    """A copy that keeps in `entered` the layers that are at work, the innermost last."""
+def _describe_layer(cell: Cell, name: str | None) -> str:
+    """Return a layer's name and type, for a message. None: no layer was at work."""
+    if name is None:
+        return "the gradient"
+    return f"layer {name!r} ({type(cell.task.module.get_submodule(name)).__name__})"
+
+
+def _split_by_gradient(module: nn.Module) -> tuple[Tree, Tree]:
+    """Return (parameters that are trained, frozen ones and buffers)."""
+    params: Tree = {}
+    fixed: Tree = {}
+    for name, leaf in module.named_parameters():
+        (params if leaf.requires_grad else fixed)[name] = leaf.detach()
+    for name, leaf in module.named_buffers():
+        fixed[name] = leaf.detach()
+    return params, fixed
+
+
+def _try_step(
+    task: ModelTask, params: Tree, fixed: Tree, x: Tensor, key: Tensor, *, y: Tensor
+) -> tuple[Tree, Tensor]:
+    """Return (gradient, loss) of one batch."""
+
+    def loss_at(at: Tree) -> tuple[Tensor, Tree]:
+        out = task.forward(at, fixed, x, train=True, key=key)
+        return task.loss(out, Batch(x, y, None, 0, 0)), {}
+
+    gradient, loss, _ = task.differentiate(loss_at, params)
+    return gradient, loss
+
+
+def _watch_layers(module: nn.Module, entered: list[str]) -> nn.Module:
+    """Return a copy that keeps in `entered` the layers that are at work, the innermost last."""
 
     def enter(name: str) -> Callable[..., None]:
         return lambda *_: entered.append(name)
@@ -98,23 +110,21 @@ def _watched(module: nn.Module, entered: list[str]) -> nn.Module:
 
 @contextmanager
 def strict_vmap() -> Iterator[None]:
-    """What torch can only do job by job is an error here: it would take longer than looped."""
+    """Make an error of what torch can only do job by job: it would take longer than a loop."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", _FALLBACK)
         yield
 
 
-def stacking_error(name: str, what: str, error: Exception) -> ValueError:
-    """The error for an algorithm."""
+def stacking_error(name: str, what: str, error: Exception) -> UsageError:
+    """Return the error for an algorithm, one of whose functions cannot run under vmap."""
     return UsageError(
-        f"{name} cannot be stacked: its {what} cannot run for many jobs at once: {first_line(error)}; {ELSE}"
+        f"{name} cannot be stacked: its {what} cannot run for many jobs at once: "
+        f"{first_line(error)}; {ELSE}"
     )
 
 
 def first_line(error: Exception) -> str:
-    """The first sentence of an error."""
-    return (
-        str(error).strip().splitlines()[0].rstrip(".")[:200]
-        if str(error).strip()
-        else type(error).__name__
-    )
+    """Return the beginning of an error's text; its class where it has none."""
+    text = str(error).strip()
+    return text.splitlines()[0].rstrip(".")[:200] if text else type(error).__name__

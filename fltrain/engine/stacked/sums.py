@@ -15,9 +15,12 @@ from ..sums import Sums, two_sum
 def sum_uploads(
     upload: Tree, jobs: Sequence[Job], losses: Sequence[float], n_models: int, cell: int
 ) -> Sums:
-    """The uploads of a cell's jobs, but of those whose loss is not finite, as sums: pairwise, so that it takes few operations for many jobs."""
+    """Return the sums of a cell's uploads [J, ...], without those whose loss is not finite.
+
+    Pairwise, so that many jobs take few operations.
+    """
     out = Sums(n_models)
-    rows: dict[int, list[int]] = {}
+    rows: dict[int, list[int]] = {}  # model -> places of its jobs
     for j, (job, loss) in enumerate(zip(jobs, losses, strict=True)):
         if job.cell == cell and math.isfinite(loss):
             rows.setdefault(job.model, []).append(j)
@@ -25,20 +28,22 @@ def sum_uploads(
         return out
     out.empty = tree.empties(upload)
     for path, leaf in tree.flatten(upload).items():
-        out.high[path] = torch.zeros(
-            (n_models, *leaf.shape[1:]), dtype=torch.float64, device=leaf.device
-        )
-        out.low[path] = torch.zeros_like(out.high[path])
-        for model, some in rows.items():
-            values = (
-                leaf if len(some) == len(leaf) else leaf[torch.tensor(some, device=leaf.device)]
-            )
-            out.high[path][model], out.low[path][model] = _total(values.double())
+        shape = (n_models, *leaf.shape[1:])
+        high = torch.zeros(shape, dtype=torch.float64, device=leaf.device)
+        low = torch.zeros_like(high)
+        for model, places in rows.items():
+            is_all = len(places) == len(leaf)
+            values = leaf if is_all else leaf[torch.tensor(places, device=leaf.device)]
+            high[model], low[model] = _sum_pairwise(values.double())
+        out.high[path], out.low[path] = high, low
     return out
 
 
-def _total(high: Tensor) -> tuple[Tensor, Tensor]:
-    """(sum over the first axis, what rounding took from it): pairs of two halves, again and again."""
+def _sum_pairwise(high: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the sum over the first axis, and what rounding took from it.
+
+    Adds the second half to the first one, again and again.
+    """
     low = torch.zeros_like(high)
     high = high.clone()
     while len(high) > 1:
