@@ -1,87 +1,67 @@
-"""What an algorithm is: a record of pure functions, written for ONE job (one party that trains one model).
+"""What an algorithm is: a record of pure functions, written for ONE job.
 
-Executors decide how jobs run: one after another, side by side, stacked. An algorithm sees no other job, keeps nothing outside `State`, and
-owns neither the optimiser nor the order of examples. Axes: P parties, M models, J jobs of a round, B examples of a batch, K classes.
+A job is one party that trains one model. Executors decide how jobs run: one after another, side by
+side, stacked. An algorithm sees no other job, keeps nothing outside `State`, and owns neither the
+optimiser nor the order of examples.
+
+Axes: P parties, M models, J jobs of a round, B examples of a batch, K classes.
+
+The ranges of options (`AtLeast`, ...) and `UsageError` stand here too, so that the file of an
+algorithm finds all that it needs in one place.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Protocol
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, NamedTuple
 
 from torch import Tensor, nn
 
 from niidpart.errors import UsageError
+from niidpart.registry import Above, AtLeast, AtMost, Below
 
+from .job import Batch, Local, Out, Step, Task, Work
 from .old_signatures import WITH_HYPER, adapt_old_signatures
 from .tree import Tree
 
-
-class Batch(NamedTuple):
-    """x [B, ...] floats, y [B] class ids. mask [B] is False on padding; None: no padding. epoch, step: counted from 0 within this local training;
-    a tensor where jobs that run at once are in different epochs (`Algorithm.lockstep`)."""
-
-    x: Tensor
-    y: Tensor
-    mask: Tensor | None
-    epoch: int | Tensor
-    step: int
-
-
-class Out(NamedTuple):
-    """logits [B, K]; features [B, D] before the last layer; taps: the output of each stage of the model, logits last; buffers after the pass."""
-
-    logits: Tensor
-    features: Tensor
-    taps: list[Tensor]
-    buffers: Tree
-
-
-class Step(NamedTuple):
-    """What one batch asks for. The executor adds weight decay to `grad`, puts it through momentum, adds `after`, and steps by the learning rate."""
-
-    grad: Tree
-    loss: Tensor
-    buffers: Tree
-    carry: Tree
-    after: Tree = {}  # noqa: RUF012 - "nothing"; a tree is never changed in place
-
-
-class Work(NamedTuple):
-    """What a job did. steps: optimiser steps; n: examples; share: this job's weight in the mean of its model; lr, momentum: those of this round.
-    first: 1 for the job of the lowest party among those that train the same model, else 0 (what cannot be averaged is taken from it).
-
-    Numbers, or tensors where an executor runs many jobs at once: calculate with them, do not branch on them.
-    """
-
-    steps: float | Tensor
-    n: float | Tensor
-    share: float | Tensor
-    lr: float | Tensor
-    momentum: float | Tensor
-    first: float | Tensor = 1.0
-
-
-class Local(NamedTuple):
-    """All that one job sees; no party axis anywhere."""
-
-    params: Tree  # being trained
-    buffers: Tree  # batch-norm statistics and the like, being updated
-    start: Tree  # the weights received this round
-    shared: Tree  # said to every job this round
-    each: Tree  # said to this job alone
-    own: Tree  # kept by the party between rounds
-    carry: Tree  # lives for this local training only
-    hyper: Tree  # the algorithm's numbers
-    key: int | Tensor  # of this party, model and round, for counter-based draws (fltrain/draws.py)
+__all__ = [
+    "Above",
+    "Algorithm",
+    "AtLeast",
+    "AtMost",
+    "Batch",
+    "Below",
+    "Info",
+    "Local",
+    "Out",
+    "Plan",
+    "Provenance",
+    "Served",
+    "State",
+    "Step",
+    "Task",
+    "UsageError",
+    "Work",
+]
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The jobs of a round, in any order: the executor runs and sums them by ascending party, then model.
+    """The jobs of a round, in any order: the executor runs them by ascending party, then model.
 
-    party, model: [J] int64 on the host. weight: [J] float64, None for the number of examples; a job of weight 0 trains and uploads nothing that
-    counts (Ditto's personal models). keep: [J] bool, whose `own` is stored; None for all. shared: one tree for all jobs, left where it is: a number
-    made on the host can be read without waiting for the device. each: leading axis J.
+    Attributes
+    ----------
+    party, model : Tensor
+        [J] int64 on the host.
+    weight : Tensor or None
+        [J] float64; None for the number of examples. A job of weight 0 trains and uploads nothing
+        that counts (Ditto's personal models).
+    keep : Tensor or None
+        [J] bool, whose `own` is stored; None for all.
+    shared : Tree
+        Said to all jobs, and left where it is: a number made on the host can be read without
+        waiting for the device.
+    each : Tree
+        Said to one job each: leading axis J.
     """
 
     party: Tensor
@@ -96,8 +76,16 @@ class Plan:
 class State:
     """All that outlives a round, so it is the checkpoint. Leaves are tensors.
 
-    models, buffers: leading axis M. server: the algorithm's own. parties: what each party keeps, leading axis P; the executor writes the rows of a
-    round's cohort in place before `aggregate`, so that an algorithm that compares rounds keeps a copy. All else is never changed.
+    Attributes
+    ----------
+    models, buffers : Tree
+        Leading axis M.
+    server : Tree
+        The algorithm's own.
+    parties : Tree
+        What each party keeps, leading axis P. The executor writes the rows of a round's cohort in
+        place before `aggregate`, so an algorithm that compares rounds keeps a copy. All else is
+        never changed.
     """
 
     models: Tree
@@ -107,7 +95,15 @@ class State:
 
 
 class Served(NamedTuple):
-    """What parties are evaluated with. models, buffers: leading axis V. which: [P] int64 into it, or [1] where one serves all."""
+    """What parties are evaluated with.
+
+    Attributes
+    ----------
+    models, buffers : Tree
+        Leading axis V.
+    which : Tensor
+        [P] int64 into that axis, or [1] where one model serves all.
+    """
 
     models: Tree
     buffers: Tree
@@ -115,9 +111,23 @@ class Served(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What is known before training, on the host. n: [P] training examples; counts: [P, K] of each class; beta: [P] the MAP estimate of each
-    party's Dirichlet concentration, float64; shape: of one example as the model gets it; seed: of the run, for draws of the server;
-    lr: of the first round."""
+    """What is known before training, on the host.
+
+    Attributes
+    ----------
+    n : Tensor
+        [P] training examples.
+    counts : Tensor
+        [P, K] examples of each class.
+    beta : Tensor
+        [P] float64, the MAP estimate of each party's Dirichlet concentration.
+    shape : tuple of int
+        Of one example as the model gets it.
+    seed : int
+        Of the run, for draws of the server.
+    lr : float
+        Of the first round.
+    """
 
     n: Tensor
     counts: Tensor
@@ -127,88 +137,88 @@ class Info(NamedTuple):
     lr: float
 
 
-class Task(Protocol):
-    """A model and a loss. Any loss will do: a quadratic with a known optimum is a task too."""
+@dataclass(frozen=True)
+class Provenance:
+    """How a constructor made an algorithm, so that a run can be taken up again.
 
-    @property
-    def kinds(self) -> dict[str, str]:
-        """Name of each parameter -> conv, linear, norm, bias, other."""
-        ...
+    Attributes
+    ----------
+    spec : str
+        The name of the constructor in the registry, or `file.py:function`.
+    options : dict of str to object
+        All its options.
+    built : Algorithm
+        What it gave, to see whether an algorithm still is that.
+    """
 
-    @property
-    def buffer_kinds(self) -> dict[str, str]:
-        """Name of each buffer -> norm, other."""
-        ...
-
-    @property
-    def n_stages(self) -> int:
-        """How many taps `forward` gives; 0 where the model does not declare any."""
-        ...
-
-    def forward(
-        self,
-        params: Tree,
-        buffers: Tree,
-        x: Tensor,
-        *,
-        train: bool,
-        key: int | Tensor | None = None,
-        upto: int | None = None,
-        detach: bool = False,
-    ) -> Out: ...
-
-    def differentiate(
-        self, f: Callable[[Tree], tuple[Tensor, Any]], params: Tree
-    ) -> tuple[Tree, Tensor, Any]:
-        """(gradient, loss, aux) of f(params) -> (loss, aux) at params: the one way to a gradient, since executors differ in how they take it.
-
-        loss: a scalar; returned without its graph. aux: a tree or a NamedTuple of tensors, returned as it is; {} for none. The gradient of a
-        parameter that f does not use is 0. f calls the model by `forward` with the params that it is given.
-        """
-        ...
-
-    def grad(
-        self,
-        local: Local,
-        batch: Batch,
-        extra: Callable[[Tree, Out], Tensor] | None = None,
-        params: Tree | None = None,
-    ) -> Step: ...
-
-    def full_grad(self, local: Local) -> Tree: ...
-
-
-Init = Callable[[Task, Info, Tree, Tree, Tree], State]
+    spec: str
+    options: dict[str, Any]
+    built: "Algorithm" = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
 class Algorithm:
-    """Start from `fedavg()` and `dataclasses.replace` what differs. An executor may run `begin`, `direction` and `finish` for many jobs at once, by
+    """A federated algorithm: functions for the server, functions for one job, and their numbers.
+
+    Start from `fedavg()` and `dataclasses.replace` what differs. `hyper` holds all numbers of the
+    algorithm: functions of the server are handed it last, those of a job find it in `local.hyper`.
+    An executor may run `begin`, `direction` and `finish` for many jobs at once, by
     `torch.func.vmap`: no branch on a tensor, no writing into one, gradients by the task alone.
 
-    init(task, info, models, buffers, hyper) -> State       models, buffers: leading axis 1
-    plan(state, cohort [S], round, hyper) -> Plan
-    begin(task, local) -> Local                           before the first batch
-    direction(task, local, batch) -> Step                 for each batch
-    finish(task, local, work) -> (upload, own)            upload: terms already weighted by work.share
-    aggregate(state, plan, total, hyper) -> State                total: uploads summed per model [M, ...], float64, in ascending job order
-    serve(state, hyper) -> Served
-    personal(state, hyper) -> Served                             optional: models of the parties' own, evaluated beside those served
-    adapt(module, hyper) -> module                               optional: what it trains instead of the model asked for (MOON: with a projection head)
-    traffic(state, plan, task, hyper) -> (down [J], up [J])      bytes; None: one model each way
-    exam(state, plan, hyper) -> (party [Q], model [Q])           optional: whose accuracy on whose validation part is wanted
-    grade(state, plan, accuracy [Q], hyper) -> State             optional: what is done with it
+    Parameters
+    ----------
+    name : str
+        For messages and files.
+    init : callable
+        (task, info, models, buffers, hyper) -> State; models, buffers: leading axis 1.
+    plan : callable
+        (state, cohort [S], round, hyper) -> Plan.
+    begin : callable
+        (task, local) -> Local, before the first batch.
+    direction : callable
+        (task, local, batch) -> Step, for each batch.
+    finish : callable
+        (task, local, work) -> (upload, own); terms of the upload are weighted by `work.share`.
+    aggregate : callable
+        (state, plan, total, hyper) -> State; total: uploads summed per model [M, ...], float64.
+    serve : callable
+        (state, hyper) -> Served.
+    hyper : Tree
+        The numbers. Those that are floats may differ between jobs that run at once.
+    personal : callable or None
+        (state, hyper) -> Served: models of the parties' own, evaluated besides those served.
+    adapt : callable or None
+        (module, hyper) -> module: what is trained in place of the model asked for (MOON's head).
+    traffic : callable or None
+        (state, plan, task, hyper) -> (down [J], up [J]) bytes; None: one model each way.
+    exam : callable or None
+        (state, plan, hyper) -> (party [Q], model [Q]): whose accuracy on whose validation part is
+        wanted.
+    grade : callable or None
+        (state, plan, accuracy [Q], hyper) -> State: what is done with it.
+    decay : {"executor", "algorithm"}
+        "algorithm": `direction` adds weight decay itself, from `local.hyper["weight_decay"]`, which
+        the executor puts there (FedMOC: inside the mask).
+    lockstep : {"step", "epoch"}
+        What jobs that run at once have in common: the number of the batch, or the epoch too, since
+        `direction` reads `batch.epoch` as a number (FedRL).
+    settings : dict of str to object
+        Settings that the algorithm cannot do without (pFedMe: momentum 0).
+    model : str or None
+        The model that it is made for, where none is asked for (FedNACA: of sigmoids).
+    pooled : bool
+        Train as one party that holds what all hold; a row that two hold it has twice.
+    provenance : Provenance or None
+        How it was built. `algorithms.build` fills it in, and `replace` keeps it.
 
-    decay="algorithm": `direction` adds weight decay itself (FedMOC: inside the mask), from local.hyper["weight_decay"].
-    lockstep: what jobs that run at once have in common: "step", the number of the batch; "epoch", the epoch too, since `direction` reads batch.epoch
-    as a number (FedRL).
-    settings: those that the algorithm cannot do without (pFedMe: momentum 0).
-    model: the one that it is made for, where none is asked for (FedNACA: of sigmoids).
-    pooled: train as one party that holds what all hold; a row that two hold it has twice.
+    Raises
+    ------
+    UsageError
+        For a `decay` or `lockstep` that there is not.
     """
 
     name: str
-    init: Init
+    init: Callable[[Task, Info, Tree, Tree, Tree], State]
     plan: Callable[[State, Tensor, int, Tree], Plan]
     begin: Callable[[Task, Local], Local]
     direction: Callable[[Task, Local, Batch], Step]
@@ -226,12 +236,7 @@ class Algorithm:
     settings: dict[str, Any] = field(default_factory=dict)
     model: str | None = None
     pooled: bool = False
-    spec: str = field(
-        default="", init=False
-    )  # with options: what `algorithms.build` was given, so that a run can be taken up again.
-    options: dict[str, Any] = field(
-        default_factory=dict, init=False
-    )  # not copied by `replace`: what is changed has no name
+    provenance: Provenance | None = None
 
     def __post_init__(self) -> None:
         if self.decay not in ("executor", "algorithm"):
@@ -241,3 +246,28 @@ class Algorithm:
         functions = {name: getattr(self, name) for name in WITH_HYPER}
         for name, function in adapt_old_signatures(self.name, functions).items():
             object.__setattr__(self, name, function)
+
+    @property
+    def spec(self) -> str:
+        """The name that builds it again, with `options`; "" where nothing does.
+
+        Nothing builds an algorithm that was made by hand, or changed since it was built: a run of
+        `replace(fedavg(), direction=mine)` must not be taken up as plain FedAvg.
+        """
+        origin = self._origin()
+        return "" if origin is None else origin.spec
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What `spec` was built with; {} where there is none."""
+        origin = self._origin()
+        return {} if origin is None else origin.options
+
+    def _origin(self) -> Provenance | None:
+        """Return the provenance where each part still is the very one that was built."""
+        if self.provenance is None:
+            return None
+        parts = [part.name for part in fields(self) if part.name != "provenance"]
+        built = self.provenance.built
+        is_as_built = all(getattr(self, part) is getattr(built, part) for part in parts)
+        return self.provenance if is_as_built else None

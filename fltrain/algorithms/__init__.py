@@ -1,35 +1,55 @@
-"""One algorithm a file; the folder is the registry. `fltrain.algorithms.fedavg()` builds the one in `fedavg.py`.
+"""One algorithm a file; the folder is the registry.
 
-A constructor takes the algorithm's options and returns an `Algorithm`. It imports `fltrain.interface`, `fltrain.tree`,
-`fltrain.draws`, and other algorithms that it starts from; nothing of the engine. What several share is in files that begin with `_`.
+`fltrain.algorithms.fedavg()` builds the algorithm in `fedavg.py`, and `--algorithm fedavg` names it.
+A file holds a constructor, which takes the algorithm's options and returns an `Algorithm`. It
+imports `fltrain.interface`, `tree`, `draws`, `affine` and algorithms that it starts from; nothing
+of the engine. What several share is in files that begin with `_`.
 """
 
 import functools
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from niidpart.errors import UsageError
-from niidpart.registry import Registry
+from niidpart.registry import Registry, did_you_mean
 
-from ..interface import Algorithm
+from ..interface import Algorithm, Provenance
 
 ALGORITHMS = Registry("fltrain.algorithms", "algorithm")
 
 
 def build(spec: str, **options: Any) -> Algorithm:
-    """The algorithm of that name, or `file.py:function`, with these options; remembers both, so that a run can be resumed."""
+    """Return an algorithm by its name; it remembers name and options, so a run can be resumed.
+
+    Parameters
+    ----------
+    spec : str
+        A file of this folder, such as "fedprox", or a user's own, `file.py:function`.
+    **options
+        Those of the constructor; the others have their defaults.
+
+    Raises
+    ------
+    UsageError
+        For a name or an option that there is not, and for a value out of range.
+
+    Examples
+    --------
+    >>> build("fedprox", mu=0.1).hyper
+    {'mu': 0.1}
+    """
     spec = ALGORITHMS.resolve(spec)
     complete = ALGORITHMS.complete(spec, options)
-    algorithm = ALGORITHMS.find(spec)(**complete)
-    if not isinstance(algorithm, Algorithm):
-        raise UsageError(f"{spec} returned {algorithm!r}; an fltrain.Algorithm is needed")
-    object.__setattr__(algorithm, "spec", spec)
-    object.__setattr__(algorithm, "options", complete)
-    return algorithm
+    built = ALGORITHMS.find(spec)(**complete)
+    if not isinstance(built, Algorithm):
+        raise UsageError(f"{spec} returned {built!r}; an fltrain.Algorithm is needed")
+    return replace(built, provenance=Provenance(spec, complete, built))
 
 
-def _constructor(name: str) -> Callable[..., Algorithm]:
+def _checked_constructor(name: str) -> Callable[..., Algorithm]:
+    """Return the constructor of a file, whose options are checked as `build` checks them."""
     function = ALGORITHMS.find(name)
 
     @functools.wraps(function)
@@ -39,5 +59,17 @@ def _constructor(name: str) -> Callable[..., Algorithm]:
     return constructor
 
 
-# after all files are loaded, so that `fltrain.algorithms.fedavg` is the constructor and not its file
-globals().update({name.replace("-", "_"): _constructor(name) for name in ALGORITHMS.names()})
+# An import binds each file to its name in this module, so all files are loaded before the
+# constructors take their names: `fltrain.algorithms.fedavg` is the constructor, not the file.
+_CONSTRUCTORS = {name.replace("-", "_"): _checked_constructor(name) for name in ALGORITHMS.names()}
+globals().update(_CONSTRUCTORS)
+
+
+def __getattr__(name: str) -> Callable[..., Algorithm]:
+    """Refuse a name that is not there; type checkers read what the names that are there return."""
+    hint = did_you_mean(name, list(_CONSTRUCTORS))
+    raise AttributeError(f"module {__name__!r} has no algorithm {name!r}; {hint}")
+
+
+def __dir__() -> list[str]:
+    return sorted(["ALGORITHMS", "build", *_CONSTRUCTORS])

@@ -40,7 +40,7 @@ def go(table, split, train):
 def with_models(m):
     """An init with m copies of the model."""
     return lambda task, info, models, buffers, hyper: BASE.init(
-        task, info, tree.repeat(tree.index(models, 0), m), buffers
+        task, info, tree.repeat(tree.index(models, 0), m), buffers, hyper
     )
 
 
@@ -369,7 +369,7 @@ def test_an_algorithm_fixes_the_settings_that_it_cannot_do_without(table, split,
 
 
 def test_an_algorithm_may_train_another_model_than_the_one_asked_for(go, same):
-    def wider(module):
+    def wider(module, hyper):
         return Staged(first=torch.nn.Linear(6, 4), out=torch.nn.Linear(4, 3))
 
     before = torch.get_rng_state()

@@ -640,7 +640,7 @@ def test_starts_of_a_module_that_is_handed_over_are_refused(table, table_split, 
         **asked
         | {
             "algorithm": replace(
-                build("fedavg"), adapt=lambda m: nn.Sequential(m, nn.Linear(3, 3))
+                build("fedavg"), adapt=lambda m, hyper: nn.Sequential(m, nn.Linear(3, 3))
             ),
             "model": module,
         },
