@@ -15,7 +15,7 @@ from ..errors import UsageError
 from ..making.completion import complete_recipe
 from ..making.derivation import derive
 from ..registry import Registry
-from ..splitfile.bounded import Exceeded, within
+from ..splitfile.bounded import Exceeded, run_within_limits
 from ..splitfile.faults import Fault, SplitError
 from ..splitfile.limits import UNTRUSTED_MEMORY, UNTRUSTED_TIME
 from ..splitfile.reading import open_content
@@ -122,7 +122,7 @@ def _again_apart(
             data, features=None, test_features=None
         )  # functions do not travel, and no strategy asks for features
     try:
-        faults, derived, why_not = within(
+        faults, derived, why_not = run_within_limits(
             memory,
             max(seconds, 0.001),
             "checking.verification",

@@ -1,85 +1,65 @@
-"""Work on what a file from elsewhere says, in a child process with limits of memory and time: what is to be derived is the file's choice.
+"""Work on what an untrusted file says, in a child process: what is to be derived is its choice.
 
-The values come from this process, after every rule; the child computes with them and answers in JSON.
+The values come from this process, after every rule; the child computes with them and answers in
+JSON.
 """
 
 import importlib
 import json
-import os
 import pickle
-import signal
-import subprocess
 import sys
 from typing import Any
 
-from .sandbox import NO_MEMORY, take_no_more
+from .child import (
+    Child,
+    ChildFailed,
+    OutOfMemory,
+    OutOfTime,
+    limit_this_process,
+    program_for,
+    send_frame,
+    serving,
+)
 
-_START = "import json, sys; sys.path += json.loads(sys.argv[1]); from niidpart.splitfile.bounded import serve; serve(*sys.argv[2:])"
+_START = program_for("niidpart.splitfile.bounded")
+_MAX_ANSWER = 64 << 20
 
 
 class Exceeded(Exception):
-    """The work took more than it may, or its process died of it."""
+    """The work took more than it may, or its process died of it. The message is for the user."""
 
 
-def within(memory: int, seconds: float, module: str, function: str, *arguments: Any) -> Any:
-    """What `niidpart.<module>.<function>(*arguments)` returns, which has to be JSON. arguments: values that can be pickled.
+def run_within_limits(
+    memory: int, seconds: float, module: str, function: str, *arguments: Any
+) -> Any:
+    """Return what `niidpart.<module>.<function>(*arguments)` returns, which has to be JSON.
 
-    memory: bytes beside what python, its libraries and the arguments take; seconds: for all of it. Exceeded, with words for the user.
+    memory: bytes beside what python, its libraries and the arguments take. seconds: for all of it.
+    arguments: values that can be pickled. Raises Exceeded.
     """
-    late = Exceeded(
-        f"deriving it again took more than {seconds:g} seconds; allow more (timeout=) if you know the file"
-    )
-    places = json.dumps([p for p in sys.path if p])
-    command = [
-        sys.executable,
-        "-P",
-        "-c",
-        _START,
-        places,
-        str(memory),
-        str(int(seconds) + 1),
-        module,
-        function,
-    ]
-    one_thread = {
-        "OPENBLAS_NUM_THREADS": "1",
-        "OMP_NUM_THREADS": "1",
-    }  # each thread would take addresses
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | one_thread,
-    )
-    with process:
-        try:
-            answer, _ = process.communicate(pickle.dumps(arguments), timeout=seconds)
-        except subprocess.TimeoutExpired as error:
-            raise late from error
-        finally:
-            process.kill()
-    if process.returncode == -signal.SIGXCPU:
-        raise late
-    if process.returncode in (NO_MEMORY, -signal.SIGKILL):
+    limits = (str(memory), str(int(seconds) + 1))
+    try:
+        with Child(_START, (*limits, module, function), seconds) as child:
+            child.send(pickle.dumps(arguments))
+            return json.loads(child.receive_frame(_MAX_ANSWER))
+    except OutOfTime as error:
         raise Exceeded(
-            f"deriving it again took more memory than {memory} bytes; allow more (max_memory=) if you know the file"
-        )
-    if process.returncode:
-        raise Exceeded(f"the process that derived it again died (exit code {process.returncode})")
-    return json.loads(answer)
+            f"deriving it again took more than {seconds:g} seconds; "
+            "allow more (timeout=) if you know the file"
+        ) from error
+    except OutOfMemory as error:
+        raise Exceeded(
+            f"deriving it again took more memory than {memory} bytes; "
+            "allow more (max_memory=) if you know the file"
+        ) from error
+    except ChildFailed as error:
+        raise Exceeded(f"the process that derived it again died ({error})") from error
 
 
 def serve(memory: str, seconds: str, module: str, function: str) -> None:
-    """The child: takes its arguments, then its limits, and answers."""
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
-    work = getattr(importlib.import_module(f"niidpart.{module}"), function)
-    importlib.import_module("niidpart.heterogeneity")  # libraries count for nothing
-    arguments = pickle.load(sys.stdin.buffer)
-    take_no_more(int(memory), int(seconds))
-    try:
-        out.write(json.dumps(work(*arguments)).encode())
-        out.flush()
-    except MemoryError:
-        os._exit(NO_MEMORY)
+    """Run in the child: take the arguments, then the limits, and answer."""
+    with serving() as answers:
+        work = getattr(importlib.import_module(f"niidpart.{module}"), function)
+        arguments = pickle.load(sys.stdin.buffer)
+        limit_this_process(int(memory), int(seconds))  # libraries and arguments count for nothing
+        send_frame(answers, json.dumps(work(*arguments)).encode())

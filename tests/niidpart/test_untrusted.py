@@ -116,8 +116,8 @@ def test_6_more_time_than_allowed(small_file, refuses):
 
 def signalled(path, number, **limits):
     """Reads the rows of a file whose child gets a signal on the way."""
-    with sandbox.opened(path, **limits) as content:
-        child = content.arrays["manifest"].child.process
+    with sandbox.open_in_child(path, **limits) as content:
+        child = content.arrays["manifest"].file.child.process
         child.send_signal(number)
         if number != signal.SIGSTOP:
             child.wait()
@@ -271,10 +271,10 @@ def test_memory_that_ends_here_is_no_crash(room, tmp_path, python):
     )
     code = """
 import sys, numpy as np, niidpart, niidpart.heterogeneity
-from niidpart.splitfile import sandbox
+from niidpart.splitfile import child
 data = niidpart.from_arrays(None, np.zeros(6_000_000, int))
-sandbox._ROOM = 0
-sandbox.take_no_more(int(sys.argv[2]) << 20, 60)
+child._ROOM = 0
+child.limit_this_process(int(sys.argv[2]) << 20, 60)
 verdict = niidpart.verify(sys.argv[1], data=data)
 print([fault.rule for fault in verdict.faults], verdict.derived, verdict.why_not)
 """
@@ -301,7 +301,7 @@ def test_the_child_can_open_no_other_file_and_write_none(small_file, python):
     code = """
 import os, sys, resource
 from niidpart.splitfile import guard, sandbox
-sandbox._limit(1 << 30, 10)
+sandbox.confine_this_process(1 << 30, 10)
 with guard.open_here(sys.argv[1]) as content:
     assert "manifest" in content.arrays
     try:
@@ -324,7 +324,7 @@ def test_a_heap_that_runs_in_circles_takes_no_more_than_allowed(tmp_path, python
     code = """
 import sys, h5py
 from niidpart.splitfile import sandbox
-sandbox._limit(200 << 20, 5)
+sandbox.confine_this_process(200 << 20, 5)
 with h5py.File(sys.argv[1]) as f:
     print(list(f))
 """
