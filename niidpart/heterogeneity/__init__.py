@@ -1,4 +1,7 @@
-"""How skewed a split is: the MAP estimate of beta, and measures of skew with what chance alone would make of them (docs/heterogeneity.md)."""
+"""How skewed a split is: the MAP estimate of beta, and measures of skew (docs/heterogeneity.md).
+
+Each measure stands beside what chance alone would make of it.
+"""
 
 from .concentration import map_beta, map_beta_overall
 from .measures import MEASURES

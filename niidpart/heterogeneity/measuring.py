@@ -1,5 +1,10 @@
-"""`measure`: from the table of counts to every measure of skew, with its correction for small samples, an interval and the value of an IID deal."""
+"""`measure`: from a table of counts to every measure of skew.
 
+Each with its correction for small samples, an interval, and the value of an IID deal.
+docs/heterogeneity.md says how they are made and why.
+"""
+
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -7,36 +12,64 @@ from numpy.typing import NDArray
 
 from ..arithmetic.exact import Floats
 from ..arithmetic.rng import Ints, stream
-from .chance import REPLICATES, deviations, of_deals
-from .concentration import checked, map_beta, map_beta_overall
+from .chance import REPLICATES, DealtValues, bootstrap_deviations, measure_deals
+from .concentration import map_beta, map_beta_overall
 from .means import (
-    Key,
-    Table,
-    bias_over_all,
-    kind_of,
-    loaded,
-    of_kind,
-    over_pairs,
-    over_parties,
-    scaled,
+    MeasureKey,
+    PairMeans,
+    average_bias,
+    average_over_pairs,
+    average_over_parties,
+    scale_mean,
     standard_error,
 )
-from .measures import MEASURES
-from .posterior import truths
+from .measures import MEASURES, LabelMeasure, MeasureRecord, SizeMeasure, load_measures
+from .posterior import draw_truths
 from .skew import Measure, Skew
+from .tables import PartyCounts, require_counts
 
 _ROOM = 1e-9  # of the scale: where an IID deal comes so near to 1, nothing can be told from chance
+_FORMS = ("to-global", "pairwise", "")  # in the order in which they are shown
 
 
 def measure(counts: NDArray[Any]) -> Skew:
-    """The skew of a table of counts [P, K] of integers. The same table gives the same numbers on every machine, to about 1e-9.
+    """Return the skew of a table of counts.
 
-    ValueError for anything but a table of counts.
+    The same table gives the same numbers on every machine, to about 1e-9.
+
+    Parameters
+    ----------
+    counts : array of int, [P, K]
+        Examples of class k at party p.
+
+    Returns
+    -------
+    Skew
+
+    Raises
+    ------
+    UsageError
+        For anything but a table of counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from niidpart.heterogeneity import measure
+    >>> skew = measure(np.array([[90, 10], [10, 90]]))
+    >>> {m.name: round(m.value, 3) for m in skew.measures if m.form == "pairwise"}
+    {'emd': 0.8, 'hellinger': 0.4, 'jensen-shannon': 0.531, 'total-variation': 0.8}
     """
-    counts = checked(counts)
+    counts = require_counts(counts)
     sizes = counts.sum(axis=1, dtype=np.int64)
-    found = [*_of_labels(Table.of(counts)), *_of_sizes(sizes)] if sizes.any() else []
-    return Skew(map_beta(counts), map_beta_overall(counts), tuple(found), int((sizes == 0).sum()))
+    found: list[Measure] = []
+    if sizes.any():
+        found = [*_measure_labels(PartyCounts.of(counts)), *_measure_sizes(sizes)]
+    return Skew(
+        map_beta=map_beta(counts),
+        map_beta_overall=map_beta_overall(counts),
+        measures=tuple(found),
+        n_empty=int((sizes == 0).sum()),
+    )
 
 
 def evaluate_measure(name: str, counts: NDArray[Any]) -> float:
@@ -44,145 +77,173 @@ def evaluate_measure(name: str, counts: NDArray[Any]) -> float:
 
     Of a distance it is the one to the whole.
     """
-    module = MEASURES.module(name)
-    if kind_of(module) == "sizes":
+    record = MEASURES.record(name)
+    if isinstance(record, SizeMeasure):
         sizes = counts.sum(axis=1, dtype=np.int64)
-        return float(module.scaled(MEASURES.find(name)(sizes), len(counts)))
-    table = Table.of(counts)
-    means = over_parties(table)
-    key = next(key for key in means if key[0] == name)
-    return scaled(key, means[key], table.g, table.w)
+        return float(record.scale(record.value(sizes), len(counts)))
+    table = PartyCounts.of(counts)
+    key = MeasureKey(name, "" if isinstance(record, LabelMeasure) else "to-global")
+    return scale_mean(key, average_over_parties(table)[key], table.g, table.w)
 
 
-def _of_sizes(sizes: Ints) -> list[Measure]:
-    """Quantity skew, over all parties, those without examples too. Nothing is sampled, so there is no interval."""
-    out, P = [], len(sizes)
-    for name, (module, function) in of_kind("sizes").items():
-        raw = float(function(sizes))
-        value, iid = (
-            float(module.scaled(v, P)) for v in (raw, module.of_even(int(sizes.sum()), P))
-        )
-        out.append(
+def _measure_sizes(sizes: Ints) -> list[Measure]:
+    """Quantity skew, over all parties, those without examples too.
+
+    Nothing is sampled, so there is no interval.
+    """
+    found, P, n = [], len(sizes), int(sizes.sum())
+    for name, record in load_measures(SizeMeasure).items():
+        raw = float(record.value(sizes))
+        value = float(record.scale(raw, P))
+        iid = float(record.scale(record.even(n, P), P))
+        found.append(
             Measure(
-                name,
-                "",
-                module.VERSION,
-                raw,
-                value,
-                corrected(value, iid, module.POWER),
-                None,
-                None,
-                iid,
-                "parties",
-                P,
-                False,
+                name=name,
+                form="",
+                version=record.version,
+                raw=raw,
+                value=value,
+                corrected=correct_for_chance(value, iid, record.power),
+                low=None,
+                high=None,
+                iid=iid,
+                average="parties",
+                n=P,
+                sampled=False,
             )
         )
-    return out
+    return found
 
 
-def _of_labels(table: Table) -> list[Measure]:
+@dataclass(frozen=True)
+class _Evidence:
+    """All that was computed of a table, for every measure of labels.
+
+    point: the means. pairs: the pairwise ones, and how many pairs were looked at. bias: what small
+    samples add to the means. spread: of bootstrap replicates. truths: values of endless parties
+    that would look like this. dealt: values of IID deals.
+    """
+
+    point: dict[MeasureKey, float]
+    pairs: PairMeans
+    bias: dict[MeasureKey, float]
+    spread: dict[MeasureKey, Floats]
+    truths: dict[MeasureKey, Floats]
+    dealt: DealtValues
+
+
+def _measure_labels(table: PartyCounts) -> list[Measure]:
     """Label skew, over the parties that hold something."""
-    P = len(table.sizes)
-    pairs, pair_errors, n_pairs = over_pairs(table, stream(0, "heterogeneity", "pairs"))
-    point = over_parties(table) | (pairs if P > 1 else {})
-    bias = bias_over_all(table, stream(0, "heterogeneity", "bias"))
-    spread = deviations(table, point, stream(0, "heterogeneity", "bootstrap"))
-    possible = truths(table, point, stream(0, "heterogeneity", "posterior"))
-    dealt = of_deals(table, stream(0, "heterogeneity", "iid"))
-    out = []
-    for key in _order(point):
-        name, form = key
-        module = loaded()[name].module
-        value, less = (
-            scaled(key, mean, table.g, table.w)
-            for mean in (point[key], point[key] - bias.get(key, 0.0))
-        )
-        iid, iid_less = float(dealt.values[key].mean()), float(dealt.less_bias[key].mean())
-        pair_error = scaled(key, pair_errors[key], table.g, table.w) if key in pair_errors else 0.0
-        low, high = _interval(
-            less,
-            iid_less,
-            module.POWER,
-            spread[key],
-            (pair_error, standard_error(dealt.less_bias[key])),
-        )
-        if 1 - iid_less > _ROOM:
-            low, high = _wider(low, high, possible.get(key))
-        raw = float(module.shown(point[key])) if hasattr(module, "shown") else point[key]
-        over = (
-            ("pairs, weighted by the product of their sizes", n_pairs)
-            if form == "pairwise"
-            else ("parties, weighted by size", P)
-        )
-        best = corrected(less, iid_less, module.POWER)
-        out.append(
-            Measure(
-                name,
-                form,
-                module.VERSION,
-                raw,
-                value,
-                best,
-                low,
-                high,
-                iid,
-                *over,
-                form == "pairwise" and n_pairs < P * (P - 1) // 2,
-            )
-        )
-    return out
+    pairs = average_over_pairs(table, stream(0, "heterogeneity", "pairs"))
+    point = average_over_parties(table)
+    if len(table.sizes) > 1:
+        point |= pairs.means
+    evidence = _Evidence(
+        point=point,
+        pairs=pairs,
+        bias=average_bias(table, stream(0, "heterogeneity", "bias")),
+        spread=bootstrap_deviations(table, point, stream(0, "heterogeneity", "bootstrap")),
+        truths=draw_truths(table, point, stream(0, "heterogeneity", "posterior")),
+        dealt=measure_deals(table, stream(0, "heterogeneity", "iid")),
+    )
+    keys = sorted(point, key=lambda key: (_FORMS.index(key.form), key.name))
+    return [_measure_one(key, table, evidence) for key in keys]
 
 
-def _order(point: dict[Key, float]) -> list[Key]:
-    """To the whole first, then pairwise, then those with one form."""
-    return sorted(point, key=lambda key: (["to-global", "pairwise", ""].index(key[1]), key[0]))
+def _measure_one(key: MeasureKey, table: PartyCounts, evidence: _Evidence) -> Measure:
+    record = load_measures(MeasureRecord)[key.name]
+    mean = evidence.point[key]
+    less_bias = mean - evidence.bias.get(key, 0.0)
+    value = scale_mean(key, less_bias, table.g, table.w)
+    iid = float(evidence.dealt.less_bias[key].mean())
+    low, high = _estimate_interval(key, value, table, evidence)
+    n_parties, n_pairs = len(table.sizes), evidence.pairs.n_pairs
+    is_pairwise = key.form == "pairwise"
+    if is_pairwise:
+        average = "pairs, weighted by the product of their sizes"
+    else:
+        average = "parties, weighted by size"
+    return Measure(
+        name=key.name,
+        form=key.form,
+        version=record.version,
+        raw=_show(record, mean),
+        value=scale_mean(key, mean, table.g, table.w),
+        corrected=correct_for_chance(value, iid, record.power),
+        low=low,
+        high=high,
+        iid=float(evidence.dealt.values[key].mean()),
+        average=average,
+        n=n_pairs if is_pairwise else n_parties,
+        sampled=is_pairwise and n_pairs < n_parties * (n_parties - 1) // 2,
+    )
 
 
-def corrected(value: float, iid: float, power: int) -> float:
-    """(value - iid) / (1 - iid); with power 2 the root of the same of the squares, below 0 where value < iid. 0 where an IID deal reaches 1."""
+def _show(record: MeasureRecord, mean: float) -> float:
+    """Return a mean as people know the measure."""
+    if isinstance(record, LabelMeasure) and record.show is not None:
+        return float(record.show(mean))
+    return mean
+
+
+def correct_for_chance(value: float, iid: float, power: int) -> float:
+    """Return (value - iid) / (1 - iid), 0 where an IID deal reaches 1.
+
+    With power 2 it is the root of the same of the squares, below 0 where value < iid: what chance
+    adds to a length it adds in squares.
+    """
     if 1 - iid <= _ROOM:
         return 0.0
-    gain = (
-        (value - iid) / (1 - iid)
-        if power == 1
-        else (max(value, 0.0) ** power - iid**power) / (1 - iid**power)
-    )
+    if power == 1:
+        gain = (value - iid) / (1 - iid)
+    else:
+        gain = (max(value, 0.0) ** power - iid**power) / (1 - iid**power)
     return float(np.sign(gain) * np.abs(gain) ** (1 / power))
 
 
-def _interval(
-    value: float, iid: float, power: int, spread: Floats, errors: tuple[float, float]
+def _estimate_interval(
+    key: MeasureKey, value: float, table: PartyCounts, evidence: _Evidence
 ) -> tuple[float, float]:
-    """95 % interval of the corrected value: the replicates' deviations, turned about the value, and the errors of sampled pairs and deals.
+    """Return the 95 % interval of a corrected value.
 
-    These are added in quadrature, an error of the IID value with the weight that it has in the correction. Then the ends are corrected.
+    It holds two intervals: the bootstrap's, which says how far the sample may be off, and that of
+    the possible truths, which lie elsewhere where rare classes went unseen.
+
+    value: scaled and less its bias, as the values of the deals that it is compared with.
     """
+    dealt = evidence.dealt.less_bias[key]
+    iid = float(dealt.mean())
     if 1 - iid <= _ROOM:
         return 0.0, 0.0
-    first, last = ends(spread)
+    power = load_measures(MeasureRecord)[key.name].power
+    first, last = find_ends(evidence.spread[key])
+    # Turned about the value: where replicates lie above it, the truth may lie as far below.
     down, up = max(last, 0.0), max(-first, 0.0)
-    sampling = 1.96 * float(np.hypot(errors[0], errors[1] * (1 - value) / (1 - iid)))
-    low, high = value - float(np.hypot(down, sampling)), value + float(np.hypot(up, sampling))
-    return corrected(low, iid, power), min(corrected(high, iid, power), 1.0)
+    # Errors of sampled pairs and of the deals are independent of these, so they add in quadrature;
+    # that of the IID value has the weight that it has in the correction.
+    of_pairs = evidence.pairs.errors.get(key)
+    pair_error = 0.0 if of_pairs is None else scale_mean(key, of_pairs, table.g, table.w)
+    deal_error = standard_error(dealt) * (1 - value) / (1 - iid)
+    sampling = 1.96 * float(np.hypot(pair_error, deal_error))
+    low = correct_for_chance(value - float(np.hypot(down, sampling)), iid, power)
+    high = correct_for_chance(value + float(np.hypot(up, sampling)), iid, power)
+    high = min(high, 1.0)
+    if key in evidence.truths:
+        first, last = find_ends(evidence.truths[key])
+        low, high = min(low, first), max(high, min(last, 1.0))
+    return low, high
 
 
-def ends(values: Floats) -> tuple[float, float]:
-    """2.5 % and 97.5 % quantile; of fewer than REPLICATES values, which have no tails, those of Student's distribution with their mean and spread."""
+def find_ends(values: Floats) -> tuple[float, float]:
+    """Return the 2.5 % and the 97.5 % quantile.
+
+    Fewer than REPLICATES values have no tails to speak of: of those the quantiles of Student's
+    distribution with their mean and spread.
+    """
     if len(values) >= REPLICATES:
         return float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))
     from scipy.special import stdtrit
 
-    mean, reach = (
-        float(values.mean()),
-        float(stdtrit(len(values) - 1, 0.975)) * float(values.std(ddof=1)),
-    )
+    mean = float(values.mean())
+    reach = float(stdtrit(len(values) - 1, 0.975)) * float(values.std(ddof=1))
     return mean - reach, mean + reach
-
-
-def _wider(low: float, high: float, possible: Floats | None) -> tuple[float, float]:
-    """The interval that holds both low .. high and 95 % of the possible truths, which lie elsewhere where rare classes went unseen."""
-    if possible is None:
-        return low, high
-    first, last = ends(possible)
-    return min(low, first), max(high, min(last, 1.0))

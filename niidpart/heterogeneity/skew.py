@@ -15,11 +15,29 @@ from .concentration import VERSION as MAP_BETA_VERSION
 class Measure:
     """One number that says how skewed a split is.
 
-    name, version: of the file in niidpart/heterogeneity/measures. form: "to-global" (each party against all together), "pairwise", or ""
-    where there is only one. raw: the mean as its definition has it. value: the same on the scale where an IID split without end is 0 and
-    parties of one class each (of sizes: one party that holds everything) are 1. iid: the value that an IID deal of the same sizes has (of
-    sizes: an even deal). corrected: (value - iid) / (1 - iid), 0 where iid is 1. low, high: 95 % interval of `corrected`; None for sizes,
-    which are exact. average: over what the mean is. n: over how many; sampled: whether these are a sample of all there are.
+    Parameters
+    ----------
+    name, version
+        Of the file in niidpart/heterogeneity/measures.
+    form
+        "to-global" (each party against all together), "pairwise", or "" where there is one only.
+    raw
+        The mean as its definition has it.
+    value
+        The same on the scale where an IID split without end is 0 and parties of one class each (of
+        sizes: one party that holds everything) are 1.
+    corrected
+        (value - iid) / (1 - iid), 0 where iid is 1.
+    low, high
+        95 % interval of `corrected`; None for sizes, which are exact.
+    iid
+        The value that an IID deal of the same sizes has (of sizes: an even deal).
+    average
+        What the mean is over, in words.
+    n
+        Over how many.
+    sampled
+        Whether these are a sample of all there are.
     """
 
     name: str
@@ -40,8 +58,25 @@ class Measure:
 class Skew:
     """How skewed a split is. Made by `measure`.
 
-    map_beta: [P], for each party; 1e-6 for one without examples. map_beta_overall: for all parties together. measures: () where nobody
-    holds anything. n_empty: parties without examples, which are left out of everything but the measures of sizes.
+    Parameters
+    ----------
+    map_beta : array of float64, [P]
+        The MAP estimate of beta for each party; 1e-6 for one without examples.
+    map_beta_overall
+        The one for all parties together.
+    measures
+        () where nobody holds anything.
+    n_empty
+        Parties without examples, which are left out of everything except the measures of sizes.
+
+    Examples
+    --------
+    >>> import niidpart
+    >>> split = niidpart.make(niidpart.load("digits"), strategy="dir", beta=0.5, n_parties=10)
+    >>> round(split.skew.map_beta_overall, 3)
+    0.622
+    >>> [m.name for m in split.skew.measures if m.low is None]
+    ['quantity-cv', 'quantity-gini', 'quantity-ratio']
     """
 
     map_beta: Floats
@@ -54,35 +89,45 @@ class Skew:
 
     @property
     def beta_range(self) -> tuple[float, float, float]:
-        """Smallest, median and largest beta over the parties that hold something; the lowest there is where none does."""
-        held = np.sort(self.map_beta)[
-            self.n_empty :
-        ]  # a party without examples has the lowest beta there is
+        """Smallest, median and largest beta over the parties that hold something.
+
+        All three are the lowest beta there is where no party does.
+        """
+        # A party without examples has the lowest beta there is, so it is sorted to the front.
+        held = np.sort(self.map_beta)[self.n_empty :]
         if not held.size:
             return LOWEST, LOWEST, LOWEST
         return float(held[0]), float(np.median(held)), float(held[-1])
 
     def to_json(self) -> JSON:
-        """All but the array of betas. Every number is finite."""
+        """Return all except the array of betas. Every number is finite."""
         low, middle, high = self.beta_range
-        beta = {
-            "version": MAP_BETA_VERSION,
-            "likelihood": "multinomial",
-            "kappa": 1,
-            "overall": self.map_beta_overall,
-        }
         return {
-            "map_beta": beta | {"min": low, "median": middle, "max": high},
+            "map_beta": {
+                "version": MAP_BETA_VERSION,
+                "likelihood": "multinomial",
+                "kappa": 1,
+                "overall": self.map_beta_overall,
+                "min": low,
+                "median": middle,
+                "max": high,
+            },
             "n_empty": self.n_empty,
             "measures": [asdict(m) for m in self.measures],
         }
 
     @classmethod
     def from_json(cls, value: JSON, map_beta: Floats) -> Self:
-        """What `to_json` gave, and the array that is not in it. KeyError or TypeError where the fields are others."""
+        """Return what `to_json` was given, with the array that is not in it.
+
+        Raises
+        ------
+        KeyError, TypeError
+            Where the fields are others.
+        """
         return cls(
-            map_beta,
-            value["map_beta"]["overall"],
-            tuple(Measure(**m) for m in value["measures"]),
-            value["n_empty"],
+            map_beta=map_beta,
+            map_beta_overall=value["map_beta"]["overall"],
+            measures=tuple(Measure(**m) for m in value["measures"]),
+            n_empty=value["n_empty"],
         )

@@ -15,11 +15,35 @@ from scipy.stats import entropy, hypergeom, wasserstein_distance
 
 import niidpart
 from niidpart.arithmetic.rng import stream
-from niidpart.heterogeneity import MEASURES, Skew, map_beta, map_beta_overall, means, measure
-from niidpart.heterogeneity import chance as chance_
-from niidpart.heterogeneity.chance import deviations, extent, of_deals
-from niidpart.heterogeneity.means import Table, drawn_pairs, in_proportion, over_pairs, partners
-from niidpart.heterogeneity.posterior import concentration
+from niidpart.heterogeneity import (
+    MEASURES,
+    Skew,
+    chance,
+    map_beta,
+    map_beta_overall,
+    means,
+    measure,
+)
+from niidpart.heterogeneity.chance import bootstrap_deviations, limit_replicates, measure_deals
+from niidpart.heterogeneity.means import (
+    MeasureKey,
+    average_over_pairs,
+    average_over_parties,
+    scale_mean,
+)
+from niidpart.heterogeneity.measures import (
+    DistanceMeasure,
+    LabelMeasure,
+    SizeMeasure,
+    load_measures,
+)
+from niidpart.heterogeneity.posterior import fit_concentration
+from niidpart.heterogeneity.tables import (
+    PartyCounts,
+    choose_in_proportion,
+    draw_pairs,
+    draw_partners,
+)
 
 DISTANCES = {
     "jensen-shannon": lambda p, q: jensenshannon(p, q, base=2) ** 2,
@@ -31,11 +55,12 @@ DISTANCES = {
         wasserstein_distance(range(len(p)), range(len(p)), p, q) / max(len(p) - 1, 1)
     ),
 }
-LABELS = [(name, form) for form in ("to-global", "pairwise") for name in DISTANCES] + [
-    ("label-entropy", ""),
-    ("effective-classes", ""),
+LABELS = [
+    *(MeasureKey(name, "to-global") for name in load_measures(DistanceMeasure)),
+    *(MeasureKey(name, "pairwise") for name in load_measures(DistanceMeasure)),
+    *(MeasureKey(name, "") for name in load_measures(LabelMeasure)),
 ]
-SIZES = [("quantity-gini", ""), ("quantity-cv", ""), ("quantity-ratio", "")]
+SIZES = [(name, "") for name in load_measures(SizeMeasure)]
 
 tables = (
     st.integers(1, 6)
@@ -67,22 +92,39 @@ def by_key(skew):
 def table_of(counts):
     counts = np.asarray(counts)
     sizes = counts.sum(axis=1)
-    return Table(counts, sizes, counts.sum(axis=0) / sizes.sum(), sizes / sizes.sum())
-
-
-def test_all_measures_of_the_folder_are_tested_here():
-    assert {name for name, _ in LABELS + SIZES} == set(MEASURES.names())
+    return PartyCounts(counts, sizes, counts.sum(axis=0) / sizes.sum(), sizes / sizes.sum())
 
 
 def test_every_measure_has_a_version_a_page_and_a_kind(project):
     page = (project / "docs" / "heterogeneity.md").read_text()
     versions = dict(re.findall(r"^\| `([^`]+)` \| (\d+) \| (?:labels|sizes)", page, re.MULTILINE))
+    assert set(versions) == set(MEASURES.names())
     for name in MEASURES.names():
-        module = MEASURES.module(name)
-        assert module.KIND in ("distance", "labels", "sizes")
-        assert module.POWER in (1, 2)
-        assert versions[name] == str(module.VERSION)
-        assert MEASURES.find(name).__doc__
+        record = MEASURES.record(name)
+        assert isinstance(record, DistanceMeasure | LabelMeasure | SizeMeasure)
+        assert versions[name] == str(record.version)
+        assert record.value.__doc__
+
+
+def test_a_part_that_is_misspelt_missing_or_impossible_is_an_error_when_the_file_is_imported():
+    parts = {"version": 1, "power": 1, "value": max, "largest": max, "bias": None}
+    DistanceMeasure(**parts)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'biass'"):
+        DistanceMeasure(**{k: v for k, v in parts.items() if k != "bias"}, biass=None)
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'bias'"):
+        DistanceMeasure(**{k: v for k, v in parts.items() if k != "bias"})
+    with pytest.raises(ValueError, match="power is 3"):
+        DistanceMeasure(**parts | {"power": 3})
+    with pytest.raises(ValueError, match="version is 0"):
+        DistanceMeasure(**parts | {"version": 0})
+
+
+def test_a_file_without_a_record_is_an_error_that_names_it(tmp_path, monkeypatch):
+    module = type(np)("no_record")
+    module.__file__ = "no_record.py"
+    monkeypatch.setattr(MEASURES, "module", lambda name: module)
+    with pytest.raises(TypeError, match=r"no_record.py has no ENTRY, a MeasureRecord"):
+        MEASURES.record("no-record")
 
 
 # ---------------------------------------------------------------- each measure by itself
@@ -96,6 +138,13 @@ def test_distances_are_those_of_loops_and_of_scipy(name, pair):
     assert value == pytest.approx(
         DISTANCES[name](p.tolist(), q.tolist()), abs=1e-7
     )  # scipy takes a root, which loses digits near 0
+
+
+@pytest.mark.parametrize("name", load_measures(DistanceMeasure))
+@given(pair=distribution)
+def test_a_distance_is_symmetric_and_0_to_itself_and_at_most_1(name, pair):
+    p, q = pair
+    value = float(MEASURES.find(name)(p, q))
     assert float(MEASURES.find(name)(q, p)) == pytest.approx(value, abs=1e-12)
     assert float(MEASURES.find(name)(p, p)) == pytest.approx(0, abs=1e-15)
     assert -1e-15 <= value <= 1 + 1e-12
@@ -133,7 +182,7 @@ def test_measures_of_sizes_are_those_of_loops(sizes):
     assert found["quantity-ratio"] == pytest.approx(1 - min(sizes) / max(sizes))
     even = [sum(sizes) // P + (p < sum(sizes) % P) for p in range(P)]
     for name, _ in SIZES:
-        assert MEASURES.module(name).of_even(sum(sizes), P) == pytest.approx(
+        assert MEASURES.record(name).even(sum(sizes), P) == pytest.approx(
             MEASURES.find(name)(np.array(even)), abs=1e-12
         )
 
@@ -315,7 +364,7 @@ def test_the_corrected_value_of_iid_deals_centres_on_0(sizes, totals):
         assert abs(value.mean() - iid[0]) < 4 * error
         assert abs(corrected.mean()) < 4 * (
             corrected.std(ddof=1) / np.sqrt(40)
-            + 0.01 * iid[0] ** (1 / MEASURES.module(key[0]).POWER)
+            + 0.01 * iid[0] ** (1 / MEASURES.record(key[0]).power)
         )
         inside = np.mean([s[key].low <= 0 <= s[key].high for s in seen])
         assert inside >= 0.9, (key, inside)
@@ -332,7 +381,9 @@ def test_the_value_of_an_iid_deal_is_the_exact_expectation():
     g, w = np.array(totals) / N, np.array(sizes) / N
     exact /= min((g * (1 - g)).sum(), (w * (1 - w)).sum())
     counts = iid_deal(np.random.default_rng(3), sizes, totals)
-    dealt = of_deals(table_of(counts), stream(0, "test")).values["total-variation", "to-global"]
+    dealt = measure_deals(table_of(counts), stream(0, "test")).values[
+        "total-variation", "to-global"
+    ]
     assert dealt.mean() == pytest.approx(exact, abs=4 * dealt.std() / np.sqrt(len(dealt)))
     assert by_key(measure(counts))["total-variation", "to-global"].iid == pytest.approx(
         exact, abs=4 * dealt.std() / np.sqrt(len(dealt))
@@ -361,10 +412,10 @@ def test_the_bias_of_small_samples_is_the_jackknifes(name, pair):
         sum(x * (d(p, without(b, k)) - d(p, q)) for k, x in enumerate(b) if x) / m if m > 1 else 0
     )
     arguments = np.array(p), np.array(q), np.array(n)
-    assert float(MEASURES.module(name).bias(*arguments, None)) == pytest.approx(
+    assert float(MEASURES.record(name).bias(*arguments, None)) == pytest.approx(
         (n - 1) * left_out, abs=1e-5
     )
-    assert float(MEASURES.module(name).bias(*arguments, np.array(m))) == pytest.approx(
+    assert float(MEASURES.record(name).bias(*arguments, np.array(m))) == pytest.approx(
         (n - 1) * left_out + (m - 1) * other, abs=1e-5
     )
 
@@ -389,8 +440,8 @@ def test_corrected_entropy_is_the_adjusted_mutual_information():
 def truth_of(p):
     """Every measure of label skew of parties of equal size whose own distributions are p [P, K]."""
     table = table_of(np.rint(p * 10**8).astype(int))
-    point = means.over_parties(table) | over_pairs(table, stream(0, "test"))[0]
-    return {key: means.scaled(key, mean, table.g, table.w) for key, mean in point.items()}
+    point = average_over_parties(table) | average_over_pairs(table, stream(0, "test"))[0]
+    return {key: scale_mean(key, mean, table.g, table.w) for key, mean in point.items()}
 
 
 def test_the_interval_holds_the_truth_where_rare_classes_go_unseen():
@@ -416,7 +467,7 @@ def test_the_concentration_is_the_one_that_was_drawn_with_and_the_best_on_a_grid
     counts = np.array([rng.multinomial(n, p) for p in rng.dirichlet(4 * alpha * g, 500)]).astype(
         float
     )
-    found, error = concentration(counts, g)
+    found, error = fit_concentration(counts, g)
     grid = np.exp(np.linspace(-0.3, 0.3, 601)) * found
     likely = [
         (gammaln(a) - gammaln(a + n)) * 500 + (gammaln(a * g + counts) - gammaln(a * g)).sum()
@@ -440,7 +491,7 @@ SHAPES = {
 
 @pytest.mark.parametrize(("P", "K"), SHAPES.values(), ids=SHAPES)
 def test_the_work_is_bounded_however_large_the_table(P, K):
-    S, R = extent(P, K)
+    S, R = limit_replicates(P, K)
     assert R >= 5
     assert max(500_000, 2 * 5 * K) >= S * R * K
     assert min(P, 2) == S or R >= 50
@@ -507,10 +558,10 @@ def many():
 
 def test_sampled_pairs_give_the_mean_of_all(many, monkeypatch):
     table = table_of(many)
-    exact, none, n_pairs = over_pairs(table, stream(0, "test"))
+    exact, none, n_pairs = average_over_pairs(table, stream(0, "test"))
     assert (none, n_pairs) == ({}, 400 * 399 // 2)
     monkeypatch.setattr(means, "ALL_PAIRS", 100)
-    sampled, errors, n_pairs = over_pairs(table, stream(0, "test"))
+    sampled, errors, n_pairs = average_over_pairs(table, stream(0, "test"))
     assert n_pairs == means.SAMPLED_PAIRS
     for key, value in exact.items():
         assert 0 < errors[key] < 0.01
@@ -519,37 +570,37 @@ def test_sampled_pairs_give_the_mean_of_all(many, monkeypatch):
 
 def test_pairs_are_drawn_in_proportion_to_both_sizes():
     sizes = np.array([1, 0, 2, 7, 90])
-    i, j = drawn_pairs(sizes, 200_000, stream(0, "test"))
+    i, j = draw_pairs(sizes, 200_000, stream(0, "test"))
     chance = np.outer(sizes, sizes) * (1 - np.eye(5))
     seen = np.bincount(i * 5 + j, minlength=25).reshape(5, 5) / 200_000
     np.testing.assert_allclose(seen, chance / chance.sum(), atol=4 * 0.5 / np.sqrt(200_000))
     assert seen[chance == 0].sum() == 0
-    assert set(partners(np.array([3, 10**12]), np.zeros(50, int), stream(0, "test")).tolist()) == {
-        1
-    }
+    assert set(
+        draw_partners(np.array([3, 10**12]), np.zeros(50, int), stream(0, "test")).tolist()
+    ) == {1}
 
 
 def test_parties_are_taken_in_proportion_to_size():
     sizes = np.array([10, 1, 80, 9])
-    assert np.bincount(in_proportion(sizes, 100), minlength=4).tolist() == sizes.tolist()
+    assert np.bincount(choose_in_proportion(sizes, 100), minlength=4).tolist() == sizes.tolist()
 
 
 def test_the_spread_from_sampled_parties_is_that_of_all(many, monkeypatch):
     table = table_of(many)
-    point = means.over_parties(table) | over_pairs(table, stream(0, "test"))[0]
-    whole = deviations(table, point, stream(0, "test"))
-    assert means.in_proportion(table.sizes, 60).size == 60
-    monkeypatch.setattr(chance_, "RESAMPLED", 60 * 5)
-    part = deviations(table, point, stream(0, "test"))
+    point = average_over_parties(table) | average_over_pairs(table, stream(0, "test"))[0]
+    whole = bootstrap_deviations(table, point, stream(0, "test"))
+    assert choose_in_proportion(table.sizes, 60).size == 60
+    monkeypatch.setattr(chance, "RESAMPLED", 60 * 5)
+    part = bootstrap_deviations(table, point, stream(0, "test"))
     for key in LABELS:
         assert part[key].std() == pytest.approx(whole[key].std(), rel=0.4), key
 
 
 def test_the_iid_value_from_sampled_parties_is_that_of_all(many, monkeypatch):
     table = table_of(many)
-    whole = of_deals(table, stream(0, "test"))
-    monkeypatch.setattr(chance_, "DEALT", 100 * 5)
-    part = of_deals(table, stream(1, "test"))
+    whole = measure_deals(table, stream(0, "test"))
+    monkeypatch.setattr(chance, "DEALT", 100 * 5)
+    part = measure_deals(table, stream(1, "test"))
     for key in LABELS:
         assert part.values[key].mean() == pytest.approx(whole.values[key].mean(), rel=0.05), key
         assert part.less_bias[key].mean() == pytest.approx(
@@ -562,17 +613,17 @@ def test_the_spread_is_that_of_resampling_everything():
     rng = np.random.default_rng(2)
     counts = np.array([rng.multinomial(200, p) for p in rng.dirichlet(np.full(5, 0.5), 8)])
     table = table_of(counts)
-    found = deviations(
+    found = bootstrap_deviations(
         table,
-        means.over_parties(table) | over_pairs(table, stream(0, "test"))[0],
+        average_over_parties(table) | average_over_pairs(table, stream(0, "test"))[0],
         stream(0, "test"),
     )
     values = {key: [] for key in LABELS}
     for _ in range(200):
         again = table_of([rng.multinomial(q.sum(), q / q.sum()) for q in counts])
-        point = means.over_parties(again) | over_pairs(again, stream(0, "test"))[0]
+        point = average_over_parties(again) | average_over_pairs(again, stream(0, "test"))[0]
         for key in LABELS:
-            values[key].append(means.scaled(key, point[key], again.g, again.w))
+            values[key].append(scale_mean(key, point[key], again.g, again.w))
     for key in LABELS:
         assert found[key].std() == pytest.approx(np.std(values[key]), rel=0.35), key
 

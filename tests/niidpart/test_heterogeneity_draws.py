@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from niidpart.arithmetic.rng import stream
-from niidpart.heterogeneity.resample import deals, dirichlet, multinomial
+from niidpart.heterogeneity.resample import draw_deals, draw_dirichlet, draw_multinomial
 
 DRAWS = 20_000
 
@@ -47,7 +47,7 @@ def fits(drawn, law):
 )
 def test_a_party_resampled_is_multinomial(counts):
     n = sum(counts)
-    drawn = multinomial(
+    drawn = draw_multinomial(
         np.full(DRAWS, n), np.tile(counts, (DRAWS, 1)), stream(0, "test", str(counts))
     )
     assert (drawn.sum(axis=1) == n).all()
@@ -79,7 +79,7 @@ def test_a_party_resampled_is_multinomial(counts):
     ids=str,
 )
 def test_a_dealt_party_is_hypergeometric(totals, sizes):
-    drawn = deals(np.array(sizes), np.array(totals), DRAWS, stream(0, "test", str(totals)))
+    drawn = draw_deals(np.array(sizes), np.array(totals), DRAWS, stream(0, "test", str(totals)))
     assert drawn.shape == (DRAWS, len(sizes), len(totals))
     assert (drawn.sum(axis=2) == sizes).all()
     assert (drawn.sum(axis=1) <= totals).all()
@@ -101,10 +101,10 @@ def test_a_dealt_party_is_hypergeometric(totals, sizes):
 def test_many_classes_are_drawn_by_halves_with_the_same_laws():
     counts = np.arange(1, 101)  # more classes than are drawn one after the other
     n = int(counts.sum())
-    again = multinomial(
+    again = draw_multinomial(
         np.full(DRAWS // 4, n), np.tile(counts, (DRAWS // 4, 1)), stream(0, "test", "halves")
     )
-    dealt = deals(np.array([300, 50]), counts, DRAWS // 4, stream(0, "test", "halves dealt"))
+    dealt = draw_deals(np.array([300, 50]), counts, DRAWS // 4, stream(0, "test", "halves dealt"))
     assert (again.sum(axis=1) == n).all()
     assert (dealt.sum(axis=2) == [300, 50]).all()
     assert (dealt.sum(axis=1) <= counts).all()
@@ -115,7 +115,7 @@ def test_many_classes_are_drawn_by_halves_with_the_same_laws():
 
 @pytest.mark.parametrize("shape", [0.05, 0.7, 3.0])
 def test_dirichlet_draws_have_beta_marginals(shape):
-    drawn = dirichlet(np.tile([shape, 2.0, 5.0], (DRAWS, 1)), stream(0, "test"))
+    drawn = draw_dirichlet(np.tile([shape, 2.0, 5.0], (DRAWS, 1)), stream(0, "test"))
     np.testing.assert_allclose(drawn.sum(axis=1), 1, atol=1e-12)
     assert stats.kstest(drawn[:, 0], stats.beta(shape, 7.0).cdf).pvalue > 1e-4
     assert stats.kstest(drawn[:, 1], stats.beta(2.0, shape + 5.0).cdf).pvalue > 1e-4
@@ -127,13 +127,13 @@ def test_deals_never_give_what_is_not_there(totals, data):
     for _ in range(data.draw(st.integers(1, 6))):
         sizes.append(data.draw(st.integers(0, left)))
         left -= sizes[-1]
-    drawn = deals(
+    drawn = draw_deals(
         np.array(sizes), np.array(totals), 5, stream(data.draw(st.integers(0, 99)), "test")
     )
     assert (drawn >= 0).all()
     assert (drawn.sum(axis=2) == sizes).all()
     assert (drawn.sum(axis=1) <= totals).all()
-    again = multinomial(
+    again = draw_multinomial(
         drawn.sum(axis=2).reshape(-1), drawn.reshape(-1, len(totals)), stream(0, "test")
     )
     assert (again.sum(axis=1) == drawn.sum(axis=2).reshape(-1)).all()

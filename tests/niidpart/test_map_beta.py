@@ -9,16 +9,14 @@ from hypothesis import strategies as st
 from scipy.special import gammaln, polygamma
 
 from niidpart.heterogeneity import map_beta, map_beta_overall
-from niidpart.heterogeneity.concentration import (
-    HIGHEST,
-    LOWEST,
-    _histograms,
-    _pooled,
-    _slope,
-    _slope_of_all,
-    _terms,
-    trigamma,
+from niidpart.heterogeneity.likelihoods import (
+    collect_pooled_terms,
+    collect_row_terms,
+    slope_of_all,
+    slope_of_rows,
 )
+from niidpart.heterogeneity.polygamma import trigamma
+from niidpart.heterogeneity.roots import HIGHEST, LOWEST
 
 EVEN = [600] * 10
 ODD = [1, 0, 0, 5, 20, 400, 90, 0, 0, 3]
@@ -109,11 +107,13 @@ def test_slopes_are_the_finite_differences_of_the_log_posterior(likelihood, kapp
     ]
     first = (8 * (points[3] - points[1]) - (points[4] - points[0])) / (12 * h)
     second = (16 * (points[3] + points[1]) - points[4] - points[0] - 30 * points[2]) / (12 * h * h)
-    f, df = _slope(np.full(2, beta), np.arange(2), _terms(table, likelihood), 10, likelihood, kappa)
+    f, df = slope_of_rows(
+        np.full(2, beta), np.arange(2), collect_row_terms(table, likelihood), likelihood, kappa
+    )
     np.testing.assert_allclose(f, first, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(df, second, rtol=1e-3, atol=1e-2)
-    f, df = _slope_of_all(
-        np.array([beta]), np.arange(1), _pooled(*_histograms(table), 10), 10, likelihood, kappa
+    f, df = slope_of_all(
+        np.array([beta]), np.arange(1), collect_pooled_terms(table, 1), likelihood, kappa
     )
     prior = -kappa * (0.5 + beta), -kappa * beta  # both parties have it, all together have it once
     np.testing.assert_allclose(f, first.sum() - prior[0], rtol=1e-6, atol=1e-6)
@@ -185,12 +185,12 @@ NEAR = [
 @pytest.mark.parametrize("row", NEAR, ids=str)
 def test_a_last_digit_does_not_lead_away_from_the_root(row, monkeypatch):
     # the order of a sum moves it by an ulp; beside the root the sign of the slope is rounding
-    exact = sys.modules["niidpart.heterogeneity.concentration"]._terms
+    exact = sys.modules["niidpart.heterogeneity.concentration"].collect_row_terms
     found = []
     for ulps in range(-4, 5):
         monkeypatch.setattr(
             sys.modules["niidpart.heterogeneity.concentration"],
-            "_terms",
+            "collect_row_terms",
             lambda c, x, u=ulps: (t := exact(c, x))._replace(log_x=t.log_x * (1 + u * 2.0**-52)),
         )
         found.append(map_beta(np.array([row]), likelihood="proportions")[0])

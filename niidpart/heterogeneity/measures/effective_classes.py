@@ -1,33 +1,38 @@
-"""Effective number of classes at a party. Hill, Ecology 54 (1973), order 1; its mean as in Jost, Ecology 88 (2007)."""
+"""Effective number of classes. Hill, Ecology 54 (1973), order 1; its mean as in Jost (2007)."""
 
 import numpy as np
 
 from ...arithmetic.exact import Floats
-from . import bits
+from . import LabelMeasure, entropy_in_bits
 
 __all__ = ["effective_classes"]
 
-KIND = "labels"
-VERSION = 1
-POWER = 1
-
 
 def effective_classes(p: Floats) -> Floats:
-    """log2 of the effective number of classes: as many equal classes would have the entropy of p. p: [..., K]; returns [...].
+    """log2 of the effective number of classes: as many equal classes would have the entropy of p.
 
-    The mean over parties is taken of the logarithms, so that the parties never have more classes on average than the whole.
+    The mean over parties is taken of the logarithms (Jost, Ecology 88 (2007)), so that the parties
+    never have more classes on average than the whole. p: [..., K]; returns [...].
     """
-    return bits(p)
+    return entropy_in_bits(p)
 
 
-def shown(mean: float) -> float:
-    """The number of classes of a mean logarithm."""
+def show_classes(mean: float) -> float:
+    """Return the number of classes of a mean logarithm."""
     return float(np.exp2(mean))
 
 
-def scaled(mean: float, g: Floats, w: Floats) -> float:
-    """(D - d) / (D - least): D classes in the whole, d at a party, least = 1 (or more, where the parties are too few to hold one class each)."""
-    whole = float(bits(g))
-    least = whole - min(whole, float(bits(w)))
+def scale(mean: float, g: Floats, w: Floats) -> float:
+    """Return (D - d) / (D - least), with D classes in the whole and d at a party.
+
+    least is 1, or more where the parties are too few to hold one class each.
+    """
+    whole = float(entropy_in_bits(g))
+    least = whole - min(whole, float(entropy_in_bits(w)))
     room = float(np.exp2(whole) - np.exp2(least))
-    return float(np.exp2(whole) - np.exp2(mean)) / room if room > 0 else 0.0
+    if room <= 0:
+        return 0.0
+    return float(np.exp2(whole) - np.exp2(mean)) / room
+
+
+ENTRY = LabelMeasure(version=1, power=1, value=effective_classes, scale=scale, show=show_classes)

@@ -1,32 +1,42 @@
-"""Earth mover's distance between distributions over ordered classes. Rubner, Tomasi, Guibas, IJCV 40 (2000)."""
+"""Earth mover's distance of ordered classes. Rubner, Tomasi, Guibas, IJCV 40 (2000)."""
 
 import numpy as np
 
 from ...arithmetic.exact import Floats
+from . import DistanceMeasure
 
 __all__ = ["emd"]
 
-KIND = "distance"
-VERSION = 1
-POWER = 2  # chance moves it like a length: what it adds, it adds in squares
-
 
 def emd(p: Floats, q: Floats) -> Floats:
-    """Earth mover's distance with the ground metric |k - l| / (K - 1): for classes whose order means something (ages, grades); 0 to 1.
+    """Earth mover's distance with the ground metric |k - l| / (K - 1); 0 to 1.
 
-    For classes without an order all are equally far apart, and the earth mover's distance is the total variation.
+    For classes whose order means something (ages, grades). For classes without an order all are
+    equally far apart, and the earth mover's distance is the total variation.
     p, q: distributions [..., K], broadcast against each other. Returns [...].
     """
-    total: Floats = np.abs(np.cumsum(p, axis=-1) - np.cumsum(q, axis=-1))[..., :-1].sum(axis=-1)
+    # In one dimension all that lies on the wrong side of each boundary has to cross it.
+    crossing = np.abs(np.cumsum(p, axis=-1) - np.cumsum(q, axis=-1))[..., :-1]
+    total: Floats = crossing.sum(axis=-1)
     total /= max(p.shape[-1] - 1, 1)
     return total
 
 
 def largest(g: Floats, w: Floats) -> tuple[float, float]:
-    """That of parties of one class each, by convexity: the mean distance of two examples, whoever holds them."""
+    """Return the means of parties of one class each, which are the largest by convexity.
+
+    They are the mean distance of two examples, whoever holds them: over all pairs of examples, and
+    over those of different parties.
+    """
     below = np.cumsum(g)[:-1]
-    spread = (
-        2 * float((below * (1 - below)).sum()) / max(len(g) - 1, 1)
-    )  # sum_kl g_k g_l |k - l| / (K - 1)
-    apart = 1 - float((w * w).sum())
-    return (spread if len(w) > 1 else 0.0), (min(1.0, spread / apart) if apart > 0 else 0.0)
+    # sum_kl g_k g_l |k - l| / (K - 1)
+    of_two_examples = 2 * float((below * (1 - below)).sum()) / max(len(g) - 1, 1)
+    to_whole = of_two_examples if len(w) > 1 else 0.0
+    different_parties = 1 - float((w * w).sum())
+    if different_parties <= 0:
+        return to_whole, 0.0
+    return to_whole, min(1.0, of_two_examples / different_parties)
+
+
+# power 2: chance moves it like a length, so what chance adds, it adds in squares
+ENTRY = DistanceMeasure(version=1, power=2, value=emd, largest=largest, bias=None)

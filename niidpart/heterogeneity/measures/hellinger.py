@@ -1,15 +1,11 @@
-"""Hellinger distance, squared. Hellinger, Journal fuer die reine und angewandte Mathematik 136 (1909)."""
+"""Hellinger distance, squared. Hellinger, J. reine angew. Math. 136 (1909)."""
 
 import numpy as np
 
 from ...arithmetic.exact import Floats
-from . import jackknifed, largest_means
+from . import DistanceMeasure, bound_means, make_jackknife_bias
 
 __all__ = ["hellinger"]
-
-KIND = "distance"
-VERSION = 1
-POWER = 1
 
 
 def hellinger(p: Floats, q: Floats) -> Floats:
@@ -18,17 +14,20 @@ def hellinger(p: Floats, q: Floats) -> Floats:
     Squared, since that is convex: only so does the mean have a largest value to be scaled by.
     p, q: distributions [..., K], broadcast against each other. Returns [...].
     """
-    alike: Floats = (np.sqrt(p) * np.sqrt(q)).sum(axis=-1)
-    return np.maximum(1 - alike, 0.0)
+    affinity: Floats = (np.sqrt(p) * np.sqrt(q)).sum(axis=-1)
+    return np.maximum(1 - affinity, 0.0)
 
 
 def _cell(p: Floats, q: Floats) -> Floats:
+    """One class's part of the distance: they add up to it where p and q each add up to 1."""
     value: Floats = (p + q) / 2 - np.sqrt(p) * np.sqrt(q)
     return value
 
 
-bias = jackknifed(_cell)
-
-
 def largest(g: Floats, w: Floats) -> tuple[float, float]:
-    return largest_means(lambda share: 1 - np.sqrt(share), g, w)
+    return bound_means(lambda share: 1 - np.sqrt(share), g, w)
+
+
+ENTRY = DistanceMeasure(
+    version=1, power=1, value=hellinger, largest=largest, bias=make_jackknife_bias(_cell)
+)

@@ -3,24 +3,33 @@
 import numpy as np
 
 from ...arithmetic.rng import Ints
+from . import SizeMeasure
 
 __all__ = ["quantity_cv"]
 
-KIND = "sizes"
-VERSION = 1
-POWER = 1
-
 
 def quantity_cv(sizes: Ints) -> float:
-    """Coefficient of variation: standard deviation (of these parties, not of a sample) over mean; 0 to sqrt(P - 1), where one party holds all."""
+    """Coefficient of variation of the sizes: standard deviation over mean.
+
+    The deviation is of these parties, not of a sample. 0 to sqrt(P - 1), where one party holds all.
+    """
     mean = float(sizes.mean())
-    return float(np.sqrt(((sizes - mean) ** 2).mean())) / mean if mean else 0.0
+    if not mean:
+        return 0.0
+    variance = ((sizes - mean) ** 2).mean()
+    return float(np.sqrt(variance)) / mean
 
 
-def scaled(value: float, n_parties: int) -> float:
-    return value / float(np.sqrt(n_parties - 1)) if n_parties > 1 else 0.0
+def scale(value: float, n_parties: int) -> float:
+    if n_parties == 1:
+        return 0.0
+    return value / float(np.sqrt(n_parties - 1))
 
 
-def of_even(n: int, n_parties: int) -> float:
+def even(n: int, n_parties: int) -> float:
+    """n mod P parties have one example more."""
     share = n % n_parties / n_parties
     return float(np.sqrt(share * (1 - share))) * n_parties / n
+
+
+ENTRY = SizeMeasure(version=1, power=1, value=quantity_cv, scale=scale, even=even)

@@ -1,23 +1,33 @@
 """How much smaller the smallest party is than the largest."""
 
 from ...arithmetic.rng import Ints
+from . import SizeMeasure
 
 __all__ = ["quantity_ratio"]
 
-KIND = "sizes"
-VERSION = 1
-POWER = 1
-
 
 def quantity_ratio(sizes: Ints) -> float:
-    """1 - smallest / largest size: 0 where all are equal, 0.9 where the largest holds ten times as much, 1 where a party holds nothing."""
-    return 1 - float(sizes.min()) / float(sizes.max()) if sizes.max() else 0.0
+    """Ratio of sizes: 1 - smallest / largest.
+
+    0 where all are equal, 0.9 where the largest holds ten times as much, 1 where a party holds
+    nothing.
+    """
+    largest = sizes.max()
+    if not largest:
+        return 0.0
+    return 1 - float(sizes.min()) / float(largest)
 
 
-def scaled(value: float, n_parties: int) -> float:
+def scale(value: float, n_parties: int) -> float:
     return value if n_parties > 1 else 0.0
 
 
-def of_even(n: int, n_parties: int) -> float:
+def even(n: int, n_parties: int) -> float:
+    """n mod P parties have one example more."""
+    if n % n_parties == 0:
+        return 0.0
     less = n // n_parties
-    return 1 - less / (less + 1) if n % n_parties else 0.0
+    return 1 - less / (less + 1)
+
+
+ENTRY = SizeMeasure(version=1, power=1, value=quantity_ratio, scale=scale, even=even)

@@ -3,20 +3,17 @@
 import numpy as np
 
 from ...arithmetic.exact import Floats
-from . import largest_means
+from . import DistanceMeasure, bound_means
 
 __all__ = ["total_variation"]
 
-KIND = "distance"
-VERSION = 1
-POWER = 2  # chance moves it like a length: what it adds, it adds in squares
-
 
 def total_variation(p: Floats, q: Floats) -> Floats:
-    """Total variation: half the sum of |p_k - q_k|, the share that would have to change its class; 0 to 1.
+    """Total variation: half the sum of |p_k - q_k|, the share that would have to change its class.
 
-    It is the earth mover's distance where all classes are equally far apart, and half of what Zhao et al., arXiv 1806.00582 (2018),
-    call EMD. p, q: distributions [..., K], broadcast against each other. Returns [...].
+    0 to 1. It is the earth mover's distance where all classes are equally far apart, and half of
+    what Zhao et al., arXiv 1806.00582 (2018), call EMD.
+    p, q: distributions [..., K], broadcast against each other. Returns [...].
     """
     total: Floats = np.abs(p - q).sum(axis=-1)
     total /= 2
@@ -24,4 +21,8 @@ def total_variation(p: Floats, q: Floats) -> Floats:
 
 
 def largest(g: Floats, w: Floats) -> tuple[float, float]:
-    return largest_means(lambda share: 1 - share, g, w)
+    return bound_means(lambda share: 1 - share, g, w)
+
+
+# power 2: chance moves it like a length, so what chance adds, it adds in squares
+ENTRY = DistanceMeasure(version=1, power=2, value=total_variation, largest=largest, bias=None)

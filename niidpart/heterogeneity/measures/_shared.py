@@ -1,0 +1,82 @@
+"""What several measures need: entropy, the jackknife, and bounds on means of convex distances."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arithmetic.exact import Floats
+from ...arithmetic.rng import Ints
+from ._records import Bias, Distance
+
+
+def entropy_in_bits(p: NDArray[np.floating]) -> Floats:
+    """Return the entropy [...] of distributions [..., K], in bits; 0 log 0 = 0."""
+    logs: Floats = np.log(np.where(p > 0, p, 1.0))
+    logs *= p
+    total: Floats = logs.sum(axis=-1)
+    total *= -1 / np.log(2)
+    return total
+
+
+def jackknife(cell: Distance, p: Floats, q: Floats, n: Ints) -> Floats:
+    """Return how much too large sum_k cell(p_k, q_k) is expected to be, where p is of n examples.
+
+    It is the jackknife's estimate (Quenouille, Biometrika 43 (1956)): n - 1 times the mean, over
+    the examples, of what leaving that one out adds. 0 for one example. n: [...]; returns [...].
+
+    The jackknife, since it needs no formula for the bias of each distance and takes off the whole
+    term in 1 / n: plug-in entropies and their like are too large by about K / n at a party, which
+    is most of the value where parties are small.
+    """
+    # Without one example of class k that share loses 1 / n; then all grow by n / (n - 1).
+    growth = (n / np.maximum(n - 1, 1))[..., None]
+    share_of_one = 1 / n[..., None]
+    of_others = cell(p * growth, q)
+    of_its_class = cell(np.maximum(p - share_of_one, 0.0) * growth, q)
+    # An example is of class k with probability p_k: K terms give the mean over all n examples.
+    without_one = of_others.sum(axis=-1) + (p * (of_its_class - of_others)).sum(axis=-1)
+    with_all = cell(p, q).sum(axis=-1)
+    total: Floats = np.where(n > 1, (n - 1) * (without_one - with_all), 0.0)
+    return total
+
+
+def make_jackknife_bias(cell: Distance) -> Bias:
+    """Return the `bias` of a distance sum_k cell(p_k, q_k): the jackknife's, of both sides.
+
+    For distances to which rare classes add more than an IID deal shows: in a deal every party has
+    the classes of the whole, so fewer rare ones than a skewed party.
+    """
+
+    def bias(p: Floats, q: Floats, n: Ints, m: Ints | None) -> Floats:
+        of_p = jackknife(cell, p, q, n)
+        if m is None:
+            return of_p
+        return of_p + jackknife(cell, q, p, m)
+
+    return bias
+
+
+def bound_means(
+    to_mixture: Callable[[Floats], Floats], g: Floats, w: Floats
+) -> tuple[float, float]:
+    """Return the largest mean to the whole, and over pairs, that a distance can have.
+
+    The distance is jointly convex, and 1 between distributions without a common class.
+    to_mixture(s) is its value from a distribution to a mixture that holds it with share s, the rest
+    of which has no class in common with it.
+
+    By convexity in the parties the mean to the whole is at most that of parties of one class each,
+    sum_k g_k to_mixture(g_k). The whole holds party i with share w_i, so the mean is at most
+    sum_i w_i to_mixture(w_i) too, which parties without a common class have. Pairs of parties of
+    one class each are 1 apart where the classes differ, so their mean is at most the share of pairs
+    of examples that differ in class.
+    """
+    of_one_class_each = float((g * to_mixture(g)).sum())
+    of_no_common_class = float((w * to_mixture(w)).sum())
+    to_whole = min(of_one_class_each, of_no_common_class)
+    different_parties = 1 - float((w * w).sum())
+    if different_parties <= 0:
+        return to_whole, 0.0
+    different_classes = 1 - float((g * g).sum())
+    return to_whole, min(1.0, different_classes / different_parties)

@@ -1,0 +1,71 @@
+"""Where many functions of beta cross 0, all of them at once."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arithmetic.exact import Floats
+
+LOWEST, HIGHEST = 1e-6, 1e6  # the bracket that beta is looked for in
+_STEP = 1e-8  # in log beta; Newton doubles the digits, so the next step would be about its square
+
+Slope = Callable[[Floats, NDArray[Any]], tuple[Floats, Floats]]
+
+
+def find_roots(slope: Slope, start: Floats) -> Floats:
+    """Return the root of each row's f = beta * dL/dbeta, within 1e-6 to 1e6.
+
+    Newton in log beta, where L is close to a parabola, inside a bracket that keeps f's change of
+    sign; where Newton leads out of it, the bracket is halved. f falls through 0 at most once; a row
+    whose f is below 0 at 1e-6 is 1e-6. Only rows that are not done are looked at again.
+
+    Parameters
+    ----------
+    slope
+        (beta [r], rows [r]) -> (f, df / dlog beta) of these rows.
+    start
+        [R] where to begin.
+    """
+    u = np.log(np.clip(start, LOWEST, HIGHEST))  # log beta
+    low, high = np.full(len(u), np.log(LOWEST)), np.full(len(u), np.log(HIGHEST))
+    rows = np.arange(len(u))
+    for edge, outwards in ((low, -1), (high, 1)):
+        rows = _settle_at_edge(slope, u, rows, edge, outwards)
+    while rows.size:
+        before = u[rows]
+        u[rows] = _take_step(slope, before, rows, low, high)
+        rows = rows[np.abs(u[rows] - before) > _STEP]
+    beta = np.exp(u)
+    # exp(log(1e-6)) is not 1e-6
+    beta[u <= np.log(LOWEST)] = LOWEST
+    beta[u >= np.log(HIGHEST)] = HIGHEST
+    return beta
+
+
+def _settle_at_edge(
+    slope: Slope, u: Floats, rows: NDArray[Any], edge: Floats, outwards: int
+) -> NDArray[Any]:
+    """Put the rows whose root lies beyond an edge of the bracket there, and return the others."""
+    if not rows.size:
+        return rows
+    f, _ = slope(np.exp(edge[rows]), rows)
+    is_outside = f * outwards > 0
+    u[rows[is_outside]] = edge[rows[is_outside]]
+    return rows[~is_outside]
+
+
+def _take_step(slope: Slope, here: Floats, rows: NDArray[Any], low: Floats, high: Floats) -> Floats:
+    """Return where the rows go from `here`, and narrow their brackets low .. high."""
+    f, df = slope(np.exp(here), rows)
+    low[rows] = np.where(f >= 0, here, low[rows])
+    high[rows] = np.where(f <= 0, here, high[rows])
+    newton = here - f / np.where(df < 0, df, -1.0)
+    is_inside = (newton > low[rows]) & (newton < high[rows])
+    # At the root the sign of f is rounding, so the bracket may exclude the root by a digit: halving
+    # would lead away from it. A step that is as short as the last one may leave the bracket.
+    is_last = np.abs(newton - here) <= _STEP
+    is_good = (df < 0) & (is_inside | is_last)
+    middle = (low[rows] + high[rows]) / 2
+    return np.where(f == 0, here, np.where(is_good, newton, middle))
