@@ -1,4 +1,7 @@
-"""What a step costs: floating point operations and memory, counted on two examples. Nothing is timed: the same run has the same cost anywhere."""
+"""What a step costs: floating point operations and memory, counted on two examples.
+
+Nothing is timed: the same run has the same cost anywhere.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from .. import tree
+from ..common import Execution
 from ..inputs.federated import Federated
 from ..interface import Batch, State
 from ..tasks.model_task import ModelTask
@@ -17,17 +21,19 @@ from ..tree import Tree
 from .evaluation import evaluation_batch_size
 from .jobs import Cell
 
-BASE, WORKER = (
-    2.2e8,
-    4e7,
-)  # bytes: Python with torch, numpy and h5py; what a worker has for itself (measured)
+# Bytes: Python with torch, numpy and h5py; what a worker has for itself (both measured).
+BASE, WORKER = 2.2e8, 4e7
 _EXAMPLES = 2  # batch norm needs two
 
 
 class Cost(NamedTuple):
-    """Of the model. flop: operations of a forward and backward pass of one example (matrix products and convolutions; a multiplication and an
-    addition are two). saved: bytes that the forward pass of one example keeps for the backward pass; largest: those of the largest tensor among
-    them. parameters: their number; weights: bytes of those that are trained."""
+    """What one example costs a model.
+
+    flop: operations of a forward and backward pass (matrix products and convolutions; a
+    multiplication and an addition are two). saved: bytes that the forward pass keeps for the
+    backward pass; largest: those of the largest tensor among them. parameters: their number;
+    weights: bytes of those that are trained.
+    """
 
     flop: float
     saved: float
@@ -37,7 +43,10 @@ class Cost(NamedTuple):
 
 
 class _Operations(TorchDispatchMode):
-    """Adds up what `torch.utils.flop_counter` says of each operation. Its own mode loads torch's compiler, which takes as long as a short run."""
+    """Adds up what `torch.utils.flop_counter` says of each operation.
+
+    The mode of that module loads torch's compiler, which takes as long as a short run.
+    """
 
     flop = 0
 
@@ -52,103 +61,123 @@ class _Operations(TorchDispatchMode):
         return out
 
 
-def cost(task: ModelTask, data: Federated) -> Cost:
-    """That of one example, by the task's own loss. What an algorithm adds (MOON: two more forward passes) is not in it.
+def count_cost(task: ModelTask, data: Federated) -> Cost:
+    """Return the cost of one example, by the task's own loss.
 
-    Takes one training step of two examples: tensors without values (torch's device "meta") load the compiler too. No generator moves on.
+    What an algorithm adds (MOON: two more forward passes) is not in it. This takes one training
+    step of two examples: tensors without values (torch's device "meta") load the compiler too. No
+    generator moves on.
     """
     task = replace(task, bf16=False, compiled=False)
-    x, y = data.train.inputs(slice(0, _EXAMPLES)), data.train.y[:1].expand(_EXAMPLES)
-    named = {name: p.detach() for name, p in task.module.named_parameters()} | dict(
-        task.module.named_buffers()
-    )
+    x = data.train.inputs(slice(0, _EXAMPLES))
+    y = data.train.y[:1].expand(_EXAMPLES)
+    named = {name: p.detach() for name, p in task.module.named_parameters()}
+    named |= dict(task.module.named_buffers())
     with torch.random.fork_rng([x.device] if x.device.type == "cuda" else []):
-        return _counted(task, named, x.expand(_EXAMPLES, *x.shape[1:]), y)
+        return _count_step(task, named, x.expand(_EXAMPLES, *x.shape[1:]), y)
 
 
-def _counted(task: ModelTask, named: Tree, x: Tensor, y: Tensor) -> Cost:
+def _count_step(task: ModelTask, named: Tree, x: Tensor, y: Tensor) -> Cost:
     trained = {name: named[name] for name, p in task.module.named_parameters() if p.requires_grad}
     fixed = {name: t for name, t in named.items() if name not in trained}
-    apart = {t.untyped_storage()._cdata for t in named.values()}
-    saved: dict[int, int] = {}
+    weights = {t.untyped_storage()._cdata for t in named.values()}
+    saved: dict[int, int] = {}  # bytes by storage: views of one are counted once
 
     def pack(t: Tensor) -> Tensor:
         storage = t.untyped_storage()._cdata
-        if storage not in apart:
+        if storage not in weights:
             saved[storage] = max(saved.get(storage, 0), t.numel() * t.element_size())
         return t
 
     def loss(at: Tree) -> tuple[Tensor, Any]:
-        return task.loss(task.forward(at, fixed, x, train=True, key=0), Batch(x, y, None, 0, 0)), {}
+        out = task.forward(at, fixed, x, train=True, key=0)
+        return task.loss(out, Batch(x, y, None, 0, 0)), {}
 
-    with _Operations() as counted, torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+    saving = torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t)
+    with _Operations() as operations, saving:
         task.differentiate(loss, trained)
-    n, kept, largest = len(x), sum(saved.values()), max(saved.values(), default=0)
-    weights = sum(t.numel() * t.element_size() for t in trained.values())
+    n = len(x)
     return Cost(
-        counted.flop / n,
-        kept / n,
-        largest / n,
-        sum(p.numel() for p in task.module.parameters()),
-        weights,
+        flop=operations.flop / n,
+        saved=sum(saved.values()) / n,
+        largest=max(saved.values(), default=0) / n,
+        parameters=sum(p.numel() for p in task.module.parameters()),
+        weights=_count_bytes(trained),
     )
 
 
-def footprint(
+def estimate_footprint(
     cells: Sequence[Cell],
     states: Sequence[State],
     one: Cost,
+    execution: Execution,
     at_once: int,
     *,
     budget: float = float("inf"),
-    written: bool = False,
+    is_written: bool = False,
 ) -> float:
-    """Bytes that a run takes at its peak, estimated: on the CPU of all its processes together, on CUDA of the device.
+    """Return the bytes that runs take at their peak, estimated.
 
-    Counted: on the CPU Python with torch, and a part of that for each worker; the data set on the device (on the CPU also as it was read); states;
-    what the parties of a round will keep and what they kept, beside what all keep, or two more copies of all where checkpoints are `written`; for
-    each of the `at_once` jobs its weights, velocity, gradient and start, its upload in float64 and what a forward pass of a batch keeps, all jobs
-    together at most `budget`; sums of uploads in float64, for each worker; a batch of evaluation. Not counted: what an algorithm adds to a step
-    (MOON: two forward passes), what libraries set aside for themselves, messages to workers, the context of a GPU.
+    On the CPU of all processes together, on CUDA of the device.
+
+    Counted: on the CPU Python with torch, and a part of that for each worker; the data set on the
+    device (on the CPU also as it was read); states; what the parties of a round will keep and what
+    they kept, beside what all keep, or two more copies of all where checkpoints are written; for
+    each of the `at_once` jobs its weights, velocity, gradient and start, its upload in float64 and
+    what a forward pass of a batch keeps, all jobs together at most `budget`; sums of uploads in
+    float64, for each worker; a batch of evaluation. Not counted: what an algorithm adds to a step
+    (MOON: two forward passes), what libraries set aside for themselves, messages to workers, the
+    context of a GPU.
     """
-    settings, host = cells[0].settings, cells[0].data.train.y.device.type == "cpu"
-    data = sum(
-        {
-            t.untyped_storage().data_ptr(): t.untyped_storage().nbytes()
-            for cell in cells
-            for t in _held(cell.data)
-        }.values()
+    is_host = execution.device == "cpu"
+    processes = at_once if execution.engine == "processes" else 1
+    batch = max(cell.settings.batch_size for cell in cells)
+    job = 4 * one.weights + 2 * 8 * one.parameters + batch * 2 * one.saved
+    n_models = sum(len(tree.leaves(state.models)[0]) for state in states)
+    sums = processes * 2 * 8 * one.parameters * n_models
+    state = sum(
+        _estimate_state(state, cell.settings.fraction, is_host and is_written)
+        for cell, state in zip(cells, states, strict=True)
     )
-    kept = sum(_bytes(state.parties) for state in states)
-    state = kept + sum(
-        _bytes(part) for state in states for part in (state.models, state.buffers, state.server)
-    )
-    state += max(2 * kept * settings.fraction, 2 * state if host and written else 0)
-    job = 4 * one.weights + 2 * 8 * one.parameters + settings.batch_size * 2 * one.saved
-    processes = at_once if settings.engine == "processes" else 1
-    sums = processes * 2 * 8 * one.parameters * sum(len(tree.leaves(s.models)[0]) for s in states)
-    tested = max(
-        len(part.y)
-        for cell in cells
-        for part in (cell.data.test, cell.data.global_test)
-        if part is not None
-    )
-    evaluation = 3 * one.largest * min(evaluation_batch_size(cells[0].data.train.y.device), tested)
-    before = BASE + (WORKER * processes if settings.engine == "processes" else 0) if host else 0.0
-    return (
-        before + (2 if host else 1) * data + state + min(at_once * job, budget) + sums + evaluation
-    )
+    base = BASE if is_host else 0.0
+    if execution.engine == "processes":
+        base += WORKER * processes
+    data = (2 if is_host else 1) * _count_examples(cells)
+    evaluation = 3 * one.largest * _evaluation_batch(cells, execution)
+    return base + data + state + min(at_once * job, budget) + sums + evaluation
 
 
-def _bytes(values: Tree) -> int:
-    return sum(t.numel() * t.element_size() for t in tree.leaves(values))
+def _estimate_state(state: State, fraction: float, is_written: bool) -> float:
+    """Return the bytes of a state, and of what is beside it while a round ends."""
+    kept = _count_bytes(state.parties)
+    parts = (state.models, state.buffers, state.server)
+    held = kept + sum(_count_bytes(part) for part in parts)
+    return held + max(2 * kept * fraction, 2 * held if is_written else 0)
 
 
-def _held(data: Federated) -> list[Tensor]:
-    """The tensors of a data set."""
-    parts = [
-        part
-        for part in (data.train, data.val, data.test, data.global_test, data.noisy_test)
-        if part is not None
-    ]
-    return [t for part in parts for t in (part.x, part.y, part.rows, part.party)]
+def _count_bytes(values: Tree) -> int:
+    return sum(leaf.numel() * leaf.element_size() for leaf in tree.leaves(values))
+
+
+def _count_examples(cells: Sequence[Cell]) -> int:
+    """Return the bytes of all examples. Cells of one split share them: each storage counts once."""
+    storages = {}
+    for cell in cells:
+        for t in _list_tensors(cell.data):
+            storage = t.untyped_storage()
+            storages[storage.data_ptr()] = storage.nbytes()
+    return sum(storages.values())
+
+
+def _evaluation_batch(cells: Sequence[Cell], execution: Execution) -> int:
+    """Return the examples of the largest batch of evaluation."""
+    parts = [part for cell in cells for part in (cell.data.test, cell.data.global_test)]
+    largest = max(len(part.y) for part in parts if part is not None)
+    return min(evaluation_batch_size(torch.device(execution.device)), largest)
+
+
+def _list_tensors(data: Federated) -> list[Tensor]:
+    """Return the tensors of a data set."""
+    parts = (data.train, data.val, data.test, data.global_test, data.noisy_test)
+    there = [part for part in parts if part is not None]
+    return [t for part in there for t in (part.x, part.y, part.rows, part.party)]

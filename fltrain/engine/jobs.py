@@ -10,6 +10,7 @@ from torch import Tensor
 from niidpart.errors import UsageError
 
 from .. import tree
+from ..common import Execution
 from ..draws import key
 from ..inputs.federated import Federated, PartyExamples
 from ..interface import Algorithm, Local, Plan, State, Task, Work
@@ -22,7 +23,10 @@ from .sums import Sums
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One run: who trains what, on which data, with which numbers. A sweep has several, side by side."""
+    """One run: who trains what, on which data, with which numbers. A sweep has several.
+
+    settings: as they were asked for; how the jobs run is said by an `Execution`.
+    """
 
     algorithm: Algorithm
     task: ModelTask
@@ -40,7 +44,10 @@ class Given(NamedTuple):
 
 
 class Job(NamedTuple):
-    """One party that trains one model, of the cell with that number. each, own: of this job alone, views into plan and state; keep: store `own`."""
+    """One party that trains one model, of the cell with that number.
+
+    each, own: of this job alone, views into plan and state; keep: whether `own` is stored.
+    """
 
     cell: int
     party: int
@@ -52,7 +59,11 @@ class Job(NamedTuple):
 
 
 class Done(NamedTuple):
-    """job: its place in the list that was handed over; loss: summed over its steps; own: what the party keeps, {} where that is not stored."""
+    """What came of a job.
+
+    job: its place in the list that was handed over; loss: summed over its steps; own: what the
+    party keeps, {} where that is not stored.
+    """
 
     job: int
     loss: float
@@ -60,71 +71,84 @@ class Done(NamedTuple):
 
 
 class Executor(Protocol):
-    """Trains jobs in any order and any company: what a job gives does not depend on them. Made for some cells; closed when they are trained."""
+    """Trains jobs in any order and company: what a job gives does not depend on them.
+
+    It is made for some cells, and closed when they are trained.
+    """
 
     def train(
         self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
     ) -> Iterator[Done]:
-        """Each job as it is done. given, sums: by cell; all uploads are in `sums` when this ends, but those of a job whose loss is not finite."""
+        """Yield each job as it is done. given, sums: by cell.
+
+        When this ends, all uploads are in `sums`, except those of jobs whose loss is not finite.
+        """
         ...
 
     def score(
         self, task: Task, params: Tree, buffers: Tree, examples: PartyExamples, start: int, end: int
     ) -> tuple[int, float]:
-        """(number right, summed loss) of one model of a cell on examples start..end: `evaluation.score_model`, or what equals it but for rounding."""
+        """Return (number right, summed loss) of one model of a cell on examples start..end.
+
+        As `evaluation.score_model`, or equal to it up to rounding.
+        """
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End what the executor has started."""
+        ...
 
 
-Make = Callable[[Sequence[Cell]], Executor]
+MakeExecutor = Callable[[Sequence[Cell], Execution], Executor]
 
 
-def ordered(plan: Plan, data: Federated) -> Plan:
-    """The plan by ascending party, then model, its weights filled in, without parties that hold nothing. ValueError for a party that there is not."""
-    if len(plan.party) and not 0 <= int(plan.party.min()) <= int(plan.party.max()) < data.n_parties:
-        raise UsageError(
-            f"the plan has parties {plan.party.tolist()}; there are 0..{data.n_parties - 1}"
-        )
-    sizes = torch.tensor([data.train.size(p) for p in plan.party.tolist()], dtype=torch.int64)
+def sort_plan(plan: Plan, data: Federated) -> Plan:
+    """Return the plan by ascending party, then model, with its weights filled in.
+
+    Parties that hold nothing are left out. UsageError for a party that does not exist.
+    """
+    parties = plan.party.tolist()
+    if any(not 0 <= party < data.n_parties for party in parties):
+        raise UsageError(f"the plan has parties {parties}; there are 0..{data.n_parties - 1}")
+    sizes = torch.tensor([data.train.size(party) for party in parties], dtype=torch.int64)
     weight = sizes.double() if plan.weight is None else plan.weight
-    at = torch.argsort(plan.model, stable=True)
-    at = at[torch.argsort(plan.party[at], stable=True)]
-    return _taken(replace(plan, weight=weight), at[sizes[at] > 0])
+    by_model = torch.argsort(plan.model, stable=True)
+    at = by_model[torch.argsort(plan.party[by_model], stable=True)]
+    return _select(replace(plan, weight=weight), at[sizes[at] > 0])
 
 
-def jobs_of(index: int, cell: Cell, state: State, plan: Plan, round: int) -> list[Job]:
-    """The jobs of an ordered plan, for the cell with number `index`."""
-    shares, first, settings = _shares(plan), _first(plan), cell.settings
+def make_jobs(index: int, cell: Cell, state: State, plan: Plan, round: int) -> list[Job]:
+    """Return the jobs of a sorted plan, for the cell with number `index`."""
+    settings = cell.settings
+    shares, is_first = _share_out(plan), _mark_first(plan)
     jobs = []
     for j, (party, model) in enumerate(zip(plan.party.tolist(), plan.model.tolist(), strict=True)):
         n = cell.data.train.size(party)
         work = Work(
-            count_steps(n, settings),
-            n,
-            float(shares[j]),
-            settings.lr_at(round),
-            settings.momentum,
-            float(first[j]),
+            steps=count_steps(n, settings),
+            n=n,
+            share=float(shares[j]),
+            lr=settings.lr_at(round),
+            momentum=settings.momentum,
+            first=float(is_first[j]),
         )
-        keep = plan.keep is None or bool(plan.keep[j])
-        jobs.append(
-            Job(
-                index,
-                party,
-                model,
-                work,
-                tree.index(plan.each, j),
-                tree.index(state.parties, party),
-                keep,
-            )
+        job = Job(
+            cell=index,
+            party=party,
+            model=model,
+            work=work,
+            each=tree.index(plan.each, j),
+            own=tree.index(state.parties, party),
+            keep=plan.keep is None or bool(plan.keep[j]),
         )
+        jobs.append(job)
     return jobs
 
 
-def local_of(cell: Cell, given: Given, job: Job) -> Local:
-    """What the algorithm's `begin` is handed."""
-    start, hyper = tree.index(given.models, job.model), cell.algorithm.hyper
+def make_local(cell: Cell, given: Given, job: Job) -> Local:
+    """Return what the algorithm's `begin` is handed."""
+    start = tree.index(given.models, job.model)
+    hyper = cell.algorithm.hyper
     if cell.algorithm.decay == "algorithm":
         hyper = hyper | {"weight_decay": cell.settings.weight_decay}
     return Local(
@@ -140,8 +164,8 @@ def local_of(cell: Cell, given: Given, job: Job) -> Local:
     )
 
 
-def _taken(plan: Plan, at: Tensor) -> Plan:
-    """The jobs `at` of a plan."""
+def _select(plan: Plan, at: Tensor) -> Plan:
+    """Return the jobs `at` of a plan."""
     return replace(
         plan,
         party=plan.party[at],
@@ -152,24 +176,24 @@ def _taken(plan: Plan, at: Tensor) -> Plan:
     )
 
 
-def _first(plan: Plan) -> Tensor:
-    """[J] float64: 1 for the first job of each model among those that weigh something, else 0."""
-    first, seen = torch.zeros(len(plan.party), dtype=torch.float64), set()
+def _mark_first(plan: Plan) -> Tensor:
+    """Return [J] float64: 1 for the first job of each model that weighs something, else 0."""
+    is_first = torch.zeros(len(plan.party), dtype=torch.float64)
+    seen = set()
     for j, model in enumerate(plan.model.tolist()):
         if model not in seen and (plan.weight is None or plan.weight[j] > 0):
-            first[j] = 1
+            is_first[j] = 1
             seen.add(model)
-    return first
+    return is_first
 
 
-def _shares(plan: Plan) -> Tensor:
-    """[J] float64: each job's weight in the mean of its model."""
-    weight = (
-        plan.weight if plan.weight is not None else torch.ones(len(plan.party), dtype=torch.float64)
-    )
-    sums = torch.zeros(
-        int(plan.model.max()) + 1 if len(plan.model) else 0, dtype=torch.float64
-    ).index_add_(0, plan.model, weight)
+def _share_out(plan: Plan) -> Tensor:
+    """Return [J] float64: each job's weight in the mean of its model."""
+    weight = plan.weight
+    if weight is None:
+        weight = torch.ones(len(plan.party), dtype=torch.float64)
+    n_models = int(plan.model.max()) + 1 if len(plan.model) else 0
+    sums = torch.zeros(n_models, dtype=torch.float64).index_add_(0, plan.model, weight)
     if (sums[plan.model] <= 0).any():
         raise UsageError(
             f"the plan's weights {weight.tolist()} sum to 0 for a model; its mean cannot be made"

@@ -7,15 +7,18 @@ from dataclasses import replace
 import torch
 
 from .. import tree
+from ..common import Execution
 from ..draws import key
 from ..interface import Local, Work
 from ..tasks.model_task import ModelTask
 from ..tree import Tree
 from . import evaluation
 from .batches import iterate_batches, iterate_in_order
-from .jobs import Cell, Done, Given, Job, local_of
+from .jobs import Cell, Done, Given, Job, make_local
 from .sums import Sums
 from .threads import use_threads
+
+_DEFAULT = Execution()
 
 
 class Looped:
@@ -23,8 +26,8 @@ class Looped:
 
     score = staticmethod(evaluation.score_model)
 
-    def __init__(self, cells: Sequence[Cell]):
-        self.cells = cells
+    def __init__(self, cells: Sequence[Cell], execution: Execution = _DEFAULT):
+        self.cells, self.execution = cells, execution
 
     def train(
         self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
@@ -51,7 +54,9 @@ class OneThread(Looped):
 def train_job(cell: Cell, given: Given, job: Job) -> tuple[Tree, Tree, float]:
     """(upload, own, summed loss) of one job; no upload and no own where its loss is not finite."""
     task = replace(cell.task, examples=lambda: iterate_in_order(cell.data.train, job.party))
-    local, loss = _trained(cell, task, local_of(cell, given, job), job.work, job.party, given.round)
+    local, loss = _trained(
+        cell, task, make_local(cell, given, job), job.work, job.party, given.round
+    )
     if not math.isfinite(loss):
         return {}, {}, loss
     return *cell.algorithm.finish(task, local, job.work), loss

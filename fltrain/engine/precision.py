@@ -5,18 +5,16 @@ from collections.abc import Iterator
 
 import torch
 
-from ..settings import Settings
-
 
 @contextlib.contextmanager
-def use_precision(settings: Settings) -> Iterator[None]:
-    """On CUDA deterministic kernels, and TF32 only where the settings ask for it (torch has it on for convolutions); afterwards all is as before."""
-    if settings.device != "cuda":
+def use_precision(device: str, tf32: bool) -> Iterator[None]:
+    """On CUDA deterministic kernels, and TF32 only where it is asked for (torch has it on for convolutions); afterwards all is as before."""
+    if device != "cuda":
         yield
         return
     cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
     before = cudnn.deterministic, cudnn.allow_tf32, matmul.allow_tf32
-    cudnn.deterministic, cudnn.allow_tf32, matmul.allow_tf32 = True, settings.tf32, settings.tf32
+    cudnn.deterministic, cudnn.allow_tf32, matmul.allow_tf32 = True, tf32, tf32
     try:
         yield
     finally:

@@ -4,21 +4,29 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import torch
+
 from niidpart.errors import UsageError
 
 from .. import tree
 from ..interface import Plan, State
 from ..tree import Tree
-from .diverged import Diverged, at_party, at_server, finite
-from .jobs import Cell, Done, Executor, Given, Job, jobs_of, ordered
+from .diverged import Diverged, blame_party, blame_server, is_finite
+from .jobs import Cell, Done, Executor, Given, Job, make_jobs, sort_plan
 from .ranks import ALONE, Ranks
 from .sums import Sums
+
+OnJob = Callable[[int, int], None]
+_CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A cell's outcome. plan: the jobs that ran, in their order; loss: mean training loss over the steps of the jobs that weigh something;
-    steps: optimiser steps over all jobs."""
+    """A cell's outcome of a round.
+
+    plan: the jobs that ran, in their order; loss: mean training loss over the steps of the jobs
+    that weigh something; steps: of the optimiser, over all jobs.
+    """
 
     state: State
     plan: Plan
@@ -32,79 +40,91 @@ def train_round(
     plans: Sequence[Plan | None],
     round: int,
     executor: Executor,
-    on_job: Callable[[int, int], None] = lambda done, jobs: None,
+    on_job: OnJob = lambda done, jobs: None,
     ranks: Ranks = ALONE,
+    device: torch.device = _CPU,
 ) -> list[Trained | Diverged | None]:
-    """Trains every job of every cell's plan, and aggregates. Jobs of parties without examples are left out.
+    """Train every job of every cell's plan, and aggregate; return the outcome of each cell.
 
-    `parties` of a state belongs to the round: rows of those that trained are written in place, once all have; models, buffers and server are not
-    changed. A cell with a loss or a model that is not finite gives Diverged: its run is over. A cell without a plan gives None. ranks: each trains
-    its share of the jobs, and all get the same outcome. on_job(done, jobs) is called after each job of this rank.
+    Jobs of parties without examples are left out. A cell without a plan gives None. A cell with a
+    loss or a model that is not finite gives Diverged: its run is over.
+
+    `parties` of a state belongs to the round: rows of those that trained are written in place, once
+    all have. Models, buffers and server are not changed.
+
+    on_job(done, jobs) is called after each job of this rank. ranks: each trains its share of the
+    jobs, and all get the same outcome. device: on which they exchange it.
     """
     plans = [
-        ordered(plan, cell.data) if plan else None for plan, cell in zip(plans, cells, strict=True)
+        sort_plan(plan, cell.data) if plan else None
+        for plan, cell in zip(plans, cells, strict=True)
     ]
     given = [
         Given(round, state.models, state.buffers, plan.shared if plan else {})
         for state, plan in zip(states, plans, strict=True)
     ]
-    jobs = [
-        job
-        for i, plan in enumerate(plans)
-        if plan
-        for job in jobs_of(i, cells[i], states[i], plan, round)
-    ]
+    jobs: list[Job] = []
+    for i, plan in enumerate(plans):
+        if plan:
+            jobs += make_jobs(i, cells[i], states[i], plan, round)
     sums = [Sums(len(tree.leaves(state.models)[0])) for state in states]
-    done: list[Done] = []
     mine = ranks.share([job.work.steps for job in jobs])
+    done: list[Done] = []
     for one in executor.train(given, [jobs[i] for i in mine], sums):
         done.append(one._replace(job=mine[one.job]))
         on_job(len(done), len(mine))
-    done = ranks.exchange(sums, done, cells[0].data.train.y.device)
+    done = ranks.exchange(sums, done, device)
     done.sort(key=lambda one: one.job)
     of_cell: list[list[tuple[Job, Done]]] = [[] for _ in cells]
     for one in done:
-        of_cell[jobs[one.job].cell].append((jobs[one.job], one))
+        job = jobs[one.job]
+        of_cell[job.cell].append((job, one))
     return [
-        _ended(cells[i], states[i], plan, of_cell[i], sums[i], round) if plan else None
+        _end_round(cells[i], states[i], plan, of_cell[i], sums[i], round) if plan else None
         for i, plan in enumerate(plans)
     ]
 
 
-def _ended(
+def _end_round(
     cell: Cell, state: State, plan: Plan, done: list[tuple[Job, Done]], sums: Sums, round: int
 ) -> Trained | Diverged:
-    """A cell's state after its jobs."""
+    """Return a cell's state after its jobs."""
     for job, one in done:
         if not math.isfinite(one.loss):
-            return at_party(round, job.party, tree.index(state.models, job.model), cell.data.train)
+            start = tree.index(state.models, job.model)
+            return blame_party(round, job.party, start, cell.data.train)
     steps = sum(job.work.steps for job, _ in done)
-    counted = [(job.work.steps, one.loss) for job, one in done if job.work.share > 0]
-    loss = math.fsum(loss for _, loss in counted) / max(sum(n for n, _ in counted), 1)
+    weighty = [(job.work.steps, one.loss) for job, one in done if job.work.share > 0]
+    loss = math.fsum(loss for _, loss in weighty) / max(sum(n for n, _ in weighty), 1)
     kept = [(job.party, one.own) for job, one in done if job.keep]
-    before = _exchanged(cell.algorithm.name, state.parties, kept)
+    before = _exchange_rows(cell.algorithm.name, state.parties, kept)
     after = (
         cell.algorithm.aggregate(state, plan, sums.total, cell.algorithm.hyper) if done else state
     )
-    if not (finite(after.models) and finite(after.buffers)):
-        _exchanged(cell.algorithm.name, state.parties, before[::-1])
-        return at_server(round)
+    if not (is_finite(after.models) and is_finite(after.buffers)):
+        # Parties are put back as they were: in reverse, since one may have had several jobs.
+        _exchange_rows(cell.algorithm.name, state.parties, before[::-1])
+        return blame_server(round)
     return Trained(after, plan, loss, steps)
 
 
-def _exchanged(name: str, parties: Tree, rows: list[tuple[int, Tree]]) -> list[tuple[int, Tree]]:
-    """Writes what parties keep into their rows; gives what stood there. ValueError where it is not of the shapes that `init` made."""
+def _exchange_rows(
+    name: str, parties: Tree, rows: list[tuple[int, Tree]]
+) -> list[tuple[int, Tree]]:
+    """Write what parties keep into their rows, and return what stood there.
+
+    UsageError where it is not of the shapes that `init` made: the algorithm is a user's own.
+    """
     have = tree.flatten(parties)
     before = []
     for party, own in rows:
         new = tree.flatten(own)
-        wrong = sorted(set(have) ^ set(new)) or [
-            k for k, v in new.items() if v.shape != have[k].shape[1:]
-        ]
+        wrong = sorted(set(have) ^ set(new))
+        wrong += [k for k, v in new.items() if k in have and v.shape != have[k].shape[1:]]
         if wrong:
             both = f"finish returned own {sorted(new)}, init made parties {sorted(have)}"
             raise UsageError(f"{name}: {both}; {wrong[0]!r} is not in both with one shape")
         before.append((party, tree.clone(tree.index(parties, party))))
-        for k, v in new.items():
-            have[k][party].copy_(v)
+        for path, value in new.items():
+            have[path][party].copy_(value)
     return before

@@ -15,7 +15,6 @@ from niidpart.heterogeneity import map_beta
 from .. import models, presets, tree
 from ..algorithms import ALGORITHMS
 from ..draws import key
-from ..engine.auto import chosen
 from ..engine.diverged import LARGE
 from ..engine.evaluation import require_validation_parts
 from ..engine.jobs import Cell
@@ -91,7 +90,7 @@ def prepare(
     task = ModelTask(module.to(device), bf16=settings.bf16, compiled=settings.compile)
     _fits(replace(task, compiled=False), federated)
     _tell(federated, settings)
-    return chosen(Cell(algorithm, task, federated, settings))
+    return Cell(algorithm, task, federated, settings)
 
 
 def _drawing(held: Federated, settings: Settings) -> Federated:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from niidpart.errors import UsageError
-from niidpart.registry import did_you_mean, coerce
+from niidpart.registry import coerce, did_you_mean
 
 from ..settings import Settings
 

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import torch
 
-from ..engine import executor
-from ..engine.auto import told
+from ..common import Common, Execution
+from ..engine import create_executor
+from ..engine.announcement import announce
 from ..engine.cohort import sample
 from ..engine.diverged import Diverged
 from ..engine.evaluation import Score, evaluate, grade_exam
@@ -65,6 +66,8 @@ class Rounds:
 
     runs: Sequence[Running]
     progress: OnProgress
+    common: Common
+    execution: Execution
     ranks: Ranks = field(default_factory=current_ranks)
 
     def train(self) -> None:
@@ -72,15 +75,18 @@ class Rounds:
         settings = self.runs[0].cell.settings
         done = len(self.runs[0].history)
         with (
-            use_threads(settings.threads),
-            use_precision(settings),
-            contextlib.closing(executor([run.cell for run in self.runs])) as trains,
+            use_threads(self.execution.threads),
+            use_precision(self.execution.device, self.common.tf32),
+            contextlib.closing(
+                create_executor([run.cell for run in self.runs], self.execution)
+            ) as trains,
         ):
             if done < settings.rounds:
-                line = told(
+                line = announce(
                     [run.cell for run in self.runs],
                     [run.state for run in self.runs],
-                    written=any(run.folder is not None for run in self.runs),
+                    self.execution,
+                    is_written=any(run.folder is not None for run in self.runs),
                 )
                 self._says(Progress(done, settings.rounds, 0, 0, None, told=line))
             for round in range(done + 1, settings.rounds + 1):
@@ -140,6 +146,7 @@ class Rounds:
             trains,
             lambda job, jobs: self._says(Progress(round, s.rounds, job, jobs, None)),
             self.ranks,
+            torch.device(self.execution.device),
         )
 
     def _says(self, progress: Progress) -> None:
@@ -179,7 +186,7 @@ class Rounds:
         }
         metrics |= bytes_of(cell.algorithm, run.state, trained.plan, cell.task)
         run.state = _graded(cell, trained, self.ranks, trains.score)
-        if self.ranks.is_first and s.is_due(s.eval_every, round):
+        if self.ranks.is_first and self.common.is_evaluated(round):
             hyper = cell.algorithm.hyper
             served = cell.algorithm.serve(run.state, hyper)
             metrics |= evaluate(cell.task, served, cell.data, trains.score)
@@ -197,7 +204,7 @@ class Rounds:
                 "evaluate_seconds": time.perf_counter() - began,
             }
             run.folder.append(metrics, timing)
-            if s.is_due(s.checkpoint_every, round):
+            if self.common.is_written(round):
                 run.folder.save(run.state, round)
         self._says(Progress(round, s.rounds, 0, 0, metrics, i))
 

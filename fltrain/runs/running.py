@@ -20,6 +20,8 @@ from niidpart.hub.fetching import read_local_or_published
 
 from .. import models, tree
 from ..algorithms import build
+from ..common import Common, Execution
+from ..engine.auto import choose_execution
 from ..engine.diverged import Diverged
 from ..engine.jobs import Cell
 from ..engine.processes import require_worker_processes
@@ -134,20 +136,22 @@ def run(
     split = split if isinstance(split, niidpart.FederatedSplit) else read_local_or_published(split)
     asked = ask(split, algorithm, {}, model, preset, data_root, settings)
     ranks = current_ranks()
-    require_no_workers(ranks, asked.settings)
+    require_no_workers(ranks, asked.settings.engine)
     cell, spec = made(asked, open_split_data(split, data, data_root))
+    common = Common.of({"": asked.settings})
+    execution = choose_execution([cell], common, asked.settings.device)
     state = initial(cell)
-    require_agreement(ranks, split.digest, [cell], [state])
+    require_agreement(ranks, split.digest, [cell], [state], execution)
     out = ranks.gather(out)[0]  # that of the first rank, which writes
     folder = (
         None
         if out is None
-        else written(out, asked, cell, spec, state)
+        else written(out, asked, cell, spec, state, execution)
         if ranks.is_first
         else RunFolder(Path(out))
     )
     with kept(ranks, folder.locked() if folder else None), only_if_it_starts(ranks, out):
-        return finished(Running(cell, folder, state, []), progress)
+        return finished(Running(cell, folder, state, []), progress, common, execution)
 
 
 def ask(
@@ -196,9 +200,15 @@ def made(asked: Asked, data: Data, held: Federated | None = None) -> tuple[Cell,
     return prepare(asked.split, data, asked.algorithm, module, settings, held), spec
 
 
-def written(path: str | Path, asked: Asked, cell: Cell, spec: str, state: State) -> RunFolder:
+def written(
+    path: str | Path, asked: Asked, cell: Cell, spec: str, state: State, execution: Execution
+) -> RunFolder:
     """The folder of a run before its first round."""
-    algorithm, split, settings = asked.algorithm, asked.split, cell.settings
+    algorithm, split, settings = (
+        asked.algorithm,
+        asked.split,
+        replace(cell.settings, **asdict(execution)),
+    )
     config = {
         "format": _FORMAT,
         "algorithm": {"name": algorithm.name, "spec": algorithm.spec, "options": algorithm.options},
@@ -243,9 +253,9 @@ def only_if_it_starts(ranks: Ranks, out: str | Path | None) -> Iterator[None]:
         raise
 
 
-def finished(running: Running, progress: OnProgress) -> Run:
+def finished(running: Running, progress: OnProgress, common: Common, execution: Execution) -> Run:
     """The run after all its rounds. Diverged if training left the finite numbers."""
-    Rounds([running], progress).train()
+    Rounds([running], progress, common, execution).train()
     if running.over:
         raise running.over
     return outcome(running, {})
@@ -289,10 +299,12 @@ def resume(
         asked = recorded(opened, algorithm, model, data_root, trust, workers)
         cell, _ = made(asked, open_split_data(asked.split, data, asked.data_root))
         done, state = opened.restore()
-        require_agreement(ranks, asked.split.digest, [cell], [state], done)
+        common = Common.of({"": asked.settings})
+        execution = choose_execution([cell], common, asked.settings.device)
+        require_agreement(ranks, asked.split.digest, [cell], [state], execution, [done])
         running = taken_up(opened, cell, done, state)
         tell_elsewhere(opened, cell.settings)
-        return finished(running, progress)
+        return finished(running, progress, common, execution)
 
 
 def recorded(

@@ -1,7 +1,7 @@
 """`sweep` and `resume_sweep`: runs that differ in numbers train side by side as one program, each as if it were alone."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,12 @@ from niidpart.errors import UsageError
 from niidpart.hub.fetching import read_local_or_published
 
 from ..algorithms import ALGORITHMS
+from ..common import Common, Execution
+from ..engine.auto import choose_execution
 from ..engine.jobs import Cell
 from ..engine.ranks import current_ranks, join_ranks, require_agreement, require_no_workers
 from ..inputs.federated import Federated, load_federated, open_split_data
 from ..interface import Algorithm, State
-from ..settings import Settings
 from . import grid as grids
 from .cells import device_of, initial, preset_values
 from .folder import RunFolder, appearing, read_cells, sweep_locked, write_cells
@@ -79,18 +80,20 @@ def sweep(
     _in_step(asked, numbers)
     _different(asked)
     ranks = current_ranks()
-    require_no_workers(ranks, asked[0].settings)
+    common = Common.of({str(i): one.settings for i, one in enumerate(asked)})
+    require_no_workers(ranks, common.engine)
     ready = _made(asked, open_split_data(asked[0].split, data, data_root))
+    execution = choose_execution([cell for cell, _ in ready], common, common.device)
     states = [initial(cell) for cell, _ in ready]
-    require_agreement(ranks, _digests(asked), [cell for cell, _ in ready], states)
+    require_agreement(ranks, _digests(asked), [cell for cell, _ in ready], states, execution)
     out = ranks.gather(out)[0]  # that of the first rank, which writes
-    folders = _written(out, asked, ready, states, numbers, first=ranks.is_first)
+    folders = _written(out, asked, ready, states, numbers, execution, first=ranks.is_first)
     runs = [
         Running(cell, folder, state, [])
         for (cell, _), folder, state in zip(ready, folders, states, strict=True)
     ]
     with kept(ranks, None if out is None else sweep_locked(out)), only_if_it_starts(ranks, out):
-        Rounds(runs, progress).train()
+        Rounds(runs, progress, common, execution).train()
     return [outcome(run, n) for run, n in zip(runs, numbers, strict=True)]
 
 
@@ -117,6 +120,8 @@ def resume_sweep(
         asked = [recorded(one, algorithm, model, data_root, trust, workers) for one in folders]
         _in_step(asked, list(cells.values()))
         ready = _made(asked, open_split_data(asked[0].split, data, asked[0].data_root))
+        common = Common.of({str(i): one.settings for i, one in enumerate(asked)})
+        execution = choose_execution([cell for cell, _ in ready], common, common.device)
         tell_elsewhere(folders[0], ready[0][0].settings)
         found = [one.restore() for one in folders]
         runs: dict[int, Running] = {}
@@ -132,12 +137,13 @@ def resume_sweep(
                 _digests([asked[i] for i in whole]),
                 [ready[i][0] for i in whole],
                 list(whole.values()),
-                start,
+                execution,
+                [start] * len(whole),
             )
             together = {
                 i: taken_up(folders[i], ready[i][0], start, state) for i, state in whole.items()
             }
-            Rounds(list(together.values()), progress).train()
+            Rounds(list(together.values()), progress, common, execution).train()
             runs |= together
     return [outcome(runs[i], numbers) for i, numbers in enumerate(cells.values())]
 
@@ -291,17 +297,7 @@ def _made(asked: Sequence[Asked], data: Data) -> list[tuple[Cell, str]]:
             open_split_data(split, data, None)
             held[split.digest] = load_federated(split, data, device_of(settings), settings)
         ready.append(made(one, data, held[split.digest]))
-    picked: dict[str, Settings] = {cell.settings.engine: cell.settings for cell, _ in ready}
-    common = picked[_common(picked)]
-    alike: Numbers = {"engine": common.engine, "workers": common.workers, "memory": common.memory}
-    return [(replace(cell, settings=replace(cell.settings, **alike)), spec) for cell, spec in ready]
-
-
-def _common(engines: Iterable[str]) -> str:
-    """The engine of all cells, of those that `auto` has picked for each, in whatever order: workers if they pay for one cell, since they take any
-    that `looped` takes; a stack only if it pays for all, since it takes some models alone."""
-    there = set(engines)
-    return next((name for name in ("processes", "looped") if name in there), None) or there.pop()
+    return ready
 
 
 def _written(
@@ -310,6 +306,7 @@ def _written(
     ready: Sequence[tuple[Cell, str]],
     states: Sequence[State],
     numbers: Sequence[Numbers],
+    execution: Execution,
     *,
     first: bool,
 ) -> list[RunFolder | None]:
@@ -320,7 +317,7 @@ def _written(
     if first:
         with appearing(out) as new:
             for name, one, (cell, spec), state in zip(names, asked, ready, states, strict=True):
-                written(new / name, one, cell, spec, state)
+                written(new / name, one, cell, spec, state, execution)
             write_cells(new, dict(zip(names, numbers, strict=True)))
     return [RunFolder(Path(out) / name) for name in names]
 

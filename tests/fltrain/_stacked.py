@@ -10,7 +10,7 @@ from torch import nn
 from fltrain import tree
 from fltrain.algorithms import build
 from fltrain.engine.cohort import sample
-from fltrain.engine.jobs import Given, jobs_of, ordered
+from fltrain.engine.jobs import Given, make_jobs, sort_plan
 from fltrain.engine.round import train_round
 from fltrain.engine.sums import Sums
 from fltrain.interface import Plan, State
@@ -146,7 +146,7 @@ def trained(cells, executor, round=1):
     """(sums, losses, owns) of one round of all parties of some cells."""
     states = [initial(cell) for cell in cells]
     plans = [
-        ordered(
+        sort_plan(
             c.algorithm.plan(s, torch.arange(c.data.n_parties), round, c.algorithm.hyper), c.data
         )
         for c, s in zip(cells, states, strict=True)
@@ -154,7 +154,7 @@ def trained(cells, executor, round=1):
     jobs = [
         job
         for i, (c, s, p) in enumerate(zip(cells, states, plans, strict=True))
-        for job in jobs_of(i, c, s, p, round)
+        for job in make_jobs(i, c, s, p, round)
     ]
     sums = [Sums(1) for _ in cells]
     done = sorted(
@@ -185,7 +185,7 @@ def near(a, b, bound=1e-12):
 
 def planned(cell):
     state = initial(cell)
-    return state, ordered(
+    return state, sort_plan(
         cell.algorithm.plan(state, torch.arange(cell.data.n_parties), 1, cell.algorithm.hyper),
         cell.data,
     )

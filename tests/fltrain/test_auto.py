@@ -2,21 +2,28 @@
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import torch
 from torch import nn
 
 import fltrain
+from fltrain.common import Common, Execution
 from fltrain.engine import auto, cost
-from fltrain.engine.auto import Facts, against_stacking, against_workers, pick
-from fltrain.engine.jobs import Cell
+from fltrain.engine.announcement import announce
+from fltrain.engine.auto import (
+    Facts,
+    choose_execution,
+    gather_facts,
+    pick_engine,
+    why_not_processes,
+    why_not_stacking,
+)
 from fltrain.engine.native import can_train_natively
 from fltrain.models import create
-from fltrain.runs.cells import device_of, initial, prepare
+from fltrain.runs.cells import initial, prepare
 from fltrain.settings import Settings
-from fltrain.tasks.model_task import ModelTask
 
 BASE = fltrain.algorithms.ALGORITHMS.find("fedavg")()
 # Ten parties and 940 steps of the papers' CNN a round: about 5 s on one core.
@@ -26,7 +33,7 @@ GPU = LONG._replace(device="cuda")
 
 @pytest.fixture
 def cell(table, table_split):
-    """cell(settings...): a run of the table's five parties as it is prepared, its engine settled."""
+    """cell(settings...): a run of the table's five parties before its first round."""
 
     def make(model=None, **settings):
         return prepare(
@@ -38,6 +45,16 @@ def cell(table, table_split):
         )
 
     return make
+
+
+def choose(*cells):
+    common = Common.of({str(i): cell.settings for i, cell in enumerate(cells)})
+    return choose_execution(cells, common, "cpu")
+
+
+def say(*cells):
+    """The announcement of some cells."""
+    return announce(cells, [initial(cell) for cell in cells], choose(*cells))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +81,7 @@ def cell(table, table_split):
     ],
 )
 def test_on_a_cpu_workers_are_taken_where_they_can_be_had_and_pay(facts, engine, because):
-    assert (pick(facts), against_workers(facts)) == (engine, because)
+    assert (pick_engine(facts), why_not_processes(facts)) == (engine, because)
 
 
 @pytest.mark.parametrize(
@@ -83,18 +100,20 @@ def test_on_a_cpu_workers_are_taken_where_they_can_be_had_and_pay(facts, engine,
     ],
 )
 def test_on_a_gpu_jobs_are_stacked_where_one_of_them_leaves_it_idle(facts, engine, because):
-    assert (pick(facts), against_stacking(facts)) == (engine, because)
+    assert (pick_engine(facts), why_not_stacking(facts)) == (engine, because)
 
 
 def test_a_demo_of_the_digits_and_the_tables_of_the_tests_stay_with_the_loop():
     digits = LONG._replace(steps=260, flop=64 * 6 * 15_010.0)
-    assert pick(digits) == pick(LONG._replace(steps=60, flop=8 * 6 * 21.0)) == "looped"
+    assert (
+        pick_engine(digits) == pick_engine(LONG._replace(steps=60, flop=8 * 6 * 21.0)) == "looped"
+    )
 
 
 def test_facts_are_those_of_the_cell(cell, table_split):
     sizes = table_split.train.sizes.tolist()
     given = cell(fraction=0.4, batch_size=8, local_epochs=3, engine="looped", threads=1)
-    facts = auto.facts(given)
+    facts = gather_facts(given, "cpu", threads=1)
     assert (facts.device, facts.jobs, facts.threads, facts.workers, facts.compiled) == (
         "cpu",
         2,
@@ -107,19 +126,15 @@ def test_facts_are_those_of_the_cell(cell, table_split):
     assert facts.flop == 8 * 72
 
 
-def test_settled_are_the_engine_and_the_number_of_threads(cell):
-    settings = cell().settings
-    assert (settings.engine, settings.threads) == ("looped", torch.get_num_threads())
-    assert cell(engine="processes", threads=3).settings.threads == 3
+def test_the_engine_and_the_number_of_threads_are_chosen(cell):
+    execution = choose(cell())
+    assert (execution.engine, execution.threads) == ("looped", torch.get_num_threads())
+    assert choose(cell(engine="processes", threads=3)).threads == 3
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (
-            {"engine": "graph"},
-            "engine graph needs CUDA, torch sees none here (and it is not in this version); use processes, native or stacked",
-        ),
         (
             {"engine": "looped", "workers": 2},
             "workers is 2, and engine looped has none; leave --workers out, or use processes or native",
@@ -145,7 +160,7 @@ def test_settled_are_the_engine_and_the_number_of_threads(cell):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="torch sees CUDA here")
 def test_what_cannot_be_had_is_refused_with_what_can(cell, settings, said):
     with pytest.raises(ValueError, match=re.escape(said)):
-        cell(**settings)
+        choose(cell(**settings))
 
 
 def test_bf16_and_compile_reach_the_model(cell):
@@ -199,8 +214,7 @@ def with_compiler(monkeypatch, tmp_path):
 @pytest.mark.usefixtures("with_compiler")
 def test_compiled_code_is_named_where_it_could_train_the_model(cell):
     def line(**given):
-        run = cell(**given)
-        return auto.told([run], [initial(run)])
+        return say(cell(**given))
 
     assert all(
         line(engine=engine).endswith(f" GB{HINT}") for engine in ("auto", "looped", "processes")
@@ -212,32 +226,32 @@ def test_compiled_code_is_named_where_it_could_train_the_model(cell):
     other = replace(one, algorithm=fltrain.algorithms.build("fedrl"))
     assert can_train_natively(one)
     assert not can_train_natively(other)
-    assert HINT not in auto.told([one, other], [initial(one), initial(one)])
+    assert HINT not in say(one, other)
 
 
 @pytest.mark.usefixtures("without_compiler")
 def test_compiled_code_is_not_named_without_a_compiler(cell):
     run = cell()
     assert not can_train_natively(run)
-    assert auto.told([run], [initial(run)]).endswith(" GB")
+    assert say(run).endswith(" GB")
 
 
 def test_compiled_code_is_never_chosen_and_said_with_its_threads(cell):
-    assert cell(engine="auto", workers=2).settings.engine == "processes"
+    assert choose(cell(engine="auto", workers=2)).engine == "processes"
     run = cell(engine="native", workers=3)
-    line = auto.told([run], [initial(run)])
+    line = say(run)
     assert re.fullmatch(
         r"engine native: 3 threads of compiled code \(\d+ cores, 5 jobs a round\), about 0\.[23]\d? GB",
         line,
     ), line
     run = cell(engine="native", workers=8, fraction=0.2)
-    assert auto.told([run], [initial(run)]).startswith("engine native: 1 thread of compiled code (")
+    assert say(run).startswith("engine native: 1 thread of compiled code (")
 
 
 def test_several_runs_side_by_side_are_counted_together(cell):
     one = cell(engine="processes", workers=3)
     other = replace(one, settings=replace(one.settings, seed=1))
-    line = auto.told([one, other], [initial(one), initial(other)])
+    line = say(one, other)
     assert line.startswith("engine processes: 3 workers of 1 thread (")
     assert "2 runs, 10 jobs a round), about " in line
 
@@ -294,7 +308,7 @@ def test_operations_are_those_of_the_papers_cnn_counted_by_hand(images, dealt):
         create("cnn", (1, 28, 28), 10, 0),
         Settings(device="cpu", engine="looped"),
     )
-    one = cost.cost(data.task, data.data)
+    one = cost.count_cost(data.task, data.data)
     assert one.flop == 2 * (281_640 + 281_640 + 195_240)
     assert (one.parameters, one.weights) == (44_426, 4 * 44_426)
     assert one.largest == 4 * 6 * 24 * 24  # what the first convolution gives
@@ -304,7 +318,7 @@ def test_what_is_kept_for_the_backward_pass_is_counted_once_and_without_weights(
     frozen = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 3))
     frozen[0].weight.requires_grad_(False)
     run = prepare(table_split, table, BASE, frozen, Settings(device="cpu", engine="looped"))
-    one = cost.cost(run.task, run.data)
+    one = cost.count_cost(run.task, run.data)
     assert one.parameters == 24 + 4 + 12 + 3
     assert one.weights == 4 * (4 + 12 + 3)
     # the output of ReLU (4 floats, for it and for the next layer), log-probabilities (3 floats); targets and a total weight of the loss beside them
@@ -315,39 +329,40 @@ def test_counting_moves_no_generator_and_no_batch_norm(table, table_split):
     model = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.Dropout(0.5), nn.Linear(4, 3))
     before = torch.get_rng_state()
     run = prepare(table_split, table, BASE, model, Settings(device="cpu"))
-    auto.told([run], [initial(run)])
+    say(run)
     assert torch.equal(torch.get_rng_state(), before)
     assert int(run.task.module[1].num_batches_tracked) == 0
     assert torch.equal(run.task.module[1].running_mean, torch.zeros(4))
 
 
 def test_a_stack_is_announced_with_all_its_jobs_or_with_the_memory_that_it_may_take(cell):
-    run = cell(engine="stacked", batch_size=64)
+    run, stacked = cell(engine="stacked", batch_size=64), Execution(engine="stacked")
     one, state = cost.Cost(1e6, 1e6, 0.0, 1000, 4000), initial(run)
     job = 4 * 4000 + 2 * 8 * 1000 + 64 * 2 * 1e6
-    assert cost.footprint([run], [state], one, 5) - cost.footprint(
-        [run], [state], one, 1
-    ) == pytest.approx(4 * job)
-    assert cost.footprint([run], [state], one, 5, budget=2 * job) - cost.footprint(
-        [run], [state], one, 1
-    ) == pytest.approx(job)
+
+    def footprint(jobs, **room):
+        return cost.estimate_footprint([run], [state], one, stacked, jobs, **room)
+
+    assert footprint(5) - footprint(1) == pytest.approx(4 * job)
+    assert footprint(5, budget=2 * job) - footprint(1) == pytest.approx(job)
 
 
 def test_memory_grows_by_what_parties_keep(cell):
     run = cell(engine="looped")
-    one, state = cost.cost(run.task, run.data), initial(run)
+    one, state = cost.count_cost(run.task, run.data), initial(run)
     more = replace(state, parties={"c": torch.zeros(5, 1000)})
+
+    def footprint(state, **written):
+        return cost.estimate_footprint([run], [state], one, Execution(), 1, **written)
+
     # what they keep, what they will keep, and what they kept, until the round has ended
-    assert (
-        cost.footprint([run], [more], one, 1) - cost.footprint([run], [state], one, 1)
-        == 3 * 5 * 1000 * 4
-    )
-    written = [cost.footprint([run], [s], one, 1, written=True) for s in (more, state)]
+    assert footprint(more) - footprint(state) == 3 * 5 * 1000 * 4
+    written = [footprint(s, is_written=True) for s in (more, state)]
     assert written[0] - written[1] == 3 * 5 * 1000 * 4
 
 
-def test_a_cell_is_settled_once(cell):
-    settled = cell()
-    again = auto.chosen(Cell(BASE, ModelTask(settled.task.module), settled.data, settled.settings))
-    assert again.settings == settled.settings
-    assert device_of(again.settings).type == "cpu"
+def test_what_was_chosen_stays_when_it_is_asked_for(cell):
+    run = cell()
+    chosen = choose(run)
+    again = replace(run, settings=replace(run.settings, **asdict(chosen)))
+    assert choose(again) == chosen

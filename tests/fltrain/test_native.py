@@ -18,11 +18,12 @@ import niidpart
 from fltrain import tree
 from fltrain.affine import Affine, Corrected
 from fltrain.algorithms import ALGORITHMS, build
+from fltrain.common import Execution
 from fltrain.draws import key
 from fltrain.engine import EXECUTORS
 from fltrain.engine.batches import iterate_batches
 from fltrain.engine.evaluation import evaluate, grade_exam, score_model
-from fltrain.engine.jobs import Given, jobs_of, ordered
+from fltrain.engine.jobs import Given, make_jobs, sort_plan
 from fltrain.engine.native import Native, count_threads, executor, require_native
 from fltrain.engine.native.build import build_library, find_compiler
 from fltrain.engine.native.layers import tabulate_layers
@@ -395,11 +396,11 @@ def test_cells_side_by_side_are_what_they_are_alone(split, coloured, same):
 def begun(executor, cell):
     """The first job of the first round, before its steps."""
     state = initial(cell)
-    plan = ordered(
+    plan = sort_plan(
         cell.algorithm.plan(state, torch.arange(cell.data.n_parties), 1, cell.algorithm.hyper),
         cell.data,
     )
-    job = jobs_of(0, cell, state, plan, 1)[0]
+    job = make_jobs(0, cell, state, plan, 1)[0]
     return job, executor._begun(Given(1, state.models, state.buffers, plan.shared), job)[1]
 
 
@@ -608,16 +609,16 @@ def test_a_run_is_evaluated_and_examined_by_its_executor(coloured, monkeypatch):
 
 def test_ranks_of_a_machine_share_its_cores(monkeypatch):
     monkeypatch.setattr(executor, "count_cores", lambda: 7)
-    assert count_threads(Settings()) == 7
+    assert count_threads(Execution()) == 7
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
-    assert count_threads(Settings()) == 7  # somebody else's ranks
+    assert count_threads(Execution()) == 7  # somebody else's ranks
     for size, local, expected in ((4, "2", 3), (4, "4", 1), (16, "16", 1), (3, None, 2)):
         monkeypatch.setattr(executor, "current_ranks", lambda size=size: Ranks(0, size))
         monkeypatch.setenv("LOCAL_WORLD_SIZE", local) if local else monkeypatch.delenv(
             "LOCAL_WORLD_SIZE"
         )
-        assert count_threads(Settings()) == expected
-        assert count_threads(Settings(workers=5)) == 5
+        assert count_threads(Execution()) == expected
+        assert count_threads(Execution(workers=5)) == 5
 
 
 @compiled

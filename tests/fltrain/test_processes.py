@@ -20,9 +20,10 @@ import fltrain
 import niidpart
 from fltrain import tree
 from fltrain.algorithms import ALGORITHMS
-from fltrain.engine import EXECUTORS
+from fltrain.common import Execution
+from fltrain.engine import EXECUTORS, create_executor
 from fltrain.engine.allocator import keep_memory
-from fltrain.engine.jobs import Given, Job, jobs_of, ordered
+from fltrain.engine.jobs import Given, Job, make_jobs, sort_plan
 from fltrain.engine.processes.executor import divide_jobs
 from fltrain.engine.processes.wire import decode, describe_failure, encode, rebuild_error
 from fltrain.engine.sums import Sums
@@ -33,6 +34,7 @@ from fltrain.settings import Settings
 pytestmark = pytest.mark.usefixtures("without_curves")
 
 BASE = ALGORITHMS.find("fedavg")()
+TWO_WORKERS = Execution(engine="processes", workers=2)
 OPTIONS = {"fedcd": {"milestones": (1, 2)}}  # so that it has several models within three rounds
 USUAL = {
     "rounds": 3,
@@ -109,27 +111,25 @@ def cell_of(split, data, algorithm=BASE, **options):
             "batch_size": 8,
             "threads": 1,
             "device": "cpu",
-            "engine": "processes",
-            "workers": 2,
         }
         | options
     )
     return prepare(split, data, algorithm, named_module("hidden200", data, settings), settings)
 
 
-def trained(cells):
+def trained(cells, execution=TWO_WORKERS):
     """The sums and the losses of one round of all parties of some cells."""
     states = [initial(cell) for cell in cells]
     plans = [
-        ordered(cell.algorithm.plan(state, torch.arange(5), 1, cell.algorithm.hyper), cell.data)
+        sort_plan(cell.algorithm.plan(state, torch.arange(5), 1, cell.algorithm.hyper), cell.data)
         for cell, state in zip(cells, states, strict=True)
     ]
     jobs = [
         job
         for i, (cell, state, plan) in enumerate(zip(cells, states, plans, strict=True))
-        for job in jobs_of(i, cell, state, plan, 1)
+        for job in make_jobs(i, cell, state, plan, 1)
     ]
-    sums, executor = [Sums(1) for _ in cells], EXECUTORS[cells[0].settings.engine](cells)
+    sums, executor = [Sums(1) for _ in cells], create_executor(cells, execution)
     given = [
         Given(1, state.models, state.buffers, plan.shared)
         for state, plan in zip(states, plans, strict=True)
@@ -147,9 +147,7 @@ def test_cells_side_by_side_are_as_each_alone(table, table_split, same):
     assert losses == one[1] + two[1]
     assert same(together[0], one[0][0])
     assert same(together[1], two[0][0])
-    looped = trained(
-        [replace(cell, settings=replace(cell.settings, engine="looped")) for cell in cells]
-    )
+    looped = trained(cells, Execution())
     assert looped[1] == losses
     assert all(same(a, b) for a, b in zip(looped[0], together, strict=True))
 
@@ -177,7 +175,7 @@ def test_only_what_is_kept_comes_back(table, table_split):
     executor = EXECUTORS["processes"]([cell])
     done = executor.train(
         [Given(1, state.models, state.buffers, {})],
-        jobs_of(0, cell, state, ordered(plan, cell.data), 1),
+        make_jobs(0, cell, state, sort_plan(plan, cell.data), 1),
         [Sums(1)],
     )
     assert [bool(one.own) for one in sorted(done)] == plan.keep.tolist()
@@ -541,9 +539,9 @@ def test_after_an_error_the_next_round_has_new_workers(table, table_split, same)
     cell = replace(cell, algorithm=replace(BASE, direction=direction))
     executor = EXECUTORS["processes"]([cell])
     state = initial(cell)
-    plan = ordered(BASE.plan(state, torch.arange(5), 1, BASE.hyper), cell.data)
+    plan = sort_plan(BASE.plan(state, torch.arange(5), 1, BASE.hyper), cell.data)
     jobs, given = (
-        jobs_of(0, cell, state, plan, 1),
+        make_jobs(0, cell, state, plan, 1),
         [Given(1, state.models, state.buffers, plan.shared)],
     )
     broken += 1

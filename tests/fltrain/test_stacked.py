@@ -11,7 +11,7 @@ from fltrain import tree
 from fltrain.algorithms import ALGORITHMS, build
 from fltrain.draws import key, order, orders, signed
 from fltrain.engine.cohort import sample
-from fltrain.engine.jobs import jobs_of
+from fltrain.engine.jobs import make_jobs
 from fltrain.engine.looped import Looped
 from fltrain.engine.stacked.batches import Deal
 from fltrain.engine.stacked.convolution import with_convolutions
@@ -170,7 +170,7 @@ def test_a_large_party_beside_small_ones_is_not_padded_for(table, dealt, monkeyp
     monkeypatch.setattr("fltrain.engine.stacked.batches.orders", counting)
     split = dealt(table, np.repeat([0, 1, 2, 3], [70, 9, 8, 3]))
     cells = [cell_of(split, table, lr=lr) for lr in (0.1, 0.2)]
-    jobs = [job for i, cell in enumerate(cells) for job in jobs_of(i, cell, *planned(cell), 1)]
+    jobs = [job for i, cell in enumerate(cells) for job in make_jobs(i, cell, *planned(cell), 1)]
     deal = Deal(cells, jobs, 1)
     assert sorted(asked) == sorted(
         (e, sizes, max(sizes)) for e in (0, 1) for sizes in ([70], [9, 8], [3])

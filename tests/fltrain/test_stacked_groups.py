@@ -11,7 +11,7 @@ import niidpart
 from fltrain import tree
 from fltrain.affine import Corrected
 from fltrain.algorithms import build
-from fltrain.engine.jobs import jobs_of
+from fltrain.engine.jobs import make_jobs
 from fltrain.engine.looped import Looped
 from fltrain.engine.stacked.alike import alike
 from fltrain.engine.stacked.batches import Deal
@@ -88,7 +88,7 @@ def test_seeds_of_augmentation_and_splits_of_one_data_set_share_a_stack(images):
             held = cells[-1].data
     assert group_cells(cells) == [[0, 1, 2, 3]]
     deal = Deal(
-        cells, [job for i, c in enumerate(cells) for job in jobs_of(i, c, *planned(c), 1)], 1
+        cells, [job for i, c in enumerate(cells) for job in make_jobs(i, c, *planned(c), 1)], 1
     )
     assert len(deal.sources) == 4
     near(trained(cells, Stacked(cells)), trained(cells, Looped(cells)))

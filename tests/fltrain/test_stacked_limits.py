@@ -11,6 +11,7 @@ import fltrain
 import niidpart
 from fltrain import tree
 from fltrain.algorithms import build
+from fltrain.common import Execution
 from fltrain.engine.cohort import sample
 from fltrain.engine.stacked import memory
 from fltrain.engine.stacked.executor import Stacked
@@ -58,12 +59,10 @@ def test_jobs_go_in_chunks_that_fit(table, table_split, monkeypatch):
     """Half of the device, or what is asked for, is enough for 2.5 jobs: two at once, to the same result."""
     cells = [cell_of(table_split, table)]
     one = needed(cells, monkeypatch)
-    whole, asked = (
-        trained(cells, Stacked(cells)),
-        [cell_of(table_split, table, memory=2.5 * one / GIB)],
-    )
+    whole = trained(cells, Stacked(cells))
+    asked = Execution(engine="stacked", memory=2.5 * one / GIB)
     monkeypatch.setattr(memory, "total_memory", lambda device: 2.5 * one / memory.SHARE)
-    for executor in (Stacked(cells), Stacked(asked)):
+    for executor in (Stacked(cells), Stacked(cells, asked)):
         near(trained(executor.cells, executor), whole)
         assert executor.plans[0].chunk == 2
 

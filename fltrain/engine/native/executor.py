@@ -11,13 +11,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ...common import Execution
 from ...draws import key, order
 from ...inputs.federated import PartyExamples
 from ...interface import Local, Task
 from ...settings import Settings
 from ...tree import Tree
 from ..batches import fixed_order_key, iterate_in_order
-from ..jobs import Cell, Done, Given, Job, local_of
+from ..jobs import Cell, Done, Given, Job, make_local
 from ..processes import count_cores
 from ..ranks import current_ranks
 from ..sums import Sums
@@ -27,6 +28,8 @@ from .build import load_library
 from .eligibility import require_affine_direction, require_native
 from .layers import LayerTable, tabulate_layers
 from .scoring import score_examples
+
+_DEFAULT = Execution(engine="native")
 
 
 class _Flat(NamedTuple):
@@ -57,7 +60,7 @@ class Native:
     thread meanwhile: more of them would wait, busily, on the cores that the jobs need.
     """
 
-    def __init__(self, cells: Sequence[Cell]):
+    def __init__(self, cells: Sequence[Cell], execution: Execution = _DEFAULT):
         """ValueError where these cells cannot be trained so, or nothing can be compiled here."""
         for cell in cells:
             require_native(cell)
@@ -66,7 +69,7 @@ class Native:
             cell.task: tabulate_layers(cell.task.module, cell.data.shape) for cell in cells
         }
         self.library = load_library()
-        self.n = count_threads(cells[0].settings)
+        self.n = count_threads(execution)
         self.stop = ctypes.c_int32(0)
         self.pool = ThreadPoolExecutor(self.n, "fltrain native")
 
@@ -122,7 +125,7 @@ class Native:
         """The job after `begin`, and what the native step is handed of it."""
         cell, layers = self.cells[job.cell], self.layers[self.cells[job.cell].task]
         task = replace(cell.task, examples=lambda: iterate_in_order(cell.data.train, job.party))
-        local = cell.algorithm.begin(task, local_of(cell, given, job))
+        local = cell.algorithm.begin(task, make_local(cell, given, job))
         terms = require_affine_direction(cell).terms(local)
         w, pull = flatten_parameters(local.params, layers), float(terms.pull)
         return local, _Flat(
@@ -176,13 +179,13 @@ class Native:
         return loss.value
 
 
-def count_threads(settings: Settings) -> int:
-    """Threads: as many as the settings name, else as there are cores, divided by the ranks of this machine where several train the run together."""
+def count_threads(execution: Execution) -> int:
+    """Threads: as many as the execution names, else as there are cores, divided by the ranks of this machine where several train the run together."""
     ranks = current_ranks().size
     here = (
         int(os.environ.get("LOCAL_WORLD_SIZE", ranks)) if ranks > 1 else 1
     )  # torchrun says it; without it all might be here
-    return settings.workers or max(1, count_cores() // here)
+    return execution.workers or max(1, count_cores() // here)
 
 
 def _parts(examples: PartyExamples, job: Job, round: int, settings: Settings) -> Iterator[_Part]:

@@ -16,6 +16,7 @@ import torch
 from niidpart.errors import UsageError
 
 from ... import tree
+from ...common import Execution
 from .. import evaluation
 from ..allocator import keep_memory
 from ..jobs import Cell, Done, Given, Job
@@ -26,6 +27,8 @@ from .wire import Failure, decode, describe_failure, encode, rebuild_error
 _PARTS = 8  # a message holds at most this part of a worker's share of the steps that are left: the last ones are small, so that all end together
 _BYTES = 64 << 20  # and at most so many bytes of what parties keep, or one job
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl
+
+_DEFAULT = Execution(engine="processes")
 
 
 class _Worker(NamedTuple):
@@ -49,12 +52,12 @@ class Processes:
 
     score = staticmethod(evaluation.score_model)
 
-    def __init__(self, cells: Sequence[Cell]):
+    def __init__(self, cells: Sequence[Cell], execution: Execution = _DEFAULT):
         """ValueError where these cells cannot be trained so."""
         for cell in cells:
             require_worker_processes(cell.data.train.y.device.type)
         self.cells = cells
-        self.n = cells[0].settings.workers or count_cores()
+        self.n = execution.workers or count_cores()
         self.workers: list[_Worker] = []
 
     def train(

@@ -12,10 +12,10 @@ from torch import Tensor
 from niidpart.errors import UsageError
 
 from ... import tree
+from ...common import Execution
 from ...environment import describe
 from ...inputs.federated import Federated
 from ...interface import State
-from ...settings import Settings
 from ..jobs import Cell
 from .group import Ranks
 
@@ -28,23 +28,32 @@ _PARTS = ("models", "buffers", "server", "parties")
 
 
 def require_agreement(
-    ranks: Ranks, split: str, cells: Sequence[Cell], states: Sequence[State], done: int = 0
+    ranks: Ranks,
+    split: str,
+    cells: Sequence[Cell],
+    states: Sequence[State],
+    execution: Execution,
+    done: Sequence[int] = (),
 ) -> None:
     """ValueError, the same at all ranks, where they are about to train different runs, or cannot train as they are told to.
 
-    split: its digest. states: before round `done` + 1.
+    split: its digest. done: the rounds that each cell has behind it; () before the first.
     """
     if ranks.size == 1:
         return
-    _possible(ranks, cells[0])
-    told: dict[str, str] = {"the split": split, "rounds done": str(done), "runs": str(len(cells))}
+    _possible(ranks, execution.device)
+    told: dict[str, str] = {
+        "the split": split,
+        "rounds done": ", ".join(map(str, done)) or "0",
+        "runs": str(len(cells)),
+    }
     data: dict[int, str] = {}  # by the place of the features, which the cells of one split share
     for i, (cell, state) in enumerate(zip(cells, states, strict=True)):
         which = f" of run {i}" if len(cells) > 1 else ""
         told |= {
             name + which: said
             for name, said in (
-                collect_facts(cell, state) | {"the data": _digest_once(data, cell.data)}
+                collect_facts(cell, state, execution) | {"the data": _digest_once(data, cell.data)}
             ).items()
         }
     heard = ranks.gather(told)
@@ -58,24 +67,24 @@ def require_agreement(
         )
 
 
-def require_no_workers(ranks: Ranks, settings: Settings) -> None:
+def require_no_workers(ranks: Ranks, engine: str) -> None:
     """ValueError where a new run asks for worker processes within several ranks. A run that had them goes on with the ranks in their place."""
-    if ranks.size > 1 and settings.engine == "processes":
+    if ranks.size > 1 and engine == "processes":
         raise UsageError(
             f"engine processes is for one rank, and there are {ranks.size}: they are the processes; use --engine looped"
         )
 
 
-def collect_facts(cell: Cell, state: State) -> dict[str, str]:
+def collect_facts(cell: Cell, state: State, execution: Execution) -> dict[str, str]:
     """What decides the result of a run, by the name that a message gives it."""
     algorithm, settings = cell.algorithm, cell.settings
-    machine = describe(cell.data.train.y.device, settings.threads)
+    machine = describe(cell.data.train.y.device, execution.threads)
     return {
         "algorithm": f"{algorithm.spec or algorithm.name} {algorithm.options}",
         "the algorithm's numbers": str(algorithm.hyper),
         **{
             name.replace("_", "-"): str(value)
-            for name, value in asdict(settings).items()
+            for name, value in (asdict(settings) | asdict(execution)).items()
             if name not in _HARMLESS
         },
         "the model": _short(str(cell.task.module).encode()),
@@ -84,9 +93,9 @@ def collect_facts(cell: Cell, state: State) -> dict[str, str]:
     }
 
 
-def _possible(ranks: Ranks, cell: Cell) -> None:
+def _possible(ranks: Ranks, device: str) -> None:
     local = int(os.environ.get("LOCAL_RANK", "0"))
-    if cell.data.train.y.device.type == "cuda" and local >= (there := torch.cuda.device_count()):
+    if device == "cuda" and local >= (there := torch.cuda.device_count()):
         raise UsageError(
             f"rank {ranks.rank} is number {local} of its machine, which has {there} GPUs; at most that many ranks a machine, or --device cpu"
         )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from niidpart.errors import UsageError
 
 from ... import tree
+from ...common import Execution
 from .. import evaluation
 from ..batches import count_steps
 from ..jobs import Cell, Done, Given, Job
@@ -20,6 +21,8 @@ from .stackable import ELSE, stacking_error, why_not_stackable
 from .sums import sum_uploads
 from .task import StackedTask, make_stacked_task
 
+_DEFAULT = Execution(engine="stacked")
+
 
 class _ChunkPlan(NamedTuple):
     """How the jobs of a group run. chunk: jobs at once, at most."""
@@ -32,7 +35,8 @@ class Stacked:
     """Trains jobs side by side: parameters [J, ...], an algorithm's functions under vmap.
 
     Cells that differ only in numbers share a stack (`grouping.group_cells`); others follow each
-    other. Jobs go in chunks that fit the memory: settings.memory, else half of what the device has.
+    other. Jobs go in chunks that fit the memory: that of the execution, else half of the
+    device's.
 
     How many are in a chunk changes the result by rounding, so it depends on the cells alone (their
     largest party, the trees of their algorithm), not on the round that comes first or on what is
@@ -44,16 +48,21 @@ class Stacked:
     score = staticmethod(evaluation.score_model)
 
     def __init__(
-        self, cells: Sequence[Cell], *, convolutions: str | None = None, chunk: int | None = None
+        self,
+        cells: Sequence[Cell],
+        execution: Execution = _DEFAULT,
+        *,
+        convolutions: str | None = None,
+        chunk: int | None = None,
     ):
         """Check that all models can be stacked, or raise a UsageError.
 
         convolutions: "grouped" or "product"; None for what is best on the device. chunk: jobs at
         once; None for what fits.
         """
-        self.cells = cells
+        self.cells, self.execution = cells, execution
         self.asked_chunk = chunk
-        self.convolutions = convolutions or BEST[cells[0].data.train.y.device.type]
+        self.convolutions = convolutions or BEST[execution.device]
         self.groups = group_cells(cells)
         self.tasks: list[StackedTask] = []
         for group in self.groups:
@@ -133,7 +142,7 @@ class Stacked:
             own=probed.own,
         )
         device = probed.stack.device
-        chunk = count_fitting_jobs(needed, settings.memory, device, settings.batch_size)
+        chunk = count_fitting_jobs(needed, self.execution.memory, device, settings.batch_size)
         return _ChunkPlan(probed.mixing, chunk)
 
     def close(self) -> None:

@@ -19,7 +19,6 @@ _EQUAL_SETTINGS = (
     "batch_size",
     "weight_decay",
     "shuffle",
-    "memory",
     "bf16",
     "compile",
 )

@@ -15,7 +15,7 @@ from niidpart.errors import UsageError
 from ... import tree
 from ...tree import Tree
 from ..batches import count_steps
-from ..cost import cost
+from ..cost import count_cost
 from ..jobs import Cell
 from .stack import Stack
 from .task import make_plain_task
@@ -53,7 +53,7 @@ def estimate_job_bytes(
     uploaded = 3 * _bytes_of(upload)  # in float64 while it is summed
     # what a forward pass keeps for the gradient and half as much on the way back; its largest
     # tensor twice, for the passes that an algorithm adds; the batch
-    one = cost(make_plain_task(cell.task, convolutions), cell.data)
+    one = count_cost(make_plain_task(cell.task, convolutions), cell.data)
     batch = 3 * 4 * cell.data.train.x[:1].numel()
     examples = settings.batch_size * (1.5 * one.saved + 2 * one.largest + batch)
     steps_per_epoch = -(-n // settings.batch_size)

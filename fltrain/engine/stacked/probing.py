@@ -16,7 +16,7 @@ from ... import tree
 from ...interface import Batch, Local, Step
 from ...tree import Tree
 from ..batches import iterate_in_order
-from ..jobs import Cell, Given, Job, local_of
+from ..jobs import Cell, Given, Job, make_local
 from .stack import Mixing, Stack
 from .stackable import has_batch_norm, stacking_error, strict_vmap
 from .task import StackedTask
@@ -176,7 +176,7 @@ def _step_alone(cell: Cell, given: Given, job: Job) -> None:
     at = slice(start, start + size)
     device = examples.y.device
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        local = cell.algorithm.begin(task, local_of(cell, given, job))
+        local = cell.algorithm.begin(task, make_local(cell, given, job))
         local = local._replace(params=tree.clone(local.params), buffers=tree.clone(local.buffers))
         batch = Batch(examples.inputs(at, 1), examples.y[at], None, epoch=0, step=0)
         step = cell.algorithm.direction(task, local, batch)

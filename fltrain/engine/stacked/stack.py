@@ -12,7 +12,7 @@ from niidpart.errors import UsageError
 from ... import tree
 from ...interface import Batch, Local, Step, Work
 from ...tree import Tree
-from ..jobs import Cell, Given, Job, local_of
+from ..jobs import Cell, Given, Job, make_local
 from .batches import Deal, JobPlaces
 from .merging import merge_locals, merge_works
 from .optimiser import step_weights
@@ -68,7 +68,7 @@ class Stack:
         # where the examples of each job are, for `full_grad`: handed to vmap, one entry a job
         self.place = (self.deal.start, self.deal.size, self.deal.tensor(self.deal.source))
         self.work, self.work_dims = merge_works(jobs, self.device)
-        locals_ = [local_of(cells[job.cell], given[job.cell], job) for job in jobs]
+        locals_ = [make_local(cells[job.cell], given[job.cell], job) for job in jobs]
         self.local, self.dims = merge_locals(jobs, locals_, self.device)
         self._views: dict[int, tuple[Local, tuple[Tensor, ...]]] = {}
 

@@ -1,0 +1,86 @@
+"""What runs that train side by side have in common. Needs no torch."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Self
+
+from niidpart.errors import UsageError
+
+from .settings import Settings
+
+# Settings that change neither the number of rounds nor what is done to examples.
+SWEPT = ("lr", "momentum", "weight_decay", "seed", "init_seed")
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How and where the jobs of a run train, as it was chosen before the first round.
+
+    It is written down with the run: one that is resumed goes on with it, to the same bits.
+
+    device: cpu or cuda. engine: an executor's name. threads: of torch, on the CPU. workers: of the
+    engines that have some; None for as many as there are cores. memory: GiB for the jobs that a
+    stack holds; None for half of the device's.
+    """
+
+    device: str = "cpu"
+    engine: str = "looped"
+    threads: int = 1
+    workers: int | None = None
+    memory: float | None = None
+
+
+@dataclass(frozen=True)
+class Common:
+    """The settings that all runs of a sweep share, as they were asked for.
+
+    They decide how many rounds there are, when a run is evaluated and written down, and on what
+    its jobs train. `Execution` is what was made of the last six.
+    """
+
+    rounds: int
+    eval_every: int
+    checkpoint_every: int
+    tf32: bool
+    compile: bool
+    device: str
+    engine: str
+    threads: int | None
+    workers: int | None
+    memory: float | None
+
+    @classmethod
+    def of(cls, asked: Mapping[str, Settings]) -> Self:
+        """Return what the settings of some runs, by name, have in common.
+
+        UsageError where they differ in more than the numbers that can be swept.
+        """
+        (first, settings), *others = asked.items()
+        expected = asdict(settings)
+        for name, other in others:
+            for key, value in asdict(other).items():
+                if key not in SWEPT and value != expected[key]:
+                    raise UsageError(describe_conflict(key, first, expected[key], name, value))
+        return cls(**{field.name: expected[field.name] for field in fields(cls)})
+
+    def is_evaluated(self, round: int) -> bool:
+        """Return whether runs are evaluated after that round. The last one always is."""
+        return round % self.eval_every == 0 or round == self.rounds
+
+    def is_written(self, round: int) -> bool:
+        """Return whether there is a checkpoint after that round. The last one always has one."""
+        return round % self.checkpoint_every == 0 or round == self.rounds
+
+
+def describe_conflict(key: str, first: str, value: object, name: str, other: object) -> str:
+    """Return the error for two runs of a sweep that differ in what all have in common."""
+    return (
+        f"{key.replace('_', '-')} is {value} for {first} and {other} for {name}; "
+        f"cells of a sweep have it in common: {list_sweepable()}"
+    )
+
+
+def list_sweepable() -> str:
+    """Return what can be swept, in words."""
+    options = ", ".join("--" + name.replace("_", "-") for name in SWEPT)
+    return f"numbers of the algorithm and {options} can be swept"
