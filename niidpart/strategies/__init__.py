@@ -1,10 +1,20 @@
 """Who owns what: one file a strategy, named after its option; the folder is the registry.
 
-A strategy is a pure function `(labels, n_parties, rng, *, options) -> Owners | Rows` of class ids [N] (0..K-1) and a stream. One that names
-`groups` gets the data set's group ids [N], one that names `seed` the recipe's seed (replays of code that has a generator of its own); one that
-names `min_size` meets it by `deal.fill_up`. All but the labels is handed over by name, so `n_parties` may have a default, behind the `*`. An
-option `rule` makes it the replay of a peer, with the names of our strategies as values (`--like`). It sees numpy, `niidpart.rng`,
-`niidpart.exact` and `niidpart.deal`, and nothing else of the project. What several share is in files that begin with `_`.
+A strategy is a pure function `(labels, n_parties, rng, *, options) -> Owners | Rows`:
+
+- labels: [N] int64 class ids 0..K-1.
+- n_parties: how many parties. It may have a default, behind the `*`, since all but the labels is
+  handed over by name; a Literal says that only these numbers are possible.
+- rng: a `Stream`, the only source of randomness.
+- groups, if it names them: [N] the data set's group ids.
+- seed, if it names it: the recipe's seed, for replays of code that has a generator of its own.
+- min_size, if it has this option: it meets it by `deal.fill_up`.
+- rule, if it has this option: it is the replay of a peer (`--like`), and the values of `rule` are
+  names of our strategies.
+
+It sees numpy, niidpart's arithmetic, errors and registry, and nothing else of the project. It has
+to give the same bits on every machine: tests/niidpart/test_walls_bits.py says which functions do.
+What several strategies share is in files that begin with `_`.
 """
 
 from collections.abc import Mapping
@@ -14,7 +24,7 @@ from typing import Annotated, Any, NamedTuple
 from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints
-from ..registry import Registry
+from ..registry import AtLeast, AtMost, Registry
 
 Arrays = Mapping[str, NDArray[Any]]
 _NONE: Arrays = MappingProxyType({})
@@ -26,20 +36,40 @@ STRATEGIES = Registry(
     beside=("n_parties", "seed", "val", "test", "transforms", "recipe", "like"),
 )
 
+# Options that several strategies have.
 Beta = Annotated[
-    float, "Concentration of the Dirichlet draw, above 0: 0.1 is strong skew, 100 nearly none."
+    float,
+    "Concentration of the Dirichlet draw: 0.1 is strong skew, 100 nearly none.",
+    AtLeast(1e-9),  # beyond these the logarithms of the draws lose their digits
+    AtMost(1e9),
 ]
 MinSize = Annotated[
     int,
-    "Least number of examples of a party, 0 or more; smaller ones are filled up by moving rows.",
+    "Least number of examples of a party; smaller ones are filled up by moving rows.",
+    AtLeast(0),
 ]
 
 
 class Owners(NamedTuple):
-    """What a strategy returns. Parties are disjoint by construction; `make` takes each party's own val and test parts from its examples.
+    """What a strategy returns: one party for each example.
 
-    owner: [N] int64, the party that holds each example, -1 for nobody. draws: what was drawn on the way, by name, to be stored: arrays [n] or
-    [n, m] of numbers. columns: one value a party, by name, to be stored and part of the digest (archetype, group).
+    Parties are disjoint by construction. `make` takes each party's own validation and test parts
+    from its examples.
+
+    Parameters
+    ----------
+    owner : array of int [N]
+        The party that holds each example, -1 for nobody.
+    draws : mapping of str to array
+        What was drawn on the way, to be stored: arrays [n] or [n, m] of numbers.
+    columns : mapping of str to array [P], optional
+        One value a party, to be stored and part of the digest (archetype, group).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Owners(np.array([0, 1, 1, -1]), {}).owner.tolist()
+    [0, 1, 1, -1]
     """
 
     owner: NDArray[Any]
@@ -48,10 +78,17 @@ class Owners(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What the few strategies return whose parties share examples, or that give each party its own val and test parts themselves.
+    """What a strategy returns whose parties share examples or have val and test parts of its own.
 
-    parts: "train", and "val" and "test" where there are any: (party [n], row [n]) int64 pairs in any order, none twice in a part. Two
-    parties may hold a row; the parts have no row in common.
+    Parameters
+    ----------
+    parts : mapping of str to (party [n], row [n])
+        "train", and "val" and "test" where there are any: int64 pairs in any order, none twice in
+        a part. Two parties may hold a row; the parts have no row in common.
+    draws : mapping of str to array
+        As those of `Owners`.
+    columns : mapping of str to array [P], optional
+        As those of `Owners`.
     """
 
     parts: Mapping[str, tuple[Ints, Ints]]

@@ -12,11 +12,18 @@ __all__ = ["balanced_label_dirichlet"]
 def balanced_label_dirichlet(
     labels: Ints, n_parties: int, rng: Stream, *, beta: Beta = 0.5, min_size: MinSize = 10
 ) -> Owners:
-    """Like dir, but a party that holds N/P examples gets nothing of the classes that follow. The code of Li et al., ICDE 2022.
+    """Like dir, but a party that holds N/P examples gets nothing of the classes that follow. The
+    code of Li et al., ICDE 2022.
 
-    Class by class, from class 0 on, p_k ~ Dir(beta) is set to 0 for the parties that are full and renormalised. Where nothing is left of it,
-    one of the parties that are not full, drawn at random, gets the class: what renormalising tends to. Counts by largest remainder, no redraw;
-    small parties are filled up to min_size by moving rows. Draws: proportions [K, P], before the step; moved [M, 3] (row, from, to).
+    Class by class, from class 0 on, p_k ~ Dir(beta) is set to 0 for the parties that are full and
+    renormalised. Where nothing is left of it, one of the parties that are not full, drawn at
+    random, gets the class: what renormalising tends to. Counts by largest remainder, no redraw;
+    small parties are filled up to min_size by moving rows.
+
+    Returns
+    -------
+    Owners
+        Draws: proportions [K, P], before the step; moved [M, 3] (row, from, to).
     """
     class_sizes = np.bincount(labels)
     n_classes = len(class_sizes)
@@ -26,15 +33,16 @@ def balanced_label_dirichlet(
     held = np.zeros(n_parties, np.int64)
     counts = np.zeros((n_classes, n_parties), np.int64)
     for k, size in enumerate(class_sizes.tolist()):
-        room = held * n_parties < len(
-            labels
-        )  # some party always has room: together they hold less than N
-        p = np.where(room, proportions[k], 0.0)
+        # Some party always has room: before the last class they hold less than N together.
+        has_room = held * n_parties < len(labels)
+        p = np.where(has_room, proportions[k], 0.0)
         if not p.max() > 0:
-            open_to = np.flatnonzero(room)
-            p[open_to[spare.integers(len(open_to), 1)]] = 1.0
+            candidates = np.flatnonzero(has_room)
+            chosen = candidates[spare.integers(len(candidates), 1)]
+            p[chosen] = 1.0
         counts[k] = apportion(p, size, rank)
         held += counts[k]
     order = rng.child("order").grouped_permutation(labels, n_classes)
-    owner, moved = fill_up(deal_rows(counts, order), labels, n_parties, min_size, rank, order)
+    owner = deal_rows(counts, order)
+    owner, moved = fill_up(owner, labels, n_parties, min_size, rank, order)
     return Owners(owner, {"proportions": proportions, "moved": moved})

@@ -24,48 +24,59 @@ def by_group(
         "With fewer parties than groups: what each is to have equally much of.",
     ] = "groups",
 ) -> Owners:
-    """Whole groups (writers, users, sources) are dealt to the parties. Li et al., ICDE 2022, section IV-C (FEMNIST, by writer).
+    """Whole groups (writers, users, sources) are dealt to the parties. Li et al., ICDE 2022,
+    section IV-C (FEMNIST, by writer).
 
-    As many parties as groups: party p is the p-th group in ascending order, and `group` [P] is a column. Fewer parties: the groups in random
-    order, equally many to each (balance="groups"; a random choice of parties gets one more), or one by one from the largest on, each to the
-    party that has fewest examples so far (balance="examples").
-    Draws: dealt [G, 2] (group, party), groups ascending.
+    As many parties as groups: party p is the p-th group in ascending order. Fewer parties: the
+    groups in random order, equally many to each (balance="groups"; a random choice of parties
+    gets one more), or one by one from the largest on, each to the party that has fewest examples
+    so far (balance="examples").
+
+    Returns
+    -------
+    Owners
+        Draws: dealt [G, 2] (group, party), groups ascending. Column, with as many parties as
+        groups: group [P].
+
+    Raises
+    ------
+    UsageError
+        For more parties than groups.
     """
-    names, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    names, index, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     kept = np.flatnonzero(sizes >= min_group)
     if n_parties > len(kept):
-        some = f"{len(kept)} groups" + (
-            f" of at least {min_group} examples (of {len(names)} groups in all)"
-            if len(kept) < len(names)
-            else ""
-        )
-        hint = (
-            f"use at most {len(kept)} parties; so many give each its own group"
-            if len(kept)
-            else f"lower min_group to at most {sizes.max()}"
-        )
-        raise UsageError(f"{n_parties} parties cannot share {some}; {hint}")
-    dealt = rng.draw(
-        "dealt",
-        lambda s: np.stack([names[kept], _dealt(s, n_parties, sizes[kept], balance)], axis=1),
-    )
-    owner = np.full(len(names), -1, np.int64)
-    owner[kept] = dealt[:, 1]
+        raise _refuse_parties(n_parties, len(kept), min_group, sizes)
+
+    def deal(s: Stream) -> Ints:
+        return np.stack([names[kept], _deal_groups(s, n_parties, sizes[kept], balance)], axis=1)
+
+    dealt = rng.draw("dealt", deal)
+    holder = np.full(len(names), -1, np.int64)  # the party of each group
+    holder[kept] = dealt[:, 1]
     columns = {"group": dealt[:, 0]} if n_parties == len(kept) else {}
-    return Owners(owner[group.reshape(-1)], {"dealt": dealt}, columns)
+    return Owners(holder[index.reshape(-1)], {"dealt": dealt}, columns)
 
 
-def _dealt(rng: Stream, n_parties: int, sizes: Ints, balance: str) -> Ints:
-    """[G] the party of each group, of `sizes` [G] examples."""
+def _deal_groups(rng: Stream, n_parties: int, sizes: Ints, balance: str) -> Ints:
+    """Return [G] the party of each group, of `sizes` [G] examples."""
     n_groups = len(sizes)
     if n_parties == n_groups:
         return np.arange(n_groups)
-    order, ranked = (
-        rng.child("order").permutation(n_groups),
-        rng.child("rank").permutation(n_parties),
-    )
-    if balance == "groups":
-        party = np.empty(n_groups, np.int64)
-        party[order] = np.repeat(ranked, split_evenly(n_groups, n_parties))
-        return party
-    return deal_to_fewest(sizes, n_parties, order, ranked)
+    order = rng.child("order").permutation(n_groups)
+    rank = rng.child("rank").permutation(n_parties)
+    if balance == "examples":
+        return deal_to_fewest(sizes, n_parties, order, rank)
+    party = np.empty(n_groups, np.int64)
+    party[order] = np.repeat(rank, split_evenly(n_groups, n_parties))
+    return party
+
+
+def _refuse_parties(n_parties: int, n_kept: int, min_group: int, sizes: Ints) -> UsageError:
+    groups = f"{n_kept} groups"
+    if n_kept < len(sizes):
+        groups += f" of at least {min_group} examples (of {len(sizes)} groups in all)"
+    hint = f"lower min_group to at most {sizes.max()}"
+    if n_kept:
+        hint = f"use at most {n_kept} parties; so many give each its own group"
+    return UsageError(f"{n_parties} parties cannot share {groups}; {hint}")

@@ -10,10 +10,17 @@ __all__ = ["homogeneous"]
 
 
 def homogeneous(labels: Ints, n_parties: int, rng: Stream) -> Owners:
-    """IID: one random order of all examples, cut into equal parts; the first N mod P parties get one more. NIID-Bench, `homo`."""
+    """IID: one random order of all examples, cut into equal parts; the first N mod P parties get
+    one more. NIID-Bench, `homo`.
+
+    Returns
+    -------
+    Owners
+        Without draws.
+    """
     n = len(labels)
+    order = rng.child("order").permutation(n)
+    parties = np.arange(n_parties, dtype=np.int32)
     owner = np.empty(n, np.int32)
-    owner[rng.child("order").permutation(n)] = np.repeat(
-        np.arange(n_parties, dtype=np.int32), split_evenly(n, n_parties)
-    )
+    owner[order] = np.repeat(parties, split_evenly(n, n_parties))
     return Owners(owner, {})

@@ -8,6 +8,7 @@ from ..arithmetic.deal import apportion, apportion_rows, apportion_weights, deal
 from ..arithmetic.exact import Floats
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
+from ..registry import AtLeast, AtMost
 from . import Beta, MinSize, Owners
 
 __all__ = ["party_dirichlet"]
@@ -20,63 +21,78 @@ def party_dirichlet(
     *,
     beta: Beta = 0.5,
     spread: Annotated[
-        float, "Half-width of the parties' sizes as a fraction of N/P, in 0..1; 0 for equal sizes."
+        float,
+        "Half-width of the parties' sizes as a fraction of N/P; 0 for equal sizes.",
+        AtLeast(0),
+        AtMost(1),
     ] = 0.0,
     min_size: MinSize = 10,
 ) -> Owners:
-    """Each party mixes its classes in proportions q_i ~ Dir(beta); sizes ~ U around N/P. Cha and Chang, Information 2025, section 3.2.
+    """Each party mixes its classes in proportions q_i ~ Dir(beta); sizes ~ U around N/P. Cha and
+    Chang, Information 2025, section 3.2.
 
-    spread is the paper's lambda * P / N; the sizes are rescaled to sum to N. Every example is dealt once. Where parties want more of a class than
-    there is, it is shared among them in proportion to what they want; what they then lack they take from the classes that are left, by their own
-    q_i (where that is 0 for all of these: as much of each as is left). Draws: proportions [P, K]; sizes [P]; moved [M, 3] (row, from, to).
+    spread is the paper's lambda * P / N; the sizes are rescaled to sum to N. Every example is
+    dealt once. Where parties want more of a class than there is, it is shared among them in
+    proportion to what they want; what they then lack they take from the classes that are left, by
+    their own q_i (where that is 0 for all of these: as much of each as is left).
+
+    Returns
+    -------
+    Owners
+        Draws: proportions [P, K]; sizes [P]; moved [M, 3] (row, from, to).
+
+    Raises
+    ------
+    UsageError
+        For stored draws that are not those of a split of these labels.
     """
-    if not 0 <= spread <= 1:
-        raise UsageError(
-            f"spread is {spread}; sizes are drawn from N/P * (1 - spread) to N/P * (1 + spread), so it must be in 0..1"
-        )
+    n = len(labels)
     supply = np.bincount(labels)
     n_classes = len(supply)
-    rank, class_rank = (
-        rng.child("rank").permutation(n_parties),
-        rng.child("class_rank").permutation(n_classes),
-    )
+    rank = rng.child("rank").permutation(n_parties)
+    class_rank = rng.child("class_rank").permutation(n_classes)
+
+    def draw_sizes(s: Stream) -> Ints:
+        relative = 1 + spread * (2 * s.uniform(n_parties) - 1)  # 1 - spread .. 1 + spread
+        return apportion(relative, n, rank)
+
     proportions = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_parties, n_classes)))
-    sizes = rng.draw(
-        "sizes",
-        lambda s: apportion(1 + spread * (2 * s.uniform(n_parties) - 1), len(labels), rank),
-    )
-    if (
-        proportions.shape != (n_parties, n_classes)
-        or not (proportions >= 0).all()
-        or sizes.sum() != len(labels)
-        or sizes.min() < 0
-    ):
+    sizes = rng.draw("sizes", draw_sizes)
+    # Drawn ones are, but those of a file may be anything, and `_reconcile` would never end.
+    has_proportions = proportions.shape == (n_parties, n_classes) and (proportions >= 0).all()
+    has_sizes = sizes.sum(dtype=np.int64) == n and sizes.min() >= 0
+    if not (has_proportions and has_sizes):
         raise UsageError(
             "the stored proportions and sizes are not those of a split of these labels"
         )
-    counts = _reconciled(proportions, sizes, supply, rank, class_rank)
+    counts = _reconcile(proportions, sizes, supply, rank, class_rank)
     order = rng.child("order").grouped_permutation(labels, n_classes)
-    owner, moved = fill_up(deal_rows(counts.T, order), labels, n_parties, min_size, rank, order)
+    owner = deal_rows(counts.T, order)
+    owner, moved = fill_up(owner, labels, n_parties, min_size, rank, order)
     return Owners(owner, {"proportions": proportions, "sizes": sizes, "moved": moved})
 
 
-def _reconciled(
+def _reconcile(
     proportions: Floats, sizes: Ints, supply: Ints, rank: Ints, class_rank: Ints
 ) -> Ints:
-    """[P, K] counts with row sums `sizes` and column sums `supply`, which must have one total, near sizes * proportions.
+    """Return [P, K] counts near sizes * proportions that agree with what there is.
 
-    In each round the parties ask for what they lack, and a class of which more is asked than is left is shared out and closes: so there are at
-    most K + 1 rounds. Nobody's place plays a part; `rank` and `class_rank` settle ties.
+    Row sums are `sizes`, column sums `supply`; both must have one total. Nobody's place plays a
+    part: `rank` and `class_rank` settle ties.
     """
     counts = np.zeros(proportions.shape, np.int64)
     left, lacking = supply.copy(), sizes.copy()
-    while (some := np.flatnonzero(lacking)).size:
+    # In each round the parties ask for what they lack, and a class of which more is asked than is
+    # left is shared out and closes. So there are at most K + 1 rounds.
+    while True:
+        some = np.flatnonzero(lacking)
+        if not some.size:
+            return counts
         wanted = np.where(left > 0, proportions[some], 0.0)
         wanted[wanted.max(axis=1) == 0] = left
         asked = apportion_rows(wanted, lacking[some], class_rank)
-        for k in np.flatnonzero(asked.sum(axis=0) > left):
+        for k in np.flatnonzero(asked.sum(axis=0, dtype=np.int64) > left):
             asked[:, k] = apportion_weights(asked[:, k], int(left[k]), rank[some])
         counts[some] += asked
-        left -= asked.sum(axis=0)
-        lacking[some] -= asked.sum(axis=1)
-    return counts
+        left -= asked.sum(axis=0, dtype=np.int64)
+        lacking[some] -= asked.sum(axis=1, dtype=np.int64)

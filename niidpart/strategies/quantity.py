@@ -12,14 +12,20 @@ __all__ = ["quantity"]
 def quantity(
     labels: Ints, n_parties: int, rng: Stream, *, beta: Beta = 0.5, min_size: MinSize = 10
 ) -> Owners:
-    """Quantity skew: party sizes in proportions q ~ Dir(beta); labels are not looked at. Li et al., ICDE 2022, section IV-D.
+    """Quantity skew: party sizes in proportions q ~ Dir(beta); labels are not looked at. Li et
+    al., ICDE 2022, section IV-D.
 
-    Draws: proportions [P]; moved [M, 3] (row, from, to).
+    Returns
+    -------
+    Owners
+        Draws: proportions [P]; moved [M, 3] (row, from, to).
     """
     n = len(labels)
     proportions = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_parties,)))
     rank = rng.child("rank").permutation(n_parties)
     order = rng.child("order").permutation(n)
-    owner = deal_rows(apportion(proportions, n, rank)[None], order)
-    owner, moved = fill_up(owner, np.zeros(n, np.int64), n_parties, min_size, rank, order)
+    one_class = np.zeros(n, np.int64)
+    counts = apportion(proportions, n, rank)[np.newaxis]  # [1, P]
+    owner = deal_rows(counts, order)
+    owner, moved = fill_up(owner, one_class, n_parties, min_size, rank, order)
     return Owners(owner, {"proportions": proportions, "moved": moved})

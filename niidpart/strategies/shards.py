@@ -7,6 +7,7 @@ import numpy as np
 from ..arithmetic.deal import split_evenly
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
+from ..registry import AtLeast
 from . import Owners
 
 __all__ = ["sorted_shards"]
@@ -17,27 +18,35 @@ def sorted_shards(
     n_parties: int,
     rng: Stream,
     *,
-    shards: Annotated[int, "Shards that each party gets, at least 1."] = 2,
+    shards: Annotated[int, "Shards that each party gets.", AtLeast(1)] = 2,
 ) -> Owners:
-    """Sorted by class, cut into shards * P equal shards, `shards` of them dealt to each party. McMahan et al., AISTATS 2017, section 3.
+    """Sorted by class, cut into shards * P equal shards, `shards` of them dealt to each party.
+    McMahan et al., AISTATS 2017, section 3.
 
-    Within a class the order is random. A shard may span two classes, so a party may hold more than `shards` of them. Shards differ by at most
-    one example. Draws: shard [P, shards], which ones each party got.
+    Within a class the order is random. A shard may span two classes, so a party may hold more
+    than `shards` of them. Shards differ by at most one example.
+
+    Returns
+    -------
+    Owners
+        Draws: shard [P, shards], which ones each party got.
+
+    Raises
+    ------
+    UsageError
+        For more shards than examples.
     """
-    n = len(labels)
-    if shards < 1:
-        raise UsageError(f"shards is {shards}; each party gets at least 1")
-    if shards * n_parties > n:
+    n, n_shards = len(labels), shards * n_parties
+    if n_shards > n:
         raise UsageError(
-            f"{n_parties} parties x {shards} shards need {shards * n_parties} examples, there are {n}; use at most {n // shards} parties"
+            f"{n_parties} parties x {shards} shards need {n_shards} examples, there are {n}; "
+            f"use at most {n // shards} parties"
         )
-    shard = rng.draw(
-        "shard", lambda s: s.permutation(shards * n_parties).reshape(n_parties, shards)
-    )
-    party = np.empty(shards * n_parties, np.int64)  # who holds each shard
-    party[shard] = np.arange(n_parties)[:, None]
+    shard = rng.draw("shard", lambda s: s.permutation(n_shards).reshape(n_parties, shards))
+    holder = np.empty(n_shards, np.int64)  # the party of each shard
+    holder[shard] = np.arange(n_parties)[:, np.newaxis]
+    n_classes = int(labels.max()) + 1
+    order = rng.child("order").grouped_permutation(labels, n_classes)
     owner = np.empty(n, np.int64)
-    owner[rng.child("order").grouped_permutation(labels, int(labels.max()) + 1)] = np.repeat(
-        party, split_evenly(n, shards * n_parties)
-    )
+    owner[order] = np.repeat(holder, split_evenly(n, n_shards))
     return Owners(owner, {"shard": shard})
