@@ -10,7 +10,7 @@ from torch import Tensor
 import niidpart
 from niidpart.errors import UsageError
 from niidpart.features.transforming import name_transforms
-from niidpart.transforms.noise_space import bounds
+from niidpart.transforms.noise_space import find_bounds
 
 from ..draws import normal
 
@@ -75,7 +75,7 @@ def make_noises(
                 strict=True,
             )
             cells = torch.tensor(
-                [bounds(cell, grid, *shape[1:]) for cell, grid in places], device=device
+                [find_bounds(cell, grid, *shape[1:]) for cell, grid in places], device=device
             )
             out.append(
                 Noise(

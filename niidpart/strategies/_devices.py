@@ -1,4 +1,4 @@
-"""What FedCD's two strategies share: pools of examples for train, val and test, and devices that draw from them."""
+"""What FedCD's two strategies share: pools for train, val and test that devices draw from."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated
@@ -8,91 +8,125 @@ import numpy as np
 from ..arithmetic.deal import draw_subsets
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
+from ..registry import AtLeast
 
 Pools = Mapping[str, list[Ints]]  # part -> the rows of each class
-Fits = Callable[[int, Ints], bool]
+# Whether a device can draw so many examples from pools of so many of each class [K].
+FitsPool = Callable[[int, Ints], bool]
 NTrain = Annotated[
     int | None,
-    "Training examples of a device, at least 1; else 1/12 of the data set, or what the pools allow.",
+    "Training examples of a device; else 1/12 of the data set, or what the pools allow.",
+    AtLeast(1),
 ]
 NVal = Annotated[
     int | None,
-    "Validation examples of a device, 0 or more; else a third of its training examples, or what the pools allow.",
+    "Validation examples of a device; else a third of its training examples, or what the pools "
+    "allow.",
+    AtLeast(0),
 ]
 NTest = Annotated[
     int | None,
-    "Test examples of a device, 0 or more; else a tenth of its training examples, or what the pools allow.",
+    "Test examples of a device; else a tenth of its training examples, or what the pools allow.",
+    AtLeast(0),
 ]
-SHARES = {"train": 12, "val": 3, "test": 10}  # of the data set, and of what train has
+# By default train is 1/12 of the data set, val and test 1/3 and 1/10 of what train has.
+DIVISORS = {"train": 12, "val": 3, "test": 10}
 
 
-def pools(labels: Ints, rng: Stream) -> Pools:
-    """The examples of each class in three, 4 : 1 : 1 at random, as 40,000, 10,000 and 10,000 of CIFAR-10. ValueError for a class of fewer than 6."""
+def draw_pools(labels: Ints, rng: Stream) -> Pools:
+    """Return the examples of each class in three pools, 4 : 1 : 1 at random.
+
+    As 40,000, 10,000 and 10,000 of CIFAR-10. UsageError for a class of fewer than 6.
+    """
     sizes = np.bincount(labels)
     if sizes.min() < 6:
         raise UsageError(
-            f"class {sizes.argmin()} has {sizes.min()} examples; at least 6 of each class are needed, 4 of them for train, 1 for val and 1 for test"
+            f"class {sizes.argmin()} has {sizes.min()} examples; at least 6 of each class are "
+            "needed, 4 of them for train, 1 for val and 1 for test"
         )
-    rows = np.split(
-        rng.child("pools").grouped_permutation(labels, len(sizes)), np.cumsum(sizes)[:-1]
-    )
-    sixths = [(len(r) - 2 * (len(r) // 6), len(r) - len(r) // 6) for r in rows]
-    parts = [np.split(r, cuts) for r, cuts in zip(rows, sixths, strict=True)]
-    return {part: [of_class[i] for of_class in parts] for i, part in enumerate(SHARES)}
+    order = rng.child("pools").grouped_permutation(labels, len(sizes))
+    pools: dict[str, list[Ints]] = {part: [] for part in DIVISORS}
+    for rows in np.split(order, np.cumsum(sizes, dtype=np.int64)[:-1]):
+        sixth = len(rows) // 6
+        cuts = [len(rows) - 2 * sixth, len(rows) - sixth]
+        for pool, share in zip(pools.values(), np.split(rows, cuts), strict=True):
+            pool.append(share)
+    return pools
 
 
-def sizes_of(
-    asked: Mapping[str, int | None], n: int, pool: Pools, fits: Fits, kept: float = 1.0
+def count_classes_of(pools: Pools, part: str) -> Ints:
+    """Return [K] how many examples of each class the pool of a part has."""
+    return np.array([len(rows) for rows in pools[part]], np.int64)
+
+
+def choose_sizes(
+    asked: Mapping[str, int | None], n: int, pools: Pools, fits: FitsPool, kept: float = 1.0
 ) -> dict[str, tuple[int, int]]:
-    """For each part, how many examples a device draws, and how many it could.
+    """Return for each part how many examples a device draws, and how many it could.
 
-    As asked, else a twelfth of the data set for train (5,000 of 60,000), a third of that for val and a tenth for test, or what fits if that
-    is less. fits(examples, sizes of the pool's classes) holds for 1 example, and for fewer where it holds for more. kept: the least share of
-    what a device draws that it keeps. ValueError, before anything is drawn, for more than the whole pool can serve.
+    As asked, else a twelfth of the data set for train (5,000 of 60,000), a third of that for val
+    and a tenth for test, or what fits if that is less. UsageError, before anything is drawn, for
+    more than the whole pool can serve.
+
+    fits: holds for 1 example, and for fewer where it holds for more. kept: the least share of what
+    a device draws that it keeps.
     """
     sizes: dict[str, tuple[int, int]] = {}
-    for part, share in SHARES.items():
-        limit = _most(n, np.array([len(rows) for rows in pool[part]], np.int64), fits)
-        given = asked[part]
-        if given is None:
-            given = min(max(1, (n if part == "train" else sizes["train"][0]) // share), limit)
-        elif given < (part == "train"):
-            raise UsageError(f"n_{part} is {given}; it must be {int(part == 'train')} or more")
-        elif given > (most := _whole(pool[part], kept)):
-            raise UsageError(
-                f"n_{part} is {given}, and a device can draw at most {most} {part} examples; lower n_{part} to {limit}"
-            )
-        sizes[part] = (given, limit)
+    for part, divisor in DIVISORS.items():
+        of_class = count_classes_of(pools, part)
+        limit = _find_most(n, of_class, fits)
+        size = asked[part]
+        if size is None:
+            whole = n if part == "train" else sizes["train"][0]
+            size = min(max(1, whole // divisor), limit)
+        else:
+            most = _bound_draws(int(of_class.sum(dtype=np.int64)), kept)
+            if size > most:
+                raise UsageError(
+                    f"n_{part} is {size}, and a device can draw at most {most} {part} examples; "
+                    f"lower n_{part} to {limit}"
+                )
+        sizes[part] = (size, limit)
     return sizes
 
 
-def _whole(rows: list[Ints], kept: float) -> int:
-    """What a device could draw if all of the pool were to its liking; where it drops examples, that and room that chance does not fill."""
-    total = sum(map(len, rows))
+def _bound_draws(total: int, kept: float) -> int:
+    """Return what a device could draw if all of a pool were to its liking.
+
+    Where it drops examples: that, and room that chance does not fill.
+    """
     return total if kept == 1 else int((2 * total + 1000) / kept)
 
 
-def _most(n: int, of_class: Ints, fits: Fits) -> int:
+def _find_most(n: int, of_class: Ints, fits: FitsPool) -> int:
+    """Return the largest number of examples, up to n, that fits; by bisection."""
     low, high = 1, n
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(middle, of_class) else (low, middle - 1)
+        if fits(middle, of_class):
+            low = middle
+        else:
+            high = middle - 1
     return low
 
 
-def draw(counts: Ints, part: str, limit: int, pool: Pools, rng: Stream) -> tuple[Ints, Ints]:
-    """(party, row) pairs: counts [P, K] examples of each class for each device, without replacement at a device, independently of the others."""
-    of_class = np.array([len(rows) for rows in pool[part]], np.int64)
+def draw_rows(counts: Ints, part: str, limit: int, pools: Pools, rng: Stream) -> tuple[Ints, Ints]:
+    """Return (party, row) pairs: for each device its examples, independently of the others.
+
+    counts: [P, K] examples of each class for each device, without replacement at a device.
+    limit: the size that would fit, for the error.
+    """
+    of_class = count_classes_of(pools, part)
     over = np.argwhere(counts > of_class)
     if len(over):
         p, k = over[0].tolist()
         raise UsageError(
-            f"party {p} is to have {counts[p, k]} {part} examples of class {k}, and there are {of_class[k]} to draw from; lower n_{part} to {limit}"
+            f"party {p} is to have {counts[p, k]} {part} examples of class {k}, and there are "
+            f"{of_class[k]} to draw from; lower n_{part} to {limit}"
         )
-    found = [
-        (draw_subsets(rng, column, len(rows)), rows)
-        for column, rows in zip(counts.T, pool[part], strict=True)
-    ]
-    return np.concatenate([party for (party, _), _ in found]), np.concatenate(
-        [rows[item] for (_, item), rows in found]
-    )
+    parties, rows = [], []
+    for sizes, pool in zip(counts.T, pools[part], strict=True):
+        party, item = draw_subsets(rng, sizes, len(pool))
+        parties.append(party)
+        rows.append(pool[item])
+    return np.concatenate(parties), np.concatenate(rows)

@@ -1,18 +1,20 @@
-"""FedCD's hypergeometric archetypes: devices whose labels centre on another part of the range of classes."""
+"""FedCD's hypergeometric archetypes: devices that centre on a part of the range of classes."""
 
 from math import comb
 from typing import Annotated, Literal
 
 import numpy as np
 
-from ..arithmetic.rng import Ints, Stream
+from ..arithmetic.exact import Floats
+from ..arithmetic.rng import Ints, Stream, Words
 from . import Rows
-from ._devices import NTest, NTrain, NVal, draw, pools, sizes_of
+from ._devices import FitsPool, NTest, NTrain, NVal, choose_sizes, draw_pools, draw_rows
 
 __all__ = ["hypergeometric_archetypes"]
 
 ARCHETYPES = 6
-_RARE = 27.7  # -log of the chance, for one device and class, that a size taken by default does not fit: 1e-12
+# -log of the chance, for one device and class, that a size taken by default does not fit: 1e-12.
+_RARE = 27.7
 _BLOCK = 1 << 20  # words drawn at a time; not part of the definition, the stream goes on
 
 
@@ -29,67 +31,98 @@ def hypergeometric_archetypes(
     n_val: NVal = None,
     n_test: NTest = None,
 ) -> Rows:
-    """Devices of 6 archetypes, labels ~ Hypergeom(110, 5 + 20 a, 10); own train, val and test, shared examples. Kopparapu et al., 2020, section 3.3.
+    """Devices of 6 archetypes, labels ~ Hypergeom(110, 5 + 20 a, 10); own train, val and test,
+    shared examples. Kopparapu et al., 2020, section 3.3.
 
-    Device i has archetype a = floor(6 i / P). With K classes: Hypergeom(11 K, (5 + 20 a) K / 10, K), so labels 0..K, and there is no class K.
-    overflow="redraw" draws until the label is below K; "drop" leaves these examples out, as the authors' code does, and a device of the last
-    archetype keeps 38 % of its size. The three parts come from three pools, 4 : 1 : 1 of each class, at a device without replacement, so two
-    devices may hold an example. Column: archetype [P].
+    Device i has archetype a = floor(6 i / P). With K classes: Hypergeom(11 K, (5 + 20 a) K / 10,
+    K), so labels 0..K, and there is no class K. overflow="redraw" draws until the label is below
+    K; "drop" leaves these examples out, as the authors' code does, and a device of the last
+    archetype keeps 38 % of its size. The three parts come from three pools, 4 : 1 : 1 of each
+    class, at a device without replacement, so two devices may hold an example.
+
+    Returns
+    -------
+    Rows
+        Column: archetype [P].
+
+    Raises
+    ------
+    UsageError
+        For classes of fewer than 6 examples, or sizes that do not fit.
     """
     n_classes = int(labels.max()) + 1
     archetype = np.arange(n_parties) * ARCHETYPES // n_parties
-    laws = [_law(a, n_classes, overflow) for a in range(ARCHETYPES)]
-    chances = np.array(
-        [[weight / sum(law) for weight in law[:n_classes]] for law in laws]
-    )  # [6, K]
-
-    def fits(n: int, of_class: Ints) -> bool:
-        mean, variance = n * chances, n * chances * (1 - chances)
-        likely = (
-            mean + _RARE / 3 + np.sqrt(_RARE * _RARE / 9 + 2 * _RARE * variance)
-        )  # Bernstein's bound
-        return bool((np.minimum(np.where(chances > 0, likely, 0), n) <= of_class).all())
-
-    pool = pools(labels, rng)
-    kept = 1.0 if overflow == "redraw" else float(chances.sum(axis=1).min())
+    laws = [_weigh_labels(a, n_classes, overflow) for a in range(ARCHETYPES)]
+    chances = np.array([_normalise(law)[:n_classes] for law in laws])  # [6, K]
+    kept = 1.0
+    if overflow == "drop":
+        kept = min(sum(law[:n_classes]) / sum(law) for law in laws)
+    pools = draw_pools(labels, rng)
+    asked = {"train": n_train, "val": n_val, "test": n_test}
     parts = {}
-    for part, (n, limit) in sizes_of(
-        {"train": n_train, "val": n_val, "test": n_test}, len(labels), pool, fits, kept
-    ).items():
-        counts = _counts(n, laws, archetype, n_classes, rng.child(f"{part} labels"))
-        parts[part] = draw(counts, part, limit, pool, rng.child(part))
+    sizes = choose_sizes(asked, len(labels), pools, _fits_by_chance(chances), kept)
+    for part, (n, limit) in sizes.items():
+        counts = _draw_counts(n, laws, archetype, n_classes, rng.child(f"{part} labels"))
+        parts[part] = draw_rows(counts, part, limit, pools, rng.child(part))
     return Rows(parts, {}, {"archetype": archetype})
 
 
-def _law(a: int, n_classes: int, overflow: str) -> list[int]:
-    """Weights of the labels 0..K-1, or 0..K where those are dropped: exact integers."""
+def _weigh_labels(a: int, n_classes: int, overflow: str) -> list[int]:
+    """Return the weights of the labels 0..K-1, or 0..K where those are dropped: exact integers."""
     population, marked = 11 * n_classes, (5 + 20 * a) * n_classes // 10
+    n_labels = n_classes + (overflow == "drop")
     return [
-        comb(marked, j) * comb(population - marked, n_classes - j)
-        for j in range(n_classes + (overflow == "drop"))
+        comb(marked, j) * comb(population - marked, n_classes - j)  # times 1 / comb(population, K)
+        for j in range(n_labels)
     ]
 
 
-def _counts(n: int, laws: list[list[int]], archetype: Ints, n_classes: int, rng: Stream) -> Ints:
-    """[P, K] how often each device drew each label, in n draws."""
+def _normalise(law: list[int]) -> list[float]:
+    total = sum(law)
+    return [weight / total for weight in law]
+
+
+def _fits_by_chance(chances: Floats) -> FitsPool:
+    """Return the check that a device of any archetype is sure enough to find what it draws."""
+
+    def fits(n: int, of_class: Ints) -> bool:
+        mean, variance = n * chances, n * chances * (1 - chances)
+        # Bernstein's bound on a binomial count
+        likely = mean + _RARE / 3 + np.sqrt(_RARE * _RARE / 9 + 2 * _RARE * variance)
+        needed = np.minimum(np.where(chances > 0, likely, 0), n)
+        return bool((needed <= of_class).all())
+
+    return fits
+
+
+def _draw_counts(
+    n: int, laws: list[list[int]], archetype: Ints, n_classes: int, rng: Stream
+) -> Ints:
+    """Return [P, K] how often each device drew each label, in n draws."""
     counts = np.zeros((len(archetype), n_classes), np.int64)
+    n_cells = n_classes + 1  # of a device: one for each label
+    step = max(1, _BLOCK // max(n, 1))
     for a, law in enumerate(laws):
-        possible = [j for j, weight in enumerate(law) if weight]
-        below, total, thresholds = 0, sum(law), []
-        for j in possible[:-1]:
-            below += law[j]
-            thresholds.append((below << 64) // total)
+        labels, thresholds = _set_thresholds(law)
         devices = np.flatnonzero(archetype == a)
-        step = max(1, _BLOCK // max(n, 1))
         for start in range(0, len(devices), step):
             some = devices[start : start + step]
-            label = np.array(possible)[
-                np.searchsorted(
-                    np.array(thresholds, np.uint64), rng.words(len(some) * n), side="right"
-                )
-            ]
-            cells = np.repeat(np.arange(len(some)) * (n_classes + 1), n) + label
-            counts[some] = np.bincount(cells, minlength=len(some) * (n_classes + 1)).reshape(
-                -1, n_classes + 1
-            )[:, :n_classes]
+            words = rng.words(len(some) * n)
+            label = labels[np.searchsorted(thresholds, words, side="right")]
+            cells = np.repeat(np.arange(len(some)) * n_cells, n) + label
+            tallied = np.bincount(cells, minlength=len(some) * n_cells)
+            counts[some] = tallied.reshape(len(some), n_cells)[:, :n_classes]
     return counts
+
+
+def _set_thresholds(law: list[int]) -> tuple[Ints, Words]:
+    """Return the labels that are possible, and the words below which each is drawn, but the last.
+
+    In integers of any size, so that nothing is rounded but each threshold to a whole word.
+    """
+    possible = [j for j, weight in enumerate(law) if weight]
+    below, total, thresholds = 0, sum(law), []
+    for j in possible[:-1]:
+        below += law[j]
+        thresholds.append((below << 64) // total)
+    return np.array(possible), np.array(thresholds, np.uint64)

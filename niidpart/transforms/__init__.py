@@ -1,9 +1,16 @@
-"""What a party's features look like: one file a transform, named after its option; the folder is the registry. Composes with any strategy.
+"""What a party's features look like: one file a transform, named after its option.
 
-The function that `__all__` names first gives the columns to be stored, one value a party: `(n_parties, rng, *, options) -> {name: [P]}`.
-Beside it stands `apply(x, rows, column, options) -> x`: features of one party, floats in [0, 1] before normalisation, never clipped;
-`column` holds that party's values. A transform that is drawn anew in training has the option `fresh`, and `apply` leaves it alone.
-It sees numpy, `niidpart.arithmetic` and nothing else of the project.
+The folder is the registry, and a transform composes with any strategy. A file holds
+
+- the function that `__all__` names first, `(n_parties, rng, *, options) -> {name: [P]}`: the
+  columns to be stored, one value a party;
+- `apply(x, rows, column, options) -> x`: features of one party, floats in [0, 1] before
+  normalisation, never clipped; `column` holds that party's values.
+
+What `apply` adds to an example depends on the party's column and the example's row alone, not on
+which rows are read with it. A transform that can draw its noise again in each epoch has the option
+`fresh`, and `apply` leaves that to training. A transform sees numpy, niidpart's arithmetic, errors
+and registry, and nothing else of the project.
 """
 
 from typing import Annotated
@@ -12,4 +19,4 @@ from ..registry import Registry
 
 TRANSFORMS = Registry("niidpart.transforms", "transform")
 
-Fresh = Annotated[bool, "Noise is drawn anew each epoch; else each example has its own for good."]
+Fresh = Annotated[bool, "Each epoch draws new noise; else each example has its own for good."]

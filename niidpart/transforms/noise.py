@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints, Stream, normal_blocks
-from ..errors import UsageError
+from ..registry import AtLeast
 from . import Fresh
 
 __all__ = ["noise"]
@@ -19,33 +19,36 @@ def noise(
     rng: Stream,
     *,
     sigma: Annotated[
-        float, "Noise of the last party, to which it grows from party to party; 0 or more."
+        float, "Noise of the last party, to which it grows from party to party.", AtLeast(0)
     ] = 0.1,
     level: Annotated[
         Literal["variance", "std"], "What sigma is: the variance, or the standard deviation."
     ] = "variance",
     fresh: Fresh = False,
 ) -> dict[str, NDArray[Any]]:
-    """Noise of variance sigma * i / P for party i = 1..P, fixed for each example. Li et al., ICDE 2022, section IV-C.
+    """Noise of variance sigma * i / P for party i = 1..P, fixed for each example. Li et al., ICDE
+    2022, section IV-C.
 
-    level="std" with fresh=True is what the authors' code does: standard deviation sigma * i / (P - 1) for i = 0..P-1, drawn anew each epoch.
-    Columns: seed [P] uint64, of the party's noise; std [P] float64.
+    level="std" with fresh=True is what the authors' code does: standard deviation
+    sigma * i / (P - 1) for i = 0..P-1, drawn again in each epoch.
+
+    Returns
+    -------
+    dict of str to array [P]
+        seed: uint64, of the party's noise. std: float64.
     """
-    if not sigma >= 0:
-        raise UsageError(f"noise sigma is {sigma}; it must be 0 or more")
     i = np.arange(n_parties)
-    std = (
-        np.sqrt(sigma * (i + 1) / n_parties)
-        if level == "variance"
-        else sigma * i / max(n_parties - 1, 1)
-    )
+    if level == "variance":
+        std = np.sqrt(sigma * (i + 1) / n_parties)
+    else:
+        std = sigma * i / max(n_parties - 1, 1)
     return {"seed": rng.child("seed").words(n_parties), "std": std}
 
 
 def apply(
     x: NDArray[Any], rows: Ints, column: Mapping[str, Any], options: Mapping[str, Any]
 ) -> NDArray[Any]:
-    """[n, ...] float32: `x` plus the noise that each of `rows` always has at this party. Fresh noise is left to training."""
+    """Return [n, ...] float32: `x` plus the noise that each of `rows` always has at this party."""
     if options["fresh"]:
         return x
     flat = x.reshape(len(rows), prod(x.shape[1:]))

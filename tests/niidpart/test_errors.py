@@ -61,12 +61,9 @@ def test_an_unknown_data_set_is_answered_with_the_nearest():
 
 
 NUMBERS = [
-    ({"beta": 0}, r"beta is 0.0; the Dirichlet concentration must be above 0"),
-    ({"beta": -1}, r"beta is -1.0; the Dirichlet concentration must be above 0"),
-    (
-        {"strategy": "quantity", "beta": 0},
-        r"beta is 0.0; the Dirichlet concentration must be above 0",
-    ),
+    ({"beta": 0}, r"beta is 0; it must be at least 1e-09 and at most 1000000000"),
+    ({"beta": -1}, r"beta is -1; it must be at least 1e-09 and at most"),
+    ({"strategy": "quantity", "beta": 0}, r"beta is 0; it must be at least 1e-09 and at most"),
     ({"beta": float("nan")}, r"beta is nan; it must be a finite number"),
     ({"beta": float("inf")}, r"beta is inf; it must be a finite number"),
     (
@@ -77,7 +74,7 @@ NUMBERS = [
     ({"beta": None}, r"beta is None; it must be a number"),
     ({"min_size": 1.5}, r"min_size is 1.5; it must be a whole number"),
     ({"min_size": True}, r"min_size is True; it must be a whole number"),
-    ({"min_size": -1}, r"min_size is -1; it must be 0 or more"),
+    ({"min_size": -1}, r"min_size is -1; it must be at least 0"),
     (
         {"min_size": 21},
         r"3 parties x min_size 21 need 63 examples, there are 60; lower min_size to 20 or use at most 2 parties",
@@ -89,7 +86,7 @@ NUMBERS = [
     ({"n_parties": "3"}, r"n_parties is '3'"),
     ({"n_parties": True}, r"n_parties is True"),
     ({"strategy": "labels", "k": 4}, r"k is 4; a party can hold 1 to 3 classes of this data"),
-    ({"strategy": "labels", "k": 0}, r"k is 0; a party can hold 1 to 3 classes of this data"),
+    ({"strategy": "labels", "k": 0}, r"k is 0; it must be at least 1"),
     (
         {"strategy": "fcube", "n_parties": 5, "groups": Y},
         r"fcube splits among 4 parties, 5 were asked for",
@@ -125,7 +122,7 @@ NUMBERS = [
     ({"val": float("nan")}, r"val is nan; it must be a finite number"),
     ({"val": "much"}, r"val is 'much'; it must be a number"),
     ({"val": None}, r"val is None"),
-    ({"transforms": [("noise", {"sigma": -1})]}, r"noise sigma is -1.0; it must be 0 or more"),
+    ({"transforms": [("noise", {"sigma": -1})]}, r"'noise': sigma is -1; it must be at least 0"),
     (
         {"transforms": [("noise", {"sigma": float("nan")})]},
         r"sigma is nan; it must be a finite number",

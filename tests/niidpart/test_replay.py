@@ -9,7 +9,7 @@ import pytest
 import niidpart
 from niidpart.making.completion import list_peers
 from niidpart.strategies import STRATEGIES
-from niidpart.strategies.niidbench import _held
+from niidpart.strategies.niidbench import _draw_classes
 
 
 def seeded(seed):
@@ -133,7 +133,7 @@ def test_niidbench_has_the_known_digest_of_the_published_function():
 @pytest.mark.parametrize("seed", [0, 1, 12345, 2**32 - 1])
 @pytest.mark.parametrize("n_classes", [2, 10, 16, 100])
 def test_class_ids_are_those_of_pythons_random(seed, n_classes):
-    held, labels = _held(3000, n_classes, 2, seed), random.Random(seed)
+    held, labels = _draw_classes(3000, n_classes, 2, seed), random.Random(seed)
     for party, row in enumerate(held):
         mine = {party % n_classes}
         while len(mine) < 2:
@@ -174,14 +174,14 @@ def test_what_would_go_on_for_ever_is_refused_after_a_stated_number_of_tries(rul
         ),
         ({"rule": "quantity", "n_parties": 41}, r"use at most 40 parties"),
         ({"seed": 1 << 32}, r"seed is 4294967296; the published function takes 0..4294967295"),
-        ({"beta": 0.0}, r"beta is 0.0; the Dirichlet concentration must be above 0"),
+        ({"beta": 0.0}, r"beta is 0.0; it must be above 0"),
         ({"k": 3}, r"k belongs to the rule labels, the rule is dir"),
         (
             {"rule": "homo", "beta": 0.1},
             r"beta belongs to the rules dir and quantity, the rule is homo",
         ),
         ({"rule": "labels", "k": 11}, r"k is 11; a party can hold 1 to 10 classes"),
-        ({"rule": "labels", "k": 0}, r"k is 0; a party can hold 1 to 10 classes"),
+        ({"rule": "labels", "k": 0}, r"k is 0; it must be at least 1"),
         (
             {"rule": "labels", "k": 1, "n_parties": 7},
             r"no party drew class 7, and there the published function stops; use at least 10 parties",

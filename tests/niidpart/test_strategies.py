@@ -296,7 +296,7 @@ def test_shards_deals_the_examples_of_a_class_in_random_order():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"shards": 0}, r"shards is 0; each party gets at least 1"),
+        ({"shards": 0}, r"shards is 0; it must be at least 1"),
         (
             {"shards": 3, "n_parties": 40},
             r"40 parties x 3 shards need 120 examples, there are 100; use at most 33 parties",

@@ -160,8 +160,8 @@ def test_sizes_that_the_pools_cannot_serve_are_refused_with_what_they_can(name):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"n_train": 0}, "n_train is 0; it must be 1 or more"),
-        ({"n_val": -1}, "n_val is -1; it must be 0"),
+        ({"n_train": 0}, "n_train is 0; it must be at least 1"),
+        ({"n_val": -1}, "n_val is -1; it must be at least 0"),
     ],
 )
 def test_sizes_that_make_no_sense_are_refused(name, options, said):
@@ -202,9 +202,16 @@ def test_one_class_has_no_halves():
     )
 
 
-@pytest.mark.parametrize("bounds", [{"bias_low": 0.8}, {"bias_high": 1.2}, {"bias_low": -0.1}])
-def test_a_bias_that_is_no_fraction_is_refused(bounds):
-    with pytest.raises(ValueError, match=r"both must be in 0\.\.1, the lower one first"):
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ({"bias_low": 0.8}, r"both must be in 0\.\.1, the lower one first"),
+        ({"bias_high": 1.2}, r"bias_high is 1\.2; it must be at least 0 and at most 1"),
+        ({"bias_low": -0.1}, r"bias_low is -0\.1; it must be at least 0 and at most 1"),
+    ],
+)
+def test_a_bias_that_is_no_fraction_is_refused(bounds, said):
+    with pytest.raises(ValueError, match=said):
         niidpart.make(CIFAR[:600], "hierarchical", **bounds)
 
 

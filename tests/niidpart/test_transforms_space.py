@@ -8,7 +8,7 @@ from scipy import stats
 
 import niidpart
 from niidpart.transforms import TRANSFORMS
-from niidpart.transforms.noise_space import bounds
+from niidpart.transforms.noise_space import find_bounds
 
 LABELS = np.arange(600) % 10
 
@@ -48,7 +48,7 @@ def test_cells_cover_the_image_once_and_differ_by_at_most_one_in_each_direction(
     covered = np.zeros((height, width), int)
     sides = []
     for cell in range(grid * grid):
-        top, bottom, left, right = bounds(cell, grid, height, width)
+        top, bottom, left, right = find_bounds(cell, grid, height, width)
         covered[top:bottom, left:right] += 1
         sides.append((bottom - top, right - left))
     assert (covered == 1).all()
@@ -65,7 +65,7 @@ def test_noise_is_in_the_partys_cell_alone_and_the_last_party_is_clean(shape):
         assert np.array_equal(touched, (z != 0).any(axis=0))
         seen += touched
         if party < 5:
-            top, bottom, left, right = bounds(party, 3, *shape[:2])
+            top, bottom, left, right = find_bounds(party, 3, *shape[:2])
             assert touched.sum() == touched[top:bottom, left:right].size
         else:
             assert not touched.any()
@@ -142,7 +142,7 @@ def test_more_parties_than_an_image_has_cells_are_refused_with_the_number():
 
 
 def test_negative_sigma_is_refused():
-    with pytest.raises(ValueError, match=r"noise-space sigma is -1.0; it must be 0 or more"):
+    with pytest.raises(ValueError, match=r"'noise-space': sigma is -1.0; it must be at least 0"):
         noisy(sigma=-1.0)
 
 
