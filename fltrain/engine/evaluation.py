@@ -14,16 +14,18 @@ from ..interface import Batch, Served, Task
 from ..tasks.model_task import cross_entropy
 from ..tree import Tree
 
-Score = Callable[
-    [Task, Tree, Tree, PartyExamples, int, int], tuple[int, float]
-]  # as `score` below, which an executor may do in its own way
-_Graded = Callable[
-    [int, PartyExamples, int, int], tuple[int, float]
-]  # the served model with that number on examples start..end
+# `score_model` below, which an executor may do in its own way.
+Score = Callable[[Task, Tree, Tree, PartyExamples, int, int], tuple[int, float]]
+# The same for the served model with that number.
+_ScoreServed = Callable[[int, PartyExamples, int, int], tuple[int, float]]
 
 
 def evaluation_batch_size(device: torch.device) -> int:
-    """Examples at a time: on a CPU so few that a layer's numbers still fit a core's cache (1,000 take twice as long), a GPU wants many at once."""
+    """Return how many examples go through the model at a time.
+
+    On a CPU so few that a layer's numbers still fit a core's cache (1,000 take twice as long); a
+    GPU wants many at once.
+    """
     return 250 if device.type == "cpu" else 2000
 
 
@@ -31,93 +33,117 @@ def evaluation_batch_size(device: torch.device) -> int:
 def score_model(
     task: Task, params: Tree, buffers: Tree, examples: PartyExamples, start: int, end: int
 ) -> tuple[int, float]:
-    """(number right, summed loss) of one model on examples start..end."""
-    right, loss = torch.zeros((), dtype=torch.int64), torch.zeros((), dtype=torch.float64)
-    right, loss = right.to(examples.y.device), loss.to(examples.y.device)
-    size = evaluation_batch_size(examples.y.device)
+    """Return (number right, summed loss) of one model on examples start..end."""
+    device = examples.y.device
+    # summed on the device, so that the host waits for it once
+    right = torch.zeros((), dtype=torch.int64).to(device)
+    loss = torch.zeros((), dtype=torch.float64).to(device)
+    size = evaluation_batch_size(device)
     for a in range(start, end, size):
         at = slice(a, min(a + size, end))
         y = examples.y[at]
         out = task.forward(params, buffers, examples.inputs(at), train=False)
         right += (out.logits.argmax(1) == y).sum()
-        loss += cross_entropy(out, Batch(out.logits, y, None, 0, 0)).double() * len(y)
+        mean = cross_entropy(out, Batch(out.logits, y, None, 0, 0))
+        loss += mean.double() * len(y)
     return int(right), float(loss)
 
 
 def evaluate(
     task: Task, served: Served, data: Federated, score: Score = score_model
 ) -> dict[str, Any]:
-    """The metrics of one round, by name (docs/training.md lists them).
+    """Return the metrics of one round, by name (docs/training.md lists them).
 
-    With several models the global test accuracy is the mean over parties, with its population standard deviation. Without a global test
-    set it is that of all parties' own test parts taken together.
+    With several models the global test accuracy is the mean over parties, with its population
+    standard deviation. Without a global test set it is that of all parties' own test parts taken
+    together.
     """
     which = served.which.tolist()
 
-    def graded(v: int, examples: PartyExamples, start: int, end: int) -> tuple[int, float]:
-        return score_model(
-            task, tree.index(served.models, v), tree.index(served.buffers, v), examples, start, end
-        )
+    def score_served(
+        number: int, examples: PartyExamples, start: int, end: int
+    ) -> tuple[int, float]:
+        models = tree.index(served.models, number)
+        buffers = tree.index(served.buffers, number)
+        return score(task, models, buffers, examples, start, end)
 
-    own = {
-        name: _at_parties(graded, which, part)
-        for name, part in (("test", data.test), ("val", data.val))
+    parts = {"test": data.test, "val": data.val}
+    scores = {
+        name: _score_parties(score_served, which, part)
+        for name, part in parts.items()
         if len(part.y)
     }
-    metrics = (
-        _global(graded, which, data.global_test)
-        if data.global_test is not None
-        else _together(*own["test"], data.test)
-    )
+    if data.global_test is not None:
+        metrics = _score_globally(score_served, which, data.global_test)
+    else:
+        metrics = _score_together(*scores["test"], data.test)
     if data.noisy_test is not None:
-        metrics["test_accuracy_noisy"] = _noisy(
-            graded, which, data.noisy_test, len(data.test.indptr) - 1
-        )
-    for name, (right, _) in own.items():
-        metrics |= _per_party(f"party_{name}_accuracy", right, getattr(data, name))
+        n_parties = len(data.test.indptr) - 1
+        noisy = _score_noisy(score_served, which, data.noisy_test, n_parties)
+        metrics["test_accuracy_noisy"] = noisy
+    for name, (right, _) in scores.items():
+        metrics |= _describe_parties(f"party_{name}_accuracy", right, parts[name])
     return metrics
 
 
-def _global(graded: _Graded, which: list[int], test: PartyExamples) -> dict[str, Any]:
+def _score_globally(score: _ScoreServed, which: list[int], test: PartyExamples) -> dict[str, Any]:
+    """Score each served model once on the global test set."""
     n = len(test.y)
-    scores = {v: graded(v, test, 0, n) for v in sorted(set(which))}
-    accuracy = torch.tensor([scores[v][0] / n for v in which], dtype=torch.float64)
-    metrics = {
-        "test_accuracy": float(accuracy.mean()),
-        "test_loss": sum(scores[v][1] / n for v in which) / len(which),
-    }
+    scores = {number: score(number, test, 0, n) for number in sorted(set(which))}
+    shares = [scores[number][0] / n for number in which]
+    losses = [scores[number][1] / n for number in which]
+    accuracy = torch.tensor(shares, dtype=torch.float64)
+    metrics = {"test_accuracy": float(accuracy.mean()), "test_loss": sum(losses) / len(which)}
     if len(scores) > 1:
         metrics["test_accuracy_std"] = float(accuracy.std(correction=0))
     return metrics
 
 
-def _at_parties(
-    graded: _Graded, which: list[int], part: PartyExamples
+def _score_parties(
+    score: _ScoreServed, which: list[int], part: PartyExamples
 ) -> tuple[list[int], list[float]]:
-    """Each party's model on the party's own part: number right [P] and summed loss [P]."""
-    rows = [
-        graded(which[p if len(which) > 1 else 0], part, part.indptr[p], part.indptr[p + 1])
-        for p in range(len(part.indptr) - 1)
-    ]
-    return [right for right, _ in rows], [loss for _, loss in rows]
+    """Score each party's model on the party's own part: number right [P] and summed loss [P]."""
+    rights, losses = [], []
+    for party in range(len(part.indptr) - 1):
+        number = _number_for(party, which)
+        right, loss = score(number, part, part.indptr[party], part.indptr[party + 1])
+        rights.append(right)
+        losses.append(loss)
+    return rights, losses
 
 
-def _noisy(graded: _Graded, which: list[int], test: PartyExamples, n_parties: int) -> float:
-    """Mean over parties of the accuracy of the model served to each, on the global test set with that party's noise."""
+def _number_for(party: int, which: list[int]) -> int:
+    """Return the number of the model that a party is served; one entry serves all."""
+    return which[party] if len(which) > 1 else which[0]
+
+
+def _score_noisy(
+    score: _ScoreServed, which: list[int], test: PartyExamples, n_parties: int
+) -> float:
+    """Return the mean accuracy over parties on the global test set with each party's noise."""
     right = 0
-    for p in range(n_parties):
-        right += graded(which[p if len(which) > 1 else 0], test.seen_by(p), 0, len(test.y))[0]
+    for party in range(n_parties):
+        number = _number_for(party, which)
+        right += score(number, test.seen_by(party), 0, len(test.y))[0]
     return right / (n_parties * len(test.y))
 
 
-def _together(right: list[int], loss: list[float], part: PartyExamples) -> dict[str, Any]:
-    return {"test_accuracy": sum(right) / len(part.y), "test_loss": sum(loss) / len(part.y)}
+def _score_together(right: list[int], loss: list[float], part: PartyExamples) -> dict[str, Any]:
+    n = len(part.y)
+    return {"test_accuracy": sum(right) / n, "test_loss": sum(loss) / n}
 
 
-def _per_party(name: str, right: list[int], part: PartyExamples) -> dict[str, Any]:
-    """Accuracy of each party (None where it has no examples), their mean, standard deviation, 10th percentile and worst."""
-    each = [r / part.size(p) if part.size(p) else None for p, r in enumerate(right)]
-    known = torch.tensor([a for a in each if a is not None], dtype=torch.float64)
+def _describe_parties(name: str, right: list[int], part: PartyExamples) -> dict[str, Any]:
+    """Return the accuracy of each party and what describes them all.
+
+    None where a party has no examples; mean, standard deviation, 10th percentile and worst of the
+    others.
+    """
+    each: list[float | None] = []
+    for party, n_right in enumerate(right):
+        n = part.size(party)
+        each.append(n_right / n if n else None)
+    known = torch.tensor([one for one in each if one is not None], dtype=torch.float64)
     return {
         name: each,
         f"{name}_mean": float(known.mean()),
@@ -128,38 +154,39 @@ def _per_party(name: str, right: list[int], part: PartyExamples) -> dict[str, An
 
 
 def require_validation_parts(name: str, data: Federated) -> None:
-    """ValueError where a party that trains has no validation part to grade models on."""
-    without = [p for p in range(data.n_parties) if data.train.size(p) and not data.val.size(p)]
-    if without:
-        held = (
-            f"{len(without)} of {data.n_parties} parties have none, the first is party {without[0]}"
-            if len(data.val.y)
-            else "the split has none"
-        )
-        raise UsageError(
-            f"{name} grades models on each party's validation part, and {held}; make the split with --val 0.2"
-        )
+    """Raise a UsageError where a party that trains has no validation part to grade models on."""
+    parties = range(data.n_parties)
+    without = [p for p in parties if data.train.size(p) and not data.val.size(p)]
+    if not without:
+        return
+    if len(data.val.y):
+        held = f"{len(without)} of {data.n_parties} parties have none"
+        held += f", the first is party {without[0]}"
+    else:
+        held = "the split has none"
+    raise UsageError(
+        f"{name} grades models on each party's validation part, and {held}; "
+        "make the split with --val 0.2"
+    )
 
 
 def grade_exam(
     task: Task,
-    state_models: Tree,
-    state_buffers: Tree,
+    models: Tree,
+    buffers: Tree,
     party: Tensor,
     model: Tensor,
     data: Federated,
     score: Score = score_model,
 ) -> Tensor:
-    """[Q] float64 accuracy of each asked (party, model) on that party's validation part, NaN where that is empty."""
-    part, out = data.val, []
+    """Return the accuracy of each asked (party, model) on that party's validation part.
+
+    [Q] float64, NaN where that part is empty. models, buffers: of the state, leading axis M.
+    """
+    part = data.val
+    accuracy = []
     for p, m in zip(party.tolist(), model.tolist(), strict=True):
-        right, _ = score_model(
-            task,
-            tree.index(state_models, m),
-            tree.index(state_buffers, m),
-            part,
-            part.indptr[p],
-            part.indptr[p + 1],
-        )
-        out.append(right / part.size(p) if part.size(p) else float("nan"))
-    return torch.tensor(out, dtype=torch.float64)
+        start, end = part.indptr[p], part.indptr[p + 1]
+        right, _ = score(task, tree.index(models, m), tree.index(buffers, m), part, start, end)
+        accuracy.append(right / (end - start) if end > start else float("nan"))
+    return torch.tensor(accuracy, dtype=torch.float64)

@@ -1,5 +1,6 @@
 """The reference executor: one job after another."""
 
+import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -9,7 +10,7 @@ import torch
 from .. import tree
 from ..common import Execution
 from ..draws import key
-from ..interface import Local, Work
+from ..interface import Local, Step, Work
 from ..tasks.model_task import ModelTask
 from ..tree import Tree
 from . import evaluation
@@ -38,11 +39,11 @@ class Looped:
             yield Done(i, loss, own if job.keep else {})
 
     def close(self) -> None:
-        pass
+        """Do nothing: there is nothing to end."""
 
 
 class OneThread(Looped):
-    """As a worker of `Processes` trains, with the same bits, in this process."""
+    """Trains in this process as a worker of `Processes` does, with the same bits."""
 
     def train(
         self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
@@ -52,59 +53,77 @@ class OneThread(Looped):
 
 
 def train_job(cell: Cell, given: Given, job: Job) -> tuple[Tree, Tree, float]:
-    """(upload, own, summed loss) of one job; no upload and no own where its loss is not finite."""
+    """Return (upload, own, summed loss) of one job.
+
+    No upload and no own where its loss is not finite.
+    """
     task = replace(cell.task, examples=lambda: iterate_in_order(cell.data.train, job.party))
-    local, loss = _trained(
-        cell, task, make_local(cell, given, job), job.work, job.party, given.round
-    )
+    local, loss = _train_locally(cell, task, make_local(cell, given, job), job, given.round)
     if not math.isfinite(loss):
         return {}, {}, loss
-    return *cell.algorithm.finish(task, local, job.work), loss
+    upload, own = cell.algorithm.finish(task, local, job.work)
+    return upload, own, loss
 
 
-def _trained(
-    cell: Cell, task: ModelTask, local: Local, work: Work, party: int, round: int
+def _train_locally(
+    cell: Cell, task: ModelTask, local: Local, job: Job, round: int
 ) -> tuple[Local, float]:
-    """One job's local training: the optimiser is SGD with momentum, its state fresh. Returns the summed loss besides."""
-    algorithm, data, settings = cell.algorithm, cell.data, cell.settings
+    """Return what one job's local training makes of its Local, and the summed loss.
+
+    The optimiser is SGD with momentum, whose state is fresh in each round.
+    """
+    algorithm, examples, settings = cell.algorithm, cell.data.train, cell.settings
     local = algorithm.begin(task, local)
-    local = local._replace(
-        params=tree.clone(local.params), buffers=tree.clone(local.buffers)
-    )  # trained in place; what they were stays
-    velocity = tree.zeros_like(local.params) if work.momentum else {}
+    # copies, which are trained in place: `begin` may have handed back views into the state
+    local = local._replace(params=tree.clone(local.params), buffers=tree.clone(local.buffers))
+    velocity = tree.zeros_like(local.params) if job.work.momentum else {}
     decay = settings.weight_decay if algorithm.decay == "executor" else 0.0
-    loss = torch.zeros((), dtype=torch.float64, device=data.train.y.device)
-    device, seed = data.train.y.device, key(settings.seed, "module", round, party) >> 1
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        (torch.cuda if device.type == "cuda" else torch.default_generator).manual_seed(
-            seed
-        )  # for modules that draw by themselves
-        for batch in iterate_batches(
-            data.train, party, round, key(settings.seed, "job", round, party), settings
-        ):
+    device = examples.y.device
+    loss = torch.zeros((), dtype=torch.float64, device=device)
+    order_key = key(settings.seed, "job", round, job.party)
+    with _seed_torch(device, key(settings.seed, "module", round, job.party) >> 1):
+        for batch in iterate_batches(examples, job.party, round, order_key, settings):
             try:
                 step = algorithm.direction(task, local, batch)
             except ValueError as error:
                 error.add_note(
-                    f"that was party {party}, of {data.train.size(party)} examples, in batches of {settings.batch_size}"
+                    f"that was party {job.party}, of {examples.size(job.party)} examples, "
+                    f"in batches of {settings.batch_size}"
                 )
                 raise
-            sgd(local.params, step.grad, velocity, step.after, work, decay)
+            sgd(local.params, velocity, step, job.work, decay)
             local = local._replace(buffers=step.buffers, carry=step.carry)
             loss += step.loss
     return local, float(loss)
 
 
-def sgd(params: Tree, grad: Tree, velocity: Tree, after: Tree, work: Work, decay: float) -> None:
-    """As torch.optim.SGD, operation by operation; updates params and velocity in place, which belong to this job alone."""
-    weights, step = list(params.values()), [grad[name] for name in params]
+@contextlib.contextmanager
+def _seed_torch(device: torch.device, seed: int) -> Iterator[None]:
+    """Seed torch's generator for modules that draw by themselves; afterwards it is as before."""
+    is_cuda = device.type == "cuda"
+    with torch.random.fork_rng([device] if is_cuda else []):
+        if is_cuda:
+            torch.cuda.manual_seed(seed)
+        else:
+            torch.default_generator.manual_seed(seed)
+        yield
+
+
+def sgd(params: Tree, velocity: Tree, step: Step, work: Work, decay: float) -> None:
+    """Do one step of SGD as torch.optim.SGD does it, operation by operation.
+
+    Updates params and velocity in place, which belong to this job alone; velocity is {} where there
+    is no momentum. `foreach`: one call for all parameters, whose overhead small models would feel.
+    """
+    weights = list(params.values())
+    moved = [step.grad[name] for name in params]
     if decay:
-        step = torch._foreach_add(step, weights, alpha=decay)
+        moved = list(torch._foreach_add(moved, weights, alpha=decay))
     if velocity:
         moving = list(velocity.values())
-        torch._foreach_mul_(moving, work.momentum)
-        torch._foreach_add_(moving, step)
-        step = moving
-    if after:
-        step = torch._foreach_add(step, [after[name] for name in params])
-    torch._foreach_add_(weights, step, alpha=-work.lr)
+        torch._foreach_mul_(moving, float(work.momentum))
+        torch._foreach_add_(moving, moved)
+        moved = moving
+    if step.after:
+        moved = list(torch._foreach_add(moved, [step.after[name] for name in params]))
+    torch._foreach_add_(weights, moved, alpha=-float(work.lr))

@@ -8,7 +8,7 @@ import torch
 
 @contextlib.contextmanager
 def use_threads(n: int | None) -> Iterator[None]:
-    """n CPU threads for torch, None for as many as there are, and as many as before afterwards."""
+    """Give torch n CPU threads, None for as many as it has, and afterwards as many as before."""
     before = torch.get_num_threads()
     torch.set_num_threads(n or before)
     try:

@@ -1,4 +1,4 @@
-"""All jobs at once: weights with a leading axis J, the functions of an algorithm under `torch.func.vmap`."""
+"""All jobs at once: weights with a leading axis J, an algorithm's functions under vmap."""
 
 from .executor import Stacked
 

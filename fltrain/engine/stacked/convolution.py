@@ -34,7 +34,8 @@ class _Columns(torch.autograd.Function):
         for axis, (k, s, d) in enumerate(zip(kernel, stride, dilation, strict=True), 2):
             x = x.unfold(axis, d * (k - 1) + 1, s)
         x = x[..., :: dilation[0], :: dilation[1]]  # [B, C, H', W', kh, kw]
-        return x.permute(1, 4, 5, 0, 2, 3).reshape(x.shape[1] * kernel[0] * kernel[1], -1)
+        rows = x.shape[1] * kernel[0] * kernel[1]
+        return x.permute(1, 4, 5, 0, 2, 3).reshape(rows, -1)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -68,9 +69,10 @@ class _Product(nn.Conv2d):
         if x.dim() != 4:
             return super().forward(x)
         padding: Any = self.padding  # two numbers: `_can_be_product` has seen to it
+        reach = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
         size = [
-            _output_size(x.shape[2 + i], self.kernel_size[i], s, padding[i], self.dilation[i])
-            for i, s in enumerate(self.stride)
+            (length + 2 * pad - far - 1) // step + 1
+            for length, pad, far, step in zip(x.shape[2:], padding, reach, self.stride, strict=True)
         ]
         if x.shape[1] != self.in_channels or min(size) < 1:
             return super().forward(x)  # for its error
@@ -79,10 +81,6 @@ class _Product(nn.Conv2d):
         if self.bias is not None:
             out = out + self.bias.unsqueeze(1)
         return out.reshape(self.out_channels, len(x), *size).transpose(0, 1)
-
-
-def _output_size(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
 
 
 def with_convolutions(module: nn.Module, how: str) -> nn.Module:

@@ -103,7 +103,8 @@ class Stacked:
         """Train the jobs at these places as one stack."""
         some = [jobs[i] for i in places]
         try:
-            stack = Stack(self.cells, given, some, self.tasks[g], self.plans[g].mixing)
+            mixing = self.plans[g].mixing
+            stack = Stack(self.cells, given, some, self.tasks[g], mixing)
             losses, upload, own = stack.train()
         except RuntimeError as error:
             if "vmap" not in str(error):
@@ -112,7 +113,8 @@ class Stacked:
             raise stacking_error(name, "later steps", error) from error
         del stack  # its weights make room for the sums
         for cell in {job.cell for job in some}:
-            sums[cell].merge(sum_uploads(upload, some, losses, sums[cell].n_models, cell))
+            n_models = sums[cell].n_models
+            sums[cell].merge(sum_uploads(upload, some, losses, n_models, cell))
         del upload
         for j, (i, loss) in enumerate(zip(places, losses, strict=True)):
             is_kept = jobs[i].keep and math.isfinite(loss)

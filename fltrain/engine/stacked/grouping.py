@@ -67,7 +67,9 @@ def _same_rule(a: Algorithm, b: Algorithm) -> bool:
         return False
     if not a.spec or a.spec != b.spec:
         return False
-    if a.options.keys() != b.options.keys() or a.hyper.keys() != b.hyper.keys():
+    if a.options.keys() != b.options.keys():
+        return False
+    if a.hyper.keys() != b.hyper.keys():
         return False
     numbers = {name for name in a.hyper if _is_number(a.hyper[name]) and _is_number(b.hyper[name])}
     for name in a.options:
@@ -102,7 +104,9 @@ def _same_layer(a: nn.Module, b: nn.Module) -> bool:
     if type(a) is not type(b) or _forms_of_tensors(a) != _forms_of_tensors(b):
         return False
     mine, its = _plain_attributes(a), _plain_attributes(b)
-    return mine.keys() == its.keys() and all(_same_value(mine[k], its[k]) for k in mine)
+    if mine.keys() != its.keys():
+        return False
+    return all(_same_value(value, its[name]) for name, value in mine.items())
 
 
 def _forms_of_tensors(layer: nn.Module) -> list[tuple[Any, ...]]:

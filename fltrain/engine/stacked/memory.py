@@ -29,9 +29,10 @@ _MEMINFO = Path("/proc/meminfo")
 
 def largest_party_size(cells: Sequence[Cell]) -> int:
     """Return the examples of the largest party of all cells."""
-    return max(
-        cell.data.train.size(party) for cell in cells for party in range(cell.data.n_parties)
-    )
+    sizes = []
+    for cell in cells:
+        sizes += [cell.data.train.size(party) for party in range(cell.data.n_parties)]
+    return max(sizes)
 
 
 def estimate_job_bytes(
@@ -45,11 +46,11 @@ def estimate_job_bytes(
     local, settings = stack.local, cell.settings
     # in training: the weights, velocity, gradient, the step made of it, and one more while it is
     # made; the start where it differs between jobs
-    trained = 5 * _bytes_of(local.params) + 2 * _bytes_of(local.buffers) + _bytes_of(local.start)
+    trained = 5 * _bytes_of(local.params) + _bytes_of(local.start)
+    buffers = 2 * _bytes_of(local.buffers)
     # own before and after, what was said to each job, and what is carried, twice
-    kept = (
-        _bytes_of(local.each) + _bytes_of(local.own) + 2 * _bytes_of(local.carry) + _bytes_of(own)
-    )
+    kept = _bytes_of(local.own) + _bytes_of(own)
+    said = _bytes_of(local.each) + 2 * _bytes_of(local.carry)
     uploaded = 3 * _bytes_of(upload)  # in float64 while it is summed
     # what a forward pass keeps for the gradient and half as much on the way back; its largest
     # tensor twice, for the passes that an algorithm adds; the batch
@@ -59,7 +60,7 @@ def estimate_job_bytes(
     steps_per_epoch = -(-n // settings.batch_size)
     epochs = -(-count_steps(n, settings) // steps_per_epoch)
     orders = 8 * (n * epochs + 12 * n)  # of the examples, and what sorting them takes
-    return trained + kept + uploaded + examples + orders
+    return trained + buffers + kept + said + uploaded + examples + orders
 
 
 def memory_budget(memory: float | None, device: torch.device) -> float:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ... import tree
-from ...interface import Batch, Local, Step
+from ...interface import Batch, Local
 from ...tree import Tree
 from ..batches import iterate_in_order
 from ..jobs import Cell, Given, Job, make_local
@@ -87,7 +87,8 @@ def _move_away(local: Local) -> Local:
     def move(leaf: Tensor) -> Tensor:
         if not leaf.is_floating_point():
             return leaf
-        by = torch.cos(torch.arange(leaf.numel(), device=leaf.device)).view(leaf.shape)
+        places = torch.arange(leaf.numel(), device=leaf.device)
+        by = torch.cos(places).view(leaf.shape)
         return leaf + 0.05 * by.to(leaf.dtype)
 
     moved: dict[str, Any] = {

@@ -72,10 +72,11 @@ def _split_by_gradient(module: nn.Module) -> tuple[Tree, Tree]:
     """Return (parameters that are trained, frozen ones and buffers)."""
     params: Tree = {}
     fixed: Tree = {}
-    for name, leaf in module.named_parameters():
-        (params if leaf.requires_grad else fixed)[name] = leaf.detach()
-    for name, leaf in module.named_buffers():
-        fixed[name] = leaf.detach()
+    for name, weight in module.named_parameters():
+        part = params if weight.requires_grad else fixed
+        part[name] = weight.detach()
+    for name, buffer in module.named_buffers():
+        fixed[name] = buffer.detach()
     return params, fixed
 
 
