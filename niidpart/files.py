@@ -12,44 +12,48 @@ from .errors import FileFault, UsageError
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """`data` as the file `path`: a temporary file beside it, synced, renamed over it, the folder synced.
+    """Write `data` as the file `path`: a temporary file next to it, synced, renamed over it.
 
-    If it fails, the old file stands. A file that is replaced keeps its permissions. OSError says which file, how many bytes, and that
-    nothing was changed. A killed process may leave `.NAME.*.tmp` behind.
+    If it fails, the old file stands. A file that is replaced keeps its permissions. OSError says
+    which file, how many bytes, and that nothing was changed. A killed process may leave
+    `.NAME.*.tmp` behind.
     """
     path = path.resolve()  # a link stays, what it leads to is written
     if path.exists() and not path.is_file():
         raise FileFault(f"{path} is there and is no regular file; take another name")
-    temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
+    temporary = _temporary_name(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        mode = stat.S_IMODE(path.stat().st_mode) & 0o777 if path.exists() else None
-        with open(
-            os.open(
-                temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600
-            ),
-            "wb",
-        ) as f:
-            if mode is not None:
-                os.fchmod(f.fileno(), mode)
-            f.write(data)
-            f.flush()
-            os.fsync(f.fileno())
+        _write_like(path, temporary, data)
         os.replace(temporary, path)
     except OSError as error:
-        what = f"{path} could not be written ({len(data)} bytes): {error.strerror or error}; what stood there before is unchanged"
-        raise OSError(error.errno, what) from error
+        what = f"{path} could not be written ({len(data)} bytes)"
+        raise _explain(error, what, "what stood there before is unchanged") from error
     finally:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
     sync_folder(path.parent)
 
 
-def write_folder(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
-    """The folder `path` of (path inside it, content), one file in memory at a time: a temporary folder beside it, synced, renamed to it.
+def _write_like(path: Path, temporary: Path, data: bytes) -> None:
+    """Write a new file with the permissions of `path`, where that is there."""
+    mode = stat.S_IMODE(path.stat().st_mode) & 0o777 if path.exists() else None
+    # With the old file's permissions to come, nobody else may read the new one before.
+    at_first = 0o666 if mode is None else 0o600
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    with open(os.open(temporary, flags, at_first), "wb") as file:
+        if mode is not None:
+            os.fchmod(file.fileno(), mode)
+        _write_synced(file.fileno(), data)
 
-    `path` may be an empty folder. FileFault where it is anything else; ValueError for a file that would lie outside, or twice. Whatever fails, also
-    in `files`, nothing stays behind, and what stood there is unchanged. A killed process may leave `.NAME.*.tmp` behind.
+
+def write_folder(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
+    """Write the folder `path` of (path inside it, content), one file in memory at a time.
+
+    A temporary folder next to it, synced, is renamed to it. `path` may be an empty folder.
+    FileFault where it is anything else; UsageError for a file that would lie outside, or twice.
+    Whatever fails, also in `files`, nothing stays behind, and what stood there is unchanged. A
+    killed process may leave `.NAME.*.tmp` behind.
     """
     path = path.absolute()
     if path.is_symlink() or (path.exists() and not path.is_dir()):
@@ -58,13 +62,9 @@ def write_folder(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
         raise FileFault(
             f"{path} is a folder that is not empty; take another name, or empty it first"
         )
-    temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
+    temporary = _temporary_name(path)
     try:
-        try:
-            temporary.mkdir(parents=True)
-        except OSError as error:
-            what = f"the folder {path} cannot be made: {error.strerror or error}; nothing was written, take a place where folders can be made"
-            raise OSError(error.errno, what) from error
+        _create_folder(temporary, path)
         for name, content in files:
             _write_inside(temporary, name, content)
         for folder, _, _ in os.walk(temporary):
@@ -72,38 +72,58 @@ def write_folder(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
         try:
             os.replace(temporary, path)
         except OSError as error:
-            what = (
-                f"{path} could not be put in place: {error.strerror or error}; nothing was written"
-            )
-            raise OSError(error.errno, what) from error
+            what = f"{path} could not be put in place"
+            raise _explain(error, what, "nothing was written") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     sync_folder(path.parent)
     return path
 
 
+def _create_folder(temporary: Path, path: Path) -> None:
+    try:
+        temporary.mkdir(parents=True)
+    except OSError as error:
+        hint = "nothing was written, take a place where folders can be made"
+        raise _explain(error, f"the folder {path} cannot be made", hint) from error
+
+
 def _write_inside(folder: Path, name: str, content: bytes) -> None:
     parts = PurePosixPath(name).parts
-    if not parts or name.startswith("/") or ".." in parts or "\\" in name or "\0" in name:
+    leads_out = name.startswith("/") or ".." in parts
+    if not parts or leads_out or "\\" in name or "\0" in name:
         raise UsageError(f"{name!r} is no path inside a folder; it must be relative, without '..'")
     place = folder.joinpath(*parts)
     place.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with open(place, "xb") as f:
-            f.write(content)
-            f.flush()
-            os.fsync(f.fileno())
+        with open(place, "xb") as file:
+            _write_synced(file.fileno(), content)
     except FileExistsError as error:
-        raise UsageError(
-            f"{name!r} is written twice; each file of a folder has its own name"
-        ) from error
+        reason = "each file of a folder has its own name"
+        raise UsageError(f"{name!r} is written twice; {reason}") from error
     except OSError as error:
-        what = f"{name} could not be written ({len(content)} bytes): {error.strerror or error}; nothing of the folder stays"
-        raise OSError(error.errno, what) from error
+        what = f"{name} could not be written ({len(content)} bytes)"
+        raise _explain(error, what, "nothing of the folder stays") from error
+
+
+def _write_synced(file: int, data: bytes) -> None:
+    with open(file, "wb", closefd=False) as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(file)
+
+
+def _temporary_name(path: Path) -> Path:
+    return path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
+
+
+def _explain(error: OSError, what: str, consequence: str) -> OSError:
+    """Return the error with words for the user, of the same kind."""
+    return OSError(error.errno, f"{what}: {error.strerror or error}; {consequence}")
 
 
 def sync_folder(path: Path) -> None:
-    """Puts renames in a folder on the disk."""
+    """Put renames in a folder on the disk."""
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -1,8 +1,12 @@
-"""The values of one HDF5 data set, decoded here and not in the C library: a chunk is inflated to its size and never beyond, its checksum checked."""
+"""The values of one HDF5 data set, decoded here and not in the C library.
+
+A chunk is inflated to its size and never beyond, and its checksum is checked: the library's filters
+inflate whatever a file holds.
+"""
 
 import zlib
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import h5py
 import numpy as np
@@ -11,58 +15,60 @@ from numpy.typing import NDArray
 from .faults import DAMAGE, Refused, first_line, refuse
 from .stored import Array
 
-SHUFFLE, DEFLATE, FLETCHER32 = (
-    h5py.h5z.FILTER_SHUFFLE,
-    h5py.h5z.FILTER_DEFLATE,
-    h5py.h5z.FILTER_FLETCHER32,
-)
+SHUFFLE = h5py.h5z.FILTER_SHUFFLE
+DEFLATE = h5py.h5z.FILTER_DEFLATE
+FLETCHER32 = h5py.h5z.FILTER_FLETCHER32
 _BLOCK = 1 << 20  # bytes at once of what has no chunks
+_AGAIN = "fetch or make the file again"
 
 
 class H5Array:
-    """A data set after the rules on structure (`guard.py`); see `stored.StoredArray`. The file has to be open as long as it is read."""
+    """A data set after the rules on structure (`guard.py`); see `stored.StoredArray`.
+
+    The file has to be open as long as it is read.
+    """
 
     def __init__(self, path: str, item: h5py.Dataset, dtype: np.dtype[Any]):
         self.path, self.dtype, self._item = path, dtype, item
         self.shape: tuple[int, ...] = tuple(int(n) for n in item.shape)
         self._chunks: tuple[int, ...] | None = item.chunks
-        plist = item.id.get_create_plist()
-        self._filters: list[int] = [plist.get_filter(i)[0] for i in range(plist.get_nfilters())]
+        creation = item.id.get_create_plist()
+        filters = range(creation.get_nfilters())
+        self._filters: list[int] = [creation.get_filter(i)[0] for i in filters]
         row = max(1, int(np.prod(self.shape[1:], dtype=object)) * dtype.itemsize)
         self.block = self._chunks[0] if self._chunks else max(1, _BLOCK // row)
-        self._last: tuple[tuple[int, ...], Array] | None = (
-            None  # neighbours are often read one after the other
-        )
+        # The last chunk is kept: neighbours are often read one after the other.
+        self._last: tuple[tuple[int, ...], Array] | None = None
 
     def rows(self, start: int, stop: int) -> Array:
+        """Return rows start..stop-1, checksums checked."""
         try:
             if self._chunks is None:
                 got: Array = self._item[start:stop]
                 return got.astype(self.dtype, copy=False)
-            return self._assembled(start, stop, self._chunks)
+            return self._assemble(start, stop, self._chunks)
         except (*DAMAGE, zlib.error) as error:
-            raise Refused(
-                18, f"/{self.path} is damaged ({first_line(error)}); fetch or make the file again"
-            ) from error
+            message = f"/{self.path} is damaged ({first_line(error)}); {_AGAIN}"
+            raise Refused(18, message) from error
 
-    def _assembled(self, start: int, stop: int, chunks: tuple[int, ...]) -> Array:
-        high, wide = chunks[0], chunks[1:]
+    def _assemble(self, start: int, stop: int, chunks: tuple[int, ...]) -> Array:
+        high = chunks[0]
         out = np.empty((stop - start, *self.shape[1:]), self.dtype)
         for top in range(start - start % high, stop, high):
-            a, b = max(top, start), min(top + high, stop)
-            for left in range(0, self.shape[1], wide[0]) if wide else (None,):
-                if left is None:
-                    out[a - start : b - start] = self._chunk((top,))[a - top : b - top]
-                else:
-                    columns = min(wide[0], self.shape[1] - left)
-                    out[a - start : b - start, left : left + columns] = self._chunk((top, left))[
-                        a - top : b - top, :columns
-                    ]
+            first, last = max(top, start), min(top + high, stop)
+            target, inside = out[first - start : last - start], slice(first - top, last - top)
+            if len(chunks) == 1:
+                target[:] = self._read_chunk((top,))[inside]
+                continue
+            for left in range(0, self.shape[1], chunks[1]):
+                width = min(chunks[1], self.shape[1] - left)
+                chunk = self._read_chunk((top, left))
+                target[:, left : left + width] = chunk[inside, :width]
         return out
 
     @cached_property
     def _places(self) -> dict[tuple[int, ...], int]:
-        """Stored bytes of each chunk by where it begins."""
+        """Stored bytes of each chunk, by where it begins."""
         places: dict[tuple[int, ...], int] = {}
 
         def note(info: Any) -> None:
@@ -71,8 +77,8 @@ class H5Array:
         self._item.id.chunk_iter(note)
         return places
 
-    def _chunk(self, offset: tuple[int, ...]) -> Array:
-        """The chunk that begins there, whole. Rules 18 and 19."""
+    def _read_chunk(self, offset: tuple[int, ...]) -> Array:
+        """Return the chunk that begins there, whole. Refuses what breaks rules 18 and 19."""
         assert self._chunks is not None
         if self._last is not None and self._last[0] == offset:
             return self._last[1]
@@ -81,64 +87,66 @@ class H5Array:
             size *= length
         stored = self._places.get(offset)
         if stored is None:
-            refuse(18, f"/{self.path} lacks the chunk at {offset}; fetch or make the file again")
+            refuse(18, f"/{self.path} lacks the chunk at {offset}; {_AGAIN}")
         if stored > size + size // 64 + 64:  # deflate is left out where it would not help
             refuse(19, f"/{self.path} stores {stored} bytes for a chunk of {size}")
         skipped, raw = self._item.id.read_direct_chunk(offset)
-        chunk = self._decoded(raw, skipped, size).view(self.dtype).reshape(self._chunks)
+        chunk = self._decode(raw, skipped, size).view(self.dtype).reshape(self._chunks)
         self._last = (offset, chunk)
         return chunk
 
-    def _decoded(self, raw: bytes, skipped: int, size: int) -> NDArray[np.uint8]:
-        """The filters undone, the last first: fletcher32, deflate, shuffle."""
+    def _decode(self, raw: bytes, skipped: int, size: int) -> NDArray[np.uint8]:
+        """Undo the filters, the last first: fletcher32, deflate, shuffle."""
         applied = [code for i, code in enumerate(self._filters) if not skipped >> i & 1]
         if FLETCHER32 in applied:
-            if len(raw) < 4 or fletcher32(raw[:-4]) != int.from_bytes(raw[-4:], "little"):
-                refuse(
-                    18,
-                    f"/{self.path} is damaged (a checksum is wrong); fetch or make the file again",
-                )
-            raw = raw[:-4]
+            raw = self._strip_checksum(raw)
         if DEFLATE in applied:
-            inflater = zlib.decompressobj()
-            raw = inflater.decompress(raw, size + 1)
-            if len(raw) > size:
-                refuse(19, f"/{self.path} has a chunk of {size} bytes that inflates to more")
-            if not inflater.eof or inflater.unused_data:
-                refuse(
-                    18,
-                    f"/{self.path} is damaged (a chunk is cut off or has a tail); fetch or make the file again",
-                )
+            raw = self._inflate(raw, size)
         if len(raw) != size:
-            refuse(
-                18,
-                f"/{self.path} is damaged (a chunk has {len(raw)} bytes, not {size}); fetch or make the file again",
-            )
+            self._refuse_damaged(f"a chunk has {len(raw)} bytes, not {size}")
         flat = np.frombuffer(raw, np.uint8)
-        if (
-            SHUFFLE in applied and self.dtype.itemsize > 1
-        ):  # byte i of all values, then byte i + 1 of all
-            flat = np.ascontiguousarray(flat.reshape(self.dtype.itemsize, -1).T).reshape(-1)
+        width = self.dtype.itemsize
+        if SHUFFLE in applied and width > 1:  # byte i of all values, then byte i + 1 of all
+            flat = np.ascontiguousarray(flat.reshape(width, -1).T).reshape(-1)
         return flat
+
+    def _strip_checksum(self, raw: bytes) -> bytes:
+        body, stated = raw[:-4], int.from_bytes(raw[-4:], "little")
+        if len(raw) < 4 or fletcher32(body) != stated:
+            self._refuse_damaged("a checksum is wrong")
+        return body
+
+    def _inflate(self, raw: bytes, size: int) -> bytes:
+        inflater = zlib.decompressobj()
+        inflated = inflater.decompress(raw, size + 1)
+        if len(inflated) > size:
+            refuse(19, f"/{self.path} has a chunk of {size} bytes that inflates to more")
+        if not inflater.eof or inflater.unused_data:
+            self._refuse_damaged("a chunk is cut off or has a tail")
+        return inflated
+
+    def _refuse_damaged(self, how: str) -> NoReturn:
+        refuse(18, f"/{self.path} is damaged ({how}); {_AGAIN}")
 
 
 def fletcher32(data: bytes) -> int:
-    """HDF5's checksum: both sums of the big-endian 16-bit words, modulo 65535. A sum of zero is 65535, except where all words are zero."""
+    """Return HDF5's checksum: two sums over the big-endian 16-bit words, modulo 65535.
+
+    The second is the sum of the running first. A sum of zero is 65535, except where all words are
+    zero.
+    """
     width = 4096
-    words = np.zeros(
-        -(-(len(data) + 1) // (2 * width)) * width, ">u2"
-    )  # zeros in front change neither sum
-    n = (len(data) + 1) // 2
+    n = (len(data) + 1) // 2  # words
+    n_rows = -(-(len(data) + 1) // (2 * width))
+    words = np.zeros(n_rows * width, ">u2")  # zeros in front change neither sum
     words[len(words) - n :].view(np.uint8)[: len(data)] = np.frombuffer(data, np.uint8)
-    table = words.reshape(-1, width).astype(
-        np.float64
-    )  # all sums below are integers under 2^53: exact in any order
-    one = table.sum(axis=1).astype(np.int64) % 65535
-    two = (table @ np.arange(width, 0, -1.0)).astype(np.int64) % 65535
-    behind = (
-        np.arange(len(table) - 1, -1, -1, dtype=np.int64) * width % 65535
-    )  # words after each row
-    sum1, sum2 = int(one.sum()) % 65535, int(((two + behind * one) % 65535).sum()) % 65535
     if not words.any():
         return 0
+    # All sums below are integers under 2^53: exact in float64, in any order.
+    table = words.reshape(n_rows, width).astype(np.float64)
+    one = table.sum(axis=1).astype(np.int64) % 65535
+    two = (table @ np.arange(width, 0, -1.0)).astype(np.int64) % 65535
+    words_behind = np.arange(n_rows - 1, -1, -1, dtype=np.int64) * width % 65535  # each row
+    sum1 = int(one.sum()) % 65535
+    sum2 = int(((two + words_behind * one) % 65535).sum()) % 65535
     return (sum2 or 65535) << 16 | (sum1 or 65535)

@@ -1,4 +1,4 @@
-"""What is wrong with a split file: broken rules of docs/format.md, by their number."""
+"""The faults of a split file: broken rules of docs/format.md, by their number."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,18 +6,27 @@ from typing import NoReturn
 
 from ..errors import FileFault
 
-DAMAGE = (
-    OSError,
-    RuntimeError,
-    LookupError,
-    ValueError,
-    TypeError,
-)  # what h5py raises where a file's structure is damaged
+# What h5py raises where a file's structure is damaged.
+DAMAGE = (OSError, RuntimeError, LookupError, ValueError, TypeError)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A broken rule of docs/format.md."""
+    """A broken rule of docs/format.md.
+
+    Parameters
+    ----------
+    rule : int
+        The number of the rule.
+    message : str
+        How the file breaks it.
+
+    Examples
+    --------
+    >>> from niidpart import Fault
+    >>> print(Fault(20, "/manifest is no JSON object"))
+    rule 20: /manifest is no JSON object
+    """
 
     rule: int
     message: str
@@ -27,19 +36,39 @@ class Fault:
 
 
 class SplitError(FileFault):
-    """A file that is no valid split. path: the file; faults: the broken rules, at least one."""
+    """A file is no valid split.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    faults : list of Fault
+        The rules that it breaks, at least one.
+
+    Examples
+    --------
+    >>> import niidpart
+    >>> with open("text.h5", "w") as file:
+    ...     _ = file.write("no split")
+    >>> try:
+    ...     niidpart.read("text.h5")
+    ... except niidpart.SplitError as error:
+    ...     print(error.faults[0].rule)
+    3
+    """
 
     def __init__(self, path: str | Path, faults: list[Fault]):
         self.path, self.faults = Path(path), faults
-        lines = [str(f) for f in faults]
-        super().__init__(
-            f"{path} is no valid split file (docs/format.md): "
-            + ("; ".join(lines) if len(lines) < 3 else "\n  " + "\n  ".join(lines))
-        )
+        lines = [str(fault) for fault in faults]
+        listed = "; ".join(lines) if len(lines) < 3 else "\n  " + "\n  ".join(lines)
+        super().__init__(f"{path} is no valid split file (docs/format.md): {listed}")
 
 
 class Refused(Exception):
-    """A rule so broken that nothing more of the file is looked at. Never leaves niidpart: `SplitError` says it with the path."""
+    """A rule so broken that nothing more of the file is looked at.
+
+    Never leaves niidpart: `SplitError` says it with the path.
+    """
 
     def __init__(self, rule: int, message: str):
         super().__init__(message)
@@ -51,5 +80,6 @@ def refuse(rule: int, message: str) -> NoReturn:
 
 
 def first_line(error: BaseException) -> str:
-    """The start of a library's message, for ours."""
-    return str(error).strip().splitlines()[0][:120] if str(error).strip() else type(error).__name__
+    """Return the start of a library's message, for one of ours."""
+    text = str(error).strip()
+    return text.splitlines()[0][:120] if text else type(error).__name__

@@ -51,7 +51,7 @@ def arrays_of(split: FederatedSplit) -> dict[str, Array]:
 
 
 def digest_table(split: FederatedSplit) -> dict[str, str]:
-    """Return the manifest's `digests`: of the split, each part, its counts, each draw and column."""
+    """Return the manifest's `digests`: of split, parts, counts, draws and columns."""
     table = {"split": split.digest}
     table |= {name: part.digest for name, part in split.parts.items()}
     for path, array in arrays_of(split).items():

@@ -1,4 +1,7 @@
-"""The limits of docs/format.md: what a split never needs, a file may not ask for. Bytes, unless said otherwise."""
+"""The limits of docs/format.md: a file may not ask for what a split never needs.
+
+Bytes, unless said otherwise.
+"""
 
 MAX_FILE = 4 << 30
 MAX_MEMORY = 16 << 30  # what all data sets together declare
@@ -17,12 +20,8 @@ MAX_CLASS_NAME = 1024  # characters
 MAX_TRANSFORMS = 16  # of a recipe
 
 MAX_DRAWS, MAX_COLUMNS = 64, 256  # of them
-DRAW_FACTOR, DRAW_FLOOR = (
-    16,
-    1 << 20,
-)  # a draw has at most FACTOR * (rows held + P * K) + FLOOR values
+# A draw has at most DRAW_FACTOR * (rows held + P * K) + DRAW_FLOOR values.
+DRAW_FACTOR, DRAW_FLOOR = 16, 1 << 20
 
-UNTRUSTED_MEMORY, UNTRUSTED_TIME = (
-    2 << 30,
-    60.0,
-)  # bytes and seconds for a file from elsewhere, unless its reader says otherwise
+# For an untrusted file, unless its reader says otherwise: bytes and seconds.
+UNTRUSTED_MEMORY, UNTRUSTED_TIME = 2 << 30, 60.0

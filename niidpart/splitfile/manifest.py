@@ -73,9 +73,10 @@ def _check_format(form: Any) -> list[Fault]:
 
 
 def _check_requires(requires: Any) -> list[Fault]:
-    if not isinstance(requires, list):
-        requires = [requires]  # which no version knows
-    unknown = [r for r in requires if not isinstance(r, str) or r not in UNDERSTOOD]
+    if isinstance(requires, list):
+        unknown = [r for r in requires if not isinstance(r, str) or r not in UNDERSTOOD]
+    else:
+        unknown = [requires]
     if not unknown:
         return []
     names = ", ".join(map(_shorten, unknown[:5]))

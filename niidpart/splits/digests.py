@@ -1,4 +1,4 @@
-"""The digests that name a split: one canonical text of a value, and sha256 over texts and arrays."""
+"""The digests that name a split: one text for a value, and sha256 over texts and arrays."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""One part of a split (train, val or test) in memory: the rows of each party, in compressed rows."""
+"""One part of a split (train, val or test) in memory: which rows each party holds."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ class Part:
     Parameters
     ----------
     indptr : [P+1] int64
-        Where the rows of each party begin and end: party p holds ``indices[indptr[p]:indptr[p+1]]``.
+        Where the rows of each party begin: party p holds ``indices[indptr[p]:indptr[p+1]]``.
     indices : [n] int32 or int64
         Rows of the data set, ascending within each party.
     counts : [P, K] int32
@@ -180,9 +180,7 @@ def _complete(indptr: Ints, rows: Ints, labels: Ints, n_classes: int) -> Part:
     return Part(indptr, indices, count_classes(indptr, indices, labels, n_classes))
 
 
-def count_classes(
-    indptr: Ints, indices: RowIds, labels: Ints, n_classes: int
-) -> NDArray[np.int32]:
+def count_classes(indptr: Ints, indices: RowIds, labels: Ints, n_classes: int) -> NDArray[np.int32]:
     """Return [P, K] int32 examples of each class at each party. labels: [N] of the whole data set.
 
     Works on a block of rows at a time, so that temporaries stay small.

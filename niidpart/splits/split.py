@@ -84,7 +84,13 @@ class FederatedSplit:
         return {name: getattr(self, name) for name in PARTS}
 
     def party_values(self, p: int) -> dict[str, Any]:
-        """Return party p's value of each column, by name. IndexError where there is no such party."""
+        """Return party p's value of each column, by name.
+
+        Raises
+        ------
+        IndexError
+            There is no such party.
+        """
         require_party(p, self.n_parties)
         return {name: column[p] for name, column in self.columns.items()}
 

@@ -1,7 +1,8 @@
 """`SplitView`, `PartView`: what a split answers, whether it is in memory or an open file.
 
-`FederatedSplit` and `Part` keep these protocols with arrays in memory, `OpenedSplit` and `OpenedPart`
-with arrays that are read when they are asked for. A function that only reads takes the view.
+`FederatedSplit` and `Part` keep these protocols with arrays in memory, `OpenedSplit` and
+`OpenedPart` with arrays that are read when they are asked for. A function that only reads takes the
+view.
 """
 
 from collections.abc import Iterator, Mapping

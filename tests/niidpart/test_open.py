@@ -29,13 +29,13 @@ def large(tmp_path_factory):
 @pytest.fixture
 def decoded(monkeypatch):
     """How many chunks of each data set were decoded."""
-    seen, real = {}, H5Array._decoded
+    seen, real = {}, H5Array._decode
 
     def count(self, *arguments):
         seen[self.path] = seen.get(self.path, 0) + 1
         return real(self, *arguments)
 
-    monkeypatch.setattr(H5Array, "_decoded", count)
+    monkeypatch.setattr(H5Array, "_decode", count)
     return seen
 
 
