@@ -631,7 +631,7 @@ def test_ctrl_c_ends_the_workers_too_and_the_folder_can_be_resumed(command, tmp_
     assert len(fltrain.resume(tmp_path / "run").history) == 5
 
 
-SILENT = "import fltrain.engine.processes.executor as p; p._end_with = lambda parent: None"  # as where the kernel does not tell of a parent's end
+SILENT = "import fltrain.engine.processes.workers as p; p._end_with = lambda parent: None"  # as where the kernel does not tell of a parent's end
 
 
 @linux

@@ -13,17 +13,21 @@ _ALIGNED = 64  # bytes: what torch's allocator gives
 
 
 class _Pickler(pickle.Pickler):
-    """Python's, but for tensors: what they show goes, in any type and layout, not the storage that they are views of."""
+    """Python's, except for tensors.
+
+    Of a tensor what it shows goes, in any type and layout; torch would send the whole storage that
+    it is a view of.
+    """
 
     def reducer_override(self, obj: Any) -> Any:
         if not isinstance(obj, Tensor):
             return NotImplemented
         dense = obj.detach().resolve_conj().resolve_neg()
-        dense = (
-            dense if dense.is_contiguous() else dense.clone()
-        )  # keeps the order of the axes in memory where there are no gaps
-        data: Any = dense.as_strided((dense.numel(),), (1,)).view(torch.uint8).numpy()
-        return _tensor, (
+        if not dense.is_contiguous():
+            dense = dense.clone()  # keeps the order of the axes in memory where there are no gaps
+        in_memory = dense.as_strided((dense.numel(),), (1,))
+        data: Any = in_memory.view(torch.uint8).numpy()
+        return _rebuild_tensor, (
             dense.dtype,
             tuple(dense.shape),
             dense.stride(),
@@ -32,14 +36,17 @@ class _Pickler(pickle.Pickler):
         )
 
 
-def _tensor(
+def _rebuild_tensor(
     dtype: torch.dtype,
     shape: tuple[int, ...],
     stride: tuple[int, ...],
     offset: int,
     data: bytearray,
 ) -> Tensor:
-    """The tensor again, as far from a multiple of 64 bytes as it was: the last bits of some products depend on that."""
+    """Return the tensor again, as far from a multiple of 64 bytes as it was.
+
+    The last bits of some products depend on that: vector code treats the edges by themselves.
+    """
     memory = torch.empty(offset + len(data), dtype=torch.uint8)
     if data:
         memory[offset:] = torch.frombuffer(data, dtype=torch.uint8)
@@ -47,19 +54,26 @@ def _tensor(
 
 
 def encode(message: Any) -> memoryview:
-    """The bytes of a message. Tensors have to be on the CPU; code does not travel but by its name."""
+    """Return the bytes of a message.
+
+    Tensors have to be on the CPU. Code travels by its name alone.
+    """
     out = io.BytesIO()
     _Pickler(out, protocol=5).dump(message)
     return out.getbuffer()
 
 
 def decode(data: bytes) -> Any:
-    """The message. For bytes of processes of our own alone: what a stranger wrote could run anything."""
+    """Return the message. For bytes of our own processes alone: a pickle could run anything."""
     return pickle.loads(data)
 
 
 class Failure(NamedTuple):
-    """An error as it travels. kind: the built-in class that it is, or is nearest to; args: what that is made of; trace: as it was seen there."""
+    """An error as it travels.
+
+    kind: the built-in class that it is, or is nearest to; args: what that is made of; trace: the
+    traceback, as it was seen there.
+    """
 
     kind: str
     args: tuple[Any, ...]
@@ -75,24 +89,28 @@ class WorkerTraceback(Exception):
 
 
 def describe_failure(error: Exception) -> Failure:
-    """The error, ready to travel. One that is no built-in goes as the nearest that is (a user's kind of ValueError as that), with its text."""
+    """Return the error, ready to travel.
+
+    One that is no built-in goes as the nearest that is (a user's kind of ValueError as that), with
+    its text.
+    """
     kind = next(c for c in type(error).__mro__ if c.__module__ == "builtins")
     args: Any = error.__reduce__()[1]  # of an OSError also the file, which `args` leaves out
-    if kind is not type(error) or not all(
-        isinstance(a, str | bytes | int | float | None) for a in args
-    ):
-        args = (str(error) if kind is type(error) else f"{type(error).__qualname__}: {error}",)
-    name = "RuntimeError" if kind is Exception else kind.__name__
+    is_plain = all(isinstance(arg, str | bytes | int | float | None) for arg in args)
+    if kind is not type(error):
+        args = (f"{type(error).__qualname__}: {error}",)
+    elif not is_plain:
+        args = (str(error),)
     return Failure(
-        name,
-        args,
-        list(getattr(error, "__notes__", [])),
-        "".join(traceback.format_exception(error)),
+        kind="RuntimeError" if kind is Exception else kind.__name__,
+        args=args,
+        notes=list(getattr(error, "__notes__", [])),
+        trace="".join(traceback.format_exception(error)),
     )
 
 
 def rebuild_error(failure: Failure) -> Exception:
-    """The error again, to be raised here."""
+    """Return the error again, to be raised here."""
     try:
         error: Exception = getattr(builtins, failure.kind)(*failure.args)
     except TypeError:  # a class whose text is made of more than was sent

@@ -1,0 +1,169 @@
+"""A worker process: how it is forked, what it does, and how it ends."""
+
+import contextlib
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any, NamedTuple
+
+import torch
+
+from niidpart.errors import UsageError
+
+from ...tree import Tree
+from ..allocator import keep_memory
+from ..jobs import Cell, Given, Job
+from ..looped import train_job
+from ..sums import Sums
+from .wire import Failure, decode, describe_failure, encode, rebuild_error
+
+_PR_SET_PDEATHSIG = 1  # of Linux's prctl: the signal that this process gets when its parent ends
+_JOIN_SECONDS = 5  # for a worker whose pipe is closed to be gone
+
+
+class RoundStart(NamedTuple):
+    """What a worker hears at the beginning of a round, by cell.
+
+    given: None where the cell has no job; models: how many there are.
+    """
+
+    given: list[Given | None]
+    models: list[int]
+
+
+class Worker(NamedTuple):
+    """A worker as its parent sees it."""
+
+    process: BaseProcess
+    pipe: Connection
+
+    def send(self, message: memoryview) -> None:
+        """Send an encoded message; ChildProcessError where the worker is gone."""
+        try:
+            self.pipe.send_bytes(message)
+        except ConnectionError as error:
+            raise self._describe_end() from error
+
+    def receive(self) -> Any:
+        """Return what the worker answers; raise what a job raised there."""
+        try:
+            answer = decode(self.pipe.recv_bytes())
+        except (EOFError, ConnectionError) as error:
+            raise self._describe_end() from error
+        if isinstance(answer, Failure):
+            raise _explain(rebuild_error(answer))
+        return answer
+
+    def _describe_end(self) -> ChildProcessError:
+        """Return the error for a worker that has ended by itself."""
+        self.process.join(_JOIN_SECONDS)  # its pipe is closed, so it is about to end
+        code = self.process.exitcode or 0
+        if code < 0:
+            how = f"was ended by {signal.Signals(-code).name}"
+        else:
+            how = f"ended by itself with exit code {code}"
+        if -code == signal.SIGKILL:
+            how += ", as the system does where memory runs out"
+        return ChildProcessError(
+            f"worker process {self.process.pid} {how}; use fewer (--workers; resume takes it too), "
+            "or none in a new run (--engine looped)"
+        )
+
+
+def _explain(error: Exception) -> Exception:
+    """Return a worker's error, said so that one can do something about it."""
+    if "Unable to handle autograd's threading" not in str(error):
+        return error
+    explained = UsageError(
+        "a forked process cannot use torch's autograd once this one has used it on an accelerator; "
+        "start a new process, or use --engine looped"
+    )
+    explained.__cause__ = error
+    return explained
+
+
+def fork_worker(cells: Sequence[Cell], others: list[Connection]) -> Worker:
+    """Start a worker. others: this process's ends of the pipes of the workers that there are."""
+    fork = multiprocessing.get_context("fork")
+    ours, its = fork.Pipe()
+    process = fork.Process(
+        target=_work,
+        args=(its, [*others, ours], cells, os.getpid()),
+        name="fltrain worker",
+        daemon=True,
+    )
+    # Blocked until the worker ignores it: a Ctrl-C in between would show a traceback of the worker.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        with warnings.catch_warnings():
+            # Python 3.12 warns of threads whose locks a fork leaves locked. Those here are torch's,
+            # as in its DataLoader, which forks too: a worker starts no team of more than one
+            # thread, so it never waits for a thread that it did not inherit.
+            warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
+            process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    its.close()  # so that the end of the worker is the end of its pipe
+    return Worker(process, ours)
+
+
+def _work(pipe: Connection, others: list[Connection], cells: Sequence[Cell], parent: int) -> None:
+    """Live as a worker.
+
+    In each round it hears what all jobs hear (`RoundStart`), then jobs, again and again, and at
+    last is asked for its sums (no jobs).
+    """
+    # Ctrl-C goes to all processes of a terminal; the parent decides what it means
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    for other in others:
+        other.close()  # or the end of the parent would not be the end of the pipes
+    _end_with(parent)
+    keep_memory()
+    torch.set_num_threads(1)
+    given: list[Any] = []
+    sums: list[Sums] = []
+    # an end of the pipe: the parent is gone, and so is all that was to be done
+    with contextlib.suppress(EOFError, ConnectionError):
+        while True:
+            message = decode(pipe.recv_bytes())
+            if isinstance(message, RoundStart):
+                given, sums = message.given, [Sums(n) for n in message.models]
+            else:
+                pipe.send_bytes(_answer(cells, given, message, sums))
+
+
+def _answer(
+    cells: Sequence[Cell], given: list[Given], jobs: list[Job], sums: list[Sums]
+) -> memoryview:
+    """Return (loss, own) of each job, encoded; the sums where there is none.
+
+    What goes wrong is an answer, too.
+    """
+    try:
+        if not jobs:
+            return encode(sums)
+        return encode([_train(cells[job.cell], given[job.cell], job, sums) for job in jobs])
+    except Exception as error:
+        return encode(describe_failure(error))
+
+
+def _train(cell: Cell, given: Given, job: Job, sums: list[Sums]) -> tuple[float, Tree]:
+    """Train one job, add its upload to the sums, and return (loss, own)."""
+    upload, own, loss = train_job(cell, given, job)
+    sums[job.cell].add(upload, job.model)
+    return loss, own if job.keep else {}
+
+
+def _end_with(parent: int) -> None:
+    """End when the parent is gone: on Linux at once, elsewhere after the job."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it went before the kernel was told
+        os._exit(1)
