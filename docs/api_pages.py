@@ -1,0 +1,106 @@
+"""The API pages of the site, from what the packages export and from the folders of the registries.
+
+`write(folder)` is called by conf.py. Nothing is listed here but the rooms: a new strategy or
+algorithm has its entry by being there.
+"""
+
+import importlib
+import inspect
+from collections.abc import Iterable
+from pathlib import Path
+
+import fltrain
+import niidpart
+from fltrain.algorithms import ALGORITHMS
+from fltrain.models import MODELS
+from niidpart.data import SOURCES
+from niidpart.features.transforming import TRANSFORMS
+from niidpart.formats import FORMATS
+from niidpart.making.completion import STRATEGIES
+from niidpart.plot import PICTURES
+from niidpart.registry import Registry
+
+PACKAGES = {
+    "niidpart": (niidpart, "Splits: made, measured, checked, written and read."),
+    "fltrain": (fltrain, "Training: runs, sweeps and what they return."),
+}
+MODULES = {
+    "niidpart.arithmetic.deal": "What strategies deal with: counts, shares, minimum sizes.",
+    "niidpart.arithmetic.rng": "Named streams of random words.",
+    "fltrain.interface": "What an algorithm is.",
+    "fltrain.affine": "Corrections that are affine in the weights, declared as data.",
+    "fltrain.tree": "Trees of tensors.",
+    "fltrain.draws": "Draws by counter.",
+}
+REGISTRIES = {
+    "strategies": (STRATEGIES, "How examples are dealt. `niidpart make --strategy NAME`."),
+    "transforms": (TRANSFORMS, "What is done to a party's features."),
+    "sources": (SOURCES, "Where labels and features come from. `niidpart.load(NAME)`."),
+    "pictures": (PICTURES, "Kinds of picture. `niidpart plot --kind NAME`."),
+    "formats": (FORMATS, "Layouts of other libraries. `niidpart export --to NAME`."),
+    "algorithms": (ALGORITHMS, "`fltrain run --algorithm NAME`, `fltrain.algorithms.NAME()`."),
+    "models": (MODELS, "`fltrain run --model NAME`."),
+}
+
+
+def write(folder: Path) -> None:
+    """Write all API pages into the folder, with their index."""
+    folder.mkdir(exist_ok=True)
+    pages = {}
+    for name, (package, about) in PACKAGES.items():
+        pages[name] = _page(name, about, _of_package(package))
+    for name, about in MODULES.items():
+        pages[name] = _page(name, about, _of_module(name))
+    for name, (registry, about) in REGISTRIES.items():
+        pages[name] = _page(name.capitalize(), about, _of_registry(registry))
+    pages["index"] = _index(list(pages))
+    for name, text in pages.items():
+        path = folder / f"{name}.rst"
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+
+
+def _page(title: str, about: str, entries: Iterable[str]) -> str:
+    return "\n\n".join([f"{title}\n{'=' * len(title)}", about, *entries]) + "\n"
+
+
+def _index(names: list[str]) -> str:
+    lines = ["   " + name for name in names]
+    return "API\n===\n\n.. toctree::\n   :maxdepth: 1\n\n" + "\n".join(lines) + "\n"
+
+
+def _of_package(package: object) -> list[str]:
+    """Return an entry for each exported name that has documentation of its own."""
+    names = [name for name in package.__all__ if not name.startswith("_")]
+    return [_entry(package.__name__, name, getattr(package, name)) for name in names]
+
+
+def _of_module(name: str) -> list[str]:
+    """Return an entry for each public class and function that the module itself defines."""
+    module = importlib.import_module(name)
+    own = {
+        key: value
+        for key, value in vars(module).items()
+        if getattr(value, "__module__", None) == name and not key.startswith("_")
+    }
+    return [_entry(name, key, value) for key, value in own.items()]
+
+
+def _of_registry(registry: Registry) -> list[str]:
+    entries = []
+    for name in registry.names():
+        function = inspect.unwrap(registry.find(name))
+        title = f"{name}\n{'-' * len(name)}"
+        entries.append(title)
+        entries.append(f".. autofunction:: {function.__module__}.{function.__qualname__}")
+    return entries
+
+
+def _entry(module: str, name: str, value: object) -> str:
+    if inspect.isclass(value):
+        return f".. autoclass:: {module}.{name}\n   :members:"
+    if inspect.isfunction(value):
+        return f".. autofunction:: {module}.{name}"
+    if inspect.ismodule(value):
+        return f"``{module}.{name}`` is a package of its own, on the pages below."
+    return f".. autodata:: {module}.{name}"
