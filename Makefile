@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint docs clean
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -32,5 +32,13 @@ lint: $(VENV)/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+$(VENV)/docs-ready: $(VENV)/ready
+	$(INSTALL) -e '.[docs]'
+	touch $@
+
+docs: $(VENV)/docs-ready
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs site
+	@echo "Open site/index.html."
+
 clean:
-	rm -rf $(VENV) demo build dist *.egg-info
+	rm -rf $(VENV) demo site docs/api dist

@@ -14,9 +14,9 @@ import niidpart
 from fltrain.algorithms import ALGORITHMS
 from fltrain.models import MODELS
 from niidpart.data import SOURCES
-from niidpart.features.transforming import TRANSFORMS
 from niidpart.formats import FORMATS
-from niidpart.making.completion import STRATEGIES
+from niidpart.strategies import STRATEGIES
+from niidpart.transforms import TRANSFORMS
 from niidpart.plot import PICTURES
 from niidpart.registry import Registry
 

@@ -11,7 +11,7 @@ import niidpart
 
 project = "niidpart and fltrain"
 author = copyright = "the authors of niidpart and fltrain"
-version = release = niidpart.__version__
+version = release = getattr(niidpart, "__version__", "0")
 
 extensions = [
     "sphinx.ext.autodoc",
