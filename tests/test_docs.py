@@ -1,7 +1,8 @@
 """The docs say the same as the code: every code block of README, CONTRIBUTING and docs/ runs here.
 
-```python blocks of one page run one after another, in one namespace; ```sh blocks line by line. `sh make` blocks are what .ci/run runs;
-`sh needs-mnist` ones run where the data is, `python needs-PEER` ones where that library is; `text` is no code.
+Each ```python and ```sh block runs by itself, or says in its first line, to the reader too, that it
+continues the block above. `sh make` blocks are what .ci/run runs; `sh needs-mnist` ones run where the
+data is, `python needs-PEER` ones where that library is; `text` is no code.
 """
 
 import os
@@ -14,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+CONTINUES = "# continues the block above\n"
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PEERS = (
     "flwr-datasets",
@@ -56,18 +58,39 @@ def test_every_block_is_of_a_kind_that_runs():
     assert "python" in kinds
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
-def test_python_blocks_run(page, tmp_path, monkeypatch):
+def chains(page: Path, kind: str) -> list[list[str]]:
+    """Return the blocks of a kind that run together: each alone, or with those that it continues."""
+    found: list[list[str]] = []
+    for text in blocks(page, kind):
+        if text.startswith(CONTINUES):
+            assert found, f"{page.name}: the first block continues nothing"
+            found[-1].append(text)
+        else:
+            found.append([text])
+    return found
+
+
+def chains_of_all_pages(kind: str) -> list:
+    """Return a pytest parameter for each chain of blocks."""
+    return [
+        pytest.param(chain, id=f"{page.name}-{number}")
+        for page in PAGES
+        for number, chain in enumerate(chains(page, kind), 1)
+    ]
+
+
+@pytest.mark.parametrize("chain", chains_of_all_pages("python"))
+def test_python_blocks_run(chain, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     script = tmp_path / "blocks.py"
-    script.write_text("\n".join(blocks(page, "python")))
+    script.write_text("\n".join(chain))
     done = subprocess.run([sys.executable, "-W", "error", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "sh")], ids=lambda p: p.name)
-def test_sh_blocks_run(page, tmp_path):
-    for text in blocks(page, "sh"):
+@pytest.mark.parametrize("chain", chains_of_all_pages("sh"))
+def test_sh_blocks_run(chain, tmp_path):
+    for text in chain:
         run_lines(text, tmp_path)
 
 
