@@ -1,1 +1,1 @@
-"""Splits held against their data and against each other: `verify` and `diff`."""
+"""Checks on splits: derived again from recipe and data (`verify`), and compared (`diff`)."""

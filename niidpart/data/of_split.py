@@ -52,7 +52,7 @@ def open_data(split: SplitView, data_root: str | Path | None = None) -> Data:
     >>> import niidpart
     >>> split = niidpart.make(niidpart.load("digits"), "dir", n_parties=5)
     >>> niidpart.open_data(split).source.n
-    1797
+    1437
     """
     if not isinstance(split, KeepsData):
         return _open_data(split, data_root)

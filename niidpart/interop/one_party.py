@@ -52,7 +52,7 @@ def to_hf(
     >>> import niidpart
     >>> split = niidpart.make(niidpart.load("digits"), "dir", n_parties=5)
     >>> niidpart.to_hf(split, 3).column_names
-    ['row', 'label', 'image']
+    ['row', 'label', 'x']
     """
     data = open_data(split, data_root) if data is None else data
     found = read_examples(split, data, p, part, lossy=lossy)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import niidpart
 from niidpart import diff as difference
-from niidpart.checking.differences import part_difference
+from niidpart.checking.part_differences import compare_parts
 from niidpart.splits.part import make_part, make_part_from_pairs
 
 Y = np.arange(300) % 5
@@ -83,7 +83,7 @@ def test_rows_are_compared_as_by_loops(a, b):
     n = min(len(x), len(y))
     x, y = np.array(x[:n]), np.array(y[:n])
     labels = np.zeros(n, np.int64)
-    found = part_difference(make_part(x, labels, P, 1), make_part(y, labels, Q, 1))
+    found = compare_parts(make_part(x, labels, P, 1), make_part(y, labels, Q, 1))
     both = [i for i in range(n) if x[i] >= 0 and y[i] >= 0]
     assert found.n == ((x >= 0).sum(), (y >= 0).sum())
     assert found.only == (((x >= 0) & (y < 0)).sum(), ((y >= 0) & (x < 0)).sum())
@@ -113,7 +113,7 @@ def test_rows_that_parties_share_are_compared_by_who_holds_them(a, b):
     if not any(len({row for _, row in s}) < len(s) for s in (a, b)):
         return  # nobody shares: the test above
     held = [{row: {p for p, r in s if r == row} for _, row in s} for s in (a, b)]
-    found = part_difference(one, other)
+    found = compare_parts(one, other)
     both = held[0].keys() & held[1].keys()
     assert found.n == (len(a), len(b))
     assert found.only == (len(held[0]) - len(both), len(held[1]) - len(both))
@@ -124,7 +124,7 @@ def test_rows_that_parties_share_are_compared_by_who_holds_them(a, b):
 def test_no_matching_of_names_where_parties_are_many():
     labels = np.zeros(1500, np.int64)
     one = make_part(np.arange(1500), labels, 1500, 1)
-    found = part_difference(one, make_part(np.roll(np.arange(1500), 1), labels, 1500, 1))
+    found = compare_parts(one, make_part(np.roll(np.arange(1500), 1), labels, 1500, 1))
     assert (found.moved, found.agreement, found.adjusted_rand) == (1500, None, 1)
 
 

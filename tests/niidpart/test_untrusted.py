@@ -13,6 +13,7 @@ from corpus.registry import LABELS, NEW, good_files
 from corpus.structure import heap_that_frees_itself_for_ever
 
 import niidpart
+from niidpart.checking import rederivation
 from niidpart.splitfile import bounded, sandbox
 from niidpart.splitfile.stored import read_values
 
@@ -199,8 +200,8 @@ def test_a_split_is_derived_in_a_child(small_file, small_data, monkeypatch):
     def here(*_):
         raise AssertionError("this was to be done in the child")
 
-    monkeypatch.setitem(niidpart.verify.__globals__, "_again", here)
-    monkeypatch.setitem(niidpart.verify.__globals__, "_skew", here)
+    monkeypatch.setitem(niidpart.verify.__globals__, "rederive", here)
+    monkeypatch.setattr(rederivation, "check_skew", here)
     with_features = replace(small_data, features=lambda rows: here())
     for data in (small_data, with_features):
         assert niidpart.verify(small_file, data=data, untrusted=True) == niidpart.Verdict(

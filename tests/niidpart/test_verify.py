@@ -364,15 +364,12 @@ def test_more_parties_than_examples_is_a_fault_not_a_crash(resave):
     data = niidpart.from_arrays(None, np.arange(2))
     split = niidpart.make(data, "homo", n_parties=2)
     indptr, counts = np.array([0, 1, 2, 2]), np.array([[1, 0], [0, 1], [0, 0]], np.int32)
+    empty = niidpart.Part(np.zeros(4, np.int64), np.zeros(0, np.int32), np.zeros((3, 2), np.int32))
     split = replace(
         split,
-        val=niidpart.Part(np.zeros(4, np.int64), np.zeros(0, np.int32), np.zeros((3, 2), np.int32)),
-        test=split.val,
-    )
-    split = replace(
-        split,
-        test=split.val,
         train=niidpart.Part(indptr, split.train.indices, counts),
+        val=empty,
+        test=empty,
         recipe=replace(split.recipe, n_parties=3),
     )
     assert 64 in rules(niidpart.verify(resave(split), data=data))

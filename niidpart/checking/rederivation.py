@@ -1,0 +1,140 @@
+"""Derives a split again from its recipe and data (rules 60 to 64 of docs/format.md)."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..data import Data
+from ..data.of_split import open_data, source_faults
+from ..errors import UsageError
+from ..making.completion import complete_recipe
+from ..making.derivation import derive
+from ..splitfile.faults import Fault
+from ..splitfile.rules import StoredSkew
+from ..splits.digests import digest_array
+from ..splits.recipe import IMPORTED
+from ..splits.split import FederatedSplit
+from ..strategies import STRATEGIES
+from ..transforms import TRANSFORMS
+from .skew_rule import check_skew
+
+
+class Work(NamedTuple):
+    """The split that a file holds, the skew that it states, and where its data is."""
+
+    split: FederatedSplit
+    skew: StoredSkew | None
+    data: Data | None
+    data_root: str | Path | None
+
+
+class Rederived(NamedTuple):
+    """The broken rules that were found. derived: False where it was not derived, for `why_not`."""
+
+    faults: list[Fault]
+    derived: bool
+    why_not: str = ""
+
+
+def answer_rederived(*work: Any) -> list[Any]:
+    """Return what `rederive` gives as JSON, for the parent of a child process."""
+    found = rederive(Work(*work))
+    return [[[f.rule, f.message] for f in found.faults], found.derived, found.why_not]
+
+
+def rederive(work: Work) -> Rederived:
+    """Derive a split again, where its recipe and its data allow it, and compare."""
+    split = work.split
+    faults = check_skew(split, work.skew)
+    if split.recipe.strategy == IMPORTED:
+        return _check_imported(work, faults)
+    foreign = _find_foreign(split)
+    if foreign:
+        reason = f"{foreign!r} is not niidpart's own, and code that a file names is not run"
+        return Rederived(faults, False, reason)
+    try:
+        data = open_data(split, work.data_root) if work.data is None else work.data
+    except (OSError, ValueError) as error:
+        return Rederived(faults, False, str(error))
+    return Rederived(faults + _compare(split, data), True)
+
+
+def _check_imported(work: Work, faults: list[Fault]) -> Rederived:
+    """Check rules 60 to 62 of a split that another program made, where its data is found."""
+    split = work.split
+    why_not = "its rows were imported, and nothing says how they were drawn"
+    try:
+        data = open_data(split, work.data_root) if work.data is None else work.data
+    except (OSError, ValueError) as error:
+        return Rederived(faults, False, f"{why_not}; nor was its data looked at: {error}")
+    faults += source_faults(split, data) or _check_counts(split, data)
+    return Rederived(faults, False, f"{why_not}; its data and its counts are right")
+
+
+def _find_foreign(split: FederatedSplit) -> str:
+    """Return the name of code that is not niidpart's own and that deriving would run, or ""."""
+    if split.recipe.strategy not in STRATEGIES.names():
+        return split.recipe.strategy
+    for transform in split.recipe.transforms:
+        if transform.name not in TRANSFORMS.names():
+            return transform.name
+    return ""
+
+
+def _compare(split: FederatedSplit, data: Data) -> list[Fault]:
+    """Return the faults of rules 60 to 64."""
+    faults = source_faults(split, data)
+    if faults:
+        return faults
+    faults = _check_counts(split, data)
+    try:
+        if complete_recipe(split.recipe) != split.recipe:
+            raise UsageError("it does not say all options")
+        derived = derive(data, split.recipe)
+    except (ValueError, ArithmeticError) as error:
+        return [*faults, Fault(64, f"the recipe cannot be carried out: {error}")]
+    derived = replace(derived, source=split.source)  # the same data, however it was come by
+    for name in sorted(_find_other_draws(derived, split)):
+        faults.append(Fault(63, f"/draws/{name} is not what the seed gives"))
+    if derived.digest != split.digest:
+        if _replay(split, data) == split.digest:
+            how = "the stored draws give it, the seed does not"
+        else:
+            how = "neither the seed nor the stored draws give it"
+        right, stored = derived.digest[:12], split.digest[:12]
+        message = f"the recipe gives the split {right}..., the file holds {stored}...: {how}"
+        faults.append(Fault(64, message))
+    return faults
+
+
+def _check_counts(split: FederatedSplit, data: Data) -> list[Fault]:
+    """Return the faults of rule 62."""
+    faults = []
+    n_classes = len(split.source.class_names)
+    for name, part in split.parts.items():
+        party = np.repeat(np.arange(split.n_parties), part.sizes)
+        cells = party * n_classes + data.labels[part.indices]
+        right = np.bincount(cells, minlength=part.counts.size)
+        if (right != part.counts.reshape(-1)).any():
+            faults.append(Fault(62, f"/{name}/counts differs from the labels of the examples"))
+    return faults
+
+
+def _find_other_draws(a: FederatedSplit, b: FederatedSplit) -> set[str]:
+    """Return the names of draws that one split lacks, or that differ."""
+    # Empty draws are not stored, so they count for none.
+    in_a = {(name, digest_array(draw)) for name, draw in a.draws.items() if draw.size}
+    in_b = {(name, digest_array(draw)) for name, draw in b.draws.items() if draw.size}
+    return {name for name, _ in in_a ^ in_b}
+
+
+def _replay(split: FederatedSplit, data: Data) -> str:
+    """Return the digest of the split that the stored draws give, "" where they make no sense."""
+    try:
+        with np.errstate(all="ignore"):
+            replayed = derive(data, split.recipe, given=split.draws)
+    except (ValueError, IndexError, TypeError, ArithmeticError):
+        return ""  # stored draws are untrusted numbers
+    return replace(replayed, source=split.source).digest

@@ -1,0 +1,48 @@
+"""The examples in the docstrings of public names run, each in a folder of its own."""
+
+import doctest
+import inspect
+
+import pytest
+
+import fltrain
+import fltrain.interface
+import niidpart
+
+MODULES = (niidpart, fltrain, fltrain.interface)
+
+
+def find_examples():
+    """[DocTest] of every public name, and of the public methods of public classes."""
+    found, finder = {}, doctest.DocTestFinder(exclude_empty=True)
+    for module in MODULES:
+        for name in getattr(module, "__all__", dir(module)):
+            thing = getattr(module, name)
+            if name.startswith("_") or not (inspect.isclass(thing) or inspect.isroutine(thing)):
+                continue
+            if not thing.__module__.startswith(("niidpart", "fltrain")):
+                continue
+            for test in finder.find(thing, f"{module.__name__}.{name}", module=False, globs={}):
+                if test.examples:
+                    found.setdefault(test.docstring, test)
+    return list(found.values())
+
+
+EXAMPLES = find_examples()
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[test.name for test in EXAMPLES])
+def test_an_example_in_a_docstring_runs(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if "to_hf(" in example.docstring:
+        pytest.importorskip("datasets")
+        pytest.importorskip("PIL")
+    said = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    result = runner.run(example, out=said.append)
+    assert result.attempted > 0
+    assert result.failed == 0, "".join(said)
+
+
+def test_public_names_have_examples():
+    assert {"niidpart.read", "niidpart.Part", "niidpart.verify"} <= {t.name for t in EXAMPLES}
