@@ -1,4 +1,4 @@
-"""`compose`: from what was asked for to a complete Recipe, with every option checked and every default written out."""
+"""`compose`: from what was asked for to a complete Recipe, every option checked and written out."""
 
 import typing
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,17 @@ from inspect import Parameter, signature
 from typing import Any
 
 from ..errors import UsageError
-from ..recipes import find_recipe
+from ..recipes import NamedRecipe, find_recipe
 from ..registry import UNSET, did_you_mean
 from ..splits.recipe import Recipe, Transform
 from ..strategies import STRATEGIES
 from ..transforms import TRANSFORMS
+
+Options = Mapping[str, Any]
+
+# What holds where nothing is said.
+_DEFAULT = NamedRecipe(about="", dataset="", strategy="dir", n_parties=None)
+_N_PARTIES = 10  # unless the strategy has its own number
 
 
 def compose(
@@ -21,108 +27,147 @@ def compose(
     like: str | None = None,
     n_parties: int | None = None,
     seed: int = UNSET,
-    transforms: Sequence[tuple[str, Mapping[str, Any]]] | None = None,
+    transforms: Sequence[tuple[str, Options]] | None = None,
     val: float = UNSET,
     test: float = UNSET,
     **options: Any,
 ) -> Recipe:
-    """The complete Recipe of what `make` is asked for: every option checked, every default written out.
+    """Return the complete recipe of what `make` is asked for.
 
-    A transform's name as strategy is `homo` with that transform. Of a `recipe`, the strategy's options go where another strategy is given.
+    Every option is checked, every default written out. None is no seed: elsewhere it means
+    another split each time.
+
+    Parameters
+    ----------
+    strategy, recipe, like, n_parties, seed, transforms, val, test, **options
+        As `make` takes them. A transform's name as strategy is `homo` with that transform. The
+        strategy's options in a `recipe` go where another strategy is given.
+
+    Returns
+    -------
+    Recipe
+
+    Raises
+    ------
+    UsageError
+        For an unknown name, with the nearest one, and for a value that cannot be.
+
+    Examples
+    --------
+    >>> compose("labels", n_parties=5).params
+    {'k': 2}
+    >>> compose(recipe="niid/mnist-dir0.5", beta=0.1).params
+    {'beta': 0.1, 'min_size': 10}
     """
-    if recipe is not None:
-        base = find_recipe(recipe) if isinstance(recipe, str) else recipe
-        strategy = base.strategy if strategy is None else strategy
-        options = (dict(base.params) if strategy == base.strategy else {}) | options
-        n_parties = base.n_parties if n_parties is None else n_parties
-        seed = base.seed if seed is UNSET else seed
-        val, test = (base.val if val is UNSET else val), (base.test if test is UNSET else test)
-        transforms = [_pair(t) for t in base.transforms] if transforms is None else transforms
-    strategy, transforms = strategy or "dir", tuple(transforms or ())
+    base = _find_base(recipe)
+    if strategy is None:
+        strategy = base.strategy
+    if strategy == base.strategy:
+        options = {**base.params, **options}
+    pairs = _to_pairs(base.transforms if transforms is None else transforms)
     if strategy in TRANSFORMS.names():
-        strategy, options, transforms = "homo", {}, (*transforms, (strategy, options))
+        pairs.append((strategy, options))
+        strategy, options = "homo", {}
     if like is not None:
-        strategy, options = _as_peer(like, strategy, options)
-    if ":" not in strategy and strategy not in STRATEGIES.names():
-        raise UsageError(
-            f"unknown strategy {strategy!r}; {did_you_mean(strategy, STRATEGIES.names() + TRANSFORMS.names())}"
-        )
-    if own := [name for name, _ in transforms if ":" in name]:
-        raise UsageError(
-            f"transform {own[0]!r} is not niidpart's own; whoever reads the split applies it, so it has to be one of {TRANSFORMS.names()}"
-        )
-    return complete_recipe(
-        Recipe(
-            strategy=STRATEGIES.cite(strategy),
-            params=options,
-            n_parties=_n_parties(strategy, n_parties),
-            seed=0 if seed is UNSET else seed,
-            transforms=tuple(Transform(name, dict(given)) for name, given in transforms),
-            val=0.0 if val is UNSET else val,
-            test=0.0 if test is UNSET else test,
-        )
+        strategy, options = _find_replay(like, strategy, options)
+    _require_strategy(strategy)
+    _require_own_transforms(pairs)
+    asked = Recipe(
+        strategy=STRATEGIES.cite(strategy),
+        params=options,
+        n_parties=_choose_n_parties(strategy, base.n_parties if n_parties is None else n_parties),
+        seed=base.seed if seed is UNSET else seed,
+        transforms=tuple(Transform(name, dict(given)) for name, given in pairs),
+        val=base.val if val is UNSET else val,
+        test=base.test if test is UNSET else test,
     )
-
-
-def _pair(t: Transform | tuple[str, Mapping[str, Any]]) -> tuple[str, Mapping[str, Any]]:
-    return (t.name, t.params) if isinstance(t, Transform) else t
-
-
-def list_peers() -> dict[str, tuple[str, ...]]:
-    """Each replay of a peer's code (a strategy with an option `rule`) with the strategies that it has."""
-    options = {name: STRATEGIES.options(STRATEGIES.find(name)) for name in STRATEGIES.names()}
-    return {
-        name: typing.get_args(o["rule"].annotation) for name, o in options.items() if "rule" in o
-    }
-
-
-def _as_peer(like: str, strategy: str, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """(strategy, options) of a strategy as a peer has it."""
-    if like not in list_peers():
-        raise UsageError(
-            f"there is no replay of {like!r}; {did_you_mean(like, list(list_peers()))}"
-        )
-    if strategy not in list_peers()[like]:
-        raise UsageError(
-            f"{like} has no strategy {strategy!r}; {did_you_mean(strategy, list(list_peers()[like]))}"
-        )
-    STRATEGIES.complete(
-        strategy, options
-    )  # an option that this rule does not have is refused, also where another of the peer's has it
-    return like, options | {"rule": strategy}
+    return complete_recipe(asked)
 
 
 def complete_recipe(recipe: Recipe) -> Recipe:
-    """The recipe with every option checked and every default written out."""
-    return replace(
-        recipe,
-        params=STRATEGIES.complete(recipe.strategy, recipe.params),
-        transforms=tuple(
-            Transform(t.name, TRANSFORMS.complete(t.name, t.params)) for t in recipe.transforms
-        ),
-    )
+    """Return the recipe with every option checked and every default written out."""
+    transforms = [
+        Transform(t.name, TRANSFORMS.complete(t.name, t.params)) for t in recipe.transforms
+    ]
+    params = STRATEGIES.complete(recipe.strategy, recipe.params)
+    return replace(recipe, params=params, transforms=tuple(transforms))
 
 
-def _n_parties(strategy: str, asked: int | None) -> int:
-    """The number asked for, else the strategy's own (annotated as a Literal, or a default), else 10."""
+def list_peers() -> dict[str, tuple[str, ...]]:
+    """Return each replay of a peer's code with the strategies that it has.
+
+    A replay is a strategy with an option `rule`.
+    """
+    peers = {}
+    for name in STRATEGIES.names():
+        options = STRATEGIES.options(STRATEGIES.find(name))
+        if "rule" in options:
+            peers[name] = typing.get_args(options["rule"].annotation)
+    return peers
+
+
+def _find_base(recipe: str | Recipe | None) -> Recipe | NamedRecipe:
+    """Return what holds of all that is not said."""
+    if recipe is None:
+        return _DEFAULT
+    return find_recipe(recipe) if isinstance(recipe, str) else recipe
+
+
+def _to_pairs(
+    transforms: Sequence[Transform | tuple[str, Options]],
+) -> list[tuple[str, Options]]:
+    return [(t.name, t.params) if isinstance(t, Transform) else t for t in transforms]
+
+
+def _find_replay(like: str, strategy: str, options: Options) -> tuple[str, dict[str, Any]]:
+    """Return (strategy, options) of a strategy as a peer has it."""
+    peers = list_peers()
+    if like not in peers:
+        raise UsageError(f"there is no replay of {like!r}; {did_you_mean(like, peers)}")
+    if strategy not in peers[like]:
+        advice = did_you_mean(strategy, peers[like])
+        raise UsageError(f"{like} has no strategy {strategy!r}; {advice}")
+    # An option that this rule does not have is refused, also where another of the peer's has it.
+    STRATEGIES.complete(strategy, options)
+    return like, {**options, "rule": strategy}
+
+
+def _require_strategy(name: str) -> None:
+    """Raise UsageError unless there is a strategy of that name, or it is a user's own."""
+    if ":" not in name and name not in STRATEGIES.names():
+        advice = did_you_mean(name, STRATEGIES.names() + TRANSFORMS.names())
+        raise UsageError(f"unknown strategy {name!r}; {advice}")
+
+
+def _require_own_transforms(pairs: Sequence[tuple[str, Options]]) -> None:
+    """Raise UsageError for a transform in a user's file, which readers of the split do not have."""
+    for name, _ in pairs:
+        if ":" in name:
+            raise UsageError(
+                f"transform {name!r} is not niidpart's own; whoever reads the split applies it, "
+                f"so it has to be one of {TRANSFORMS.names()}"
+            )
+
+
+def _choose_n_parties(strategy: str, asked: int | None) -> int:
+    """Return the number asked for, else the strategy's own, else 10.
+
+    Its own is annotated as a Literal, and then there is no other, or is a default.
+    """
     function = STRATEGIES.find(strategy)
     parameters = signature(function).parameters
-    if missing := [name for name in ("n_parties", "rng") if name not in parameters]:
-        raise UsageError(
-            f"strategy {strategy!r} has no parameter {missing[0]}; it must be a function (labels, n_parties, rng, *, options)"
-        )
-    parameter = parameters["n_parties"]
-    fixed = typing.get_args(typing.get_type_hints(function).get("n_parties"))
-    if fixed and asked is not None and asked not in fixed:
-        raise UsageError(
-            f"{strategy} splits among {' or '.join(map(str, fixed))} parties, {asked} were asked for"
-        )
-    if asked is not None:
-        return asked
-    return (
-        int(fixed[0])
-        if fixed
-        else int(parameter.default)
-        if parameter.default is not Parameter.empty
-        else 10
-    )
+    for name in ("n_parties", "rng"):
+        if name not in parameters:
+            raise UsageError(
+                f"strategy {strategy!r} has no parameter {name}; it must be a function "
+                "(labels, n_parties, rng, *, options)"
+            )
+    possible = typing.get_args(typing.get_type_hints(function).get("n_parties"))
+    default = parameters["n_parties"].default
+    if asked is None:
+        own = possible[0] if possible else default
+        return _N_PARTIES if own is Parameter.empty else int(own)
+    if possible and asked not in possible:
+        among = " or ".join(map(str, possible))
+        raise UsageError(f"{strategy} splits among {among} parties, {asked} were asked for")
+    return asked

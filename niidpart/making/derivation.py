@@ -1,4 +1,7 @@
-"""`make`: from labels and a recipe to a split. Pure: no file, clock, environment or global generator is touched."""
+"""`make`: from labels and a recipe to a split.
+
+Pure: no file, clock, environment or global generator is touched.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,21 +38,59 @@ def make(
     groups: ArrayLike | None = None,
     **options: Any,
 ) -> FederatedSplit:
-    """A split of the examples behind `labels` among parties.
+    """Return a split of the examples behind `labels` among parties.
 
-    labels: [N], one column of integers, booleans or strings; or a `Data`, as `niidpart.load` gives it, and then the split says which
-    data it is of and where it was found. strategy: a file of `niidpart/strategies` (`dir` unless told otherwise), or `file.py:function`;
-    `options` are its own (`beta`, `k`, `min_size`, ...). recipe: a setting of a paper by name (`niid/mnist-dir0.5`), or a Recipe; whatever is
-    given beside it takes the place of what it says. like: the strategy as a peer's published code has it (`niidbench`). n_parties: 10 unless
-    the strategy has its own number. seed: 0. transforms: (name, options) in the order in which they are applied, such as
-    ("noise", {"sigma": 0.1}). val, test: fractions of each party's examples that become its own validation and test part. groups: [N]
-    integers, for strategies that deal by group. ValueError for anything that cannot be done, with the numbers.
+    Parameters
+    ----------
+    labels : array [N] or Data
+        One column of integers, booleans or strings; or a data set as `niidpart.load` gives it,
+        and then the split says which data it is of and where it was found.
+    strategy : str, optional
+        A file of `niidpart/strategies`, or `file.py:function`. `dir` unless the recipe says
+        another.
+    recipe : str or Recipe, optional
+        A setting of a paper by name (`niid/mnist-dir0.5`), or a Recipe. What is given with it
+        takes the place of what it says.
+    like : str, optional
+        The strategy as a peer's published code has it (`niidbench`).
+    n_parties : int, optional
+        10 unless the strategy has its own number.
+    seed : int, optional
+        0 unless given.
+    transforms : sequence of (str, mapping), optional
+        Names and options in the order in which they are applied, such as
+        `("noise", {"sigma": 0.1})`.
+    val, test : float, optional
+        Fractions of each party's examples that become its own validation and test part; 0 unless
+        given.
+    groups : array [N], optional
+        Integers or strings, for strategies that deal by group.
+    **options
+        The strategy's own (`beta`, `k`, `min_size`, ...).
+
+    Returns
+    -------
+    FederatedSplit
+
+    Raises
+    ------
+    UsageError
+        For anything that cannot be done, with the numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> split = make(np.arange(1000) % 10, "dir", beta=0.5, n_parties=5)
+    >>> split.train.counts.shape
+    (5, 10)
+    >>> int(split.train.sizes.sum())
+    1000
     """
     data = labels if isinstance(labels, Data) else Data(*number_classes(labels))
     if groups is not None:
         ids, names = number_groups(groups, len(data.labels))
         data = replace(data, groups=ids, group_names=names)
-    asked = compose(
+    complete = compose(
         strategy,
         recipe=recipe,
         like=like,
@@ -60,38 +101,50 @@ def make(
         test=test,
         **options,
     )
-    split = derive(data, asked)
+    split = derive(data, complete)
     if data.features is not None:
-        _applicable(split, data.features)
+        _try_transforms(split, data.features)
     return split
 
 
 def derive(
     data: Data, recipe: Recipe, *, given: Mapping[str, NDArray[Any]] | None = None
 ) -> FederatedSplit:
-    """The split that a complete recipe gives. given: stored draws, used instead of drawing again (`niidpart verify`)."""
-    labels, n_classes = data.labels, len(data.class_names)
-    if recipe.n_parties > len(labels):
+    """Return the split that a complete recipe gives.
+
+    Parameters
+    ----------
+    data : Data
+    recipe : Recipe
+        With every option written out, as `compose` returns it.
+    given : mapping of str to array, optional
+        Stored draws, used instead of drawing again (`niidpart verify`).
+
+    Returns
+    -------
+    FederatedSplit
+
+    Raises
+    ------
+    UsageError
+        For what the strategy cannot do with this data.
+
+    Examples
+    --------
+    >>> import niidpart
+    >>> data = niidpart.load("digits")
+    >>> derive(data, niidpart.compose("homo", n_parties=3)).train.sizes.tolist()
+    [599, 599, 599]
+    """
+    n, n_classes = len(data.labels), len(data.class_names)
+    if recipe.n_parties > n:
         raise UsageError(
-            f"{recipe.n_parties} parties cannot share {len(labels)} examples; use at most {len(labels)} parties"
+            f"{recipe.n_parties} parties cannot share {n} examples; use at most {n} parties"
         )
-    require_feasible(len(labels), recipe.n_parties, recipe.params.get("min_size", 0))
-    function = STRATEGIES.find(recipe.strategy)
-    rng = stream(recipe.seed, "strategy", recipe.strategy, given=given)
-    try:
-        result = function(
-            labels,
-            n_parties=recipe.n_parties,
-            rng=rng,
-            **recipe.params,
-            **_asked(function, recipe, data),
-        )
-    except Exception as error:
-        if ":" in recipe.strategy:  # a user's own: say whose fault it is
-            error.add_note(f"raised by the strategy {recipe.strategy}")
-        raise
-    result = check_strategy_result(result, recipe)
-    parts = build_parts(result, recipe, labels, n_classes)
+    require_feasible(n, recipe.n_parties, recipe.params.get("min_size", 0))
+    returned = _run_strategy(data, recipe, given)
+    result = check_strategy_result(returned, recipe)
+    parts = build_parts(result, recipe, data.labels, n_classes)
     columns = dict(result.columns)
     for name, t in name_transforms(recipe):
         columns |= draw_columns(recipe, name, t)
@@ -105,23 +158,44 @@ def derive(
     )
 
 
-def _asked(function: Function, recipe: Recipe, data: Data) -> dict[str, Any]:
-    """What the strategy names among its parameters besides its options: the groups of the data set, the seed of the recipe."""
-    wanted = signature(function).parameters
-    if "groups" in wanted and data.groups is None:
-        raise UsageError(
-            f"strategy {recipe.strategy!r} deals by group, and this data set has none; hand them over (groups=) or take a data set that has them"
-        )
-    return {
-        name: value
-        for name, value in (("groups", data.groups), ("seed", recipe.seed))
-        if name in wanted
-    }
+def _run_strategy(data: Data, recipe: Recipe, given: Mapping[str, NDArray[Any]] | None) -> object:
+    """Return what the recipe's strategy returns, which may be anything if it is a user's own."""
+    function = STRATEGIES.find(recipe.strategy)
+    rng = stream(recipe.seed, "strategy", recipe.strategy, given=given)
+    inputs = _choose_inputs(function, recipe, data)
+    try:
+        return function(data.labels, n_parties=recipe.n_parties, rng=rng, **recipe.params, **inputs)
+    except Exception as error:
+        if ":" in recipe.strategy:  # a user's own: say whose fault it is
+            error.add_note(f"raised by the strategy {recipe.strategy}")
+        raise
 
 
-def _applicable(split: FederatedSplit, features: Features) -> None:
-    """Refuses transforms that the features cannot have, such as places in a table, before they are trained on."""
+def _choose_inputs(function: Function, recipe: Recipe, data: Data) -> dict[str, Any]:
+    """Return what the strategy names among its parameters besides its options.
+
+    The groups of the data set, the seed of the recipe.
+    """
+    parameters = signature(function).parameters
+    inputs: dict[str, Any] = {}
+    if "groups" in parameters:
+        if data.groups is None:
+            raise UsageError(
+                f"strategy {recipe.strategy!r} deals by group, and this data set has none; hand "
+                "them over (groups=) or take a data set that has them"
+            )
+        inputs["groups"] = data.groups
+    if "seed" in parameters:
+        inputs["seed"] = recipe.seed
+    return inputs
+
+
+def _try_transforms(split: FederatedSplit, features: Features) -> None:
+    """Raise UsageError for transforms that the features cannot have, before a run starts.
+
+    Places in a table, for example.
+    """
     if split.recipe.transforms:
-        party = int(np.argmax(split.train.sizes > 0))
+        party = int(np.argmax(split.train.sizes > 0))  # the first that holds anything
         row = split.train.party(party)[:1].astype(np.int64)
         transform(split, features(row), party, row)

@@ -1,10 +1,12 @@
-"""From what a strategy returned to the parts of a split. A strategy may be a user's own, so everything is checked on the way."""
+"""From what a strategy returned to the parts of a split.
+
+A strategy may be a user's own, so everything is checked on the way.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints, stream
 from ..errors import UsageError
@@ -15,63 +17,88 @@ from .holdouts import hold_out
 
 
 def check_strategy_result(result: Any, recipe: Recipe) -> Owners | Rows:
-    """What the recipe's strategy returned, its draws and columns checked; a plain (owner, draws) is an `Owners`."""
+    """Return what the recipe's strategy returned, its draws and columns checked.
+
+    A plain (owner, draws) is an `Owners`.
+    """
     if type(result) is tuple and len(result) == 2:
         result = Owners(*result)
+    who = f"strategy {recipe.strategy!r}"
     if not isinstance(result, Owners | Rows):
-        who = f"strategy {recipe.strategy!r}"
         raise UsageError(
-            f"{who} returned {type(result).__name__}; niidpart.strategies.Owners(owner [N], draws) or Rows is needed"
+            f"{who} returned {type(result).__name__}; niidpart.strategies.Owners(owner [N], draws) "
+            "or Rows is needed"
         )
-    _check_arrays(f"strategy {recipe.strategy!r}", result, recipe.n_parties)
+    _check_arrays(f"{who} returned the draw", result.draws, (), "iuf")
+    _check_arrays(f"{who} returned the column", result.columns, (recipe.n_parties,), "iufS")
     return result
+
+
+def _check_arrays(who: str, arrays: Any, shape: tuple[int, ...], kinds: str) -> None:
+    """Check that all arrays have a name that a file can hold, the shape and a kind of dtype.
+
+    shape: () for [n] or [n, m].
+    """
+    if not isinstance(arrays, Mapping):
+        kind = type(arrays).__name__
+        raise UsageError(f"{who}s as {kind}; a dict of arrays by name is needed")
+    needed = str(list(shape)) if shape else "[n] or [n, m]"
+    for name, array in arrays.items():
+        if not (NAME.match(name) and _is_storable(array, shape, kinds)):
+            raise UsageError(
+                f"{who} {name!r}; a name of letters, digits and '_', with an array {needed} of "
+                "numbers, is needed"
+            )
+
+
+def _is_storable(array: Any, shape: tuple[int, ...], kinds: str) -> bool:
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in kinds:
+        return False
+    return array.shape == shape if shape else array.ndim in (1, 2)
 
 
 def build_parts(
     result: Owners | Rows, recipe: Recipe, labels: Ints, n_classes: int
 ) -> dict[str, Part]:
-    """{"train", "val", "test": Part} of what the recipe's strategy returned; ValueError where that is not as it must be."""
+    """Return {"train", "val", "test": Part} of what the recipe's strategy returned.
+
+    UsageError where that is not as it must be.
+    """
     who = f"strategy {recipe.strategy!r}"
     if isinstance(result, Rows):
-        return _of_rows(who, result, recipe, labels, n_classes)
-    owner, n = result.owner, len(labels)
-    if (
-        not isinstance(owner, np.ndarray)
-        or owner.shape != (n,)
-        or owner.dtype.kind != "i"
-        or owner.min() < -1
-        or owner.max() >= recipe.n_parties
-    ):
-        got = (
-            f"{owner.dtype}{list(owner.shape)}"
-            + (f" in {owner.min()}..{owner.max()}" if owner.size else "")
-            if isinstance(owner, np.ndarray)
-            else owner
-        )
-        raise UsageError(
-            f"{who} returned owners {got}; integers -1..{recipe.n_parties - 1} [{n}] are needed"
-        )
-    if owner.max() < 0:
-        raise UsageError(f"{who} gave no example to anybody")
-    if not recipe.val and not recipe.test:
+        return _build_from_rows(who, result, recipe, labels, n_classes)
+    owner = result.owner
+    _check_owners(who, owner, len(labels), recipe.n_parties)
+    if not recipe.val and not recipe.test:  # without a random order of all examples
         empty = make_empty_part(recipe.n_parties, n_classes)
-        return {
-            "train": make_part(owner, labels, recipe.n_parties, n_classes),
-            "val": empty,
-            "test": empty,
-        }
+        everything = make_part(owner, labels, recipe.n_parties, n_classes)
+        return {"train": everything, "val": empty, "test": empty}
     return hold_out(
         owner,
         labels,
-        recipe.n_parties,
-        n_classes,
-        recipe.val,
-        recipe.test,
-        stream(recipe.seed, "holdout"),
+        n_parties=recipe.n_parties,
+        n_classes=n_classes,
+        val=recipe.val,
+        test=recipe.test,
+        rng=stream(recipe.seed, "holdout"),
     )
 
 
-def _of_rows(
+def _check_owners(who: str, owner: Any, n: int, n_parties: int) -> None:
+    needed = f"integers -1..{n_parties - 1} [{n}] are needed"
+    if not isinstance(owner, np.ndarray):
+        raise UsageError(f"{who} returned owners {owner}; {needed}")
+    got = f"{owner.dtype}{list(owner.shape)}"
+    if owner.size:
+        got += f" in {owner.min()}..{owner.max()}"
+    is_column = owner.shape == (n,) and owner.dtype.kind == "i"
+    if not is_column or owner.min() < -1 or owner.max() >= n_parties:
+        raise UsageError(f"{who} returned owners {got}; {needed}")
+    if owner.max() < 0:
+        raise UsageError(f"{who} gave no example to anybody")
+
+
+def _build_from_rows(
     who: str, result: Rows, recipe: Recipe, labels: Ints, n_classes: int
 ) -> dict[str, Part]:
     if recipe.val or recipe.test:
@@ -80,60 +107,42 @@ def _of_rows(
         )
     if "train" not in result.parts or not set(PARTS).issuperset(result.parts):
         raise UsageError(
-            f"{who} returned the parts {sorted(result.parts)}; train is needed, val and test are possible"
+            f"{who} returned the parts {sorted(result.parts)}; train is needed, val and test are "
+            "possible"
         )
-    parts, seen = {}, np.zeros(len(labels), bool)
+    nothing = np.zeros(0, np.int64)
+    parts = {}
+    in_earlier_part = np.zeros(len(labels), bool)
     for name in PARTS:
-        party, row = result.parts.get(name, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
-        if len(party) != len(row) or (
-            len(row)
-            and not (
-                row.min() >= 0
-                and row.max() < len(labels)
-                and party.min() >= 0
-                and party.max() < recipe.n_parties
-            )
-        ):
-            raise UsageError(
-                f"{who}: {name} must be pairs of a party 0..{recipe.n_parties - 1} and a row 0..{len(labels) - 1}"
-            )
-        if seen[row].any():
-            raise UsageError(
-                f"{who} has {int(seen[row].sum())} rows in {name} that are in another part too"
-            )
-        seen[row] = True
+        party, row = result.parts.get(name, (nothing, nothing))
+        _check_pairs(f"{who}: {name}", party, row, recipe.n_parties, len(labels))
+        n_again = np.count_nonzero(in_earlier_part[row])
+        if n_again:
+            raise UsageError(f"{who} has {n_again} rows in {name} that are in another part too")
+        in_earlier_part[row] = True
         parts[name] = make_part_from_pairs(party, row, labels, recipe.n_parties, n_classes)
-        if (np.diff(parts[name].indices)[_within(parts[name])] == 0).any():
+        if _has_row_twice(parts[name]):
             raise UsageError(f"{who} gives a party the same row twice in {name}")
     if not parts["train"].n:
         raise UsageError(f"{who} gave no example to anybody")
     return parts
 
 
-def _within(p: Part) -> NDArray[np.bool_]:
-    """[n-1]: whether index i and i+1 belong to one party."""
-    inside = np.ones(max(p.n - 1, 0), bool)
-    ends = p.indptr[1:-1] - 1
-    inside[ends[(ends >= 0) & (ends < p.n - 1)]] = False
-    return inside
+def _check_pairs(who: str, party: Ints, row: Ints, n_parties: int, n: int) -> None:
+    if len(party) == len(row) and _is_within(party, n_parties) and _is_within(row, n):
+        return
+    raise UsageError(f"{who} must be pairs of a party 0..{n_parties - 1} and a row 0..{n - 1}")
 
 
-def _check_arrays(who: str, result: Owners | Rows, n_parties: int) -> None:
-    for kind, arrays in (("draw", result.draws), ("column", result.columns)):
-        if not isinstance(arrays, Mapping):
-            raise UsageError(
-                f"{who} returned {kind}s as {type(arrays).__name__}; a dict of arrays by name is needed"
-            )
-        for name, value in arrays.items():
-            shape = "[n] or [n, m]" if kind == "draw" else f"[{n_parties}]"
-            fits = isinstance(value, np.ndarray) and (
-                value.ndim in (1, 2) if kind == "draw" else value.shape == (n_parties,)
-            )
-            if (
-                not NAME.match(name)
-                or not fits
-                or value.dtype.kind not in ("iuf" if kind == "draw" else "iufS")
-            ):
-                raise UsageError(
-                    f"{who} returned the {kind} {name!r}; a name of letters, digits and '_', with an array {shape} of numbers, is needed"
-                )
+def _is_within(values: Ints, bound: int) -> bool:
+    """Return whether all values are in 0..bound-1."""
+    return not len(values) or bool(values.min() >= 0 and values.max() < bound)
+
+
+def _has_row_twice(part: Part) -> bool:
+    """Return whether a party holds a row twice: its indices ascend, so those are adjacent."""
+    is_same = np.diff(part.indices) == 0
+    ends = part.indptr[1:-1] - 1  # the last index of each party: the next one is another party's
+    ends = ends[(ends >= 0) & (ends < len(is_same))]
+    is_same[ends] = False
+    return bool(is_same.any())

@@ -27,49 +27,94 @@ def tune(
     after: Callable[[float, float], None] | None = None,
     **asked: Any,
 ) -> FederatedSplit:
-    """The split of the given seed whose `measure` is `target` to within `tolerance`, by bisection over a strategy's option.
+    """Return the split of a seed that is as skewed as asked, by bisection over an option.
 
-    measure: a file of niidpart/heterogeneity/measures; distances are those to the whole. target: its value on the scale of 0 (IID) to 1, as
-    `niidpart show` prints it under `value`. option: a number from 1e-3 to 1e3 of which more means less skew; the one found has three digits.
-    The recipe holds that number and nothing of the search, so the split is derived again like any other. after(option, value) is called
-    for each split that was tried. asked: the other arguments of `make`. ValueError, with the nearest that was found, where the target
-    is not reached.
+    The recipe holds the option's value and nothing of the search, so the split is derived again
+    like any other.
+
+    Parameters
+    ----------
+    labels : array [N] or Data
+        As `make` takes them.
+    strategy : str, optional
+        As `make` takes it.
+    measure : str
+        A file of niidpart/heterogeneity/measures; of distances the one to the whole.
+    target : float
+        Its value on the scale of 0 (IID) to 1, as `niidpart show` prints it under `value`.
+    tolerance : float
+        How far from the target the value may be.
+    option : str
+        A number from 1e-3 to 1e3 of which more means less skew; the one found has three digits.
+    after : callable, optional
+        after(option's value, measure's value) is called for each split that was tried.
+    **asked
+        The other arguments of `make`.
+
+    Returns
+    -------
+    FederatedSplit
+
+    Raises
+    ------
+    UsageError
+        Where the target is not reached, with the nearest that was found.
+
+    Examples
+    --------
+    >>> import niidpart
+    >>> digits = niidpart.load("digits")
+    >>> split = tune(digits, "dir", measure="hellinger", target=0.6, n_parties=20)
+    >>> split.recipe.params["beta"]
+    0.122
     """
     if not 0 <= target <= 1 or not tolerance > 0:
         raise UsageError(
-            f"target is {target} within {tolerance}; measures are on a scale of 0 (IID) to 1, and the tolerance must be above 0"
+            f"target is {target} within {tolerance}; measures are on a scale of 0 (IID) to 1, and "
+            "the tolerance must be above 0"
         )
     MEASURES.module(measure)  # an unknown one is answered with the nearest
     data = labels if isinstance(labels, Data) else from_arrays(None, labels)
-    tried: dict[float, float] = {}
+    tried: dict[float, float] = {}  # the option's value -> the measure's
 
     def attempt(x: float) -> FederatedSplit | None:
-        split = make(data, strategy, **asked | {option: x})
+        split = make(data, strategy, **{**asked, option: x})
         tried[x] = evaluate_measure(measure, split.train.counts)
         if after:
             after(x, tried[x])
         return split if abs(tried[x] - target) <= tolerance else None
 
     low, high = _RANGE
-    found = attempt(low) or attempt(high)
-    within = tried[low] > target > tried.get(high, target)
-    while found is None and within and (x := _middle(low, high)) not in (low, high):
-        found = attempt(x)
-        low, high = (x, high) if tried[x] > target else (low, x)
-    if found is None:
-        raise UsageError(_missed(measure, target, tolerance, option, tried))
-    return found
+    for x in (low, high):
+        split = attempt(x)
+        if split is not None:
+            return split
+    is_between = tried[low] > target > tried[high]
+    while is_between:
+        x = _find_middle(low, high)
+        if x in (low, high):
+            break
+        split = attempt(x)
+        if split is not None:
+            return split
+        if tried[x] > target:
+            low = x
+        else:
+            high = x
+    raise UsageError(_describe_nearest(measure, target, tolerance, option, tried))
 
 
-def _middle(low: float, high: float) -> float:
+def _find_middle(low: float, high: float) -> float:
+    """Return the geometric mean to three digits."""
     return float(f"{np.sqrt(low * high):.{_DIGITS}g}")
 
 
-def _missed(
+def _describe_nearest(
     measure: str, target: float, tolerance: float, option: str, tried: dict[float, float]
 ) -> str:
     near = min(tried, key=lambda x: abs(tried[x] - target))
     return (
-        f"{measure} {target} within {tolerance} was not reached: the nearest is {tried[near]:.4f} with {option} {near:g}, "
-        f"of values from {min(tried.values()):.4f} to {max(tried.values()):.4f}; take another target, tolerance, seed or number of parties"
+        f"{measure} {target} within {tolerance} was not reached: the nearest is {tried[near]:.4f} "
+        f"with {option} {near:g}, of values from {min(tried.values()):.4f} to "
+        f"{max(tried.values()):.4f}; take another target, tolerance, seed or number of parties"
     )

@@ -1,4 +1,7 @@
-"""The settings of published experiments by name, `niid/mnist-dir0.5`: one file a paper, which holds `RECIPES`; the folder is the registry."""
+"""The settings of published experiments by name, `niid/mnist-dir0.5`.
+
+One file a paper, which holds `RECIPES`; the folder is the registry.
+"""
 
 import difflib
 import importlib
@@ -9,59 +12,66 @@ from typing import Any
 from ..errors import UsageError
 from ..registry import did_you_mean, list_names
 
-JSON = Mapping[str, Any]
-
 
 @dataclass(frozen=True)
 class NamedRecipe:
     """A setting of a paper: of which data set, and what `niidpart.make` is asked for.
 
-    about: one line, with paper and section. dataset, source: a file of `niidpart/sources` and its options. n_parties: None for the strategy's own
-    number. The rest is as `make` takes it.
+    Parameters
+    ----------
+    about : str
+        One line, with paper and section.
+    dataset : str
+        A file of `niidpart/sources`.
+    strategy, params, n_parties, transforms, seed, val, test
+        As `make` takes them; n_parties is None for the strategy's own number.
+    source : mapping
+        Options of the data set.
     """
 
     about: str
     dataset: str
     strategy: str
-    params: JSON = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
     n_parties: int | None = 10
-    transforms: tuple[tuple[str, JSON], ...] = ()
+    transforms: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     seed: int = 0
     val: float = 0.0
     test: float = 0.0
-    source: JSON = field(default_factory=dict)
+    source: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
+        """Return all fields as JSON has them."""
         return asdict(self)
 
 
 def list_papers() -> list[str]:
-    """The files of this folder, sorted."""
+    """Return the files of this folder, sorted."""
     return list_names("niidpart.recipes")
 
 
 def load_paper(paper: str) -> dict[str, NamedRecipe]:
-    """All recipes of one paper by name; ValueError with the nearest paper where there is none."""
-    if paper not in list_papers():
-        raise UsageError(f"there are no recipes {paper!r}; {did_you_mean(paper, list_papers())}")
-    recipes: dict[str, NamedRecipe] = importlib.import_module(
-        f"{__name__}.{paper.replace('-', '_')}"
-    ).RECIPES
+    """Return all recipes of one paper by name; UsageError names the nearest if there is none."""
+    papers = list_papers()
+    if paper not in papers:
+        raise UsageError(f"there are no recipes {paper!r}; {did_you_mean(paper, papers)}")
+    module = importlib.import_module(f"{__name__}.{paper.replace('-', '_')}")
+    recipes: dict[str, NamedRecipe] = module.RECIPES
     return {f"{paper}/{name}": recipe for name, recipe in recipes.items()}
 
 
 def list_recipes() -> list[str]:
-    """All names, paper by paper."""
+    """Return all names, paper by paper."""
     return [name for paper in list_papers() for name in load_paper(paper)]
 
 
 def find_recipe(name: str) -> NamedRecipe:
-    """The recipe of a name; ValueError with the nearest one where there is none."""
+    """Return the recipe of a name; UsageError names the nearest if there is none."""
     paper = name.partition("/")[0]
     recipes = load_paper(paper) if paper in list_papers() else {}
     if name not in recipes:
-        near = " or ".join(difflib.get_close_matches(name, list_recipes(), n=3, cutoff=0.5))
-        raise UsageError(
-            f"unknown recipe {name!r}; {f'did you mean {near}? ' if near else ''}niidpart recipes lists all {len(list_recipes())}"
-        )
+        known = list_recipes()
+        near = " or ".join(difflib.get_close_matches(name, known, n=3, cutoff=0.5))
+        guess = f"did you mean {near}? " if near else ""
+        raise UsageError(f"unknown recipe {name!r}; {guess}niidpart recipes lists all {len(known)}")
     return recipes[name]

@@ -1,7 +1,8 @@
 """Kopparapu, Lin, Zhao: FedCD: Improving Performance in non-IID Federated Learning (2020).
 
-CIFAR-10's training and test images together, of which the strategies make the pools of 40,000, 10,000 and 10,000. The paper's sizes are 5,000,
-1,666 and 500 a device; disjoint pools allow 5,000, 1,430 and 500 (hierarchical) and 4,567, 1,079 and 456 (hypergeometric).
+CIFAR-10's training and test images together, of which the strategies make the pools of 40,000,
+10,000 and 10,000. The paper's sizes are 5,000, 1,666 and 500 a device; disjoint pools allow 5,000,
+1,430 and 500 (hierarchical) and 4,567, 1,079 and 456 (hypergeometric).
 """
 
 from . import NamedRecipe
