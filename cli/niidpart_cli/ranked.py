@@ -25,7 +25,7 @@ class Ranked(Program):
                     with contextlib.nullcontext() if ranks.is_first else _silent():
                         return super().invoke(ctx)
                 except RankLost as error:
-                    if ranks.speaks():
+                    if ranks.claim_report():
                         click.echo(f"Error: {error}", err=True)
                     raise
         except (FaultElsewhere, RankLost):

@@ -408,18 +408,18 @@ def test_stacked_and_compiled_jobs_are_shared_among_ranks(group, tmp_path, dista
     assert said[2][1]["told"] == []
 
 
-@pytest.mark.parametrize("place", ["_flattened", "packed", "_block"])
+@pytest.mark.parametrize("place", ["flatten_sums", "pack", "_block"])
 def test_a_rank_without_room_for_the_exchange_ends_all(group, tmp_path, place):
     (tmp_path / "place").write_text(place)
     said = group(TORN, tmp_path, 3)[3]
     assert said[1][0] == ["MemoryError", "no room"]
     for (kind, message), among in (said[0], said[2]):
         if place == "_block":  # between two collectives
-            assert kind == "Lost"
+            assert kind == "RankLost"
             assert "the exchange with the other ranks failed, since one is gone" in message
             assert not among
         else:
-            assert [kind, message] == ["Elsewhere", "rank 1 ended: no room"]
+            assert [kind, message] == ["FaultElsewhere", "rank 1 ended: no room"]
             assert among
 
 
@@ -430,9 +430,9 @@ def test_one_launch_has_many_runs_and_goes_on_after_a_fault(torchrun, split_file
     assert child.returncode == 0, stderr
     said = [json.loads((tmp_path / str(rank)).read_text()) for rank in range(3)]
     assert [one.pop(6) for one in said] == [
-        ["Elsewhere", "rank 1 ended: no room"],
+        ["FaultElsewhere", "rank 1 ended: no room"],
         ["MemoryError", "no room"],
-        ["Elsewhere", "rank 1 ended: no room"],
+        ["FaultElsewhere", "rank 1 ended: no room"],
     ]
     losses = [
         train(split_file, batch_size=64, engine="looped", seed=seed).history[-1]["train_loss"]
@@ -456,42 +456,42 @@ def test_a_fault_of_any_rank_ends_all_and_one_has_the_message(group, tmp_path):
         assert said[rank][name][0] == kind
         assert re.search(pattern, said[rank][name][1], re.DOTALL), said[rank][name]
         for other in {0, 1, 2} - {rank}:
-            assert said[other][name][0] == "Elsewhere"
+            assert said[other][name][0] == "FaultElsewhere"
             assert said[other][name][1] == f"rank {rank} ended: {said[rank][name][1]}"
 
     raised(
         "unequal",
         0,
-        "ValueError",
+        "UsageError",
         r"lr is 0.1 at rank 0, 0.2 at rank 1, 0.30\d* at rank 2.*|batch-size is 16 at rank 0, 32 at rank 2",
     )
-    raised("unequal", 0, "ValueError", "batch-size is 16 at rank 0, 32 at rank 2")
+    raised("unequal", 0, "UsageError", "batch-size is 16 at rank 0, 32 at rank 2")
     raised(
         "unequal model",
         0,
-        "ValueError",
+        "UsageError",
         "same run: the state that training starts from is sha256 .* at rank 0, sha256 .* at rank 1",
     )
     raised(
         "unequal data",
         0,
-        "ValueError",
+        "UsageError",
         "same run: the data is sha256 [0-9a-f]* at rank 0, sha256 [0-9a-f]* at rank 1, sha256 [0-9a-f]* at rank 2",
     )
     raised(
         "unequal data of a sweep",
         0,
-        "ValueError",
+        "UsageError",
         "same run: the data of run 0 is .* the data of run 1 is sha256 [0-9a-f]* at rank 0",
     )
-    raised("unequal memory", 0, "ValueError", "same run: memory is 1.0 at rank 0, 2.0 at rank 2")
+    raised("unequal memory", 0, "UsageError", "same run: memory is 1.0 at rank 0, 2.0 at rank 2")
     raised(
         "unequal split",
         0,
-        "ValueError",
+        "UsageError",
         "the split is [0-9a-f]{64} at rank 0, [0-9a-f]{64} at rank 1",
     )
-    raised("processes", 0, "ValueError", "engine processes is for one rank, and there are 3")
+    raised("processes", 0, "UsageError", "engine processes is for one rank, and there are 3")
     raised("one breaks", 2, "ValueError", "broken at 2")
     raised("diverged", 0, "Diverged", "round 1, party 0: the training loss is not finite")
     raised("at the end", 0, "OSError", "no space left")

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
 from niidpart.errors import UsageError
@@ -22,39 +23,49 @@ from .group import ALONE, FaultElsewhere, RankLost, Ranks, Terminated
 
 _START = timedelta(minutes=10)  # for all ranks to come
 _PATIENCE = timedelta(days=1)  # for a rank that is slow; one whose process ends is noticed at once
-_GRACE = 5.0  # seconds for the rank that has a fault to say it, before the others end: torchrun stops all when the first one ends
+# Seconds for the rank that has a fault to say it, before the others end: torchrun stops all when
+# the first one ends.
+_GRACE = 5.0
+_ADDRESS = ("RANK", "MASTER_ADDR", "MASTER_PORT")  # what torchrun sets, with WORLD_SIZE
 
-_CURRENT: ContextVar[Ranks | None] = ContextVar(
-    "ranks", default=None
-)  # those of the `joined` that this code is in
+# Those of the `join_ranks` that this code is in.
+_CURRENT: ContextVar[Ranks | None] = ContextVar("ranks", default=None)
 
 
 def current_ranks() -> Ranks:
-    """The ranks that this code is one of."""
+    """Return the ranks that this code is one of."""
     return _CURRENT.get() or ALONE
 
 
 @contextlib.contextmanager
 def join_ranks() -> Iterator[Ranks]:
-    """Among the other ranks: those of the caller's process group, else those that torchrun has started; alone where there are none.
+    """Stand among the other ranks.
 
-    All ranks come to the end of this together, or none does: what one raises ends the others with `Elsewhere`, and the end of a process with
-    `Lost`. A fault in the midst of an exchange takes this process out of its group, the caller's too, since nothing else would end the others.
-    Within another `joined` this is that one. ValueError where the environment names ranks but not how to reach them.
+    Those of the caller's process group, else those that torchrun has started; alone where there are
+    none. Within another `join_ranks` this is that one. UsageError where the environment names ranks
+    but not how to reach them.
+
+    All ranks come to the end of this together, or none does: what one raises ends the others with
+    `FaultElsewhere`, and the end of a process with `RankLost`. A fault in the midst of an exchange
+    takes this process out of its group, the caller's too, since nothing else would end the others.
     """
-    if (outer := _CURRENT.get()) is not None:
+    outer = _CURRENT.get()
+    if outer is not None:
         yield outer
-        return
-    ours = not dist.is_initialized() and int(os.environ.get("WORLD_SIZE", "1")) > 1
-    if not ours and not (dist.is_initialized() and dist.get_world_size() > 1):
+    elif dist.is_initialized() and dist.get_world_size() > 1:
+        with _run_as(Ranks(dist.get_rank(), dist.get_world_size()), is_waiting=False) as ranks:
+            yield ranks
+    elif not dist.is_initialized() and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        with _make_group() as made, _run_as(made, is_waiting=True) as ranks:
+            yield ranks
+    else:
         yield ALONE
-        return
-    with (
-        _made()
-        if ours
-        else contextlib.nullcontext(Ranks(dist.get_rank(), dist.get_world_size())) as ranks,
-        _heard(ranks, wait=ours),
-    ):
+
+
+@contextlib.contextmanager
+def _run_as(ranks: Ranks, is_waiting: bool) -> Iterator[Ranks]:
+    """Be one of these ranks within, and share how each of them ends."""
+    with _share_end(ranks, is_waiting):
         token = _CURRENT.set(ranks)
         try:
             yield ranks
@@ -63,26 +74,20 @@ def join_ranks() -> Iterator[Ranks]:
 
 
 @contextlib.contextmanager
-def _heard(ranks: Ranks, wait: bool) -> Iterator[None]:
-    """Tells the others what ends this rank, and hears what ends another. wait: for that one to say it."""
+def _share_end(ranks: Ranks, is_waiting: bool) -> Iterator[None]:
+    """Tell the others what ends this rank, and hear what ends another.
+
+    is_waiting: give that one time to say it.
+    """
     try:
-        try:
+        with _tell_fault(ranks):
             with warnings.catch_warnings():
                 if not ranks.is_first:
                     warnings.simplefilter("ignore")  # the first rank says them
                 yield
             ranks.gather()
-        except (FaultElsewhere, RankLost):
-            raise
-        except Exception as error:
-            if dist.is_initialized():  # not out of the group
-                with contextlib.suppress(
-                    RankLost, Terminated
-                ):  # a rank that is gone need not hear it
-                    ranks.gather(fault=str(error) or type(error).__name__)
-            raise
     except FaultElsewhere:
-        if wait:
+        if is_waiting:
             with contextlib.suppress(Terminated):
                 time.sleep(_GRACE)
         raise
@@ -91,24 +96,41 @@ def _heard(ranks: Ranks, wait: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _made() -> Iterator[Ranks]:
-    """The process group that torchrun's environment describes. Each rank of a machine takes the GPU of its number there."""
-    if missing := [
-        name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ
-    ]:
+def _tell_fault(ranks: Ranks) -> Iterator[None]:
+    """Tell the others what is raised within, unless it came from them."""
+    try:
+        yield
+    except (FaultElsewhere, RankLost):
+        raise
+    except Exception as error:
+        if dist.is_initialized():  # else this rank has left the group, and has said why
+            with contextlib.suppress(RankLost, Terminated):  # a rank that is gone need not hear it
+                ranks.gather(fault=str(error) or type(error).__name__)
+        raise
+
+
+@contextlib.contextmanager
+def _make_group() -> Iterator[Ranks]:
+    """Make the process group that torchrun's environment describes, and end it.
+
+    Each rank of a machine takes the GPU of its number there.
+    """
+    environment = os.environ
+    missing = [name for name in _ADDRESS if name not in environment]
+    if missing:
         raise UsageError(
-            f"WORLD_SIZE is {os.environ['WORLD_SIZE']}, but {', '.join(missing)} is not set; start with torchrun, or unset WORLD_SIZE"
+            f"WORLD_SIZE is {environment['WORLD_SIZE']}, but {', '.join(missing)} is not set; "
+            "start with torchrun, or unset WORLD_SIZE"
         )
-    local = int(os.environ.get("LOCAL_RANK", "0"))
+    local = int(environment.get("LOCAL_RANK", "0"))
     if local < torch.cuda.device_count():
         torch.cuda.set_device(local)
-    rank, size = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE"))
-    store = _store(
-        os.getpid(),
-        *(os.environ[name] for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")),
-    )
-    # keys of its own for each group: gloo would take the addresses of the one before for those of this one
-    store = dist.PrefixStore(f"fltrain {store.add(f'groups of {rank}', 1)}", store)
+    rank, size = int(environment["RANK"]), int(environment["WORLD_SIZE"])
+    address = [environment[name] for name in ("WORLD_SIZE", *_ADDRESS)]
+    store = _connect_store(os.getpid(), *address)
+    # Keys of its own for each group: gloo would take the addresses of the one before for those of
+    # this one.
+    store = PrefixStore(f"fltrain {store.add(f'groups of {rank}', 1)}", store)
     dist.init_process_group(
         "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo",
         store=store,
@@ -117,7 +139,7 @@ def _made() -> Iterator[Ranks]:
         timeout=_PATIENCE,
     )
     try:
-        with _terminable():
+        with _raise_sigterm():
             yield Ranks(rank, size, store)
     finally:
         if dist.is_initialized():
@@ -125,15 +147,22 @@ def _made() -> Iterator[Ranks]:
 
 
 @functools.lru_cache(maxsize=1)
-def _store(pid: int, *environment: str) -> dist.Store:
-    """What all ranks see. One for all groups of a process: without torchrun it is on the first rank, and would end under those that join again."""
+def _connect_store(pid: int, *address: str) -> Store:
+    """Return the store that all ranks see.
+
+    One for all groups of a process: without torchrun it is on the first rank, and would end under
+    those that join again. pid, address: a fork, or another address, is another store.
+    """
     store, _, _ = next(rendezvous("env://", timeout=_START))
-    return store
+    return store  # type: ignore[no-any-return]
 
 
 @contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM is raised as Terminated, once, so that it can be said what stands. In the main thread alone: python has it no other way."""
+def _raise_sigterm() -> Iterator[None]:
+    """Raise SIGTERM as Terminated, once, so that it can be said what stands.
+
+    In the main thread alone: python has it no other way.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

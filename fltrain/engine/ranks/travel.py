@@ -1,6 +1,7 @@
-"""What parties keep, as bytes in one tensor, and back."""
+"""What ranks exchange, laid out as flat tensors, and back: sums, and what parties keep."""
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -8,51 +9,111 @@ from torch import Tensor
 
 from ... import tree
 from ...tree import Tree
+from ..sums import Sums
 
 _ALIGNED = 16  # bytes: a view as some type has to begin at a multiple of its size
 
+# By cell: the shapes of its sums by path, in the order in which they travel.
+Layout = list[dict[str, torch.Size]]
+# What a rank says of its sums, by cell: shapes by path, and paths of empty trees.
+SumShapes = list[tuple[dict[str, torch.Size], list[str]]]
+
 
 class Form(NamedTuple):
-    """Of a tree. leaves: (path, type, shape); empty: where it holds an empty tree."""
+    """The form of a tree. leaves: (path, type, shape); empty: where it holds an empty tree."""
 
     leaves: tuple[tuple[str, torch.dtype, tuple[int, ...]], ...]
     empty: tuple[str, ...]
 
     @property
     def nbytes(self) -> int:
-        """That it takes in the tensor."""
-        return sum(_padded(dtype.itemsize * math.prod(shape)) for _, dtype, shape in self.leaves)
+        """Bytes that the tree takes among packed ones."""
+        sizes = [dtype.itemsize * math.prod(shape) for _, dtype, shape in self.leaves]
+        return sum(_pad(size) for size in sizes)
 
 
 def describe_form(own: Tree) -> Form:
-    return Form(
-        tuple((path, leaf.dtype, tuple(leaf.shape)) for path, leaf in tree.flatten(own).items()),
-        tuple(tree.empties(own)),
-    )
+    """Return the form of a tree."""
+    flat = tree.flatten(own)
+    leaves = [(path, leaf.dtype, tuple(leaf.shape)) for path, leaf in flat.items()]
+    return Form(tuple(leaves), tuple(tree.empties(own)))
 
 
 def pack(owns: list[Tree], device: torch.device) -> Tensor:
-    """[bytes] uint8: all leaves, one after another."""
-    out = torch.zeros(
-        sum(describe_form(own).nbytes for own in owns), dtype=torch.uint8, device=device
-    )
+    """Return all leaves of some trees, one after another: [bytes] uint8."""
+    size = sum(describe_form(own).nbytes for own in owns)
+    out = torch.zeros(size, dtype=torch.uint8, device=device)
     at = 0
-    for leaf in (leaf for own in owns for leaf in tree.leaves(own)):
-        data = leaf.detach().contiguous().flatten().view(torch.uint8)
-        out[at : at + len(data)] = data
-        at += _padded(len(data))
+    for own in owns:
+        for leaf in tree.leaves(own):
+            data = leaf.detach().contiguous().flatten().view(torch.uint8)
+            out[at : at + len(data)] = data
+            at += _pad(len(data))
     return out
 
 
 def unpack(form: Form, data: Tensor, at: int) -> Tree:
-    """The tree that stands at byte `at`: views into `data`."""
+    """Return the tree that stands at byte `at`: views into `data`."""
     flat = {}
     for path, dtype, shape in form.leaves:
         n = dtype.itemsize * math.prod(shape)
         flat[path] = data[at : at + n].view(dtype).view(shape)
-        at += _padded(n)
+        at += _pad(n)
     return tree.unflatten(flat, list(form.empty))
 
 
-def _padded(n: int) -> int:
+def _pad(n: int) -> int:
+    """Return n rounded up to where the next leaf may begin."""
     return -(-n // _ALIGNED) * _ALIGNED
+
+
+def describe_sums(sums: Sequence[Sums]) -> SumShapes:
+    """Return what a rank says of its sums."""
+    return [({path: high.shape for path, high in one.high.items()}, one.empty) for one in sums]
+
+
+def agree_on_layout(sums: Sequence[Sums], said: Iterable[SumShapes]) -> Layout:
+    """Return one layout for all ranks, also where one has had no job of a cell.
+
+    said: by rank. Empty trees of other ranks are written into the sums: they do not travel.
+    """
+    layout: Layout = [{} for _ in sums]
+    for shapes in said:
+        for one, whole, (its, empty) in zip(sums, layout, shapes, strict=True):
+            one.empty = one.empty or empty
+            whole |= its
+    return layout
+
+
+def flatten_sums(
+    sums: Sequence[Sums], layout: Layout, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Return both halves of all sums, [n] float64 each, 0 where this rank has added nothing.
+
+    The sums are left empty, so that nothing is in memory twice.
+    """
+    high = _flatten_half([one.high for one in sums], layout, device)
+    low = _flatten_half([one.low for one in sums], layout, device)
+    for one in sums:
+        one.high, one.low = {}, {}
+    return high, low
+
+
+def _flatten_half(halves: list[dict[str, Tensor]], layout: Layout, device: torch.device) -> Tensor:
+    none = torch.zeros(0, dtype=torch.float64, device=device)
+    parts = [none]
+    for half, shapes in zip(halves, layout, strict=True):
+        for path, shape in shapes.items():
+            part = half[path].flatten() if path in half else none.new_zeros(shape.numel())
+            parts.append(part)
+    return torch.cat(parts)
+
+
+def fill_sums(sums: Sequence[Sums], layout: Layout, high: Tensor, low: Tensor) -> None:
+    """Make the sums views into both halves."""
+    end = 0
+    for one, shapes in zip(sums, layout, strict=True):
+        for path, shape in shapes.items():
+            start, end = end, end + shape.numel()
+            one.high[path] = high[start:end].view(shape)
+            one.low[path] = low[start:end].view(shape)
