@@ -79,7 +79,7 @@ def diff(a: FederatedSplit | str | Path, b: FederatedSplit | str | Path) -> Diff
     >>> found.same, found.recipe
     (False, {'seed': (1, 2)})
     """
-    a, b = (s if isinstance(s, FederatedSplit) else read(s) for s in (a, b))
+    a, b = _read_if_path(a), _read_if_path(b)
     why_not = _why_not_rows(a, b)
     return Difference(
         same=a.digest == b.digest,
@@ -91,6 +91,10 @@ def diff(a: FederatedSplit | str | Path, b: FederatedSplit | str | Path) -> Diff
         columns=_compare_columns(a, b),
         skew=_compare_skew(a, b),
     )
+
+
+def _read_if_path(split: FederatedSplit | str | Path) -> FederatedSplit:
+    return split if isinstance(split, FederatedSplit) else read(split)
 
 
 def _why_not_rows(a: FederatedSplit, b: FederatedSplit) -> str:
@@ -117,14 +121,19 @@ def _compare_fields(a: JSON, b: JSON, prefix: str = "") -> Changes:
 
 
 def _compare_all_parts(a: FederatedSplit, b: FederatedSplit) -> dict[str, PartDifference]:
-    held = [name for name in a.parts if a.parts[name].n or b.parts[name].n]
-    return {name: compare_parts(a.parts[name], b.parts[name]) for name in held}
+    found = {}
+    for name, part in a.parts.items():
+        other = b.parts[name]
+        if part.n or other.n:
+            found[name] = compare_parts(part, other)
+    return found
 
 
 def _compare_columns(a: FederatedSplit, b: FederatedSplit) -> dict[str, int | None]:
     changes: dict[str, int | None] = {}
     for name in dict.fromkeys([*a.columns, *b.columns]):
-        x, y = a.columns.get(name), b.columns.get(name)
+        x = a.columns.get(name)
+        y = b.columns.get(name)
         if x is None or y is None or x.shape != y.shape:
             changes[name] = None
         elif digest_array(x) != digest_array(y):

@@ -31,7 +31,8 @@ class PartDifference:
 
 def compare_parts(a: Part, b: Part) -> PartDifference:
     """Compare two parts of the same data."""
-    (rows_a, party_a), (rows_b, party_b) = _list_pairs(a), _list_pairs(b)
+    rows_a, party_a = _list_pairs(a)
+    rows_b, party_b = _list_pairs(b)
     if _has_repeats(rows_a) or _has_repeats(rows_b):
         return _compare_shared(a, b)
     _, at_a, at_b = np.intersect1d(rows_a, rows_b, assume_unique=True, return_indices=True)
@@ -39,7 +40,8 @@ def compare_parts(a: Part, b: Part) -> PartDifference:
     n_both = len(mine)
     agreement = adjusted = None
     if n_both:
-        cells, times = np.unique(mine * b.n_parties + theirs, return_counts=True)
+        cell = mine * b.n_parties + theirs
+        cells, times = np.unique(cell, return_counts=True)
         adjusted = _adjusted_rand(times, np.bincount(mine), np.bincount(theirs))
         if max(a.n_parties, b.n_parties) <= RELABELLED:
             stay = _count_best_match(cells, times, a.n_parties, b.n_parties)
@@ -69,24 +71,31 @@ def _compare_shared(a: Part, b: Part) -> PartDifference:
 
     Which group is which has no one answer then.
     """
-    (rows_a, party_a), (rows_b, party_b) = _list_pairs(a), _list_pairs(b)
+    rows_a, party_a = _list_pairs(a)
+    rows_b, party_b = _list_pairs(b)
     width = max(a.n_parties, b.n_parties)
     pairs = np.setxor1d(rows_a * width + party_a, rows_b * width + party_b)
     different = np.unique(pairs // width)  # rows
-    in_a, in_b = np.unique(rows_a), np.unique(rows_b)
+    in_a = np.unique(rows_a)
+    in_b = np.unique(rows_b)
     both = np.intersect1d(in_a, in_b, assume_unique=True)
-    moved = int(np.isin(different, both, assume_unique=True).sum())
-    only = (len(in_a) - len(both), len(in_b) - len(both))
+    is_in_both = np.isin(different, both, assume_unique=True)
+    moved = int(is_in_both.sum())
+    n_both = len(both)
+    only = (len(in_a) - n_both, len(in_b) - n_both)
     return PartDifference((a.n, b.n), only, moved, agreement=None, adjusted_rand=None)
 
 
 def _adjusted_rand(cells: Ints, mine: Ints, theirs: Ints) -> float:
     """Return the index from the sizes of the groups' intersections, and of the groups."""
-    together, in_a, in_b = _count_pairs(cells), _count_pairs(mine), _count_pairs(theirs)
+    together = _count_pairs(cells)
+    in_a, in_b = _count_pairs(mine), _count_pairs(theirs)
     n = int(cells.sum())
     pairs = n * (n - 1) // 2
     room = (in_a + in_b) * pairs - 2 * in_a * in_b
-    return 1.0 if room == 0 else 2 * (together * pairs - in_a * in_b) / room
+    if room == 0:
+        return 1.0
+    return 2 * (together * pairs - in_a * in_b) / room
 
 
 def _count_pairs(sizes: Ints) -> int:
@@ -100,4 +109,5 @@ def _count_best_match(cells: Ints, times: Ints, n_a: int, n_b: int) -> int:
 
     table = np.zeros((n_a, n_b), np.int64)
     table.reshape(-1)[cells] = times
-    return int(table[linear_sum_assignment(table, maximize=True)].sum())
+    match = linear_sum_assignment(table, maximize=True)
+    return int(table[match].sum())

@@ -41,7 +41,8 @@ class Rederived(NamedTuple):
 def answer_rederived(*work: Any) -> list[Any]:
     """Return what `rederive` gives as JSON, for the parent of a child process."""
     found = rederive(Work(*work))
-    return [[[f.rule, f.message] for f in found.faults], found.derived, found.why_not]
+    faults = [[fault.rule, fault.message] for fault in found.faults]
+    return [faults, found.derived, found.why_not]
 
 
 def rederive(work: Work) -> Rederived:
@@ -55,10 +56,16 @@ def rederive(work: Work) -> Rederived:
         reason = f"{foreign!r} is not niidpart's own, and code that a file names is not run"
         return Rederived(faults, False, reason)
     try:
-        data = open_data(split, work.data_root) if work.data is None else work.data
+        data = _find_data(work)
     except (OSError, ValueError) as error:
         return Rederived(faults, False, str(error))
     return Rederived(faults + _compare(split, data), True)
+
+
+def _find_data(work: Work) -> Data:
+    if work.data is not None:
+        return work.data
+    return open_data(work.split, work.data_root)
 
 
 def _check_imported(work: Work, faults: list[Fault]) -> Rederived:
@@ -66,7 +73,7 @@ def _check_imported(work: Work, faults: list[Fault]) -> Rederived:
     split = work.split
     why_not = "its rows were imported, and nothing says how they were drawn"
     try:
-        data = open_data(split, work.data_root) if work.data is None else work.data
+        data = _find_data(work)
     except (OSError, ValueError) as error:
         return Rederived(faults, False, f"{why_not}; nor was its data looked at: {error}")
     faults += source_faults(split, data) or _check_counts(split, data)
@@ -124,10 +131,13 @@ def _check_counts(split: FederatedSplit, data: Data) -> list[Fault]:
 
 def _find_other_draws(a: FederatedSplit, b: FederatedSplit) -> set[str]:
     """Return the names of draws that one split lacks, or that differ."""
-    # Empty draws are not stored, so they count for none.
-    in_a = {(name, digest_array(draw)) for name, draw in a.draws.items() if draw.size}
-    in_b = {(name, digest_array(draw)) for name, draw in b.draws.items() if draw.size}
-    return {name for name, _ in in_a ^ in_b}
+    return {name for name, _ in _digest_draws(a) ^ _digest_draws(b)}
+
+
+def _digest_draws(split: FederatedSplit) -> set[tuple[str, str]]:
+    """Return (name, digest) of each draw. Empty draws are not stored, so they count for none."""
+    stored = {name: draw for name, draw in split.draws.items() if draw.size}
+    return {(name, digest_array(draw)) for name, draw in stored.items()}
 
 
 def _replay(split: FederatedSplit, data: Data) -> str:

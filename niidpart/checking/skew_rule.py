@@ -37,7 +37,8 @@ def check_skew(split: FederatedSplit, stored: StoredSkew | None) -> list[Fault]:
 
 
 def _find_wrong_beta(split: FederatedSplit, stored: StoredSkew) -> list[str]:
-    stated, right = stored.table["map_beta"], split.skew.to_json()["map_beta"]
+    stated = stored.table["map_beta"]
+    right = split.skew.to_json()["map_beta"]
     if stated["version"] != right["version"]:
         return []
     wrong = []
@@ -54,7 +55,8 @@ def _find_wrong_measures(stated: list[JSON], right: list[JSON]) -> list[str]:
     for key, measure in right_of.items():
         other = stated_of.get(key)
         if other is not None and other["version"] == measure["version"]:
-            wrong += _find_wrong_entries(" ".join(filter(None, key)), other, measure)
+            name = " ".join(filter(None, key))
+            wrong += _find_wrong_entries(name, other, measure)
     return wrong
 
 
@@ -64,8 +66,11 @@ def _by_name(measures: list[JSON]) -> dict[tuple[str, str], JSON]:
 
 def _find_wrong_entries(name: str, stated: JSON, right: JSON) -> list[str]:
     """Return the names of numbers and words that differ."""
-    entries = right.items()
-    return [f"{name}.{key}" for key, value in entries if not _is_same(key, stated.get(key), value)]
+    wrong = []
+    for key, value in right.items():
+        if not _is_same(key, stated.get(key), value):
+            wrong.append(f"{name}.{key}")
+    return wrong
 
 
 def _is_same(key: str, stated: Any, right: Any) -> bool:

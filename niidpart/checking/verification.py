@@ -122,14 +122,12 @@ def verify(
     work = Work(examined.split, examined.skew, data, data_root)
     try:
         if untrusted:
-            memory = UNTRUSTED_MEMORY if max_memory is None else max_memory
-            seconds = UNTRUSTED_TIME if timeout is None else timeout
-            found = _rederive_in_child(work, memory, seconds - (time.monotonic() - start))
+            found = _rederive_in_child(work, max_memory, timeout, time.monotonic() - start)
         else:
             found = rederive(work)
     except MemoryError as error:
         found = Rederived([], False, f"there is not the memory to derive it ({error})")
-    return Verdict(found.faults, found.derived, found.why_not, examined.split.digest, versions)
+    return Verdict(*found, examined.split.digest, versions)
 
 
 def _state_versions(manifest: Manifest | None) -> JSON:
@@ -141,8 +139,12 @@ def _state_versions(manifest: Manifest | None) -> JSON:
     }
 
 
-def _rederive_in_child(work: Work, memory: int, seconds: float) -> Rederived:
-    """Derive the split again in a child process with limits."""
+def _rederive_in_child(
+    work: Work, max_memory: int | None, timeout: float | None, used: float
+) -> Rederived:
+    """Derive the split again in a child process with limits. used: seconds that reading took."""
+    memory = UNTRUSTED_MEMORY if max_memory is None else max_memory
+    seconds = (UNTRUSTED_TIME if timeout is None else timeout) - used
     if work.data is not None:  # functions do not travel, and no strategy asks for features
         data = replace(work.data, features=None, test_features=None)
         work = work._replace(data=data)
@@ -152,4 +154,5 @@ def _rederive_in_child(work: Work, memory: int, seconds: float) -> Rederived:
         )
     except Exceeded as error:
         return Rederived([], False, str(error))
-    return Rederived([Fault(rule, message) for rule, message in faults], derived, why_not)
+    found = [Fault(rule, message) for rule, message in faults]
+    return Rederived(found, derived, why_not)

@@ -35,10 +35,16 @@ class H5Array:
         creation = item.id.get_create_plist()
         filters = range(creation.get_nfilters())
         self._filters: list[int] = [creation.get_filter(i)[0] for i in filters]
-        row = max(1, int(np.prod(self.shape[1:], dtype=object)) * dtype.itemsize)
-        self.block = self._chunks[0] if self._chunks else max(1, _BLOCK // row)
+        self.block = self._chunks[0] if self._chunks else self._fit_block()
         # The last chunk is kept: neighbours are often read one after the other.
         self._last: tuple[tuple[int, ...], Array] | None = None
+
+    def _fit_block(self) -> int:
+        """Return how many rows have _BLOCK bytes."""
+        row_bytes = self.dtype.itemsize
+        for length in self.shape[1:]:
+            row_bytes *= length
+        return max(1, _BLOCK // max(1, row_bytes))
 
     def rows(self, start: int, stop: int) -> Array:
         """Return rows start..stop-1, checksums checked."""
@@ -52,19 +58,25 @@ class H5Array:
             raise Refused(18, message) from error
 
     def _assemble(self, start: int, stop: int, chunks: tuple[int, ...]) -> Array:
-        high = chunks[0]
         out = np.empty((stop - start, *self.shape[1:]), self.dtype)
-        for top in range(start - start % high, stop, high):
+        high = chunks[0]
+        for top in range(start - start % high, stop, high):  # chunks that overlap start..stop-1
             first, last = max(top, start), min(top + high, stop)
-            target, inside = out[first - start : last - start], slice(first - top, last - top)
+            target = out[first - start : last - start]
+            inside = slice(first - top, last - top)  # of the chunk
             if len(chunks) == 1:
                 target[:] = self._read_chunk((top,))[inside]
-                continue
-            for left in range(0, self.shape[1], chunks[1]):
-                width = min(chunks[1], self.shape[1] - left)
-                chunk = self._read_chunk((top, left))
-                target[:, left : left + width] = chunk[inside, :width]
+            else:
+                self._assemble_row(target, top, inside, chunks[1])
         return out
+
+    def _assemble_row(self, target: Array, top: int, inside: slice, wide: int) -> None:
+        """Fill rows from the chunks that begin at row `top`, which stand next to each other."""
+        n_columns = self.shape[1]
+        for left in range(0, n_columns, wide):
+            width = min(wide, n_columns - left)  # the last chunk reaches beyond the array
+            chunk = self._read_chunk((top, left))
+            target[:, left : left + width] = chunk[inside, :width]
 
     @cached_property
     def _places(self) -> dict[tuple[int, ...], int]:
@@ -91,7 +103,8 @@ class H5Array:
         if stored > size + size // 64 + 64:  # deflate is left out where it would not help
             refuse(19, f"/{self.path} stores {stored} bytes for a chunk of {size}")
         skipped, raw = self._item.id.read_direct_chunk(offset)
-        chunk = self._decode(raw, skipped, size).view(self.dtype).reshape(self._chunks)
+        flat = self._decode(raw, skipped, size)
+        chunk = flat.view(self.dtype).reshape(self._chunks)
         self._last = (offset, chunk)
         return chunk
 
@@ -107,7 +120,8 @@ class H5Array:
         flat = np.frombuffer(raw, np.uint8)
         width = self.dtype.itemsize
         if SHUFFLE in applied and width > 1:  # byte i of all values, then byte i + 1 of all
-            flat = np.ascontiguousarray(flat.reshape(width, -1).T).reshape(-1)
+            by_value = flat.reshape(width, -1).T
+            flat = np.ascontiguousarray(by_value).reshape(-1)
         return flat
 
     def _strip_checksum(self, raw: bytes) -> bytes:
@@ -139,14 +153,18 @@ def fletcher32(data: bytes) -> int:
     n = (len(data) + 1) // 2  # words
     n_rows = -(-(len(data) + 1) // (2 * width))
     words = np.zeros(n_rows * width, ">u2")  # zeros in front change neither sum
-    words[len(words) - n :].view(np.uint8)[: len(data)] = np.frombuffer(data, np.uint8)
+    tail = words[len(words) - n :].view(np.uint8)
+    tail[: len(data)] = np.frombuffer(data, np.uint8)
     if not words.any():
         return 0
     # All sums below are integers under 2^53: exact in float64, in any order.
     table = words.reshape(n_rows, width).astype(np.float64)
     one = table.sum(axis=1).astype(np.int64) % 65535
-    two = (table @ np.arange(width, 0, -1.0)).astype(np.int64) % 65535
-    words_behind = np.arange(n_rows - 1, -1, -1, dtype=np.int64) * width % 65535  # each row
+    times = np.arange(width, 0, -1.0)  # that a word of a row counts in its running sum
+    two = (table @ times).astype(np.int64) % 65535
+    rows_behind = np.arange(n_rows - 1, -1, -1, dtype=np.int64)
+    words_behind = rows_behind * width % 65535  # a row's sum counts once for each of these
     sum1 = int(one.sum()) % 65535
-    sum2 = int(((two + words_behind * one) % 65535).sum()) % 65535
+    all_two = (two + words_behind * one) % 65535
+    sum2 = int(all_two.sum()) % 65535
     return (sum2 or 65535) << 16 | (sum1 or 65535)

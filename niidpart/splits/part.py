@@ -58,16 +58,16 @@ class Part:
 
     def __post_init__(self) -> None:
         for name in ("indptr", "indices", "counts"):
-            object.__setattr__(self, name, make_read_only(name, getattr(self, name)))
-        if self.indptr.ndim != 1 or self.indptr.dtype != np.int64 or not len(self.indptr):
-            raise UsageError(f"indptr is {_shape(self.indptr)}; int64[P+1] is needed")
-        if self.indices.ndim != 1 or self.indices.dtype not in (np.int32, np.int64):
-            raise UsageError(f"indices is {_shape(self.indices)}; int32[n] or int64[n] is needed")
-        if self.counts.dtype != np.int32 or self.counts.shape[:-1] != (self.n_parties,):
-            needed = f"int32[{self.n_parties}, K]"
-            raise UsageError(f"counts is {_shape(self.counts)}; {needed} is needed")
-        rises = bool((self.indptr[1:] >= self.indptr[:-1]).all())
-        if self.indptr[0] != 0 or self.indptr[-1] != self.n or not rises:
+            view = make_read_only(name, getattr(self, name))
+            object.__setattr__(self, name, view)
+        _require_kind("indptr", self.indptr, ("int64",), 1, "int64[P+1]")
+        _require_kind("indices", self.indices, ("int32", "int64"), 1, "int32[n] or int64[n]")
+        P = self.n_parties
+        _require_kind("counts", self.counts, ("int32",), 2, f"int32[{P}, K]")
+        if len(self.counts) != P:
+            raise UsageError(f"counts has {len(self.counts)} rows; one for each of {P} parties")
+        ends = [*self.indptr[:1], *self.indptr[-1:]]
+        if ends != [0, self.n] or (np.diff(self.indptr) < 0).any():
             raise UsageError(f"indptr must rise from 0 to the {self.n} rows in indices")
 
     def party(self, p: int) -> RowIds:
@@ -79,7 +79,8 @@ class Part:
             There is no such party.
         """
         require_party(p, self.n_parties)
-        return self.indices[self.indptr[p] : self.indptr[p + 1]]
+        start, stop = self.indptr[p : p + 2]
+        return self.indices[start:stop]
 
     def party_counts(self, p: int) -> NDArray[np.int32]:
         """Return [K], the examples of each class at party p. IndexError where there is none."""
@@ -107,9 +108,11 @@ class Part:
     @cached_property
     def digest(self) -> str:
         """sha256 over indptr then indices, as little-endian int64."""
-        state = hashlib.sha256(self.indptr.astype("<i8").tobytes())
-        for start in range(0, len(self.indices), _BLOCK):
-            state.update(self.indices[start : start + _BLOCK].astype("<i8").tobytes())
+        state = hashlib.sha256()
+        state.update(self.indptr.astype("<i8").tobytes())
+        for start in range(0, self.n, _BLOCK):  # no copy of all rows at once
+            block = self.indices[start : start + _BLOCK]
+            state.update(block.astype("<i8").tobytes())
         return state.hexdigest()
 
 
@@ -128,14 +131,19 @@ def make_read_only(name: str, array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def _shape(array: NDArray[Any]) -> str:
-    return f"{array.dtype}{list(array.shape)}"
+def _require_kind(
+    name: str, array: NDArray[Any], dtypes: tuple[str, ...], n_axes: int, needed: str
+) -> None:
+    if array.dtype.name not in dtypes or array.ndim != n_axes:
+        got = f"{array.dtype}{list(array.shape)}"
+        raise UsageError(f"{name} is {got}; {needed} is needed")
 
 
 def make_empty_part(n_parties: int, n_classes: int) -> Part:
     """Return the Part that holds nothing."""
-    zeros = np.broadcast_to(np.int32(0), (n_parties, n_classes))  # takes no memory
-    return Part(np.zeros(n_parties + 1, np.int64), np.zeros(0, np.int32), zeros)
+    indptr = np.zeros(n_parties + 1, np.int64)
+    counts = np.broadcast_to(np.int32(0), (n_parties, n_classes))  # takes no memory
+    return Part(indptr, np.zeros(0, np.int32), counts)
 
 
 def make_part(owner: NDArray[Any], labels: Ints, n_parties: int, n_classes: int) -> Part:
@@ -146,9 +154,8 @@ def make_part(owner: NDArray[Any], labels: Ints, n_parties: int, n_classes: int)
     if owner.min() < 0:  # nobody's examples stand behind the last party
         owner = np.where(owner < 0, n_parties, owner)
     sizes = tally(owner, n_parties + 1)[:n_parties]
-    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     rows = _sort_by_owner(owner, n_parties)
-    return _complete(indptr, rows[: indptr[-1]], labels, n_classes)
+    return _build(sizes, rows[: sizes.sum()], labels, n_classes)
 
 
 def _sort_by_owner(owner: NDArray[Any], n_parties: int) -> Ints:
@@ -171,13 +178,18 @@ def make_part_from_pairs(
     """Return the Part in which `party[i]` holds `row[i]`, for all i; parties may share rows."""
     order = np.lexsort((row, party))
     sizes = np.bincount(party, minlength=n_parties)
-    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return _complete(indptr, row[order], labels, n_classes)
+    return _build(sizes, row[order], labels, n_classes)
 
 
-def _complete(indptr: Ints, rows: Ints, labels: Ints, n_classes: int) -> Part:
-    indices: RowIds = rows.astype(np.int32) if len(labels) < 1 << 31 else rows
-    return Part(indptr, indices, count_classes(indptr, indices, labels, n_classes))
+def _build(sizes: Ints, rows: Ints, labels: Ints, n_classes: int) -> Part:
+    """Return the Part of rows that stand one party after the other. sizes: [P]."""
+    indptr = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=indptr[1:])
+    indices: RowIds = rows
+    if len(labels) < 1 << 31:
+        indices = rows.astype(np.int32)
+    counts = count_classes(indptr, indices, labels, n_classes)
+    return Part(indptr, indices, counts)
 
 
 def count_classes(indptr: Ints, indices: RowIds, labels: Ints, n_classes: int) -> NDArray[np.int32]:
@@ -185,15 +197,18 @@ def count_classes(indptr: Ints, indices: RowIds, labels: Ints, n_classes: int) -
 
     Works on a block of rows at a time, so that temporaries stay small.
     """
-    counts = np.zeros((len(indptr) - 1, n_classes), np.int32)
-    for start in range(0, len(indices), _BLOCK):
-        stop = min(start + _BLOCK, len(indices))
+    n, n_parties = len(indices), len(indptr) - 1
+    counts = np.zeros((n_parties, n_classes), np.int32)
+    for start in range(0, n, _BLOCK):
+        stop = min(start + _BLOCK, n)
+        # The block has rows of the parties first..last-1, of some of them not all.
         first = np.searchsorted(indptr, start, side="right") - 1
-        last = np.searchsorted(indptr, stop)  # the block has rows of parties first..last-1
+        last = np.searchsorted(indptr, stop)
         n_here = last - first
-        ends = np.clip(indptr[first : last + 1], start, stop)
-        party = np.repeat(np.arange(n_here), ends[1:] - ends[:-1])
-        cells = party * n_classes + labels[indices[start:stop]]
+        bounds = np.clip(indptr[first : last + 1], start, stop)
+        party = np.repeat(np.arange(n_here), np.diff(bounds))
+        classes = labels[indices[start:stop]]
+        cells = party * n_classes + classes  # of the table, one after the other
         found = np.bincount(cells, minlength=n_here * n_classes)
         counts[first:last] += found.reshape(-1, n_classes).astype(np.int32)
     return counts
@@ -208,8 +223,10 @@ def count_holdings(parts: Iterable[Part], n: int) -> tuple[int, int]:
     n_rows = sum(len(r) for r in rows)
     if n > 8 * n_rows + 65536:  # few of many are held: count them by their place among those held
         kept = np.unique(np.concatenate(rows))
-        rows, n = [np.searchsorted(kept, r) for r in rows], len(kept)
-    held, across = np.zeros(n, bool), 0
+        rows = [np.searchsorted(kept, r) for r in rows]
+        n = len(kept)
+    held = np.zeros(n, bool)
+    across = 0
     for r in rows:
         across += int(np.count_nonzero(held[r]))
         held[r] = True

@@ -139,7 +139,7 @@ def test_constructors_leave_the_callers_arrays_alone(split):
         ({"indptr": np.array([0, 4, 3])}, "indptr must rise"),
         ({"indptr": [0, 2, 3]}, "indptr is list; a numpy array is needed"),
         ({"indices": np.array([4.0, 7.0, 1.0])}, r"indices is float64\[3\]"),
-        ({"counts": np.zeros((3, 2), np.int32)}, r"counts is int32\[3, 2\]; int32\[2, K\]"),
+        ({"counts": np.zeros((3, 2), np.int32)}, "counts has 3 rows; one for each of 2 parties"),
         ({"counts": np.zeros((2, 2), np.int64)}, r"counts is int64\[2, 2\]"),
     ],
 )
