@@ -11,6 +11,7 @@ from .faults import refuse
 from .limits import INFLATE, MAX_CHUNK, MAX_MEMORY, MAX_TEXT, SLACK
 
 _LAYOUTS = (h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED)
+_FILTERS = (SHUFFLE, DEFLATE, FLETCHER32)
 _INTEGERS = [np.dtype(f"<{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)]
 _FLOATS = [np.dtype(f"<f{size}") for size in (2, 4, 8)]
 
@@ -26,18 +27,21 @@ class Structure(NamedTuple):
 def check_dataset(path: str, item: h5py.Dataset) -> Structure:
     """Refuse a data set whose structure breaks a rule; return what it declares."""
     creation = item.id.get_create_plist()
-    if creation.get_layout() == h5py.h5d.VIRTUAL or creation.get_external_count():
+    layout = creation.get_layout()
+    if layout == h5py.h5d.VIRTUAL or creation.get_external_count():
         refuse(13, f"/{path} has its values in another file")
-    if creation.get_layout() not in _LAYOUTS:
+    if layout not in _LAYOUTS:
         refuse(14, f"/{path} has an unknown layout")
     _check_filters(path, creation)
     dtype = _find_type(item.id.get_type())
     if dtype is None:
         refuse(16, f"/{path} is not of little-endian integers, floats or fixed-length strings")
-    is_simple = item.id.get_space().get_simple_extent_type() == h5py.h5s.SIMPLE
+    space = item.id.get_space()
+    is_simple = space.get_simple_extent_type() == h5py.h5s.SIMPLE
     if not is_simple or len(item.shape) not in (1, 2):
         refuse(16, f"/{path} has shape {item.shape}; one or two axes are needed")
-    n_bytes = dtype.itemsize * math.prod(int(n) for n in item.shape)
+    lengths = [int(n) for n in item.shape]  # python's integers do not overflow
+    n_bytes = dtype.itemsize * math.prod(lengths)
     stored = item.id.get_storage_size()
     if n_bytes > stored * INFLATE + SLACK or n_bytes > MAX_MEMORY:
         refuse(17, f"/{path} declares {n_bytes} bytes and stores {stored}")
@@ -45,8 +49,10 @@ def check_dataset(path: str, item: h5py.Dataset) -> Structure:
 
 
 def _check_filters(path: str, creation: Any) -> None:
-    filters = [creation.get_filter(i)[0] for i in range(creation.get_nfilters())]
-    if filters != [code for code in (SHUFFLE, DEFLATE, FLETCHER32) if code in filters]:
+    n_filters = creation.get_nfilters()
+    filters = [creation.get_filter(i)[0] for i in range(n_filters)]
+    in_order = [code for code in _FILTERS if code in filters]
+    if filters != in_order:
         allowed = "only shuffle, deflate and fletcher32 are allowed, each once and in this order"
         refuse(15, f"/{path} uses the filters {filters}; {allowed}")
 
@@ -55,7 +61,8 @@ def _check_chunks(path: str, item: h5py.Dataset, dtype: np.dtype[Any]) -> int:
     """Return the number of chunks."""
     if not item.chunks:
         return 0
-    axes = [(int(n), chunk) for n, chunk in zip(item.shape, item.chunks, strict=True)]
+    lengths = [int(n) for n in item.shape]
+    axes = list(zip(lengths, item.chunks, strict=True))
     if any(chunk > max(n, 1) for n, chunk in axes):
         refuse(17, f"/{path} has chunks {item.chunks}, larger than its shape {item.shape}")
     size = dtype.itemsize * math.prod(item.chunks)

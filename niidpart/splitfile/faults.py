@@ -60,7 +60,9 @@ class SplitError(FileFault):
     def __init__(self, path: str | Path, faults: list[Fault]):
         self.path, self.faults = Path(path), faults
         lines = [str(fault) for fault in faults]
-        listed = "; ".join(lines) if len(lines) < 3 else "\n  " + "\n  ".join(lines)
+        listed = "; ".join(lines)
+        if len(lines) > 2:
+            listed = "".join(f"\n  {line}" for line in lines)
         super().__init__(f"{path} is no valid split file (docs/format.md): {listed}")
 
 

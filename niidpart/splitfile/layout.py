@@ -46,14 +46,19 @@ def arrays_of(split: FederatedSplit) -> dict[str, Array]:
     for name, part in split.parts.items():
         if part.n:
             arrays |= {f"{name}/{key}": getattr(part, key) for key in KEYS}
-    arrays |= {f"draws/{name}": draw for name, draw in split.draws.items() if draw.size}
-    return arrays | {f"parties/{name}": column for name, column in split.columns.items()}
+    for name, draw in split.draws.items():
+        if draw.size:
+            arrays[f"draws/{name}"] = draw
+    for name, column in split.columns.items():
+        arrays[f"parties/{name}"] = column
+    return arrays
 
 
 def digest_table(split: FederatedSplit) -> dict[str, str]:
     """Return the manifest's `digests`: of split, parts, counts, draws and columns."""
     table = {"split": split.digest}
-    table |= {name: part.digest for name, part in split.parts.items()}
+    for name, part in split.parts.items():
+        table[name] = part.digest
     for path, array in arrays_of(split).items():
         if not path.endswith(("/indptr", "/indices")):  # the digest of the part covers these
             table[path] = digest_array(array)
@@ -62,7 +67,8 @@ def digest_table(split: FederatedSplit) -> dict[str, str]:
 
 def select_under(prefix: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
     """Return {"proportions": a} of {"draws/proportions": a}."""
-    return {path.removeprefix(prefix): a for path, a in arrays.items() if path.startswith(prefix)}
+    inside = [path for path in arrays if path.startswith(prefix)]
+    return {path.removeprefix(prefix): arrays[path] for path in inside}
 
 
 def list_parts(arrays: Mapping[str, Any]) -> list[str]:
@@ -79,11 +85,12 @@ def check_layout(
     """
     faults: list[Fault] = []
     P, K = recipe.n_parties, len(source.class_names)
-    for name in list_parts(arrays):
+    parts = list_parts(arrays)
+    for name in parts:
         faults += _check_part(name, arrays, P, K, source.n, overlap)
     if faults:
         return faults
-    held = sum(arrays[f"{name}/indices"].shape[0] for name in list_parts(arrays))
+    held = sum(arrays[f"{name}/indices"].shape[0] for name in parts)
     faults += _check_columns(select_under("parties/", arrays), P)
     faults += _check_draws(select_under("draws/", arrays), held, P, K)
     return faults + _check_skew(select_under("skew/", arrays), P)
@@ -106,9 +113,12 @@ def _check_part(
         if array is None:
             faults.append(Fault(30, f"{path} is missing"))
             continue
-        fits = len(array.shape) == 1 if shape is None else tuple(array.shape) == shape
+        if shape is None:
+            fits, axes = len(array.shape) == 1, "[n]"
+        else:
+            fits, axes = tuple(array.shape) == shape, str(list(shape))
         if array.dtype != kind or not fits:
-            wanted = f"{kind}{list(shape) if shape else '[n]'}"
+            wanted = kind + axes
             faults.append(Fault(30, f"{path} is {_describe(array)}; {wanted} is needed"))
         elif key == "indices" and array.shape[0] > most:
             can = f"{P} x {n}" if overlap else f"{n}"

@@ -34,19 +34,19 @@ class Manifest:
 
 def parse_manifest(value: JSON) -> tuple[Manifest | None, list[Fault]]:
     """Return (the manifest, []), or (None, the rules that it breaks)."""
-    faults = _check_format(value.get("format")) + _check_requires(value.get("requires"))
+    faults = _check_format(value.get("format"))
+    faults += _check_requires(value.get("requires"))
     if faults:
         return None, faults
     faults = _check_entries(value)
     if faults:
         return None, faults
-    recipe, source = Recipe.from_json(value["recipe"]), Source.from_json(value["source"])
+    recipe = Recipe.from_json(value["recipe"])
+    source = Source.from_json(value["source"])
     faults = _check_sizes(recipe, source)
     if faults:
         return None, faults
-    written_by = value.get("written_by")
-    if not isinstance(written_by, str) or not written_by.isprintable():
-        written_by = ""
+    written_by: str = value["written_by"] if _is_printable(value.get("written_by")) else ""
     manifest = Manifest(
         recipe=recipe,
         source=source,
@@ -157,7 +157,7 @@ def _require_source(value: Any) -> None:
     if value["n"] < 1 or value["n_test"] < 0:
         raise FileFault(f"n is {value['n']} and n_test {value['n_test']}")
     names = value["class_names"]
-    if not names or not all(isinstance(c, str) and c.isprintable() for c in names):
+    if not names or not all(map(_is_printable, names)):
         raise FileFault("class_names is not a list of printable names")
     _require_printable(value["name"])
     _require_printable(value["revision"])
@@ -183,6 +183,10 @@ def _require_skew(value: Any) -> None:
 
 def _is_sha256(value: Any) -> bool:
     return isinstance(value, str) and _SHA256.match(value) is not None
+
+
+def _is_printable(value: Any) -> bool:
+    return isinstance(value, str) and value.isprintable()
 
 
 def _require_printable(text: str) -> None:

@@ -68,7 +68,8 @@ class OpenedPart:
     def counts(self) -> NDArray[np.int32]:
         """[P, K] examples of each class at each party. Reads all of it: 4 bytes a number."""
         if self._arrays is None:
-            return np.zeros((self.n_parties, self._n_classes), np.int32).view(CallableCounts)
+            nothing = np.zeros((self.n_parties, self._n_classes), np.int32)
+            return nothing.view(CallableCounts)
         sizes = self.sizes
         with self._file.reading():
             counts = read_values(self._arrays[2])

@@ -38,7 +38,8 @@ def read_part(
 
 def require_rising(name: str, indptr: Ints, n_rows: int) -> None:
     """Refuse an indptr that breaks rule 31."""
-    if indptr[0] != 0 or indptr[-1] != n_rows or (indptr[1:] < indptr[:-1]).any():
+    falls = (np.diff(indptr) < 0).any()
+    if falls or indptr[0] != 0 or indptr[-1] != n_rows:
         refuse(31, f"/{name}/indptr does not rise from 0 to {n_rows}")
 
 
@@ -50,12 +51,10 @@ class RowCheck:
         self.last = -1  # the index before the block
 
     def __call__(self, start: int, block: Array) -> None:
-        if block.min() < 0 or block.max() >= self.n:
-            refuse(
-                32,
-                f"/{self.name}/indices has rows {block.min()}..{block.max()}; "
-                f"the data set has 0..{self.n - 1}",
-            )
+        low, high = block.min(), block.max()
+        if low < 0 or high >= self.n:
+            there = f"the data set has 0..{self.n - 1}"
+            refuse(32, f"/{self.name}/indices has rows {low}..{high}; {there}")
         falls = np.flatnonzero(block[1:] <= block[:-1]) + start + 1
         if block[0] <= self.last:
             falls = np.append(start, falls)
@@ -68,7 +67,8 @@ class RowCheck:
 
 def require_sums(name: str, counts: Array, sizes: Ints) -> None:
     """Refuse counts of some parties that break rule 33. sizes: of the same parties."""
-    if (counts < 0).any() or (counts.sum(axis=1, dtype=np.int64) != sizes).any():
+    sums = counts.sum(axis=1, dtype=np.int64)
+    if (counts < 0).any() or (sums != sizes).any():
         refuse(33, f"/{name}/counts does not add up to the sizes of the parties")
 
 

@@ -56,11 +56,12 @@ def examine(content: Content) -> Examined:
     if manifest is None or faults:
         return Examined(faults, None, manifest)
     recipe, source, arrays = manifest.recipe, manifest.source, content.arrays
-    found = {name: read_part(name, arrays, source.n, faults) for name in list_parts(arrays)}
+    empty = make_empty_part(recipe.n_parties, len(source.class_names))
+    parts = dict.fromkeys(PARTS, empty)
+    for name in list_parts(arrays):
+        parts[name] = read_part(name, arrays, source.n, faults) or empty
     if faults:
         return Examined(faults, None, manifest)
-    empty = make_empty_part(recipe.n_parties, len(source.class_names))
-    parts = {name: found.get(name) or empty for name in PARTS}
     faults += check_shared_rows(parts, source.n, "overlap" in manifest.requires)
     columns = _read_under("parties/", arrays)
     faults += _check_transforms(recipe, columns)
@@ -82,8 +83,9 @@ def examine_outline(content: Content) -> tuple[Manifest | None, list[Fault]]:
 
     That is all that can be known before the values are read.
     """
-    manifest, faults = parse_manifest(read_json("manifest", content.arrays.get("manifest")))
-    read_hint(content)
+    value = read_json("manifest", content.arrays.get("manifest"))
+    manifest, faults = parse_manifest(value)
+    read_hint(content)  # refuses one that is no JSON
     if manifest is None:
         return None, faults
     overlap = "overlap" in manifest.requires
@@ -105,7 +107,8 @@ def read_hint(content: Content) -> str:
 
 
 def _read_under(prefix: str, arrays: Mapping[str, StoredArray]) -> dict[str, Array]:
-    return {name: read_values(a) for name, a in select_under(prefix, arrays).items()}
+    stored = select_under(prefix, arrays)
+    return {name: read_values(array) for name, array in stored.items()}
 
 
 def _check_transforms(recipe: Recipe, columns: Mapping[str, Array]) -> list[Fault]:
@@ -134,7 +137,8 @@ def _check_transform(
     faults = []
     for key, example in wanted.items():
         column = columns.get(key)
-        if column is None or column.dtype != example.dtype or not np.isfinite(column).all():
+        there = column is not None and column.dtype == example.dtype
+        if not there or not np.isfinite(columns[key]).all():
             faults.append(Fault(41, f"/parties/{key} is missing or not of finite {example.dtype}"))
     return faults
 
@@ -165,7 +169,8 @@ def _read_skew(
         if manifest.skew:
             faults.append(Fault(54, "the manifest has digests of /skew, which the file lacks"))
         return None
-    beta, raw = read_values(arrays["skew/map_beta"]), read_values(arrays["skew/table"])
+    beta = read_values(arrays["skew/map_beta"])
+    raw = read_values(arrays["skew/table"])
     if not np.isfinite(beta).all():
         faults.append(Fault(53, "/skew/map_beta is not finite"))
     table = parse_json("skew/table", raw.tobytes())

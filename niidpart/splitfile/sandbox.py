@@ -80,7 +80,8 @@ class RemoteFile:
 
     def __init__(self, path: Path, memory: int, seconds: float):
         self.memory, self.seconds = memory, seconds
-        self.child = Child(_START, (os.path.abspath(path), str(memory), str(seconds)), seconds)
+        arguments = (os.path.abspath(path), str(memory), str(seconds))
+        self.child = Child(_START, arguments, seconds)
 
     def close(self) -> None:
         self.child.end()
@@ -185,7 +186,8 @@ class RemoteArray:
         dtype: np.dtype[Any],
         block: int,
     ):
-        self.file, self.name, self.shape, self.dtype, self.block = file, name, shape, dtype, block
+        self.file, self.name = file, name
+        self.shape, self.dtype, self.block = shape, dtype, block
 
     def rows(self, start: int, stop: int) -> Array:
         return self.file.read_rows(self, start, stop)
@@ -215,14 +217,17 @@ def _answer(path: str, answers: IO[bytes], questions: IO[str]) -> None:
     try:
         with open_here(path) as content:
             arrays = content.arrays
-            outline = [[name, a.dtype.str, a.shape, a.block] for name, a in arrays.items()]
+            outline = []
+            for name, array in arrays.items():
+                outline.append([name, array.dtype.str, array.shape, array.block])
             _say(answers, {"arrays": outline})
             for line in questions:
                 name, start, stop = line.split()
                 rows = arrays[name].rows(int(start), int(stop))
                 _say(answers, {"bytes": rows.nbytes})
                 if rows.nbytes:
-                    answers.write(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
+                    flat = np.ascontiguousarray(rows).reshape(-1)
+                    answers.write(flat.view(np.uint8).data)
                     answers.flush()
     except SplitError as error:
         fault = error.faults[0]

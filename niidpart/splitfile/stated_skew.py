@@ -1,13 +1,28 @@
 """The skew that a split file states, as a `Skew`."""
 
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from ..heterogeneity import Measure, Skew
+from ..heterogeneity import Skew
 from ..splits.recipe import JSON
 from .stored import Array
+
+_NUMBER = (int, float)
+_KINDS: dict[str, tuple[type, ...]] = {  # of the fields of a Measure
+    "name": (str,),
+    "form": (str,),
+    "version": (int,),
+    "raw": _NUMBER,
+    "value": _NUMBER,
+    "corrected": _NUMBER,
+    "low": (int, float, type(None)),
+    "high": (int, float, type(None)),
+    "iid": _NUMBER,
+    "average": (str,),
+    "n": (int,),
+    "sampled": (bool,),
+}
 
 
 def parse_skew(table: JSON, map_beta: Array) -> Skew | None:
@@ -16,27 +31,21 @@ def parse_skew(table: JSON, map_beta: Array) -> Skew | None:
     None where its fields are not those that this version knows: another version may have others,
     and an untrusted file may hold anything.
     """
-    beta, measures, n_empty = table.get("map_beta"), table.get("measures"), table.get("n_empty")
-    if not isinstance(beta, dict) or not isinstance(measures, list) or type(n_empty) is not int:
+    beta, measures = table.get("map_beta"), table.get("measures")
+    if not isinstance(beta, dict) or not _is_number(beta.get("overall")):
         return None
-    known = all(map(_is_measure, measures))
-    if not known or not _is_number(beta.get("overall")) or not np.isfinite(map_beta).all():
+    if not isinstance(measures, list) or not all(map(_is_measure, measures)):
+        return None
+    if type(table.get("n_empty")) is not int or not np.isfinite(map_beta).all():
         return None
     return Skew.from_json(table, map_beta)
 
 
 def _is_measure(stated: Any) -> bool:
-    if not isinstance(stated, dict) or set(stated) != {field.name for field in fields(Measure)}:
+    if not isinstance(stated, dict) or set(stated) != set(_KINDS):
         return False
-    texts, numbers = ("name", "form", "average"), ("raw", "value", "corrected", "iid")
-    return (
-        all(isinstance(stated[key], str) for key in texts)
-        and all(_is_number(stated[key]) for key in numbers)
-        and all(stated[key] is None or _is_number(stated[key]) for key in ("low", "high"))
-        and all(type(stated[key]) is int for key in ("version", "n"))
-        and type(stated["sampled"]) is bool
-    )
+    return all(type(stated[key]) in kinds for key, kinds in _KINDS.items())
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float)
+    return type(value) in _NUMBER

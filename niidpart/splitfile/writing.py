@@ -71,7 +71,8 @@ def _collect_arrays(split: FederatedSplit) -> dict[str, Array]:
     """Return all that is stored, by its path."""
     arrays = arrays_of(split)
     # The skew follows from the counts, so it stands outside the digest.
-    map_beta, table = split.skew.map_beta, _bytes_of(encode_json(split.skew.to_json()))
+    map_beta = split.skew.map_beta
+    table = _to_array(encode_json(split.skew.to_json()))
     manifest: dict[str, Any] = {
         "format": {"name": FORMAT_NAME, "major": FORMAT_MAJOR, "minor": FORMAT_MINOR},
         "requires": ["overlap"] if split.overlaps else [],
@@ -84,16 +85,16 @@ def _collect_arrays(split: FederatedSplit) -> dict[str, Array]:
     raw = encode_json(manifest)
     arrays |= {"skew/map_beta": map_beta, "skew/table": table}
     _require_readable(raw, arrays, split)
-    arrays["manifest"] = _bytes_of(raw)
+    arrays["manifest"] = _to_array(raw)
     if split.root:
-        arrays["hint"] = _bytes_of(encode_json({"root": split.root}))
+        arrays["hint"] = _to_array(encode_json({"root": split.root}))
         if len(arrays["hint"]) > MAX_HINT:
             n = len(split.root)
             raise UsageError(f"the path of the data set has {n} characters; shorten it")
     return arrays
 
 
-def _bytes_of(text: bytes) -> Array:
+def _to_array(text: bytes) -> Array:
     return np.frombuffer(text, np.uint8)
 
 
@@ -128,8 +129,10 @@ def _build_image(arrays: dict[str, Array]) -> bytes:
     # Older h5py stamps groups with the time: two writes would differ.
     creation.set_obj_track_times(False)
     group.set_obj_track_times(False)
-    with h5py.File(h5py.h5f.create(b"split", h5py.h5f.ACC_TRUNC, creation, access)) as file:
-        for name in sorted({path.partition("/")[0] for path in arrays if "/" in path}):
+    groups = {path.partition("/")[0] for path in arrays if "/" in path}
+    handle = h5py.h5f.create(b"split", h5py.h5f.ACC_TRUNC, creation, access)
+    with h5py.File(handle) as file:
+        for name in sorted(groups):
             h5py.h5g.create(file.id, name.encode(), gcpl=group)
         for path in sorted(arrays):
             array = arrays[path]
