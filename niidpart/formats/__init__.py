@@ -1,28 +1,26 @@
-"""Splits in the layouts of other libraries: one file a format, named after its option; the folder is the registry.
+"""Splits in the layouts of other libraries: one file a format, named after its option.
 
-An exporter is `(split, data, *, options) -> Iterator[tuple[str, bytes]]`: the path of a file inside the folder (with `/`) and its content, one file
-at a time, so that large data fits in memory. `data: Data` says that it needs the data set, `data: Data | None` that it can go without (unless its
-option `include_data` is true). It yields files and touches no disk; `niidpart.export` writes them, whole or not at all. Its file says in `HOLDS`
-which of `LOSABLE` the format can say; `niidpart.export` refuses a split that has more than that, unless losing is allowed.
-
-An importer, where there is one, is `read(folder, data, *, options) -> Imported` in the same file. What several share is in files that begin with `_`.
+The folder is the registry. Each file ends in `ENTRY`, a `Format`: the function that writes, the one
+that reads where there is one, and what the format can express. What several formats share is in
+files that begin with `_`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from inspect import getmodule
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints
 from ..data import Data
-from ..registry import Registry
+from ..registry import RecordRegistry
 
-__all__ = ["FORMATS", "LOSABLE", "Imported"]
+__all__ = ["FORMATS", "LOSABLE", "Format", "FormatRegistry", "Imported"]
 
-FORMATS = Registry("niidpart.formats", "format", given=frozenset({"split", "data"}))
-
-LOSABLE = {  # what a split and its data may have beside training parts, and how an error calls it; a format's HOLDS is a subset of these keys
+# What a split and its data may have besides training parts, and how an error calls it.
+LOSABLE = {
     "val": "the parties' validation parts",
     "test": "the parties' test parts",
     "overlap": "that parties share examples",
@@ -38,8 +36,9 @@ LOSABLE = {  # what a split and its data may have beside training parts, and how
 class Imported(NamedTuple):
     """What an importer returns: rows of `data` by party.
 
-    parts: "train", and "val" and "test" where there are any: (party [n], row [n]) int64 pairs in any order, none twice in a part.
-    columns: one value a party, by name. about: what the folder's niidpart.json says, {} where there is none.
+    parts: "train", and "val" and "test" where there are any: (party [n], row [n]) int64 pairs in
+    any order, none twice in a part. columns: one value a party, by name. about: what the folder's
+    niidpart.json says, {} where there is none.
     """
 
     data: Data
@@ -47,3 +46,64 @@ class Imported(NamedTuple):
     parts: Mapping[str, tuple[Ints, Ints]]
     columns: Mapping[str, NDArray[Any]] = MappingProxyType({})
     about: Mapping[str, Any] = MappingProxyType({})
+
+
+Exporter: TypeAlias = Callable[..., Iterator[tuple[str, bytes]]]
+Importer: TypeAlias = Callable[..., Imported]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A layout of another library.
+
+    write: `(split, data, *, options)`, yields the path of a file inside the folder (with `/`) and
+    its content, one file at a time, so that large data fits in memory. It touches no disk:
+    `niidpart.export` writes the files, whole or not at all.
+
+    read: `(folder, data, *, options) -> Imported`; None for export alone, and then `export_only`
+    says why.
+
+    holds: which of `LOSABLE` the format can express. A split that has more is refused, unless
+    losing that is allowed.
+
+    needs_data: `write` cannot go without the data set; else it takes None too (unless its option
+    `include_data` is true).
+
+    read_needs_data: `read` finds rows of a data set, which has to be handed over; else the folder
+    is the data set.
+    """
+
+    write: Exporter
+    read: Importer | None = None
+    holds: frozenset[str] = frozenset()
+    needs_data: bool = False
+    read_needs_data: bool = False
+    export_only: str = ""
+
+    def __post_init__(self) -> None:
+        if unknown := sorted(self.holds - LOSABLE.keys()):
+            raise ValueError(f"holds has {', '.join(unknown)}; there are {', '.join(LOSABLE)}")
+        if self.read is None and self.read_needs_data:
+            raise ValueError("read_needs_data is true, and there is no read")
+        if self.read is not None and self.export_only:
+            raise ValueError(f"there is a read, and export_only says {self.export_only!r}")
+
+
+class FormatRegistry(RecordRegistry[Format]):
+    """The formats; a user's own file may end in `ENTRY` too."""
+
+    def record(self, name: str) -> Format:
+        """Return the record of a format.
+
+        A user's own function has that of its file, where the file's `ENTRY` is about the function.
+        Else nothing is known but the function, and no split with more than training parts is
+        exported unless losing the rest is allowed.
+        """
+        entry = super().record(name)
+        own = getattr(getmodule(entry.write), "ENTRY", None)
+        return own if isinstance(own, Format) and own.write is entry.write else entry
+
+
+FORMATS = FormatRegistry(
+    "niidpart.formats", "format", Format, "write", given=frozenset({"split", "data"})
+)

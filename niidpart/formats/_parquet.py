@@ -1,4 +1,4 @@
-"""Tables of examples as parquet files that `datasets` reads: which party holds which row, and what is in it."""
+"""Tables of examples as parquet files that `datasets` reads."""
 
 from collections.abc import Iterator
 from io import BytesIO
@@ -10,16 +10,24 @@ from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints
 from ..data import Data
-from ..features.arrow_table import encode_features, name_kinds
+from ..features.arrow_table import FeatureKind, encode_features, name_kinds
 from ..features.transforming import transform
 from ..splits.split import FederatedSplit
 
-GLOBAL = "global_test"  # the data set's own test set, which is no party's
-_GROUP, _BLOCK = 8 << 20, 4 << 20  # bytes of features: of a row group, that are worked on at once
+GLOBAL = "global_test"  # the data set's own test set, which no party holds
+SHARD_BYTES = 256 << 20  # bytes of examples in a file
+_GROUP_BYTES = 8 << 20  # of features in a row group, which is read at once
+_BLOCK_BYTES = 4 << 20  # of features that are worked on at once
+
+Holders = NDArray[np.int32]
 
 
 class Shard(NamedTuple):
-    """A parquet file. rows start..stop of a part, whose examples stand party by party. row_bytes: what one takes before it is packed."""
+    """A parquet file.
+
+    It has the rows start..stop of a part, whose examples stand party by party. row_bytes: what one
+    takes before it is packed.
+    """
 
     path: str
     with_data: bool
@@ -29,75 +37,104 @@ class Shard(NamedTuple):
     row_bytes: int
 
 
-def encoded(split: FederatedSplit, data: Data | None, shard: Shard) -> bytes:
-    """The parquet file of a shard: `party` and `row`; of `data` also `label` and, where it has features, these."""
-    return parquet(table(split, data, shard)[0], shard)
+def cut_shards(path: str, part: str, n: int, *, row_bytes: int, with_data: bool) -> Iterator[Shard]:
+    """Yield the files of the n rows of a part, each of at most SHARD_BYTES.
+
+    path: of the files; {i:05} and {total:05} in it are their number and how many there are.
+    """
+    rows = max(1, SHARD_BYTES // row_bytes)
+    total = -(-n // rows)
+    for i in range(total):
+        yield Shard(
+            path=path.format(i=i, total=total),
+            with_data=with_data,
+            part=part,
+            start=i * rows,
+            stop=min(n, (i + 1) * rows),
+            row_bytes=row_bytes,
+        )
 
 
-def table(
+def encode_shard(split: FederatedSplit, data: Data | None, shard: Shard) -> bytes:
+    """Return the parquet file of a shard.
+
+    It has the columns `party` and `row`; of `data` also `label` and, where it has any, features.
+    """
+    table, _ = build_table(split, data, shard)
+    return encode_parquet(table, shard)
+
+
+def build_table(
     split: FederatedSplit, data: Data | None, shard: Shard
-) -> tuple[Any, list[tuple[str, Any]]]:
-    """(the pyarrow table of a shard, its features as (name, kind)). A kind is a type's name, "image", a list [kind], or {"class_label": names}."""
+) -> tuple[Any, dict[str, FeatureKind]]:
+    """Return the pyarrow table of a shard, and the kinds of its columns."""
     import pyarrow as pa
 
-    party, row = _holders(split, shard)
+    party, row = _list_holders(split, shard)
     columns: dict[str, Any] = {"party": pa.array(party), "row": pa.array(row)}
-    features: list[tuple[str, Any]] = [("party", "int32"), ("row", "int64")]
+    kinds: dict[str, FeatureKind] = {"party": "int32", "row": "int64"}
     if data is not None:
         labels = data.test_labels if shard.part == GLOBAL else data.labels
-        assert labels is not None
+        assert labels is not None  # there is a shard of the test set only where it has labels
         columns["label"] = pa.array(labels[row])
-        features.append(("label", {"class_label": list(split.source.class_names)}))
+        kinds["label"] = {"class_label": list(split.source.class_names)}
     if data is not None and data.features is not None:
-        chunks, kinds = [], []
-        for block in _seen(split, data, shard, party, row):
-            chunk, kind = encode_features(block)
-            chunks.append(chunk)
-            kinds.append(kind)
-        name = "image" if kinds[0] == "image" else "x"
+        blocks = _read_blocks(split, data, shard, party, row)
+        chunks, chunk_kinds = zip(*map(encode_features, blocks), strict=True)
+        kind = chunk_kinds[0]
+        name = "image" if kind == "image" else "x"
         columns[name] = pa.chunked_array(chunks)
-        features.append((name, kinds[0]))
-    return name_kinds(pa.table(columns), dict(features)), features
+        kinds[name] = kind
+    return name_kinds(pa.table(columns), kinds), kinds
 
 
-def _holders(split: FederatedSplit, shard: Shard) -> tuple[NDArray[np.int32], Ints]:
-    """(party, row) of each example of a shard."""
+def _list_holders(split: FederatedSplit, shard: Shard) -> tuple[Holders, Ints]:
+    """Return (party, row) of each example of a shard; the party of the global test set is -1."""
     if shard.part == GLOBAL:
-        return np.full(shard.stop - shard.start, -1, np.int32), np.arange(shard.start, shard.stop)
+        nobody = np.full(shard.stop - shard.start, -1, np.int32)
+        return nobody, np.arange(shard.start, shard.stop)
     part = split.parts[shard.part]
     ends = np.clip(part.indptr, shard.start, shard.stop)
-    return np.repeat(np.arange(split.n_parties, dtype=np.int32), np.diff(ends)), part.indices[
-        shard.start : shard.stop
-    ].astype(np.int64)
+    party = np.repeat(np.arange(split.n_parties, dtype=np.int32), np.diff(ends))
+    return party, part.indices[shard.start : shard.stop].astype(np.int64)
 
 
-def _seen(
-    split: FederatedSplit, data: Data, shard: Shard, party: NDArray[np.int32], row: Ints
+def _read_blocks(
+    split: FederatedSplit, data: Data, shard: Shard, party: Holders, row: Ints
 ) -> Iterator[NDArray[Any]]:
-    """Features as the parties see them, a block at a time and, where the split has transforms, a party at a time."""
-    step = max(1, _BLOCK // shard.row_bytes)
-    cuts = (
-        [0, *(np.flatnonzero(np.diff(party)) + 1).tolist(), len(row)]
-        if split.recipe.transforms
-        else [0, len(row)]
-    )
-    read = data.test_features if shard.part == GLOBAL else data.features
-    assert read is not None
+    """Yield features as the parties see them, a block at a time.
+
+    Where the split has transforms, a block is of one party.
+    """
+    cuts = [0, len(row)]
+    if split.recipe.transforms:
+        changes = np.flatnonzero(np.diff(party)) + 1
+        cuts = [0, *changes.tolist(), len(row)]
+    step = max(1, _BLOCK_BYTES // shard.row_bytes)
     for first, last in pairwise(cuts):
         for start in range(first, last, step):
             rows = row[start : min(start + step, last)]
-            block = read(rows)
-            if (
-                split.recipe.transforms and shard.part == GLOBAL
-            ):  # no party's: without noise, but on the same scale
-                yield block.astype(np.float32) / np.float32(255 if block.dtype == np.uint8 else 1)
-            else:
-                yield transform(split, block, int(party[start]), rows)
+            yield _read_block(split, data, shard, int(party[start]), rows)
 
 
-def parquet(of: Any, shard: Shard) -> bytes:
-    import pyarrow.parquet as pq
+def _read_block(
+    split: FederatedSplit, data: Data, shard: Shard, party: int, rows: Ints
+) -> NDArray[Any]:
+    if shard.part != GLOBAL:
+        assert data.features is not None
+        return transform(split, data.features(rows), party, rows)
+    assert data.test_features is not None
+    block = data.test_features(rows)
+    if not split.recipe.transforms:
+        return block
+    # No party's, so without noise, but on the scale of what the parties see.
+    return block.astype(np.float32) / np.float32(255 if block.dtype == np.uint8 else 1)
+
+
+def encode_parquet(table: Any, shard: Shard) -> bytes:
+    import pyarrow.parquet
 
     sink = BytesIO()
-    pq.write_table(of, sink, compression="zstd", row_group_size=max(1, _GROUP // shard.row_bytes))
+    group = max(1, _GROUP_BYTES // shard.row_bytes)
+    pyarrow.parquet.write_table(table, sink, compression="zstd", row_group_size=group)
     return sink.getvalue()

@@ -2,22 +2,20 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping
+from typing import Annotated
 
 from ..data import Data
 from ..splits.recipe import JSON
 from ..splits.split import FederatedSplit
-from . import LOSABLE
-from ._shared import ABOUT, about
-from .csv import PARTIES, ROWS, parties_table, rows_table
+from . import Format
+from ._about import ABOUT, encode_about
+from .csv import HOLDS, PARTIES, ROWS, encode_parties, encode_rows
 
 __all__ = ["croissant"]
 
-HOLDS = frozenset(LOSABLE) - {"recipe"}
-ONLY_OUT = "it is the csv form with a description; import that with --from csv"
 _CC0 = "https://creativecommons.org/publicdomain/zero/1.0/"
-_TYPES = {"i": "sc:Integer", "u": "sc:Integer", "f": "sc:Float", "S": "sc:Text"}
+_TYPES = {"i": "sc:Integer", "u": "sc:Integer", "f": "sc:Float", "S": "sc:Text"}  # by dtype.kind
 
 
 def croissant(
@@ -29,54 +27,77 @@ def croissant(
         str, "Licence of the split, which is a list of row numbers and none of the data."
     ] = _CC0,
 ) -> Iterator[tuple[str, bytes]]:
-    """The files of csv, described by croissant.json (Croissant 1.0), with checksums; record sets `rows` and `parties`.
+    """The files of csv, described by croissant.json (Croissant 1.0), with checksums; record sets
+    `rows` and `parties`.
 
-    name: of the data set ("split-" and the beginning of the digest). license: of the split, which is a list of row numbers and none of the data.
+    Parameters
+    ----------
+    split : FederatedSplit
+    data : Data or None
+        Not looked at.
+    name : str
+        Name of the data set; "" for "split-" and the beginning of the digest.
+    license : str
+        Licence of the split, which is a list of row numbers and none of the data.
+
+    Yields
+    ------
+    (str, bytes)
+        The path of a file in the folder, and its content.
     """
-    files = {ROWS: rows_table(split), PARTIES: parties_table(split), ABOUT: about(split)}
-    said = _described(split, files, name or f"split-{split.digest[:12]}", license)
+    files = {
+        ROWS: encode_rows(split),
+        PARTIES: encode_parties(split),
+        ABOUT: encode_about(split),
+    }
     yield from files.items()
-    yield "croissant.json", json.dumps(said, indent=1).encode() + b"\n"
+    description = _describe(split, files, name or f"split-{split.digest[:12]}", license)
+    yield "croissant.json", json.dumps(description, indent=1).encode() + b"\n"
 
 
-def _described(split: FederatedSplit, files: dict[str, bytes], name: str, license: str) -> JSON:
-    columns = {key: _TYPES[column.dtype.kind] for key, column in sorted(split.columns.items())}
+def _describe(split: FederatedSplit, files: Mapping[str, bytes], name: str, license: str) -> JSON:
+    rows = {"part": "sc:Text", "party": "sc:Integer", "row": "sc:Integer"}
     sizes = dict.fromkeys(split.parts, "sc:Integer")
+    columns = {key: _TYPES[column.dtype.kind] for key, column in sorted(split.columns.items())}
     return {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": name,
-        "description": _in_words(split),
+        "description": _describe_in_words(split),
         "license": license,
         "version": "1.0.0",
         "url": f"urn:sha256:{split.digest}",
         "citeAs": f"niidpart split {split.digest}",
-        "distribution": [
-            {
-                "@type": "cr:FileObject",
-                "@id": file,
-                "name": file,
-                "contentUrl": file,
-                "encodingFormat": "text/csv" if file.endswith(".csv") else "application/json",
-                "contentSize": f"{len(content)} B",
-                "sha256": hashlib.sha256(content).hexdigest(),
-            }
-            for file, content in files.items()
-        ],
+        "distribution": [_describe_file(path, content) for path, content in files.items()],
         "recordSet": [
-            _records("rows", ROWS, {"part": "sc:Text", "party": "sc:Integer", "row": "sc:Integer"}),
-            _records("parties", PARTIES, {"party": "sc:Integer"} | sizes | columns),
+            _describe_records("rows", ROWS, rows),
+            _describe_records("parties", PARTIES, {"party": "sc:Integer"} | sizes | columns),
         ],
     }
 
 
-def _in_words(split: FederatedSplit) -> str:
-    of = f"which of {split.n_parties} parties holds which example of the data set {split.source.name}"
-    return f"A federated split: {of}. Made by niidpart with the strategy {split.recipe.strategy} and seed {split.recipe.seed}; digest {split.digest}."
+def _describe_in_words(split: FederatedSplit) -> str:
+    return (
+        f"A federated split: which of {split.n_parties} parties holds which example of the data "
+        f"set {split.source.name}. Made by niidpart with the strategy {split.recipe.strategy} and "
+        f"seed {split.recipe.seed}; digest {split.digest}."
+    )
 
 
-def _records(name: str, file: str, columns: dict[str, str]) -> JSON:
+def _describe_file(path: str, content: bytes) -> JSON:
+    return {
+        "@type": "cr:FileObject",
+        "@id": path,
+        "name": path,
+        "contentUrl": path,
+        "encodingFormat": "text/csv" if path.endswith(".csv") else "application/json",
+        "contentSize": f"{len(content)} B",
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+
+
+def _describe_records(name: str, file: str, columns: Mapping[str, str]) -> JSON:
     fields = [
         {
             "@type": "cr:Field",
@@ -90,7 +111,7 @@ def _records(name: str, file: str, columns: dict[str, str]) -> JSON:
     return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
 
 
-_CONTEXT: dict[str, Any] = {  # the one that Croissant 1.0 prescribes
+_CONTEXT: JSON = {  # the one that Croissant 1.0 prescribes
     "@language": "en",
     "@vocab": "https://schema.org/",
     "citeAs": "cr:citeAs",
@@ -128,3 +149,10 @@ _CONTEXT: dict[str, Any] = {  # the one that Croissant 1.0 prescribes
     "subField": "cr:subField",
     "transform": "cr:transform",
 }
+
+
+ENTRY = Format(
+    write=croissant,
+    holds=HOLDS,
+    export_only="it is the csv form with a description; import that with --from csv",
+)

@@ -1,9 +1,8 @@
 """Rows by party as comma-separated text: the plainest form, and one that loses nothing."""
 
-import csv as text
+import csv as csv_text
 import io
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,61 +13,78 @@ from ..arithmetic.rng import Ints
 from ..data import Data
 from ..errors import FileFault, UsageError
 from ..splits.part import PARTS
-from ..splits.recipe import NAME
+from ..splits.recipe import JSON, NAME
 from ..splits.split import FederatedSplit
-from . import LOSABLE, Imported
-from ._shared import ABOUT, about, read_about
+from . import LOSABLE, Format, Imported
+from ._about import ABOUT, encode_about, read_about
+from ._csv_table import (
+    WIDEST,
+    CsvTable,
+    is_whole_number,
+    parse_values,
+    parse_whole_numbers,
+    read_table,
+)
 
 __all__ = ["csv"]
 
 HOLDS = frozenset(LOSABLE) - {"recipe"}
 ROWS, PARTIES = "rows.csv", "parties.csv"
 NAMES = "party_name"  # the column of the names that parties came in with
-_BLOCK = 1 << 16  # lines that are made at a time
+_LINES_AT_ONCE = 1 << 16  # that are written
 _MOST_PARTIES = 1 << 24
-_WIDEST = 256  # bytes of a value, as in a split file
 
 
 def csv(split: FederatedSplit, data: Data | None) -> Iterator[tuple[str, bytes]]:
-    """rows.csv (part, party, row), parties.csv (sizes, columns), niidpart.json (recipe, source, digest). Loses no row, no digit.
+    """rows.csv (part, party, row), parties.csv (sizes, columns), niidpart.json (recipe, source,
+    digest). Loses no row, no digit.
 
-    Lines of rows.csv stand in the order train, val, test, in each by party and row. Floats are written so that they come back as they are.
+    Lines of rows.csv stand in the order train, val, test, in each by party and row. Floats are
+    written so that they read back exactly.
+
+    Parameters
+    ----------
+    split : FederatedSplit
+    data : Data or None
+        Not looked at.
+
+    Yields
+    ------
+    (str, bytes)
+        The path of a file in the folder, and its content.
     """
-    yield ROWS, rows_table(split)
-    yield PARTIES, parties_table(split)
-    yield ABOUT, about(split)
+    yield ROWS, encode_rows(split)
+    yield PARTIES, encode_parties(split)
+    yield ABOUT, encode_about(split)
 
 
-def rows_table(split: FederatedSplit) -> bytes:
-    """part,party,row of every row that is held."""
+def encode_rows(split: FederatedSplit) -> bytes:
+    """Return the table part,party,row of every row that is held."""
     out = io.StringIO()
     out.write("part,party,row\n")
     for name, part in split.parts.items():
         party = np.repeat(np.arange(part.n_parties), part.sizes)
-        for start in range(0, part.n, _BLOCK):
-            some = slice(start, start + _BLOCK)
-            out.writelines(
-                f"{name},{p},{row}\n"
-                for p, row in zip(party[some].tolist(), part.indices[some].tolist(), strict=True)
-            )
+        for start in range(0, part.n, _LINES_AT_ONCE):
+            some = slice(start, start + _LINES_AT_ONCE)
+            pairs = zip(party[some].tolist(), part.indices[some].tolist(), strict=True)
+            out.writelines(f"{name},{p},{row}\n" for p, row in pairs)
     return out.getvalue().encode()
 
 
-def parties_table(split: FederatedSplit) -> bytes:
-    """party, the sizes of its parts, and its columns."""
-    out = io.StringIO()
+def encode_parties(split: FederatedSplit) -> bytes:
+    """Return the table of the parties: their number, the sizes of their parts, their columns."""
     names = sorted(split.columns)
-    write = text.writer(out, lineterminator="\n").writerow
-    write(["party", *PARTS, *names])
-    columns = [split.columns[name] for name in names]
-    cells = [
-        [value.decode() if isinstance(value, bytes) else repr(value) for value in column.tolist()]
-        for column in columns
-    ]
     sizes = [split.parts[name].sizes.tolist() for name in PARTS]
-    for p in range(split.n_parties):
-        write([p, *(of[p] for of in sizes), *(column[p] for column in cells)])
+    values = [list(map(_write_value, split.columns[name].tolist())) for name in names]
+    out = io.StringIO()
+    writer = csv_text.writer(out, lineterminator="\n")
+    writer.writerow(["party", *PARTS, *names])
+    writer.writerows(zip(range(split.n_parties), *sizes, *values, strict=True))
     return out.getvalue().encode()
+
+
+def _write_value(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else repr(value)
 
 
 def read(
@@ -80,174 +96,173 @@ def read(
     ] = "party",
     row_column: Annotated[
         str,
-        "Column of rows of the data set, from 0; a file without it has a line for each example, in order.",
+        "Column of rows of the data set, from 0; a file without it has a line for each example, in "
+        "order.",
     ] = "row",
     part_column: Annotated[
         str, "Column that says train, val or test; without it all is train."
     ] = "part",
 ) -> Imported:
-    """A folder with rows.csv as csv writes it, or any CSV file with a header and a column of parties.
+    """A folder with rows.csv as csv writes it, or any CSV file with a header and a column of
+    parties.
 
-    party_column: whole numbers from 0, or names, which are numbered in sorted order and kept as the party column `party_name`. row_column: rows of
-    the data set from 0; a file without that column has one line for each example, in order, and an empty party says that nobody holds it.
-    part_column: train, val or test; without it all is train.
+    Parameters
+    ----------
+    folder : Path
+        The folder, or a CSV file.
+    data : Data
+        The data set whose rows the file names.
+    party_column : str
+        Whole numbers from 0, or names, which are numbered in sorted order and kept as the party
+        column `party_name`.
+    row_column : str
+        Rows of the data set from 0. A file without that column has one line for each example, in
+        order, and an empty party says that nobody holds it.
+    part_column : str
+        train, val or test; without it all is train.
+
+    Returns
+    -------
+    Imported
+
+    Raises
+    ------
+    UsageError
+        There is no column of parties.
+    FileFault
+        The file is no table of rows by party.
     """
-    path = folder / ROWS if folder.is_dir() else folder
+    is_folder = folder.is_dir()
+    path = folder / ROWS if is_folder else folder
     if not path.is_file():
         raise FileNotFoundError(
             f"there is no file {path}; a folder with {ROWS}, or a CSV file with a header, is needed"
         )
-    said = read_about(path.parent) if folder.is_dir() else {}
-    header, lines = _lines(path)
-    if party_column not in header:
+    about = read_about(folder) if is_folder else {}
+    table = read_table(path)
+    if party_column not in table.header:
+        columns_there = ", ".join(table.header[:20])
         raise UsageError(
-            f"{path} has no column {party_column!r}; say --party-column with one of {', '.join(header[:20])}"
+            f"{path} has no column {party_column!r}; say --party-column with one of {columns_there}"
         )
-    column = {
-        name: [line[i] for line in lines]
-        for i, name in enumerate(header)
-        if name in (party_column, row_column, part_column)
-    }
-    owners = column[party_column]
-    if row_column in column:
-        row = _numbers(path, row_column, column[row_column])
-    else:
-        row = np.arange(len(owners))
-        if len(owners) != len(data.labels):
-            raise FileFault(
-                f"{path} has {len(owners)} lines and no column {row_column!r}; the data set has {len(data.labels)} examples"
-            )
-    held = np.array([owner != "" for owner in owners], bool)
+    row = _read_rows(table, row_column, len(data.labels))
+    owners = table.column(party_column)
+    is_held = np.array([owner != "" for owner in owners], bool)
     party = np.full(len(owners), -1, np.int64)
-    party[held], names = _parties(path, party_column, [owner for owner in owners if owner != ""])
-    part = np.array(column.get(part_column, ["train"] * len(owners)))
-    if strange := sorted(set(part.tolist()) - set(PARTS)):
-        raise FileFault(
-            f"{path}: the column {part_column!r} says {strange[0][:40]!r}; {', '.join(PARTS)} are possible"
-        )
-    parts = {
-        name: (party[here], row[here]) for name in PARTS if (here := held & (part == name)).any()
-    }
-    n_parties, columns = _columns(path.parent, said) if folder.is_dir() else (0, {})
+    party[is_held], names = _number_parties(
+        path, party_column, [owner for owner in owners if owner != ""]
+    )
+    part = _read_parts(table, part_column)
+    parts = {}
+    for name in PARTS:
+        here = is_held & (part == name)
+        if here.any():
+            parts[name] = (party[here], row[here])
+    n_parties, columns = _read_parties(folder, about) if is_folder else (0, {})
     n_parties = n_parties or int(party.max(initial=-1)) + 1
-    if len(names) and (
-        len(names) != n_parties or columns.setdefault(NAMES, names).tolist() != names.tolist()
-    ):
+    if len(names):
+        _add_names(columns, names, n_parties, path)
+    return Imported(data, n_parties, parts, columns, about)
+
+
+def _read_rows(table: CsvTable, row_column: str, n: int) -> Ints:
+    """Return the row of the data set that each line is about."""
+    if row_column in table.header:
+        return parse_whole_numbers(table.path, row_column, table.column(row_column))
+    if len(table.lines) != n:
         raise FileFault(
-            f"{path} names {len(names)} parties, and {PARTIES} beside it speaks of {n_parties}, or of other names; remove that file"
+            f"{table.path} has {len(table.lines)} lines and no column {row_column!r}; the data set "
+            f"has {n} examples"
         )
-    return Imported(data, n_parties, parts, columns, said)
+    return np.arange(n)
 
 
-def _lines(path: Path) -> tuple[list[str], list[list[str]]]:
-    """The header and the lines of a CSV file."""
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as f:
-            header, *lines = [line for line in text.reader(_without_nul(f)) if line] or [[]]
-    except (text.Error, UnicodeDecodeError) as error:
-        raise FileFault(f"{path} is no CSV file ({error})") from error
-    if not lines:
-        raise FileFault(f"{path} has no lines below its header")
-    [(name, times)] = Counter(header).most_common(1)
-    if times > 1:
+def _read_parts(table: CsvTable, part_column: str) -> NDArray[np.str_]:
+    """Return the name of the part that each line is about."""
+    if part_column not in table.header:
+        return np.array(["train"] * len(table.lines))
+    parts = table.column(part_column)
+    unknown = sorted(set(parts) - set(PARTS))
+    if unknown:
         raise FileFault(
-            f"{path}: its header has the column {name[:40]!r} twice; give each column a name of its own"
+            f"{table.path}: the column {part_column!r} says {unknown[0][:40]!r}; "
+            f"{', '.join(PARTS)} are possible"
         )
-    wrong = next((i for i, line in enumerate(lines) if len(line) != len(header)), None)
-    if wrong is not None:
-        raise FileFault(
-            f"{path}: line {wrong + 2} has {len(lines[wrong])} values, the header has {len(header)}"
-        )
-    return header, lines
+    return np.array(parts)
 
 
-def _without_nul(lines: Iterable[str]) -> Iterator[str]:
-    for i, line in enumerate(lines):
-        if "\0" in line:
-            raise text.Error(f"line {i + 1} holds a NUL byte")
-        yield line
-
-
-def _numbers(path: Path, name: str, texts: list[str]) -> Ints:
-    strange = next((t for t in texts if not (t.isascii() and t.isdigit() and len(t) <= 15)), None)
-    if strange is not None:
-        raise FileFault(
-            f"{path}: the column {name!r} holds {strange[:40]!r}; whole numbers from 0 are needed"
-        )
-    return np.array(list(map(int, texts)), np.int64)
-
-
-def _parties(path: Path, name: str, texts: list[str]) -> tuple[Ints, NDArray[np.bytes_]]:
-    """(numbers as they are, no names), or (names by their place in sorted order, these names)."""
-    distinct = sorted(set(texts))
-    if all(t.isascii() and t.isdigit() for t in distinct):
-        party = _numbers(path, name, texts)
-        written: dict[int, str] = {}
-        for t in distinct:
-            if (other := written.setdefault(int(t), t)) != t:
-                raise FileFault(
-                    f"{path}: the column {name!r} has {other!r} and {t!r}, which are one number; write each party in one way, or with a letter"
-                )
-        if party.max(initial=0) >= _MOST_PARTIES:
-            raise FileFault(
-                f"{path}: the column {name!r} has party {party.max()}; there can be {_MOST_PARTIES:,}"
-            )
-        return party, np.zeros(0, "S1")
+def _number_parties(path: Path, column: str, owners: list[str]) -> tuple[Ints, NDArray[np.bytes_]]:
+    """Return the number of each line's party, and the names by number, empty for numbers."""
+    distinct = sorted(set(owners))
+    if all(map(is_whole_number, distinct)):
+        return _read_numbers(path, column, owners, distinct), np.zeros(0, "S1")
     names = [owner.encode() for owner in distinct]
-    if long := [
-        owner for owner, name_ in zip(distinct, names, strict=True) if len(name_) > _WIDEST
-    ]:
+    for owner, name in zip(distinct, names, strict=True):
+        if len(name) > WIDEST:
+            raise FileFault(
+                f"{path}: the party {owner[:40]!r}... has a name of more than {WIDEST} bytes; "
+                "a shorter one is needed"
+            )
+    numbers = {owner: p for p, owner in enumerate(distinct)}
+    return np.array([numbers[owner] for owner in owners], np.int64), np.array(names)
+
+
+def _read_numbers(path: Path, column: str, owners: list[str], distinct: list[str]) -> Ints:
+    party = parse_whole_numbers(path, column, owners)
+    spelt: dict[int, str] = {}
+    for text in distinct:
+        other = spelt.setdefault(int(text), text)
+        if other != text:  # "7" and "07": two names of parties, or one number?
+            raise FileFault(
+                f"{path}: the column {column!r} has {other!r} and {text!r}, which are one number; "
+                "write each party in one way, or with a letter"
+            )
+    if party.max(initial=0) >= _MOST_PARTIES:
         raise FileFault(
-            f"{path}: the party {long[0][:40]!r}... has a name of more than {_WIDEST} bytes; a shorter one is needed"
+            f"{path}: the column {column!r} has party {party.max()}; there can be {_MOST_PARTIES:,}"
         )
-    place = {owner: p for p, owner in enumerate(distinct)}
-    return np.array([place[owner] for owner in texts], np.int64), np.array(names)
+    return party
 
 
-def _columns(folder: Path, said: Any) -> tuple[int, dict[str, NDArray[Any]]]:
-    """(number of parties, columns) of parties.csv; (0, {}) where there is none."""
+def _read_parties(folder: Path, about: JSON) -> tuple[int, dict[str, NDArray[Any]]]:
+    """Return (number of parties, columns) of parties.csv; (0, {}) where there is none."""
     path = folder / PARTIES
     if not path.is_file():
-        if said:
+        if about:
             raise FileFault(
-                f"{path} is missing, of which {ABOUT} speaks; get the folder anew, or remove {ABOUT} to import the rows as they are"
+                f"{path} is missing, of which {ABOUT} speaks; get the folder anew, or remove "
+                f"{ABOUT} to import the rows as they are"
             )
         return 0, {}
-    header, lines = _lines(path)
-    if header[:1] != ["party"] or [line[0] for line in lines] != [
-        str(p) for p in range(len(lines))
-    ]:
+    table = read_table(path)
+    n_parties = len(table.lines)
+    numbers = [str(p) for p in range(n_parties)]
+    if table.header[:1] != ["party"] or table.column("party") != numbers:
         raise FileFault(f"{path} does not begin with a column 'party' of 0, 1, 2, ...")
-    kinds = said.get("columns", {})
+    kinds = about.get("columns", {})
     columns = {}
-    for i, name in enumerate(header):
-        if name in ("party", *PARTS):
+    for name in table.header:
+        if name in ("party", *PARTS):  # the sizes of the parts follow from the rows
             continue
         if not NAME.match(name):
             raise FileFault(
-                f"{path}: a column is called {name[:40]!r}; letters, digits, '_', '.' and '-' are allowed"
+                f"{path}: a column is called {name[:40]!r}; letters, digits, '_', '.' and '-' are "
+                "allowed"
             )
-        columns[name] = _values(path, name, [line[i] for line in lines], kinds.get(name))
-    return len(lines), columns
+        columns[name] = parse_values(path, name, table.column(name), kinds.get(name))
+    return n_parties, columns
 
 
-def _values(path: Path, name: str, texts: list[str], kind: Any) -> NDArray[Any]:
-    """Values in the type that niidpart.json states; else whole numbers, real numbers, or text, whichever they can be."""
-    try:
-        if kind is not None:
-            dtype = np.dtype(str(kind))
-            if dtype.kind not in "iufS" or dtype.itemsize > _WIDEST:
-                raise TypeError(f"{ABOUT} says that it is of type {str(kind)[:40]!r}")
-            if dtype.kind == "S":
-                return np.array([t.encode() for t in texts], dtype)
-            return np.array([(int if dtype.kind in "iu" else float)(t) for t in texts], dtype)
-        for parse, wide in ((int, np.int64), (float, np.float64)):
-            try:
-                return np.array([parse(t) for t in texts], wide)
-            except (ValueError, OverflowError):
-                continue
-        return np.array([t.encode() for t in texts])
-    except (ValueError, TypeError, OverflowError) as error:
+def _add_names(
+    columns: dict[str, NDArray[Any]], names: NDArray[np.bytes_], n_parties: int, path: Path
+) -> None:
+    """Add the parties' names to the columns; FileFault where there are other names or parties."""
+    same = len(names) == n_parties
+    if not same or columns.setdefault(NAMES, names).tolist() != names.tolist():
         raise FileFault(
-            f"{path}: the column {name!r} cannot be read ({str(error)[:100]})"
-        ) from error
+            f"{path} names {len(names)} parties, and {PARTIES} beside it speaks of {n_parties}, or "
+            "of other names; remove that file"
+        )
+
+
+ENTRY = Format(write=csv, read=read, holds=HOLDS, read_needs_data=True)

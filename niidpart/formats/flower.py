@@ -1,4 +1,4 @@
-"""For Flower: a folder that flwr-datasets reads by party, and a partitioner for data that flwr-datasets loads itself."""
+"""For Flower: a folder that flwr-datasets reads by party, and a partitioner for data of its own."""
 
 import hashlib
 from collections.abc import Iterator
@@ -11,20 +11,16 @@ from ..data import Data, number_classes
 from ..errors import UsageError
 from ..splits.split import FederatedSplit
 from ..splits.view import SplitView
-from . import LOSABLE
-from ._parquet import Shard, encoded
-from ._shared import ABOUT, about, example_bytes, without
+from . import LOSABLE, Format
+from ._about import ABOUT, encode_about
+from ._parquet import cut_shards, encode_shard
+from ._party_files import describe_empty_parties, measure_example
 
 __all__ = ["flower", "partitioner"]
 
-HOLDS = frozenset(LOSABLE) - {"columns", "fresh"}
-ONLY_OUT = "it is parquet like any other; its columns party and row, written as CSV, can be"
-_NAMES = {
-    "train": "train",
-    "val": "validation",
-    "test": "test",
-}  # as `datasets` knows them by the name of a file
-_SHARD = 256 << 20  # bytes of examples in a file
+# `datasets` knows which part a file belongs to by these names.
+_NAMES = {"train": "train", "val": "validation", "test": "test"}
+_HOLDER_BYTES = 4 + 8 + 8  # party, row and label of an example
 
 
 def flower(
@@ -37,40 +33,52 @@ def flower(
         "Allow parties without examples, behind which flwr-datasets moves all others up by one.",
     ] = False,
 ) -> Iterator[tuple[str, bytes]]:
-    """Parquet that flwr-datasets reads by party: NaturalIdPartitioner(partition_by="party"). Needs pyarrow; Pillow for images.
+    """Parquet that flwr-datasets reads by party: NaturalIdPartitioner(partition_by="party").
+    Needs pyarrow; Pillow for images.
 
-    train, validation and test, each with the columns party, row, label, and image (PNG, of uint8 images) or x (lists of numbers; with the split's
-    fixed noise, then always floats). features: those too, else labels alone. skip_empty: flwr-datasets counts the parties that it sees, so behind
-    one without examples all move up by one; that is refused unless it is allowed here. A row that two parties hold stands there twice.
-    niidpart.json says which split it is.
+    train, validation and test each have the columns party, row, label, and image (PNG, of uint8
+    images) or x (lists of numbers; with the split's fixed noise, then always floats). A row that
+    two parties hold stands there twice. niidpart.json says which split it is.
+
+    Parameters
+    ----------
+    split : FederatedSplit
+    data : Data
+    features : bool
+        The features too; else labels alone.
+    skip_empty : bool
+        flwr-datasets counts the parties that it sees, so behind one without examples all move up
+        by one. That is refused unless it is allowed here.
+
+    Yields
+    ------
+    (str, bytes)
+        The path of a file in the folder, and its content.
+
+    Raises
+    ------
+    UsageError
+        Parties have no examples, or the data has no features.
     """
-    if (none := without(split, ("train", "val", "test"))) and not skip_empty:
+    empty = describe_empty_parties(split, ("train", "val", "test"))
+    if empty and not skip_empty:
         raise UsageError(
-            f"there are no examples at {'; '.join(none)}, and flwr-datasets would give their numbers to the parties behind them; "
-            "make the split with a min_size, or allow that with --skip-empty (skip_empty=True)"
+            f"there are no examples at {empty}, and flwr-datasets would give their numbers to the "
+            "parties behind them; make the split with a min_size, or allow that with "
+            "--skip-empty (skip_empty=True)"
         )
     if features and data.features is None:
         raise UsageError(
-            "the data has labels but no features; write labels alone with --no-features (features=False)"
+            "the data has labels but no features; write labels alone with --no-features "
+            "(features=False)"
         )
-    row_bytes = 20 + (example_bytes(split, data) if features else 0)
-    most = max(1, _SHARD // row_bytes)
+    shown = data if features else replace(data, features=None)
+    row_bytes = _HOLDER_BYTES + (measure_example(split, data) if features else 0)
     for name, part in split.parts.items():
-        total = -(-part.n // most)
-        for i in range(total):
-            shard = Shard(
-                f"{_NAMES[name]}-{i:05}-of-{total:05}.parquet",
-                features,
-                name,
-                i * most,
-                min(part.n, (i + 1) * most),
-                row_bytes,
-            )
-            yield (
-                shard.path,
-                encoded(split, data if features else replace(data, features=None), shard),
-            )
-    yield ABOUT, about(split)
+        path = _NAMES[name] + "-{i:05}-of-{total:05}.parquet"
+        for shard in cut_shards(path, name, part.n, row_bytes=row_bytes, with_data=features):
+            yield shard.path, encode_shard(split, shown, shard)
+    yield ABOUT, encode_about(split)
 
 
 def partitioner(
@@ -79,51 +87,76 @@ def partitioner(
     *,
     label: str | None = "label",
 ) -> Any:
-    """A flwr-datasets `Partitioner` for the data set itself, as `datasets` loads it: partition i is party i, with empty parties in their places.
+    """Return a flwr-datasets `Partitioner` for the data set itself, as `datasets` loads it.
 
-    label: the data set's column of labels, which is compared with the split's when the first party is asked for; None: it is not. FederatedDataset
-    shuffles before it partitions unless told shuffle=False; then rows are others, and that comparison says so. Needs flwr-datasets.
+    Partition i is party i, with empty parties in their places. Needs flwr-datasets.
+
+    FederatedDataset shuffles before it partitions unless told shuffle=False; then rows are others,
+    and the comparison of the labels says so.
+
+    Parameters
+    ----------
+    split : FederatedSplit or OpenedSplit
+    part : {"train", "val", "test"}
+    label : str or None
+        The data set's column of labels, which is compared with the split's when the first party is
+        asked for. None: nothing is compared.
+
+    Returns
+    -------
+    flwr_datasets.partitioner.Partitioner
     """
     from flwr_datasets.partitioner import Partitioner
 
-    rows_of = {"train": split.train, "val": split.val, "test": split.test}[part]
+    rows = split.parts[part]
 
     class SplitPartitioner(Partitioner):  # type: ignore[misc]
         """The parties of one split file."""
 
         def __init__(self) -> None:
             super().__init__()
-            self._looked_at = False
+            self._is_compared = False
 
         @property
         def num_partitions(self) -> int:
             return split.n_parties
 
         def load_partition(self, partition_id: int) -> Any:
-            if not self._looked_at:
-                _same_rows(split, self.dataset, label)
-                self._looked_at = True
-            return self.dataset.select(rows_of.party(partition_id))
+            if not self._is_compared:  # once: it reads all labels
+                _require_same_rows(split, self.dataset, label)
+                self._is_compared = True
+            return self.dataset.select(rows.party(partition_id))
 
     return SplitPartitioner()
 
 
-def _same_rows(split: SplitView, dataset: Any, label: str | None) -> None:
-    """ValueError where a data set of `datasets` is not the one that the split was made of, row by row, as far as its labels tell."""
-    said = "FederatedDataset shuffles the rows unless it is told shuffle=False"
+def _require_same_rows(split: SplitView, dataset: Any, label: str | None) -> None:
+    """Raise UsageError where a data set of `datasets` is not the one that the split was made of.
+
+    It is compared row by row, as far as its labels tell.
+    """
+    hint = "FederatedDataset shuffles the rows unless it is told shuffle=False"
     if len(dataset) != split.source.n:
         raise UsageError(
-            f"the split is of {split.source.n} examples, this data set has {len(dataset)}; take its training part, and {said}"
+            f"the split is of {split.source.n} examples, this data set has {len(dataset)}; take "
+            f"its training part, and {hint}"
         )
     if label is None:
         return
     if label not in dataset.column_names:
         raise UsageError(
-            f"the data set has no column {label!r}; give label= one of {', '.join(dataset.column_names)}, or None to trust its rows"
+            f"the data set has no column {label!r}; give label= one of "
+            f"{', '.join(dataset.column_names)}, or None to trust its rows"
         )
-    ids, _ = number_classes(np.asarray(dataset[label]))
-    if (
-        hashlib.sha256(np.ascontiguousarray(ids, "<i8").data).hexdigest()
-        != split.source.labels_sha256
-    ):
-        raise UsageError(f"the labels in {label!r} are not those of the split, row by row; {said}")
+    labels, _ = number_classes(np.asarray(dataset[label]))
+    found = hashlib.sha256(np.ascontiguousarray(labels, "<i8").data).hexdigest()
+    if found != split.source.labels_sha256:
+        raise UsageError(f"the labels in {label!r} are not those of the split, row by row; {hint}")
+
+
+ENTRY = Format(
+    write=flower,
+    holds=frozenset(LOSABLE) - {"columns", "fresh"},
+    needs_data=True,
+    export_only="it is parquet like any other; its columns party and row, written as CSV, can be",
+)

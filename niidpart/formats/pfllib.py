@@ -11,13 +11,12 @@ from ..data import Data
 from ..errors import UsageError
 from ..features.examples import read_examples
 from ..splits.split import FederatedSplit
-from . import LOSABLE
-from ._shared import ABOUT, about, without
+from . import LOSABLE, Format
+from ._about import ABOUT, encode_about
+from ._party_files import describe_empty_parties
 
 __all__ = ["pfllib"]
 
-HOLDS = frozenset(LOSABLE) - {"val", "columns", "fresh", "precision"}
-ONLY_OUT = "its archives hold pickles, which run any program when they are read, and no data set of niidpart reads them"
 _PARTITIONS = {"dir": "dir", "dir-balanced": "dir", "labels": "pat", "shards": "pat"}
 
 
@@ -31,43 +30,66 @@ def pfllib(
 ) -> Iterator[tuple[str, bytes]]:
     """PFLlib's train/I.npz and test/I.npz, and config.json. Zhang et al., JMLR 2025.
 
-    In each archive a pickled dict of x (float32, channels first, images in 0..1) and y (class ids). test is the parties' own test parts; PFLlib
-    tests at every party, so a split without them, or a party without examples, is refused unless allow_empty. PFLlib's own generators scale images
-    to -1..1; here they are as everywhere in niidpart. Reading needs a numpy like the one that wrote (1.26 or later for files of numpy 2).
-    niidpart.json says which split it is, with the names of the classes.
+    In each archive is a pickled dict of x (float32, channels first, images in 0..1) and y (class
+    ids). test is the parties' own test parts. PFLlib's own generators scale images to -1..1; here
+    they are as everywhere in niidpart. Reading needs a numpy like the one that wrote (1.26 or later
+    for files of numpy 2). niidpart.json says which split it is, with the names of the classes.
+
+    Parameters
+    ----------
+    split : FederatedSplit
+    data : Data
+    allow_empty : bool
+        PFLlib tests at every party, so a split without test parts, or with a party without
+        examples, is refused unless it is allowed here.
+
+    Yields
+    ------
+    (str, bytes)
+        The path of a file in the folder, and its content.
+
+    Raises
+    ------
+    UsageError
+        PFLlib could not train and test at every party.
     """
     if not split.test.n and not allow_empty:
         raise UsageError(
-            "PFLlib tests at every party, and this split has no test parts; make it with --test 0.25, or say --allow-empty"
+            "PFLlib tests at every party, and this split has no test parts; make it with "
+            "--test 0.25, or say --allow-empty"
         )
-    if (none := without(split, ("train", "test"))) and not allow_empty:
+    empty = describe_empty_parties(split, ("train", "test"))
+    if empty and not allow_empty:
         raise UsageError(
-            f"PFLlib cannot do with parties without examples, and there are none at {'; '.join(none)}; say --allow-empty to write them"
+            f"PFLlib cannot do with parties without examples, and there are none at {empty}; say "
+            "--allow-empty to write them"
         )
     for name in ("train", "test"):
-        for p in range(split.n_parties):
-            yield f"{name}/{p}.npz", _archive(split, data, name, p)
-    yield "config.json", json.dumps(_config(split)).encode()
-    yield ABOUT, about(split)
+        for party in range(split.n_parties):
+            yield f"{name}/{party}.npz", _encode_archive(split, data, name, party)
+    yield "config.json", json.dumps(_build_config(split)).encode()
+    yield ABOUT, encode_about(split)
 
 
-def _archive(split: FederatedSplit, data: Data, part: str, party: int) -> bytes:
-    x, y, _ = read_examples(split, data, party, part, lossy=True)
-    x = x.astype(np.float32) / np.float32(255) if x.dtype == np.uint8 else x.astype(np.float32)
+def _encode_archive(split: FederatedSplit, data: Data, part: str, party: int) -> bytes:
+    found = read_examples(split, data, party, part, lossy=True)
+    x = found.x.astype(np.float32)
+    if found.x.dtype == np.uint8:
+        x = x / np.float32(255)
     if x.ndim == 3:  # [n, H, W]
         x = x[:, None]
     elif x.ndim == 4:  # [n, H, W, C]
         x = np.ascontiguousarray(x.transpose(0, 3, 1, 2))
+    held = np.empty((), object)  # PFLlib reads `data` with .tolist(), which gives the dict back
+    held[()] = {"x": x, "y": found.y}
     out = io.BytesIO()
-    held = np.empty((), object)
-    held[()] = {"x": x, "y": y}
     np.savez_compressed(out, data=held)
     return out.getvalue()
 
 
-def _config(split: FederatedSplit) -> dict[str, object]:
-    """What PFLlib's generators note of a folder."""
-    counts = split.train.counts.astype(np.int64) + split.test.counts
+def _build_config(split: FederatedSplit) -> dict[str, object]:
+    """Return what PFLlib's generators note of a folder."""
+    counts = split.train.counts.astype(np.int64) + split.test.counts  # [P, K]
     sizes = split.train.sizes + split.test.sizes
     beta = split.recipe.params.get("beta")
     return {
@@ -76,9 +98,21 @@ def _config(split: FederatedSplit) -> dict[str, object]:
         "non_iid": split.recipe.strategy != "homo",
         "balance": bool(sizes.max() - sizes.min() <= 1),
         "partition": _PARTITIONS.get(split.recipe.strategy, split.recipe.strategy),
-        "Size of samples for labels in clients": [
-            [[k, int(n)] for k, n in enumerate(row) if n] for row in counts.tolist()
-        ],
+        "Size of samples for labels in clients": [_list_classes(row) for row in counts.tolist()],
         "alpha": beta if isinstance(beta, float) else None,
         "batch_size": 10,
     }
+
+
+def _list_classes(counts: list[int]) -> list[list[int]]:
+    """Return [class, examples] of the classes that a party has."""
+    return [[k, n] for k, n in enumerate(counts) if n]
+
+
+ENTRY = Format(
+    write=pfllib,
+    holds=frozenset(LOSABLE) - {"val", "columns", "fresh", "precision"},
+    needs_data=True,
+    export_only="its archives hold pickles, which run any program when they are read, and no data "
+    "set of niidpart reads them",
+)

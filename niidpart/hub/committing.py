@@ -42,7 +42,8 @@ def create_commit(
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-    operations = [CommitOperationAdd(path, folder / path) for path in files]
+    operations: list[CommitOperationAdd | CommitOperationDelete] = []
+    operations += [CommitOperationAdd(path, folder / path) for path in files]
     operations += [CommitOperationDelete(path) for path in removed]
     advice = (
         "either all of it was published or nothing; push again, and what is there is looked at "

@@ -77,7 +77,7 @@ def _explain(error: Exception, hub: HubRepo, advice: str, rev: str | None, file:
             return _explain_status(error, hub, advice)
         case _ if type(error).__name__ in _STRANGE or isinstance(error, _MALFORMED):
             return f"{_describe_malformed(hub, _shorten(error))}; {advice}"
-        case errors.HTTPError() | ConnectionError() | TimeoutError():
+        case _ if _is_of_connection(error):
             return f"the connection to {hub.api.endpoint} was lost ({_shorten(error)}); {advice}"
         case RuntimeError():  # what goes wrong in an upload comes wrapped in one
             cause = error.__cause__ if isinstance(error.__cause__, Exception) else None
@@ -86,6 +86,16 @@ def _explain(error: Exception, hub: HubRepo, advice: str, rev: str | None, file:
             reason = _shorten(cause or error)
             return f"the upload to {hub.api.endpoint} failed ({reason}); {advice}"
     return None
+
+
+def _is_of_connection(error: Exception) -> bool:
+    """Return whether the error is of the network, or of the library that speaks HTTP.
+
+    That is httpx in one generation of huggingface_hub, and httpx2 in the next.
+    """
+    packages = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
+    is_of_http = not packages.isdisjoint(("httpx", "httpx2"))
+    return is_of_http or isinstance(error, ConnectionError | TimeoutError)
 
 
 def _explain_status(error: Any, hub: HubRepo, advice: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import FileFault, UsageError
-from ..formats._card import is_card
+from ..formats._card.rendering import is_card
 from ..formats.hf import CARD, SPLIT
 from ..splitfile.faults import SplitError
 from ..splitfile.writing import to_bytes

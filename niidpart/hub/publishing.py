@@ -9,8 +9,9 @@ from typing import NamedTuple
 from ..data import Data
 from ..data.of_split import open_data
 from ..errors import FileFault
-from ..formats._card import is_card, tag_name
-from ..formats.hf import CARD, SPLIT, hf, shards
+from ..formats._card.naming import name_tag
+from ..formats._card.rendering import is_card
+from ..formats.hf import CARD, SPLIT, hf, list_shards
 from ..splitfile.reading import read
 from ..splits.split import FederatedSplit
 from .committing import create_commit, create_tag, require_complete, write_files
@@ -117,14 +118,14 @@ def push(
     if include_data and data is None:
         data = open_data(split, data_root)
     data = data if include_data else None
-    wanted = {SPLIT, *(shard.path for shard in shards(split, data))}
+    wanted = {SPLIT, *(shard.path for shard in list_shards(split, data))}
     hub = connect(repo, token, endpoint)
     if not dry_run and not hub.secret:
         raise FileFault(
             "there is no token to publish with; log in with `hf auth login`, set HF_TOKEN, "
             "or pass token="
         )
-    publication = _Publication(hub, split, data, tag_name(split, include_data))
+    publication = _Publication(hub, split, data, name_tag(split, include_data))
     content = read_content(hub, private=private, dry_run=dry_run)
     tagged = _read_own_tag(publication, content)
     removed = tuple(sorted(find_own_tables(content) - wanted))

@@ -1,8 +1,6 @@
-"""`export`: a split in the layout of another library, as a folder that is written whole or not at all."""
+"""`export`: a split in the layout of another library, as a folder written whole or not at all."""
 
-import typing
-from collections.abc import Iterable, Iterator
-from inspect import getmodule
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +11,10 @@ from ..data.of_split import source_faults
 from ..errors import UsageError
 from ..features.transforming import name_transforms
 from ..files import write_folder
-from ..formats import FORMATS, LOSABLE
-from ..registry import Function
+from ..formats import FORMATS, LOSABLE, Format
 from ..splits.split import FederatedSplit
+
+_NAMES_SHOWN = 5  # of the classes, in an error
 
 
 def export(
@@ -27,77 +26,119 @@ def export(
     lossy: bool = False,
     **options: Any,
 ) -> Path:
-    """Writes the split as the folder `out` in `format` (a file of `niidpart/formats`, or `file.py:function`), and returns its path.
+    """Write a split as a folder that another library reads. Whatever fails, nothing stays behind.
 
-    data: the data set that it is of; None for formats that hold rows alone. lossy: what the format cannot say is left out; else it is refused and
-    named. options: the format's own. ValueError for what cannot be asked; FileFault where `out` is a file or a folder that holds something;
-    OSError where the disk refuses. Whatever fails, nothing stays behind.
+    Parameters
+    ----------
+    split : FederatedSplit
+    data : Data or None
+        The data set that it is of; None for formats that hold rows alone.
+    format : str
+        A file of `niidpart/formats`, or `file.py:function`.
+    out : str or Path
+        The folder; it must be empty or not there.
+    lossy : bool
+        Leave out what the format cannot say; else that is named and refused.
+    **options
+        The format's own.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    UsageError
+        For what cannot be asked, and for what would be lost.
+    FileFault
+        `out` is a file, or a folder that holds something.
+    OSError
+        The disk refuses.
+
+    Examples
+    --------
+    >>> import niidpart, tempfile
+    >>> split = niidpart.make(niidpart.load("digits"), "dir", n_parties=5)
+    >>> folder = niidpart.export(split, None, "csv", tempfile.mkdtemp())
+    >>> sorted(path.name for path in folder.iterdir())
+    ['niidpart.json', 'parties.csv', 'rows.csv']
     """
-    function = FORMATS.find(format)
+    entry = FORMATS.record(format)
     options = FORMATS.complete(format, options)
     if not str(out):
         raise UsageError("out is ''; the name of a folder is needed")
-    if data is None and (needs_data(function) or options.get("include_data")):
+    if data is None and (entry.needs_data or options.get("include_data")):
         raise UsageError(
-            f"format {format!r} writes labels or features; hand over the data set (niidpart.load(...); on the command line --data-root)"
+            f"format {format!r} writes labels or features; hand over the data set "
+            "(niidpart.load(...); on the command line --data-root)"
         )
-    if data is not None and (faults := source_faults(split, data)):
+    faults = source_faults(split, data) if data is not None else []
+    if faults:
         raise UsageError(f"this is not the data of the split: {faults[0].message}")
-    lost = losses(split, function, data)
+    lost = list_losses(split, entry, data)
     if lost and not lossy:
         raise UsageError(
-            f"format {format!r} cannot say {'; '.join(lost)}. To leave that out, allow it: --lossy (lossy=True)"
+            f"format {format!r} cannot say {'; '.join(lost)}. To leave that out, allow it: "
+            "--lossy (lossy=True)"
         )
-    files: Iterable[tuple[str, bytes]] = function(split, data, **options)
-    return write_folder(Path(out), files)
+    return write_folder(Path(out), entry.write(split, data, **options))
 
 
-def needs_data(format: Function) -> bool:
-    """Whether an exporter cannot do without the data set: its `data` is annotated as `Data`, not as `Data | None`."""
-    return typing.get_type_hints(format).get("data") is Data
-
-
-def losses(split: FederatedSplit, format: Function, data: Data | None = None) -> list[str]:
-    """What the split, and the data where it is handed over, have that the format cannot say."""
-    holds: frozenset[str] = getattr(getmodule(format), "HOLDS", frozenset())
+def list_losses(split: FederatedSplit, format: Format, data: Data | None = None) -> list[str]:
+    """Return what the split, and the data where it is handed over, have beyond the format."""
     return [
-        f"{LOSABLE[name]} ({detail})" for name, detail in _has(split, data) if name not in holds
+        f"{LOSABLE[name]} ({detail})"
+        for name, detail in _list_losable(split, data)
+        if name not in format.holds
     ]
 
 
-def _has(split: FederatedSplit, data: Data | None) -> Iterator[tuple[str, str]]:
-    """(name in LOSABLE, the numbers) of what the split and its data have beside training parts."""
+def _list_losable(split: FederatedSplit, data: Data | None) -> Iterator[tuple[str, str]]:
+    """Yield (name in LOSABLE, the numbers) of what there is besides training parts."""
     for name in ("val", "test"):
-        if n := split.parts[name].n:
+        n = split.parts[name].n
+        if n:
             yield name, f"{n} examples"
     if split.overlaps:
-        yield (
-            "overlap",
-            f"{sum(part.n for part in split.parts.values()) - split.n_held} rows more than examples",
-        )
-    prefixes = tuple(f"{name}_" for name, _ in name_transforms(split.recipe))
-    if own := [name for name in split.columns if not name.startswith(prefixes)]:
-        yield "columns", ", ".join(own)
+        n_rows = sum(part.n for part in split.parts.values())
+        yield "overlap", f"{n_rows - split.n_held} rows more than examples"
+    columns = _list_own_columns(split)
+    if columns:
+        yield "columns", ", ".join(columns)
     names = split.source.class_names
     if names != tuple(map(str, range(len(names)))):
-        yield "classes", ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-    for name, fresh in (("transforms", False), ("fresh", True)):
-        if found := [
-            t.name for t in split.recipe.transforms if bool(t.params.get("fresh")) is fresh
-        ]:
-            yield name, ", ".join(found)
-    if kind := _wide(split, data):
+        more = ", ..." if len(names) > _NAMES_SHOWN else ""
+        yield "classes", ", ".join(names[:_NAMES_SHOWN]) + more
+    for name, is_fresh in (("transforms", False), ("fresh", True)):
+        transforms = _list_transforms(split, is_fresh)
+        if transforms:
+            yield name, ", ".join(transforms)
+    kind = _find_wide_type(split, data)
+    if kind:
         yield "precision", f"{kind}, which become float32"
     if ":" in split.recipe.strategy:
-        yield (
-            "recipe",
-            f"{split.recipe.strategy} is code of your own, which no import runs: the split comes in again as `imported`",
-        )
+        own_code = "is code of your own, which no import runs: the split comes in again as"
+        yield "recipe", f"{split.recipe.strategy} {own_code} `imported`"
 
 
-def _wide(split: FederatedSplit, data: Data | None) -> str:
-    """The type of features that parties see in more than float32; "" where they do not, as with transforms."""
+def _list_own_columns(split: FederatedSplit) -> list[str]:
+    """Return the columns that no transform drew: those of the strategy, or of an import."""
+    drawn = tuple(f"{name}_" for name, _ in name_transforms(split.recipe))
+    return [name for name in split.columns if not name.startswith(drawn)]
+
+
+def _list_transforms(split: FederatedSplit, is_fresh: bool) -> list[str]:
+    return [
+        transform.name
+        for transform in split.recipe.transforms
+        if bool(transform.params.get("fresh")) is is_fresh
+    ]
+
+
+def _find_wide_type(split: FederatedSplit, data: Data | None) -> str:
+    """Return the type of features that parties see in more digits than float32 has, else ""."""
     if data is None or data.features is None or split.recipe.transforms:
-        return ""
+        return ""  # transforms make float32 of all features
     kind = data.features(np.zeros(1, np.int64)).dtype
     return kind.name if kind.kind == "f" and kind.itemsize > 4 else ""

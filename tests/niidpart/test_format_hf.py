@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import niidpart
-from niidpart.formats import _card as card
 from niidpart.formats import _parquet as parquet
-from niidpart.formats import hf as layout
+from niidpart.formats._card.front_matter import dump_yaml
+from niidpart.formats._card.naming import name_config
+from niidpart.formats._card.tables import TableFiles
 from niidpart.formats.hf import hf
 
 pytest.importorskip("datasets")
@@ -80,7 +81,7 @@ out = {"parts": out, "features": str(features), "names": features["label"].names
 def test_images_and_class_names_come_back_exactly(shape, client, tmp_path):
     data = images(*shape)
     split = niidpart.make(data, "homo", n_parties=4, test=0.2)
-    name = f"{card.config_name(split)}-data"
+    name = f"{name_config(split)}-data"
     got = client(LOAD, folder=str(written(tmp_path, split, data)), name=name)
     assert got["names"] == list(NAMES)
     assert re.search(r"'image': Image\(", got["features"])
@@ -108,7 +109,7 @@ def test_numbers_keep_their_type(kind, shape, client, tmp_path):
     data = niidpart.from_arrays(x, np.arange(60) % 3)
     split = niidpart.make(data, "dir", n_parties=3)
     got = client(
-        LOAD, folder=str(written(tmp_path, split, data)), name=f"{card.config_name(split)}-data"
+        LOAD, folder=str(written(tmp_path, split, data)), name=f"{name_config(split)}-data"
     )
     assert "List(" * len(shape) + f"Value('{kind}')" in got["features"]
     rows = got["parts"]["train"]
@@ -119,7 +120,7 @@ def test_features_are_as_the_party_sees_them(client, tmp_path):
     data = images(7, 5)
     split = niidpart.make(data, "homo", n_parties=4, transforms=[("noise", {"sigma": 0.1})])
     rows = client(
-        LOAD, folder=str(written(tmp_path, split, data)), name=f"{card.config_name(split)}-data"
+        LOAD, folder=str(written(tmp_path, split, data)), name=f"{name_config(split)}-data"
     )["parts"]
     x, party, row = (np.array(rows["train"][k]) for k in ("x", "party", "row"))
     for p in range(4):
@@ -136,10 +137,10 @@ def test_features_are_as_the_party_sees_them(client, tmp_path):
 
 
 def test_many_shards_are_one_table(client, tmp_path, monkeypatch, digits):
-    monkeypatch.setattr(layout, "_SHARD", 20_000)
-    monkeypatch.setattr(parquet, "_BLOCK", 3_000)
+    monkeypatch.setattr(parquet, "SHARD_BYTES", 20_000)
+    monkeypatch.setattr(parquet, "_BLOCK_BYTES", 3_000)
     split = niidpart.make(digits, "dir", beta=0.3, transforms=[("noise", {"sigma": 0.1})])
-    folder, name = written(tmp_path, split, digits), f"{card.config_name(split)}-data"
+    folder, name = written(tmp_path, split, digits), f"{name_config(split)}-data"
     files = sorted(p.name for p in (folder / name).glob("train-*"))
     assert (
         len(files)
@@ -160,9 +161,9 @@ def test_a_folder_that_is_written_anew_is_not_read_from_an_old_cache(
 ):
     """datasets takes a folder for unchanged whose card is the same, whatever its files hold. Another seed has another name anyway, so here the
     data changes under one recipe, and the files have the same sizes, as happens."""
-    add = card.Files.add
+    add = TableFiles.add
     monkeypatch.setattr(
-        card.Files, "add", lambda files, path, n, size, stored: add(files, path, n, 1, 1)
+        TableFiles, "add", lambda files, path, n, size, stored: add(files, path, n, 1, 1)
     )
     folder = tmp_path / "same"
     for labels in (digits.labels, digits.labels[::-1].copy()):
@@ -170,7 +171,7 @@ def test_a_folder_that_is_written_anew_is_not_read_from_an_old_cache(
         split = niidpart.make(data, "dir", beta=0.5)
         for old in folder.rglob("*.parquet"):
             old.unlink()
-        name = card.config_name(split)
+        name = name_config(split)
         written(folder, split, data)
         for config in (name, f"{name}-data"):
             rows = client(LOAD, folder=str(folder), name=config)["parts"]["train"]
@@ -184,7 +185,7 @@ def test_our_own_reader_takes_it_as_a_data_set(tmp_path, digits):
     folder = written(tmp_path, split, digits)
     again = niidpart.load(
         f"hf:{folder}",
-        config=f"{card.config_name(split)}-data",
+        config=f"{name_config(split)}-data",
         features="x",
         test_split="global_test",
     )
@@ -276,9 +277,9 @@ def test_a_long_recipe_has_a_name_that_can_be(digits):
     one, two = (
         niidpart.make(digits, "dir", beta=0.5, transforms=many, seed=seed) for seed in (0, 1)
     )
-    assert len(card.config_name(one)) <= 80
-    assert card.config_name(one) != card.config_name(two)
-    assert re.fullmatch(r"[A-Za-z0-9._-]+", card.config_name(one))
+    assert len(name_config(one)) <= 80
+    assert name_config(one) != name_config(two)
+    assert re.fullmatch(r"[A-Za-z0-9._-]+", name_config(one))
 
 
 @given(
@@ -288,4 +289,4 @@ def test_a_long_recipe_has_a_name_that_can_be(digits):
     )
 )
 def test_yaml_says_what_it_was_given(value):
-    assert yaml.safe_load(card.yaml({"value": value})) == {"value": value}
+    assert yaml.safe_load(dump_yaml({"value": value})) == {"value": value}

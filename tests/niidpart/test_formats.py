@@ -56,7 +56,7 @@ def tree(folder):
 @pytest.mark.parametrize("name", FORMATS.names())
 class TestEveryFormat:
     def test_says_what_it_holds(self, name):
-        assert set(LOSABLE) >= FORMATS.module(name).HOLDS
+        assert set(LOSABLE) >= FORMATS.record(name).holds
 
     def test_is_written_as_it_is_yielded_and_twice_the_same(self, name, split, data, tmp_path):
         needed(name)
@@ -84,7 +84,7 @@ class TestEveryFormat:
         fresh = niidpart.make(
             data, "homo", n_parties=5, test=0.2, transforms=[("noise", {"fresh": True})]
         )
-        if "fresh" in FORMATS.module(name).HOLDS:
+        if "fresh" in FORMATS.record(name).holds:
             niidpart.export(fresh, data, name, tmp_path / "out")
             return
         with pytest.raises(ValueError, match=r"drawn afresh in training \(noise\).*--lossy"):
@@ -111,7 +111,9 @@ def test_what_a_format_cannot_say_is_named(lost, how, said, tmp_path):
     split = niidpart.make(data, **({"strategy": "dir", "n_parties": 5, "test": 0.2} | how))
     own = tmp_path / "own.py"
     own.write_text(
-        f"HOLDS = frozenset({sorted(set(LOSABLE) - {lost})!r})\ndef own(split, data):\n    'Mine.'\n    yield 'x', b''\n"
+        "from niidpart.formats import Format\n"
+        "def own(split, data):\n    'Mine.'\n    yield 'x', b''\n"
+        f"ENTRY = Format(write=own, holds=frozenset({sorted(set(LOSABLE) - {lost})!r}))\n"
     )
     with pytest.raises(ValueError, match=said):
         niidpart.export(split, None, f"{own}:own", tmp_path / "out")
@@ -330,7 +332,7 @@ class TestLeaf:
         assert held[f"party_{empty[0]}"] == none["party_0"] == {"x": [], "y": []}
 
     def test_many_parties_are_several_files(self, split, data, monkeypatch):
-        monkeypatch.setattr("niidpart.formats._shared.SHARD", 1)
+        monkeypatch.setattr("niidpart.formats._party_files.FILE_BYTES", 1)
         found = files(split, data, "leaf")
         assert sorted(found)[1:] == [
             f"{part}/data_{i:04}.json" for part in ("test", "train") for i in range(7)

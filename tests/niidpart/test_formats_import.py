@@ -164,7 +164,7 @@ class TestDamage:
             niidpart.import_(out, "csv", data=data)
 
     def test_a_folder_of_leaf_that_was_cut(self, images, tmp_path, monkeypatch):
-        monkeypatch.setattr("niidpart.formats._shared.SHARD", 1)  # a file a party
+        monkeypatch.setattr("niidpart.formats._party_files.FILE_BYTES", 1)  # a file a party
         out = niidpart.export(
             niidpart.make(images, "homo", n_parties=4, test=0.3),
             images,

@@ -41,7 +41,6 @@ def export_command() -> click.Command:
     def export(**values: Any) -> None:
         import niidpart
         from niidpart.data.of_split import open_data
-        from niidpart.interop.exporting import needs_data
 
         format, asked = FORMATS.find(values["to"]), values.get("include_data")
         if (
@@ -52,7 +51,7 @@ def export_command() -> click.Command:
             raise click.UsageError(
                 f"--data-root goes with --include-data in the format {values['to']}"
             )
-        needed = needs_data(format) or asked or values["data_root"]
+        needed = FORMATS.record(values["to"]).needs_data or asked or values["data_root"]
         split = niidpart.read(values["file"], **limits_of(values))
         data = open_data(split, values["data_root"]) if needed else None
         path = niidpart.export(
