@@ -2,7 +2,9 @@
 
 import doctest
 import inspect
+import sys
 
+import numpy as np
 import pytest
 
 import fltrain
@@ -22,7 +24,9 @@ def find_examples():
                 continue
             if not thing.__module__.startswith(("niidpart", "fltrain")):
                 continue
-            for test in finder.find(thing, f"{module.__name__}.{name}", module=False, globs={}):
+            names = {"niidpart": niidpart, "fltrain": fltrain, "np": np}
+            names |= vars(sys.modules[thing.__module__])
+            for test in finder.find(thing, f"{module.__name__}.{name}", module=False, globs=names):
                 if test.examples:
                     found.setdefault(test.docstring, test)
     return list(found.values())
