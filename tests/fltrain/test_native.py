@@ -401,7 +401,7 @@ def begun(executor, cell):
         cell.data,
     )
     job = make_jobs(0, cell, state, plan, 1)[0]
-    return job, executor._begun(Given(1, state.models, state.buffers, plan.shared), job)[1]
+    return job, executor._begin(Given(1, state.models, state.buffers, plan.shared), job)[1]
 
 
 def gradient_is_exact(cell):
@@ -886,7 +886,7 @@ def test_a_cache_that_cannot_be_written_is_named(split, coloured, tmp_path, monk
 
 @compiled
 def test_processes_that_compile_at_once_end_with_one_whole_library(tmp_path):
-    code = "from fltrain.engine.native.build import library; library(); print('loaded')"
+    code = "from fltrain.engine.native.build import load_library; load_library(); print('loaded')"
     root = Path(fltrain.__file__).parents[1]
     env = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
     usual = {

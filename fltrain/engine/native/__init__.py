@@ -1,4 +1,7 @@
-"""Jobs on threads, the whole local training of each in one call of compiled code; the answers of models counted by it, too."""
+"""Jobs on threads: the whole local training of each in one call of compiled code.
+
+The same code counts the right answers of models.
+"""
 
 from .eligibility import can_train_natively, require_native
 from .executor import Native, count_threads

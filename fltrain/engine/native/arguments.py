@@ -1,4 +1,4 @@
-"""What the compiled step is handed."""
+"""What the compiled code is handed."""
 
 import ctypes
 
@@ -8,29 +8,43 @@ from torch import Tensor
 from ...tree import Tree
 from .layers import LayerTable
 
-BYTES = (
-    torch.arange(256, dtype=torch.uint8).float().div_(255)
-)  # what a byte is worth, as `Examples.inputs` has it
+# What each byte is worth: [256] float32, as `PartyExamples.inputs` has it.
+BYTES = torch.arange(256, dtype=torch.uint8).float().div_(255)
 
 
 class StepArguments(ctypes.Structure):
-    """`Asked` of step.cpp."""
+    """`Arguments` of step.cpp: the same fields, in the same order."""
 
     _fields_ = (
-        [("ops", ctypes.c_void_p)]
-        + [(name, ctypes.c_int64) for name in ("n_ops", "features", "parameters")]
-        + [(name, ctypes.c_void_p) for name in ("w", "velocity", "start", "add", "after")]
-        + [(name, ctypes.c_float) for name in ("lr", "momentum", "decay", "pull")]
-        + [(name, ctypes.c_void_p) for name in ("x", "bytes", "y", "order")]
-        + [(name, ctypes.c_int64) for name in ("per_epoch", "batch", "steps")]
-        + [("stop", ctypes.c_void_p)]
+        ("ops", ctypes.c_void_p),
+        ("n_ops", ctypes.c_int64),
+        ("features", ctypes.c_int64),
+        ("parameters", ctypes.c_int64),
+        ("w", ctypes.c_void_p),
+        ("velocity", ctypes.c_void_p),
+        ("start", ctypes.c_void_p),
+        ("add", ctypes.c_void_p),
+        ("after", ctypes.c_void_p),
+        ("lr", ctypes.c_float),
+        ("momentum", ctypes.c_float),
+        ("decay", ctypes.c_float),
+        ("pull", ctypes.c_float),
+        ("x", ctypes.c_void_p),
+        ("bytes", ctypes.c_void_p),
+        ("y", ctypes.c_void_p),
+        ("order", ctypes.c_void_p),
+        ("per_epoch", ctypes.c_int64),
+        ("batch", ctypes.c_int64),
+        ("steps", ctypes.c_int64),
+        ("stop", ctypes.c_void_p),
     )
 
 
 def flatten_parameters(values: Tree, layers: LayerTable) -> Tensor:
-    """[parameters] float32, a copy."""
+    """Return a tree of parameters as one row, [parameters] float32, a copy."""
     return torch.cat([values[name].detach().reshape(-1) for name in layers.names]).float()
 
 
 def address_of(tensor: Tensor | None) -> int | None:
+    """Return where a tensor lies in memory; None for none. It has to outlive the call."""
     return None if tensor is None else tensor.data_ptr()

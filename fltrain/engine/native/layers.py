@@ -1,4 +1,4 @@
-"""What of a model the native step can run, as the table of layers that it is handed."""
+"""What of a model the compiled code can run, as the table of layers that it is handed."""
 
 from collections.abc import Iterator
 from enum import IntEnum
@@ -12,11 +12,20 @@ from niidpart.errors import UsageError
 
 from ...models import Staged
 
-_MOST, LANES = 2**31 - 1, 64  # places in a block are counted in int32; it has as many examples
+LANES = 64  # the most examples that a block has
+_MOST = 2**31 - 1  # places in a block are counted in int32
+_KNOWN = (
+    "Conv2d, Linear, MaxPool2d(2), ReLU, Sigmoid, Tanh and Flatten in nn.Sequential "
+    "or fltrain.models.Staged"
+)
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_INSTEAD = "use --engine processes or looped"
+
+Shape = tuple[int, ...]
 
 
 class OpKind(IntEnum):
-    """As in kernels.h."""
+    """`Kind` of kernels.h."""
 
     CONV = 0
     LINEAR = 1
@@ -27,162 +36,199 @@ class OpKind(IntEnum):
 
 
 _ACTIVATIONS = {nn.ReLU: OpKind.RELU, nn.Sigmoid: OpKind.SIGMOID, nn.Tanh: OpKind.TANH}
-_KINDS = "Conv2d, Linear, MaxPool2d(2), ReLU, Sigmoid, Tanh and Flatten in nn.Sequential or fltrain.models.Staged"
-_INSTEAD = "use --engine processes or looped"
+
+
+class Op(NamedTuple):
+    """A layer: `Op` of kernels.h, the same fields in the same order.
+
+    c, h, w: of the input ([c, 1, 1] where it is flat); out, oh, ow: of the output; k, pad: of a
+    convolution; weight, bias: where they begin in the flat parameters, -1 for none.
+    """
+
+    kind: OpKind
+    c: int
+    h: int
+    w: int
+    out: int
+    oh: int
+    ow: int
+    k: int = 0
+    pad: int = 0
+    weight: int = -1
+    bias: int = -1
+
+    @property
+    def widest(self) -> int:
+        """Numbers of an example in input or output, with the zeros around them."""
+        before = self.c * self.h * (self.w + 2 * self.k)
+        after = self.out * self.oh * (self.ow + 2 * self.k)
+        return max(before, after)
 
 
 class LayerTable(NamedTuple):
-    """ops: [n, 11] int64, rows of `Op` in kernels.h. names: of the parameters, in the order in which they lie flat."""
+    """ops: [n, 11] int64, rows of `Op`. names: of the parameters, in the order they lie flat."""
 
     ops: torch.Tensor
     names: list[str]
 
 
-def tabulate_layers(module: nn.Module, shape: tuple[int, ...]) -> LayerTable:
-    """The table of a model for examples of `shape`. ValueError where the native step has no kernel for it: which layer, what works instead."""
+def tabulate_layers(module: nn.Module, shape: Shape) -> LayerTable:
+    """Return the table of a model for examples of `shape`.
+
+    UsageError where the compiled code has no kernel for it: which layer, and what works instead.
+    """
     parameters = dict(module.named_parameters())
-    wrong = [
-        f"parameter {n} is {str(p.dtype).removeprefix('torch.')}, float32 is needed"
-        for n, p in parameters.items()
-        if p.dtype != torch.float32
-    ]
-    wrong += [f"parameter {n} is frozen" for n, p in parameters.items() if not p.requires_grad]
-    wrong += [f"{name} is a buffer" for name, _ in module.named_buffers()]
-    if wrong:
-        raise UsageError(
-            f"engine native trains parameters of float32 alone, without buffers or frozen ones: {wrong[0]}; {_INSTEAD}"
-        )
-    at = dict(zip(parameters, _places(p.numel() for p in parameters.values()), strict=True))
-    rows: list[list[int]] = []
-    met: list[str] = []
-    for name, layer in _in_order(module, ""):
-        row, shape = _row(name, layer, shape)
+    _require_plain_parameters(module, parameters)
+    begins = _place_parameters(parameters)
+    ops: list[Op] = []
+    met: list[str] = []  # parameters, in the order in which layers use them
+    for name, layer in _iterate_layers(module, ""):
         own = {
             kind: f"{name}.{kind}".lstrip(".") for kind, _ in layer.named_parameters(recurse=False)
         }
         met += own.values()
-        if row:
-            rows.append([*row, *(at.get(own.get(kind, ""), -1) for kind in ("weight", "bias"))])
-        if row and _widest(row) * LANES > _MOST:
+        op, shape = _translate(name, layer, shape)
+        if op is None:
+            continue
+        if op.widest * LANES > _MOST:
             raise UsageError(
-                f"engine native: {_named(name)} has {_widest(row)} numbers an example, which is too many; {_INSTEAD}"
+                f"engine native: {_describe(name)} has {op.widest} numbers an example, "
+                f"which is too many; {_INSTEAD}"
             )
-    if sorted(met) != sorted(at):
-        odd = sorted(set(at) ^ set(met)) or sorted(n for n in met if met.count(n) > 1)
+        weight, bias = (begins.get(own.get(kind, ""), -1) for kind in ("weight", "bias"))
+        ops.append(op._replace(weight=weight, bias=bias))
+    if sorted(met) != sorted(begins):
+        _raise_odd_parameter(met, set(begins))
+    table = torch.tensor(_pool_before_relu(ops), dtype=torch.int64)
+    return LayerTable(table.reshape(-1, len(Op._fields)), list(parameters))
+
+
+def _require_plain_parameters(module: nn.Module, parameters: dict[str, nn.Parameter]) -> None:
+    """Raise a UsageError for parameters other than trained ones of float32, and for buffers."""
+    wrong = []
+    for name, parameter in parameters.items():
+        if parameter.dtype != torch.float32:
+            dtype = str(parameter.dtype).removeprefix("torch.")
+            wrong.append(f"parameter {name} is {dtype}, float32 is needed")
+    wrong += [
+        f"parameter {name} is frozen" for name, p in parameters.items() if not p.requires_grad
+    ]
+    wrong += [f"{name} is a buffer" for name, _ in module.named_buffers()]
+    if wrong:
         raise UsageError(
-            f"engine native: parameter {odd[0]} is not that of one layer at one place; {_INSTEAD}"
+            "engine native trains parameters of float32 alone, without buffers or frozen ones: "
+            f"{wrong[0]}; {_INSTEAD}"
         )
-    return LayerTable(
-        torch.tensor(_pooled_first(rows), dtype=torch.int64).reshape(-1, 11), list(parameters)
+
+
+def _place_parameters(parameters: dict[str, nn.Parameter]) -> dict[str, int]:
+    """Return where each parameter begins, one after another."""
+    begins, end = {}, 0
+    for name, parameter in parameters.items():
+        begins[name] = end
+        end += parameter.numel()
+    if end > _MOST:
+        raise UsageError(
+            f"engine native: the model has {end} parameters, which is too many; {_INSTEAD}"
+        )
+    return begins
+
+
+def _raise_odd_parameter(met: list[str], known: set[str]) -> None:
+    """Raise the UsageError for a parameter that no layer uses, or that two do."""
+    odd = sorted(known ^ set(met))
+    if not odd:
+        odd = sorted(name for name in met if met.count(name) > 1)
+    raise UsageError(
+        f"engine native: parameter {odd[0]} is not that of one layer at one place; {_INSTEAD}"
     )
 
 
-def _in_order(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
-    """The layers with their names, as they are run. ValueError for one with hooks."""
-    if any(
-        getattr(module, hooks)
-        for hooks in (
-            "_forward_hooks",
-            "_forward_pre_hooks",
-            "_backward_hooks",
-            "_backward_pre_hooks",
-        )
-    ):
+def _iterate_layers(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
+    """Yield the layers with their names, as they are run. UsageError for one with hooks."""
+    if any(getattr(module, hooks) for hooks in _HOOKS):
         raise UsageError(
-            f"engine native: {_named(name)} has hooks, which it would not call; {_INSTEAD}"
+            f"engine native: {_describe(name)} has hooks, which it would not call; {_INSTEAD}"
         )
     if type(module) not in (nn.Sequential, Staged):
         yield name, module
         return
-    for (
-        key,
-        child,
-    ) in (
-        module._modules.items()
-    ):  # not named_children, which leaves out what stands at a second place
+    # not named_children, which leaves out what stands at a second place
+    for key, child in module._modules.items():
         if child is not None:
-            yield from _in_order(child, f"{name}.{key}" if name else key)
+            yield from _iterate_layers(child, f"{name}.{key}" if name else key)
 
 
-def _row(name: str, layer: nn.Module, shape: tuple[int, ...]) -> tuple[list[int], tuple[int, ...]]:
-    """(an op without its weights, [] for none, the shape behind it)."""
-    if type(layer) is nn.Flatten and (layer.start_dim, layer.end_dim) in ((1, -1), (1, len(shape))):
-        return [], (prod(shape),)
+def _translate(name: str, layer: nn.Module, shape: Shape) -> tuple[Op | None, Shape]:
+    """Return (an op without its parameters, None for nothing to do; the shape behind it)."""
+    if type(layer) is nn.Flatten and layer.start_dim == 1 and layer.end_dim in (-1, len(shape)):
+        return None, (prod(shape),)
     if type(layer) in _ACTIVATIONS:
-        return [_ACTIVATIONS[type(layer)], *_image(shape), *_image(shape), 0, 0], shape
+        image = _as_image(shape)
+        return Op(_ACTIVATIONS[type(layer)], *image, *image), shape
     if type(layer) is nn.Linear and len(shape) == 1:
-        return [OpKind.LINEAR, layer.in_features, 1, 1, layer.out_features, 1, 1, 0, 0], (
-            layer.out_features,
-        )
-    if type(layer) is nn.Conv2d and len(shape) == 3 and _plain(layer):
-        k, pad = layer.kernel_size[0], layer.padding[0]
-        out = (layer.out_channels, shape[1] + 2 * int(pad) - k + 1, shape[2] + 2 * int(pad) - k + 1)
-        return [OpKind.CONV, *shape, *out, k, int(pad)], out
-    if type(layer) is nn.MaxPool2d and len(shape) == 3 and _halves(layer):
-        out = (shape[0], shape[1] // 2, shape[2] // 2)
-        return [OpKind.POOL, *shape, *out, 2, 0], out
+        n_in, n_out = layer.in_features, layer.out_features
+        return Op(OpKind.LINEAR, n_in, 1, 1, n_out, 1, 1), (n_out,)
+    if type(layer) is nn.Conv2d and len(shape) == 3 and _is_plain_convolution(layer):
+        k, pad = layer.kernel_size[0], int(layer.padding[0])
+        grown = 2 * pad - k + 1
+        behind = (layer.out_channels, shape[1] + grown, shape[2] + grown)
+        return Op(OpKind.CONV, *shape, *behind, k=k, pad=pad), behind
+    if type(layer) is nn.MaxPool2d and len(shape) == 3 and _is_halving(layer):
+        behind = (shape[0], shape[1] // 2, shape[2] // 2)
+        return Op(OpKind.POOL, *shape, *behind, k=2), behind
     what = repr(layer) if "\n" not in repr(layer) else type(layer).__name__
     raise UsageError(
-        f"engine native has no kernel for {_named(name)}, {what}, on {shape}: it knows {_KINDS}; {_INSTEAD}"
+        f"engine native has no kernel for {_describe(name)}, {what}, on {shape}: "
+        f"it knows {_KNOWN}; {_INSTEAD}"
     )
 
 
-def _plain(conv: nn.Conv2d) -> bool:
-    """A square kernel, stride 1, one group, zeros around it but no more than the kernel reaches."""
-    square = (
-        conv.kernel_size[0] == conv.kernel_size[1]
-        and not isinstance(conv.padding, str)
-        and conv.padding[0] == conv.padding[1]
-    )
-    alone = (conv.stride, conv.dilation, conv.groups, conv.padding_mode) == (
-        (1, 1),
-        (1, 1),
-        1,
-        "zeros",
-    )
-    return square and alone and int(conv.padding[0]) < conv.kernel_size[0]
+def _is_plain_convolution(conv: nn.Conv2d) -> bool:
+    """Return whether the kernel is square, with stride 1, one group, and zeros around the image.
+
+    No more zeros than the kernel reaches: the gradient is a convolution with the kernel turned
+    round and k - 1 - pad zeros around it, which must not be negative.
+    """
+    if isinstance(conv.padding, str) or conv.padding_mode != "zeros":
+        return False
+    height, width = conv.kernel_size
+    if height != width or conv.padding[0] != conv.padding[1]:
+        return False
+    if conv.stride != (1, 1) or conv.dilation != (1, 1) or conv.groups != 1:
+        return False
+    return int(conv.padding[0]) < height
 
 
-def _halves(pool: nn.MaxPool2d) -> bool:
-    def pair(value: Any) -> tuple[int, int]:
-        return (value, value) if isinstance(value, int) else tuple(value)
-
-    window = pair(pool.kernel_size), pair(pool.stride), pair(pool.padding), pair(pool.dilation)
-    return window == ((2, 2), (2, 2), (0, 0), (1, 1)) and not (
-        pool.ceil_mode or pool.return_indices
-    )
+def _is_halving(pool: nn.MaxPool2d) -> bool:
+    """Return whether the pooling takes the largest of each 2 x 2."""
+    window = [pool.kernel_size, pool.stride, pool.padding, pool.dilation]
+    if [_as_pair(value) for value in window] != [(2, 2), (2, 2), (0, 0), (1, 1)]:
+        return False
+    return not pool.ceil_mode and not pool.return_indices
 
 
-def _named(name: str) -> str:
+def _as_pair(value: Any) -> tuple[int, ...]:
+    return (value, value) if isinstance(value, int) else tuple(value)
+
+
+def _describe(name: str) -> str:
     return f"layer {name}" if name else "the model"
 
 
-def _image(shape: tuple[int, ...]) -> tuple[int, ...]:
+def _as_image(shape: Shape) -> Shape:
     return shape if len(shape) == 3 else (prod(shape), 1, 1)
 
 
-def _places(sizes: Iterator[int]) -> list[int]:
-    places = [0]
-    for size in sizes:
-        places.append(places[-1] + size)
-    if places[-1] > _MOST:
-        raise UsageError(
-            f"engine native: the model has {places[-1]} parameters, which is too many; {_INSTEAD}"
-        )
-    return places[:-1]
+def _pool_before_relu(ops: list[Op]) -> list[Op]:
+    """Return the layers with each ReLU behind the pooling that follows it.
 
-
-def _widest(row: list[int]) -> int:
-    """Numbers of an example in a layer's input or output, with the zeros around them."""
-    _, c, h, w, out, oh, ow, k, _ = row
-    return max(c * h * (w + 2 * k), out * oh * (ow + 2 * k))
-
-
-def _pooled_first(rows: list[list[int]]) -> list[list[int]]:
-    """ReLU behind the pooling that follows it: the same values and gradients, on a quarter of the numbers."""
-    rows = [list(row) for row in rows]
-    for i in range(len(rows) - 1):
-        if rows[i][0] == OpKind.RELU and rows[i + 1][0] == OpKind.POOL:
-            pool, size = rows[i + 1], rows[i + 1][4:7]
-            rows[i], rows[i + 1] = pool, [OpKind.RELU, *size, *size, 0, 0, -1, -1]
-    return rows
+    The same values and gradients, on a quarter of the numbers.
+    """
+    ops = list(ops)
+    for i in range(len(ops) - 1):
+        first, pool = ops[i], ops[i + 1]
+        if first.kind == OpKind.RELU and pool.kind == OpKind.POOL:
+            size = (pool.out, pool.oh, pool.ow)
+            ops[i], ops[i + 1] = pool, Op(OpKind.RELU, *size, *size)
+    return ops

@@ -1,7 +1,8 @@
-"""Answers of a model, counted by compiled code: the forward pass alone."""
+"""The right answers of a model, counted by compiled code: the forward pass alone."""
 
 import ctypes
 import math
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
@@ -12,7 +13,9 @@ from ...tree import Tree
 from .arguments import BYTES, StepArguments, address_of, flatten_parameters
 from .layers import LANES, LayerTable
 
-_PIECE = 512  # examples of a call: some milliseconds of work, so that threads end together and none of them waits for Python
+# Examples of a call: some milliseconds of work, so that threads end together and none of them
+# waits for Python.
+_PIECE = 512
 
 
 def score_examples(
@@ -24,28 +27,39 @@ def score_examples(
     start: int,
     end: int,
 ) -> tuple[int, float]:
-    """(number right, summed loss) of one model on examples start..end, in pieces that do not depend on the number of threads.
+    """Return (number right, summed loss) of one model on examples start..end.
 
-    MemoryError where there is none for a batch.
+    In pieces that do not depend on the number of threads. MemoryError where there is none for a
+    batch.
     """
     w = flatten_parameters(params, layers)
     pieces = [slice(a, min(a + _PIECE, end)) for a in range(start, end, _PIECE)]
-    over = (
-        pool.map if len(pieces) > 1 else map
-    )  # a few examples are done sooner than a thread would begin with them
-    scores = list(over(lambda at: _piece(library, layers, w, examples, at), pieces))
-    return sum(right for right, _ in scores), math.fsum(loss for _, loss in scores)
+
+    def score(at: slice) -> tuple[int, float]:
+        return _score_piece(library, layers, w, examples, at)
+
+    # a few examples are done sooner than a thread would begin with them
+    scores: Iterable[tuple[int, float]]
+    scores = pool.map(score, pieces) if len(pieces) > 1 else map(score, pieces)
+    rights, losses = [], []
+    for right, loss in scores:
+        rights.append(right)
+        losses.append(loss)
+    return sum(rights), math.fsum(losses)
 
 
-def _piece(
+def _score_piece(
     library: ctypes.CDLL, layers: LayerTable, w: Tensor, examples: PartyExamples, at: slice
 ) -> tuple[int, float]:
-    prepare = examples.prepare  # augmentation is of training alone
-    plain = prepare.normalise is None and not prepare.noise
-    x = (examples.x[at] if plain else examples.inputs(at).float()).contiguous()
+    """Return (number right, summed loss) by one call."""
+    prepare = examples.prepare
+    # augmentation is for training alone; bytes go as they are where nothing else is done to them
+    is_plain = prepare.normalise is None and not prepare.noise
+    x = (examples.x[at] if is_plain else examples.inputs(at).float()).contiguous()
     y = examples.y[at].contiguous()
-    order, right, loss = torch.arange(len(y)), ctypes.c_int64(), ctypes.c_double()
-    asked = StepArguments(
+    order = torch.arange(len(y))
+    right, loss = ctypes.c_int64(), ctypes.c_double()
+    arguments = StepArguments(
         ops=address_of(layers.ops),
         n_ops=len(layers.ops),
         features=x[0].numel(),
@@ -58,8 +72,12 @@ def _piece(
         per_epoch=len(y),
         batch=min(LANES, len(y)),
     )
-    if library.fltrain_score(ctypes.byref(asked), ctypes.byref(right), ctypes.byref(loss)):
+    is_full = library.fltrain_score(
+        ctypes.byref(arguments), ctypes.byref(right), ctypes.byref(loss)
+    )
+    if is_full:
         raise MemoryError(
-            "engine native found no memory for the tensors of a batch of evaluation; lower --workers"
+            "engine native found no memory for the tensors of a batch of evaluation; "
+            "lower --workers"
         )
     return right.value, loss.value

@@ -1,0 +1,76 @@
+"""What the compiled code trains a job on: its numbers laid flat, and its steps with their order."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ...draws import key, order
+from ...inputs.federated import PartyExamples
+from ...settings import Settings
+from ..batches import fixed_order_key
+from ..jobs import Job
+
+
+class FlatJob(NamedTuple):
+    """A job's numbers, flat [parameters] float32; None for what there is not.
+
+    w and velocity are trained in place.
+    """
+
+    w: Tensor
+    velocity: Tensor | None
+    start: Tensor | None
+    add: Tensor | None
+    after: Tensor | None
+    pull: float
+
+
+class Portion(NamedTuple):
+    """Steps that follow each other, by one call.
+
+    order: rows of x and y, epoch after epoch, `per_epoch` of each.
+    """
+
+    x: Tensor
+    y: Tensor
+    order: Tensor
+    per_epoch: int
+    steps: int
+
+
+def iterate_portions(
+    examples: PartyExamples, job: Job, round: int, settings: Settings
+) -> Iterator[Portion]:
+    """Yield the steps of a job, in the order of `batches.iterate_batches`.
+
+    All at once, or, where examples are prepared (noise, normalisation, augmentation), an epoch at a
+    time.
+    """
+    n, start, steps = examples.size(job.party), examples.indptr[job.party], int(job.work.steps)
+    steps_per_epoch = -(-n // settings.batch_size)
+    epochs = -(-steps // steps_per_epoch)
+    device = examples.y.device
+    if settings.shuffle:
+        order_key = key(settings.seed, "job", round, job.party)
+        orders = [order(order_key, epoch, n, device) for epoch in range(epochs)]
+    else:
+        orders = [order(fixed_order_key(settings.seed), 0, n, device)] * epochs
+    prepare = examples.prepare
+    if prepare.augment is None and prepare.normalise is None and not prepare.noise:
+        rows = slice(start, start + n)
+        x, y = examples.x[rows].contiguous(), examples.y[rows].contiguous()
+        yield Portion(x, y, torch.cat(orders), per_epoch=n, steps=steps)
+        return
+    for epoch, at in enumerate(orders):
+        run_epoch = (round - 1) * epochs + epoch + 1
+        x = examples.inputs(at + start, run_epoch).float().contiguous()
+        left = steps - epoch * steps_per_epoch
+        yield Portion(
+            x=x,
+            y=examples.y[at + start],
+            order=torch.arange(n),
+            per_epoch=n,
+            steps=min(steps_per_epoch, left),
+        )
