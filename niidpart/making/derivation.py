@@ -134,7 +134,7 @@ def derive(
     >>> import niidpart
     >>> data = niidpart.load("digits")
     >>> derive(data, niidpart.compose("homo", n_parties=3)).train.sizes.tolist()
-    [599, 599, 599]
+    [479, 479, 479]
     """
     n, n_classes = len(data.labels), len(data.class_names)
     if recipe.n_parties > n:
