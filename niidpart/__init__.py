@@ -7,7 +7,7 @@ from .checking.verification import Verdict, verify
 from .data import Data, from_arrays, load
 from .data.of_split import open_data
 from .errors import FileFault, UsageError
-from .features.distances import FeatureSkew, feature_skew
+from .features.skewness import FeatureSkew, feature_skew
 from .features.transforming import transform
 from .heterogeneity import Skew
 from .hub import pull, push

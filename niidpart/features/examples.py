@@ -1,4 +1,4 @@
-"""One party's examples, in time that grows with their number: of a split, or of a split file that is open."""
+"""One party's examples, in time that grows with their number, of a split in memory or open."""
 
 from typing import Any, NamedTuple
 
@@ -15,7 +15,11 @@ from .transforming import to_native, transform
 
 
 class PartyExamples(NamedTuple):
-    """x: [n, ...] as the party sees them: uint8 or floats as the data set has them, float32 with transforms. y: [n] class ids. rows: [n], rising."""
+    """The examples of one party.
+
+    x: [n, ...] as the party sees them: uint8 or floats as the data set has them, float32 with
+    transforms. y: [n] class ids. rows: [n] of the data set, rising.
+    """
 
     x: NDArray[Any]
     y: Ints
@@ -30,10 +34,12 @@ def read_examples(
     *,
     lossy: bool = False,
 ) -> PartyExamples:
-    """The examples of one party in one part, with the split's fixed transforms. Reads the party's rows and features, and nothing of the others'.
+    """Return the examples of one party in one part, with the split's fixed transforms.
 
-    lossy: also of a split whose noise is drawn afresh in training, then without that noise. ValueError for that without lossy, for data without
-    features or of other labels, for a part that there is not, and for a party that is no whole number; IndexError where there is no such party.
+    Only the party's rows and features are read. lossy: also of a split whose noise is drawn afresh
+    in training, then without that noise. Raises UsageError for that without `lossy`, for data
+    without features or of other labels, for a part that there is not, and for a party that is no
+    whole number; IndexError where there is no such party.
     """
     party = coerce("party", party, int)
     if part not in PARTS:
@@ -42,11 +48,14 @@ def read_examples(
         raise UsageError("the data has labels but no features; .party(p) gives the rows")
     if (data.source.n, data.source.labels_sha256) != (split.source.n, split.source.labels_sha256):
         raise UsageError(
-            f"the split was made for {split.source.n} examples with other labels than these {data.source.n}; hand over that data set"
+            f"the split was made for {split.source.n} examples with other labels than these "
+            f"{data.source.n}; hand over that data set"
         )
-    if not lossy and (fresh := [t.name for t in split.recipe.transforms if t.params.get("fresh")]):
+    fresh = [step.name for step in split.recipe.transforms if step.params.get("fresh")]
+    if fresh and not lossy:
         raise UsageError(
-            f"the {fresh[0]} of this split is drawn afresh in training; for the examples without it, say lossy=True"
+            f"the {fresh[0]} of this split is drawn afresh in training; for the examples without "
+            "it, say lossy=True"
         )
     rows = split.parts[part].party(party).astype(np.int64)
     x = to_native(np.asarray(data.features(rows)))

@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import niidpart
-from niidpart.features.distances import _distances, block_means, kernel_matrix, principal
+from niidpart.features.kernels import (
+    average_blocks,
+    compute_kernel,
+    measure_distances,
+    project_to_components,
+)
 from niidpart.splits.part import make_part
 
 
@@ -43,7 +48,7 @@ def test_distances_are_those_of_loops(measure, lengths, seed):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(sum(lengths), 3))
     w = rng.dirichlet(np.ones(len(lengths)))
-    matrix, bandwidth = kernel_matrix(x, measure)
+    matrix, bandwidth = compute_kernel(x, measure)
     if measure == "energy":
         to_rest, pairwise, each = brute(x, lengths, w, lambda a, b: math.dist(a, b))
     else:
@@ -53,14 +58,14 @@ def test_distances_are_those_of_loops(measure, lengths, seed):
         to_rest, pairwise, each = brute(
             x, lengths, w, lambda a, b: -math.exp(-(math.dist(a, b) ** 2) / (2 * median**2))
         )
-    found = _distances(block_means(matrix, np.array(lengths)), w, measure)
+    found = measure_distances(average_blocks(matrix, np.array(lengths)), w, measure)
     assert (found.to_rest, found.pairwise) == pytest.approx((to_rest, pairwise), abs=1e-9)
     assert found.each.tolist() == pytest.approx(each, abs=1e-9)
     order = rng.permutation(len(x))
-    moved, _ = kernel_matrix(x[order], measure)
+    moved, _ = compute_kernel(x[order], measure)
     np.testing.assert_allclose(
-        block_means(matrix, np.array(lengths), order),
-        block_means(moved, np.array(lengths)),
+        average_blocks(matrix, np.array(lengths), order),
+        average_blocks(moved, np.array(lengths)),
         atol=1e-12,
     )
 
@@ -68,9 +73,9 @@ def test_distances_are_those_of_loops(measure, lengths, seed):
 def test_all_principal_components_keep_all_distances():
     x = np.random.default_rng(0).normal(size=(30, 8))
     for flat in (x, x[:6]):  # more rows than columns, and fewer
-        kept = principal(flat, 8)
+        kept = project_to_components(flat, 8)
         np.testing.assert_allclose(
-            kernel_matrix(kept, "energy")[0], kernel_matrix(flat, "energy")[0], atol=1e-7
+            compute_kernel(kept, "energy")[0], compute_kernel(flat, "energy")[0], atol=1e-7
         )
         variances = kept.var(axis=0)
         assert (np.diff(variances) <= 1e-9).all()
