@@ -24,7 +24,7 @@ def number_classes(labels: ArrayLike) -> tuple[Ints, tuple[str, ...]]:
     if not len(y):
         raise UsageError("there are no labels; at least one example is needed")
     if y.dtype.kind == "f":
-        bad = int(np.isnan(y).sum())
+        bad = int(np.count_nonzero(np.isnan(y)))
         what = f"{bad} of {len(y)} labels are NaN" if bad else f"labels are {y.dtype} (regression?)"
         raise UsageError(
             f"{what}; integers, booleans or strings are needed, such as labels.astype(int)"
@@ -40,7 +40,7 @@ def number_classes(labels: ArrayLike) -> tuple[Ints, tuple[str, ...]]:
         wide = y if y.dtype.itemsize == 8 else y.astype(np.int64)  # small types would overflow
         offset = (wide - wide.dtype.type(low) if low else wide).astype(np.int64, copy=False)
         present = np.bincount(offset, minlength=span + 1) > 0
-        ids = np.cumsum(present)[offset] - 1 if not present.all() else offset
+        ids = np.cumsum(present, dtype=np.int64)[offset] - 1 if not present.all() else offset
         return ids, tuple(str(int(k) + low) for k in np.flatnonzero(present))
     distinct, ids = np.unique(y, return_inverse=True)
     return ids.astype(np.int64), escape_names([str(k) for k in distinct.tolist()])
@@ -119,7 +119,7 @@ def escape_names(names: Sequence[str]) -> tuple[str, ...]:
 
 def chain_features(*parts: tuple[Features, int]) -> Features:
     """The features of (features, number of rows), one after the other."""
-    bounds = np.cumsum([0, *(n for _, n in parts)])
+    bounds = np.cumsum([0, *(n for _, n in parts)], dtype=np.int64)
 
     def features(rows: Ints | slice) -> NDArray[Any]:
         at = resolve_rows(rows, int(bounds[-1]))

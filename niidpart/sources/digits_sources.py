@@ -132,7 +132,7 @@ def _subset(name: str, labels: Ints, fraction: float, data_seed: int) -> Ints:
     K = int(labels.max()) + 1
     order = stream(data_seed, "digits-sources", name).grouped_permutation(labels, K)
     sizes = np.bincount(labels, minlength=K)
-    place = np.arange(len(labels)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    place = np.arange(len(labels)) - np.repeat(np.cumsum(sizes, dtype=np.int64) - sizes, sizes)
     keep = np.maximum(sizes * share.numerator // share.denominator, 1)
     return np.sort(order[place < np.repeat(keep, sizes)])
 

@@ -155,7 +155,7 @@ def make_part(owner: NDArray[Any], labels: Ints, n_parties: int, n_classes: int)
         owner = np.where(owner < 0, n_parties, owner)
     sizes = tally(owner, n_parties + 1)[:n_parties]
     rows = _sort_by_owner(owner, n_parties)
-    return _build(sizes, rows[: sizes.sum()], labels, n_classes)
+    return _build(sizes, rows[: sizes.sum(dtype=np.int64)], labels, n_classes)
 
 
 def _sort_by_owner(owner: NDArray[Any], n_parties: int) -> Ints:
@@ -184,7 +184,7 @@ def make_part_from_pairs(
 def _build(sizes: Ints, rows: Ints, labels: Ints, n_classes: int) -> Part:
     """Return the Part of rows that stand one party after the other. sizes: [P]."""
     indptr = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=indptr[1:])
+    np.cumsum(sizes, dtype=np.int64, out=indptr[1:])
     indices: RowIds = rows
     if len(labels) < 1 << 31:
         indices = rows.astype(np.int32)

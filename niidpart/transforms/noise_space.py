@@ -74,7 +74,8 @@ def find_bounds(cell: int, grid: int, height: int, width: int) -> tuple[int, int
     Cells cover the image, and their sides differ by at most 1.
     """
     if grid > min(height, width):
-        most = min(height, width) ** 2 + 1
+        side = min(height, width)
+        most = side * side + 1
         raise UsageError(
             f"a {grid} x {grid} grid has more cells than images of {height} x {width} have rows "
             f"and columns; use at most {most} parties"
