@@ -21,7 +21,7 @@ def write_whole(path: Path, data: bytes) -> None:
     path = path.resolve()  # a link stays, what it leads to is written
     if path.exists() and not path.is_file():
         raise FileFault(f"{path} is there and is no regular file; take another name")
-    temporary = _temporary_name(path)
+    temporary = _choose_temporary_name(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _write_like(path, temporary, data)
@@ -37,7 +37,9 @@ def write_whole(path: Path, data: bytes) -> None:
 
 def _write_like(path: Path, temporary: Path, data: bytes) -> None:
     """Write a new file with the permissions of `path`, where that is there."""
-    mode = stat.S_IMODE(path.stat().st_mode) & 0o777 if path.exists() else None
+    mode = None
+    if path.exists():
+        mode = stat.S_IMODE(path.stat().st_mode) & 0o777
     # With the old file's permissions to come, nobody else may read the new one before.
     at_first = 0o666 if mode is None else 0o600
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -62,7 +64,7 @@ def write_folder(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
         raise FileFault(
             f"{path} is a folder that is not empty; take another name, or empty it first"
         )
-    temporary = _temporary_name(path)
+    temporary = _choose_temporary_name(path)
     try:
         _create_folder(temporary, path)
         for name, content in files:
@@ -113,7 +115,7 @@ def _write_synced(file: int, data: bytes) -> None:
         os.fsync(file)
 
 
-def _temporary_name(path: Path) -> Path:
+def _choose_temporary_name(path: Path) -> Path:
     return path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
 
 

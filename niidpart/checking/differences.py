@@ -143,12 +143,13 @@ def _compare_columns(a: FederatedSplit, b: FederatedSplit) -> dict[str, int | No
 
 def _compare_skew(a: FederatedSplit, b: FederatedSplit) -> Changes:
     changes: Changes = {"map_beta": (a.skew.map_beta_overall, b.skew.map_beta_overall)}
-    in_a, in_b = _corrected_measures(a), _corrected_measures(b)
+    in_a = _list_corrected(a)
+    in_b = _list_corrected(b)
     for key in dict.fromkeys([*in_a, *in_b]):
         changes[key] = (in_a.get(key), in_b.get(key))
     return changes
 
 
-def _corrected_measures(split: FederatedSplit) -> dict[str, float]:
+def _list_corrected(split: FederatedSplit) -> dict[str, float]:
     measures = split.skew.measures
     return {f"{m.name} {m.form}".strip(): m.corrected for m in measures}

@@ -42,7 +42,7 @@ def compare_parts(a: Part, b: Part) -> PartDifference:
     if n_both:
         cell = mine * b.n_parties + theirs
         cells, times = np.unique(cell, return_counts=True)
-        adjusted = _adjusted_rand(times, np.bincount(mine), np.bincount(theirs))
+        adjusted = _compute_adjusted_rand(times, np.bincount(mine), np.bincount(theirs))
         if max(a.n_parties, b.n_parties) <= RELABELLED:
             stay = _count_best_match(cells, times, a.n_parties, b.n_parties)
             agreement = stay / n_both
@@ -86,7 +86,7 @@ def _compare_shared(a: Part, b: Part) -> PartDifference:
     return PartDifference((a.n, b.n), only, moved, agreement=None, adjusted_rand=None)
 
 
-def _adjusted_rand(cells: Ints, mine: Ints, theirs: Ints) -> float:
+def _compute_adjusted_rand(cells: Ints, mine: Ints, theirs: Ints) -> float:
     """Return the index from the sizes of the groups' intersections, and of the groups."""
     together = _count_pairs(cells)
     in_a, in_b = _count_pairs(mine), _count_pairs(theirs)

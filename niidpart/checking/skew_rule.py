@@ -48,7 +48,7 @@ def _find_wrong_beta(split: FederatedSplit, stored: StoredSkew) -> list[str]:
 
 
 def _find_wrong_measures(stated: list[JSON], right: list[JSON]) -> list[str]:
-    stated_of, right_of = _by_name(stated), _by_name(right)
+    stated_of, right_of = _index_by_name(stated), _index_by_name(right)
     wrong = []
     if len(stated_of) < len(stated):
         wrong.append("a measure that is stated twice")
@@ -60,7 +60,7 @@ def _find_wrong_measures(stated: list[JSON], right: list[JSON]) -> list[str]:
     return wrong
 
 
-def _by_name(measures: list[JSON]) -> dict[tuple[str, str], JSON]:
+def _index_by_name(measures: list[JSON]) -> dict[tuple[str, str], JSON]:
     return {(measure["name"], measure["form"]): measure for measure in measures}
 
 

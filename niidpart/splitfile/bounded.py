@@ -16,12 +16,12 @@ from .child import (
     OutOfMemory,
     OutOfTime,
     limit_this_process,
-    program_for,
     send_frame,
     serving,
+    write_program,
 )
 
-_START = program_for("niidpart.splitfile.bounded")
+_START = write_program("niidpart.splitfile.bounded")
 _MAX_ANSWER = 64 << 20
 
 

@@ -50,7 +50,7 @@ class FrameTooLong(ChildFailed):
     """It announced a longer answer than it may give."""
 
 
-def program_for(module: str) -> str:
+def write_program(module: str) -> str:
     """Return the program of a child that calls `serve` of a module with its arguments."""
     return (
         "import json, sys; sys.path += json.loads(sys.argv[1]); "
@@ -96,11 +96,12 @@ class Child:
         while rest:
             self._wait_for(pipe, to_write=True)
             try:
-                rest = rest[os.write(pipe, rest[:_PIECE]) :]
+                n = os.write(pipe, rest[:_PIECE])
             except BlockingIOError:  # the pipe has some room, but not for this piece
                 continue
             except BrokenPipeError:
                 self._raise_end()
+            rest = rest[n:]
 
     def receive_frame(self, limit: int) -> bytes:
         """Return the next frame, of at most `limit` bytes."""
@@ -154,7 +155,9 @@ class Child:
             raise OutOfTime("its computing time is over")
         if code in (NO_MEMORY, -signal.SIGKILL):  # the system kills where memory ends
             raise OutOfMemory("its memory is used up")
-        raise ChildFailed(signal.Signals(-code).name if code < 0 else f"exit code {code}")
+        if code < 0:
+            raise ChildFailed(signal.Signals(-code).name)
+        raise ChildFailed(f"exit code {code}")
 
 
 # The child's side.
@@ -192,4 +195,5 @@ def _count_address_space() -> int:
     statm = Path("/proc/self/statm")
     if not statm.exists():
         return 1 << 30
-    return int(statm.read_text().split()[0]) * resource.getpagesize()
+    n_pages = statm.read_text().split()[0]
+    return int(n_pages) * resource.getpagesize()

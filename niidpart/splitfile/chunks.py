@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from .faults import DAMAGE, Refused, first_line, refuse
+from .faults import DAMAGE, Refused, refuse, shorten_error
 from .stored import Array
 
 SHUFFLE = h5py.h5z.FILTER_SHUFFLE
@@ -54,7 +54,7 @@ class H5Array:
                 return got.astype(self.dtype, copy=False)
             return self._assemble(start, stop, self._chunks)
         except (*DAMAGE, zlib.error) as error:
-            message = f"/{self.path} is damaged ({first_line(error)}); {_AGAIN}"
+            message = f"/{self.path} is damaged ({shorten_error(error)}); {_AGAIN}"
             raise Refused(18, message) from error
 
     def _assemble(self, start: int, stop: int, chunks: tuple[int, ...]) -> Array:
@@ -110,7 +110,10 @@ class H5Array:
 
     def _decode(self, raw: bytes, skipped: int, size: int) -> NDArray[np.uint8]:
         """Undo the filters, the last first: fletcher32, deflate, shuffle."""
-        applied = [code for i, code in enumerate(self._filters) if not skipped >> i & 1]
+        applied = []
+        for i, code in enumerate(self._filters):
+            if not skipped >> i & 1:  # a bit of the mask says that the chunk goes without it
+                applied.append(code)
         if FLETCHER32 in applied:
             raw = self._strip_checksum(raw)
         if DEFLATE in applied:

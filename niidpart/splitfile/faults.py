@@ -81,7 +81,10 @@ def refuse(rule: int, message: str) -> NoReturn:
     raise Refused(rule, message)
 
 
-def first_line(error: BaseException) -> str:
+def shorten_error(error: BaseException) -> str:
     """Return the start of a library's message, for one of ours."""
     text = str(error).strip()
-    return text.splitlines()[0][:120] if text else type(error).__name__
+    if not text:
+        return type(error).__name__
+    first = text.splitlines()[0]
+    return first[:120]

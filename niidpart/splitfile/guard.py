@@ -17,7 +17,7 @@ import h5py
 from ..splits.recipe import NAME
 from .chunks import H5Array
 from .dataset_rules import check_dataset
-from .faults import DAMAGE, Refused, SplitError, first_line, refuse
+from .faults import DAMAGE, Refused, SplitError, refuse, shorten_error
 from .layout import KNOWN
 from .limits import (
     MAX_ATTRIBUTES,
@@ -71,7 +71,7 @@ def as_split_error(path: str | Path) -> Iterator[Path]:
 
 
 def _refuse_damaged(error: Exception) -> NoReturn:
-    reason = first_line(error)
+    reason = shorten_error(error)
     message = f"HDF5 cannot read it ({reason}); the file is damaged: fetch or make it again"
     raise Refused(4, message) from error
 

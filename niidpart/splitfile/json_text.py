@@ -10,7 +10,7 @@ import numpy as np
 from ..splits.recipe import JSON
 from .faults import Refused, refuse
 from .limits import MAX_MANIFEST, MAX_NESTING
-from .stored import StoredArray, declared_bytes, read_values
+from .stored import StoredArray, count_bytes, read_values
 
 # Strings as a whole; possessive, so that no text takes more than one pass.
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]')
@@ -22,8 +22,8 @@ def read_json(name: str, array: StoredArray | None, limit: int = MAX_MANIFEST) -
         refuse(20, f"there is no data set /{name}; this HDF5 file is something else than a split")
     if array.dtype != np.uint8 or len(array.shape) != 1:
         refuse(20, f"/{name} is not a row of bytes")
-    if declared_bytes(array) > limit:
-        refuse(25, f"/{name} has {declared_bytes(array)} bytes, more than {limit}")
+    if count_bytes(array) > limit:
+        refuse(25, f"/{name} has {count_bytes(array)} bytes, more than {limit}")
     return parse_json(name, read_values(array).tobytes())
 
 

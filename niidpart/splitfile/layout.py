@@ -37,7 +37,7 @@ class Shaped(Protocol):
     def dtype(self) -> np.dtype[Any]: ...
 
 
-def arrays_of(split: FederatedSplit) -> dict[str, Array]:
+def list_stored_arrays(split: FederatedSplit) -> dict[str, Array]:
     """Return everything that the digests speak of, by its path.
 
     Empty arrays are left out, since their absence says the same.
@@ -54,12 +54,12 @@ def arrays_of(split: FederatedSplit) -> dict[str, Array]:
     return arrays
 
 
-def digest_table(split: FederatedSplit) -> dict[str, str]:
+def build_digest_table(split: FederatedSplit) -> dict[str, str]:
     """Return the manifest's `digests`: of split, parts, counts, draws and columns."""
     table = {"split": split.digest}
     for name, part in split.parts.items():
         table[name] = part.digest
-    for path, array in arrays_of(split).items():
+    for path, array in list_stored_arrays(split).items():
         if not path.endswith(("/indptr", "/indices")):  # the digest of the part covers these
             table[path] = digest_array(array)
     return table

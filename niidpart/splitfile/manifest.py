@@ -63,7 +63,8 @@ def _check_format(form: Any) -> list[Fault]:
     if not isinstance(form, dict) or form.get("name") != FORMAT_NAME:
         return [Fault(21, f"the manifest's format is {_shorten(form)}, not {FORMAT_NAME!r}")]
     major, minor = form.get("major"), form.get("minor")
-    if type(major) is int and major == FORMAT_MAJOR and type(minor) is int:
+    are_numbers = type(major) is int and type(minor) is int
+    if are_numbers and major == FORMAT_MAJOR:
         return []
     message = (
         f"it is of format version {_shorten(major)}.{_shorten(minor)}, this niidpart reads version "
@@ -168,9 +169,9 @@ def _require_source(value: Any) -> None:
 
 
 def _require_digests(value: Any) -> None:
-    if isinstance(value, dict) and "split" in value and all(map(_is_sha256, value.values())):
-        return
-    raise FileFault("a table of sha256 with the entry 'split' is needed")
+    is_table = isinstance(value, dict) and "split" in value
+    if not is_table or not all(map(_is_sha256, value.values())):
+        raise FileFault("a table of sha256 with the entry 'split' is needed")
 
 
 def _require_skew(value: Any) -> None:
@@ -197,7 +198,8 @@ def _require_printable(text: str) -> None:
 def _require_entries(value: Any, kinds: dict[str, type]) -> None:
     """Raise where a value is no dict of exactly these entries, each of its type."""
     if not isinstance(value, dict) or set(value) != set(kinds):
-        got = _shorten(sorted(value) if isinstance(value, dict) else value)
+        entries = sorted(value) if isinstance(value, dict) else value
+        got = _shorten(entries)
         raise FileFault(f"it has {got}, exactly {sorted(kinds)} are needed")
     for key, kind in kinds.items():
         if type(value[key]) is not kind:
@@ -207,6 +209,11 @@ def _require_entries(value: Any, kinds: dict[str, type]) -> None:
 
 def _shorten(value: Any) -> str:
     """Return an untrusted value for a message: its repr, escaped and not too long."""
-    long = isinstance(value, str | list | dict) and len(value) >= 100
-    text = ascii(list(value)[:10]) + "..." if long else ascii(value)
-    return text if len(text) < 200 else f"{text[:200]}..."
+    if isinstance(value, str | list | dict) and len(value) >= 100:
+        start = list(value)[:10]
+        text = f"{start!a}..."
+    else:
+        text = ascii(value)
+    if len(text) < 200:
+        return text
+    return f"{text[:200]}..."

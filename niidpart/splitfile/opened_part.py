@@ -94,8 +94,8 @@ class OpenedPart:
             start, stop = self._read_bounds(indptr, p)
             rows = indices.rows(start, stop)
             if len(rows):
-                bounds = np.array([0, len(rows)])
-                RowCheck(self.name, bounds, self._split.source.n)(0, rows)
+                check = RowCheck(self.name, np.array([0, len(rows)]), self._split.source.n)
+                check(0, rows)
         return rows
 
     def party_counts(self, p: int) -> NDArray[np.int32]:

@@ -20,7 +20,7 @@ from ..splits.split import FederatedSplit
 from ..transforms import TRANSFORMS
 from .faults import Fault
 from .json_text import parse_json, read_json
-from .layout import check_layout, digest_table, list_parts, select_under
+from .layout import build_digest_table, check_layout, list_parts, select_under
 from .limits import MAX_HINT
 from .manifest import Manifest, parse_manifest
 from .part_rules import check_shared_rows, read_part
@@ -89,7 +89,8 @@ def examine_outline(content: Content) -> tuple[Manifest | None, list[Fault]]:
     if manifest is None:
         return None, faults
     overlap = "overlap" in manifest.requires
-    return manifest, check_layout(content.arrays, manifest.recipe, manifest.source, overlap)
+    faults = check_layout(content.arrays, manifest.recipe, manifest.source, overlap)
+    return manifest, faults
 
 
 def read_hint(content: Content) -> str:
@@ -146,11 +147,11 @@ def _check_transform(
 def _check_digests(split: FederatedSplit, stated: Mapping[str, str]) -> list[Fault]:
     """Return the faults of rules 50 and 51."""
     faults = []
-    right = digest_table(split)
+    right = build_digest_table(split)
     for name in sorted(right.keys() - {"split"}):
         if stated.get(name) != right[name]:
             faults.append(Fault(50, f"the digest of {name} is not the one in the manifest"))
-    absent = sorted(stated.keys() - right.keys())
+    absent = sorted(set(stated) - set(right))
     if absent:
         names = ", ".join(map(ascii, absent[:5]))
         faults.append(Fault(50, f"the manifest has digests of {names}, which the file lacks"))
@@ -192,5 +193,5 @@ def _is_table(table: JSON) -> bool:
 def _is_measure(measure: object) -> bool:
     if not isinstance(measure, dict):
         return False
-    needed = {"name": str, "form": str, "version": int}
-    return all(type(measure.get(key)) is kind for key, kind in needed.items())
+    kinds = [type(measure.get(key)) for key in ("name", "form", "version")]
+    return kinds == [str, str, int]

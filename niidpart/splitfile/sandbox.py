@@ -29,20 +29,20 @@ from .child import (
     OutOfMemory,
     OutOfTime,
     limit_this_process,
-    program_for,
     send_frame,
     serving,
+    write_program,
 )
 from .faults import Refused, SplitError, refuse
 from .guard import as_split_error, open_here, require_plausible
 from .layout import KNOWN
 from .limits import UNTRUSTED_MEMORY, UNTRUSTED_TIME
-from .stored import Array, Content, declared_bytes
+from .stored import Array, Content, count_bytes
 
 _MAX_FRAME = 1 << 20  # bytes of JSON
 _MAX_MESSAGE = 1000  # characters
 _TYPE = re.compile(r"(<[iuf][248]|\|[iu]1|\|S[1-9][0-9]{0,2})\Z")
-_START = program_for("niidpart.splitfile.sandbox")
+_START = write_program("niidpart.splitfile.sandbox")
 
 
 @contextlib.contextmanager
@@ -65,7 +65,7 @@ def open_in_child(
         reader = RemoteFile(there, memory, seconds)
         with contextlib.closing(reader):
             arrays = reader.list_arrays()
-            declared = sum(map(declared_bytes, arrays.values()))
+            declared = sum(map(count_bytes, arrays.values()))
             if declared > memory:
                 refuse(
                     5,
@@ -104,13 +104,15 @@ class RemoteFile:
 
     def read_rows(self, array: "RemoteArray", start: int, stop: int) -> Array:
         out = np.empty((stop - start, *array.shape[1:]), array.dtype)
+        question = f"{array.name} {start} {stop}\n"
         with self._end_as_rule():
-            self.child.send(f"{array.name} {start} {stop}\n".encode())
+            self.child.send(question.encode())
         if self._receive().get("bytes") != out.nbytes:
             raise _nonsense()
         if out.nbytes:
+            flat = out.reshape(-1).view(np.uint8)
             with self._end_as_rule():
-                self.child.fill(out.reshape(-1).view(np.uint8).data)
+                self.child.fill(flat.data)
         return out
 
     def _receive(self) -> JSON:
@@ -128,8 +130,7 @@ class RemoteFile:
                 raise ValueError("no fault")
         except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
             raise _nonsense() from error
-        printable = (c if c.isprintable() else "?" for c in message[:_MAX_MESSAGE])
-        raise Refused(rule, "".join(printable))
+        raise Refused(rule, _make_printable(message[:_MAX_MESSAGE]))
 
     @contextlib.contextmanager
     def _end_as_rule(self) -> Iterator[None]:
@@ -165,6 +166,11 @@ class RemoteFile:
 
 def _refuse_constant(text: str) -> NoReturn:
     raise ValueError(text)
+
+
+def _make_printable(text: str) -> str:
+    """Return the text without what could steer a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def _nonsense() -> Refused:

@@ -38,7 +38,7 @@ class Content:
     own: bool
 
 
-def declared_bytes(array: StoredArray) -> int:
+def count_bytes(array: StoredArray) -> int:
     """Return the bytes that the array declares."""
     size = array.dtype.itemsize
     for length in array.shape:

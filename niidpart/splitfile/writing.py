@@ -13,7 +13,7 @@ from ..files import write_whole
 from ..splits.digests import FORMAT_MAJOR, digest_array, encode_json
 from ..splits.split import FederatedSplit
 from .json_text import parse_json
-from .layout import arrays_of, check_layout, digest_table
+from .layout import build_digest_table, check_layout, list_stored_arrays
 from .limits import MAX_HINT, MAX_MANIFEST
 from .manifest import FORMAT_NAME, parse_manifest
 from .stored import Array
@@ -69,7 +69,7 @@ def to_bytes(split: FederatedSplit) -> bytes:
 
 def _collect_arrays(split: FederatedSplit) -> dict[str, Array]:
     """Return all that is stored, by its path."""
-    arrays = arrays_of(split)
+    arrays = list_stored_arrays(split)
     # The skew follows from the counts, so it stands outside the digest.
     map_beta = split.skew.map_beta
     table = _to_array(encode_json(split.skew.to_json()))
@@ -78,7 +78,7 @@ def _collect_arrays(split: FederatedSplit) -> dict[str, Array]:
         "requires": ["overlap"] if split.overlaps else [],
         "recipe": split.recipe.to_json(),
         "source": split.source.to_json(),
-        "digests": digest_table(split),
+        "digests": build_digest_table(split),
         "skew": {"map_beta": digest_array(map_beta), "table": digest_array(table)},
         "written_by": f"niidpart {version('niidpart')}",
     }
@@ -150,8 +150,11 @@ def _build_image(arrays: dict[str, Array]) -> bytes:
 
 
 def _chunk_shape(array: Array) -> tuple[int, ...]:
-    most = max(1, min(_CHUNK, _CHUNK_BYTES // array.itemsize))
+    fitting = min(_CHUNK, _CHUNK_BYTES // array.itemsize)
+    most = max(1, fitting)  # values of a chunk
+    n_rows = len(array)
     if array.ndim == 1:
-        return (min(len(array), most),)
+        return (min(n_rows, most),)
     wide = min(most, array.shape[1])
-    return (min(len(array), max(1, most // wide)), wide)
+    high = max(1, most // wide)
+    return (min(n_rows, high), wide)

@@ -63,7 +63,9 @@ class FederatedSplit:
     def __post_init__(self) -> None:
         for kind in ("draws", "columns"):
             arrays = getattr(self, kind)
-            views = {name: make_read_only(f"{kind}[{name!r}]", a) for name, a in arrays.items()}
+            views = {}
+            for name, array in arrays.items():
+                views[name] = make_read_only(f"{kind}[{name!r}]", array)
             object.__setattr__(self, kind, views)
         P = self.recipe.n_parties
         for name, part in self.parts.items():
@@ -107,7 +109,8 @@ class FederatedSplit:
     @property
     def overlaps(self) -> bool:
         """True if two parties share an example."""
-        return self.n_held < sum(part.n for part in self.parts.values())
+        n_rows = sum(part.n for part in self.parts.values())
+        return self.n_held < n_rows
 
     @cached_property
     def digest(self) -> str:
