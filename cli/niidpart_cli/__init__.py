@@ -1,1 +1,4 @@
-"""The commands `niidpart` and `fltrain`: they parse, call one function, and print. Installed as `niidpart_cli`."""
+"""The commands `niidpart` and `fltrain`: they parse, call one function, and print.
+
+Installed as `niidpart_cli`.
+"""

@@ -1,7 +1,9 @@
 """An option's help stands in its annotation, and `--help` shows it."""
 
+import re
 from typing import Annotated, Literal
 
+import click
 import pytest
 
 from fltrain.algorithms import ALGORITHMS
@@ -11,7 +13,10 @@ from niidpart.interop.importing import IMPORTERS
 from niidpart.registry import Registry
 from niidpart.strategies import STRATEGIES
 from niidpart.transforms import TRANSFORMS
-from niidpart_cli.program import click_type, union_options
+from niidpart_cli.options import declare_options, to_click_type
+from niidpart_cli.signatures import SourceRegistry
+from niidpart_cli.split.make import HEADINGS as MAKE
+from niidpart_cli.train.options import HEADINGS as RUN
 
 
 def near(
@@ -31,16 +36,13 @@ def far(
     """Another one."""
 
 
-def again(mu: Annotated[float, "Weight of the pull."] = 0.5):
-    """One that shares a text."""
-
-
 FOLDER = Registry("niidpart.strategies", "strategy")
 
 
-def helps(*functions):
-    declared = [(f.__name__, option) for f in functions for option in FOLDER.options(f).values()]
-    return {option.name: option.help for option in union_options(declared)}
+def helps(function):
+    return {
+        option.name: option.help for option in declare_options(FOLDER.options(function).values())
+    }
 
 
 @pytest.mark.parametrize(
@@ -65,43 +67,111 @@ def test_the_type_of_an_option_is_bare():
         "way": Literal["a", "b"] | None,
         "sizes": str,
     }
-    assert click_type(options["way"].annotation).choices == ("a", "b")
+    assert to_click_type(options["way"].annotation).choices == ("a", "b")
 
 
-def test_help_gives_each_text_once_before_those_that_have_it():
-    assert (
-        helps(near, far, again)["mu"]
-        == "Weight of the pull.  [near 0.01, again 0.5]  Weight of the push.  [far 2.0]"
-    )
-    assert helps(near)["k"] == "[near]"
-    assert helps(far)["sizes"] == "[far x]"
+def test_help_says_what_an_option_means_and_its_default():
+    assert helps(near)["mu"] == "Weight of the pull.  [default: 0.01]"
+    assert helps(near)["k"] == "[required]"
+    assert helps(near)["rounds"] == "When."
+    assert helps(far)["sizes"] == "[default: x]"
+
+
+def test_an_option_of_several_entries_is_declared_once():
+    declared = [*FOLDER.options(near).values(), *FOLDER.options(far).values()]
+    names = [option.name for option in declare_options(declared)]
+    assert names == ["mu", "rounds", "k", "way", "sizes"]
+
+
+@pytest.mark.parametrize("name", ALGORITHMS.names())
+def test_what_help_reads_from_the_source_is_what_the_function_declares(name):
+    read = SourceRegistry("fltrain.algorithms", "algorithm")
+    assert read.options(read.find(name)) == ALGORITHMS.options(ALGORITHMS.find(name))
+    assert read.summary(name) == ALGORITHMS.summary(name)
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("args", "said"),
     [
         (
-            "make",
-            "Concentration of the Dirichlet draw, above 0: 0.1 is strong skew, 100 nearly none. [dir 0.5, dir-balanced 0.5, party-dir 0.5",
+            "make --strategy dir --help",
+            ["Options of the strategy dir:", "--beta FLOAT", "--min-size INTEGER"],
         ),
-        ("make", "Standard deviation of the noise, 0 or more. [noise-space 0.1]"),
-        ("make", "Column of the classes. [csv label, hf label, parquet label]"),
-        (
-            "run",
-            "Weight of the pull back to the weights received, at least 0; 0 is FedAvg. [fedprox 0.01]",
-        ),
+        ("make --strategy=noise-space --help", ["Options of the strategy noise-space:", "--sigma"]),
+        ("make --dataset csv --help", ["Options of the data set csv:", "Column of the classes."]),
+        ("run --algorithm fedprox --help", ["Options of the algorithm fedprox:", "0 is FedAvg"]),
+        ("run -h --algorithm=fedcd", ["Options of the algorithm fedcd:", "--milestones ROUNDS"]),
+        ("plot --kind bars --help", ["Options of the kind bars:", "--share / --no-share"]),
+        ("export --to hf --help", ["Options of the format hf:", "--include-data"]),
+        ("import --from csv --dataset csv -h", ["Options of the data set csv:", "--label TEXT"]),
     ],
 )
-def test_help_on_the_command_line_teaches(command, said, tmp_path, niidpart, fltrain):
-    shown = (niidpart if command == "make" else fltrain)(command, "--help", cwd=tmp_path).stdout
-    assert said in " ".join(shown.split())
+def test_the_options_of_the_named_entry_come_first(args, said, tmp_path, niidpart, fltrain):
+    shown = (fltrain if args.startswith("run") else niidpart)(*args.split(), cwd=tmp_path).stdout
+    for text in said:
+        assert text in " ".join(shown.split())
+    own, headings = shown.index("Options of the"), [f"{h.title}:" for h in (*RUN, *MAKE)]
+    assert all(own < shown.index(f"\n{title}\n") for title in headings if title in shown)
+    assert len(shown.splitlines()) < 130
+
+
+@pytest.mark.parametrize(
+    ("command", "headings", "line"),
+    [
+        ("make", MAKE, "--strategy NAME --help shows those of a strategy."),
+        ("run", RUN, "--algorithm NAME --help shows those of an algorithm."),
+    ],
+)
+def test_help_without_a_name_is_grouped_and_says_how_to_see_more(
+    command, headings, line, tmp_path, niidpart, fltrain
+):
+    program = fltrain if command == "run" else niidpart
+    shown = program(command, "--help", cwd=tmp_path).stdout
+    places = [shown.index(f"\n{heading.title}:\n") for heading in headings]
+    assert places == sorted(places)
+    assert line in shown
+    assert not re.search(r"^  --(mu|beta) ", shown, re.MULTILINE)
+
+
+def test_every_option_stands_under_a_heading():
+    from niidpart_cli.split.make import make_command
+    from niidpart_cli.train.run import run_command
+
+    for command in (make_command(), run_command()):
+        named = [name for heading in command.headings for name in heading.names]
+        assert len(named) == len(set(named))
+        assert set(named) == {p.name for p in command.fixed if isinstance(p, click.Option)}
 
 
 def test_options_of_a_users_own_file_are_taught_too(tmp_path, niidpart):
     (tmp_path / "mine.py").write_text(
         "from typing import Annotated\nfrom niidpart.strategies import Owners\n"
         "def all_to(labels, n_parties, rng, *, party: Annotated[int, 'Who gets everything.'] = 0):\n"
+        "    'Everything to one party.'\n"
         "    return Owners(labels * 0 + party, {})\n"
     )
     shown = niidpart("make", "--strategy", "mine.py:all_to", "--help", cwd=tmp_path).stdout
-    assert "Who gets everything. [mine.py:all_to 0]" in " ".join(shown.split())
+    assert "Who gets everything. [default: 0]" in " ".join(shown.split())
+    assert "Everything to one party." in shown
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("niidpart make --strategy homo --clients 10", "--parties"),
+        ("niidpart make --strategy dir --alpha 0.5", "--beta"),
+        ("niidpart make --strategy dir --num-clients 10", "--parties"),
+        ("niidpart make --strategy iid", "did you mean 'homo'?"),
+        ("niidpart make --strategy pathological", "did you mean 'labels' or 'shards'?"),
+        ("niidpart make --strategy dirichlet", "did you mean 'dir'?"),
+        ("fltrain run split.h5 --epochs 5", "--local-epochs"),
+        ("fltrain run split.h5 --learning-rate 0.1", "--lr"),
+        ("fltrain run split.h5 --num-rounds 5", "--rounds"),
+        ("fltrain run split.h5 --ronds 4", "--rounds"),
+    ],
+)
+def test_the_fields_words_lead_to_ours(command, said, tmp_path, niidpart, fltrain):
+    program, *args = command.split()
+    done = (fltrain if program == "fltrain" else niidpart)(*args, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr.splitlines()[-1]

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
-from niidpart_cli.bar import Bar, said
-from niidpart_cli.sweep import Numbers, trials
+from niidpart_cli.train.progress import Bar, format_round
+from niidpart_cli.train.sweep import SweptNumber, format_trials
 
 BIN = Path(sys.executable).parent
 QUICK = ["--rounds", "2", "--local-steps", "2", "--batch-size", "16"]
@@ -357,7 +357,7 @@ def test_options_of_a_users_own_algorithm_are_swept(folder, fltrain):
 
 
 def test_numbers_are_converted_one_by_one():
-    kind = Numbers(click.INT)
+    kind = SweptNumber(click.INT)
     assert [kind.convert(v, None, None) for v in ("3", 3, "3,4", "3, 4")] == [3, 3, [3, 4], [3, 4]]
 
 
@@ -367,7 +367,7 @@ def test_the_table_over_trials():
         {"final": f, "best": b}
         for f, b in ((0.1, 0.4), (0.2, 0.5), (0.3, 0.6), (0.5, 0.5), (0.5, None), (0.5, 0.5))
     ]
-    header, first, second = trials(cells, rows, [False] * 6).splitlines()
+    header, first, second = format_trials(cells, rows, [False] * 6).splitlines()
     assert header.split() == [
         "setting",
         "trials",
@@ -393,8 +393,8 @@ def test_the_table_over_trials():
         "10.00",
     ]  # 10, 20, 30: squares 100, 0, 100 over 2
     assert second.split() == ["lr=0.2", "3", "50.00", "±", "0.00", "-"]
-    assert trials([{"lr": 0.1}, {"lr": 0.2}], rows[:2], [False] * 2) == ""
-    assert trials([{"seed": 0}, {"seed": 1}], rows[:2], [False] * 2).splitlines()[1].split()[
+    assert format_trials([{"lr": 0.1}, {"lr": 0.2}], rows[:2], [False] * 2) == ""
+    assert format_trials([{"seed": 0}, {"seed": 1}], rows[:2], [False] * 2).splitlines()[1].split()[
         :2
     ] == ["all", "2"]
 
@@ -404,10 +404,12 @@ def test_a_round_in_words():
         {"test_accuracy": acc, "train_loss": loss}
         for acc, loss in ((0.5, 1.0), (0.75, 0.5), (None, None))
     )
-    assert said([a]) == "test 50.00%  train loss 1"
-    assert said([a, b]) == "2 cells  test 50.00% to 75.00%, mean 62.50%  train loss 0.5 to 1"
-    assert said([c]) == "train loss not finite"
-    assert said([a, c]) == "2 cells  test 50.00%, mean 50.00%  train loss 1"
+    assert format_round([a]) == "test 50.00%  train loss 1"
+    assert (
+        format_round([a, b]) == "2 cells  test 50.00% to 75.00%, mean 62.50%  train loss 0.5 to 1"
+    )
+    assert format_round([c]) == "train loss not finite"
+    assert format_round([a, c]) == "2 cells  test 50.00%, mean 50.00%  train loss 1"
 
 
 def test_the_line_of_a_round_waits_for_no_cell_that_diverged(capsys):

@@ -229,7 +229,17 @@ def test_data_that_the_split_was_not_made_for_is_refused(tmp_path, fltrain):
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("args", ["--help", "resume --help", "plot --help", "compare --help"])
+@pytest.mark.parametrize(
+    "args",
+    [
+        "--help",
+        "run --help",
+        "run --algorithm fedprox --help",
+        "resume --help",
+        "plot --help",
+        "compare --help",
+    ],
+)
 def test_help_loads_no_torch(args, tmp_path):
     code = (
         f"import sys; sys.argv[1:] = {args.split()!r}\nfrom niidpart_cli.train import main\n"

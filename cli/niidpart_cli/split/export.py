@@ -4,20 +4,44 @@ from typing import Any
 
 import click
 
-from ..program import Entry, Pluggable, given_besides, listing, union_options
-from .elsewhere import elsewhere_options, limits_of
+from ..command import EntryCommand, Slot
+from ..options import EntryName, declare_all, list_entries, select_others
+from .limits import declare_limits, read_limits
+from .params import WHERE, declare_data_root, declare_file
+
+_EXAMPLES = """
+  niidpart export split.h5 --to csv --out rows
+  niidpart export split.h5 --to flower --out federated
+  niidpart export split.h5 --to hf --include-data --out for-the-hub"""
 
 
 def export_command() -> click.Command:
     from niidpart.formats import FORMATS
 
-    fixed = [
-        click.Argument(["file"], type=click.Path()),
+    fixed = _declare_fixed()
+
+    def export(**values: Any) -> None:
+        _export(values, select_others(values, fixed))
+
+    return EntryCommand(
+        "export",
+        fixed=fixed,
+        entry_options=declare_all(FORMATS),
+        slots=[Slot.of("--to", "format", FORMATS)],
+        callback=export,
+        help="Write a split in the layout of another library, whole or not at all.",
+        catalogue=f"\b\nFormats:\n{list_entries(FORMATS)}\n\n\b\nExamples:{_EXAMPLES}",
+    )
+
+
+def _declare_fixed() -> list[click.Parameter]:
+    return [
+        declare_file(),
         click.Option(
             ["--to"],
             required=True,
-            type=Entry("niidpart.formats"),
-            help="One of the above, or file.py:function.",
+            type=EntryName("niidpart.formats"),
+            help="A name, or file.py:function.",
         ),
         click.Option(
             ["--out"],
@@ -25,54 +49,28 @@ def export_command() -> click.Command:
             type=click.Path(file_okay=False),
             help="The folder; it must be empty or not there.",
         ),
-        click.Option(
-            ["--data-root"],
-            type=click.Path(),
-            help="Where the data set lies, if not where the file says.",
-        ),
+        declare_data_root(WHERE),
         click.Option(
             ["--lossy"],
             is_flag=True,
             help="Leave out what the format cannot say; else it is named and refused.",
         ),
-        *elsewhere_options(),
+        *declare_limits(),
     ]
 
-    def export(**values: Any) -> None:
-        import niidpart
-        from niidpart.data.of_split import open_data
 
-        format, asked = FORMATS.find(values["to"]), values.get("include_data")
-        if (
-            "include_data" in FORMATS.options(format)
-            and not asked
-            and values["data_root"] is not None
-        ):
-            raise click.UsageError(
-                f"--data-root goes with --include-data in the format {values['to']}"
-            )
-        needed = FORMATS.record(values["to"]).needs_data or asked or values["data_root"]
-        split = niidpart.read(values["file"], **limits_of(values))
-        data = open_data(split, values["data_root"]) if needed else None
-        path = niidpart.export(
-            split,
-            data,
-            values["to"],
-            values["out"],
-            lossy=values["lossy"],
-            **given_besides(values, fixed),
-        )
-        click.echo(f"written to {path}")
+def _export(values: dict[str, Any], options: dict[str, Any]) -> None:
+    import niidpart
+    from niidpart.data.of_split import open_data
+    from niidpart.formats import FORMATS
 
-    return Pluggable(
-        "export",
-        plug="--to",
-        own_options=lambda name: union_options(
-            (name, p) for p in FORMATS.options(FORMATS.find(name)).values()
-        ),
-        params=[*fixed, *union_options(FORMATS.all_options())],
-        callback=export,
-        help=f"Write a split in the layout of another library, whole or not at all.\n\n\b\nFormats:\n{listing(FORMATS)}\n\n\b\n"
-        "Examples:\n  niidpart export split.h5 --to csv --out rows\n  niidpart export split.h5 --to flower --out federated\n"
-        "  niidpart export split.h5 --to hf --include-data --out for-the-hub",
-    )
+    name, data_root = values["to"], values["data_root"]
+    function, wants_data = FORMATS.find(name), options.get("include_data")
+    has_option = "include_data" in FORMATS.options(function)
+    if has_option and not wants_data and data_root is not None:
+        raise click.UsageError(f"--data-root goes with --include-data in the format {name}")
+    split = niidpart.read(values["file"], **read_limits(values))
+    is_needed = FORMATS.record(name).needs_data or wants_data or data_root
+    data = open_data(split, data_root) if is_needed else None
+    path = niidpart.export(split, data, name, values["out"], lossy=values["lossy"], **options)
+    click.echo(f"written to {path}")

@@ -1,85 +1,98 @@
 """`niidpart import`."""
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..program import Entry, given, given_besides, union_options
-from .report import as_json, summary
+from ..command import EntryCommand, Slot
+from ..options import (
+    EntryName,
+    declare_all,
+    list_entries,
+    select_given,
+    select_others,
+)
+from .make import SOURCE_SLOT
+from .params import FOLDER, declare_data_root, declare_json, declare_split_out
+from .report import describe_split, split_to_json
+
+if TYPE_CHECKING:
+    from niidpart import Data
+
+_EXAMPLES = """
+  niidpart import rows --from csv --dataset digits
+  niidpart import femnist --from leaf -o femnist.h5"""
 
 
 def import_command() -> click.Command:
     from niidpart.data import SOURCES
     from niidpart.interop.importing import IMPORTERS
 
-    own = union_options(IMPORTERS.all_options())
-    taken = {option.name for option in own}
-    source_options = [
-        option for option in union_options(SOURCES.all_options()) if option.name not in taken
-    ]
-    fixed = [
+    format_options = declare_all(IMPORTERS)
+    taken = {option.name for option in format_options}
+    source_options = [option for option in declare_all(SOURCES) if option.name not in taken]
+    fixed = _declare_fixed()
+
+    def import_(**values: Any) -> None:
+        import niidpart
+
+        data = _load_data(values, select_given(values, source_options))
+        options = select_others(values, [*fixed, *source_options])
+        split = niidpart.import_(values["folder"], values["format"], data=data, **options)
+        niidpart.write(split, values["out"])
+        if values["as_json"]:
+            click.echo(json.dumps(split_to_json(split)))
+        else:
+            click.echo(f"{describe_split(split)}\nwritten to {values['out']}")
+
+    return EntryCommand(
+        "import",
+        fixed=fixed,
+        entry_options=[*format_options, *source_options],
+        slots=[
+            Slot.of("--from", "format", IMPORTERS),
+            SOURCE_SLOT,
+        ],
+        callback=import_,
+        help="Make a split file of what another library wrote.",
+        catalogue=f"\b\nFormats:\n{list_entries(IMPORTERS)}\n\n\b\nExamples:{_EXAMPLES}",
+    )
+
+
+def _declare_fixed() -> list[click.Parameter]:
+    return [
         click.Argument(["folder"], type=click.Path()),
         click.Option(
             ["--from", "format"],
             required=True,
-            type=Entry("niidpart.formats"),
-            help="One of the above.",
+            type=EntryName("niidpart.formats"),
+            help="The name of a format.",
         ),
         click.Option(
             ["--dataset"],
-            type=Entry("niidpart.sources"),
+            type=EntryName("niidpart.sources"),
             help="The data set whose rows the folder names, as for make.",
         ),
-        click.Option(
-            ["--data-root"],
-            type=click.Path(),
-            help="Folder that the data set lies in (for one file: the file).",
-        ),
+        declare_data_root(FOLDER),
         click.Option(
             ["--pool/--no-pool"],
             default=None,
             help="The rows are of training and test set together, as for make.",
         ),
-        click.Option(
-            ["-o", "--out"],
-            type=click.Path(dir_okay=False),
-            default="split.h5",
-            show_default=True,
-            help="The split file.",
-        ),
-        click.Option(
-            ["--json", "for_machines"], is_flag=True, help="Print what `show --json` prints."
-        ),
+        declare_split_out(),
+        declare_json("Print what `show --json` prints."),
     ]
 
-    def import_(**values: Any) -> None:
-        import niidpart
 
-        options = given_besides(values, [*fixed, *source_options])
-        source = given(values, source_options) | (
-            {} if values["pool"] is None else {"pool": values["pool"]}
-        )
-        if values["dataset"] is None and (source or values["data_root"] is not None):
-            raise click.UsageError("options of a data set need --dataset")
-        data = (
-            None
-            if values["dataset"] is None
-            else niidpart.load(values["dataset"], values["data_root"], **source)
-        )
-        split = niidpart.import_(values["folder"], values["format"], data=data, **options)
-        niidpart.write(split, values["out"])
-        click.echo(
-            json.dumps(as_json(split))
-            if values["for_machines"]
-            else f"{summary(split)}\nwritten to {values['out']}"
-        )
+def _load_data(values: dict[str, Any], options: dict[str, Any]) -> "Data | None":
+    """The data set whose rows the folder names; None where it holds its own."""
+    import niidpart
 
-    names = "\n".join(f"  {name:12} {IMPORTERS.summary(name)}" for name in IMPORTERS.names())
-    return click.Command(
-        "import",
-        params=[*fixed, *own, *source_options],
-        callback=import_,
-        help=f"Make a split file of what another library wrote.\n\n\b\nFormats:\n{names}\n\n\b\n"
-        "Examples:\n  niidpart import rows --from csv --dataset digits\n  niidpart import femnist --from leaf -o femnist.h5",
-    )
+    if values["pool"] is not None:
+        options = options | {"pool": values["pool"]}
+    if values["dataset"] is not None:
+        return niidpart.load(values["dataset"], values["data_root"], **options)
+    if options or values["data_root"] is not None:
+        raise click.UsageError("options of a data set need --dataset")
+    return None

@@ -1,14 +1,45 @@
 """`niidpart make`."""
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from niidpart.errors import UsageError
 
-from ..program import Entry, Pluggable, click_type, given, given_besides, listing, union_options
-from .report import as_json, summary
+from ..command import EntryCommand, Heading, Slot
+from ..options import (
+    EntryName,
+    declare_all,
+    declare_entry,
+    declare_options,
+    list_entries,
+    select_given,
+    select_others,
+    to_click_type,
+)
+from .params import FOLDER, declare_data_root, declare_json, declare_split_out
+from .report import describe_split, split_to_json
+
+if TYPE_CHECKING:
+    from niidpart import Data, FederatedSplit
+    from niidpart.registry import Registry
+
+_EXAMPLES = """
+  niidpart make --strategy dir --beta 0.5
+  niidpart make --dataset mnist --data-root ~/data --strategy dir --beta 0.1 --noise 0.1 \\
+      --parties 100 -o mnist.h5
+  niidpart make --recipe niid/mnist-dir0.5 --data-root ~/data
+  niidpart make --strategy dir --target hellinger=0.6"""
+
+HEADINGS = (
+    Heading("Data", ("dataset", "data_root", "pool")),
+    Heading("Who gets what", ("strategy", "recipe", "like", "parties", "seed", "val", "test")),
+    Heading("Features", ("transform", "noise")),
+    Heading("A wanted skew", ("target", "tolerance")),
+    Heading("Output", ("out", "as_json")),
+)
+_SEARCHED = "beta"  # the option that --target looks for
 
 
 def make_command() -> click.Command:
@@ -16,50 +47,76 @@ def make_command() -> click.Command:
     from niidpart.strategies import STRATEGIES
     from niidpart.transforms import TRANSFORMS
 
-    strategy_options = union_options([*STRATEGIES.all_options(), *TRANSFORMS.all_options()])
-    source_options = union_options(SOURCES.all_options())
-    asked_for, placed = _what(), _how_and_where()
-    fixed = [*asked_for, *placed]
+    every = [*STRATEGIES.all_options(), *TRANSFORMS.all_options()]
+    strategy_options = declare_options(option for _, option in every)
+    source_options = declare_all(SOURCES)
+    fixed = [*_declare_what(), *_declare_parties(), *_declare_output()]
 
     def make(**values: Any) -> None:
         import niidpart
 
-        data = _data(values, given(values, source_options))
-        asked = {
-            name: values[name]
-            for name in ("strategy", "recipe", "like", "seed", "val", "test")
-            if values[name] is not None
-        }
-        asked |= {
-            "n_parties": values["parties"],
-            "transforms": _transforms(values) or None,
-        } | given_besides(values, [*fixed, *source_options])
-        split = _tuned(data, values, asked) if values["target"] else niidpart.make(data, **asked)
+        data = _load_data(values, select_given(values, source_options))
+        request = _build_request(values) | select_others(values, [*fixed, *source_options])
+        if values["target"]:
+            split = _tune(data, values, request)
+        else:
+            split = niidpart.make(data, **request)
         niidpart.write(split, values["out"])
-        click.echo(
-            json.dumps(as_json(split))
-            if values["as_json"]
-            else f"{summary(split)}\nwritten to {values['out']}"
-        )
+        if values["as_json"]:
+            click.echo(json.dumps(split_to_json(split)))
+        else:
+            click.echo(f"{describe_split(split)}\nwritten to {values['out']}")
 
-    return Pluggable(
+    return EntryCommand(
         "make",
-        plug="--strategy",
-        own_options=lambda name: union_options(
-            (name, p) for p in STRATEGIES.options(STRATEGIES.find(name)).values()
-        ),
-        params=[*asked_for, *strategy_options, *placed, *source_options],
+        fixed=fixed,
+        entry_options=[*strategy_options, *source_options],
+        slots=[
+            Slot("--strategy", "strategy", _declare_strategy, _summarise_strategy),
+            SOURCE_SLOT,
+        ],
+        headings=HEADINGS,
         callback=make,
-        help=f"Split a data set among parties, reproducibly.\n\n\b\nStrategies:\n{listing(STRATEGIES)}\n\n\b\n"
-        f"Transforms (as a strategy: homo with that transform):\n{listing(TRANSFORMS)}\n\n\b\n"
-        "Examples:\n  niidpart make --strategy dir --beta 0.5\n"
-        "  niidpart make --dataset mnist --data-root ~/data --strategy dir --beta 0.1 --noise 0.1 --parties 100 -o mnist.h5\n"
-        "  niidpart make --recipe niid/mnist-dir0.5 --data-root ~/data\n"
-        "  niidpart make --strategy dir --target hellinger=0.6",
+        help="Split a data set among parties, reproducibly.",
+        catalogue=f"\b\nStrategies:\n{list_entries(STRATEGIES)}\n\n"
+        "\b\nTransforms (as a strategy: homo with that transform):\n"
+        f"{list_entries(TRANSFORMS)}\n\n\b\nExamples:{_EXAMPLES}",
     )
 
 
-def _what() -> list[click.Parameter]:
+def _declare_strategy(name: str) -> list[click.Option]:
+    """The options of a strategy, or of a transform, whose name is a strategy too."""
+    return declare_entry(_find_folder(name), name)
+
+
+def _summarise_strategy(name: str) -> str:
+    return _find_folder(name).summary(name)
+
+
+def _find_folder(strategy: str) -> "Registry":
+    from niidpart.strategies import STRATEGIES
+    from niidpart.transforms import TRANSFORMS
+
+    return TRANSFORMS if strategy in TRANSFORMS.names() else STRATEGIES
+
+
+def _declare_source(name: str) -> list[click.Option]:
+    """The options of a source; [] for a path, whose ending says which source reads it."""
+    from niidpart.data import SOURCES
+
+    return declare_entry(SOURCES, name) if name in SOURCES.names() else []
+
+
+def _summarise_source(name: str) -> str:
+    from niidpart.data import SOURCES
+
+    return SOURCES.summary(name) if name in SOURCES.names() else ""
+
+
+SOURCE_SLOT = Slot("--dataset", "data set", _declare_source, _summarise_source)
+
+
+def _declare_what() -> list[click.Parameter]:
     """Of which data, and by which strategy."""
     from niidpart.data import SOURCES
     from niidpart.making.completion import list_peers
@@ -67,29 +124,27 @@ def _what() -> list[click.Parameter]:
     return [
         click.Option(
             ["--dataset"],
-            type=Entry("niidpart.sources"),
-            help=f"{', '.join(SOURCES.names())}; or PATH.npz, .csv, .parquet, .libsvm, a folder of images, hf:ID, hf:FOLDER.  "
-            "[the strategy's namesake, else digits]",
+            type=EntryName("niidpart.sources"),
+            help=f"{', '.join(SOURCES.names())}; or PATH.npz, .csv, .parquet, .libsvm, a folder "
+            "of images, hf:ID, hf:FOLDER.  [the strategy's namesake, else digits]",
         ),
-        click.Option(
-            ["--data-root"],
-            type=click.Path(),
-            help="Folder that the data set lies in (for one file: the file).",
-        ),
+        declare_data_root(FOLDER),
         click.Option(
             ["--strategy"],
-            type=Entry("niidpart.strategies"),
-            help="One of the above, or file.py:function.",
+            type=EntryName("niidpart.strategies"),
+            help="A name, or file.py:function.",
         ),
         click.Option(
             ["--recipe"],
             metavar="NAME",
-            help="A published setting, such as niid/mnist-dir0.5 (niidpart recipes lists them); options override.",
+            help="A published setting, such as niid/mnist-dir0.5 (niidpart recipes lists them); "
+            "options override.",
         ),
         click.Option(
             ["--like"],
             metavar="PEER",
-            help=f"The strategy as a peer's published code has it, row by row: {', '.join(list_peers())}.",
+            help="The strategy as a peer's published code has it, row by row: "
+            f"{', '.join(list_peers())}.",
         ),
         click.Option(
             ["--transform"],
@@ -106,8 +161,8 @@ def _what() -> list[click.Parameter]:
     ]
 
 
-def _how_and_where() -> list[click.Parameter]:
-    """Parties, seed, parts, a wanted skew, and where it goes."""
+def _declare_parties() -> list[click.Parameter]:
+    """Parties, seed, and the parts that they hold out."""
     return [
         click.Option(
             ["--parties"], type=int, help="Number of parties.  [the strategy's own, else 10]"
@@ -124,9 +179,22 @@ def _how_and_where() -> list[click.Parameter]:
             ["--test"], type=float, help="Fraction of each party's examples for its own test part."
         ),
         click.Option(
+            ["--pool/--no-pool"],
+            default=None,
+            help="The data set's own test rows are dealt too; there is no global test set then.  "
+            "[the recipe's, else no]",
+        ),
+    ]
+
+
+def _declare_output() -> list[click.Parameter]:
+    """A wanted skew, and where the split goes."""
+    return [
+        click.Option(
             ["--target"],
             metavar="MEASURE=VALUE",
-            help="Look for the beta that gives this skew to the whole, such as hellinger=0.6 (0 IID, 1 one class).",
+            help="Look for the beta that gives this skew to the whole, such as hellinger=0.6 "
+            "(0 IID, 1 one class).",
         ),
         click.Option(
             ["--tolerance"],
@@ -135,43 +203,50 @@ def _how_and_where() -> list[click.Parameter]:
             show_default=True,
             help="How near to --target.",
         ),
-        click.Option(
-            ["-o", "--out"],
-            type=click.Path(dir_okay=False),
-            default="split.h5",
-            show_default=True,
-            help="The split file.",
-        ),
-        click.Option(["--json", "as_json"], is_flag=True, help="Print what `show --json` prints."),
-        click.Option(
-            ["--pool/--no-pool"],
-            default=None,
-            help="The data set's own test rows are dealt too; there is no global test set then.  [the recipe's, else no]",
-        ),
+        declare_split_out(),
+        declare_json("Print what `show --json` prints."),
     ]
 
 
-def _data(values: dict[str, Any], options: dict[str, Any]) -> Any:
-    """The data set that was asked for, else the recipe's, else the strategy's namesake, else the digits."""
+def _build_request(values: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `niidpart.make` except those of the strategy."""
+    names = ("strategy", "recipe", "like", "seed", "val", "test")
+    request = {name: values[name] for name in names if values[name] is not None}
+    return request | {
+        "n_parties": values["parties"],
+        "transforms": _read_transforms(values) or None,
+    }
+
+
+def _load_data(values: dict[str, Any], options: dict[str, Any]) -> "Data":
+    """The data set that was asked for.
+
+    Else the recipe's, else the strategy's namesake, else the digits.
+    """
     import niidpart
     from niidpart.data import SOURCES
     from niidpart.recipes import find_recipe
 
-    if values["strategy"] is None and values["recipe"] is None:
+    strategy = values["strategy"]
+    if strategy is None and values["recipe"] is None:
         raise click.UsageError("give --strategy or --recipe")
-    named = find_recipe(values["recipe"]) if values["recipe"] else None
-    namesake = values["strategy"] if values["strategy"] in SOURCES.names() else None
-    dataset = values["dataset"] or (named.dataset if named else namesake or "digits")
-    source = dict(named.source) if named else {}
-    if (
-        named and dataset != named.dataset
-    ):  # another data set has other options, but is pooled all the same
-        source = {"pool": source["pool"]} if "pool" in source else {}
-    pool = {} if values["pool"] is None else {"pool": values["pool"]}
-    return niidpart.load(dataset, values["data_root"], **source | options | pool)
+    source: dict[str, Any] = {}
+    default = strategy if strategy in SOURCES.names() else "digits"
+    if values["recipe"]:
+        recipe = find_recipe(values["recipe"])
+        source, default = dict(recipe.source), recipe.dataset
+    dataset = values["dataset"] or default
+    if dataset != default and "pool" in source:
+        # Another data set has other options, but is pooled all the same.
+        source = {"pool": source["pool"]}
+    elif dataset != default:
+        source = {}
+    if values["pool"] is not None:
+        options = options | {"pool": values["pool"]}
+    return niidpart.load(dataset, values["data_root"], **source | options)
 
 
-def _tuned(data: Any, values: dict[str, Any], asked: dict[str, Any]) -> Any:
+def _tune(data: "Data", values: dict[str, Any], request: dict[str, Any]) -> "FederatedSplit":
     """The split of --target MEASURE=VALUE, every try on stderr."""
     import niidpart
 
@@ -179,45 +254,44 @@ def _tuned(data: Any, values: dict[str, Any], asked: dict[str, Any]) -> Any:
     try:
         target = float(number)
     except ValueError:
-        raise click.UsageError(
-            f"--target is {values['target']!r}; write MEASURE=VALUE, such as hellinger=0.6"
-        ) from None
-    option = "beta"
+        advice = "write MEASURE=VALUE, such as hellinger=0.6"
+        raise click.UsageError(f"--target is {values['target']!r}; {advice}") from None
+    if request.get(_SEARCHED) is not None:
+        raise click.UsageError(f"--target looks for {_SEARCHED} itself; leave out --{_SEARCHED}")
 
-    def after(x: float, found: float) -> None:
-        click.echo(f"{option} {x:g}: {measure} {found:.4f}", err=True)
+    def show_try(value: float, found: float) -> None:
+        click.echo(f"{_SEARCHED} {value:g}: {measure} {found:.4f}", err=True)
 
-    if asked.get("beta") is not None:
-        raise click.UsageError("--target looks for beta itself; leave out --beta")
     return niidpart.tune(
         data,
-        **asked,
+        **request,
         measure=measure,
         target=target,
         tolerance=values["tolerance"],
-        option=option,
-        after=after,
+        option=_SEARCHED,
+        after=show_try,
     )
 
 
-def _transforms(values: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def _read_transforms(values: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    transforms = [_read_transform(text) for text in values["transform"]]
+    if values["noise"] is not None:
+        transforms.append(("noise", {"sigma": values["noise"]}))
+    return transforms
+
+
+def _read_transform(text: str) -> tuple[str, dict[str, Any]]:
+    """`noise:sigma=0.1,level=std` as (name, options), each value in the type of its option."""
     from niidpart.transforms import TRANSFORMS
 
-    noise = [("noise", {"sigma": values["noise"]})] if values["noise"] is not None else []
-    return [_transform(text, TRANSFORMS) for text in values["transform"]] + noise
-
-
-def _transform(text: str, registry: Any) -> tuple[str, dict[str, Any]]:
-    """`noise:sigma=0.1,level=std` as (name, options), each value in the type of its option."""
     name, _, rest = text.partition(":")
-    pairs = [pair.partition("=") for pair in rest.split(",") if pair]
-    if wrong := [key for key, equals, _ in pairs if not equals]:
-        raise UsageError(
-            f"--transform {text!r}: {wrong[0]!r} has no value; write NAME:KEY=VALUE,KEY=VALUE"
-        )
-    declared = registry.options(registry.find(name))
+    declared = TRANSFORMS.options(TRANSFORMS.find(name))
     options: dict[str, Any] = {}
-    for key, _, value in pairs:
+    for pair in filter(None, rest.split(",")):
+        key, equals, value = pair.partition("=")
+        if not equals:
+            advice = "write NAME:KEY=VALUE,KEY=VALUE"
+            raise UsageError(f"--transform {text!r}: {key!r} has no value; {advice}")
         kind = declared[key].annotation if key in declared else str
-        options[key] = click_type(kind).convert(value, None, None)
+        options[key] = to_click_type(kind).convert(value, None, None)
     return name, options

@@ -5,27 +5,47 @@ from typing import Any
 
 import click
 
-from ..program import Entry, Pluggable, given_besides, listing, union_options
-from .elsewhere import elsewhere_options, limits_of
+from ..command import EntryCommand, Slot
+from ..options import EntryName, declare_all, list_entries, select_others
+from .limits import declare_limits, read_limits
+from .params import WHERE, declare_data_root, declare_file
+
+_EXAMPLES = """
+  niidpart plot split.h5
+  niidpart plot split.h5 --kind bars --order size --medium print -o bars.pdf
+  niidpart plot split.h5 --kind noise --parties 0,4,9"""
 
 
 def plot_command() -> click.Command:
     from niidpart.plot import PICTURES
 
-    fixed = [
-        click.Argument(["file"], type=click.Path()),
+    fixed = _declare_fixed()
+
+    def plot(**values: Any) -> None:
+        _draw(values, select_others(values, fixed))
+
+    return EntryCommand(
+        "plot",
+        fixed=fixed,
+        entry_options=declare_all(PICTURES),
+        slots=[Slot.of("--kind", "kind", PICTURES)],
+        callback=plot,
+        help="Draw a split. The ending of the file says which format: png, svg or pdf.",
+        catalogue=f"\b\nKinds:\n{list_entries(PICTURES)}\n\n\b\nExamples:{_EXAMPLES}",
+    )
+
+
+def _declare_fixed() -> list[click.Parameter]:
+    return [
+        declare_file(),
         click.Option(
             ["--kind"],
-            type=Entry("niidpart.plot"),
+            type=EntryName("niidpart.plot"),
             default="heatmap",
             show_default=True,
-            help="One of the above, or file.py:function.",
+            help="A name, or file.py:function.",
         ),
-        click.Option(
-            ["--data-root"],
-            type=click.Path(),
-            help="Where the data set lies, if not where the file says; for kinds that show features.",
-        ),
+        declare_data_root(f"{WHERE[:-1]}; for kinds that show features."),
         click.Option(
             ["--parties"],
             metavar="0,3,7-9",
@@ -43,47 +63,33 @@ def plot_command() -> click.Command:
             type=click.Path(dir_okay=False),
             help="The picture.  [the split's name, the kind's if not heatmap, .png]",
         ),
-        *elsewhere_options(),
+        *declare_limits(),
     ]
 
-    def plot(**values: Any) -> None:
-        import niidpart
-        from niidpart.data.of_split import open_data
-        from niidpart.plot import needs_data, save
 
-        kind, file = values["kind"], Path(values["file"])
-        split = niidpart.read(file, **limits_of(values))
-        out = values["out"] or file.with_name(f"{file.stem}{_suffix(kind)}.png")
-        data = open_data(split, values["data_root"]) if needs_data(kind) else None
-        options = given_besides(values, fixed)
-        try:
-            path = save(
-                split,
-                out,
-                kind,
-                data=data,
-                parties=values["parties"],
-                medium=values["medium"],
-                **options,
-            )
-        except ModuleNotFoundError as error:
-            if error.name != "sklearn":
-                raise
-            raise click.ClickException(str(error)) from error
-        click.echo(f"drawn in {path}")
+def _draw(values: dict[str, Any], options: dict[str, Any]) -> None:
+    import niidpart
+    from niidpart.data.of_split import open_data
+    from niidpart.plot import needs_data, save
 
-    return Pluggable(
-        "plot",
-        plug="--kind",
-        own_options=lambda name: union_options(
-            (name, p) for p in PICTURES.options(PICTURES.find(name)).values()
-        ),
-        params=[*fixed, *union_options(PICTURES.all_options())],
-        callback=plot,
-        help=f"Draw a split. The ending of the file says which format: png, svg or pdf.\n\n\b\nKinds:\n{listing(PICTURES)}\n\n\b\n"
-        "Examples:\n  niidpart plot split.h5\n  niidpart plot split.h5 --kind bars --order size --medium print -o bars.pdf\n"
-        "  niidpart plot split.h5 --kind noise --parties 0,4,9",
-    )
+    kind, file = values["kind"], Path(values["file"])
+    split = niidpart.read(file, **read_limits(values))
+    data = open_data(split, values["data_root"]) if needs_data(kind) else None
+    try:
+        path = save(
+            split,
+            values["out"] or file.with_name(f"{file.stem}{_suffix(kind)}.png"),
+            kind,
+            data=data,
+            parties=values["parties"],
+            medium=values["medium"],
+            **options,
+        )
+    except ModuleNotFoundError as error:
+        if error.name != "sklearn":  # whose message says what else could be done
+            raise
+        raise click.ClickException(str(error)) from error
+    click.echo(f"drawn in {path}")
 
 
 def _suffix(kind: str) -> str:

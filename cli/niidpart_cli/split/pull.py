@@ -1,77 +1,82 @@
 """`niidpart pull`."""
 
 import json
-from typing import Any
 
 import click
 
+from .limits import to_bytes
+from .params import declare_json, declare_split_out
+
+_EXAMPLES = """
+  niidpart pull USER/NAME
+  niidpart pull USER/NAME@split-037e6944cdfcc5ec -o published.h5"""
+
 
 def pull_command() -> click.Command:
-    @click.command(
-        help="Fetch a published split from the Hugging Face Hub and check it. Only the split file is fetched, of one commit; nothing of the "
-        "repository is run or believed.\n\n\b\nExamples:\n  niidpart pull USER/NAME\n  niidpart pull USER/NAME@split-037e6944cdfcc5ec -o published.h5"
+    return click.Command(
+        "pull",
+        callback=pull,
+        help="Fetch a published split from the Hugging Face Hub and check it. Only the split file "
+        "is fetched, of one commit; nothing of the repository is run or believed.\n\n"
+        f"\b\nExamples:{_EXAMPLES}",
+        params=[
+            click.Argument(["repo"], metavar="USER/NAME[@REV]"),
+            declare_split_out(),
+            click.Option(
+                ["--digest"],
+                metavar="HEX",
+                help="The digest, or its beginning, that the split has to have.",
+            ),
+            click.Option(
+                ["--max-size"],
+                type=click.IntRange(min=1),
+                default=1024,
+                show_default=True,
+                metavar="MB",
+                help="What the file may have.",
+            ),
+            click.Option(
+                ["--max-memory"],
+                type=click.IntRange(min=1),
+                metavar="MB",
+                help="What reading it may take (2048).",
+            ),
+            click.Option(
+                ["--timeout"],
+                type=click.FloatRange(min=0, min_open=True),
+                metavar="SECONDS",
+                help="What fetching and reading it may take (600, and 60 of it to read).",
+            ),
+            declare_json(),
+        ],
     )
-    @click.argument("repo", metavar="USER/NAME[@REV]")
-    @click.option(
-        "-o",
-        "--out",
-        type=click.Path(dir_okay=False),
-        default="split.h5",
-        show_default=True,
-        help="The split file.",
-    )
-    @click.option(
-        "--digest", metavar="HEX", help="The digest, or its beginning, that the split has to have."
-    )
-    @click.option(
-        "--max-size",
-        type=click.IntRange(min=1),
-        default=1024,
-        show_default=True,
-        metavar="MB",
-        help="What the file may have.",
-    )
-    @click.option(
-        "--max-memory",
-        type=click.IntRange(min=1),
-        metavar="MB",
-        help="What reading it may take (2048).",
-    )
-    @click.option(
-        "--timeout",
-        type=click.FloatRange(min=0, min_open=True),
-        metavar="SECONDS",
-        help="What fetching and reading it may take (600, and 60 of it to read).",
-    )
-    @click.option("--json", "as_json", is_flag=True, help="For machines.")
-    def pull(
-        repo: str, out: str, max_size: int, max_memory: int | None, as_json: bool, **options: Any
-    ) -> None:
-        from niidpart.hub.fetching import pull
 
-        from .report import summary
 
-        got = pull(
-            repo,
-            out=out,
-            max_bytes=max_size << 20,
-            max_memory=None if max_memory is None else max_memory << 20,
-            **options,
-        )
-        if as_json:
-            click.echo(
-                json.dumps(
-                    {
-                        "file": str(got.path),
-                        "url": got.url,
-                        "commit": got.commit,
-                        "digest": got.digest,
-                    }
-                )
-            )
-            return
-        click.echo(
-            f"{summary(got.split)}\nfrom   {got.url}, commit {got.commit}\nwritten to {got.path}"
-        )
+def pull(
+    repo: str,
+    out: str,
+    digest: str | None,
+    max_size: int,
+    max_memory: int | None,
+    timeout: float | None,
+    as_json: bool,
+) -> None:
+    from niidpart.hub.fetching import pull
 
-    return pull
+    from .report import describe_split
+
+    got = pull(
+        repo,
+        out=out,
+        digest=digest,
+        max_bytes=max_size << 20,
+        max_memory=to_bytes(max_memory),
+        timeout=timeout,
+    )
+    if as_json:
+        about = {"url": got.url, "commit": got.commit, "digest": got.digest}
+        click.echo(json.dumps({"file": str(got.path)} | about))
+        return
+    click.echo(describe_split(got.split))
+    click.echo(f"from   {got.url}, commit {got.commit}")
+    click.echo(f"written to {got.path}")

@@ -1,90 +1,112 @@
 """`niidpart recipes`."""
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..options import to_flag
+from .params import declare_json
+
+if TYPE_CHECKING:
+    from niidpart import Recipe
+    from niidpart.recipes import NamedRecipe
+
 
 def recipes_command() -> click.Command:
-    @click.command(
-        help="List the settings of published experiments; with NAME those of one paper (niid), or all of one setting (niid/mnist-dir0.5)."
+    return click.Command(
+        "recipes",
+        callback=list_recipes,
+        help="List the settings of published experiments; with NAME those of one paper (niid), or "
+        "all of one setting (niid/mnist-dir0.5).",
+        params=[click.Argument(["name"], required=False), declare_json()],
     )
-    @click.argument("name", required=False)
-    @click.option("--json", "for_machines", is_flag=True, help="For machines.")
-    def recipes(name: str | None, for_machines: bool) -> None:
-        from niidpart import recipes
-
-        single = {name: recipes.find_recipe(name)} if name and "/" in name else None
-        found = single or {
-            n: r
-            for paper in ([name] if name else recipes.list_papers())
-            for n, r in recipes.load_paper(paper).items()
-        }
-        if for_machines:
-            click.echo(
-                json.dumps(
-                    {
-                        n: {**r.to_json(), "recipe": _complete(r, n).to_json()}
-                        for n, r in found.items()
-                    }
-                )
-            )
-        elif single:
-            click.echo("\n".join(_in_full(*item) for item in single.items()))
-        else:
-            width = max(map(len, found))
-            click.echo("\n".join(f"{n:{width}}  {r.about}" for n, r in found.items()))
-
-    return recipes
 
 
-def _complete(recipe: Any, name: str) -> Any:
+def list_recipes(name: str | None, as_json: bool) -> None:
+    found = _find_recipes(name)
+    if as_json:
+        click.echo(json.dumps({key: _to_json(key, recipe) for key, recipe in found.items()}))
+    elif name and "/" in name:
+        click.echo("\n".join(_describe(key, recipe) for key, recipe in found.items()))
+    else:
+        width = max(map(len, found))
+        click.echo("\n".join(f"{key:{width}}  {recipe.about}" for key, recipe in found.items()))
+
+
+def _find_recipes(name: str | None) -> dict[str, "NamedRecipe"]:
+    """All recipes, those of one paper, or the one of that name."""
+    from niidpart import recipes
+
+    if name and "/" in name:
+        return {name: recipes.find_recipe(name)}
+    found: dict[str, NamedRecipe] = {}
+    for paper in [name] if name else recipes.list_papers():
+        found |= recipes.load_paper(paper)
+    return found
+
+
+def _to_json(name: str, recipe: "NamedRecipe") -> dict[str, Any]:
+    return {**recipe.to_json(), "recipe": _complete(name).to_json()}
+
+
+def _complete(name: str) -> "Recipe":
     from niidpart.making.completion import compose
 
     return compose(recipe=name)
 
 
-def _in_full(name: str, recipe: Any) -> str:
+def _describe(name: str, recipe: "NamedRecipe") -> str:
     """What it is, and the command that says the same without the name."""
-    whole = _complete(recipe, name)
+    whole = _complete(name)
+    parties = f"{whole.n_parties}, seed {whole.seed}"
+    for part, fraction in _list_parts(whole):
+        parties += f", {part} {fraction}"
     lines = [
         f"{name}: {recipe.about}",
-        f"data      {' '.join([recipe.dataset, *(f'{k}={_text(v)}' for k, v in recipe.source.items())])}",
-        f"strategy  {_step(whole.strategy, whole.params)}",
-        *(f"transform {_step(t.name, t.params)}" for t in whole.transforms),
-        f"parties   {whole.n_parties}, seed {whole.seed}"
-        + "".join(f", {part} {f}" for part, f in (("val", whole.val), ("test", whole.test)) if f),
-        f"command   {_command(recipe, whole)}",
+        f"data      {_join_step(recipe.dataset, recipe.source)}",
+        f"strategy  {_join_step(whole.strategy, whole.params)}",
+        *(f"transform {_join_step(t.name, t.params)}" for t in whole.transforms),
+        f"parties   {parties}",
+        f"command   {_write_command(recipe, whole)}",
     ]
     return "\n".join(lines)
 
 
-def _step(name: str, params: dict[str, Any]) -> str:
-    return " ".join([name, *(f"{k}={_text(v)}" for k, v in params.items() if v is not None)])
+def _list_parts(whole: "Recipe") -> list[tuple[str, float]]:
+    """The parts that parties hold out, and their fractions."""
+    return [(part, f) for part, f in (("val", whole.val), ("test", whole.test)) if f]
 
 
-def _command(recipe: Any, whole: Any) -> str:
+def _join_step(name: str, params: Mapping[str, Any]) -> str:
+    pairs = [f"{key}={_format_value(value)}" for key, value in _select_set(params)]
+    return " ".join([name, *pairs])
+
+
+def _select_set(params: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [(key, value) for key, value in params.items() if value is not None]
+
+
+def _write_command(recipe: "NamedRecipe", whole: "Recipe") -> str:
     words = ["niidpart make", f"--dataset {recipe.dataset}", "--data-root DIR"]
-    words += [_flag(k, v) for k, v in recipe.source.items()]
-    words += [
-        f"--strategy {whole.strategy}",
-        *(_flag(k, v) for k, v in whole.params.items() if v is not None),
-    ]
-    words += [
-        f"--transform {t.name}:{','.join(f'{k}={_text(v)}' for k, v in t.params.items())}"
-        for t in whole.transforms
-    ]
+    words += [_format_flag(key, value) for key, value in recipe.source.items()]
+    words.append(f"--strategy {whole.strategy}")
+    words += [_format_flag(key, value) for key, value in _select_set(whole.params)]
+    for step in whole.transforms:
+        pairs = [f"{key}={_format_value(value)}" for key, value in step.params.items()]
+        words.append(f"--transform {step.name}:{','.join(pairs)}")
     words += [f"--parties {whole.n_parties}", f"--seed {whole.seed}"]
-    return " ".join(
-        words + [f"--{part} {f}" for part, f in (("val", whole.val), ("test", whole.test)) if f]
-    )
+    words += [f"--{part} {fraction}" for part, fraction in _list_parts(whole)]
+    return " ".join(words)
 
 
-def _flag(key: str, value: Any) -> str:
-    flag = key.replace("_", "-")
-    return f"--{'' if value else 'no-'}{flag}" if isinstance(value, bool) else f"--{flag} {value}"
+def _format_flag(key: str, value: Any) -> str:
+    flag = to_flag(key)
+    if isinstance(value, bool):
+        return flag if value else f"--no-{flag[2:]}"
+    return f"{flag} {value}"
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

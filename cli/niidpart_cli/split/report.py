@@ -1,208 +1,188 @@
 """What commands say about a split: a summary, tables of the measures and of the parties, JSON."""
 
-from typing import Any
+import math
+from typing import TYPE_CHECKING, Any
 
-from ..program import table
+from ..tables import format_table
+
+if TYPE_CHECKING:
+    from niidpart import FeatureSkew, FederatedSplit, Skew
 
 WIDE = 100  # columns of a terminal; a table of counts that would not fit says less instead
-INTERVAL = "95 % interval"
+_CLASSES = 12  # of which every count is shown
+_NAME = 24  # letters of a class's name
 
 
-def summary(split: Any) -> str:
+def describe_split(split: "FederatedSplit") -> str:
+    """Return what the split is, a line for each part of it."""
     from niidpart.plot import compose_title
 
-    sizes = split.train.sizes
-    moved = _moved(split)
+    sizes, source = split.train.sizes, split.source
+    n_classes = len(source.class_names)
     lines = [
         compose_title(split),
         f"digest {split.digest}",
-        f"data   {split.source.name}: {split.source.n} examples of {len(split.source.class_names)} classes; global test set {split.source.n_test}",
+        f"data   {source.name}: {source.n} examples of {n_classes} classes; "
+        f"global test set {source.n_test}",
         f"train  {split.train.n} examples; a party has {sizes.min()} to {sizes.max()}",
     ]
-    lines += [
-        f"{name:6} {part.n} examples, at the parties"
-        for name, part in split.parts.items()
-        if name != "train" and part.n
-    ]
-    if not split.source.n_test and not split.test.n:
+    for name, part in split.parts.items():
+        if name != "train" and part.n:
+            lines.append(f"{name:6} {part.n} examples, at the parties")
+    if not source.n_test and not split.test.n:
         lines.append("test   none; training needs one: --test 0.2 gives each party its own")
+    moved = _count_moved(split)
     if moved:
-        lines.append(
-            f"moved  {moved} examples to parties that had fewer than min_size {split.recipe.params.get('min_size')}"
-        )
+        least = split.recipe.params.get("min_size")
+        lines.append(f"moved  {moved} examples to parties that had fewer than min_size {least}")
     if split.n_unheld:
         lines.append(f"nobody holds {split.n_unheld} examples")
     return "\n".join(lines)
 
 
-def _moved(split: Any) -> int:
+def _count_moved(split: "FederatedSplit") -> int:
     """Examples that went to parties that had fewer than min_size."""
     return len(split.draws["moved"]) if "moved" in split.draws else 0
 
 
-def features(found: Any) -> str:
-    """Distance of the features, and what it is where they are dealt at random."""
-    what = (
-        "energy distance"
-        if found.measure == "energy"
-        else f"squared MMD, Gaussian kernel of bandwidth {found.bandwidth:.3g}"
-    )
+def describe_features(found: "FeatureSkew") -> str:
+    """Return the distance of the features, and what it is where they are dealt at random."""
+    if found.measure == "energy":
+        what = "energy distance"
+    else:
+        what = f"squared MMD, Gaussian kernel of bandwidth {found.bandwidth:.3g}"
     where = "all features" if found.pca is None else f"{found.pca} principal components"
-    left_out = f"; {found.left_out} with fewer than 2 examples left out" if found.left_out else ""
-    return "\n".join(
-        [
-            f"features: {what} on {where}, {found.n_examples} examples of {len(found.parties)} parties{left_out}",
-            f"  to the rest {found.to_rest:.4g} (scaled {found.value:.4f}), pairwise {found.pairwise:.4g} (scaled {found.value_pairwise:.4f})",
-            f"  dealt at random {found.iid:.4g}, in 95 % of deals below {found.iid_high:.4g}; p = {found.p_value:.2g} of {found.permutations} deals",
-        ]
+    n_parties = len(found.parties)
+    left_out = ""
+    if found.left_out:
+        left_out = f"; {found.left_out} with fewer than 2 examples left out"
+    to_rest = f"to the rest {found.to_rest:.4g} (scaled {found.value:.4f})"
+    pairwise = f"pairwise {found.pairwise:.4g} (scaled {found.value_pairwise:.4f})"
+    at_random = f"dealt at random {found.iid:.4g}, in 95 % of deals below {found.iid_high:.4g}"
+    p_value = f"p = {found.p_value:.2g} of {found.permutations} deals"
+    return (
+        f"features: {what} on {where}, "
+        f"{found.n_examples} examples of {n_parties} parties{left_out}\n"
+        f"  {to_rest}, {pairwise}\n"
+        f"  {at_random}; {p_value}"
     )
 
 
-def measures(skew: Any) -> str:
-    """MAP beta in two lines, then a row for each measure."""
+def describe_measures(skew: "Skew") -> str:
+    """Return MAP beta in a line, then a row for each measure."""
     low, middle, high = skew.beta_range
-    lines = [
-        f"MAP beta {skew.map_beta_overall:.4g} over all parties; of one party {low:.3g} to {high:.3g}, median {middle:.3g}"
-    ]
+    overall = f"MAP beta {skew.map_beta_overall:.4g} over all parties"
+    lines = [f"{overall}; of one party {low:.3g} to {high:.3g}, median {middle:.3g}"]
     if skew.n_empty:
         lines.append(
             f"{skew.n_empty} parties without training examples are left out, but for the sizes"
         )
+    if not skew.measures:
+        lines.append("no party holds a training example, so there is nothing to measure")
+        return "\n".join(lines)
+    header = ["skew, 0 IID to 1 one class each", "", "value", "corrected"]
     rows = []
     for m in skew.measures:
         interval = "" if m.low is None else f"{m.low:.3f} .. {m.high:.3f}"
-        rows.append(
-            [
-                m.name,
-                m.form,
-                f"{m.value:.3f}",
-                f"{m.corrected:.3f}",
-                interval,
-                f"{m.iid:.3f}",
-                f"{m.raw:.4g}",
-            ]
-        )
-    if not rows:
-        return "\n".join(
-            [*lines, "no party holds a training example, so there is nothing to measure"]
-        )
-    lines += [
-        "",
-        table(
-            [
-                "skew, 0 IID to 1 one class each",
-                "",
-                "value",
-                "corrected",
-                INTERVAL,
-                "IID deal",
-                "unscaled",
-            ],
-            rows,
-        ),
-    ]
+        value, corrected, iid = f"{m.value:.3f}", f"{m.corrected:.3f}", f"{m.iid:.3f}"
+        rows.append([m.name, m.form, value, corrected, interval, iid, f"{m.raw:.4g}"])
+    lines += ["", format_table([*header, "95 % interval", "IID deal", "unscaled"], rows)]
     lines.append("emd: of classes in the order of their ids; hellinger: squared")
-    if any(m.sampled for m in skew.measures):
-        lines.append(
-            f"pairwise over {max(m.n for m in skew.measures if m.sampled)} pairs drawn at random"
-        )
+    n_sampled = [m.n for m in skew.measures if m.sampled]
+    if n_sampled:
+        lines.append(f"pairwise over {max(n_sampled)} pairs drawn at random")
     return "\n".join(lines)
 
 
-def parties(split: Any, shown: int) -> str:
-    """Sizes, classes, beta and columns of each party; the counts themselves where they fit."""
+def describe_parties(split: "FederatedSplit", shown: int) -> str:
+    """Return sizes, classes, beta and columns of each party; the counts where they fit."""
     shown = min(shown, split.n_parties)
-    counts = _table(split, shown, split.train.counts.shape[1] <= 12)
-    if max(map(len, counts.splitlines())) > WIDE:
-        counts = _table(split, shown, False)
-    return counts + (
-        f"\n... and {split.n_parties - shown} parties more (--all)"
-        if shown < split.n_parties
-        else ""
-    )
+    every_class = split.train.counts.shape[1] <= _CLASSES
+    text = _format_parties(split, shown, every_class)
+    if max(map(len, text.splitlines())) > WIDE:
+        text = _format_parties(split, shown, every_class=False)
+    if shown < split.n_parties:
+        text += f"\n... and {split.n_parties - shown} parties more (--all)"
+    return text
 
 
-def _table(split: Any, shown: int, every_class: bool) -> str:
+def _format_parties(split: "FederatedSplit", shown: int, every_class: bool) -> str:
+    columns = [name for name in split.columns if not name.endswith("_seed")]
+    others = [name for name in ("val", "test") if split.parts[name].n]
+    classes = split.source.class_names if every_class else ("largest class",)
+    header = ["party", "train", *others, "beta", "classes", "effective", *classes, *columns]
+    rows = []
+    for party in range(shown):
+        row: list[object] = [party, split.train.sizes[party]]
+        row += [split.parts[name].sizes[party] for name in others]
+        row += _describe_classes(split, party)
+        row += split.train.counts[party].tolist() if every_class else [_name_largest(split, party)]
+        row += [_format_value(split.columns[name][party]) for name in columns]
+        rows.append(row)
+    return format_table(header, rows)
+
+
+def _describe_classes(split: "FederatedSplit", party: int) -> list[object]:
+    """Beta of a party, how many classes it has, and their effective number."""
     import numpy as np
 
-    from niidpart.heterogeneity.measures import bits
+    from niidpart.heterogeneity.measures import entropy_in_bits
 
-    counts, names = split.train.counts[:shown], split.source.class_names
-    totals = counts.sum(axis=1)
-    effective = np.exp2(bits(counts / np.maximum(totals, 1)[:, None]))
-    extra = [name for name in ("val", "test") if split.parts[name].n]
-    columns = {name: column for name, column in split.columns.items() if not name.endswith("_seed")}
-    header = [
-        "party",
-        "train",
-        *extra,
-        "beta",
-        "classes",
-        "effective",
-        *(names if every_class else ["largest class"]),
-        *columns,
-    ]
-    rows = []
-    for p in range(shown):
-        top = int(counts[p].argmax())
-        last = (
-            counts[p].tolist()
-            if every_class
-            else [
-                f"{100 * counts[p, top] / totals[p]:.0f}% {names[top][:24]}" if totals[p] else "-"
-            ]
-        )
-        beta, eff = (
-            (f"{split.skew.map_beta[p]:.3g}", f"{effective[p]:.1f}") if totals[p] else ("-", "-")
-        )
-        others = (split.parts[name].sizes[p] for name in extra)
-        rows.append(
-            [
-                p,
-                totals[p],
-                *others,
-                beta,
-                int((counts[p] > 0).sum()),
-                eff,
-                *last,
-                *(_value(column[p]) for column in columns.values()),
-            ]
-        )
-    return table(header, rows)
+    counts = split.train.counts[party]
+    n_classes, total = int((counts > 0).sum()), counts.sum()
+    if not total:
+        return ["-", n_classes, "-"]
+    effective = np.exp2(entropy_in_bits(counts / total))
+    return [f"{split.skew.map_beta[party]:.3g}", n_classes, f"{effective:.1f}"]
 
 
-def _value(value: Any) -> str:
-    """One value of a column. Text came from a file, so that nothing in it may steer the terminal."""
+def _name_largest(split: "FederatedSplit", party: int) -> str:
+    counts = split.train.counts[party]
+    total, largest = counts.sum(), int(counts.argmax())
+    if not total:
+        return "-"
+    name = split.source.class_names[largest][:_NAME]
+    return f"{100 * counts[largest] / total:.0f}% {name}"
+
+
+def _format_value(value: Any) -> str:
+    """One value of a column. Text came from a file, so nothing in it may steer the terminal."""
     if isinstance(value, bytes):
         text = value.decode("ascii", "backslashreplace")
-        return "".join(c if c.isprintable() else "?" for c in text)
-    return f"{value:.4g}" if hasattr(value, "dtype") and value.dtype.kind == "f" else str(value)
+        return "".join(letter if letter.isprintable() else "?" for letter in text)
+    if hasattr(value, "dtype") and value.dtype.kind == "f":
+        return f"{value:.4g}"
+    return str(value)
 
 
-def as_json(split: Any) -> dict[str, Any]:
+def split_to_json(split: "FederatedSplit") -> dict[str, Any]:
+    """Return what `show --json` prints."""
+    parts = {}
+    for name, part in split.parts.items():
+        if part.n:
+            sizes, counts = part.sizes.tolist(), part.counts.tolist()
+            parts[name] = {"n": part.n, "sizes": sizes, "counts": counts}
+    of_parties = {"map_beta_of_parties": split.skew.map_beta.tolist()}
     return {
         "digest": split.digest,
         "recipe": split.recipe.to_json(),
         "source": split.source.to_json(),
         "unheld": split.n_unheld,
-        "moved": _moved(split),
-        "parts": {
-            name: {"n": part.n, "sizes": part.sizes.tolist(), "counts": part.counts.tolist()}
-            for name, part in split.parts.items()
-            if part.n
-        },
-        "columns": {
-            name: [_value(v) for v in column.tolist()]
-            if column.dtype.kind == "S"
-            else _finite(column)
-            for name, column in split.columns.items()
-        },
-        "skew": split.skew.to_json() | {"map_beta_of_parties": split.skew.map_beta.tolist()},
+        "moved": _count_moved(split),
+        "parts": parts,
+        "columns": {name: _column_to_json(column) for name, column in split.columns.items()},
+        "skew": split.skew.to_json() | of_parties,
     }
 
 
-def _finite(column: Any) -> list[Any]:
-    """JSON has no NaN and no infinity."""
-    import math
+def _column_to_json(column: Any) -> list[Any]:
+    if column.dtype.kind == "S":
+        return [_format_value(value) for value in column.tolist()]
+    return [_to_finite(value) for value in column.tolist()]
 
-    return [None if isinstance(v, float) and not math.isfinite(v) else v for v in column.tolist()]
+
+def _to_finite(value: Any) -> Any:
+    """JSON has no NaN and no infinity."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

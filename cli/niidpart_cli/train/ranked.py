@@ -8,11 +8,14 @@ from typing import Any
 
 import click
 
-from .program import Program
+from ..program import Program
 
 
-class Ranked(Program):
-    """Under torchrun the first rank alone prints; a fault is told by the rank that has it, and ends all."""
+class RankedProgram(Program):
+    """Under torchrun the first rank alone prints.
+
+    A fault is told by the rank that has it, and ends all.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
         if int(os.environ.get("WORLD_SIZE", "1")) < 2:
@@ -22,30 +25,33 @@ class Ranked(Program):
         try:
             with join_ranks() as ranks:
                 try:
-                    with contextlib.nullcontext() if ranks.is_first else _silent():
+                    with contextlib.nullcontext() if ranks.is_first else _silence():
                         return super().invoke(ctx)
                 except RankLost as error:
                     if ranks.claim_report():
                         click.echo(f"Error: {error}", err=True)
                     raise
         except (FaultElsewhere, RankLost):
-            _undisturbed()
+            _ignore_signals()
             ctx.exit(1)
         except KeyboardInterrupt:
-            _undisturbed()
+            _ignore_signals()
             if ranks.is_first:
                 raise
             ctx.exit(130)
 
 
-def _undisturbed() -> None:
-    """This process ends by itself from here on; torchrun's signals, which come again and again, would only show in its exit code."""
+def _ignore_signals() -> None:
+    """From here on this process ends by itself.
+
+    torchrun's signals, which come again and again, would only show in its exit code.
+    """
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, signal.SIG_IGN)
 
 
 @contextlib.contextmanager
-def _silent() -> Iterator[None]:
+def _silence() -> Iterator[None]:
     with (
         open(os.devnull, "w") as nowhere,
         contextlib.redirect_stdout(nowhere),

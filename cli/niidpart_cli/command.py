@@ -1,0 +1,150 @@
+"""Commands whose options depend on a name that is given: `--algorithm fedprox` brings `--mu`."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import click
+
+from niidpart.registry import Registry
+from niidpart.registry.hints import find_near
+
+from .options import declare_entry
+
+Params = Sequence[click.Parameter]
+
+
+class Slot(NamedTuple):
+    """An option whose value names an entry of a folder, the options of which the command takes too.
+
+    flag: `--algorithm`. kind: what an entry is called. declare: the options of one entry by its
+    name, or of a function of the user's own; [] where its name says nothing of options. summarise:
+    what an entry is, in a paragraph.
+    """
+
+    flag: str
+    kind: str
+    declare: Callable[[str], Sequence[click.Option]]
+    summarise: Callable[[str], str]
+
+    @classmethod
+    def of(cls, flag: str, kind: str, registry: Registry) -> Self:
+        """Return a slot whose entries are those of one folder."""
+        return cls(flag, kind, lambda name: declare_entry(registry, name), registry.summary)
+
+
+class Heading(NamedTuple):
+    """Options that stand together in the help."""
+
+    title: str
+    names: tuple[str, ...]
+
+
+class EntryCommand(click.Command):
+    """A command with slots.
+
+    Its help shows the options of the entries that are named, before all others.
+
+    Parameters
+    ----------
+    fixed
+        Parameters that do not depend on any entry.
+    entry_options
+        Those of all entries of the slots: accepted and completed whatever the entry is, so that a
+        wrong one is answered by who has it.
+    slots
+    headings
+        How `fixed` is grouped in the help; what is in none of them stands under "Other options".
+    help
+        What the command does.
+    catalogue
+        The entries and examples, which the help shows where none is named.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        fixed: Params,
+        entry_options: Sequence[click.Option],
+        slots: Sequence[Slot],
+        headings: Sequence[Heading] = (),
+        callback: Callable[..., Any],
+        help: str,
+        catalogue: str,
+    ):
+        params = [*fixed, *entry_options]
+        super().__init__(name, params=params, callback=callback, help=help)
+        self.fixed, self.slots, self.headings = fixed, slots, headings
+        self.catalogue = catalogue
+        self.chosen: dict[str, tuple[str, Sequence[click.Option]]] = {}
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        for slot in self.slots:
+            name = _find_value(slot.flag, args)
+            if name is not None:
+                self._choose(slot, name)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            # Of click's own error, which knows spellings alone, the field's words get no hint.
+            flags = [flag for param in self.get_params(ctx) for flag in param.opts]
+            near = find_near(error.option_name, [flag for flag in flags if flag.startswith("--")])
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise click.UsageError(f"there is no option {error.option_name}{hint}", ctx) from error
+
+    def _choose(self, slot: Slot, name: str) -> None:
+        options = slot.declare(name)
+        self.chosen[slot.flag] = name, options
+        known = {param.name for param in self.params}
+        self.params = [*self.params, *(o for o in options if o.name not in known)]
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_help_text(ctx, formatter)
+        summaries = [
+            slot.summarise(self.chosen[slot.flag][0])
+            for slot in self.slots
+            if slot.flag in self.chosen
+        ]
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text("\n\n".join(filter(None, summaries)) or self.catalogue)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for slot in self.slots:
+            name, options = self.chosen.get(slot.flag, ("", []))
+            if options:
+                _write_section(f"Options of the {slot.kind} {name}", options, ctx, formatter)
+        in_headings = {name for heading in self.headings for name in heading.names}
+        for heading in self.headings:
+            members = [param for param in self.fixed if param.name in heading.names]
+            _write_section(heading.title, members, ctx, formatter)
+        rest = [param for param in self.fixed if param.name not in in_headings]
+        help_option = self.get_help_option(ctx)
+        title = "Other options" if self.headings else "Options"
+        _write_section(title, [*rest, *filter(None, [help_option])], ctx, formatter)
+        missing = [slot for slot in self.slots if slot.flag not in self.chosen]
+        if missing:
+            with formatter.section("Further options"):
+                for slot in missing:
+                    article = "an" if slot.kind[0] in "aeiou" else "a"
+                    formatter.write_text(
+                        f"{slot.flag} NAME --help shows those of {article} {slot.kind}."
+                    )
+
+
+def _find_value(flag: str, args: Sequence[str]) -> str | None:
+    """Return the last value that is given to an option: `--to csv` or `--to=csv`."""
+    values = [value for name, value in pairwise(args) if name == flag]
+    values += [arg.partition("=")[2] for arg in args if arg.startswith(f"{flag}=")]
+    return values[-1] if values else None
+
+
+def _write_section(
+    title: str, params: Params, ctx: click.Context, formatter: click.HelpFormatter
+) -> None:
+    options = [param for param in params if isinstance(param, click.Option)]
+    records = list(filter(None, [option.get_help_record(ctx) for option in options]))
+    if records:
+        with formatter.section(title):
+            formatter.write_dl(records)

@@ -1,0 +1,145 @@
+"""Options that come from the signatures of a registry, and the types of their values."""
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from inspect import Parameter
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+import click
+from click.shell_completion import CompletionItem
+
+from niidpart.registry import Option, Registry, list_names
+
+# The type stubs of click have a type parameter that its older releases do not have.
+if TYPE_CHECKING:
+    AnyType = click.ParamType[Any]
+else:
+    AnyType = click.ParamType
+
+HELP_WIDTH = 100  # columns of lists in a help text
+
+
+def declare_options(declared: Iterable[Option]) -> list[click.Option]:
+    """Return an option of the command line for each name; what is not given is None.
+
+    An option that several entries have is declared once: one name has one type over a folder.
+    """
+    options: dict[str, click.Option] = {}
+    for option in declared:
+        if option.name not in options:
+            options[option.name] = _declare(option)
+    return list(options.values())
+
+
+def declare_all(registry: Registry) -> list[click.Option]:
+    """Return the options of all entries of a folder."""
+    return declare_options(option for _, option in registry.all_options())
+
+
+def declare_entry(registry: Registry, name: str) -> list[click.Option]:
+    """Return the options of one entry, or of a function of the user's own."""
+    return declare_options(registry.options(registry.find(name)).values())
+
+
+def _declare(option: Option) -> click.Option:
+    flag = to_flag(option.name)
+    kind = to_click_type(option.annotation)
+    if option.default is Parameter.empty:
+        shown = "[required]"
+    elif option.default is None or option.default == ():
+        shown = ""
+    else:
+        shown = f"[default: {option.default}]"
+    help = "  ".join(filter(None, [option.help, shown]))
+    if kind is click.BOOL:
+        return click.Option([f"{flag}/--no-{flag[2:]}", option.name], default=None, help=help)
+    return click.Option([flag, option.name], type=kind, default=None, help=help)
+
+
+def to_flag(name: str) -> str:
+    """Return the option of a name: `--local-epochs` of local_epochs."""
+    return f"--{name.replace('_', '-')}"
+
+
+def to_click_type(annotation: Any) -> AnyType:
+    """Return the click type of an annotation.
+
+    int, float, str, bool, a Literal of strings, tuple[int, ...]; `X | None` is X.
+    """
+    arguments = get_args(annotation)
+    if get_origin(annotation) is Literal:
+        return click.Choice([str(choice) for choice in arguments])
+    if get_origin(annotation) is tuple:
+        return RoundList()
+    inner = [kind for kind in arguments if kind is not type(None)]
+    if inner:
+        return to_click_type(inner[0])
+    plain: dict[Any, AnyType] = {int: click.INT, float: click.FLOAT, bool: click.BOOL}
+    return plain.get(annotation, click.STRING)
+
+
+class RoundList(AnyType):
+    """`40,80` as (40, 80); nothing at all, as in `--milestones ''`, as ()."""
+
+    name = "rounds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, tuple):
+            return value
+        if not value.strip():
+            return ()
+        try:
+            return tuple(int(number) for number in value.split(","))
+        except ValueError:
+            self.fail(f"{value!r} is not a list of rounds such as 40,80", param, ctx)
+
+
+class EntryName(AnyType):
+    """The name of a file in a package, or a user's own `file.py:function`; completes both.
+
+    What is no entry is refused by whoever looks it up.
+    """
+
+    name = "text"
+
+    def __init__(self, package: str):
+        self.package = package
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        names = [name for name in list_names(self.package) if name.startswith(incomplete)]
+        if not names:
+            return [CompletionItem(incomplete, type="file")]
+        return [CompletionItem(name) for name in names]
+
+
+def select_given(values: dict[str, Any], options: Sequence[click.Parameter]) -> dict[str, Any]:
+    """Return those of the options that the user gave."""
+    names = {option.name for option in options}
+    return {name: v for name, v in values.items() if name in names and v is not None}
+
+
+def select_others(values: dict[str, Any], fixed: Sequence[click.Parameter]) -> dict[str, Any]:
+    """Return what the user gave that is none of the fixed parameters.
+
+    It is the options of the chosen entry, which may be the user's own.
+    """
+    names = {parameter.name for parameter in fixed}
+    return {name: v for name, v in values.items() if name not in names and v is not None}
+
+
+def list_entries(registry: Registry) -> str:
+    """Return the entries of a folder for a help text, each with its summary."""
+    return "\n".join(_describe_entry(name, registry.summary(name)) for name in registry.names())
+
+
+def _describe_entry(name: str, summary: str) -> str:
+    begin = f"  {name:14} "
+    return textwrap.fill(
+        summary,
+        width=HELP_WIDTH,
+        initial_indent=begin,
+        subsequent_indent=" " * len(begin),
+        break_on_hyphens=False,
+    )

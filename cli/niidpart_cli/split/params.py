@@ -1,0 +1,30 @@
+"""Parameters that several commands have."""
+
+import click
+
+
+def declare_file() -> click.Argument:
+    return click.Argument(["file"], type=click.Path())
+
+
+def declare_json(help: str = "For machines.") -> click.Option:
+    return click.Option(["--json", "as_json"], is_flag=True, help=help)
+
+
+def declare_split_out() -> click.Option:
+    return click.Option(
+        ["-o", "--out"],
+        type=click.Path(dir_okay=False),
+        default="split.h5",
+        show_default=True,
+        help="The split file.",
+    )
+
+
+def declare_data_root(help: str) -> click.Option:
+    return click.Option(["--data-root"], type=click.Path(), help=help)
+
+
+WHERE = "Where the data set lies, if not where the file says."
+WHERE_OR_FILE = "Where the data set lies (for an .npz: the file), if not where the file says."
+FOLDER = "Folder that the data set lies in (for one file: the file)."

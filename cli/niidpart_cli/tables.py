@@ -1,0 +1,23 @@
+"""Tables as plain text."""
+
+from collections.abc import Iterable, Sequence
+
+
+def format_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table as text, with numbers to the right."""
+    cells = [list(header), *([str(value) for value in row] for row in rows)]
+    columns = list(zip(*cells, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    to_right = [any(map(_is_number, column[1:])) for column in columns]
+    lines = []
+    for row in cells:
+        padded = [
+            text.rjust(width) if is_right else text.ljust(width)
+            for text, width, is_right in zip(row, widths, to_right, strict=True)
+        ]
+        lines.append("  ".join(padded).rstrip())
+    return "\n".join(lines)
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).replace("%", "").isdigit()

@@ -1,0 +1,31 @@
+"""`fltrain`: run, resume, plot, compare and presets. One file a command."""
+
+import os
+
+import click
+
+# Waiting threads spin for a moment only, then sleep. Beside other busy programs long spinning costs
+# up to many times the run, not spinning at all two thirds more when alone (docs/benchmarks.md).
+# libgomp reads it when torch is loaded, so it is set before anything else is imported.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
+from .compare import compare_command
+from .plot import plot_command
+from .presets import presets_command
+from .ranked import RankedProgram
+from .resume import resume_command
+from .run import run_command
+
+main = click.version_option(package_name="niidpart", prog_name="fltrain")(
+    RankedProgram(
+        "fltrain",
+        help="Train federated algorithms on a split file of niidpart.",
+        makers={
+            "run": ("Train an algorithm on a split.", run_command),
+            "resume": ("Go on with a run or a sweep.", resume_command),
+            "plot": ("Draw the curves of runs together.", plot_command),
+            "compare": ("A table of final and best accuracy.", compare_command),
+            "presets": ("List the settings of papers.", presets_command),
+        },
+    )
+)

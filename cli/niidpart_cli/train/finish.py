@@ -1,0 +1,49 @@
+"""How a run ends on the command line."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .progress import format_round
+
+if TYPE_CHECKING:
+    from fltrain import Run
+
+
+def report_run(done: "Run", as_json: bool) -> None:
+    """Print what a run has come to, and where it lies."""
+    if as_json:
+        click.echo(json.dumps(done.history[-1] | {"folder": str(done.folder)}))
+        return
+    assert done.folder is not None  # the command gives every run a folder
+    n = len(done.history)
+    rounds = f"{n} round{'s' if n > 1 else ''}"
+    picture = done.folder / "curves.png"
+    missing = "not drawn: pip install 'niidpart[plot]', then fltrain plot"
+    click.echo(f"{done.algorithm.name}, {rounds}: {format_round(done.history[-1:])}")
+    click.echo(f"metrics  {done.folder / 'metrics.jsonl'}")
+    click.echo(f"curves   {picture if picture.exists() else missing}")
+    click.echo(f"run      {done.folder}")
+
+
+@contextlib.contextmanager
+def explain_interrupt(out: str | Path) -> Iterator[None]:
+    """Say on an interrupt how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"\nwhat was reached is kept; go on with: fltrain resume {out}", err=True)
+        raise
+
+
+def find_free_folder(wanted: str) -> Path:
+    """Return a folder that is not there yet: `wanted`, else with -2, -3, ..."""
+    path, n = Path(wanted), 1
+    while path.exists():
+        n += 1
+        path = Path(f"{wanted}-{n}")
+    return path

@@ -1,0 +1,135 @@
+"""The options of `fltrain run`, and the headings that they stand under. Needs no torch."""
+
+from collections.abc import Sequence
+from dataclasses import Field, fields
+from typing import Any
+
+import click
+
+from fltrain.runs import grid
+from fltrain.settings import Settings
+from niidpart.registry import list_names
+
+from ..command import Heading, Slot
+from ..options import EntryName, declare_all, declare_entry, to_click_type, to_flag
+from ..signatures import SourceRegistry
+from .presets import PresetName
+from .sweep import make_sweepable
+
+ALGORITHMS = SourceRegistry("fltrain.algorithms", "algorithm")
+
+HEADINGS = (
+    Heading("What is trained", ("algorithm", "model", "preset", "data_root", "init_seed")),
+    Heading(
+        "Training",
+        (
+            "rounds",
+            "local_epochs",
+            "local_steps",
+            "batch_size",
+            "lr",
+            "momentum",
+            "weight_decay",
+            "lr_drops",
+            "fraction",
+            "shuffle",
+            "seed",
+            "trials",
+        ),
+    ),
+    Heading("Inputs", ("normalise", "crop", "pad", "flip", "rotate", "noisy_test")),
+    Heading(
+        "Engine",
+        ("device", "engine", "workers", "threads", "memory", "tf32", "bf16", "compile"),
+    ),
+    Heading("Output", ("out", "as_json", "eval_every", "checkpoint_every")),
+)
+
+
+def declare_settings() -> list[click.Option]:
+    """Return the options of the settings; not given means the default of `Settings`."""
+    options = [_declare_setting(field) for field in fields(Settings)]
+    return make_sweepable(options, grid.SWEPT)
+
+
+def declare_algorithms() -> list[click.Option]:
+    """Return the options of all algorithms."""
+    return make_sweepable(declare_all(ALGORITHMS))
+
+
+def declare_fixed(settings: Sequence[click.Option]) -> list[click.Parameter]:
+    """Return the parameters of `run` that do not depend on the algorithm."""
+    return [
+        click.Argument(
+            ["split"],
+            type=click.Path(),
+            nargs=-1,
+            required=True,
+            metavar="SPLIT|hub:USER/NAME[@REV]...",
+        ),
+        click.Option(
+            ["--algorithm"],
+            type=EntryName("fltrain.algorithms"),
+            default="fedavg",
+            show_default=True,
+            help="A name, or file.py:function.",
+        ),
+        PRESET,
+        click.Option(
+            ["--model"],
+            type=EntryName("fltrain.models"),
+            help=f"{', '.join(list_names('fltrain.models'))}, or file.py:function.  "
+            "[the papers' model for such data]",
+        ),
+        *settings,
+        click.Option(
+            ["--trials"],
+            type=click.IntRange(min=1),
+            default=1,
+            show_default=True,
+            help="Runs of each setting, with seeds --seed, --seed + 1, ...",
+        ),
+        click.Option(
+            ["--data-root"],
+            type=click.Path(),
+            help="Where the data set lies, if not where the split file says.",
+        ),
+        click.Option(
+            ["--out"],
+            type=click.Path(file_okay=False),
+            help="The run folder.  [runs/ALGORITHM-DIGEST-SEED; of a sweep -sweep]",
+        ),
+        click.Option(
+            ["--json", "as_json"],
+            is_flag=True,
+            help="Print the last round's metrics as JSON, of a sweep a list.",
+        ),
+    ]
+
+
+PRESET = click.Option(
+    ["--preset"],
+    type=PresetName(),
+    help="A paper's whole setting: model, optimiser, schedule, sampling, augmentation, the "
+    "algorithm's options. Any option given with it takes the place of its value. fltrain presets "
+    "lists them.",
+)
+
+
+ALGORITHM_SLOT = Slot(
+    flag="--algorithm",
+    kind="algorithm",
+    declare=lambda name: make_sweepable(declare_entry(ALGORITHMS, name)),
+    summarise=ALGORITHMS.summary,
+)
+
+
+def _declare_setting(setting: "Field[Any]") -> click.Option:
+    flag, default = to_flag(setting.name), setting.default
+    help = setting.metadata["help"]
+    if default is not None and default != ():
+        help = f"{help}  [default: {default}]"
+    if setting.type is bool:
+        return click.Option([f"{flag}/--no-{flag[2:]}", setting.name], default=None, help=help)
+    kind = to_click_type(setting.type)
+    return click.Option([flag, setting.name], type=kind, default=None, help=help)

@@ -1,0 +1,64 @@
+"""`fltrain resume`."""
+
+from pathlib import Path
+
+import click
+
+from .compare import format_summaries
+from .finish import report_run
+from .progress import Bar
+from .sweep import report_sweep
+
+
+def resume_command() -> click.Command:
+    return click.Command(
+        "resume",
+        callback=resume,
+        help="Go on with a run, or a whole sweep, that was stopped or killed. The end is the same, "
+        "byte for byte, as if it had not been.",
+        params=[
+            click.Argument(["run"], type=click.Path()),
+            click.Option(
+                ["--data-root"],
+                type=click.Path(),
+                help="Where the data set lies now, if it moved.",
+            ),
+            click.Option(
+                ["--workers"],
+                type=int,
+                help="Worker processes, or threads of native, from here on; the end is the same.  "
+                "[those of the run]",
+            ),
+            click.Option(
+                ["--json", "as_json"], is_flag=True, help="Print the last round's metrics as JSON."
+            ),
+            click.Option(
+                ["--trust"],
+                is_flag=True,
+                help="Run the code outside fltrain that the folder names (file.py:function). Not "
+                "for an untrusted folder.",
+            ),
+        ],
+    )
+
+
+def resume(
+    run: str, data_root: str | None, workers: int | None, as_json: bool, trust: bool
+) -> None:
+    import fltrain
+    from fltrain.engine.allocator import keep_memory
+    from fltrain.runs.folder import is_sweep, read_cells
+
+    keep_memory()  # the command owns its process
+    if is_sweep(run):
+        with Bar(len(read_cells(run))) as progress:
+            cells = fltrain.resume_sweep(
+                run, progress=progress, data_root=data_root, trust=trust, workers=workers
+            )
+        report_sweep(cells, Path(run), as_json, format_summaries)
+        return
+    with Bar() as progress:
+        done = fltrain.resume(
+            run, progress=progress, data_root=data_root, trust=trust, workers=workers
+        )
+    report_run(done, as_json)

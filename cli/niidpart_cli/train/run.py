@@ -1,0 +1,117 @@
+"""`fltrain run`."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fltrain.runs import grid
+
+from ..options import list_entries, select_given, select_others
+from .compare import format_summaries
+from .finish import explain_interrupt, find_free_folder, report_run
+from .options import (
+    ALGORITHM_SLOT,
+    ALGORITHMS,
+    HEADINGS,
+    PRESET,
+    declare_algorithms,
+    declare_fixed,
+    declare_settings,
+)
+from .presets import choose_options
+from .progress import Bar
+from .sweep import HELP, SweepCommand, build_request, is_swept, report_sweep, require_single_words
+
+if TYPE_CHECKING:
+    from niidpart import FederatedSplit
+    from niidpart.hub.fetching import Fetched
+
+_EXAMPLES = """
+  fltrain run split.h5
+  fltrain run split.h5 --algorithm solo --rounds 20 --local-epochs 5 --out runs/solo
+  fltrain run split.h5 --preset niid --rounds 10
+  fltrain run split.h5 --algorithm fedprox --mu 0.001,0.01,0.1,1 --trials 3"""
+
+
+def run_command() -> click.Command:
+    settings = declare_settings()
+    fixed = declare_fixed(settings)
+
+    def run(**values: Any) -> None:
+        from fltrain.engine.allocator import keep_memory
+
+        keep_memory()  # the command owns its process
+        require_single_words(values)
+        if is_swept(values):
+            _run_sweep(values, fixed, settings)
+        else:
+            _run_one(values, fixed, settings)
+
+    return SweepCommand(
+        "run",
+        fixed=fixed,
+        entry_options=declare_algorithms(),
+        slots=[ALGORITHM_SLOT],
+        headings=HEADINGS,
+        callback=run,
+        help=f"Train an algorithm on a split file, or on a published split.\n\n{HELP}",
+        catalogue=f"\b\nAlgorithms:\n{list_entries(ALGORITHMS)}\n\n\b\nExamples:{_EXAMPLES}",
+    )
+
+
+def _run_one(
+    values: dict[str, Any], fixed: Sequence[click.Parameter], settings: Sequence[click.Parameter]
+) -> None:
+    import fltrain
+    from fltrain.algorithms import build
+
+    split = _read_split(values["split"][0])
+    preset_options = choose_options(values["preset"], split, values["algorithm"], values["model"])
+    algorithm = build(values["algorithm"], **preset_options | select_others(values, fixed))
+    given = select_given(values, [PRESET, *settings])
+    seed = given.get("seed", 0)
+    out = values["out"] or find_free_folder(f"runs/{algorithm.name}-{split.digest[:8]}-{seed}")
+    with Bar() as progress, explain_interrupt(out):
+        done = fltrain.run(
+            split,
+            algorithm=algorithm,
+            model=values["model"],
+            data_root=values["data_root"],
+            out=out,
+            progress=progress,
+            **given,
+        )
+    report_run(done, values["as_json"])
+
+
+def _run_sweep(
+    values: dict[str, Any], fixed: Sequence[click.Parameter], settings: Sequence[click.Parameter]
+) -> None:
+    import fltrain
+
+    names = grid.split_names(values["split"])
+    splits = {name: _read_split(where) for name, where in zip(names, values["split"], strict=True)}
+    request = build_request(values, fixed, settings)
+    first = next(iter(splits.values()))
+    # Says where the data is not the paper's; the sweep looks the options up itself.
+    choose_options(values["preset"], first, values["algorithm"], values["model"])
+    name = values["algorithm"].rpartition(":")[2]
+    out = Path(values["out"] or find_free_folder(f"runs/{name}-{first.digest[:8]}-sweep"))
+    n_settings = math.prod(map(len, request["grid"].values()))
+    n_cells = n_settings * len(splits) * values["trials"]
+    with Bar(n_cells) as progress, explain_interrupt(out):
+        done = fltrain.sweep(splits, out=out, progress=progress, **request)
+    report_sweep(done, out, values["as_json"], format_summaries)
+
+
+def _read_split(where: str) -> "FederatedSplit":
+    from niidpart.hub.fetching import read_local_or_published
+
+    return read_local_or_published(where, _show_source)
+
+
+def _show_source(got: "Fetched") -> None:
+    click.echo(f"{got.url}, commit {got.commit}, split {got.split.digest}", err=True)

@@ -1,0 +1,193 @@
+"""Options that take several numbers, `--mu 0.01,0.1,1`, and what a sweep prints. Needs no torch."""
+
+import json
+import re
+import statistics
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fltrain.runs import grid
+from niidpart.errors import UsageError
+
+from ..command import EntryCommand
+from ..options import AnyType, RoundList, select_given, select_others
+from ..tables import format_table
+
+if TYPE_CHECKING:
+    from fltrain import Run
+
+HELP = (
+    "Commas sweep: --mu 0.01,0.1 --lr 0.01,0.1 --trials 3 trains all 12 at once, each as if "
+    f"alone; {grid.WHAT}. Several split files of one data set are swept too. Words and other "
+    "settings take one value. In lists of rounds (--lr-drops, --milestones) commas part the rounds "
+    "of one run."
+)
+
+Summaries = Sequence[dict[str, Any]]
+
+
+class SweptNumber(AnyType):
+    """A number, or several with commas between them as a list: those of a sweep."""
+
+    def __init__(self, one: AnyType):
+        self.one = one
+        self.name = f"{one.name}[,...]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str) or "," not in value:
+            return self.one.convert(value, param, ctx)
+        return [self.one.convert(part.strip(), param, ctx) for part in value.split(",")]
+
+
+def make_sweepable(
+    options: Sequence[click.Option], names: Sequence[str] | None = None
+) -> list[click.Option]:
+    """Return the options; those that are numbers take several. names: only these; None for all."""
+    for option in options:
+        is_number = option.type in (click.INT, click.FLOAT)
+        if is_number and (names is None or option.name in names):
+            option.type = SweptNumber(option.type)
+    return list(options)
+
+
+class SweepCommand(EntryCommand):
+    """A command some of whose options take several numbers.
+
+    Where another option is given several values, the error says which ones take several.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.BadParameter as error:
+            value = re.match(r"'([^']*)'", error.message)
+            takes_several = error.param is not None and isinstance(
+                error.param.type, SweptNumber | RoundList
+            )
+            if error.param is None or takes_several or value is None or "," not in value[1]:
+                raise
+            advice = f"It takes one value: {grid.WHAT}; run it once for each."
+            message = f"{error.message} {advice}"
+            raise click.BadParameter(message, ctx=error.ctx, param=error.param) from error
+
+
+def require_single_words(values: dict[str, Any]) -> None:
+    """Raise UsageError where several names are given for what takes one.
+
+    Names are looked up, and two with a comma would be no name.
+    """
+    for name in ("algorithm", "model", "preset"):
+        value = values[name]
+        if value and "," in value and ":" not in value:
+            advice = f"words are not swept: {grid.WHAT}. Run it once for each"
+            raise UsageError(f"--{name} is {value}; {advice}")
+
+
+def is_swept(values: dict[str, Any]) -> bool:
+    """Return whether a sweep was asked for."""
+    if len(values["split"]) > 1 or values["trials"] > 1:
+        return True
+    return any(isinstance(value, list) for value in values.values())
+
+
+def build_request(
+    values: dict[str, Any], fixed: Sequence[click.Parameter], settings: Sequence[click.Parameter]
+) -> dict[str, Any]:
+    """Return the keyword arguments of `fltrain.sweep`.
+
+    Its grid is what was given several times and all options of the algorithm; the rest are
+    settings.
+    """
+    lists: dict[str, Any] = {}
+    single: dict[str, Any] = {}
+    for name, value in select_given(values, settings).items():
+        (lists if isinstance(value, list) else single)[name] = value
+    options = {}
+    for name, value in select_others(values, fixed).items():
+        options[name] = value if isinstance(value, list) else [value]
+    names = ("algorithm", "trials", "model", "preset", "data_root")
+    return {name: values[name] for name in names} | single | {"grid": options | lists}
+
+
+def report_sweep(
+    done: Sequence["Run"], out: Path, as_json: bool, format_runs: Callable[[Summaries], str]
+) -> None:
+    """Print what a sweep has come to; exit code 1 where a cell diverged.
+
+    format_runs: the table of the runs' summaries.
+    """
+    if as_json:
+        click.echo(json.dumps([_to_json(run) for run in done]))
+    else:
+        _print_tables(done, format_runs)
+        click.echo(f"\nruns     {out}")
+    lost = [(_require_folder(run).name, run.diverged) for run in done if run.diverged]
+    if lost:
+        told = [f"{name}: {_join_message(error)}" for name, error in lost]
+        first = f"{len(lost)} of {len(done)} cells diverged, the others are done"
+        raise click.ClickException("\n".join([first, *told]))
+
+
+def _print_tables(done: Sequence["Run"], format_runs: Callable[[Summaries], str]) -> None:
+    from fltrain.runs.comparison import summary
+    from fltrain.runs.folder import RunFolder
+
+    folders = [_require_folder(run) for run in done]
+    rows = [summary(folder.name, RunFolder.opened(folder)) for folder in folders]
+    click.echo(format_runs(rows))
+    cells = [run.cell for run in done]
+    over_trials = format_trials(cells, rows, [run.diverged is not None for run in done])
+    if over_trials:
+        click.echo(f"\n{over_trials}")
+
+
+def _require_folder(run: "Run") -> Path:
+    """Return where a run lies: the command gives every run a folder."""
+    assert run.folder is not None
+    return run.folder
+
+
+def format_trials(
+    cells: Sequence[dict[str, Any]], rows: Summaries, diverged: Sequence[bool]
+) -> str:
+    """Return the table over trials, as papers print it; "" where no setting has several.
+
+    It has the final and the best accuracy of each setting, mean ± sample standard deviation over
+    its seeds. A setting with a diverged trial, or one that was never evaluated, has no mean.
+    """
+    groups = grid.settings_apart(cells)
+    if not any(len(members) > 1 for members in groups.values()):
+        return ""
+    lines = []
+    for name, members in groups.items():
+        accuracies = []
+        for key in ("final", "best"):
+            values = [None if diverged[cell] else rows[cell][key] for cell in members]
+            accuracies.append(_format_mean(values))
+        lines.append([name or "all", len(members), *accuracies])
+    return format_table(["setting", "trials", "final % mean ± std", "best % mean ± std"], lines)
+
+
+def _format_mean(values: Sequence[float | None]) -> str:
+    known = [100 * value for value in values if value is not None]
+    if len(known) < len(values):
+        return "-"
+    mean = f"{statistics.mean(known):.2f}"
+    if len(known) == 1:
+        return mean
+    return f"{mean} ± {statistics.stdev(known):.2f}"
+
+
+def _to_json(run: "Run") -> dict[str, Any]:
+    last = run.history[-1] if run.history else {}
+    told = {"folder": str(run.folder), "cell": run.cell}
+    if run.diverged:
+        told["diverged"] = str(run.diverged)
+    return last | told
+
+
+def _join_message(error: BaseException) -> str:
+    return "; ".join([str(error), *getattr(error, "__notes__", [])])
