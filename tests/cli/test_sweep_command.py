@@ -220,9 +220,12 @@ def test_cells_that_diverge_are_told_at_the_end(folder, fltrain):
 
 def test_ctrl_c_says_how_to_go_on(folder):
     code = (
-        "import os, signal, sys, fltrain.sweeps\nfrom niidpart_cli.train import main\nsay = fltrain.sweeps.Rounds._noted\n"
-        "def noted(self, i, *rest):\n    say(self, i, *rest)\n    if i == 1: os.kill(os.getpid(), signal.SIGINT)\n"
-        "fltrain.runs.sweeping.Rounds._noted = noted\nmain(sys.argv[1:])"
+        "import os, signal, sys\nfrom pathlib import Path\n"
+        "from niidpart_cli.train import main\nfrom niidpart_cli.train.progress import Bar\n"
+        "hear = Bar.__call__\n"
+        "def interrupt(self, event):\n    hear(self, event)\n"
+        "    if list(Path('stopped').rglob('metrics.jsonl')): os.kill(os.getpid(), signal.SIGINT)\n"
+        "Bar.__call__ = interrupt\nmain(sys.argv[1:])"
     )
     args = ["run", "dir0.5.h5", "--trials", "3", *QUICK, "--out", "stopped"]
     done = subprocess.run(
