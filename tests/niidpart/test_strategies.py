@@ -1,11 +1,15 @@
-"""What every strategy keeps, whichever it is: a new file in niidpart/strategies is under these laws by being there."""
+"""What every strategy keeps: a new file in niidpart/strategies is under these laws by being there.
+
+The values of options are drawn from the ranges that they declare.
+"""
 
 import typing
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
+from option_values import values_of
 
 import niidpart
 from niidpart.strategies import STRATEGIES, Rows
@@ -17,7 +21,7 @@ OWN_PARTS = {
     name for name in NAMES if HINTS[name]["return"] is Rows
 }  # each party has its own val and test, and parties may share examples
 GROUPED = {name for name in NAMES if "groups" in HINTS[name]}
-LEAST = {"niidbench": 40, "shards": 2}  # examples for each party that a small problem needs
+REPLAYS = {name for name in NAMES if "rule" in STRATEGIES.options(STRATEGIES.find(name))}
 
 
 def holdout(name, **fractions):
@@ -27,11 +31,11 @@ def holdout(name, **fractions):
 
 @st.composite
 def asked(draw, name):
-    """(labels, keywords of make) of a small problem that can be solved."""
-    function = STRATEGIES.find(name)
+    """(labels, keywords of make) of a small problem, which not every strategy can solve."""
     fixed = typing.get_args(HINTS[name].get("n_parties"))
-    n_parties = fixed[0] if fixed else draw(st.integers(1, 4 if name in LEAST else 12))
-    least = n_parties * LEAST.get(name, 1)
+    # A replay draws again until each party has ten examples, so few parties share many.
+    n_parties = fixed[0] if fixed else draw(st.integers(1, 4 if name in REPLAYS else 12))
+    least = n_parties * (40 if name in REPLAYS else 1)
     labels = np.array(
         draw(st.lists(st.integers(0, 5), min_size=least, max_size=max(90, least + 20)))
     )
@@ -39,22 +43,13 @@ def asked(draw, name):
         labels = np.concatenate(
             [labels, np.repeat(np.union1d(labels, [0, 1]), 6)]
         )  # two classes, and of each one in each pool
-    options = STRATEGIES.options(function)
-    choices = {
-        "beta": st.sampled_from([0.02, 0.5, 1.0, 100.0]),
-        "min_size": st.integers(0, len(labels) // n_parties),
-        "k": st.integers(1, len(set(labels.tolist()))),
-    }
-    given_ = {key: draw(choices[key]) for key in options if key in choices and name != "niidbench"}
-    if name == "niidbench":
-        given_ |= draw(
-            st.sampled_from(
-                [{"rule": "homo"}, {"rule": "dir", "beta": 2.0}, {"rule": "quantity", "beta": 5.0}]
-            )
-        )
+    declared = STRATEGIES.options(STRATEGIES.find(name))
+    if name in REPLAYS:  # its other options belong to some rules only
+        declared = {"rule": declared["rule"]}
+    keywords = {key: draw(values_of(option)) for key, option in declared.items()}
     if name in GROUPED:
         groups = draw(st.lists(st.integers(0, 7), min_size=len(labels), max_size=len(labels)))
-        given_["groups"] = np.array(
+        keywords["groups"] = np.array(
             groups if name == "fcube" else [*range(n_parties), *groups[n_parties:]]
         )  # as many groups as parties, at least
     val, test = draw(
@@ -62,14 +57,17 @@ def asked(draw, name):
             [(0, 0)] if name in OWN_PARTS else [(0, 0), (0.2, 0), (0, 0.3), (0.25, 0.25)]
         )
     )
-    seed = draw(st.integers(0, 2 ** (32 if name == "niidbench" else 64) - 1))
-    return labels, {
-        "strategy": name,
-        "n_parties": n_parties,
-        "seed": seed,
-        "val": val,
-        "test": test,
-    } | given_
+    seed = draw(st.integers(0, 2 ** (32 if name in REPLAYS else 64) - 1))
+    keywords |= {"strategy": name, "n_parties": n_parties, "seed": seed, "val": val, "test": test}
+    return labels, keywords
+
+
+def make(labels, keywords):
+    """The split, or another example where there is none of these labels and options."""
+    try:
+        return niidpart.make(labels, **keywords)
+    except niidpart.UsageError:
+        reject()
 
 
 def owners(split):
@@ -86,11 +84,13 @@ def owners(split):
 @given(data=st.data())
 def test_parties_that_share_examples_have_none_twice_and_none_in_two_parts(name, data):
     labels, keywords = data.draw(asked(name))
-    split = niidpart.make(labels, **keywords)
+    split = make(labels, keywords)
     held = [set(np.concatenate(list(part)).tolist()) for part in split.parts.values()]
     assert sum(map(len, held)) == len(set().union(*held)) == len(labels) - split.n_unheld
-    for part in split.parts.values():
-        assert part.sizes.min() > 0
+    for part_name, part in split.parts.items():
+        is_empty = keywords[f"n_{part_name}"] == 0
+        if not is_empty and keywords.get("overflow") != "drop":
+            assert part.sizes.min() > 0
         for rows in part:
             assert len(set(rows.tolist())) == len(rows)
 
@@ -99,12 +99,15 @@ def test_parties_that_share_examples_have_none_twice_and_none_in_two_parts(name,
 @given(data=st.data())
 def test_each_example_has_one_owner_or_belongs_to_nobody(name, data):
     labels, keywords = data.draw(asked(name))
-    split = niidpart.make(labels, **keywords)
+    split = make(labels, keywords)
     unheld = owners(split) == -1
     assert split.n_unheld == unheld.sum()
     if name == "labels":  # a class that no party drew, which takes fewer parties than classes
         assert not set(labels[unheld]) & set(labels[~unheld])
         assert not unheld.any() or split.n_parties < len(set(labels.tolist()))
+    elif name == "group":  # small groups, which the option min_group leaves out
+        sizes = np.bincount(keywords["groups"])[keywords["groups"]]
+        assert np.array_equal(unheld, sizes < keywords["min_group"])
     else:
         assert not unheld.any()
 
@@ -113,7 +116,7 @@ def test_each_example_has_one_owner_or_belongs_to_nobody(name, data):
 @given(data=st.data())
 def test_rows_ascend_and_counts_are_exact(name, data):
     labels, keywords = data.draw(asked(name))
-    split = niidpart.make(labels, **keywords)
+    split = make(labels, keywords)
     classes = np.unique(labels)
     for part in split.parts.values():
         assert (part.indptr[0], part.indptr[-1]) == (0, len(part.indices))
@@ -127,7 +130,7 @@ def test_rows_ascend_and_counts_are_exact(name, data):
 @given(data=st.data())
 def test_the_minimum_size_is_met(name, data):
     labels, keywords = data.draw(asked(name))
-    split = niidpart.make(labels, **keywords)
+    split = make(labels, keywords)
     sizes = sum(part.sizes for part in split.parts.values())  # all parts of a party together
     assert sizes.min() >= keywords.get("min_size", 0)
 
@@ -136,7 +139,7 @@ def test_the_minimum_size_is_met(name, data):
 @given(data=st.data())
 def test_a_split_is_a_function_of_its_arguments(name, data):
     labels, keywords = data.draw(asked(name))
-    split, again = niidpart.make(labels, **keywords), niidpart.make(labels.copy(), **keywords)
+    split, again = make(labels, keywords), make(labels.copy(), keywords)
     assert split.digest == again.digest
     assert {k: v.tobytes() for k, v in split.draws.items()} == {
         k: v.tobytes() for k, v in again.draws.items()
@@ -150,7 +153,7 @@ def test_a_split_is_a_function_of_its_arguments(name, data):
 )
 def test_names_of_classes_do_not_matter(name, data, names):
     labels, keywords = data.draw(asked(name))
-    split = niidpart.make(labels, **keywords)
+    split = make(labels, keywords)
     words = np.array(
         ["ant", "bee", "cat", "dog", "eel", "fox"]
     )  # in the order of 0..5, so the classes keep their ids
@@ -253,7 +256,7 @@ def test_ten_thousand_parties(name):
         else {"n_train": 50}
         if name in OWN_PARTS
         else {"rule": "labels"}
-        if name == "niidbench"
+        if name in REPLAYS
         else {}
     )
     split = niidpart.make(labels, name, n_parties=10_000, **keywords)
