@@ -146,16 +146,11 @@ def read(
             f"{path} has no column {party_column!r}; say --party-column with one of {columns_there}"
         )
     row = _read_rows(table, row_column, len(data.labels))
-    owners = table.column(party_column)
-    is_held = np.array([owner != "" for owner in owners], bool)
-    party = np.full(len(owners), -1, np.int64)
-    party[is_held], names = _number_parties(
-        path, party_column, [owner for owner in owners if owner != ""]
-    )
+    party, names = _read_owners(table, party_column)
     part = _read_parts(table, part_column)
     parts = {}
     for name in PARTS:
-        here = is_held & (part == name)
+        here = (party >= 0) & (part == name)
         if here.any():
             parts[name] = (party[here], row[here])
     n_parties, columns = _read_parties(folder, about) if is_folder else (0, {})
@@ -191,8 +186,17 @@ def _read_parts(table: CsvTable, part_column: str) -> NDArray[np.str_]:
     return np.array(parts)
 
 
+def _read_owners(table: CsvTable, column: str) -> tuple[Ints, NDArray[np.bytes_]]:
+    """Return the party of each line, -1 where nobody holds its row, and the parties' names."""
+    texts = table.column(column)
+    party = np.full(len(texts), -1, np.int64)
+    is_held = np.array([text != "" for text in texts], bool)
+    party[is_held], names = _number_parties(table.path, column, list(filter(None, texts)))
+    return party, names
+
+
 def _number_parties(path: Path, column: str, owners: list[str]) -> tuple[Ints, NDArray[np.bytes_]]:
-    """Return the number of each line's party, and the names by number, empty for numbers."""
+    """Return the number of each owner, and the names by number, empty for numbers."""
     distinct = sorted(set(owners))
     if all(map(is_whole_number, distinct)):
         return _read_numbers(path, column, owners, distinct), np.zeros(0, "S1")

@@ -127,23 +127,7 @@ def push(
         )
     publication = _Publication(hub, split, data, name_tag(split, include_data))
     content = read_content(hub, private=private, dry_run=dry_run)
-    tagged = _read_own_tag(publication, content)
-    removed = tuple(sorted(find_own_tables(content) - wanted))
-    # Everything that is wanted is at the head, just as the tagged commit has it.
-    unchanged = tagged is not None and all(
-        path in tagged and content.files.get(path) == tagged[path] for path in wanted
-    )
-    if unchanged and CARD in content.files and not removed:
-        return Pushed(hub.url, content.commit, publication.tag, {}, changed=False)
-    return _publish(
-        publication,
-        content,
-        wanted=wanted,
-        removed=removed,
-        is_tagged=tagged is not None,
-        replace_card=replace_card,
-        dry_run=dry_run,
-    )
+    return _publish(publication, content, wanted, replace_card=replace_card, dry_run=dry_run)
 
 
 def _read_own_tag(
@@ -160,24 +144,28 @@ def _read_own_tag(
 def _publish(
     publication: _Publication,
     content: HubContent,
-    *,
     wanted: set[str],
-    removed: tuple[str, ...],
-    is_tagged: bool,
+    *,
     replace_card: bool,
     dry_run: bool,
 ) -> Pushed:
-    """Write the files and commit those that the repository does not have yet."""
+    """Bring the repository to hold the files `wanted` and the card, and the commit to its tag."""
     hub, split, data, tag = publication
+    unchanged = Pushed(hub.url, content.commit, tag, {}, changed=False)
+    tagged = _read_own_tag(publication, content)
+    removed = tuple(sorted(find_own_tables(content) - wanted))
+    may_be_whole = CARD in content.files and not removed
+    if may_be_whole and tagged is not None and _holds_same(content, tagged, wanted):
+        return unchanged
     with tempfile.TemporaryDirectory(prefix="niidpart-push-") as scratch:
         folder = Path(scratch)
         files = write_files(hf(split, data, repo=hub.repo), folder)
         same = {path for path, forms in files.items() if content.files.get(path) in forms}
-        if wanted <= same and CARD in content.files and not removed:
+        if may_be_whole and wanted <= same:
             # An earlier push got as far as the commit, and was cut off before the tag.
-            if not dry_run and not is_tagged:
+            if not dry_run and tagged is None:
                 create_tag(hub, split, tag, content.commit)
-            return Pushed(hub.url, content.commit, tag, {}, changed=False)
+            return unchanged
         if CARD in content.files and not is_card(content.card) and not replace_card:
             raise FileFault(
                 f"{hub} has a {CARD} that niidpart did not write; nothing was published. "
@@ -190,7 +178,7 @@ def _publish(
             )
     if not dry_run:
         require_complete(hub, commit, files)
-        if not is_tagged:
+        if tagged is None:
             create_tag(hub, split, tag, commit)
     return Pushed(
         url=hub.url,
@@ -201,3 +189,8 @@ def _publish(
         removed=removed,
         replaced=tuple(sorted(files.keys() & content.files.keys() - same)),
     )
+
+
+def _holds_same(content: HubContent, tagged: Mapping[str, StoredFile], wanted: set[str]) -> bool:
+    """Return whether the main branch has the files `wanted`, just as the tagged commit has them."""
+    return all(path in tagged and content.files.get(path) == tagged[path] for path in wanted)

@@ -14,7 +14,7 @@ import pytest
 import niidpart
 from niidpart.errors import FileFault
 from niidpart.files import write_folder
-from niidpart.formats import FORMATS, LOSABLE
+from niidpart.formats import FORMATS, LOSABLE, Format
 
 NEEDS = {"flower": "pyarrow", "hf": "pyarrow"}
 RNG = np.random.default_rng(0)
@@ -121,6 +121,36 @@ def test_what_a_format_cannot_say_is_named(lost, how, said, tmp_path):
     own.write_text("def none(split, data):\n    'Mine.'\n    yield 'x', b''\n")
     with pytest.raises(ValueError, match=said):  # a file that says nothing holds nothing
         niidpart.export(split, None, f"{own}:none", tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"hold": frozenset()}, "unexpected keyword argument 'hold'"),
+        ({"holds": frozenset({"tset"})}, "holds has tset; there are val, test"),
+        ({"read_needs_data": True}, "there is no read"),
+        ({"read": dict, "export_only": "it is one way"}, "there is a read"),
+    ],
+)
+def test_a_record_with_a_part_that_is_none_is_refused(parts, said):
+    with pytest.raises((TypeError, ValueError), match=said):
+        Format(write=dict, **parts)
+
+
+def test_a_format_of_ones_own_is_read_by_its_record(split, data, tmp_path):
+    own = tmp_path / "own.py"
+    own.write_text(
+        "import numpy as np\nfrom niidpart.formats import Format, Imported\n"
+        "def own(split, data):\n    'Mine.'\n    yield 'x', b''\n"
+        "def read(folder, data):\n    return Imported(data, 1, {'train': (np.zeros(2, int), np.array([3, 1]))})\n"
+        "ENTRY = Format(write=own, read=read, needs_data=True, read_needs_data=True)\n"
+    )
+    with pytest.raises(ValueError, match="hand over the data set"):
+        niidpart.export(split, None, f"{own}:own", tmp_path / "out", lossy=True)
+    with pytest.raises(ValueError, match="names rows of a data set"):
+        niidpart.import_(tmp_path, f"{own}:own")
+    back = niidpart.import_(tmp_path, f"{own}:own", data=data)
+    assert [rows.tolist() for rows in back.train] == [[1, 3]]
 
 
 def test_digits_of_doubles_can_be_lost_and_only_where_they_are(tmp_path):
