@@ -1,0 +1,53 @@
+"""The field's words lead to ours: in errors, and in the glossary."""
+
+import re
+from inspect import signature
+
+import numpy as np
+import pytest
+
+import fltrain
+import niidpart
+from niidpart.registry import SYNONYMS
+from niidpart.strategies import STRATEGIES
+from niidpart.transforms import TRANSFORMS
+
+LABELS = np.arange(100) % 5
+
+
+@pytest.mark.parametrize(
+    ("strategy", "options", "hint"),
+    [
+        ("iid", {}, "unknown strategy 'iid'; did you mean 'homo'?"),
+        ("dirichlet", {}, "did you mean 'dir'?"),
+        ("pathological", {}, "did you mean 'labels' or 'shards'?"),
+        ("gaussian_noise", {}, "did you mean 'noise'?"),
+        ("dir", {"alpha": 0.5}, "strategy 'dir' has no option 'alpha'; did you mean 'beta'?"),
+        ("dir", {"num_clients": 10}, "did you mean 'n_parties'?"),
+        ("dir", {"n_clients": 10}, "did you mean 'n_parties'?"),
+        ("dir", {"clients": 10}, "did you mean 'n_parties'?"),
+        ("dir", {"random_state": 1}, "did you mean 'seed'?"),
+        ("labels", {"classes_per_client": 2}, "did you mean 'k'?"),
+    ],
+)
+def test_a_word_of_the_field_is_answered_with_ours(strategy, options, hint):
+    with pytest.raises(niidpart.UsageError, match=re.escape(hint)):
+        niidpart.make(LABELS, strategy, **options)
+
+
+def test_every_hint_leads_to_something_that_there_is():
+    names = {*STRATEGIES.names(), *TRANSFORMS.names(), *fltrain.algorithms.ALGORITHMS.names()}
+    names |= {option.name for _, option in STRATEGIES.all_options()}
+    names |= {option.name for _, option in fltrain.algorithms.ALGORITHMS.all_options()}
+    names |= {*signature(niidpart.make).parameters, *fltrain.settings.Settings.__annotations__}
+    names |= {"parties"}  # the command line's --parties
+    missing = {name for meant in SYNONYMS.values() for name in meant} - names
+    assert not missing
+
+
+def test_the_glossary_lists_them(project):
+    text = (project / "docs" / "glossary.md").read_text()
+    table = text.partition("| here | elsewhere |")[2]
+    rows = re.findall(r"^\| `([^`]+)` \| (.+) \|$", table, re.MULTILINE)
+    listed = {(word, ours) for ours, words in rows for word in words.split(", ")}
+    assert listed == {(word, ours) for word, meant in SYNONYMS.items() for ours in meant}
