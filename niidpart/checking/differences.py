@@ -34,6 +34,14 @@ class Difference:
         split lacks it.
     skew : dict
         Measure (with its form, and `map_beta`) -> values, corrected for chance.
+
+    Examples
+    --------
+    >>> import niidpart, numpy as np
+    >>> split = niidpart.make(np.arange(100) % 4, "homo", n_parties=5)
+    >>> found = niidpart.diff(split, split)
+    >>> found.same, found.parts["train"].moved
+    (True, 0)
     """
 
     same: bool

@@ -94,6 +94,14 @@ class OpenedSplit:
         Each array is read when it is asked for; `party_values` reads one party's values.
     data_sets : dict
         Filled by `niidpart.open_data`: the data sets that were opened for this split, by root.
+
+    Examples
+    --------
+    >>> import niidpart, numpy as np
+    >>> made = niidpart.make(np.arange(100) % 4, "dir", n_parties=5, min_size=2)
+    >>> with niidpart.open(niidpart.write(made, "split.h5")) as split:
+    ...     list(split.draws), split.train.party_counts(0).shape
+    (['proportions'], (4,))
     """
 
     def __init__(self, path: Path, content: Content, manifest: Manifest, stack: ExitStack):

@@ -27,6 +27,13 @@ class Transform:
         A file of `niidpart/transforms`.
     params : dict
         All its options.
+
+    Examples
+    --------
+    >>> import niidpart
+    >>> recipe = niidpart.compose("homo", transforms=[("noise", {"sigma": 0.5})])
+    >>> recipe.transforms[0].name, recipe.transforms[0].params["sigma"]
+    ('noise', 0.5)
     """
 
     name: str
@@ -122,6 +129,13 @@ class Source:
         Of the data set, where it has one.
     params : dict
         The options of the source.
+
+    Examples
+    --------
+    >>> import niidpart
+    >>> source = niidpart.load("digits").source
+    >>> source.name, source.n, len(source.class_names)
+    ('digits', 1437, 10)
     """
 
     name: str

@@ -19,7 +19,16 @@ RowIds = NDArray[np.int32] | NDArray[np.int64]  # of the data set
 
 
 class PartView(Protocol):
-    """The examples of each party in one part of a split (train, val or test)."""
+    """The examples of each party in one part of a split (train, val or test).
+
+    Examples
+    --------
+    >>> import niidpart, numpy as np
+    >>> def largest(part: niidpart.PartView) -> int:
+    ...     return int(part.sizes.argmax())
+    >>> largest(niidpart.make([0, 1] * 4, "homo", n_parties=3).train)
+    0
+    """
 
     @property
     def n(self) -> int:
@@ -53,7 +62,20 @@ class PartView(Protocol):
 
 
 class SplitView(Protocol):
-    """A split: who holds what, how it was drawn, and of which data."""
+    """A split: who holds what, how it was drawn, and of which data.
+
+    Examples
+    --------
+    A function that takes the view reads from both:
+
+    >>> import niidpart, numpy as np
+    >>> def rows_of_all(split: niidpart.SplitView, p: int) -> int:
+    ...     return sum(len(part.party(p)) for part in split.parts.values())
+    >>> made = niidpart.make(np.arange(100) % 4, "homo", n_parties=5, val=0.2)
+    >>> with niidpart.open(niidpart.write(made, "split.h5")) as opened:
+    ...     rows_of_all(made, 2), rows_of_all(opened, 2)
+    (20, 20)
+    """
 
     @property
     def recipe(self) -> Recipe: ...
