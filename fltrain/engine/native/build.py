@@ -14,7 +14,7 @@ from pathlib import Path
 
 from niidpart.errors import UsageError
 
-_SOURCES = ("step.cpp", "kernels.h")  # the first is what is compiled
+_SOURCES = ("step.cpp", "layers.h", "kernels.h", "products.h")  # the first is what is compiled
 _FLAGS = (
     "-std=c++17",
     "-O3",

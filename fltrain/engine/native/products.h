@@ -1,0 +1,123 @@
+// Vectors of examples, and products of matrices whose columns are such vectors.
+//
+// A tensor of one group of examples is [features][LANES]: as many examples as a register holds,
+// side by side, so that every kernel is a loop over whole vectors whatever the number of channels.
+// Vectors are the language extension of GCC and clang, which has no names of processors in it.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+namespace {
+
+// LANES: floats in a register. A tile of MB numbers times NB vectors has one accumulator for each
+// pair, which all have to fit the registers beside its operands; KB: of a gradient's tile.
+#if defined(__AVX512F__)
+constexpr int LANES = 16, MB = 6, NB = 4, KB = 4;  // 24 accumulators of 32 registers
+#elif defined(__AVX__)
+constexpr int LANES = 8, MB = 4, NB = 3, KB = 2;  // 12 of 16
+#elif defined(__aarch64__)
+constexpr int LANES = 4, MB = 6, NB = 4, KB = 4;
+#else
+constexpr int LANES = 4, MB = 4, NB = 3, KB = 2;
+#endif
+constexpr int GROUPS = 64 / LANES;  // of a block of up to 64 examples
+
+typedef float V __attribute__((vector_size(4 * LANES), may_alias));
+// Where a row of weights begins anywhere.
+typedef float Loose __attribute__((vector_size(4 * LANES), may_alias, aligned(4)));
+typedef int32_t I __attribute__((vector_size(4 * LANES), may_alias));
+typedef int8_t Bytes __attribute__((vector_size(LANES), may_alias));
+
+// The sum of all lanes, by halves: always in this order.
+float sum(const V& v) {
+    float s[LANES / 2];
+    for (int i = 0; i < LANES / 2; i++) s[i] = v[i] + v[i + LANES / 2];
+    for (int n = LANES / 4; n; n /= 2)
+        for (int i = 0; i < n; i++) s[i] += s[i + n];
+    return s[0];
+}
+
+// How many parts of at most `most` n has; part p of `parts` nearly equal ones begins at edge(n, p).
+inline int64_t parts_of(int64_t n, int64_t most) { return (n + most - 1) / most; }
+inline int64_t edge(int64_t n, int64_t p, int64_t parts) { return n * p / parts; }
+
+// One term of a product: a number of A and a vector of B. Where they stand, in floats. A linear
+// layer and a convolution differ in their taps alone.
+struct Tap {
+    int32_t a, b;
+};
+
+// C[m][n] = or += bias[m] + sum over taps A[m] B[n], for some numbers m and vectors n. cm, cn, am,
+// bn: from one m or n to the next, in floats. Taps lo..hi of each of `rows` rows of `width`.
+struct Tile {
+    float* c;
+    int64_t cm, cn;
+    const float* a;
+    int64_t am;
+    const float* b;
+    int64_t bn;
+    const float* bias;
+    bool add;
+    const Tap* taps;
+    int64_t rows, width, lo, hi;
+};
+
+template <int M, int N>
+void tile(const Tile& t) {
+    // Unrolled, all of acc and x stay in registers for the whole sum.
+    V acc[M][N];
+#pragma GCC unroll 8
+    for (int m = 0; m < M; m++)
+#pragma GCC unroll 8
+        for (int n = 0; n < N; n++) acc[m][n] = V{} + (t.bias ? t.bias[m] : 0.0f);
+    const int64_t am = t.am, bn = t.bn;
+    for (int64_t row = 0; row < t.rows; row++) {
+        const Tap *tap = t.taps + row * t.width + t.lo, *end = t.taps + row * t.width + t.hi;
+        for (; tap != end; tap++) {
+            const float *a = t.a + tap->a, *b = t.b + tap->b;
+            V x[N];
+#pragma GCC unroll 8
+            for (int n = 0; n < N; n++) x[n] = *(const Loose*)(b + n * bn);
+#pragma GCC unroll 8
+            for (int m = 0; m < M; m++)
+#pragma GCC unroll 8
+                for (int n = 0; n < N; n++) acc[m][n] += a[m * am] * x[n];
+        }
+    }
+#pragma GCC unroll 8
+    for (int m = 0; m < M; m++)
+#pragma GCC unroll 8
+        for (int n = 0; n < N; n++) {
+            Loose* c = (Loose*)(t.c + m * t.cm + n * t.cn);
+            *c = t.add ? *c + acc[m][n] : acc[m][n];
+        }
+}
+
+// One function for each size of a tile, so that its loops are unrolled: [m - 1][n - 1].
+template <int... i>
+constexpr auto tiles_of(std::integer_sequence<int, i...>) {
+    return std::array{tile<i / NB + 1, i % NB + 1>...};
+}
+constexpr auto TILES = tiles_of(std::make_integer_sequence<int, MB * NB>{});
+
+// The same for m numbers and n vectors, any number of them.
+void product(const Tile& t, int64_t m, int64_t n) {
+    const int64_t ms = parts_of(m, MB), ns = parts_of(n, NB);
+    for (int64_t q = 0; q < ns; q++) {
+        const int64_t n0 = edge(n, q, ns), n1 = edge(n, q + 1, ns);
+        for (int64_t p = 0; p < ms; p++) {
+            const int64_t m0 = edge(m, p, ms), m1 = edge(m, p + 1, ms);
+            Tile u = t;
+            u.c += m0 * t.cm + n0 * t.cn;
+            u.a += m0 * t.am;
+            u.b += n0 * t.bn;
+            if (t.bias) u.bias += m0;
+            TILES[(m1 - m0 - 1) * NB + n1 - n0 - 1](u);
+        }
+    }
+}
+
+}  // namespace
