@@ -30,6 +30,7 @@ test: $(VENV)/ready
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror fltrain/engine/native/*.h fltrain/engine/native/*.cpp
 	$(BIN)/mypy
 
 $(VENV)/docs-ready: $(VENV)/ready
