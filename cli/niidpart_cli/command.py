@@ -80,9 +80,11 @@ class EntryCommand(click.Command):
         self.chosen: dict[str, tuple[str, Sequence[click.Option]]] = {}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        asks_help = any(name in args for name in ctx.help_option_names)
         for slot in self.slots:
             name = _find_value(slot.flag, args)
-            if name is not None:
+            # The options of our own entries are there already: only help has to tell them apart.
+            if name is not None and (asks_help or ":" in name):
                 self._choose(slot, name)
         try:
             return super().parse_args(ctx, args)

@@ -152,7 +152,7 @@ def test_a_strategy_of_ones_own_has_its_options(tmp_path, niidpart):
         ),
         (
             "make --strategy dir --beta 0",
-            "beta is 0.0; the Dirichlet concentration must be above 0",
+            "beta is 0.0; it must be at least",
         ),
         ("make --strategy dir --beta nan", "must be a finite number"),
         ("make --strategy quantity --beta -1", "beta is -1.0"),

@@ -1,0 +1,78 @@
+"""Who is at fault, as the commands tell it: what was asked, a file, a user's own code, or a bug."""
+
+import pytest
+
+import niidpart as library
+from niidpart.errors import FileFault, UsageError
+
+REPORT = "this is a bug of niidpart: please report it, with the traceback and the output of `niidpart --version`"
+
+
+def make(niidpart, tmp_path, strategy="homo"):
+    return niidpart("make", "--strategy", strategy, cwd=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "is_bug"),
+    [
+        (UsageError("not like this"), 2, False),
+        (FileFault("not like this"), 1, False),
+        (OSError("not like this"), 1, False),
+        (ValueError("not like this"), 1, True),
+        (KeyError("not like this"), 1, True),
+        (AssertionError("not like this"), 1, True),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_only_what_is_no_error_of_ours_is_a_bug(
+    error, code, is_bug, tmp_path, niidpart, monkeypatch
+):
+    def fail(*_, **__):
+        raise error
+
+    # raised by a line of niidpart itself, as numpy's errors are
+    monkeypatch.setattr(library.FederatedSplit, "digest", property(fail))
+    monkeypatch.setattr("niidpart_cli.bugs._PACKAGES", ("niidpart", "niidpart_cli", __name__))
+    done = make(niidpart, tmp_path)
+    assert done.returncode == code
+    assert "not like this" in done.stderr
+    assert ("Traceback" in done.stderr, REPORT in done.stderr) == (is_bug, is_bug)
+    assert not (tmp_path / "split.h5").exists()
+
+
+OWN = """
+import numpy as np
+from niidpart.strategies import Owners
+
+def refuse(labels, n_parties, rng):
+    raise ValueError("no luck today")
+
+def crash(labels, n_parties, rng):
+    return {}["nothing"]
+
+def numpy_refuses(labels, n_parties, rng):
+    return Owners(np.partition(labels, len(labels)), {})
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "code", "said"),
+    [
+        ("refuse", 2, "no luck today ({file}, line 6)"),
+        ("crash", 1, "raised in {file}, line 9: a file of your own, which niidpart only called"),
+        ("numpy_refuses", 2, "({file}, line 12)"),
+    ],
+)
+def test_an_error_in_a_users_own_file_says_so(function, code, said, tmp_path, niidpart):
+    file = tmp_path / "mine.py"
+    file.write_text(f"{OWN}# {function}\n")  # a text is loaded once, wherever it stands
+    done = make(niidpart, tmp_path, f"mine.py:{function}")
+    assert done.returncode == code
+    assert said.format(file=file) in done.stderr
+    assert REPORT not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["niidpart", "fltrain"])
+def test_the_version_that_a_report_needs_is_there(name, tmp_path, request):
+    done = request.getfixturevalue(name)("--version", cwd=tmp_path)
+    assert done.stdout.startswith(f"{name}, version {library.__version__}")
