@@ -10,9 +10,11 @@ __all__ = ["centralised"]
 
 
 def centralised() -> Algorithm:
-    """Centralised training for rounds x local epochs on what all parties hold, each example with its party's transforms.
+    """Centralised training for rounds x local epochs on what all parties hold, each example with
+    its party's transforms.
 
-    It is FedAvg with all parties pooled into one, momentum starting anew each round; no model is exchanged. A row that several parties hold is
-    trained on as often as it is held. The authors' code of NIID-Bench calls it `all_in`; theirs trains for the epochs of one round.
+    It is FedAvg with all parties pooled into one, momentum starting at rest each round; no model is
+    exchanged. A row that several parties hold is trained on as often as it is held. The authors'
+    code of NIID-Bench calls it `all_in`; theirs trains for the epochs of one round.
     """
     return replace(fedavg(), name="centralised", pooled=True, traffic=traffic)

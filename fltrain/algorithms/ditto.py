@@ -6,11 +6,9 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from niidpart.errors import UsageError
-
 from .. import tree
 from ..affine import Affine, Corrected
-from ..interface import Algorithm, Info, Local, Plan, State, Task, Work
+from ..interface import Algorithm, AtLeast, Info, Local, Plan, State, Task, Work
 from ..tree import Tree
 from .fedavg import fedavg
 from .solo import init as init_solo
@@ -24,71 +22,85 @@ BASE = fedavg()
 def ditto(
     lam: Annotated[
         float,
-        "Weight of the pull of a personal model to the global one, at least 0; with 0 they are SOLO's.",
+        "Weight of the pull of a personal model to the global one; with 0 they are SOLO's.",
+        AtLeast(0),
     ] = 1.0,
 ) -> Algorithm:
-    """Ditto. Li et al., ICML 2021, Algorithm 1: FedAvg, and beside it at each party a personal model v_i that never leaves.
+    """Ditto. Li et al., ICML 2021, Algorithm 1: FedAvg, and at each party besides a personal model
+    v_i that never leaves.
 
-    Each party of the cohort has two jobs on the same batches: FedAvg's, and v_i <- v_i - lr (grad f_i(v_i) + lam (v_i - w)) with w the global model
-    that the round began with; v_i goes on from the last round and begins as the common start. The global model is FedAvg's bit for bit.
-    Both jobs have the momentum of the settings; the authors' code has none.
+    Each party of the cohort has two jobs on the same batches: FedAvg's, and v_i <- v_i - lr (grad
+    f_i(v_i) + lam (v_i - w)) with w the global model that the round began with; v_i goes on from
+    the last round and begins as the common start. The global model is FedAvg's bit for bit. Both
+    jobs have the momentum of the settings; the authors' code has none.
     """
-    if not lam >= 0:
-        raise UsageError(f"lam is {lam}; it must be at least 0")
-    ditto = replace(
+    return replace(
         BASE,
         name="ditto",
         hyper={"lam": lam},
         init=init,
         plan=plan,
         begin=begin,
+        direction=direction if lam else BASE.direction,
         finish=finish,
         personal=serve_own,
     )
-    return replace(ditto, direction=Corrected(terms)) if lam else ditto
 
 
 def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
-    return replace(init_solo(task, info, models, buffers, hyper), server={"n": info.n.double()})
+    state = init_solo(task, info, models, buffers, hyper)
+    return replace(state, server={"n": info.n.double()})
 
 
 def plan(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
-    """[2S] jobs: of the global model, weighted by examples, then of the personal ones, which weigh nothing and alone are kept."""
-    personal = torch.arange(2 * len(cohort)) >= len(cohort)
+    """Plan [2S] jobs: of the global model, weighted by examples, then of the personal ones.
+
+    The personal ones weigh nothing, and they alone are kept.
+    """
+    is_personal = torch.arange(2 * len(cohort)) >= len(cohort)
     n = state.server["n"].to(cohort.device)[cohort]
+    device = tree.leaves(state.models)[0].device
     return Plan(
         party=torch.cat([cohort, cohort]),
-        model=torch.zeros_like(personal, dtype=torch.int64),
+        model=torch.zeros_like(is_personal, dtype=torch.int64),
         weight=torch.cat([n, torch.zeros_like(n)]),
-        keep=personal,
-        each={"personal": personal.float().to(tree.leaves(state.models)[0].device)},
+        keep=is_personal,
+        each={"personal": is_personal.float().to(device)},
     )
 
 
 def begin(task: Task, local: Local) -> Local:
-    own, received = local.own, local.buffers
-    params, buffers = (
-        _if_personal(local, own["params"], local.params),
-        _if_personal(local, own["buffers"], received),
+    received, own = local.buffers, local.own
+    return local._replace(
+        params=_choose(local, personal=own["params"], other=local.params),
+        buffers=_choose(local, personal=own["buffers"], other=received),
+        carry={"received": received},
     )
-    return local._replace(params=params, buffers=buffers, carry={"received": received})
 
 
 def terms(local: Local) -> Affine:
-    """lam (v - w) of a personal job, 0 of the other."""
+    """Return lam (v - w) for a personal job, 0 for the other."""
     return Affine(pull=local.hyper["lam"] * local.each["personal"].double())
 
 
+direction = Corrected(terms)
+
+
 def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
-    """The personal job's weight is 0; it uploads what it received, since 0 times a model that has grown without bound is no number."""
-    params, buffers = (
-        _if_personal(local, local.start, local.params),
-        _if_personal(local, local.carry["received"], local.buffers),
+    """Upload the global model and keep the personal one.
+
+    The personal job's weight is 0. It uploads what it received, since 0 times a model that has
+    grown without bound is not a number.
+    """
+    sent = local._replace(
+        params=_choose(local, personal=local.start, other=local.params),
+        buffers=_choose(local, personal=local.carry["received"], other=local.buffers),
     )
-    sent = local._replace(params=params, buffers=buffers)
-    return BASE.finish(task, sent, work)[0], {"params": local.params, "buffers": local.buffers}
+    upload, _ = BASE.finish(task, sent, work)
+    return upload, {"params": local.params, "buffers": local.buffers}
 
 
-def _if_personal(local: Local, personal: Tree, other: Tree) -> Tree:
-    """The one or the other, without a branch: an executor may run both kinds of job at once."""
-    return tree.map(lambda a, b: torch.where(local.each["personal"] > 0, a, b), personal, other)
+def _choose(local: Local, personal: Tree, other: Tree) -> Tree:
+    """Return one or the other, without a branch: both kinds of job may run at once."""
+    is_personal = local.each["personal"] > 0
+    return tree.map(lambda a, b: torch.where(is_personal, a, b), personal, other)

@@ -1,7 +1,13 @@
 """Adagrad at the server."""
 
-from ..interface import Algorithm
-from ._server import AdaptiveLr, Beta1, Tau, adaptive
+from dataclasses import replace
+
+from torch import Tensor
+
+from ..interface import Algorithm, Plan, State
+from ..tree import Tree
+from ._server import AdaptiveLr, Beta1, Tau, init_adaptive, step_adaptively
+from .fedavg import fedavg
 
 __all__ = ["fedadagrad"]
 
@@ -9,6 +15,21 @@ __all__ = ["fedadagrad"]
 def fedadagrad(server_lr: AdaptiveLr = 0.1, beta1: Beta1 = 0.0, tau: Tau = 1e-3) -> Algorithm:
     """FedAdagrad: FedAvg whose server steps like Adagrad. Reddi et al., ICLR 2021, Algorithm 2.
 
-    v <- v + D^2; the rest as in FedAdam. Algorithm 2 has one m for all three; the paper's experiments give Adagrad none (beta1 0).
+    v <- v + D^2; the rest as in FedAdam. Algorithm 2 has one m for all three; the paper's
+    experiments give Adagrad none (beta1 0).
     """
-    return adaptive("fedadagrad", lambda v, d: v + d.square(), server_lr, beta1, tau)
+    return replace(
+        fedavg(),
+        name="fedadagrad",
+        hyper={"server_lr": server_lr, "beta1": beta1, "tau": tau},
+        init=init_adaptive,
+        aggregate=aggregate,
+    )
+
+
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+    return step_adaptively(state, plan, total, hyper, second)
+
+
+def second(v: Tensor, d: Tensor, hyper: Tree) -> Tensor:
+    return v + d.square()

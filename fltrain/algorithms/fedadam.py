@@ -1,7 +1,13 @@
 """Adam at the server."""
 
-from ..interface import Algorithm
-from ._server import AdaptiveLr, Beta1, Beta2, Tau, adaptive
+from dataclasses import replace
+
+from torch import Tensor
+
+from ..interface import Algorithm, Plan, State
+from ..tree import Tree
+from ._server import AdaptiveLr, Beta1, Beta2, Tau, init_adaptive, step_adaptively
+from .fedavg import fedavg
 
 __all__ = ["fedadam"]
 
@@ -11,9 +17,23 @@ def fedadam(
 ) -> Algorithm:
     """FedAdam: FedAvg whose server steps like Adam. Reddi et al., ICLR 2021, Algorithm 2.
 
-    v <- beta2 v + (1 - beta2) D^2; m, the step and the start as for all three (`_server.adaptive`). Parties weigh by their examples, as in
-    the paper's experiments; its Algorithm 2 weighs them equally.
+    v <- beta2 v + (1 - beta2) D^2; m, the step and the start as for all three
+    (`_server.step_adaptively`). Parties weigh by their examples, as in the paper's experiments; its
+    Algorithm 2 weighs them equally.
     """
-    return adaptive(
-        "fedadam", lambda v, d: beta2 * v + (1 - beta2) * d.square(), server_lr, beta1, tau, beta2
+    return replace(
+        fedavg(),
+        name="fedadam",
+        hyper={"server_lr": server_lr, "beta1": beta1, "beta2": beta2, "tau": tau},
+        init=init_adaptive,
+        aggregate=aggregate,
     )
+
+
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+    return step_adaptively(state, plan, total, hyper, second)
+
+
+def second(v: Tensor, d: Tensor, hyper: Tree) -> Tensor:
+    beta2: float = hyper["beta2"]
+    return beta2 * v + (1 - beta2) * d.square()

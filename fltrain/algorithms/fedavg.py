@@ -6,39 +6,44 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from niidpart.errors import UsageError
-
 from .. import tree
 from ..affine import Affine, Corrected
-from ..interface import Algorithm, Info, Local, Plan, Served, State, Task, Work
+from ..interface import Above, Algorithm, Info, Local, Plan, Served, State, Task, Work
 from ..tree import Tree
 
 __all__ = ["fedavg"]
 
 ServerLr = Annotated[
-    float, "Step of the server towards the mean of the local models, above 0; 1 is the mean itself."
+    float,
+    "Step of the server towards the mean of the local models; 1 is the mean itself.",
+    Above(0),
 ]
 
 
 def fedavg(server_lr: ServerLr = 1.0) -> Algorithm:
-    """FedAvg. McMahan et al., AISTATS 2017, Algorithm 1: the mean of the local models, weighted by examples.
+    """FedAvg. McMahan et al., AISTATS 2017, Algorithm 1: the mean of the local models, weighted by
+    examples.
 
-    w <- w - server_lr * sum_i p_i (w - y_i) over the cohort, p_i = n_i / n. With server_lr 1 that is the mean itself, as in Li et al.,
-    ICDE 2022, Algorithm 1 (whose printed step size is already contained in the local update).
+    w <- w - server_lr * sum_i p_i (w - y_i) over the cohort, p_i = n_i / n. With server_lr 1 that
+    is the mean itself, as in Li et al., ICDE 2022, Algorithm 1 (whose printed step size is already
+    contained in the local update).
+
+    Examples
+    --------
+    >>> fedavg(server_lr=0.5).hyper
+    {'server_lr': 0.5}
     """
-    if not server_lr > 0:
-        raise UsageError(f"server_lr is {server_lr}; it must be above 0")
-    algorithm = Algorithm("fedavg", init, plan, begin, direction, finish, aggregate, serve)
-    if server_lr == 1:
-        return algorithm
-
-    def towards_mean(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
-        mean = aggregate(state, plan, total, hyper)
-        return replace(
-            mean, models=tree.map(lambda w, m: w + server_lr * (m - w), state.models, mean.models)
-        )
-
-    return replace(algorithm, aggregate=towards_mean)
+    return Algorithm(
+        name="fedavg",
+        hyper={"server_lr": server_lr},
+        init=init,
+        plan=plan,
+        begin=begin,
+        direction=direction,
+        finish=finish,
+        aggregate=aggregate if server_lr == 1 else step_towards_mean,
+        serve=serve,
+    )
 
 
 def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
@@ -46,7 +51,7 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> St
 
 
 def plan(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
-    """Each party of the cohort trains model 0."""
+    """Let each party of the cohort train model 0."""
     return Plan(party=cohort, model=torch.zeros_like(cohort))
 
 
@@ -54,36 +59,55 @@ def begin(task: Task, local: Local) -> Local:
     return local
 
 
-direction = Corrected(lambda local: Affine())
+def terms(local: Local) -> Affine:
+    """Return no correction: the step is along the gradient."""
+    return Affine()
+
+
+direction = Corrected(terms)
 
 
 def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
-    """The local model, weighted; a party keeps nothing."""
-    return {"models": weighted(local.params, work), "buffers": weighted(local.buffers, work)}, {}
+    """Upload the local model, weighted; a party keeps nothing."""
+    upload = {"models": weigh(local.params, work), "buffers": weigh(local.buffers, work)}
+    return upload, {}
 
 
-def weighted(values: Tree, work: Work) -> Tree:
-    """share * value in float64, so that the sum over jobs is rounded once. Whole numbers (counts of batches) are those of the lowest party."""
-    return tree.map(
-        lambda v: v.double() * (work.share if v.is_floating_point() else work.first), values
-    )
+def weigh(values: Tree, work: Work) -> Tree:
+    """Return share * value in float64, so that the sum over jobs is rounded once.
+
+    Whole numbers (counts of batches) have no mean: those of the lowest party are taken.
+    """
+
+    def weigh_one(value: Tensor) -> Tensor:
+        return value.double() * (work.share if value.is_floating_point() else work.first)
+
+    return tree.map(weigh_one, values)
 
 
 def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
-    """The weighted mean of each model that somebody trained; the others stay as they are."""
+    """Take the weighted mean of each model that somebody trained; the others stay."""
     trained = torch.unique(plan.model)
 
-    def mean(old: Tensor, new: Tensor) -> Tensor:
-        out = old.clone()
-        out[trained] = new[trained].to(old.dtype)
-        return out
+    def replace_trained(old: Tensor, mean: Tensor) -> Tensor:
+        new = old.clone()
+        new[trained] = mean[trained].to(old.dtype)
+        return new
 
     return replace(
         state,
-        models=tree.map(mean, state.models, total["models"]),
-        buffers=tree.map(mean, state.buffers, total["buffers"]),
+        models=tree.map(replace_trained, state.models, total["models"]),
+        buffers=tree.map(replace_trained, state.buffers, total["buffers"]),
     )
 
 
+def step_towards_mean(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+    """Go `server_lr` of the way to the mean, or beyond it. Buffers are averaged."""
+    server_lr, mean = hyper["server_lr"], aggregate(state, plan, total, hyper)
+    models = tree.map(lambda w, m: w + server_lr * (m - w), state.models, mean.models)
+    return replace(mean, models=models)
+
+
 def serve(state: State, hyper: Tree) -> Served:
-    return Served(state.models, state.buffers, torch.zeros(1, dtype=torch.int64))
+    """Serve model 0 to all."""
+    return Served(state.models, state.buffers, which=torch.zeros(1, dtype=torch.int64))

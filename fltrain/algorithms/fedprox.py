@@ -3,10 +3,8 @@
 from dataclasses import replace
 from typing import Annotated
 
-from niidpart.errors import UsageError
-
 from ..affine import Affine, Corrected
-from ..interface import Algorithm
+from ..interface import Algorithm, AtLeast, Local
 from .fedavg import fedavg
 
 __all__ = ["fedprox"]
@@ -14,19 +12,29 @@ __all__ = ["fedprox"]
 
 def fedprox(
     mu: Annotated[
-        float, "Weight of the pull back to the weights received, at least 0; 0 is FedAvg."
+        float, "Weight of the pull back to the weights received; 0 is FedAvg.", AtLeast(0)
     ] = 0.01,
 ) -> Algorithm:
-    """FedProx. Li et al., MLSys 2020, Algorithm 2: adds (mu/2) ||y - w||^2 to every party's loss, w the weights received.
+    """FedProx. Li et al., MLSys 2020, Algorithm 2: adds (mu/2) ||y - w||^2 to every party's loss, w
+    the weights received.
 
-    Over trained parameters only. Its gradient mu (y - w) passes through momentum like the rest (Li et al., ICDE 2022, Algorithm 1).
-    Every party does all its epochs: the original lets slow ones stop early, and trains without momentum.
+    Over trained parameters only. Its gradient mu (y - w) passes through momentum like the rest (Li
+    et al., ICDE 2022, Algorithm 1). Every party does all its epochs: the original lets slow ones
+    stop early, and trains without momentum.
+
+    Examples
+    --------
+    >>> fedprox(mu=0.1).hyper
+    {'mu': 0.1}
     """
-    if not mu >= 0:
-        raise UsageError(f"mu is {mu}; it must be at least 0")
     if mu == 0:
         return replace(fedavg(), name="fedprox")
     return replace(fedavg(), name="fedprox", hyper={"mu": mu}, direction=direction)
 
 
-direction = Corrected(lambda local: Affine(pull=local.hyper["mu"]))  # the gradient and mu (y - w)
+def terms(local: Local) -> Affine:
+    """Return mu (y - w)."""
+    return Affine(pull=local.hyper["mu"])
+
+
+direction = Corrected(terms)

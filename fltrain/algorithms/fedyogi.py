@@ -1,7 +1,13 @@
 """Yogi at the server."""
 
-from ..interface import Algorithm
-from ._server import AdaptiveLr, Beta1, Beta2, Tau, adaptive
+from dataclasses import replace
+
+from torch import Tensor
+
+from ..interface import Algorithm, Plan, State
+from ..tree import Tree
+from ._server import AdaptiveLr, Beta1, Beta2, Tau, init_adaptive, step_adaptively
+from .fedavg import fedavg
 
 __all__ = ["fedyogi"]
 
@@ -11,13 +17,22 @@ def fedyogi(
 ) -> Algorithm:
     """FedYogi: FedAvg whose server steps like Yogi. Reddi et al., ICLR 2021, Algorithm 2.
 
-    v <- v - (1 - beta2) D^2 sign(v - D^2), so that v falls no faster than it rises; the rest as in FedAdam.
+    v <- v - (1 - beta2) D^2 sign(v - D^2), so that v falls no faster than it rises; the rest as in
+    FedAdam.
     """
-    return adaptive(
-        "fedyogi",
-        lambda v, d: v - (1 - beta2) * d.square() * (v - d.square()).sign(),
-        server_lr,
-        beta1,
-        tau,
-        beta2,
+    return replace(
+        fedavg(),
+        name="fedyogi",
+        hyper={"server_lr": server_lr, "beta1": beta1, "beta2": beta2, "tau": tau},
+        init=init_adaptive,
+        aggregate=aggregate,
     )
+
+
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+    return step_adaptively(state, plan, total, hyper, second)
+
+
+def second(v: Tensor, d: Tensor, hyper: Tree) -> Tensor:
+    beta2: float = hyper["beta2"]
+    return v - (1 - beta2) * d.square() * (v - d.square()).sign()

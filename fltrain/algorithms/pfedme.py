@@ -3,13 +3,26 @@
 from dataclasses import replace
 from typing import Annotated
 
-from niidpart.errors import UsageError
+from torch import Tensor
 
 from .. import tree
-from ..interface import Algorithm, Batch, Info, Local, Plan, State, Step, Task, Work
+from ..interface import (
+    Above,
+    Algorithm,
+    AtLeast,
+    Batch,
+    Info,
+    Local,
+    Plan,
+    State,
+    Step,
+    Task,
+    UsageError,
+    Work,
+)
 from ..tree import Tree
-from .fedavg import fedavg
-from .solo import init
+from .fedavg import fedavg, step_towards_mean
+from .solo import init as init_solo
 from .solo import serve as serve_own
 
 __all__ = ["pfedme"]
@@ -20,83 +33,97 @@ BASE = fedavg()
 def pfedme(
     lam: Annotated[
         float,
-        "Weight of the pull between a party's personal model and its copy of the global one, above 0; lr x lam must be below 1.",
+        "Weight of the pull between a party's personal model and its copy of the global one; "
+        "lr x lam must be below 1.",
+        Above(0),
     ] = 15.0,
-    personal_lr: Annotated[float, "Learning rate of the personal model, above 0."] = 0.09,
-    inner_steps: Annotated[int, "Steps of the personal model on each batch, at least 0."] = 5,
+    personal_lr: Annotated[float, "Learning rate of the personal model.", Above(0)] = 0.09,
+    inner_steps: Annotated[int, "Steps of the personal model on each batch.", AtLeast(0)] = 5,
     server_mix: Annotated[
         float,
-        "Step of the server towards the mean, at least 0; 1 is the mean itself, with 0 it stays as it is.",
+        "Step of the server towards the mean; 1 is the mean itself, with 0 it stays as it is.",
+        AtLeast(0),
     ] = 1.0,
 ) -> Algorithm:
-    """pFedMe. Dinh, Tran, Nguyen, NeurIPS 2020, Algorithm 1: the parties' losses are replaced by their Moreau envelopes.
+    """pFedMe. Dinh, Tran, Nguyen, NeurIPS 2020, Algorithm 1: the parties' losses are replaced by
+    their Moreau envelopes.
 
-    For each batch `inner_steps` steps theta <- theta - personal_lr (grad f(theta) + lam (theta - w_i)), then
-    w_i <- w_i - lr lam (w_i - theta). Server: w <- (1 - server_mix) w + server_mix * mean of the w_i.
-    theta starts from w_i at the first batch of a round and is carried from batch to batch, as in the authors' code (the paper
-    leaves the start open); after the round it is the party's personal model.
+    For each batch `inner_steps` steps theta <- theta - personal_lr (grad f(theta) +
+    lam (theta - w_i)), then w_i <- w_i - lr lam (w_i - theta). Server: w <- (1 - server_mix) w +
+    server_mix * mean of the w_i. theta starts from w_i at the first batch of a round and is carried
+    from batch to batch, as in the authors' code (the paper leaves the start open); after the round
+    it is the party's personal model.
 
-    lr * lam must be below 1, or w_i would step beyond theta. Momentum is 0, since
-    the step on w_i has none; weight decay is that of theta. The mean weighs by examples, as in the authors' code; the paper weighs
-    equally. Only the cohort trains; in the paper all parties do, and a part of them is averaged. Training loss and batch statistics
-    are those of theta as it comes to each batch.
+    lr * lam must be below 1, or w_i would step beyond theta. Momentum is 0, since the step on w_i
+    has none; weight decay is that of theta. The mean weighs by examples, as in the authors' code;
+    the paper weighs equally. Only the cohort trains; in the paper all parties do, and a part of
+    them is averaged. Training loss and batch statistics are those of theta as it comes to each
+    batch.
     """
-    for name, value in (("lam", lam), ("personal_lr", personal_lr)):
-        if not value > 0:
-            raise UsageError(f"{name} is {value}; it must be above 0")
-    for name, value in (("inner_steps", inner_steps), ("server_mix", server_mix)):
-        if not value >= 0:
-            raise UsageError(f"{name} is {value}; it must be at least 0")
-
-    def start(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
-        if lam * info.lr >= 1:
-            raise UsageError(
-                f"lr {info.lr} x lam {lam} is {lam * info.lr:.3g}; pFedMe needs less than 1: lower --lr below {1 / lam:.3g}, or --lam"
-            )
-        return init(task, info, models, buffers, hyper)
-
-    base = fedavg(server_mix) if server_mix else replace(BASE, aggregate=aggregate_buffers)
-
-    def direction(task: Task, local: Local, batch: Batch) -> Step:
-        hyper, theta = local.hyper, local.carry["theta"]
-        step = task.grad(local, batch, params=theta)
-
-        for k in range(inner_steps):
-            grad = task.grad(local, batch, params=theta).grad if k else step.grad
-            full = tree.map(
-                lambda g, t, w: g + hyper["weight_decay"] * t + hyper["lam"] * (t - w),
-                grad,
-                theta,
-                local.params,
-            )
-            theta = tree.map(lambda t, g: t - hyper["personal_lr"] * g, theta, full)
-        drawn = tree.map(lambda w, t: hyper["lam"] * (w - t), local.params, theta)
-        return step._replace(grad=drawn, carry={"theta": theta})
-
     return replace(
-        base,
+        BASE,
         name="pfedme",
-        hyper={"lam": lam, "personal_lr": personal_lr},
-        init=start,
+        hyper={
+            "lam": lam,
+            "personal_lr": personal_lr,
+            "inner_steps": inner_steps,
+            "server_mix": server_mix,
+        },
+        init=init,
         begin=begin,
         direction=direction,
         finish=finish,
+        aggregate=aggregate,
         personal=serve_own,
         decay="algorithm",
         settings={"momentum": 0.0},
     )
 
 
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
+    lr, lam = info.lr, hyper["lam"]
+    if lam * lr >= 1:
+        raise UsageError(
+            f"lr {lr} x lam {lam} is {lam * lr:.3g}; pFedMe needs less than 1: "
+            f"lower --lr below {1 / lam:.3g}, or --lam"
+        )
+    return init_solo(task, info, models, buffers, hyper)
+
+
 def begin(task: Task, local: Local) -> Local:
-    return local._replace(
-        carry={"theta": tree.clone(local.params)}
-    )  # a copy: the executor may train params in place
+    """Start theta from a copy of w_i: the executor may train the parameters in place."""
+    return local._replace(carry={"theta": tree.clone(local.params)})
+
+
+def direction(task: Task, local: Local, batch: Batch) -> Step:
+    """Step theta on the batch, then draw w_i to it."""
+    hyper, theta = local.hyper, local.carry["theta"]
+    lam, personal_lr, decay = hyper["lam"], hyper["personal_lr"], hyper["weight_decay"]
+
+    def envelope_gradient(g: Tensor, t: Tensor, w: Tensor) -> Tensor:
+        return g + decay * t + lam * (t - w)
+
+    # loss and buffers are those of theta as it comes to the batch, also where it takes no step
+    step = task.grad(local, batch, params=theta)
+    for k in range(hyper["inner_steps"]):
+        grad = step.grad if k == 0 else task.grad(local, batch, params=theta).grad
+        full = tree.map(envelope_gradient, grad, theta, local.params)
+        theta = tree.map(lambda t, g: t - personal_lr * g, theta, full)
+    drawn = tree.map(lambda w, t: lam * (w - t), local.params, theta)
+    return step._replace(grad=drawn, carry={"theta": theta})
 
 
 def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
+    """Upload w_i; the party keeps theta."""
     upload, _ = BASE.finish(task, local, work)
     return upload, {"params": local.carry["theta"], "buffers": local.buffers}
 
 
-def aggregate_buffers(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
-    return replace(BASE.aggregate(state, plan, total, hyper), models=state.models)
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+    """Mix the mean into the model. Buffers are averaged."""
+    server_mix = hyper["server_mix"]
+    if server_mix == 0:
+        return replace(BASE.aggregate(state, plan, total, hyper), models=state.models)
+    if server_mix == 1:
+        return BASE.aggregate(state, plan, total, hyper)
+    return step_towards_mean(state, plan, total, {"server_lr": server_mix})

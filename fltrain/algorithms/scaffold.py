@@ -10,16 +10,19 @@ from .. import tree
 from ..affine import Affine, Corrected
 from ..interface import Algorithm, Info, Local, Plan, State, Task, Work
 from ..tree import Tree
-from .fedavg import ServerLr, fedavg
+from .fedavg import ServerLr, fedavg, step_towards_mean
 from .fednova import effective_steps
 
 __all__ = ["scaffold"]
+
+BASE = fedavg()
 
 
 def scaffold(
     option: Annotated[
         Literal["i", "ii"],
-        "A party's new control: its gradient at the weights received, or what its steps amounted to.",
+        "A party's new control: its gradient at the weights received, or what its steps amounted "
+        "to.",
     ] = "ii",
     correction: Annotated[
         Literal["post", "grad"],
@@ -31,92 +34,153 @@ def scaffold(
     ] = "examples",
     server_lr: ServerLr = 1.0,
 ) -> Algorithm:
-    """SCAFFOLD. Karimireddy et al., ICML 2020, Algorithm 1; Li et al., ICDE 2022, Algorithm 2: each step is corrected by c - c_i.
+    """SCAFFOLD. Karimireddy et al., ICML 2020, Algorithm 1; Li et al., ICDE 2022, Algorithm 2: each
+    step is corrected by c - c_i.
 
-    The controls c (server) and c_i (parties) start at 0 and cover trained parameters only.
-    option, the new c_i: "i", the gradient over all examples of the party at the weights w received (statistics of batch norm frozen, no weight
-    decay); "ii", c_i - c + (w - y_i) / (lr tau_i). Then c <- c + (1/P) sum over the cohort of (new c_i - c_i): c is the mean of all c_i.
+    The controls c (server) and c_i (parties) start at 0 and cover trained parameters only. The new
+    c_i is, by `option`: "i", the gradient over all examples of the party at the weights w received
+    (statistics of batch norm frozen, no weight decay); "ii", c_i - c + (w - y_i) / (lr tau_i). Then
+    c <- c + (1/P) sum over the cohort of (new c_i - c_i): c is the mean of all c_i.
 
-    Not as printed in Li et al.: option i is taken at w, as their words and the original have it; the change of c is a sum. Momentum is in neither
-    text. With it w - y_i weighs the gradient by a_i >= tau_i (`effective_steps`): before the momentum the correction must be on the gradient's
-    scale, so "ii" divides by lr a_i; behind it on that of the steps, so "i" is multiplied by a_i / tau_i. Without momentum a_i is tau_i.
+    Not as printed in Li et al.: option i is taken at w, as their words and the original have it;
+    the change of c is a sum. Momentum is in neither text. With it w - y_i weighs the gradient by
+    a_i >= tau_i (`effective_steps`). Before the momentum the correction must be on the gradient's
+    scale, so "ii" divides by lr a_i; behind it on that of the steps, so "i" is multiplied by
+    a_i / tau_i. Without momentum a_i is tau_i.
 
-    Where it stops: on quadratics "grad", and "post" without momentum, reach the optimum of all. "post" with momentum cancels drift over a round
-    but not in each step, and stops beside it by the order of lr. c weighs all parties alike, so the optimum is that of the unweighted mean of the
-    parties' losses, whatever `weights`.
+    Where it stops: on quadratics "grad", and "post" without momentum, reach the optimum of all.
+    "post" with momentum cancels drift over a round but not in each step, and misses the optimum by
+    the order of lr. c weighs all parties alike, so the optimum is that of the unweighted mean of
+    the parties' losses, whatever `weights`.
     """
-    start = fedavg(server_lr)
-
-    def plan(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
-        """Everybody hears c, rounded to the type of the weights."""
-        sent = tree.map(lambda c, w: c.to(w.dtype), state.server["c"], state.models)
-        weight = torch.ones(len(cohort), dtype=torch.float64) if weights == "uniform" else None
-        return replace(start.plan(state, cohort, round, hyper), weight=weight, shared={"c": sent})
-
-    def begin(task: Task, local: Local) -> Local:
-        carry = {"correction": tree.map(torch.sub, local.shared["c"], local.own["c"])}
-        return local._replace(
-            carry=carry | {"grad": task.full_grad(local)} if option == "i" else carry
-        )
-
-    def terms(local: Local) -> Affine:
-        return (
-            Affine(after=local.carry["correction"])
-            if correction == "post"
-            else Affine(add=local.carry["correction"])
-        )
-
-    def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
-        a = effective_steps(work.steps, work.momentum)
-        if option == "i":
-            scale = a / work.steps if correction == "post" else 1.0
-            control = tree.map(lambda g: g.double() * scale, local.carry["grad"])
-        else:
-            scale = work.lr * (work.steps if correction == "post" else a)
-            control = tree.map(
-                lambda d, w, y: (w.double() - y.double()) / scale - d,
-                local.carry["correction"],
-                local.start,
-                local.params,
-            )
-        own = {"c": tree.map(lambda new, old: new.to(old.dtype), control, local.own["c"])}
-        upload, _ = start.finish(task, local, work)
-        return upload | {
-            "c": tree.map(lambda new, old: new.double() - old.double(), own["c"], local.own["c"])
-        }, own
-
-    def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
-        """The changes of the controls come unweighted."""
-        n_parties = len(tree.leaves(state.parties)[0])
-        server = {
-            "c": tree.map(
-                lambda c, change: c + change[0] / n_parties, state.server["c"], total["c"]
-            )
-        }
-        return replace(start.aggregate(state, plan, total, hyper), server=server)
-
+    finish = {
+        ("i", "post"): finish_by_gradient_of_steps,
+        ("i", "grad"): finish_by_gradient,
+        ("ii", "post"): finish_by_steps,
+        ("ii", "grad"): finish_by_effective_steps,
+    }
     return replace(
-        start,
+        fedavg(server_lr),
         name="scaffold",
         init=init,
-        plan=plan,
-        begin=begin,
-        direction=Corrected(terms),
-        finish=finish,
-        aggregate=aggregate,
+        plan=plan_by_examples if weights == "examples" else plan_uniformly,
+        begin=begin if option == "ii" else begin_with_gradient,
+        direction=Corrected(terms_after_momentum if correction == "post" else terms_of_gradient),
+        finish=finish[option, correction],
+        aggregate=aggregate if server_lr == 1 else aggregate_towards_mean,
         traffic=traffic,
     )
 
 
 def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
-    """c in float64: it differs from the mean of the stored c_i by one rounding of 2^-53 a round, whatever the type of the weights."""
+    """Start all controls at 0.
+
+    c is in float64: it differs from the mean of the stored c_i by one rounding of 2^-53 a round,
+    whatever the type of the weights.
+    """
     zero = tree.zeros_like(tree.index(models, 0))
-    return State(
-        models, buffers, {"c": tree.map(Tensor.double, zero)}, {"c": tree.repeat(zero, len(info.n))}
-    )
+    server = {"c": tree.map(Tensor.double, zero)}
+    return State(models, buffers, server, parties={"c": tree.repeat(zero, len(info.n))})
+
+
+def plan_by_examples(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
+    """Tell c to everybody, rounded to the type of the weights."""
+    sent = tree.map(lambda c, w: c.to(w.dtype), state.server["c"], state.models)
+    return replace(BASE.plan(state, cohort, round, hyper), shared={"c": sent})
+
+
+def plan_uniformly(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
+    weight = torch.ones(len(cohort), dtype=torch.float64)
+    return replace(plan_by_examples(state, cohort, round, hyper), weight=weight)
+
+
+def begin(task: Task, local: Local) -> Local:
+    """Carry the correction c - c_i."""
+    correction = tree.map(torch.sub, local.shared["c"], local.own["c"])
+    return local._replace(carry={"correction": correction})
+
+
+def begin_with_gradient(task: Task, local: Local) -> Local:
+    """Carry the correction, and the gradient at the weights received."""
+    carry = begin(task, local).carry
+    return local._replace(carry=carry | {"grad": task.full_grad(local)})
+
+
+def terms_after_momentum(local: Local) -> Affine:
+    return Affine(after=local.carry["correction"])
+
+
+def terms_of_gradient(local: Local) -> Affine:
+    return Affine(add=local.carry["correction"])
+
+
+def finish_by_gradient(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
+    """Option i, before the momentum: the new c_i is the gradient."""
+    return _finish(task, local, work, tree.map(Tensor.double, local.carry["grad"]))
+
+
+def finish_by_gradient_of_steps(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
+    """Option i, behind the momentum: the new c_i is the gradient times a_i / tau_i."""
+    scale = effective_steps(work.steps, work.momentum) / work.steps
+    control = tree.map(lambda g: g.double() * scale, local.carry["grad"])
+    return _finish(task, local, work, control)
+
+
+def finish_by_steps(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
+    """Option ii, behind the momentum: the new c_i is c_i - c + (w - y_i) / (lr tau_i)."""
+    return _finish(task, local, work, _amount_of_steps(local, work.lr * work.steps))
+
+
+def finish_by_effective_steps(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
+    """Option ii, before the momentum: the new c_i is c_i - c + (w - y_i) / (lr a_i)."""
+    a = effective_steps(work.steps, work.momentum)
+    return _finish(task, local, work, _amount_of_steps(local, work.lr * a))
+
+
+def _amount_of_steps(local: Local, scale: float | Tensor) -> Tree:
+    """Return c_i - c + (w - y_i) / scale in float64."""
+
+    def amount(correction: Tensor, w: Tensor, y: Tensor) -> Tensor:
+        return (w.double() - y.double()) / scale - correction
+
+    return tree.map(amount, local.carry["correction"], local.start, local.params)
+
+
+def _finish(task: Task, local: Local, work: Work, control: Tree) -> tuple[Tree, Tree]:
+    """Upload the model and the change of the control, and keep the control.
+
+    The change is that of the controls as they are stored, so that c stays their mean.
+    """
+    old = local.own["c"]
+    new = tree.map(lambda c, c_old: c.to(c_old.dtype), control, old)
+    change = tree.map(lambda c, c_old: c.double() - c_old.double(), new, old)
+    upload, _ = BASE.finish(task, local, work)
+    return upload | {"c": change}, {"c": new}
+
+
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+    return _with_controls(BASE.aggregate(state, plan, total, hyper), state, total)
+
+
+def aggregate_towards_mean(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+    return _with_controls(step_towards_mean(state, plan, total, hyper), state, total)
+
+
+def _with_controls(averaged: State, state: State, total: Tree) -> State:
+    """Add (1/P) times the changes to c; they come unweighted, summed over the cohort."""
+    n_parties = len(tree.leaves(state.parties)[0])
+
+    def add(c: Tensor, change: Tensor) -> Tensor:
+        return c + change[0] / n_parties
+
+    return replace(averaged, server={"c": tree.map(add, state.server["c"], total["c"])})
 
 
 def traffic(state: State, plan: Plan, task: Task, hyper: Tree) -> tuple[Tensor, Tensor]:
-    """Parameters and as many controls each way; floating-point buffers have no control and travel once."""
-    moved = torch.full_like(plan.party, 2 * tree.nbytes(state.models) + tree.nbytes(state.buffers))
+    """Count parameters and as many controls each way.
+
+    Floating-point buffers have no control and travel once.
+    """
+    n_bytes = 2 * tree.nbytes(state.models) + tree.nbytes(state.buffers)
+    moved = torch.full_like(plan.party, n_bytes)
     return moved, moved

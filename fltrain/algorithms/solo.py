@@ -14,10 +14,11 @@ __all__ = ["solo"]
 
 
 def solo() -> Algorithm:
-    """SOLO: each party trains a model of its own from the common start, and none is exchanged. Wang, Wang, Pei, ICMLC 2024, section 4.1.
+    """SOLO: each party trains a model of its own from the common start, and none is exchanged.
+    Wang, Wang, Pei, ICMLC 2024, section 4.1.
 
-    Test accuracy is the mean over the parties' models on the global test set. Momentum starts anew each round, as in FedAvg, so that with
-    one party the two are the same bit for bit.
+    Test accuracy is the mean over the parties' models on the global test set. Momentum starts at
+    rest each round, as in FedAvg, so that with one party the two are the same bit for bit.
     """
     return replace(
         fedavg(),
@@ -32,6 +33,7 @@ def solo() -> Algorithm:
 
 
 def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
+    """Give each party the common start as its own model."""
     own = {"params": tree.index(models, 0), "buffers": tree.index(buffers, 0)}
     return State(models, buffers, parties=tree.repeat(own, len(info.n)))
 
@@ -49,6 +51,7 @@ def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
 
 
 def serve(state: State, hyper: Tree) -> Served:
+    """Serve each party its own model."""
     own = state.parties
     return Served(own["params"], own["buffers"], torch.arange(len(tree.leaves(own)[0])))
 

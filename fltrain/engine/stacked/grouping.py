@@ -5,11 +5,10 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ...interface import Algorithm
 from ...tasks.model_task import ModelTask
 from ...tree import Tree
 from ..jobs import Cell
-from .alike import alike
+from .alike import can_share_stack
 
 # Settings that are equal in one stack. The others are numbers of a job (learning rate, momentum,
 # seed), or decide nothing that happens within a round.
@@ -22,7 +21,6 @@ _EQUAL_SETTINGS = (
     "bf16",
     "compile",
 )
-_JOB_PARTS = ("begin", "direction", "finish", "decay", "lockstep")  # what an algorithm does to jobs
 
 
 def group_cells(cells: Sequence[Cell]) -> list[list[int]]:
@@ -46,46 +44,12 @@ def _can_share(a: Cell, b: Cell) -> bool:
         return False
     if _form_of_data(a) != _form_of_data(b):
         return False
-    return _same_rule(a.algorithm, b.algorithm) and _same_model(a.task, b.task)
+    return can_share_stack(a.algorithm, b.algorithm) and _same_model(a.task, b.task)
 
 
 def _form_of_data(cell: Cell) -> tuple[Any, ...]:
     x = cell.data.train.x
     return cell.data.shape, cell.data.n_classes, x.dtype, x.device
-
-
-def _same_rule(a: Algorithm, b: Algorithm) -> bool:
-    """Return whether the functions of one do for the other.
-
-    They do where both have one name, and options that differ only where `hyper` says them. A
-    function that reads an option from elsewhere (the closure of its constructor) is not alike where
-    the option differs.
-    """
-    if a is b:
-        return True
-    if not all(alike(getattr(a, part), getattr(b, part)) for part in _JOB_PARTS):
-        return False
-    if not a.spec or a.spec != b.spec:
-        return False
-    if a.options.keys() != b.options.keys():
-        return False
-    if a.hyper.keys() != b.hyper.keys():
-        return False
-    numbers = {name for name in a.hyper if _is_number(a.hyper[name]) and _is_number(b.hyper[name])}
-    for name in a.options:
-        is_said = name in numbers and _says_option(a, name) and _says_option(b, name)
-        if not is_said and a.options[name] != b.options[name]:
-            return False
-    return all(a.hyper[name] == b.hyper[name] for name in a.hyper if name not in numbers)
-
-
-def _says_option(algorithm: Algorithm, name: str) -> bool:
-    """Return whether `hyper` holds an option under its own name."""
-    return bool(algorithm.options[name] == algorithm.hyper[name])
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _same_model(a: ModelTask, b: ModelTask) -> bool:
