@@ -178,10 +178,9 @@ def aggregate_with_momentum(state: State, plan: Plan, total: Tree, hyper: Tree) 
     """Step along the server's velocity, which follows the mean direction."""
     rho, tau_eff, lr = hyper["server_momentum"], total["steps"], total["lr"]
 
-    def follow(v: Tensor, d: Tensor) -> Tensor:
-        return rho * v + d * tau_eff / lr
-
-    velocity = tree.map(follow, state.server["velocity"], total["directions"])
+    velocity = tree.map(
+        lambda v, d: rho * v + d * tau_eff / lr, state.server["velocity"], total["directions"]
+    )
     models = tree.map(lambda w, v: w.double() - lr * v, state.models, velocity)
     mean = {"models": models, "buffers": total["buffers"]}
     return replace(BASE.aggregate(state, plan, mean, hyper), server={"velocity": velocity})

@@ -73,13 +73,14 @@ def moon(
 
 
 def put_head_in(module: nn.Module, hyper: Tree) -> nn.Module:
-    if not hasattr(module, "with_head"):
+    with_head = getattr(module, "with_head", None)
+    if with_head is None:
         raise UsageError(
             "MOON puts a projection head into a model of stages (fltrain.models.Staged), "
             f"{type(module).__name__} is none; choose a --model of fltrain, or --projection 0 for "
             "no head"
         )
-    headed: nn.Module = module.with_head(hyper["projection"])
+    headed: nn.Module = with_head(hyper["projection"])
     return headed
 
 

@@ -101,7 +101,8 @@ def direction(task: Task, local: Local, batch: Batch) -> Step:
     lam, personal_lr, decay = hyper["lam"], hyper["personal_lr"], hyper["weight_decay"]
 
     def envelope_gradient(g: Tensor, t: Tensor, w: Tensor) -> Tensor:
-        return g + decay * t + lam * (t - w)
+        full: Tensor = g + decay * t + lam * (t - w)
+        return full
 
     # loss and buffers are those of theta as it comes to the batch, also where it takes no step
     step = task.grad(local, batch, params=theta)

@@ -13,7 +13,8 @@ import fltrain
 import niidpart
 from fltrain import tree
 from fltrain.algorithms import _class_tensors, build
-from fltrain.algorithms._class_tensors import NORMALISE, chain, forced, orthonormal
+from fltrain.algorithms._class_tensors import NORMALISE, orthonormal
+from fltrain.algorithms._class_ways import chain, forced
 from fltrain.algorithms.fedmoc import pull
 from fltrain.interface import Info, Local
 from fltrain.models import Staged
@@ -474,7 +475,7 @@ def test_a_class_id_for_each_number_is_all_that_is_kept(table, table_split, trai
     ("options", "message"),
     [
         ({"a0": -1.0}, "a0 is -1.0; it must be at least 0"),
-        ({"beta0": 0.0}, "beta0 is 0.0 and beta1 1.0"),
+        ({"beta0": 0.0}, "beta0 is 0.0; it must be above 0"),
         ({"beta0": 2.0}, "beta0 is 2.0 and beta1 1.0"),
         ({"beta0": 2.0, "beta1": 3.0, "branch": "power"}, "beta0 is 2.0; with branch 'power'"),
         ({"delta_min": 1.5}, "delta_min is 1.5"),
