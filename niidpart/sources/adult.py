@@ -2,41 +2,60 @@
 
 from pathlib import Path
 
-from ..data import Data, from_arrays
-from ..data.readers.files import AnySize, build_not_found, find_all_files, require_published_counts
+from ..arithmetic.rng import Ints
+from ..data import Data, DataSource, from_arrays
+from ..data.readers.files import (
+    AnySize,
+    build_not_found,
+    find_all_files,
+    require_published_counts,
+)
 from ..data.readers.svmlight import read_libsvm
 
-__all__ = ["adult"]
-
 N_FEATURES = 123
+_PAGE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
 
 
 def adult(root: str | Path, *, any_size: AnySize = False) -> Data:
-    """Adult: 32,561 training and 16,281 test rows as published, float32 [N, 123] of zeros and ones, 2 classes. root: the folder that holds
-    `a9a` and `a9a.t` (plain or packed). Needs scikit-learn.
+    """Adult: 32,561 training and 16,281 test rows, float32 [N, 123] of 0 and 1, 2 classes.
 
-    The test file shows 122 features; the last one is 0 there (Li et al., ICDE 2022, do the same). UCI Adult, Becker and Kohavi, 1996.
+    UCI Adult, Becker and Kohavi, 1996. The test file shows 122 features; the last one is 0 there
+    (Li et al., ICDE 2022, do the same). Needs scikit-learn.
+
+    Parameters
+    ----------
+    root : path
+        The folder that holds `a9a` and `a9a.t` (plain or packed).
+    any_size : bool
+        Take files with other counts than the published ones.
     """
     base, names = Path(root), ["a9a", "a9a.t"]
     places = [base, base / "a9a", base / "adult"]
-    found = find_all_files(places, names)
-    if found is None:
-        page = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
-        raise build_not_found(
-            "adult",
-            [f"{n}[.gz, .bz2, .xz]" for n in names],
-            places,
-            f"curl -o '{base}/#1' '{page}/{{a9a,a9a.t}}'",
-        )
-    (x, y), (x_test, y_test) = (read_libsvm(path, N_FEATURES) for path in found)
+    files = find_all_files(places, names)
+    if files is None:
+        get = f"curl -o '{base}/#1' '{_PAGE}/{{a9a,a9a.t}}'"
+        raise build_not_found("adult", [f"{n}[.gz, .bz2, .xz]" for n in names], places, get)
+    x, y = read_libsvm(files[0], N_FEATURES)
+    x_test, y_test = read_libsvm(files[1], N_FEATURES)
     require_published_counts(
         "adult (Table II)",
-        (len(y), len(y_test)),
-        (32_561, 16_281),
-        ("training rows", "test rows"),
-        any_size,
+        got=(len(y), len(y_test)),
+        published=(32_561, 16_281),
+        kinds=("training rows", "test rows"),
+        any_size=any_size,
     )
-    income = ("<=50K", ">50K")
     return from_arrays(
-        x.toarray(), (y + 1) // 2, x_test.toarray(), (y_test + 1) // 2, class_names=income
+        x.toarray(),
+        _number_incomes(y),
+        x_test.toarray(),
+        _number_incomes(y_test),
+        class_names=("<=50K", ">50K"),
     )
+
+
+def _number_incomes(signs: Ints) -> Ints:
+    """Return 0 and 1 for the file's -1 and +1."""
+    return (signs + 1) // 2
+
+
+ENTRY = DataSource(load=adult)

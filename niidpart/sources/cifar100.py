@@ -3,11 +3,15 @@
 from pathlib import Path
 from typing import Annotated
 
-from ..data import Data, from_arrays
-from ..data.readers.cifar import read_binary_batches, read_class_names, read_pickled_batches
+from ..data import Data, DataSource, from_arrays
+from ..data.readers.cifar import (
+    CifarBatch,
+    has_files,
+    read_binary_batches,
+    read_class_names,
+    read_pickled_batches,
+)
 from ..data.readers.files import AnySize, build_not_found, require_published_counts
-
-__all__ = ["cifar100"]
 
 
 def cifar100(
@@ -16,44 +20,49 @@ def cifar100(
     coarse: Annotated[bool, "The 20 superclasses instead of the 100 classes."] = False,
     any_size: AnySize = False,
 ) -> Data:
-    """CIFAR-100: 50,000 training and 10,000 test images, uint8 [N, 32, 32, 3], 100 classes with names. root: the folder that holds
-    `cifar-100-python` (or `cifar-100-binary`).
+    """CIFAR-100: 50,000 training and 10,000 test images, uint8 [N, 32, 32, 3], 100 named classes.
 
-    Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009. Pickles are read by an unpickler that runs nothing.
+    Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009. Pickles are read by
+    an unpickler that runs nothing.
+
+    Parameters
+    ----------
+    root : path
+        The folder that holds `cifar-100-python` (or `cifar-100-binary`).
+    coarse : bool
+        The 20 superclasses instead of the 100 classes.
+    any_size : bool
+        Take files with other counts than the published ones.
     """
-    which = "coarse" if coarse else "fine"
-    places = [Path(root) / "cifar-100-python", Path(root) / "cifar-100-binary", Path(root)]
-    for place in places:
-        if all((place / name).is_file() for name in ("train", "test", "meta")):
-            train, test = (
-                read_pickled_batches([place / part], f"{which}_labels")
-                for part in ("train", "test")
-            )
-            names = read_class_names(place / "meta", f"{which}_label_names")
-            break
-        if all(
-            (place / name).is_file()
-            for name in ("train.bin", "test.bin", f"{which}_label_names.txt")
-        ):
-            train, test = (
-                read_binary_batches([place / part], 2, 0 if coarse else 1)
-                for part in ("train.bin", "test.bin")
-            )
-            names = read_class_names(place / f"{which}_label_names.txt", "")
-            break
-    else:
-        get = f"python -c \"from torchvision.datasets import CIFAR100; CIFAR100('{root}', download=True)\""
-        raise build_not_found(
-            "CIFAR-100",
-            [f"train, test and meta (or train.bin, test.bin and {which}_label_names.txt)"],
-            places,
-            get,
-        )
+    train, test, class_names = _read(Path(root), coarse)
     require_published_counts(
         "CIFAR-100",
-        (len(train[1]), len(test[1])),
-        (50_000, 10_000),
-        ("training images", "test images"),
-        any_size,
+        got=(len(train[1]), len(test[1])),
+        published=(50_000, 10_000),
+        kinds=("training images", "test images"),
+        any_size=any_size,
     )
-    return from_arrays(*train, *test, class_names=names)
+    return from_arrays(*train, *test, class_names=class_names)
+
+
+def _read(root: Path, coarse: bool) -> tuple[CifarBatch, CifarBatch, list[str]]:
+    which = "coarse" if coarse else "fine"
+    names_file = f"{which}_label_names.txt"
+    label_byte = 0 if coarse else 1  # of the two that each image has in the binary version
+    places = [root / "cifar-100-python", root / "cifar-100-binary", root]
+    for place in places:
+        if has_files(place, ["train", "test", "meta"]):
+            train = read_pickled_batches([place / "train"], f"{which}_labels")
+            test = read_pickled_batches([place / "test"], f"{which}_labels")
+            return train, test, read_class_names(place / "meta", f"{which}_label_names")
+        if has_files(place, ["train.bin", "test.bin", names_file]):
+            train = read_binary_batches([place / "train.bin"], 2, label_byte)
+            test = read_binary_batches([place / "test.bin"], 2, label_byte)
+            return train, test, read_class_names(place / names_file, "")
+    looked = f"train, test and meta (or train.bin, test.bin and {names_file})"
+    call = f"CIFAR100('{root}', download=True)"
+    get = f'python -c "from torchvision.datasets import CIFAR100; {call}"'
+    raise build_not_found("CIFAR-100", [looked], places, get)
+
+
+ENTRY = DataSource(load=cifar100)

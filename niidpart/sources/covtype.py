@@ -1,43 +1,69 @@
 """Covertype (forest cover), binary, from the LIBSVM data page."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..data import Data, from_arrays
-from ..data.readers.files import AnySize, build_not_found, find_first_file, require_published_counts
+from ..data import Data, DataSource, from_arrays
+from ..data.readers.files import (
+    AnySize,
+    build_not_found,
+    find_first_file,
+    require_published_counts,
+)
 from ..data.readers.svmlight import OrderSeed, draw_three_quarters, read_libsvm
 
-__all__ = ["covtype"]
-
 N_FEATURES = 54
+_PAGE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
 
 
 def covtype(root: str | Path, *, data_seed: OrderSeed = 0, any_size: AnySize = False) -> Data:
-    """Covertype: 435,759 training and 145,253 test rows, float32 [N, 54] in [0, 1], 2 classes. root: the folder that holds
-    `covtype.libsvm.binary.scale` or `covtype.libsvm.binary` (plain or packed). Needs scikit-learn.
+    """Covertype: 435,759 training and 145,253 test rows, float32 [N, 54] in [0, 1], 2 classes.
 
-    The first floor(0.75 n) of a random order are the training set (Li et al., ICDE 2022). The file that is not scaled is scaled here as
-    the other one was: each feature from its least to its largest value over all rows. Blackard and Dean, 1999.
+    Blackard and Dean, 1999. The first floor(0.75 n) of a random order are the training set (Li et
+    al., ICDE 2022). The file that is not scaled is scaled here as the other one was: each feature
+    from its least to its largest value over all rows. Needs scikit-learn.
+
+    Parameters
+    ----------
+    root : path
+        The folder that holds `covtype.libsvm.binary.scale` or `covtype.libsvm.binary` (plain or
+        packed).
+    data_seed : int
+        Seed of the order whose last quarter is the test set.
+    any_size : bool
+        Take files with other counts than the published ones.
     """
     places = [Path(root), Path(root) / "covtype"]
-    path = find_first_file(places, "covtype.libsvm.binary.scale", "covtype.libsvm.binary")
+    scaled, unscaled = "covtype.libsvm.binary.scale", "covtype.libsvm.binary"
+    path = find_first_file(places, scaled, unscaled)
     if path is None:
-        page = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/covtype.libsvm.binary.scale.bz2"
-        names = ["covtype.libsvm.binary.scale[.bz2]", "covtype.libsvm.binary[.bz2]"]
-        raise build_not_found("covtype", names, places, f"curl -O --output-dir '{root}' {page}")
+        names = [f"{scaled}[.bz2]", f"{unscaled}[.bz2]"]
+        get = f"curl -O --output-dir '{root}' {_PAGE}/{scaled}.bz2"
+        raise build_not_found("covtype", names, places, get)
     sparse, y = read_libsvm(path, N_FEATURES)
     require_published_counts(
         "covtype (Table II)",
-        (len(y), sparse.shape[1]),
-        (581_012, N_FEATURES),
-        ("rows", "features"),
-        any_size,
+        got=(len(y), sparse.shape[1]),
+        published=(581_012, N_FEATURES),
+        kinds=("rows", "features"),
+        any_size=any_size,
     )
     x = sparse.toarray()
     if ".scale" not in path.suffixes:
-        low = x.min(axis=0)
-        span = x.max(axis=0) - low
-        x = (x - low) / np.where(span > 0, span, np.float32(1))
+        x = _scale_features(x)
     train, test = draw_three_quarters("covtype", len(y), data_seed)
     return from_arrays(x[train], y[train], x[test], y[test])
+
+
+def _scale_features(x: NDArray[Any]) -> NDArray[Any]:
+    """Return each feature from 0, its least value, to 1, its largest; a constant one is 0."""
+    low = x.min(axis=0)
+    span = x.max(axis=0) - low
+    scaled: NDArray[Any] = (x - low) / np.where(span > 0, span, np.float32(1))
+    return scaled
+
+
+ENTRY = DataSource(load=covtype)

@@ -4,16 +4,13 @@ import string
 from pathlib import Path
 from typing import Annotated, Literal
 
-from ..data import Data, from_arrays
+from ..data import Data, DataSource, from_arrays
 from ..data.readers.files import AnySize, build_not_found, require_published_counts
 from ..data.readers.idx import read_idx_files
 
-__all__ = ["emnist"]
-
 _ALL = string.digits + string.ascii_uppercase + string.ascii_lowercase
-_MERGED = [
-    c for c in _ALL if c not in "cijklmopsuvwxyz"
-]  # letters whose two cases look alike are one class
+# Letters whose two cases look alike are one class.
+_MERGED = [c for c in _ALL if c not in "cijklmopsuvwxyz"]
 _SETS = {  # class names by label, training images, test images: Cohen et al., table II
     "balanced": (_MERGED, 112_800, 18_800),
     "byclass": (list(_ALL), 697_932, 116_323),
@@ -23,36 +20,56 @@ _SETS = {  # class names by label, training images, test images: Cohen et al., t
     "mnist": (list(string.digits), 60_000, 10_000),
 }
 
+EmnistSplit = Annotated[
+    Literal["balanced", "byclass", "bymerge", "digits", "letters", "mnist"],
+    "Which of its six sets.",
+]
+
 
 def emnist(
-    root: str | Path,
-    *,
-    emnist_split: Annotated[
-        Literal["balanced", "byclass", "bymerge", "digits", "letters", "mnist"],
-        "Which of its six sets.",
-    ] = "balanced",
-    any_size: AnySize = False,
+    root: str | Path, *, emnist_split: EmnistSplit = "balanced", any_size: AnySize = False
 ) -> Data:
-    """EMNIST, one of its six sets: uint8 [N, 28, 28] as stored, which is transposed (torchvision gives them so too), 10 to 62
-    classes with names. root: the folder that holds `EMNIST/raw`.
+    """EMNIST, one of its six sets: uint8 [N, 28, 28], 10 to 62 classes with names.
 
-    Cohen et al., EMNIST: an extension of MNIST to handwritten letters, 2017.
+    Cohen et al., EMNIST: an extension of MNIST to handwritten letters, 2017. The images are as
+    stored, which is transposed; torchvision gives them so too.
+
+    Parameters
+    ----------
+    root : path
+        The folder that holds `EMNIST/raw`.
+    emnist_split : str
+        Which of the six sets.
+    any_size : bool
+        Take files with other counts than the published ones.
     """
-    start = f"emnist-{emnist_split}"
     names = [
-        f"{start}-{part}-{kind}"
-        for part in ("train", "test")
-        for kind in ("images-idx3-ubyte", "labels-idx1-ubyte")
+        f"emnist-{emnist_split}-{part}"
+        for part in (
+            "train-images-idx3-ubyte",
+            "train-labels-idx1-ubyte",
+            "test-images-idx3-ubyte",
+            "test-labels-idx1-ubyte",
+        )
     ]
     base = Path(root)
     places = [base / "EMNIST" / "raw", base / "EMNIST", base / "raw", base / "gzip", base]
     arrays = read_idx_files(places, names)
     if arrays is None:
-        get = f"python -c \"from torchvision.datasets import EMNIST; EMNIST('{root}', '{emnist_split}', download=True)\""
-        raise build_not_found("EMNIST", [f"{names[0]}[.gz] and its three companions"], places, get)
+        call = f"EMNIST('{root}', '{emnist_split}', download=True)"
+        get = f'python -c "from torchvision.datasets import EMNIST; {call}"'
+        looked = [f"{names[0]}[.gz] and its three companions"]
+        raise build_not_found("EMNIST", looked, places, get)
+    x, y, x_test, y_test = arrays
     class_names, n, n_test = _SETS[emnist_split]
-    counts = ("training images", "test images")
     require_published_counts(
-        f"EMNIST {emnist_split}", (len(arrays[1]), len(arrays[3])), (n, n_test), counts, any_size
+        f"EMNIST {emnist_split}",
+        got=(len(y), len(y_test)),
+        published=(n, n_test),
+        kinds=("training images", "test images"),
+        any_size=any_size,
     )
-    return from_arrays(*arrays, class_names=class_names)
+    return from_arrays(x, y, x_test, y_test, class_names=class_names)
+
+
+ENTRY = DataSource(load=emnist)

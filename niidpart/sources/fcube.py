@@ -1,33 +1,45 @@
 """FCUBE, the synthetic feature-skewed data set of NIID-Bench."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..arithmetic.rng import stream
-from ..data import Data, from_arrays
+from ..arithmetic.rng import Ints, stream
+from ..data import Data, DataSource, from_arrays
 
-__all__ = ["fcube"]
+_PER_OCTANT = 500
+_N_TEST = 1000
 
 
 def fcube(
     root: str | Path | None = None, *, data_seed: Annotated[int, "Seed of the points."] = 0
 ) -> Data:
-    """Points of the cube [-1, 1]^3, label 0 iff x1 > 0. Li et al., ICDE 2022, section IV-B and Figure 6.
+    """Points of the cube [-1, 1]^3, label 0 iff x1 > 0. Li et al., ICDE 2022, IV-B, Figure 6.
 
-    4,000 training points, 500 in each octant; 1,000 test points, uniform. Features float32 [N, 3]; groups are the octants 0..7.
+    4,000 training points, 500 in each octant; 1,000 test points, uniform. Features float32
+    [N, 3]; groups are the octants 0..7.
+
+    Parameters
+    ----------
+    root : None
+        Nothing is read from the disk.
+    data_seed : int
+        Seed of the points.
     """
-    octant = np.repeat(np.arange(8), 500)
-    size = stream(data_seed, "fcube", "train").uniform(4000 * 3).reshape(4000, 3)
-    x = np.where((octant[:, None] >> np.array([2, 1, 0])) & 1, -size, size).astype(np.float32)
-    x_test = (2 * stream(data_seed, "fcube", "test").uniform(1000 * 3).reshape(1000, 3) - 1).astype(
-        np.float32
-    )
-    return from_arrays(
-        x,
-        (x[:, 0] <= 0).astype(np.int64),
-        x_test,
-        (x_test[:, 0] <= 0).astype(np.int64),
-        groups=octant,
-    )
+    octant = np.repeat(np.arange(8), _PER_OCTANT)
+    size = stream(data_seed, "fcube", "train").uniform(len(octant) * 3).reshape(-1, 3)
+    # The bits of the octant's number, highest first, say which coordinates are negative.
+    is_negative = (octant[:, None] >> np.array([2, 1, 0])) & 1
+    x = np.where(is_negative, -size, size).astype(np.float32)
+    uniform = stream(data_seed, "fcube", "test").uniform(_N_TEST * 3).reshape(-1, 3)
+    x_test = (2 * uniform - 1).astype(np.float32)
+    return from_arrays(x, _label(x), x_test, _label(x_test), groups=octant)
+
+
+def _label(x: NDArray[Any]) -> Ints:
+    return (x[:, 0] <= 0).astype(np.int64)
+
+
+ENTRY = DataSource(load=fcube)

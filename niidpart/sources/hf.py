@@ -1,4 +1,7 @@
-"""Hugging Face data sets that lie on your disk: a folder, or what `datasets` and `huggingface_hub` keep in their caches."""
+"""Hugging Face data sets that lie on your disk.
+
+A folder, or what `datasets` and `huggingface_hub` keep in their caches.
+"""
 
 import contextlib
 import re
@@ -7,29 +10,22 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from ..data import Data
-from ..data.readers.arrow import ArrowTable, ColumnChoice, load_tables
-from ..data.readers.hub_cache import (
-    OnDisk,
-    find_in_caches,
-    require_card_inside,
-    require_saved_inside,
-    stay_offline,
-)
+from ..data import Data, DataSource
+from ..data.readers.arrow import load_tables
+from ..data.readers.arrow_table import ArrowTable, ColumnChoice
+from ..data.readers.hub_cache import CachedDataset, CachedTable, find_in_caches, stay_offline
+from ..data.readers.hub_folder import require_card_inside, require_saved_inside
 from ..data.readers.images import Channels, Checksum, Size
 from ..data.readers.parquet_table import ParquetTable
 from ..data.readers.table import Drop, FeatureColumns, Group, Label
 from ..errors import FileFault, UsageError
 
-__all__ = ["hf"]
-
 _SAVED = ("dataset_dict.json", "state.json")  # what save_to_disk leaves
-_READERS = (
-    "arrow",
-    "csv",
-    "json",
-    "imagefolder",
-)  # readers of `datasets` that are used, besides parquet, which is read here
+# Readers of `datasets` that are used, beside that of parquet, which is read here.
+_READERS = ("arrow", "csv", "json", "imagefolder")
+_REPO = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
+
+Tables = Mapping[str, ArrowTable]  # of the splits
 
 
 def hf(
@@ -50,130 +46,163 @@ def hf(
     channels: Channels = None,
     checksum: Checksum = True,
 ) -> Data:
-    """A data set of Hugging Face, offline: `--dataset hf:ID` from the cache, `--dataset hf:FOLDER` from a folder. Needs datasets, pyarrow.
+    """A data set of Hugging Face, offline: `hf:ID` from the cache, `hf:FOLDER` from a folder.
 
-    root: a folder (parquet, arrow, CSV or JSON files, images, or what save_to_disk wrote); with repo: the cache, if it is not at HF_HOME.
-    Columns are taken as by parquet; class names are kept. Nothing is fetched, and no code of a data set is run. Files are read as
-    they are now: never from a cache that `datasets` made of an earlier state of the folder.
+    Columns are taken as by parquet; class names are kept. Nothing is fetched, and no code of a
+    data set is run. Files are read as they are now: never from a cache that `datasets` made of an
+    earlier state of the folder. Needs datasets and pyarrow.
+
+    Parameters
+    ----------
+    root : path, optional
+        A folder (parquet, arrow, CSV or JSON files, images, or what save_to_disk wrote); with
+        repo: the cache, if it is not at HF_HOME.
+    repo, config, revision : str, optional
+        Which data set in the cache; its configuration; its commit, tag or branch.
+    label, group : str
+        The columns of the classes and of the groups.
+    features, drop : str, optional
+        The columns to make features of, or those to leave out of them.
+    train_split, test_split : str
+        The splits that are the training set and the test set.
+    size, channels, checksum : optional
+        Of images, as for image-folder.
     """
+    where = _locate(root, repo)
+    choice = ColumnChoice(
+        label=label,
+        group=group,
+        features=features,
+        drop=drop,
+        size=size,
+        channels=channels,
+        checksum=checksum,
+    )
+    with stay_offline():
+        if repo is None:
+            found, blobs = CachedDataset(where, ""), None
+        else:
+            found = find_in_caches(repo, None if root is None else where, config, revision)
+            blobs = found.folder.parent.parent / "blobs"  # where the links of a snapshot lead
+        tables: Tables = found.splits or _read_folder(found.folder, config, blobs)
+        name = repo or str(where)
+        train = _choose_split(tables, train_split, name)
+        test = _choose_test_split(tables, test_split, train_split, name)
+        return load_tables(train, test, choice, found.folder.absolute(), found.commit)
+
+
+def _locate(root: str | Path | None, repo: str | None) -> Path:
+    """Return the folder to read, or that of the cache; UsageError where neither is named."""
+    where = Path(root or "")
     if repo is None and root is None:
         raise UsageError(
             "say which data set: --dataset hf:ID (from the cache) or --dataset hf:FOLDER"
         )
-    if repo is not None and not re.fullmatch(
-        r"\w[\w.-]*(/\w[\w.-]*)?", repo, re.ASCII
-    ):  # it may come from a stranger's split file, and becomes a path
+    # It may come from an untrusted split file, and becomes a path.
+    if repo is not None and not _REPO.fullmatch(repo):
         raise UsageError(f"repo is {repo!r}; the ID of a data set, such as ylecun/mnist, is needed")
-    base, commit, prepared = Path(root or ""), "", None
-    if repo is None and not base.is_dir():
-        raise FileNotFoundError(
-            f"there is no folder {base}; get one with: hf download ID --repo-type dataset --local-dir {base}"
-        )
-    with stay_offline():
-        if repo is not None:
-            base, commit, prepared = find_in_caches(
-                repo, None if root is None else Path(root), config, revision
-            )
-        blobs = (
-            None if repo is None else base.parent.parent / "blobs"
-        )  # where the links of a snapshot lead
-        train, test = _chosen(
-            prepared or _folder(base, config, blobs), train_split, test_split, repo or str(base)
-        )
-        return load_tables(
-            train,
-            test,
-            ColumnChoice(label, group, features, drop, None, size, channels, checksum),
-            base.absolute(),
-            commit,
-        )
+    if repo is None and not where.is_dir():
+        get = f"hf download ID --repo-type dataset --local-dir {where}"
+        raise FileNotFoundError(f"there is no folder {where}; get one with: {get}")
+    return where
 
 
-def _chosen(
-    splits: Mapping[str, ArrowTable], train: str, test: str | None, where: str
-) -> tuple[ArrowTable, ArrowTable | None]:
-    for name in (train, test):
-        if name is not None and name not in splits:
-            raise UsageError(
-                f"{where} has no split {name!r}; say --train-split or --test-split with one of {', '.join(splits)}"
-            )
-    if test is None:
-        test = next(
-            (name for name in ("test", "validation", "valid") if name in splits and name != train),
-            None,
-        )
-    return splits[train], None if test is None else splits[test]
+def _choose_split(tables: Tables, name: str, where: str) -> ArrowTable:
+    if name not in tables:
+        advice = f"say --train-split or --test-split with one of {', '.join(tables)}"
+        raise UsageError(f"{where} has no split {name!r}; {advice}")
+    return tables[name]
 
 
-def _folder(folder: Path, config: str | None, blobs: Path | None) -> Mapping[str, ArrowTable]:
-    """{split: table} of a folder, as `datasets` would find them."""
+def _choose_test_split(
+    tables: Tables, name: str | None, train: str, where: str
+) -> ArrowTable | None:
+    if name is not None:
+        return _choose_split(tables, name, where)
+    for usual in ("test", "validation", "valid"):
+        if usual in tables and usual != train:
+            return tables[usual]
+    return None
+
+
+def _read_folder(folder: Path, config: str | None, blobs: Path | None) -> Tables:
+    """Return the splits of a folder, as `datasets` would find them."""
     import datasets
 
     if any((folder / name).is_file() for name in _SAVED):
-        require_saved_inside(folder, blobs)
-        with _named(folder):
-            held = datasets.load_from_disk(str(folder))
-        return (
-            {str(k): OnDisk(v) for k, v in held.items()}
-            if isinstance(held, datasets.DatasetDict)
-            else {"train": OnDisk(held)}
-        )
+        return _read_saved(folder, blobs)
     require_card_inside(folder)
     with tempfile.TemporaryDirectory(prefix="niidpart-hf-") as scratch:
-        with _named(folder):
+        with _name_faults(folder):
             builder = datasets.load_dataset_builder(str(folder), name=config, cache_dir=scratch)
+        files = _list_files(folder, builder)
         kind = type(builder).__module__.rpartition(".")[2]
-        files = {
-            str(split): [Path(f) for f in found]
-            for split, found in (builder.config.data_files or {}).items()
-        }
-        if away := [
-            f
-            for found in files.values()
-            for f in found
-            if not f.is_relative_to(folder.absolute()) and not f.is_relative_to(folder.resolve())
-        ]:
-            raise FileFault(f"{folder} says that {away[0]} is part of it, which lies outside")
         if kind == "parquet":
             described = builder.info.features.to_dict() if builder.info.features else None
-            return _counted(
-                {split: ParquetTable(found, described) for split, found in files.items()},
-                builder.info.splits,
-                folder,
-            )
+            tables = {split: ParquetTable(paths, described) for split, paths in files.items()}
+            _require_promised_rows(tables, builder.info.splits, folder)
+            return tables
         if kind not in _READERS:
-            raise UsageError(
-                f"{folder} holds files that are read by {kind!r}; {', '.join(('parquet', *_READERS))} can be read"
-            )
-        with _named(folder):
+            can = ", ".join(("parquet", *_READERS))
+            raise UsageError(f"{folder} holds files that are read by {kind!r}; {can} can be read")
+        with _name_faults(folder):
             builder.download_and_prepare()
-            made = builder.as_dataset(in_memory=True)
-        return {str(split): OnDisk(made[split], files.get(str(split), [])) for split in made}
+            splits = builder.as_dataset(in_memory=True)
+        return {
+            str(split): CachedTable(dataset, files.get(str(split), []))
+            for split, dataset in splits.items()
+        }
 
 
-def _counted(tables: dict[str, ParquetTable], said: Any, folder: Path) -> Mapping[str, ArrowTable]:
-    """The tables, which have as many rows as the data set's card says; fewer are a download that was cut off."""
+def _read_saved(folder: Path, blobs: Path | None) -> Tables:
+    """Return the splits of what save_to_disk wrote."""
+    import datasets
+
+    require_saved_inside(folder, blobs)
+    with _name_faults(folder):
+        held = datasets.load_from_disk(str(folder))
+    if not isinstance(held, datasets.DatasetDict):
+        return {"train": CachedTable(held)}
+    return {str(split): CachedTable(dataset) for split, dataset in held.items()}
+
+
+def _list_files(folder: Path, builder: Any) -> dict[str, list[Path]]:
+    """Return the files of each split; FileFault for one that lies outside of the folder."""
+    files = {}
+    homes = (folder.absolute(), folder.resolve())
+    for split, paths in (builder.config.data_files or {}).items():
+        files[str(split)] = [Path(path) for path in paths]
+        for path in files[str(split)]:
+            if not any(path.is_relative_to(home) for home in homes):
+                got = f"says that {path} is part of it"
+                raise FileFault(f"{folder} {got}, which lies outside")
+    return files
+
+
+def _require_promised_rows(tables: Mapping[str, ParquetTable], splits: Any, folder: Path) -> None:
+    """Raise FileFault unless tables have as many rows as the data set's card says.
+
+    Fewer are a download that was cut off.
+    """
     for split, table in tables.items():
-        promised = said[split].num_examples if said and split in said else None
+        promised = splits[split].num_examples if splits and split in splits else None
         if promised and promised != table.n:
-            raise FileFault(
-                f"{folder} has {table.n} rows in {split!r}, and its card says {promised}; fetch it again, or correct README.md"
-            )
-    return tables
+            got = f"{folder} has {table.n} rows in {split!r}, and its card says {promised}"
+            raise FileFault(f"{got}; fetch it again, or correct README.md")
 
 
 @contextlib.contextmanager
-def _named(folder: Path) -> Iterator[None]:
-    """What `datasets` finds wrong with a folder, as errors that name it."""
+def _name_faults(folder: Path) -> Iterator[None]:
+    """Raise what `datasets` finds wrong with a folder as errors that name it."""
     try:
         yield
-    except (FileFault, FileNotFoundError):
-        raise
-    except ModuleNotFoundError:
+    except (FileFault, FileNotFoundError, ModuleNotFoundError):
         raise
     except ValueError as error:
         raise UsageError(f"{folder}: {error}") from error
-    except Exception as error:  # files of a stranger: any error of any reader
-        raise FileFault(
-            f"{folder} cannot be read as a data set ({type(error).__name__}: {str(error)[:300]})"
-        ) from error
+    except Exception as error:  # untrusted files: any error of any reader
+        reason = f"{type(error).__name__}: {str(error)[:300]}"
+        raise FileFault(f"{folder} cannot be read as a data set ({reason})") from error
+
+
+ENTRY = DataSource(load=hf)

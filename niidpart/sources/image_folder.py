@@ -8,82 +8,103 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints
-from ..data import Data, from_columns
-from ..data.columns import Features, resolve_rows
+from ..data import Data, DataSource, Features, from_columns, resolve_rows
 from ..data.readers.files import digest_files
-from ..data.readers.images import ENDINGS, Channels, Checksum, Decoder, Size
-
-__all__ = ["image_folder"]
+from ..data.readers.images import ENDINGS, Channels, Checksum, ImageDecoder, Size
 
 
 def image_folder(
     root: str | Path, *, size: Size = None, channels: Channels = None, checksum: Checksum = True
 ) -> Data:
-    """A folder with a folder of images for each class; or with `train` and `test` (else `val`) that are such folders. uint8 [N, H, W] or
-    [N, H, W, 3]; images are decoded when they are asked for. Rows are in the order of class, then path.
+    """A folder with a folder of images for each class: uint8 [N, H, W] or [N, H, W, 3].
 
-    Needs Pillow for features, not for labels.
+    Or a folder with `train` and `test` (else `val`) that are such folders. Images are decoded when
+    they are asked for. Rows are in the order of class, then path. Needs Pillow for features, not
+    for labels.
+
+    Parameters
+    ----------
+    root : path
+        The folder.
+    size : int, optional
+        Width and height that all images are brought to.
+    channels : int, optional
+        1 (grey) or 3 (colours); else as the first image has it.
+    checksum : bool
+        The bytes of the files are part of the data's identity; else their names and sizes.
     """
     base = Path(root)
     if not base.is_dir():
-        raise FileNotFoundError(
-            f"there is no folder {base}; one with a folder of images for each class is needed"
-        )
-    train_folder = base / "train" if (base / "train").is_dir() else base
-    test_folder = next(
-        (
-            base / name
-            for name in ("test", "val")
-            if train_folder != base and (base / name).is_dir()
-        ),
-        None,
-    )
-    train = _images(train_folder)
+        needed = "one with a folder of images for each class is needed"
+        raise FileNotFoundError(f"there is no folder {base}; {needed}")
+    train_folder, test_folder = _find_parts(base)
+    train = _list_images(train_folder)
     if not train:
-        looked = f"looked for CLASS/*{{{','.join(ENDINGS)}}} in {base / 'train'} and {base}"
-        hint = (
-            "; a folder of parquet or arrow files is read with --dataset hf:FOLDER"
-            if any(base.rglob("*.parquet"))
-            else ""
-        )
-        raise FileNotFoundError(
-            f"{base} has no folders of images: {looked}. Put the images of each class in a folder of its name{hint}"
-        )
-    test = _images(test_folder) if test_folder else []
-    decoder = Decoder(lambda: train[0][1], size, channels)
+        raise _build_no_images(base)
+    test = [] if test_folder is None else _list_images(test_folder)
+    paths, test_paths = [path for _, path in train], [path for _, path in test]
+    decoder = ImageDecoder(lambda: paths[0], size, channels)
     return from_columns(
         np.array([name for name, _ in train]),
-        _features([p for _, p in train], decoder),
+        _make_features(paths, decoder),
         np.array([name for name, _ in test]) if test else None,
-        _features([p for _, p in test], decoder) if test else None,
-        content_sha256=digest_files([[p for _, p in part] for part in (train, test)], checksum),
+        _make_features(test_paths, decoder) if test else None,
+        content_sha256=digest_files([paths, test_paths], checksum),
     )
 
 
-def _images(folder: Path) -> list[tuple[str, Path]]:
-    """(class, image) of a folder, sorted by class and by path within it, in the order of code points; hidden ones are passed over."""
-    found = []
-    for entry in sorted(
+def _find_parts(base: Path) -> tuple[Path, Path | None]:
+    """Return the folders of the training set and of the test set."""
+    if not (base / "train").is_dir():
+        return base, None
+    for name in ("test", "val"):
+        if (base / name).is_dir():
+            return base / "train", base / name
+    return base / "train", None
+
+
+def _build_no_images(base: Path) -> FileNotFoundError:
+    looked = f"looked for CLASS/*{{{','.join(ENDINGS)}}} in {base / 'train'} and {base}"
+    advice = "Put the images of each class in a folder of its name"
+    if any(base.rglob("*.parquet")):
+        advice += "; a folder of parquet or arrow files is read with --dataset hf:FOLDER"
+    return FileNotFoundError(f"{base} has no folders of images: {looked}. {advice}")
+
+
+def _list_images(folder: Path) -> list[tuple[str, Path]]:
+    """Return (class, image) of a folder, sorted by class and by path within it.
+
+    In the order of code points; hidden ones are passed over.
+    """
+    classes = [
         entry.name
         for entry in os.scandir(folder)
         if entry.is_dir() and not entry.name.startswith(".")
-    ):
-        inside = []
-        for where, _, files in os.walk(folder / entry):
-            relative = Path(where).relative_to(folder / entry)
-            if not any(part.startswith(".") for part in relative.parts):
-                inside += [
-                    (relative / f).as_posix()
-                    for f in files
-                    if f.lower().endswith(ENDINGS) and not f.startswith(".")
-                ]
-        found += [(entry, folder / entry / path) for path in sorted(inside)]
-    return found
+    ]
+    images = []
+    for name in sorted(classes):
+        base = folder / name
+        inside: list[str] = []
+        for where, _, files in os.walk(base):
+            inside += _list_here(Path(where).relative_to(base), files)
+        images += [(name, base / path) for path in sorted(inside)]
+    return images
 
 
-def _features(paths: list[Path], decoder: Decoder) -> Features:
-    def features(rows: Ints | slice) -> NDArray[Any]:
-        at = [paths[i] for i in resolve_rows(rows, len(paths)).tolist()]
-        return decoder(at, [str(p) for p in at])
+def _list_here(relative: Path, files: list[str]) -> list[str]:
+    """Return the images among the files of one folder, with its path."""
+    if any(part.startswith(".") for part in relative.parts):
+        return []
+    images = [name for name in files if name.lower().endswith(ENDINGS)]
+    return [(relative / name).as_posix() for name in images if not name.startswith(".")]
 
-    return features
+
+def _make_features(paths: list[Path], decoder: ImageDecoder) -> Features:
+    def read_features(rows: Ints | slice) -> NDArray[Any]:
+        asked = [paths[i] for i in resolve_rows(rows, len(paths)).tolist()]
+        return decoder.decode(asked, [str(path) for path in asked])
+
+    return read_features
+
+
+ENTRY = DataSource(load=image_folder)

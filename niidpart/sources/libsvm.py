@@ -4,36 +4,48 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from ..data import Data, from_columns
+from ..data import Data, DataSource, from_columns
 from ..data.readers.files import TestFile, find_companion
 from ..data.readers.svmlight import digest_sparse, make_dense_features, read_libsvm
 from ..errors import UsageError
 
-__all__ = ["libsvm"]
+FeatureCount = Annotated[
+    int | None, "Number of features, where the files do not show the last ones."
+]
 
 
 def libsvm(
     root: str | Path,
     *,
     test_file: TestFile = None,
-    n_features: Annotated[
-        int | None, "Number of features, where the files do not show the last ones."
-    ] = None,
+    n_features: FeatureCount = None,
     zero_based: Annotated[bool, "Features begin with 0:, not with 1:."] = False,
 ) -> Data:
-    """A libsvm file (plain, .gz, .bz2 or .xz), float32 [N, D], kept sparse and made dense for the rows that are asked for. root: the file.
+    """A libsvm file (plain, .gz, .bz2 or .xz), float32 [N, D].
 
-    Needs scikit-learn.
+    Kept sparse and made dense for the rows that are asked for. Needs scikit-learn.
+
+    Parameters
+    ----------
+    root : path
+        The file.
+    test_file : str, optional
+        Another file in its folder, the test set.
+    n_features : int, optional
+        Number of features, where the files do not show the last ones.
+    zero_based : bool
+        Features begin with 0:, not with 1:.
     """
     path = Path(root)
     if not path.is_file():
-        raise FileNotFoundError(
-            f"there is no file {path}; give the path of a libsvm file, such as those of the LIBSVM data page"
-        )
+        advice = "give the path of a libsvm file, such as those of the LIBSVM data page"
+        raise FileNotFoundError(f"there is no file {path}; {advice}")
     x, y = read_libsvm(path, n_features, zero_based)
     if test_file is None:
-        return from_columns(y, make_dense_features(x), content_sha256=digest_sparse(x, None, None))
-    x_test, y_test = read_libsvm(find_companion(path, test_file, "test_file"), None, zero_based)
+        content = digest_sparse(x, None, None)
+        return from_columns(y, make_dense_features(x), content_sha256=content)
+    test_path = find_companion(path, test_file, "test_file")
+    x_test, y_test = read_libsvm(test_path, None, zero_based)
     width = max(x.shape[1], x_test.shape[1])
     if n_features is not None and width > n_features:
         raise UsageError(f"{test_file} has a feature {width}, and there should be {n_features}")
@@ -41,3 +53,6 @@ def libsvm(
         part.resize(part.shape[0], width)
     data = from_columns(y, make_dense_features(x), y_test, make_dense_features(x_test))
     return replace(data, content_sha256=digest_sparse(x, x_test, data.test_labels))
+
+
+ENTRY = DataSource(load=libsvm)

@@ -2,17 +2,22 @@
 
 from pathlib import Path
 
-from ..data import Data
+from ..data import Data, DataSource
 from ..data.readers.files import AnySize
 from ..data.readers.idx import load_mnist_like
 
-__all__ = ["mnist"]
-
-LATER = frozenset(
-    {"any_size"}
-)  # not stored where it is the default: splits made before it have the same digest
-
 
 def mnist(root: str | Path, *, any_size: AnySize = False) -> Data:
-    """MNIST: 60,000 training and 10,000 test images, uint8 [N, 28, 28], 10 classes. root: the folder that holds `MNIST/raw`."""
+    """MNIST: 60,000 training and 10,000 test images, uint8 [N, 28, 28], 10 classes.
+
+    Parameters
+    ----------
+    root : path
+        The folder that holds `MNIST/raw`.
+    any_size : bool
+        Take files with other counts than the published ones.
+    """
     return load_mnist_like(root, "MNIST", any_size)
+
+
+ENTRY = DataSource(load=mnist, later=frozenset({"any_size"}))

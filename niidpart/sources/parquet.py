@@ -2,15 +2,20 @@
 
 from pathlib import Path
 
-from ..data import Data
-from ..data.readers.arrow import ColumnChoice, load_tables
+from ..data import Data, DataSource
+from ..data.readers.arrow import load_tables
+from ..data.readers.arrow_table import ColumnChoice
 from ..data.readers.files import TestFile, find_companion
 from ..data.readers.images import Channels, Checksum, Size
 from ..data.readers.parquet_table import ParquetTable
-from ..data.readers.table import Drop, FeatureColumns, Group, Label, TestColumn
-from ..errors import UsageError
-
-__all__ = ["parquet"]
+from ..data.readers.table import (
+    Drop,
+    FeatureColumns,
+    Group,
+    Label,
+    TestColumn,
+    require_one_test_set,
+)
 
 
 def parquet(
@@ -26,22 +31,50 @@ def parquet(
     channels: Channels = None,
     checksum: Checksum = True,
 ) -> Data:
-    """A parquet file, or a folder of them (one table, in the order of their names). root: the file or folder. Needs pyarrow.
+    """A parquet file, or a folder of them (one table, in the order of their names).
 
-    Features are made of the one column of encoded images, else of all that are not used otherwise, unless `features` or `drop` says which: numbers
-    give [N, D], lists of one length [N, ...]. Labels are read without the other columns, features when they are asked for.
+    Features are made of the one column of encoded images, else of all that are not used
+    otherwise, unless `features` or `drop` says which: numbers give [N, D], lists of one length
+    [N, ...]. Labels are read without the other columns, features when they are asked for. Needs
+    pyarrow.
+
+    Parameters
+    ----------
+    root : path
+        The file or folder.
+    label, group : str
+        The columns of the classes and of the groups.
+    features, drop : str, optional
+        The columns to make features of, or those to leave out of them.
+    test_file, test_column : str, optional
+        Another file in its folder, or the column that says which rows are the test set.
+    size, channels, checksum : optional
+        Of images, as for image-folder.
     """
     path = Path(root)
-    files = sorted(path.glob("*.parquet"), key=lambda p: p.name) if path.is_dir() else [path]
+    files = [path]
+    if path.is_dir():
+        files = sorted(path.glob("*.parquet"), key=lambda file: file.name)
     if not files or not files[0].is_file():
-        raise FileNotFoundError(
-            f"there is no parquet file {path}; give the path of a file, or of a folder of *.parquet"
-        )
-    if test_file is not None and test_column is not None:
-        raise UsageError(
-            "test_file names another file and test_column a column; give one of the two"
-        )
-    test = ParquetTable([find_companion(files[0], test_file, "test_file")]) if test_file else None
-    files = [f for f in files if test is None or f != test.files[0]]
-    choice = ColumnChoice(label, group, features, drop, test_column, size, channels, checksum)
+        advice = "give the path of a file, or of a folder of *.parquet"
+        raise FileNotFoundError(f"there is no parquet file {path}; {advice}")
+    require_one_test_set(test_file, test_column)
+    test = None
+    if test_file:
+        test_path = find_companion(files[0], test_file, "test_file")
+        test = ParquetTable([test_path])
+        files = [file for file in files if file != test_path]
+    choice = ColumnChoice(
+        label=label,
+        group=group,
+        features=features,
+        drop=drop,
+        test_column=test_column,
+        size=size,
+        channels=channels,
+        checksum=checksum,
+    )
     return load_tables(ParquetTable(files), test, choice, files[0].parent)
+
+
+ENTRY = DataSource(load=parquet)

@@ -3,8 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
-from ..data import Data, from_columns
-from ..data.readers.files import AnySize, build_not_found, find_first_file, require_published_counts
+from ..data import Data, DataSource, from_columns
+from ..data.readers.files import (
+    AnySize,
+    build_not_found,
+    find_first_file,
+    require_published_counts,
+)
 from ..data.readers.svmlight import (
     OrderSeed,
     digest_sparse,
@@ -13,37 +18,46 @@ from ..data.readers.svmlight import (
     read_libsvm,
 )
 
-__all__ = ["rcv1"]
-
 N_FEATURES = 47_236
+_FILE = "rcv1_train.binary"
+_PAGE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
 
 
 def rcv1(root: str | Path, *, data_seed: OrderSeed = 0, any_size: AnySize = False) -> Data:
-    """RCV1: 15,181 training and 5,061 test rows of the 20,242 in `rcv1_train.binary` (plain or packed), float32 [N, 47236] kept sparse, 2 classes.
-    root: the folder that holds the file. Needs scikit-learn.
+    """RCV1: 15,181 training and 5,061 test news, float32 [N, 47236] kept sparse, 2 classes.
 
-    The first floor(0.75 n) of a random order are the training set, as in the code of Li et al., ICDE 2022; their Table II prints
-    15,182 and 5,060. Lewis et al., JMLR 5 (2004).
+    Lewis et al., JMLR 5 (2004): the 20,242 rows of `rcv1_train.binary`. The first floor(0.75 n) of
+    a random order are the training set, as in the code of Li et al., ICDE 2022; their Table II
+    prints 15,182 and 5,060. Needs scikit-learn.
+
+    Parameters
+    ----------
+    root : path
+        The folder that holds the file (plain or packed).
+    data_seed : int
+        Seed of the order whose last quarter is the test set.
+    any_size : bool
+        Take files with other counts than the published ones.
     """
     places = [Path(root), Path(root) / "rcv1"]
-    path = find_first_file(places, "rcv1_train.binary")
+    path = find_first_file(places, _FILE)
     if path is None:
-        page = (
-            "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/rcv1_train.binary.bz2"
-        )
-        raise build_not_found(
-            "rcv1", ["rcv1_train.binary[.bz2]"], places, f"curl -O --output-dir '{root}' {page}"
-        )
+        get = f"curl -O --output-dir '{root}' {_PAGE}/{_FILE}.bz2"
+        raise build_not_found("rcv1", [f"{_FILE}[.bz2]"], places, get)
     x, y = read_libsvm(path, N_FEATURES)
     require_published_counts(
         "rcv1 (Table II)",
-        (len(y), x.shape[1]),
-        (20_242, N_FEATURES),
-        ("rows", "features"),
-        any_size,
+        got=(len(y), x.shape[1]),
+        published=(20_242, N_FEATURES),
+        kinds=("rows", "features"),
+        any_size=any_size,
     )
     train, test = draw_three_quarters("rcv1", len(y), data_seed)
+    x_train, x_test = x[train], x[test]
     data = from_columns(
-        y[train], make_dense_features(x[train]), y[test], make_dense_features(x[test])
+        y[train], make_dense_features(x_train), y[test], make_dense_features(x_test)
     )
-    return replace(data, content_sha256=digest_sparse(x[train], x[test], data.test_labels))
+    return replace(data, content_sha256=digest_sparse(x_train, x_test, data.test_labels))
+
+
+ENTRY = DataSource(load=rcv1)

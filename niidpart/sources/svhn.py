@@ -2,31 +2,46 @@
 
 from pathlib import Path
 
-from ..data import Data, from_arrays
-from ..data.readers.files import AnySize, build_not_found, find_all_files, require_published_counts
+from ..data import Data, DataSource, from_arrays
+from ..data.readers.files import (
+    AnySize,
+    build_not_found,
+    find_all_files,
+    require_published_counts,
+)
 from ..data.readers.mat import read_digits_mat
-
-__all__ = ["svhn"]
 
 
 def svhn(root: str | Path, *, any_size: AnySize = False) -> Data:
-    """SVHN: 73,257 training and 26,032 test images, uint8 [N, 32, 32, 3], 10 digits; without the extra set. root: the folder that holds
-    `train_32x32.mat` and `test_32x32.mat`.
+    """SVHN: 73,257 training and 26,032 test images, uint8 [N, 32, 32, 3], 10 digits.
 
-    Netzer et al., NIPS Workshop on Deep Learning and Unsupervised Feature Learning 2011. The files' label 10 is the digit 0.
+    Netzer et al., NIPS Workshop on Deep Learning and Unsupervised Feature Learning 2011. Without
+    the extra set. The files' label 10 is the digit 0.
+
+    Parameters
+    ----------
+    root : path
+        The folder that holds `train_32x32.mat` and `test_32x32.mat`.
+    any_size : bool
+        Take files with other counts than the published ones.
     """
     places = [Path(root), Path(root) / "SVHN", Path(root) / "svhn"]
     names = ["train_32x32.mat", "test_32x32.mat"]
-    found = find_all_files(places, names)
-    if found is None:
-        get = f"python -c \"from torchvision.datasets import SVHN; [SVHN('{root}', s, download=True) for s in ('train', 'test')]\""
+    files = find_all_files(places, names)
+    if files is None:
+        calls = f"[SVHN('{root}', s, download=True) for s in ('train', 'test')]"
+        get = f'python -c "from torchvision.datasets import SVHN; {calls}"'
         raise build_not_found("SVHN", names, places, get)
-    (x, y), (x_test, y_test) = (read_digits_mat(path) for path in found)
+    x, y = read_digits_mat(files[0])
+    x_test, y_test = read_digits_mat(files[1])
     require_published_counts(
         "SVHN",
-        (len(y), len(y_test)),
-        (73_257, 26_032),
-        ("training images", "test images"),
-        any_size,
+        got=(len(y), len(y_test)),
+        published=(73_257, 26_032),
+        kinds=("training images", "test images"),
+        any_size=any_size,
     )
     return from_arrays(x, y, x_test, y_test)
+
+
+ENTRY = DataSource(load=svhn)

@@ -6,36 +6,57 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import Data, from_arrays
-from ..data.readers.files import AnySize, build_not_found, find_all_files, require_published_counts
+from ..data import Data, DataSource, from_arrays
+from ..data.readers.files import (
+    AnySize,
+    build_not_found,
+    find_all_files,
+    require_published_counts,
+)
 from ..data.readers.svmlight import read_libsvm
 from ..errors import FileFault
 
-__all__ = ["usps"]
+_SIDE = 16  # pixels
 
 
 def usps(root: str | Path, *, any_size: AnySize = False) -> Data:
-    """USPS: 7,291 training and 2,007 test images, uint8 [N, 16, 16], 10 digits. root: the folder that holds `usps.bz2` and `usps.t.bz2`.
-    Needs scikit-learn.
+    """USPS: 7,291 training and 2,007 test images, uint8 [N, 16, 16], 10 digits.
 
-    Hull, IEEE PAMI 16(5), 1994. The files' labels 1..10 are the digits 0..9, values -1..1 become 0..255, rounded down, as torchvision does.
+    Hull, IEEE PAMI 16(5), 1994. The files' labels 1..10 are the digits 0..9, values -1..1 become
+    0..255, rounded down, as torchvision does. Needs scikit-learn.
+
+    Parameters
+    ----------
+    root : path
+        The folder that holds `usps.bz2` and `usps.t.bz2`.
+    any_size : bool
+        Take files with other counts than the published ones.
     """
     places = [Path(root), Path(root) / "USPS", Path(root) / "usps"]
     names = ["usps", "usps.t"]
-    found = find_all_files(places, names)
-    if found is None:
-        get = f"python -c \"from torchvision.datasets import USPS; [USPS('{root}', train=t, download=True) for t in (True, False)]\""
+    files = find_all_files(places, names)
+    if files is None:
+        calls = f"[USPS('{root}', train=t, download=True) for t in (True, False)]"
+        get = f'python -c "from torchvision.datasets import USPS; {calls}"'
         raise build_not_found("USPS", [f"{n}.bz2" for n in names], places, get)
-    (x, y), (x_test, y_test) = (_digits(path) for path in found)
+    x, y = _read_digits(files[0])
+    x_test, y_test = _read_digits(files[1])
     require_published_counts(
-        "USPS", (len(y), len(y_test)), (7_291, 2_007), ("training images", "test images"), any_size
+        "USPS",
+        got=(len(y), len(y_test)),
+        published=(7_291, 2_007),
+        kinds=("training images", "test images"),
+        any_size=any_size,
     )
     return from_arrays(x, y, x_test, y_test)
 
 
-def _digits(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
-    x, y = read_libsvm(path, 256)
+def _read_digits(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
+    x, y = read_libsvm(path, _SIDE * _SIDE)
     if np.abs(x.data).max(initial=0) > 1 or y.min() < 1 or y.max() > 10:
         raise FileFault(f"{path} has values outside -1..1 or labels outside 1..10; fetch it again")
     grey = (x.toarray() + np.float32(1)) / np.float32(2) * np.float32(255)
-    return grey.astype(np.uint8).reshape(-1, 16, 16), y - 1
+    return grey.astype(np.uint8).reshape(-1, _SIDE, _SIDE), y - 1
+
+
+ENTRY = DataSource(load=usps)

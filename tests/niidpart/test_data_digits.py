@@ -239,7 +239,7 @@ def test_sets_are_found_as_npz_and_mat_too(tmp_path):
         niidpart.load("digits-sources", tmp_path, sources="letters,usps")
     for fraction in (0.0, 1.5):
         with pytest.raises(
-            ValueError, match=rf"fraction is {fraction}; it is the part of each set to take"
+            ValueError, match=rf"fraction is {fraction}; it must be above 0 and at most 1"
         ):
             niidpart.load("digits-sources", tmp_path, fraction=fraction)
     np.savez(tmp_path / "mnist-m.npz", x=x[:10], y=list("abcdefghij"))

@@ -1,57 +1,148 @@
 """Reads the pickled batches that CIFAR is published in, and nothing else that a pickle can say.
 
-A pickle is a program. The one that runs here may name seven functions, and each is a stand-in of this file: no function of numpy or of
-anybody else is ever called, so what comes out is dicts, lists, numbers, text and arrays of uint8. The unpickler is the one written in python:
-the one in C takes memory by the size that a file declares. It knows the opcodes that such files need, and what comes out is a tree: nothing
-but short text is used twice, so that neither time nor memory is more than the file is long. Names of a dict are text.
+A pickle is a program. python's documented way to read an untrusted one is `find_class`, an
+allowlist of the names that it may use. Here each name stands for an object of this file: no
+function of numpy or of anybody else is called, so nothing that a pickle says is ever run, and what
+comes out is one dict of lists, numbers, text and arrays of uint8.
+
+The allowlist cannot bound time and memory: a value may be used twice at each of a hundred levels,
+or say that it has more bytes than there are. So `pickletools`, which runs nothing, looks at the
+opcodes first. Those that such batches need are few, and no list, tuple or dict is used twice: what
+comes out is then a tree, no larger than the file.
 """
 
 import io
 import math
 import pickle
-from functools import partial
+import pickletools
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from ...errors import FileFault
 
-_LARGEST = 1 << 30  # bytes; the largest there is, CIFAR-100's training set, has 155 MB
-_DEEPEST = 8  # dict, list and tuple in each other; such a batch has 3
-_SHARED = 256  # characters of a text that may be used twice
+_MAX_BYTES = 1 << 28  # of the file; the largest there is, CIFAR-100's training set, has 155 MB
+_MAX_OPCODES = 1 << 22  # that file has a quarter of a million
+_MAX_CONTAINERS = 64  # lists and tuples; a batch has a dozen
+_MAX_SHARED = 256  # characters of a text that may be used twice
+
+# What is known of protocols 1 to 5: no floats, sets, instances, extensions, references outside,
+# long integers, POP and DUP. Protocol 0, which is text, is not read.
+_TEXTS = {
+    *("BINSTRING", "SHORT_BINSTRING", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"),
+    *("BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"),
+}
+_CONTAINERS = {
+    *("EMPTY_LIST", "LIST", "EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"),
+}
+_DICTS = {"EMPTY_DICT", "DICT"}
+_STORES = {"PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"}
+_FETCHES = {"GET", "BINGET", "LONG_BINGET"}
+_LEAVES = {"GLOBAL", "STACK_GLOBAL", "REDUCE"}  # what they give holds no other value
+_OTHERS = {
+    *("PROTO", "FRAME", "MARK", "STOP", "SETITEM", "SETITEMS", "APPEND", "APPENDS", "BUILD"),
+    *("NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2", "LONG1"),
+}
+_OPCODES = _TEXTS | _CONTAINERS | _DICTS | _STORES | _FETCHES | _LEAVES | _OTHERS
 
 
-def unpickle_batch(path: Path) -> Any:
-    """What the pickle holds; text of python 2 as bytes. FileFault that names the file, for damage and for anything that such files do not need."""
+def unpickle_batch(path: Path) -> dict[str, Any]:
+    """Return what a pickle holds; text of python 2 as bytes.
+
+    FileFault names the file, for damage and for anything that such files do not need.
+    """
     size = path.stat().st_size
-    if size > _LARGEST:
-        raise FileFault(f"{path} has {size} bytes; such a batch has at most {_LARGEST}")
+    if size > _MAX_BYTES:
+        raise FileFault(f"{path} has {size} bytes; such a batch has at most {_MAX_BYTES}")
+    program = path.read_bytes()
     try:
-        return _finished(_Restricted(io.BytesIO(path.read_bytes()), encoding="bytes").load())
-    except OSError:
-        raise
-    except Exception as error:  # a stranger's program may fail in any way
-        raise FileFault(
-            f"{path} is no such batch ({type(error).__name__}: {str(error)[:200]}); fetch it again"
-        ) from error
+        _check_opcodes(program)
+        return _finish(_BatchUnpickler(io.BytesIO(program), encoding="bytes").load())
+    except Exception as error:  # an untrusted program may fail in any way
+        reason = f"{type(error).__name__}: {str(error)[:200]}"
+        raise FileFault(f"{path} is no such batch ({reason}); fetch it again") from error
 
 
-class _Array:
-    """An array while it is built: `_reconstruct`, then its state."""
+def _check_opcodes(program: bytes) -> None:
+    """Raise UnpicklingError where a pickle does what no batch does, without running it."""
+    n_containers = n_dicts = 0
+    memo = _MemoCheck()
+    for n, (opcode, argument, _) in enumerate(pickletools.genops(program)):
+        if opcode.name not in _OPCODES:
+            raise pickle.UnpicklingError(f"the opcode {opcode.name}, which no such batch needs")
+        n_containers += opcode.name in _CONTAINERS
+        n_dicts += opcode.name in _DICTS
+        if n > _MAX_OPCODES or n_containers > _MAX_CONTAINERS or n_dicts > 1:
+            raise pickle.UnpicklingError("more opcodes, lists or dicts than any such batch has")
+        memo.follow(opcode.name, argument)
+
+
+class _MemoCheck:
+    """Follows what a pickle stores for a second use: only short texts, and what holds no values."""
+
+    def __init__(self) -> None:
+        self._memo: dict[int, bool] = {}  # whether what is at a place may be fetched
+        self._is_shareable = False  # whether what the last opcode has put on the stack may be
+
+    def follow(self, opcode: str, argument: Any) -> None:
+        """Take note of an opcode; UnpicklingError where it uses another value twice."""
+        if opcode in _STORES:
+            place = len(self._memo) if opcode == "MEMOIZE" else argument
+            # The memo gets as long as its last place says; python 2 counts from 1.
+            if place > len(self._memo) + 1:
+                raise pickle.UnpicklingError(f"its memo has no place {place} yet")
+            self._memo[place] = self._is_shareable
+        elif opcode in _FETCHES:
+            if not self._memo.get(argument, False):
+                raise pickle.UnpicklingError("it uses a value twice that is no short text")
+            self._is_shareable = True
+        else:
+            is_short = opcode in _TEXTS and len(argument) <= _MAX_SHARED
+            self._is_shareable = is_short or opcode in _LEAVES
+
+
+class _BatchUnpickler(pickle.Unpickler):
+    """Knows seven names, each an object of this file."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _NAMES:
+            named = f"{module[:80]}.{name[:80]}"
+            raise pickle.UnpicklingError(f"it names {named}, which no such batch needs")
+        return _NAMES[module, name]
+
+
+class _PickledName:
+    """A function that a pickle may name, and call with what it holds."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Callable[..., Any]):
+        self._function = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._function(*arguments)
+
+    def __setstate__(self, state: Any) -> None:
+        raise pickle.UnpicklingError("it sets the state of a function")
+
+
+class _PickledArray:
+    """An array while it is built: empty by `_reconstruct`, then given its state."""
 
     __slots__ = ("values",)
 
-    def __init__(self) -> None:
-        self.values: Any = None
+    def __init__(self, values: Any = None):
+        self.values = values
 
     def __setstate__(self, state: Any) -> None:
         _version, shape, kind, by_column, raw = state
-        self.values = _uint8(raw, kind, shape, "F" if by_column else "C")
+        self.values = _read_pixels(raw, kind, shape, "F" if by_column else "C").values
 
 
-class _Kind:
-    """A numpy type while it is built: uint8 alone."""
+class _PickledType:
+    """A numpy type while it is built: uint8 alone, which has no byte order."""
 
     __slots__ = ()
 
@@ -60,188 +151,61 @@ class _Kind:
             raise pickle.UnpicklingError("an array with a byte order; uint8 has none")
 
 
-class _Name:
-    """A function that a pickle may name."""
-
-    __slots__ = ("call",)
-
-    def __init__(self, call: Any):
-        self.call = call
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self.call(*arguments)
-
-
-def _uint8(raw: Any, kind: Any, shape: Any, order: Any) -> Any:
-    values = np.frombuffer(raw.encode("latin1") if isinstance(raw, str) else raw, np.uint8)
-    shape = shape if isinstance(shape, tuple) else (shape,)
-    fits = (
-        len(shape) <= 4
-        and all(type(n) is int and 0 <= n <= _LARGEST for n in shape)
-        and len(values) <= _LARGEST
-    )
-    if (
-        not isinstance(kind, _Kind)
-        or order not in ("C", "F")
-        or not fits
-        or math.prod(shape) != len(values)
-    ):
-        raise pickle.UnpicklingError(
-            f"an array that holds {len(values)} bytes and says another shape or type"
-        )
-    return values.reshape(shape, order=order)
+def _read_pixels(raw: Any, kind: Any, shape: Any, order: Any) -> _PickledArray:
+    """Stand for numpy's `_frombuffer`: bytes that are not copied, in a shape that they fill."""
+    encoded = raw.encode("latin1") if isinstance(raw, str) else raw
+    values = np.frombuffer(encoded, np.uint8)
+    lengths = shape if isinstance(shape, tuple) else (shape,)
+    is_shape = len(lengths) <= 4 and all(type(n) is int and n >= 0 for n in lengths)
+    is_uint8 = isinstance(kind, _PickledType) and order in ("C", "F")
+    if not is_uint8 or not is_shape or math.prod(lengths) != len(values):
+        got = f"an array that holds {len(values)} bytes"
+        raise pickle.UnpicklingError(f"{got} and says another shape or type")
+    return _PickledArray(values.reshape(lengths, order=order))
 
 
-def _kind(name: Any, *flags: Any) -> _Kind:
+def _read_type(name: Any, *flags: Any) -> _PickledType:
+    """Stand for `numpy.dtype`."""
     if name not in ("u1", b"u1"):
-        raise pickle.UnpicklingError(f"an array of type {_told(name)}; uint8 is needed")
-    return _Kind()
+        shown = repr(name[:40]) if type(name) in (str, bytes) else type(name).__name__
+        raise pickle.UnpicklingError(f"an array of type {shown}; uint8 is needed")
+    return _PickledType()
 
 
-def _told(value: Any) -> str:
-    """A stranger's value for a message: short text as it is, of all else the type."""
-    return repr(value[:40]) if type(value) in (str, bytes) else type(value).__name__
-
-
-def _no_call(*arguments: Any) -> Any:
+def _refuse_call(*arguments: Any) -> Any:
+    """Stand for `numpy.ndarray`, which is an argument and never called."""
     raise pickle.UnpicklingError("it calls what it may only name")
 
 
 def _encode(text: Any, encoding: Any) -> bytes:
+    """Stand for `_codecs.encode`, by which python 3 writes bytes for python 2."""
     if type(text) is not str or encoding != "latin1":
         raise pickle.UnpicklingError("it encodes something else than bytes")
     return text.encode("latin1")
 
 
-_CORES = ("numpy.core", "numpy._core")
 _NAMES = {
-    **{
-        (f"{core}.multiarray", "_reconstruct"): _Name(lambda kind, shape, code: _Array())
-        for core in _CORES
-    },
-    **{(f"{core}.numeric", "_frombuffer"): _Name(_uint8) for core in _CORES},
-    ("numpy", "ndarray"): _Name(_no_call),
-    ("numpy", "dtype"): _Name(_kind),
-    ("_codecs", "encode"): _Name(_encode),
+    ("numpy", "ndarray"): _PickledName(_refuse_call),
+    ("numpy", "dtype"): _PickledName(_read_type),
+    ("_codecs", "encode"): _PickledName(_encode),
 }
+for _core in ("numpy.core", "numpy._core"):  # before and since numpy 2
+    _NAMES[f"{_core}.multiarray", "_reconstruct"] = _PickledName(lambda *_: _PickledArray())
+    _NAMES[f"{_core}.numeric", "_frombuffer"] = _PickledName(_read_pixels)
 
 
-_OPCODES = """  of all protocols, without sets, classes, instances, floats, extensions, references outside, long numbers and DUP:
-    MARK STOP POP POP_MARK INT BININT BININT1 BININT2 LONG LONG1 NONE NEWTRUE NEWFALSE STRING BINSTRING SHORT_BINSTRING UNICODE BINUNICODE
-    SHORT_BINUNICODE BINUNICODE8 BINBYTES SHORT_BINBYTES BINBYTES8 BYTEARRAY8 EMPTY_DICT DICT SETITEM SETITEMS EMPTY_LIST LIST APPEND APPENDS
-    EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 GET BINGET LONG_BINGET PUT BINPUT LONG_BINPUT MEMOIZE GLOBAL STACK_GLOBAL REDUCE BUILD PROTO FRAME
-    """.partition(":")[2]
-
-
-class _Restricted(pickle._Unpickler):
-    """The unpickler written in python, with those opcodes alone."""
-
-    stack: list[Any]  # what lies above the last mark
-    read: Any
-    append: Any
-    dispatch: ClassVar[dict[int, Any]]
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _NAMES:
-            raise pickle.UnpicklingError(
-                f"it names {module[:80]}.{name[:80]}, which no such batch needs"
-            )
-        return _NAMES[module, name]
-
-    def _got(self, read: Any) -> None:
-        read(self)
-        value = self.stack[-1]
-        if not (
-            isinstance(value, _Name | _Kind)
-            or (type(value) in (str, bytes) and len(value) <= _SHARED)
-        ):
-            raise pickle.UnpicklingError(f"it uses a {type(value).__name__} twice")
-
-    def _set(self, write: Any) -> None:
-        """Keys of dicts are text: nothing else is hashed."""
-        keys = self.stack[-2:-1] if write is pickle._Unpickler.load_setitem else self.stack[::2]  # type: ignore[attr-defined]
-        if any(type(key) not in (str, bytes) for key in keys):
-            raise pickle.UnpicklingError("a dict with names that are no text")
-        write(self)
-
-    def _reduced(self) -> None:
-        arguments = self.stack.pop()
-        function = self.stack[-1]
-        if type(function) is not _Name or type(arguments) is not tuple:
-            raise pickle.UnpicklingError("it calls what is no function")
-        _flat(arguments)
-        self.stack[-1] = function(*arguments)
-
-    def _built(self) -> None:
-        state = self.stack.pop()
-        if type(self.stack[-1]) not in (_Array, _Kind):
-            raise pickle.UnpicklingError(f"it sets the state of a {type(self.stack[-1]).__name__}")
-        _flat(state)
-        self.stack[-1].__setstate__(state)
-
-    def _bytearray(self) -> None:
-        """As it is read, not as it is declared."""
-        size = int.from_bytes(self.read(8), "little")
-        raw = self.read(size)
-        if len(raw) != size:
-            raise pickle.UnpicklingError(f"{len(raw)} bytes that say they are {size}")
-        self.append(bytearray(raw))
-
-    def _unknown(self) -> None:
-        raise pickle.UnpicklingError("an opcode that no such batch needs")
-
-
-def _loaders(names: str) -> list[tuple[int, Any]]:
-    """(opcode, the method that reads it) of opcodes."""
-    codes = [getattr(pickle, name)[0] for name in names.split()]
-    return [(code, pickle._Unpickler.dispatch[code]) for code in codes]
-
-
-def _dispatch() -> dict[int, Any]:
-    """{opcode: method} of every opcode; those that are not needed are an error."""
-    methods = dict.fromkeys(range(256), _Restricted._unknown) | dict(_loaders(_OPCODES))
-    methods |= {
-        code: partial(_Restricted._got, read=read)
-        for code, read in _loaders("GET BINGET LONG_BINGET")
-    }
-    methods |= {
-        code: partial(_Restricted._set, write=write)
-        for code, write in _loaders("DICT SETITEM SETITEMS")
-    }
-    own = (_Restricted._reduced, _Restricted._built, _Restricted._bytearray)
-    return methods | {
-        code: method
-        for (code, _), method in zip(_loaders("REDUCE BUILD BYTEARRAY8"), own, strict=True)
-    }
-
-
-_Restricted.dispatch = _dispatch()
-
-
-def _flat(value: Any) -> None:
-    """UnpicklingError where dicts, lists and tuples are nested deeper than any batch needs."""
-    level = [value]
-    for _ in range(_DEEPEST + 1):
-        held = [v for v in level if type(v) in (dict, list, tuple)]
-        level = [item for v in held for item in (v.values() if type(v) is dict else v)]
-        if not held:
-            return
-    raise pickle.UnpicklingError(f"values nested more than {_DEEPEST} deep")
-
-
-def _finished(value: Any) -> dict[str, Any]:
-    """A dict with text as keys and arrays as values where arrays were built."""
+def _finish(value: Any) -> dict[str, Any]:
+    """Return the dict with text as keys, and arrays where arrays were built."""
     if type(value) is not dict or not all(type(key) in (str, bytes) for key in value):
         raise pickle.UnpicklingError("it holds no dict with names")
-    _flat(value)
-    if any(isinstance(v, _Array) and v.values is None for v in value.values()):
-        raise pickle.UnpicklingError("an array that is never given its values")
-    plain = {
-        key.decode("latin1") if type(key) is bytes else key: v.values
-        if isinstance(v, _Array)
-        else v
-        for key, v in value.items()
-    }
-    if bad := [key for key, v in plain.items() if isinstance(v, _Name | _Kind)]:
-        raise pickle.UnpicklingError(f"{_told(bad[0])} is neither numbers nor text")
-    return plain
+    finished = {}
+    for key, item in value.items():
+        name = key.decode("latin1") if type(key) is bytes else key
+        if isinstance(item, _PickledArray):
+            item = item.values
+            if item is None:
+                raise pickle.UnpicklingError("an array that is never given its values")
+        if isinstance(item, _PickledName | _PickledType):
+            raise pickle.UnpicklingError(f"{name[:40]!r} is neither numbers nor text")
+        finished[name] = item
+    return finished

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,87 +10,119 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FileFault, UsageError
+from ...arithmetic.rng import Ints
+from ...errors import FileFault
 from .files import PACKED, open_packed
 
-PIXELS = 28 * 28
-_LARGEST = 1 << 27  # bytes of one writer's array; the largest there is has 2 MB
-_LARGEST_FILE = (
-    1 << 32
-)  # bytes of all arrays of a file; the largest there is, the training set of all 62 classes, has 2.1 GB
+_PIXELS = 28 * 28
+_N_CLASSES = 62
+_MAX_ARRAY = 1 << 27  # bytes of one writer's array; the largest there is has 2 MB
+_MAX_FILE = 1 << 32  # bytes of all arrays of a file; all 62 classes for training have 2.1 GB
 _INFLATE = 1100  # deflate cannot do more than 1032 : 1
+_SLACK = 1 << 16  # bytes that an array may have without being stored
 
 
-class Written(NamedTuple):
-    """Images with their writers: x [n, 28, 28] uint8, or float32 where pixels are no multiples of 1/255; y [n] int64; writer [n] text."""
+class WrittenImages(NamedTuple):
+    """Images with their writers.
+
+    x: [n, 28, 28] uint8, or float32 where pixels are no multiples of 1/255. y: [n] int64.
+    writer: [n] text.
+    """
 
     x: NDArray[Any]
     y: NDArray[Any]
     writer: NDArray[Any]
 
+    def select(self, rows: Ints | NDArray[np.bool_]) -> "WrittenImages":
+        """Return some of the images, in the same form."""
+        return WrittenImages(self.x[rows], self.y[rows], self.writer[rows])
+
+
+class _OneWriter(NamedTuple):
+    """The images of one writer: x [n, 28, 28] and y [n], checked."""
+
+    name: str
+    x: NDArray[Any]
+    y: NDArray[Any]
+
 
 def find_json_files(folder: Path) -> list[Path]:
-    """The JSON files of a folder, plain or packed, by name."""
+    """Return the JSON files of a folder, plain or packed, by name."""
+    if not folder.is_dir():
+        return []
     endings = tuple(f".json{end}" for end in PACKED)
-    return (
-        sorted(
-            (p for p in folder.glob("*.json*") if p.name.endswith(endings)), key=lambda p: p.name
-        )
-        if folder.is_dir()
-        else []
-    )
+    files = [path for path in folder.glob("*.json*") if path.name.endswith(endings)]
+    return sorted(files, key=lambda path: path.name)
 
 
-def read_json(paths: Sequence[Path]) -> Written:
-    """The images of LEAF's files: `users`, and `user_data` with `x` (784 numbers from 0 to 1 an image) and `y` of each; one file at a time."""
-    return _joined([images for path in paths for images in _users(path)])
+def read_leaf_json(paths: Sequence[Path]) -> WrittenImages:
+    """Return the images of LEAF's files; one file at a time is in memory as text.
+
+    A file holds `users`, and `user_data` with `x` (784 numbers from 0 to 1 an image) and `y` of
+    each.
+    """
+    return _join([images for path in paths for images in _read_users(path)])
 
 
-def _users(path: Path) -> Iterator[tuple[str, NDArray[Any], NDArray[Any]]]:
-    with open_packed(path) as f:
+def _read_users(path: Path) -> list[_OneWriter]:
+    with open_packed(path) as file:
         try:
-            held = json.load(f)
+            held = json.load(file)
             users, data = held["users"], held["user_data"]
-            if not isinstance(users, list) or not all(
-                isinstance(u, str) and isinstance(data[u], dict) for u in users
-            ):
-                raise UsageError("'users' are no names of 'user_data'")
-            arrays = [
-                (u, np.array(data[u]["x"], np.float64), np.array(data[u]["y"])) for u in users
-            ]
+            are_names = isinstance(users, list) and all(isinstance(u, str) for u in users)
+            if not are_names or not all(isinstance(data[user], dict) for user in users):
+                raise ValueError("'users' are no names of 'user_data'")
+            arrays = []
+            for user in users:
+                x = np.array(data[user]["x"], np.float64)
+                arrays.append((user, x, np.array(data[user]["y"])))
         except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
+            reason = f"{type(error).__name__}: {str(error)[:200]}"
             raise FileFault(
-                f"{path} is no JSON of LEAF ({type(error).__name__}: {str(error)[:200]}); fetch or make it again"
+                f"{path} is no JSON of LEAF ({reason}); fetch or make it again"
             ) from error
-    for user, x, y in arrays:
-        yield user, *_checked(path, user, x, y)
+    return [_convert_images(path, user, x, y) for user, x, y in arrays]
 
 
-def read_hdf5(path: Path) -> Written:
-    """The images of TensorFlow Federated's file: `examples/<writer>/pixels` [n, 28, 28] float32 and `label` [n]; writers by name."""
+def read_writers_hdf5(path: Path) -> WrittenImages:
+    """Return the images of TensorFlow Federated's file; writers by name.
+
+    It holds `examples/<writer>/pixels` [n, 28, 28] float32 and `label` [n].
+    """
     try:
-        with h5py.File(path, "r") as f:
-            held, left = {}, _LARGEST_FILE
-            folder = _linked(f, "examples", h5py.Group)
-            for writer in sorted(folder):
-                own = _linked(folder, writer, h5py.Group)
-                held[writer] = [_linked(own, name, h5py.Dataset) for name in ("pixels", "label")]
-                left -= sum(_size(item) for item in held[writer])
-                if left < 0:
-                    raise TypeError(f"its arrays have more than {_LARGEST_FILE} bytes")
-            images = [
-                (w, *_checked(path, w, *(np.asarray(item[()]) for item in pair)))
-                for w, pair in held.items()
-            ]
+        with h5py.File(path, "r") as file:
+            datasets = _find_datasets(file)
+            images = []
+            for writer, (pixels, label) in datasets.items():
+                x, y = np.asarray(pixels[()]), np.asarray(label[()])
+                images.append(_convert_images(path, writer, x, y))
     except (OSError, RuntimeError, KeyError, TypeError, AttributeError) as error:
-        raise FileFault(
-            f"{path} is no HDF5 of writers ({type(error).__name__}: {str(error)[:200]}); fetch it again"
-        ) from error
-    return _joined(images)
+        reason = f"{type(error).__name__}: {str(error)[:200]}"
+        raise FileFault(f"{path} is no HDF5 of writers ({reason}); fetch it again") from error
+    return _join(images)
 
 
-def _linked(folder: Any, name: str, kind: type) -> Any:
-    """The member of a group. TypeError where it is a link, which would open another file, or of another kind; KeyError where there is none."""
+def _find_datasets(file: h5py.File) -> dict[str, tuple[Any, Any]]:
+    """Return {writer: (pixels, label)}, none of them read; TypeError where they are too large."""
+    folder = _open_member(file, "examples", h5py.Group)
+    datasets, size = {}, 0
+    for writer in sorted(folder):
+        own = _open_member(folder, writer, h5py.Group)
+        pixels = _open_member(own, "pixels", h5py.Dataset)
+        label = _open_member(own, "label", h5py.Dataset)
+        size += _measure_dataset(pixels) + _measure_dataset(label)
+        if size > _MAX_FILE:
+            raise TypeError(f"its arrays have more than {_MAX_FILE} bytes")
+        datasets[writer] = (pixels, label)
+    return datasets
+
+
+def _open_member(folder: Any, name: str, kind: type) -> Any:
+    """Return the member of a group.
+
+    TypeError where it is a link, which would open another file, or of another kind; KeyError where
+    there is none.
+    """
     link = folder.get(name, getlink=True)
     if link is None:
         raise KeyError(f"{folder.name} has no {name!r}")
@@ -102,54 +134,59 @@ def _linked(folder: Any, name: str, kind: type) -> Any:
     return item
 
 
-def _size(item: Any) -> int:
-    """The bytes that a dataset needs in memory. TypeError where it holds no numbers, lies in another file, or says more than it stores."""
+def _measure_dataset(item: Any) -> int:
+    """Return the bytes that a dataset needs in memory.
+
+    TypeError where it holds no numbers, lies in another file, or says more than it stores.
+    """
     if item.is_virtual or item.external or item.shape is None or item.dtype.kind not in "fiu":
-        raise TypeError(
-            f"{item.name} holds {item.dtype} or lies in another file; plain numbers are needed"
-        )
-    size, stored = math.prod(item.shape) * item.dtype.itemsize, item.id.get_storage_size()
-    if size > _LARGEST or size > _INFLATE * stored + 65536:
-        raise TypeError(
-            f"{item.name} says that it has {size} bytes and stores {stored}; an array has at most {_LARGEST}"
-        )
+        got = f"{item.name} holds {item.dtype} or lies in another file"
+        raise TypeError(f"{got}; plain numbers are needed")
+    size = math.prod(item.shape) * item.dtype.itemsize
+    stored = item.id.get_storage_size()
+    if size > _MAX_ARRAY or size > _INFLATE * stored + _SLACK:
+        got = f"{item.name} says that it has {size} bytes and stores {stored}"
+        raise TypeError(f"{got}; an array has at most {_MAX_ARRAY}")
     return int(size)
 
 
-def _checked(
-    path: Path, writer: str, x: NDArray[Any], y: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """(x [n, 28, 28] uint8 where that loses nothing, y [n]) of one writer."""
-    if (
-        x.ndim == 0
-        or x.size != len(x) * PIXELS
-        or y.shape != (len(x),)
-        or (len(y) and (y.dtype.kind not in "iu" or y.min() < 0 or y.max() > 61))
-    ):
-        raise FileFault(
-            f"{path}: {writer!r} has images {list(x.shape)} and labels {y.dtype}{list(y.shape)}; [n, {PIXELS}] and [n] of 0..61 are needed"
-        )
-    if not ((x >= 0) & (x <= 1)).all():
+def _convert_images(path: Path, writer: str, x: NDArray[Any], y: NDArray[Any]) -> _OneWriter:
+    """Return one writer's images, as uint8 where that loses nothing; FileFault if they are none."""
+    if not _are_images(x, y):
+        got = f"images {list(x.shape)} and labels {y.dtype}{list(y.shape)}"
+        needed = f"[n, {_PIXELS}] and [n] of 0..{_N_CLASSES - 1} are needed"
+        raise FileFault(f"{path}: {writer!r} has {got}; {needed}")
+    if not ((x >= 0) & (x <= 1)).all():  # false for NaN too
         raise FileFault(f"{path}: {writer!r} has pixels outside 0..1")
     grey = np.rint(np.asarray(x, np.float64) * 255)
-    return (
-        grey.astype(np.uint8) if (np.abs(grey / 255 - x) < 1e-6).all() else x.astype(np.float32)
-    ).reshape(-1, 28, 28), y.astype(np.int64)
+    is_exact = (np.abs(grey / 255 - x) < 1e-6).all()
+    images = grey.astype(np.uint8) if is_exact else x.astype(np.float32)
+    return _OneWriter(writer, images.reshape(-1, 28, 28), y.astype(np.int64))
 
 
-def _joined(images: Sequence[tuple[str, NDArray[Any], NDArray[Any]]]) -> Written:
-    """One array of all; float32 as soon as one writer's images are."""
-    if not any(len(y) for _, _, y in images):
-        return Written(np.zeros((0, 28, 28), np.uint8), np.zeros(0, np.int64), np.zeros(0, "U1"))
-    whole = all(x.dtype == np.uint8 for _, x, _ in images)
-    x = np.concatenate(
-        [
-            a if whole or a.dtype != np.uint8 else a.astype(np.float32) / np.float32(255)
-            for _, a, _ in images
-        ]
+def _are_images(x: NDArray[Any], y: NDArray[Any]) -> bool:
+    if x.ndim == 0 or x.size != len(x) * _PIXELS or y.shape != (len(x),):
+        return False
+    if not len(y):
+        return True
+    return y.dtype.kind in "iu" and bool(y.min() >= 0) and bool(y.max() < _N_CLASSES)
+
+
+def _join(writers: Sequence[_OneWriter]) -> WrittenImages:
+    """Return one array of all; float32 as soon as one writer's images are."""
+    if not any(len(one.y) for one in writers):
+        return WrittenImages(
+            np.zeros((0, 28, 28), np.uint8), np.zeros(0, np.int64), np.zeros(0, "U1")
+        )
+    all_uint8 = all(one.x.dtype == np.uint8 for one in writers)
+    images = [one.x if all_uint8 else _to_float(one.x) for one in writers]
+    names = np.array([one.name for one in writers], object)  # no width: one may be very long
+    return WrittenImages(
+        x=np.concatenate(images),
+        y=np.concatenate([one.y for one in writers]),
+        writer=np.repeat(names, [len(one.y) for one in writers]),
     )
-    names = np.array(
-        [w for w, _, _ in images], object
-    )  # no fixed width: one long name would make all long
-    writer = np.repeat(names, [len(y) for _, _, y in images])
-    return Written(x, np.concatenate([y for _, _, y in images]), writer)
+
+
+def _to_float(x: NDArray[Any]) -> NDArray[Any]:
+    return x.astype(np.float32) / np.float32(255) if x.dtype == np.uint8 else x

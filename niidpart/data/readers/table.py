@@ -16,87 +16,110 @@ TestColumn = Annotated[
     str | None, "Column that says 1 (or true, or test) for the rows of the test set."
 ]
 
-LONGEST = 1000  # characters of a label or a group
-_NUMBER = 64  # characters of a label that is a number
+_MAX_TEXT = 1000  # characters of a label or a group
+_MAX_NUMBER = 64  # characters of a label that is a number
+_MAX_LABEL = 1 << 53  # beyond, float64 does not hold every whole number
+_TEST_WORDS = {"1", "true", "test"}
+_TRAIN_WORDS = {"0", "false", "train"}
 
 
 def parse_names(text: str | None, columns: Sequence[str], option: str) -> list[str]:
-    """The columns that `--option a,b,c` names."""
-    names = [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    """Return the columns that `--option a,b,c` names; UsageError for one that is not there."""
+    if text is None:
+        return []
+    names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         require_column(name, columns, option)
     return names
 
 
-def require_column(name: str, columns: Sequence[str], option: str) -> str:
-    """The name, if there is such a column."""
-    if name not in columns:
+def require_column(name: str | None, columns: Sequence[str], option: str) -> None:
+    """Raise UsageError where an option names a column that is not there; None names none."""
+    if name is not None and name not in columns:
         shown = ", ".join(columns[:20]) + (", ..." if len(columns) > 20 else "")
         raise UsageError(f"there is no column {name!r}; say --{option} with one of {shown}")
-    return name
+
+
+def require_one_test_set(test_file: str | None, test_column: str | None) -> None:
+    """Raise UsageError where the test set is named in two ways."""
+    if test_file is not None and test_column is not None:
+        got = "test_file names another file and test_column a column"
+        raise UsageError(f"{got}; give one of the two")
 
 
 def choose_feature_columns(
     columns: Sequence[str], used: Sequence[str | None], features: str | None, drop: str | None
 ) -> list[str]:
-    """The columns that features are made of: those that `features` names, else all but those used otherwise and those that `drop` names."""
+    """Return the columns that features are made of.
+
+    Those that `features` names, else all except those used otherwise and those that `drop` names.
+    """
     if features is not None and drop is not None:
-        raise UsageError(
-            "features names the columns to take and drop those to leave out; give one of the two"
-        )
+        got = "features names the columns to take and drop those to leave out"
+        raise UsageError(f"{got}; give one of the two")
     if features is not None:
         return parse_names(features, columns, "features")
-    gone = {*used, *parse_names(drop, columns, "drop")}
-    return [name for name in columns if name not in gone]
+    left_out = {*used, *parse_names(drop, columns, "drop")}
+    return [name for name in columns if name not in left_out]
 
 
 def parse_test_column(values: NDArray[Any], name: str) -> NDArray[np.bool_]:
-    """[N] whether an example is of the test set: 0 or 1, false or true, train or test, in any case."""
+    """Return [N] whether an example is of the test set.
+
+    The column says 0 or 1, false or true, train or test, in any case.
+    """
     given = values.tolist()
     words = {value: str(value).lower() for value in dict.fromkeys(given)}
-    test = np.array([words[value] in ("1", "true", "test") for value in given], bool)
-    if strange := sorted(set(words.values()) - {"0", "false", "train", "1", "true", "test"}):
-        raise UsageError(
-            f"the column {name!r} holds {strange[0]!r}; 0 or 1, false or true, train or test are needed"
-        )
+    strange = sorted(set(words.values()) - _TEST_WORDS - _TRAIN_WORDS)
+    if strange:
+        needed = "0 or 1, false or true, train or test are needed"
+        raise UsageError(f"the column {name!r} holds {strange[0]!r}; {needed}")
+    test = np.array([words[value] in _TEST_WORDS for value in given], bool)
     if test.all() or not test.any():
-        raise UsageError(
-            f"the column {name!r} says that {'all' if test.all() else 'no'} examples are of the test set"
-        )
+        part = "all" if test.all() else "no"
+        raise UsageError(f"the column {name!r} says that {part} examples are of the test set")
     return test
 
 
 def parse_labels(words: NDArray[Any], name: str) -> NDArray[Any]:
-    """Labels of a text column: integers where all are whole numbers, else the text. ValueError where some are missing or they are real numbers."""
+    """Return the labels of a text column: integers where all are whole numbers, else the text.
+
+    UsageError where some are missing or they are real numbers.
+    """
     texts = words.tolist()
-    if missing := texts.count(""):
-        raise UsageError(
-            f"the column {name!r} has {missing} empty values; fill or drop these rows first"
-        )
-    place = {text: k for k, text in enumerate(dict.fromkeys(texts))}
-    if any(len(text) > _NUMBER for text in place):
+    missing = texts.count("")
+    if missing:
+        got = f"the column {name!r} has {missing} empty values"
+        raise UsageError(f"{got}; fill or drop these rows first")
+    place = {text: k for k, text in enumerate(dict.fromkeys(texts))}  # of each distinct text
+    numbers = _parse_numbers(list(place))
+    if numbers is None:
         return words
+    real = numbers != np.rint(numbers)
+    if real.any():
+        shown = list(place)[int(real.argmax())]
+        got = f"the column {name!r} holds real numbers such as {shown} (regression?)"
+        raise UsageError(f"{got}; classes are needed")
+    if np.abs(numbers).max(initial=0) >= _MAX_LABEL:
+        return words
+    rows = np.fromiter(map(place.__getitem__, texts), np.int64, len(texts))
+    return numbers.astype(np.int64)[rows]
+
+
+def _parse_numbers(texts: Sequence[str]) -> NDArray[Any] | None:
+    """Return the finite numbers that the texts are, None where one of them is none."""
+    if any(len(text) > _MAX_NUMBER for text in texts):
+        return None
     try:
-        numbers = np.array([float(text) for text in place])
+        numbers = np.array([float(text) for text in texts])
     except ValueError:
-        return words
-    if not np.isfinite(numbers).all():
-        return words
-    if (real := numbers != np.rint(numbers)).any():
-        shown = next(text for text, bad in zip(place, real, strict=True) if bad)
-        raise UsageError(
-            f"the column {name!r} holds real numbers such as {shown} (regression?); classes are needed"
-        )
-    if np.abs(numbers).max(initial=0) >= 1 << 53:
-        return words
-    return numbers.astype(np.int64)[
-        np.fromiter(map(place.__getitem__, texts), np.int64, len(texts))
-    ]
+        return None
+    return numbers if np.isfinite(numbers).all() else None
 
 
-def require_short(words: Sequence[str], name: str, where: str) -> None:
-    """FileFault where a label or a group is longer than any is."""
-    if (longest := max(map(len, words), default=0)) > LONGEST:
-        raise FileFault(
-            f"{where}the column {name!r} holds a text of {longest:,} characters; a label or a group has at most {LONGEST:,}"
-        )
+def require_short_texts(texts: Sequence[str], name: str, where: str) -> None:
+    """Raise FileFault where a label or a group is longer than any is."""
+    longest = max(map(len, texts), default=0)
+    if longest > _MAX_TEXT:
+        got = f"{where}the column {name!r} holds a text of {longest:,} characters"
+        raise FileFault(f"{got}; a label or a group has at most {_MAX_TEXT:,}")

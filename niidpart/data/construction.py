@@ -1,0 +1,200 @@
+"""Data sets made of columns and arrays in memory."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arithmetic.rng import Ints
+from ..errors import UsageError
+from ..splits.digests import encode_json
+from .columns import number_classes, number_groups_alike, select_names, to_array
+from .record import Data
+from .rows import Features
+
+
+def from_arrays(
+    x: ArrayLike | None,
+    y: ArrayLike,
+    x_test: ArrayLike | None = None,
+    y_test: ArrayLike | None = None,
+    *,
+    groups: ArrayLike | None = None,
+    test_groups: ArrayLike | None = None,
+    class_names: Sequence[str] | None = None,
+) -> Data:
+    """Return data of arrays in memory, checked.
+
+    Parameters
+    ----------
+    x : array [N, ...], optional
+        Features: uint8 (divided by 255 in training) or floats, of shape [N, D], [N, H, W] or
+        [N, H, W, C] with C 1 or 3. None for labels alone. Lists, tensors and data frames are
+        made arrays.
+    y : array [N]
+        Labels: integers, booleans or strings. The classes are the sorted distinct labels.
+    x_test, y_test : array, optional
+        The test set. Its labels have to be among those of the training set.
+    groups, test_groups : array [N], optional
+        Integers or strings, one for each example.
+    class_names : sequence of str, optional
+        Names of the labels 0, 1, ..., where these are integers.
+
+    Returns
+    -------
+    Data
+        Its features are views and copies of x, which is never changed.
+
+    Raises
+    ------
+    UsageError
+        For anything of another type or shape; the message says what came and what is needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> data = from_arrays(np.zeros((4, 8, 8)), ["a", "b", "b", "a"])
+    >>> data.labels, data.class_names
+    (array([0, 1, 1, 0]), ('a', 'b'))
+    """
+    train = None if x is None else to_array("features", x)
+    test = None if x_test is None else to_array("features of the test set", x_test)
+    if y_test is None:
+        check_features("test", test, None)
+    data = from_columns(
+        y,
+        None if train is None else train.__getitem__,
+        y_test,
+        None if test is None else test.__getitem__,
+        groups=groups,
+        test_groups=test_groups,
+        class_names=class_names,
+    )
+    check_features("training", train, data.labels)
+    check_features("test", test, data.test_labels)
+    if train is None:
+        return data
+    if test is not None:
+        _require_one_form(train, test)
+    return replace(data, content_sha256=_digest_arrays(train, test, data.test_labels))
+
+
+def from_columns(
+    y: ArrayLike,
+    features: Features | None = None,
+    y_test: ArrayLike | None = None,
+    test_features: Features | None = None,
+    *,
+    groups: ArrayLike | None = None,
+    test_groups: ArrayLike | None = None,
+    class_names: Sequence[str] | None = None,
+    content_sha256: str = "",
+    revision: str = "",
+) -> Data:
+    """Return data of columns in memory, and of features that are read when they are asked for.
+
+    What the features give is the source's to check.
+
+    Parameters
+    ----------
+    y, y_test : array [N]
+        Labels: integers, booleans or strings. Those of the test set have to be among those of
+        the training set.
+    features, test_features : callable, optional
+        `features(rows)` gives [n, ...] of these rows; see `Data`.
+    groups, test_groups : array [N], optional
+        Integers or strings, one for each example.
+    class_names : sequence of str, optional
+        Names of the labels 0, 1, ..., where these are integers.
+    content_sha256 : str
+        Identifies features and test set, "" if unknown.
+    revision : str
+        The commit of a data set that has commits.
+
+    Returns
+    -------
+    Data
+
+    Raises
+    ------
+    UsageError
+        For columns of another type or shape.
+
+    Examples
+    --------
+    >>> from_columns([3, 7, 7], class_names=list("abcdefgh")).class_names
+    ('d', 'h')
+    """
+    ids, labels = number_classes(y)
+    test_ids = None if y_test is None else _number_test_labels(y_test, labels)
+    n_test = 0 if test_ids is None else len(test_ids)
+    group_ids, test_group_ids, group_names = number_groups_alike(
+        groups, test_groups, len(ids), n_test
+    )
+    return Data(
+        labels=ids,
+        class_names=labels if class_names is None else select_names(labels, class_names),
+        features=features,
+        groups=group_ids,
+        test_labels=test_ids,
+        test_features=test_features,
+        content_sha256=content_sha256,
+        revision=revision,
+        group_names=group_names,
+        test_groups=test_group_ids,
+    )
+
+
+def _number_test_labels(y_test: ArrayLike, labels: Sequence[str]) -> Ints:
+    """Return [N] the labels of a test set by their place among those of the training set."""
+    position = {label: k for k, label in enumerate(labels)}
+    ids, own = number_classes(y_test)
+    strange = [label for label in own if label not in position]
+    if strange:
+        shown = ", ".join(strange[:5])
+        raise UsageError(f"the test set has labels that the training set lacks: {shown}")
+    return np.array([position[label] for label in own], np.int64)[ids]
+
+
+def check_features(part: str, x: NDArray[Any] | None, labels: Ints | None) -> None:
+    """Raise UsageError unless x [N, ...] are features, as many as there are labels."""
+    if x is None:
+        return
+    what = f"features of the {part} set"
+    n_labels = 0 if labels is None else len(labels)
+    if x.ndim == 0 or labels is None or len(x) != n_labels:
+        rows = len(x) if x.ndim else "no"
+        got = f"the {part} set has {rows} rows of features and {n_labels} labels"
+        raise UsageError(f"{got}; they must be as many")
+    if x.ndim not in (2, 3, 4) or (x.ndim == 4 and x.shape[3] not in (1, 3)):
+        needed = "[N, D], [N, H, W] or [N, H, W, C] with C 1 or 3 is needed"
+        raise UsageError(f"{what} have shape {x.shape}; {needed}")
+    if x.dtype.kind == "f":
+        bad = int(np.isnan(x).sum())
+        if bad:
+            raise UsageError(f"{what} hold {bad} NaN; fill or drop these rows first")
+    elif x.dtype != np.uint8:
+        raise UsageError(f"{what} are {x.dtype}; uint8 (divided by 255) or floats are needed")
+
+
+def _require_one_form(x: NDArray[Any], x_test: NDArray[Any]) -> None:
+    """Raise UsageError unless the examples of both sets have one shape and one kind of number."""
+    if x.shape[1:] == x_test.shape[1:] and x.dtype.kind == x_test.dtype.kind:
+        return
+    got = f"the training set has examples of {x.dtype}{list(x.shape[1:])}"
+    got_test = f"the test set of {x_test.dtype}{list(x_test.shape[1:])}"
+    raise UsageError(f"{got}, {got_test}; they must be of one shape and kind")
+
+
+def _digest_arrays(*arrays: NDArray[Any] | None) -> str:
+    """Return the sha256 over type, shape and values of features and test set."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        form = None if array is None else [array.dtype.str, list(array.shape)]
+        digest.update(encode_json(form))
+        if array is not None:
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()

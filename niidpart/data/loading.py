@@ -1,0 +1,182 @@
+"""Data sets by name: a folder of records, one file each, and the paths that name one too."""
+
+import inspect
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import UsageError
+from ..registry import RecordRegistry, coerce
+from ..splits.recipe import JSON
+from .pooling import pool_test_set
+from .record import Data
+
+Place = str | os.PathLike[str] | None
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """How a data set is read: the last line of a file in `niidpart/sources` makes one.
+
+    `ENTRY = DataSource(load=mnist)`: the file's name is the data set's.
+
+    Parameters
+    ----------
+    load : callable
+        `load(root, *, options) -> Data`. It reads what lies on the disk and never fetches
+        anything: labels and groups at once, features for the rows that are asked for. root: the
+        folder or file, with a default if nothing is read from the disk. Its keyword-only
+        parameters are the options.
+    later : frozenset of str
+        Options that came after splits of this data set were made. They are stored only where they
+        are not the default, so that older splits keep their digests.
+
+    Raises
+    ------
+    UsageError
+        For a load that is no such function, and for a later option that it does not have.
+    """
+
+    load: Callable[..., Data]
+    later: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        parameters = inspect.signature(self.load).parameters
+        name = getattr(self.load, "__qualname__", repr(self.load))
+        if next(iter(parameters), None) != "root":
+            raise UsageError(f"the first parameter of {name} is the folder or file; name it root")
+        unknown = sorted(self.later - set(parameters))
+        if unknown:
+            raise UsageError(f"{name} has no option {unknown[0]!r}, which later= names")
+
+    @property
+    def needs_root(self) -> bool:
+        """Whether it has to be said where the data lies."""
+        root = inspect.signature(self.load).parameters["root"]
+        return root.default is inspect.Parameter.empty
+
+
+SOURCES = RecordRegistry(
+    "niidpart.sources", "data set", DataSource, "load", given=frozenset({"root"}), beside=("pool",)
+)
+
+ENDINGS = {
+    ".npz": "npz",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+    ".libsvm": "libsvm",
+    ".svm": "libsvm",
+    ".svmlight": "libsvm",
+}
+_PACKED = re.compile(r"\.(gz|bz2|xz)$")
+_REPO = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
+
+
+def load(
+    name: str | os.PathLike[str],
+    root: Place = None,
+    *,
+    pool: bool = False,
+    **params: Any,
+) -> Data:
+    """Return a data set by its name, by the path of a file or folder, or as `hf:ID`, `hf:PATH`.
+
+    Parameters
+    ----------
+    name : str or path
+        The name of a source, such as "mnist"; or a path, whose ending says the source.
+    root : str or path, optional
+        The folder (or the one file) where it lies; None for sources that need none.
+    pool : bool
+        Make the test set part of what is split: its rows follow the training set's, and there is
+        no global test set any more.
+    **params
+        The options of the source; `niidpart make --help` lists them.
+
+    Returns
+    -------
+    Data
+
+    Raises
+    ------
+    UsageError
+        For a name or an option that there is not.
+    FileNotFoundError
+        With every place that was looked at and what would be needed there.
+    FileFault
+        For a file that is not as it must be.
+
+    Examples
+    --------
+    >>> len(load("digits").labels)
+    1437
+    """
+    if not isinstance(name, str | os.PathLike):
+        needed = "the name of a source, such as 'digits', or a path is needed"
+        advice = "niidpart.from_arrays makes a data set of arrays in memory"
+        raise UsageError(f"the data set is of type {type(name).__name__}; {needed}; {advice}")
+    if root is not None and not isinstance(root, str | os.PathLike):
+        needed = "the path of a folder or file is needed"
+        raise UsageError(f"root is of type {type(root).__name__}; {needed}")
+    source, place, options = resolve_path(os.fspath(name), root, params)
+    if pool is not False:
+        options = options | {"pool": pool}
+    return load_with(source, place, options)
+
+
+def resolve_path(name: str, root: Place, params: JSON) -> tuple[str, Place, JSON]:
+    """Return (source, root, params) of a data set that a path or `hf:...` names.
+
+    Others come back unchanged.
+    """
+    if name.startswith("hf:"):
+        return _resolve_hf(name.removeprefix("hf:"), root, params)
+    if name in SOURCES.names() or ":" in name:
+        return name, root, params
+    source = ENDINGS.get(Path(_PACKED.sub("", name)).suffix)
+    if source:
+        return source, name, params
+    if Path(name).is_dir():
+        return "image-folder", name, params
+    return name, root, params
+
+
+def _resolve_hf(where: str, root: Place, params: JSON) -> tuple[str, Place, JSON]:
+    if Path(where).exists():
+        return "hf", where, params
+    if _REPO.fullmatch(where):
+        return "hf", root, params | {"repo": where}
+    meaning = "hf:PATH is a folder, hf:ID a data set in the cache, such as hf:ylecun/mnist"
+    raise FileNotFoundError(f"there is no folder {where}; {meaning}")
+
+
+def load_with(name: str, root: Place, params: JSON) -> Data:
+    """Do the same as `load` with the options as a dict: an untrusted file may hold any names."""
+    pool = coerce(f"data set {name!r}: pool", params.get("pool", False), bool)
+    given = {key: value for key, value in params.items() if key != "pool"}
+    source = SOURCES.record(name)
+    options = SOURCES.complete(name, given)
+    if root is None and source.needs_root:
+        advice = "say where it lies with --data-root DIR (niidpart.load(name, root))"
+        raise UsageError(f"data set {name!r} is read from your disk; {advice}")
+    data = source.load(root, **options)
+    stored = _drop_later_defaults(source, options)
+    if pool:
+        data = pool_test_set(data)
+        stored["pool"] = True  # only where true: digests of splits without it stay
+    place = str(Path(root).resolve()) if root else ""
+    return replace(data, name=name, params=stored, root=place)
+
+
+def _drop_later_defaults(source: DataSource, options: JSON) -> JSON:
+    """Return the options without those that came later and have their default."""
+    declared = SOURCES.options(source.load)
+    return {
+        key: value
+        for key, value in options.items()
+        if key not in source.later or value != declared[key].default
+    }

@@ -1,0 +1,36 @@
+"""The test set of a data set dealt among the parties too."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..errors import UsageError
+from .record import Data
+from .rows import chain_features
+
+
+def pool_test_set(data: Data) -> Data:
+    """Return the data with its test rows behind its training rows, and without a test set.
+
+    Groups stay where both sets have them.
+    """
+    if data.test_labels is None:
+        what = "pool puts the test set behind the training set, and this data has no test set"
+        raise UsageError(f"{what}; leave pool out")
+    n, n_test = len(data.labels), len(data.test_labels)
+    features = None
+    if data.features is not None and data.test_features is not None:
+        features = chain_features((data.features, n), (data.test_features, n_test))
+    groups = None
+    if data.groups is not None and data.test_groups is not None:
+        groups = np.concatenate([data.groups, data.test_groups])
+    return replace(
+        data,
+        labels=np.concatenate([data.labels, data.test_labels]),
+        features=features,
+        groups=groups,
+        group_names=() if groups is None else data.group_names,
+        test_labels=None,
+        test_features=None,
+        test_groups=None,
+    )

@@ -1,0 +1,87 @@
+"""Arrays of an .npz archive, which may be damaged or say more than it holds."""
+
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import FileFault, UsageError
+
+_INFLATE = 1100  # deflate cannot do more than 1032 : 1
+_SLACK = 1 << 16  # bytes of headers
+_ADVICE = "numpy.savez(path, x=..., y=...) writes one"
+
+
+def read_npz_arrays(
+    path: Path, keys: Sequence[str], one_of: Sequence[str] = ()
+) -> dict[str, NDArray[Any] | None]:
+    """Return the arrays of these keys, None for those that are not there.
+
+    one_of: one of these keys has to be there. FileFault names the file.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}; give the path of an .npz archive")
+    if not zipfile.is_zipfile(path):
+        raise FileFault(f"{path} is no .npz archive; {_ADVICE}")
+    try:
+        archive = np.load(path, allow_pickle=False)
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        raise FileFault(f"{path} is no .npz archive ({error}); {_ADVICE}") from error
+    with archive:
+        if one_of and not any(key in archive for key in one_of):
+            needed = "'y' (or 'y_train') is needed, and 'x' (or 'x_train') for training"
+            raise UsageError(f"{path} has the keys {', '.join(archive.files)}; {needed}")
+        members = _find_members(archive, keys)
+        # Several entries of a zip may share bytes: each is small, and their sum is not.
+        if sum(info.compress_size for info in members.values()) > path.stat().st_size:
+            got = "says that its arrays take more bytes than the whole file has"
+            raise FileFault(f"{path} {got}; write it again")
+        arrays: dict[str, NDArray[Any] | None] = dict.fromkeys(keys)
+        for key, info in members.items():
+            arrays[key] = _read_array(archive, key, info, path)
+        return arrays
+
+
+def _find_members(archive: Any, keys: Sequence[str]) -> dict[str, zipfile.ZipInfo]:
+    names = set(archive.zip.namelist())
+    return {
+        key: archive.zip.getinfo(key if key in names else f"{key}.npy")
+        for key in keys
+        if key in archive
+    }
+
+
+def _read_array(archive: Any, key: str, info: zipfile.ZipInfo, path: Path) -> NDArray[Any]:
+    """Return an array; FileFault before its memory is taken where it says too much."""
+    faults = (
+        *(ValueError, OSError, EOFError, MemoryError, zlib.error),
+        *(zipfile.BadZipFile, NotImplementedError),
+    )
+    try:
+        _require_true_size(archive, info)
+        array: NDArray[Any] = archive[key]
+    except faults as error:
+        advice = "save plain numbers or fixed-length strings"
+        raise FileFault(f"{path}: {key!r} cannot be read ({error}); {advice}") from error
+    return array
+
+
+def _require_true_size(archive: Any, info: zipfile.ZipInfo) -> None:
+    """Raise FileFault where an array says that it is larger than what the file has of it."""
+    if info.file_size > _INFLATE * info.compress_size + _SLACK:
+        raise FileFault(f"{info.compress_size} bytes that say they are {info.file_size}")
+    with archive.zip.open(info) as file:
+        version = np.lib.format.read_magic(file)
+        if version == (1, 0):
+            shape, _, kind = np.lib.format.read_array_header_1_0(file)
+        else:
+            shape, _, kind = np.lib.format.read_array_header_2_0(file)
+    if not kind.itemsize:
+        raise FileFault(f"it says {list(shape)} of {kind.str}, which are values of no bytes")
+    size = kind.itemsize * int(np.prod(shape, dtype=object))  # python's integers: no overflow
+    if size > info.file_size:
+        raise FileFault(f"it says {list(shape)} and holds {info.file_size} bytes")

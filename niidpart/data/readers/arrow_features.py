@@ -1,0 +1,169 @@
+"""Features of Arrow tables: numbers, lists of numbers or encoded images, read row by row."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arithmetic.rng import Ints
+from ...errors import FileFault, UsageError
+from ..construction import check_features
+from ..rows import Features, resolve_rows
+from .arrow_table import ArrowTable, ColumnChoice
+from .arrow_values import (
+    is_list_of_numbers,
+    is_number,
+    require_no_nulls,
+    stack_lists,
+    strip_extension,
+)
+from .images import ImageDecoder
+from .table import choose_feature_columns, parse_names
+
+_HALF = ("float", "halffloat")  # pyarrow's names of numbers that float32 holds
+
+
+class FeatureReader:
+    """Features of rows of tables of one kind.
+
+    All have the columns, the shape and the type of the training set's first row.
+    """
+
+    def __init__(self, train: ArrowTable, choice: ColumnChoice, base: Path):
+        self._train, self._choice, self._base = train, choice, base
+
+    def make_features(self, table: ArrowTable, rows: Ints | None = None) -> Features | None:
+        """Return the features of a table, or of some rows of it; None where it has only labels."""
+        if not self.columns:
+            return None
+
+        def read_features(asked: Ints | slice) -> NDArray[Any]:
+            if rows is None:
+                return self._read(table, resolve_rows(asked, table.n))
+            return self._read(table, rows[resolve_rows(asked, len(rows))])
+
+        return read_features
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """What features are made of.
+
+        What was asked for, else the one column of images, else all that is left.
+        """
+        names, choice = list(self._train.schema.names), self._choice
+        images = [name for name in names if self._is_image(name)]
+        dropped = parse_names(choice.drop, names, "drop")
+        if choice.features is None and len(images) == 1 and images[0] not in dropped:
+            return images
+        used = (choice.label, choice.group, choice.test_column)
+        columns = choose_feature_columns(names, used, choice.features, choice.drop)
+        self._require_readable(columns, len(images))
+        return columns
+
+    def _require_readable(self, columns: Sequence[str], n_images: int) -> None:
+        """Raise UsageError unless the columns are numbers, or one column of lists or images."""
+        if not columns:
+            return
+        first = columns[0]
+        strange = [name for name in columns if self._kind(name) != "number"]
+        if len(columns) > 1 and strange:
+            what = "are not all plain numbers" if n_images < 2 else "hold several columns of images"
+            got = f"the features {', '.join(columns[:12])} {what}"
+            detail = f"{strange[0]!r} is {self._type(strange[0])}"
+            raise UsageError(f"{got} ({detail}); say which with --features or --drop")
+        if self._kind(first) == "other":
+            needed = "numbers, lists of numbers or images are needed; see --features"
+            raise UsageError(f"the column {first!r} is {self._type(first)}; {needed}")
+
+    def _type(self, name: str) -> Any:
+        return strip_extension(self._train.schema.field(name).type)
+
+    def _kind(self, name: str) -> Literal["image", "number", "list", "other"]:
+        if self._is_image(name):
+            return "image"
+        if is_number(self._type(name)):
+            return "number"
+        return "list" if is_list_of_numbers(self._type(name)) else "other"
+
+    def _is_image(self, name: str) -> bool:
+        import pyarrow as pa
+
+        kind, described = self._type(name), self._train.described.get(name)
+        stated = described.get("_type") if isinstance(described, dict) else None
+        if stated == "Image":
+            return True
+        if stated and stated != "Value":
+            return False
+        if pa.types.is_struct(kind):  # as `datasets` stores images
+            return {kind.field(i).name for i in range(kind.num_fields)} == {"bytes", "path"}
+        return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+    @cached_property
+    def _decoder(self) -> ImageDecoder:
+        def read_first() -> bytes | Path:
+            return self._take_encoded(self._first_row.column(0))[0]
+
+        return ImageDecoder(read_first, self._choice.size, self._choice.channels)
+
+    @property
+    def _first_row(self) -> Any:
+        """The first row of the training set, a table."""
+        [(_, batch)] = self._train.batches(np.zeros(1, np.int64), self.columns)
+        return batch
+
+    @cached_property
+    def _empty(self) -> NDArray[Any]:
+        """[0, ...] of the shape and type that every example has."""
+        return self._convert(self._first_row, ["the first example"])[:0]
+
+    def _read(self, table: ArrowTable, rows: Ints) -> NDArray[Any]:
+        out = np.empty((len(rows), *self._empty.shape[1:]), self._empty.dtype)
+        for places, batch in table.batches(rows, self.columns):
+            x = self._convert(batch, [f"the image of row {row}" for row in rows[places]])
+            if x.shape[1:] != out.shape[1:]:
+                got = f"lists of {list(x.shape[1:])} and, in the first row, of"
+                raise UsageError(
+                    f"the column {self.columns[0]!r} holds {got} {list(out.shape[1:])}"
+                )
+            out[places] = x
+        return out
+
+    def _convert(self, batch: Any, names: Sequence[str]) -> NDArray[Any]:
+        """Return [n, ...] of the rows of a batch. names: what to call each in an error."""
+        first = self.columns[0]
+        kind = self._kind(first)
+        if kind == "image":
+            return self._decoder.decode(self._take_encoded(batch.column(0)), names)
+        columns = [batch.column(name) for name in self.columns]
+        for name, column in zip(self.columns, columns, strict=True):
+            require_no_nulls(column, name)
+        x = stack_lists(columns[0], first) if kind == "list" else _stack_numbers(columns)
+        check_features("data", x, np.zeros(len(x), np.int64))
+        return x
+
+    def _take_encoded(self, column: Any) -> list[bytes | Path]:
+        """Return images as bytes, or as paths inside the folder of the data."""
+        return [self._find_encoded(value) for value in column.to_pylist()]
+
+    def _find_encoded(self, value: Any) -> bytes | Path:
+        raw = value.get("bytes") if isinstance(value, dict) else value
+        if isinstance(raw, bytes):
+            return raw
+        relative = value.get("path") if isinstance(value, dict) else None
+        path = self._base / str(relative)
+        is_inside = ".." not in path.parts and path.is_relative_to(self._base)
+        if relative and is_inside and path.is_file():
+            return path
+        named = path if relative else value
+        got = f"the column {self.columns[0]!r} names the image {named}"
+        raise FileFault(f"{got}, which is not in {self._base}")
+
+
+def _stack_numbers(columns: Sequence[Any]) -> NDArray[Any]:
+    """Return [n, D] of columns of numbers: float32 where that holds all of them, else float64."""
+    is_small = all(str(column.type) in _HALF for column in columns)
+    kind = np.float32 if is_small else np.float64
+    return np.stack([np.asarray(column.to_numpy(), kind) for column in columns], axis=1)

@@ -1,0 +1,131 @@
+"""Columns of Arrow tables as arrays. pyarrow is imported when it is used."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import UsageError
+from .table import require_short_texts
+
+
+def read_column(column: Any, name: str) -> NDArray[Any]:
+    """Return [n] numbers, booleans or text of a column.
+
+    Text is python's own, each distinct one once, so that one long text takes its own memory alone.
+    """
+    import pyarrow as pa
+
+    if column.null_count:
+        got = f"the column {name!r} has {column.null_count} empty values"
+        raise UsageError(f"{got}; fill or drop these rows first")
+    is_dictionary = pa.types.is_dictionary(column.type)
+    if is_dictionary and not _is_text(column.type.value_type):
+        column = column.cast(column.type.value_type)
+        is_dictionary = False
+    if is_number(column.type):
+        numbers: NDArray[Any] = column.to_numpy()
+        return numbers
+    if is_dictionary or _is_text(column.type):
+        return _read_texts(column if is_dictionary else column.dictionary_encode(), name)
+    needed = "integers, booleans or text are needed"
+    raise UsageError(f"the column {name!r} is of type {column.type}; {needed}")
+
+
+def _read_texts(column: Any, name: str) -> NDArray[Any]:
+    """Return [n] python's texts of a column that is stored as numbers of distinct ones."""
+    import pyarrow as pa
+
+    whole = column.unify_dictionaries().combine_chunks()
+    chunks = whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]
+    texts = []
+    for chunk in chunks:
+        require_no_nulls(chunk.dictionary, name)
+        distinct = chunk.dictionary.to_pylist()
+        require_short_texts(distinct, name, "")
+        texts.append(np.array(distinct or [""], object)[np.asarray(chunk.indices)])
+    return np.concatenate(texts) if texts else np.zeros(0, object)
+
+
+def require_no_nulls(values: Any, name: str) -> None:
+    """Raise UsageError where a column has empty values."""
+    if values.null_count:
+        advice = "fill or drop these rows first"
+        raise UsageError(f"the column {name!r} has empty values; {advice}")
+
+
+def stack_lists(column: Any, name: str) -> NDArray[Any]:
+    """Return [n, ...] of a column of lists of one length, nested or not.
+
+    uint8 and floats unchanged, other integers as float64.
+    """
+    shape = [len(column)]
+    values = _unwrap(column.combine_chunks())
+    while is_list(values.type):
+        values, length = _open_lists(values, name)
+        shape.append(length)
+    require_no_nulls(values, name)
+    x = np.asarray(values.to_numpy(zero_copy_only=False)).reshape(shape)
+    return x if x.dtype == np.uint8 or x.dtype.kind == "f" else x.astype(np.float64)
+
+
+def _open_lists(values: Any, name: str) -> tuple[Any, int]:
+    """Return (the values in all lists, the length of each list)."""
+    import pyarrow as pa
+
+    if pa.types.is_fixed_size_list(values.type):
+        lengths = {values.type.list_size}
+    else:
+        lengths = set(np.diff(np.asarray(values.offsets)).tolist())
+    if len(lengths) > 1 or values.null_count:
+        shown = " and ".join(map(str, sorted(lengths)[:3]))
+        got = f"the column {name!r} holds lists of {shown} values"
+        raise UsageError(f"{got}; all must be of one length")
+    return _unwrap(values.flatten()), lengths.pop() if lengths else 0
+
+
+def _unwrap(values: Any) -> Any:
+    """Return one plain array of a chunked one, or of an extension type such as Array2D."""
+    import pyarrow as pa
+
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    return values.storage if isinstance(values.type, pa.BaseExtensionType) else values
+
+
+def is_number(kind: Any) -> bool:
+    """Return whether the values of a type are numbers, or true and false."""
+    import pyarrow as pa
+
+    is_real = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    return bool(is_real or pa.types.is_boolean(kind))
+
+
+def is_list(kind: Any) -> bool:
+    """Return whether the values of a type are lists."""
+    import pyarrow as pa
+
+    is_variable = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    return bool(is_variable or pa.types.is_fixed_size_list(kind))
+
+
+def is_list_of_numbers(kind: Any) -> bool:
+    """Return whether the values of a type are lists of numbers, nested or not."""
+    import pyarrow as pa
+
+    if not is_list(kind):
+        return False
+    while is_list(kind):
+        kind = strip_extension(kind.value_type)
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def strip_extension(kind: Any) -> Any:
+    """Return the type that an extension type is stored as; others come back unchanged."""
+    return getattr(kind, "storage_type", kind)
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

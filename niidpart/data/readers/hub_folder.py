@@ -1,0 +1,134 @@
+"""What a folder of Hugging Face may name: untrusted cards and indexes name files elsewhere."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...errors import FileFault
+
+_FOLDER = re.compile(r"\w+([.-]\w+)*")
+_ADVICE = "fetch or save the data set again"
+
+
+def require_card_inside(folder: Path) -> None:
+    """Raise FileFault where the card of a folder names files elsewhere.
+
+    `datasets` would read them, or fetch them.
+    """
+    for card in (folder / "README.md", folder / ".huggingface.yaml"):
+        if not card.is_file():
+            continue
+        for text in _list_configured(_read_card(card)):
+            if _leads_away(text):
+                needed = "only files in its own folder are read"
+                raise FileFault(f"{card} names the files {text!r}; {needed}")
+
+
+def _read_card(card: Path) -> Mapping[str, Any]:
+    import yaml
+    from huggingface_hub.repocard import metadata_load
+
+    try:
+        if card.suffix == ".md":
+            held = metadata_load(card)
+        else:
+            held = yaml.safe_load(card.read_text("utf-8"))
+    except Exception as error:  # any fault of an untrusted YAML
+        reason = f"{type(error).__name__}: {str(error)[:200]}"
+        raise FileFault(f"{card} holds no valid YAML ({reason})") from error
+    return held if isinstance(held, dict) else {}
+
+
+def _list_configured(card: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts by which the configurations of a card name files."""
+    configs = card.get("configs")
+    for config in configs if isinstance(configs, list) else []:
+        if isinstance(config, dict):
+            yield from _list_texts(config.get("data_files"))
+            yield from _list_texts(config.get("data_dir"))
+        else:
+            yield from _list_texts(config)
+
+
+def _list_texts(value: Any) -> Iterator[str]:
+    """Yield all texts in what YAML holds, except the names of splits."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key != "split":
+                yield from _list_texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _list_texts(item)
+
+
+def _leads_away(text: str) -> bool:
+    """Return whether a name of files is a URL or leaves the folder."""
+    is_absolute = ":" in text or text.startswith(("/", "~", "\\"))
+    return is_absolute or ".." in text.replace("\\", "/").split("/")
+
+
+def require_saved_inside(folder: Path, blobs: Path | None = None) -> None:
+    """Raise FileFault where what `save_to_disk` left in a folder leads elsewhere.
+
+    That is: where it is no plain file of that folder, or names such files. blobs: the folder of a
+    cache that the links of a fetched data set lead to.
+    """
+    homes = [folder.resolve(), *([blobs.resolve()] if blobs else [])]
+    places = [folder]
+    index = folder / "dataset_dict.json"
+    if index.is_file():
+        _require_plain_file(index, index.name, folder, homes)
+        places += [folder / name for name in _read_splits(index)]
+    for place in places:
+        state = place / "state.json"
+        for path in (state, place / "dataset_info.json"):
+            if path.exists() or place != folder:
+                _require_plain_file(path, path.name, place, homes)
+        if state.is_file():
+            for name in _read_json(state, _choose_files):
+                _require_plain_file(state, name, place, homes)
+
+
+def _read_splits(index: Path) -> list[str]:
+    splits = _read_json(index, lambda held: held["splits"])
+    are_texts = isinstance(splits, list) and all(isinstance(name, str) for name in splits)
+    if not are_texts or not all(_FOLDER.fullmatch(name) for name in splits):
+        got = f"names splits that are no folders beside it ({str(splits)[:80]})"
+        raise FileFault(f"{index} {got}; {_ADVICE}")
+    return list(splits)
+
+
+def _choose_files(state: Any) -> list[Any]:
+    return [part["filename"] for part in state["_data_files"]]
+
+
+def _read_json(path: Path, choose: Callable[[Any], Any]) -> Any:
+    try:
+        return choose(json.loads(path.read_text("utf-8")))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        reason = f"{type(error).__name__}: {str(error)[:200]}"
+        raise FileFault(f"{path} is damaged ({reason}); {_ADVICE}") from error
+
+
+def _require_plain_file(named_by: Path, name: Any, folder: Path, homes: Sequence[Path]) -> None:
+    """Raise FileFault unless `name` is a file of `folder`.
+
+    Once links are followed it has to lie in one of the homes.
+    """
+    if isinstance(name, str) and _is_plain_name(name):
+        there = folder / name
+        target = there.resolve()
+        if there.is_file() and any(target.is_relative_to(home) for home in homes):
+            return
+    needed = "only files in its own folder are read"
+    raise FileFault(f"{named_by} names the file {str(name)[:80]!r}; {needed}")
+
+
+def _is_plain_name(name: str) -> bool:
+    if not name or name.startswith(("/", "~")):
+        return False
+    return not any(sign in name for sign in "\0\\:") and ".." not in name.split("/")
