@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arithmetic.rng import Ints
 from ..errors import UsageError
+from .conversion import require_texts, to_array
 
 _COUNTABLE = 1 << 20  # a range of labels that is counted in an array instead of sorted
 
@@ -130,28 +131,6 @@ def escape_names(names: Sequence[str]) -> tuple[str, ...]:
         shown = ", ".join(map(repr, twice[:5]))
         raise UsageError(f"several classes or groups have the name {shown}; give each its own")
     return tuple(escaped)
-
-
-def require_texts(what: str, texts: object) -> None:
-    """Raise UsageError unless these are several texts; one text is not a sequence of letters."""
-    needed = "a list of texts is needed"
-    if isinstance(texts, str) or not isinstance(texts, Sequence | np.ndarray):
-        raise UsageError(f"{what} is {str(texts)[:80]!r}; {needed}")
-    for text in texts:
-        if not isinstance(text, str):
-            raise UsageError(f"{what} holds {text!r}, which is no text; {needed}")
-
-
-def to_array(what: str, values: ArrayLike) -> NDArray[Any]:
-    """Return the values as an array; UsageError where that would lose or guess something."""
-    if isinstance(values, np.ma.MaskedArray):
-        raise UsageError(f"{what} are a masked array; fill or drop the masked values first")
-    if hasattr(values, "toarray"):  # sparse: numpy would make one object of it
-        raise UsageError(f"{what} are sparse; give .toarray() of them")
-    try:
-        return np.asarray(values)
-    except (ValueError, TypeError, RuntimeError) as error:  # ragged lists, tensors on a GPU
-        raise UsageError(f"{what} cannot be made an array ({error})") from error
 
 
 def _holds_texts(column: NDArray[Any]) -> bool:

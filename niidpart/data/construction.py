@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..arithmetic.rng import Ints
 from ..errors import UsageError
 from ..splits.digests import encode_json
-from .columns import number_classes, number_groups_alike, select_names, to_array
+from .columns import number_classes, number_groups_alike, select_names
+from .conversion import to_array
 from .record import Data
 from .rows import Features
 

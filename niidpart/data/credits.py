@@ -1,4 +1,4 @@
-"""Licence and citation of the data sets that niidpart reads by name, for whoever publishes a split of one."""
+"""Licence and citation of the data sets by name, for whoever publishes a split of one."""
 
 from typing import NamedTuple
 
@@ -6,22 +6,21 @@ __all__ = ["CREDITS", "Credit", "find_credit"]
 
 
 class Credit(NamedTuple):
-    """licence: its identifier on the Hugging Face Hub, "unknown" where the authors state none, "other" with `terms` where there is no identifier."""
+    """What the authors of a data set ask for.
+
+    licence: its identifier on the Hugging Face Hub, "unknown" where the authors state none,
+    "other" with `terms` where there is no identifier.
+    """
 
     licence: str
     citation: str
     terms: str = ""
 
 
-_NIST = Credit(
-    "other",
-    "Cohen, Afshar, Tapson, van Schaik: EMNIST: an extension of MNIST to handwritten letters, 2017",
-    "public domain (NIST)",
-)
+_UCI = "UCI Machine Learning Repository"
 _CIFAR = Credit(
     "unknown", "Krizhevsky: Learning Multiple Layers of Features from Tiny Images, 2009"
 )
-_UCI = "UCI Machine Learning Repository"
 
 CREDITS = {
     "adult": Credit("cc-by-4.0", f"Becker, Kohavi: Adult, {_UCI}, 1996"),
@@ -30,9 +29,15 @@ CREDITS = {
     "covtype": Credit("cc-by-4.0", f"Blackard, Dean: Covertype, {_UCI}, 1999"),
     "digits": Credit(
         "cc-by-4.0",
-        f"Alpaydin, Kaynak: Optical Recognition of Handwritten Digits, {_UCI}, 1998, https://doi.org/10.24432/C50P49",
+        f"Alpaydin, Kaynak: Optical Recognition of Handwritten Digits, {_UCI}, 1998, "
+        "https://doi.org/10.24432/C50P49",
     ),
-    "emnist": _NIST,
+    "emnist": Credit(
+        "other",
+        "Cohen, Afshar, Tapson, van Schaik: EMNIST: an extension of MNIST to handwritten letters, "
+        "2017",
+        "public domain (NIST)",
+    ),
     "femnist": Credit(
         "other",
         "Caldas et al.: LEAF: A Benchmark for Federated Settings, 2018",
@@ -40,22 +45,26 @@ CREDITS = {
     ),
     "fmnist": Credit(
         "mit",
-        "Xiao, Rasul, Vollgraf: Fashion-MNIST: a Novel Image Dataset for Benchmarking Machine Learning Algorithms, 2017",
+        "Xiao, Rasul, Vollgraf: Fashion-MNIST: a Novel Image Dataset for Benchmarking Machine "
+        "Learning Algorithms, 2017",
     ),
     "kmnist": Credit(
         "cc-by-sa-4.0", "Clanuwat et al.: Deep Learning for Classical Japanese Literature, 2018"
     ),
     "mnist": Credit(
         "cc-by-sa-3.0",
-        "LeCun, Bottou, Bengio, Haffner: Gradient-Based Learning Applied to Document Recognition, Proceedings of the IEEE, 1998",
+        "LeCun, Bottou, Bengio, Haffner: Gradient-Based Learning Applied to Document Recognition, "
+        "Proceedings of the IEEE, 1998",
     ),
     "rcv1": Credit(
         "unknown",
-        "Lewis, Yang, Rose, Li: RCV1: A New Benchmark Collection for Text Categorization Research, JMLR 5, 2004",
+        "Lewis, Yang, Rose, Li: RCV1: A New Benchmark Collection for Text Categorization Research, "
+        "JMLR 5, 2004",
     ),
     "svhn": Credit(
         "other",
-        "Netzer et al.: Reading Digits in Natural Images with Unsupervised Feature Learning, NIPS Workshop, 2011",
+        "Netzer et al.: Reading Digits in Natural Images with Unsupervised Feature Learning, NIPS "
+        "Workshop, 2011",
         "non-commercial use only",
     ),
     "usps": Credit(
@@ -65,5 +74,8 @@ CREDITS = {
 
 
 def find_credit(source: str) -> Credit | None:
-    """What is known of a data set by the name of its source; None for files of a user's own, and for data that is made and not collected."""
+    """Return the credit of a data set by the name of its source.
+
+    None for files of a user's own, and for data that is made and not collected.
+    """
     return CREDITS.get(source)

@@ -1,4 +1,4 @@
-"""The data set of a split: finding and opening it, and comparing it with what the split was made for."""
+"""The data set of a split: opening it, and comparing it with what the split was made for."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -81,7 +81,7 @@ def _open_data(split: SplitView, data_root: str | Path | None) -> Data:
 def _params_of(source: Source) -> JSON:
     """Return the options to load the source with, of the revision that the split was made of."""
     if source.revision and source.params.get("revision", "") is None:
-        return source.params | {"revision": source.revision}  # a cache may hold a newer one by now
+        return source.params | {"revision": source.revision}  # a cache may hold a newer one
     return source.params
 
 
@@ -92,8 +92,8 @@ def _open_where_the_file_says(name: str, params: JSON, root: str) -> Data:
     well. So only files and folders are opened, and no error says anything of what is in them.
     """
     unreadable = (
-        f"what lies at {root!a}, where the split's file says it had the data set {name!r}, cannot be "
-        "read as that; say where it is with --data-root (data_root=), and the reason is told"
+        f"what lies at {root!a}, where the split's file says it had the data set {name!r}, cannot "
+        "be read as that; say where it is with --data-root (data_root=), and the reason is told"
     )
     asked = {key: value for key, value in params.items() if key != "pool"}
     SOURCES.complete(name, asked)  # says what is wrong with these, which is no secret

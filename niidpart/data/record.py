@@ -11,7 +11,7 @@ import numpy as np
 from ..arithmetic.rng import Ints
 from ..errors import UsageError
 from ..splits.recipe import JSON, Source
-from .columns import require_texts, to_array
+from .conversion import require_texts, to_array
 from .rows import Features
 
 
