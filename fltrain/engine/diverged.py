@@ -2,6 +2,8 @@
 
 import torch
 
+from niidpart.errors import UsageError
+
 from .. import tree
 from ..inputs.federated import PartyExamples
 from ..tree import Tree
@@ -11,7 +13,7 @@ _BATCH = 1000
 LARGE = 100
 
 
-class Diverged(ValueError):
+class Diverged(UsageError):
     """Training is not finite any more.
 
     The message says the round, the party and the cause; earlier rounds and their checkpoints stand.

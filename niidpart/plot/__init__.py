@@ -18,8 +18,17 @@ from ..errors import UsageError
 from ..files import write_whole
 from ..registry import Registry
 from ..splits.split import FederatedSplit
-from ._look import MEDIA, Figure, Medium, counted, look, printable, small, wrapped
-from ._parties import asked
+from ._look import (
+    MEDIA,
+    Figure,
+    Medium,
+    format_count,
+    make_printable,
+    smallest_font,
+    use_look,
+    wrap_text,
+)
+from ._parties import parse_parties
 
 PICTURES = Registry(
     "niidpart.plot", "picture", given=frozenset({"split", "figure", "parties", "data"})
@@ -51,8 +60,10 @@ def draw(
     """
     if medium not in MEDIA:
         raise UsageError(f"medium is {medium!r}; it must be one of {', '.join(MEDIA)}")
-    with look(MEDIA[medium]):
-        return _drawn(split, kind, data, asked(parties, split.n_parties), MEDIA[medium], options)
+    with use_look(MEDIA[medium]):
+        return _drawn(
+            split, kind, data, parse_parties(parties, split.n_parties), MEDIA[medium], options
+        )
 
 
 def save(
@@ -75,7 +86,7 @@ def save(
         ): f"{kind} of the split with digest {split.digest}",
     }
     stamp = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}, ".png": {}}[path.suffix]
-    with look(MEDIA[medium]):
+    with use_look(MEDIA[medium]):
         buffer = BytesIO()
         figure.savefig(buffer, format=path.suffix[1:], metadata=about | stamp)
     write_whole(path, buffer.getvalue())
@@ -113,7 +124,7 @@ def compose_title(split: FederatedSplit) -> str:
         [
             _source(split),
             *(_step(name, p) for name, p in steps),
-            counted(split.n_parties, "party"),
+            format_count(split.n_parties, "party"),
             *own,
             f"seed {recipe.seed}",
         ]
@@ -179,11 +190,11 @@ def _checked(split: FederatedSplit, kind: str, data: Data | None) -> Data:
 
 def _frame(figure: Figure, title: str, caption: str, digest: str) -> None:
     """Title and caption above the picture, the digest below it: each gets room of its own."""
-    width, body, size = figure.get_figwidth(), figure.get_figheight(), small() + 3
+    width, body, size = figure.get_figwidth(), figure.get_figheight(), smallest_font() + 3
     margin, step = 0.08, 1.3 / 72
-    lines = [(line, size, "black") for line in wrapped(title, width - 2 * margin, size)]
-    lines += [(line, size - 2, "0.35") for line in wrapped(caption, width - 2 * margin, size - 2)]
-    head, foot = sum(s for _, s, _ in lines) * step + margin, small() * step + 0.05
+    lines = [(line, size, "black") for line in wrap_text(title, width - 2 * margin, size)]
+    lines += [(line, size - 2, "0.35") for line in wrap_text(caption, width - 2 * margin, size - 2)]
+    head, foot = sum(s for _, s, _ in lines) * step + margin, smallest_font() * step + 0.05
     total = head + body + foot
     figure.set_figheight(total)
     figure.set_layout_engine("constrained", rect=(0, foot / total, 1, body / total))
@@ -192,7 +203,7 @@ def _frame(figure: Figure, title: str, caption: str, digest: str) -> None:
         figure.text(
             margin / width,
             top / total,
-            printable(line),
+            make_printable(line),
             fontsize=points,
             color=colour,
             va="top",
@@ -205,7 +216,7 @@ def _frame(figure: Figure, title: str, caption: str, digest: str) -> None:
         digest,
         ha="right",
         va="bottom",
-        fontsize=small(),
+        fontsize=smallest_font(),
         color="0.4",
         family="monospace",
     )

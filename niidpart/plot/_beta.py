@@ -5,7 +5,7 @@ from ..splits.split import FederatedSplit
 _LABEL_SKEW = ("dir", "dir-balanced", "party-dir")  # quantity's beta is that of the sizes
 
 
-def beta_of_labels(split: FederatedSplit) -> float | None:
+def find_label_beta(split: FederatedSplit) -> float | None:
     """The Dirichlet concentration of the classes; None where the recipe has none."""
     recipe = split.recipe
     replayed = recipe.strategy == "niidbench" and recipe.params.get("rule") == "dir"

@@ -11,7 +11,7 @@ from ..features.transforming import transform
 from ..splits.split import FederatedSplit
 
 
-def seen(split: FederatedSplit, data: Data, party: int, rows: Ints) -> NDArray[np.float32]:
+def view_features(split: FederatedSplit, data: Data, party: int, rows: Ints) -> NDArray[np.float32]:
     """Features [n, ...] float32 of `rows` as `party` sees them, uint8 divided by 255. Of noise that training draws anew: one draw."""
     assert data.features is not None  # draw() looked
     x = data.features(rows)
@@ -23,7 +23,7 @@ def seen(split: FederatedSplit, data: Data, party: int, rows: Ints) -> NDArray[n
     return x.astype(np.float32) / np.float32(255) if x.dtype == np.uint8 else x.astype(np.float32)
 
 
-def plain(data: Data, rows: Ints) -> NDArray[np.float32]:
+def read_features(data: Data, rows: Ints) -> NDArray[np.float32]:
     """Features [n, ...] float32 of `rows` as they are in the data set, uint8 divided by 255."""
     assert data.features is not None
     x = data.features(rows)
@@ -35,7 +35,7 @@ def is_fresh(split: FederatedSplit) -> bool:
     return any(t.params.get("fresh") for t in split.recipe.transforms)
 
 
-def some_rows(split: FederatedSplit, ids: Ints, sample: int) -> tuple[Ints, Ints]:
+def sample_rows(split: FederatedSplit, ids: Ints, sample: int) -> tuple[Ints, Ints]:
     """(party [n], row [n]): about `sample` training examples, as many of each party, evenly along its rows."""
     each = max(sample // len(ids), 1)
     rows = []

@@ -53,7 +53,7 @@ MEDIA = {
 
 
 @contextmanager
-def look(medium: Medium) -> Iterator[None]:
+def use_look(medium: Medium) -> Iterator[None]:
     """matplotlib's own defaults and these, whatever the user's matplotlibrc says; restored on leaving."""
     import matplotlib
 
@@ -81,21 +81,23 @@ def look(medium: Medium) -> Iterator[None]:
         yield
 
 
-def small() -> float:
+def smallest_font() -> float:
     """The smallest size of letters, in points."""
     import matplotlib
 
     return float(matplotlib.rcParams["font.size"]) - 2
 
 
-def row_inches(figure: Figure, rows: int, each: float = 0.24) -> float:
+def fit_row_inches(figure: Figure, rows: int, each: float = 0.24) -> float:
     """How tall a table of that many rows is: `each` inches a row while they are few, then enough for a name each, up to what a page or screen has."""
     width = figure.get_figwidth()
     room = width * (1.15 if figure.get_dpi() >= 300 else 0.72)
-    return float(min(max(rows * 1.3 * small() / 72, 0.25 * width, min(rows, 12) * each), room))
+    return float(
+        min(max(rows * 1.3 * smallest_font() / 72, 0.25 * width, min(rows, 12) * each), room)
+    )
 
 
-def text_width(text: str, size: float, family: str = "sans-serif") -> float:
+def measure_text(text: str, size: float, family: str = "sans-serif") -> float:
     """Inches that a line of text takes."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
@@ -110,43 +112,43 @@ def text_width(text: str, size: float, family: str = "sans-serif") -> float:
     )
 
 
-def wrapped(text: str, inches: float, size: float, lines: int = 5) -> list[str]:
+def wrap_text(text: str, inches: float, size: float, lines: int = 5) -> list[str]:
     """The text in lines that fit; a word that is longer than a line is cut, and what is beyond `lines` left out with a mark."""
     out = [""]
-    for word in printable(text).split():
+    for word in make_printable(text).split():
         longer = f"{out[-1]} {word}".strip()
-        if text_width(longer, size) <= inches:
+        if measure_text(longer, size) <= inches:
             out[-1] = longer
             continue
         out.append(word)
-        while text_width(out[-1], size) > inches:
+        while measure_text(out[-1], size) > inches:
             end = next(
                 n
                 for n in range(len(out[-1]) - 1, 0, -1)
-                if n == 1 or text_width(out[-1][:n], size) <= inches
+                if n == 1 or measure_text(out[-1][:n], size) <= inches
             )
             out[-1:] = [out[-1][:end], out[-1][end:]]
     out = [line for line in out if line]
     if len(out) > lines:
         kept = out[lines - 1]
-        while text_width(f"{kept}…", size) > inches:
+        while measure_text(f"{kept}…", size) > inches:
             kept = kept[:-1]
         return [*out[: lines - 1], f"{kept}…"]
     return out
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     """Without line breaks and control characters, which a stranger's class names may hold."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
-def short(name: str) -> str:
+def shorten_name(name: str) -> str:
     """A class name, cut where it is long."""
-    name = printable(name)
+    name = make_printable(name)
     return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
 
 
-def steps(n: int, room: int) -> range:
+def choose_labelled(n: int, room: int) -> range:
     """Which of n things get a label where `room` labels fit: every one, every second, fifth, tenth, ..."""
     step = next(
         m * 10**e for e in range(20) for m in (1, 2, 5) if -(-n // (m * 10**e)) <= max(room, 1)
@@ -154,23 +156,23 @@ def steps(n: int, room: int) -> range:
     return range(0, n, step)
 
 
-def class_labels(axis: "Axis", names: Sequence[str], inches: float) -> None:
+def label_classes(axis: "Axis", names: Sequence[str], inches: float) -> None:
     """Class names along an axis, as many as fit one below the other."""
-    shown = steps(len(names), int(inches * 72 / (1.15 * small())))
+    shown = choose_labelled(len(names), int(inches * 72 / (1.15 * smallest_font())))
     axis.set_ticks(
         list(shown),
-        [short(names[k]) for k in shown],
-        fontsize=small() if len(shown) > 12 else small() + 1,
+        [shorten_name(names[k]) for k in shown],
+        fontsize=smallest_font() if len(shown) > 12 else smallest_font() + 1,
     )
 
 
-def counted(n: float, what: str) -> str:
+def format_count(n: float, what: str) -> str:
     """`1 party`, `1,000 parties`."""
     plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
     return f"{n:,} {what if n == 1 else plural}"
 
 
-def colours(n: int) -> Any:
+def choose_colours(n: int) -> Any:
     """[n, 4] colours of n categories: Okabe and Ito's for up to 8, Petroff's (arXiv 2107.02270) for up to 10, else along viridis: neighbours
     are alike, the order shows."""
     from matplotlib import colormaps
@@ -180,24 +182,26 @@ def colours(n: int) -> Any:
     return to_rgba_array(few[:n]) if n <= len(few) else colormaps["viridis"](np.linspace(0, 1, n))
 
 
-def class_key(ax: Any, names: Sequence[str], inches: float, label: str = "class") -> None:
+def add_class_key(ax: Any, names: Sequence[str], inches: float, label: str = "class") -> None:
     """The colours of the classes beside the axes, in their order, first below: blocks with names. inches: how tall it will be."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
     n = len(names)
-    mappable = ScalarMappable(BoundaryNorm(np.arange(n + 1) - 0.5, n), ListedColormap(colours(n)))
+    mappable = ScalarMappable(
+        BoundaryNorm(np.arange(n + 1) - 0.5, n), ListedColormap(choose_colours(n))
+    )
     bar = ax.figure.colorbar(mappable, ax=ax, pad=0.02, aspect=30, drawedges=n <= 30)
     bar.ax.tick_params(length=0)
     bar.outline.set_linewidth(0)
     if n <= 30:
         bar.dividers.set(color="white", linewidth=0.6)
-    class_labels(bar.ax.yaxis, names, inches)
+    label_classes(bar.ax.yaxis, names, inches)
     bar.ax.minorticks_off()
     bar.set_label(label)
 
 
-def plain_log(axis: "Axis") -> None:
+def label_log_axis(axis: "Axis") -> None:
     """Numbers as people write them along a logarithmic axis: 1,000 and 0.01, not powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -212,11 +216,11 @@ def plain_log(axis: "Axis") -> None:
             else (1,),
         )
     )
-    axis.set_major_formatter(FuncFormatter(lambda v, _: plain(v)))
+    axis.set_major_formatter(FuncFormatter(lambda v, _: format_plain(v)))
     axis.set_minor_formatter(NullFormatter())
 
 
-def plain(value: float) -> str:
+def format_plain(value: float) -> str:
     """1,000 or 0.00001: to three digits, never with an exponent."""
     return (
         f"{value:,.0f}"
@@ -227,22 +231,22 @@ def plain(value: float) -> str:
     )
 
 
-def category_key(figure: Figure, names: Sequence[str], what: str, marked: bool = False) -> None:
+def add_category_key(figure: Figure, names: Sequence[str], what: str, marked: bool = False) -> None:
     """The colours of parties or classes beside the picture: marks with names where they are few, else blocks. marked: by marks too."""
     from matplotlib.lines import Line2D
 
     if len(names) > len(MARKERS):
-        class_key(figure.axes[0], names, figure.get_figheight() - 0.4, label=what)
+        add_class_key(figure.axes[0], names, figure.get_figheight() - 0.4, label=what)
         return
     marks = MARKERS if marked else ("o",) * len(MARKERS)
     handles = [
         Line2D([], [], linestyle="", marker=m, color=c, markersize=5)
-        for m, c in zip(marks, colours(len(names)), strict=False)
+        for m, c in zip(marks, choose_colours(len(names)), strict=False)
     ]
-    beside(figure.axes[0], handles, [f"{what} {name}" for name in names], handletextpad=0.2)
+    add_legend(figure.axes[0], handles, [f"{what} {name}" for name in names], handletextpad=0.2)
 
 
-def beside(ax: Any, handles: Sequence[Any], labels: Sequence[str], **style: Any) -> None:
+def add_legend(ax: Any, handles: Sequence[Any], labels: Sequence[str], **style: Any) -> None:
     """A legend to the right of the axes."""
     ax.legend(
         handles,

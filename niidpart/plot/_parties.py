@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ..arithmetic.rng import Ints
 from ..errors import UsageError
 from ..splits.split import FederatedSplit
-from ._look import small, steps, text_width
+from ._look import choose_labelled, measure_text, smallest_font
 
 Order = Literal["auto", "party", "size", "class"]
 _BY = {
@@ -19,7 +19,9 @@ _BY = {
 }
 
 
-def asked(parties: str | Sequence[int] | NDArray[Any] | None, n_parties: int) -> Ints | None:
+def parse_parties(
+    parties: str | Sequence[int] | NDArray[Any] | None, n_parties: int
+) -> Ints | None:
     """[S] int64 of `0,3,7-9` or of numbers; None for None. ValueError where there is no such party, or one stands twice."""
     if parties is None:
         return None
@@ -50,7 +52,7 @@ def _piece(text: str) -> range:
     return span
 
 
-def chosen(
+def choose_parties(
     split: FederatedSplit, parties: Ints | None, limit: int, by: str = "size"
 ) -> tuple[Ints, str]:
     """(ids [S], what they are in words): those asked for; else all, or where they are more than `limit`, some evenly by size or number."""
@@ -64,7 +66,9 @@ def chosen(
     return ids, f"{limit:,} of {n:,} parties, evenly by {by}"
 
 
-def ordered(split: FederatedSplit, ids: Ints, order: Order, labelled: int) -> tuple[Ints, str]:
+def order_parties(
+    split: FederatedSplit, ids: Ints, order: Order, labelled: int
+) -> tuple[Ints, str]:
     """(ids [S] in order, the label of their axis). auto: as they are while each has room for its number, else by their most frequent class."""
     how = order if order != "auto" else "party" if len(ids) <= labelled else "class"
     counts = split.train.counts[ids]
@@ -76,10 +80,10 @@ def ordered(split: FederatedSplit, ids: Ints, order: Order, labelled: int) -> tu
     return ids, _BY[how]
 
 
-def party_ticks(ax: Any, ids: Ints, axis: str, inches: float) -> None:
+def label_parties(ax: Any, ids: Ints, axis: str, inches: float) -> None:
     """Numbers of parties below their columns 0..S-1, as many as fit; none where the columns are in another order and too many."""
-    room = int(inches / (1.5 * text_width(str(int(ids.max())), small() + 1)))
+    room = int(inches / (1.5 * measure_text(str(int(ids.max())), smallest_font() + 1)))
     fits = axis == "party" or len(ids) <= room
-    shown = list(steps(len(ids), room)) if fits else []
+    shown = list(choose_labelled(len(ids), room)) if fits else []
     ax.set_xticks(shown, [str(ids[i]) for i in shown])
     ax.set_xlabel(axis)

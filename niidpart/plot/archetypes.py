@@ -9,8 +9,17 @@ from ..arithmetic.rng import Ints
 from ..errors import UsageError
 from ..registry import did_you_mean
 from ..splits.split import FederatedSplit
-from ._look import OKABE_ITO, Figure, class_labels, counted, row_inches, short, small, steps
-from ._parties import chosen
+from ._look import (
+    OKABE_ITO,
+    Figure,
+    choose_labelled,
+    fit_row_inches,
+    format_count,
+    label_classes,
+    shorten_name,
+    smallest_font,
+)
+from ._parties import choose_parties
 
 __all__ = ["archetypes"]
 
@@ -31,7 +40,7 @@ def archetypes(
         raise UsageError(
             f"the split has no column {column!r} that divides its parties; {there} (hierarchical and hypergeometric write 'archetype')"
         )
-    ids, said = chosen(split, parties, split.n_parties)
+    ids, said = choose_parties(split, parties, split.n_parties)
     values = split.columns[column][ids]
     kinds, of = np.unique(values, return_inverse=True)
     counts = split.train.counts[ids]
@@ -48,7 +57,11 @@ def archetypes(
         what = _image(figure, pooled, kinds, column, names)
     return "; ".join(
         w
-        for w in (said, f"{counted(len(ids), 'party')} of {counted(len(kinds), 'kind')}", what)
+        for w in (
+            said,
+            f"{format_count(len(ids), 'party')} of {format_count(len(kinds), 'kind')}",
+            what,
+        )
         if w
     )
 
@@ -74,7 +87,9 @@ def _panels(
         min(0.5 + down * 0.75 * figure.get_figwidth() / max(across, 3), 1.3 * figure.get_figwidth())
     )
     panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
-    room = int(figure.get_figwidth() / across / (0.09 * max(len(short(n)) for n in names) + 0.06))
+    room = int(
+        figure.get_figwidth() / across / (0.09 * max(len(shorten_name(n)) for n in names) + 0.06)
+    )
     for a, ax in enumerate(panels.flat):
         if a >= len(pooled):
             ax.set_visible(False)
@@ -84,8 +99,8 @@ def _panels(
         if len(mine) > 1:
             ax.vlines(range(len(share)), mine.min(0), mine.max(0), color="black", linewidth=0.8)
         ax.set_title(titles[a])
-        shown = list(steps(len(names), room))
-        ax.set_xticks(shown, [short(names[k]) for k in shown], fontsize=small())
+        shown = list(choose_labelled(len(names), room))
+        ax.set_xticks(shown, [shorten_name(names[k]) for k in shown], fontsize=smallest_font())
         ax.tick_params(axis="x", length=0, labelbottom=a + across >= len(pooled))
         ax.grid(axis="y", color="0.9", linewidth=0.5)
         ax.set_axisbelow(True)
@@ -104,14 +119,14 @@ def _image(figure: Figure, pooled: Any, kinds: Any, column: str, names: tuple[st
         if len(kinds) <= limit
         else np.linspace(0, len(kinds) - 1, limit).round().astype(np.int64)
     )
-    inches = row_inches(figure, len(names))
+    inches = fit_row_inches(figure, len(names))
     figure.set_figheight(inches + 0.6)
     ax = figure.add_subplot()
     image = ax.imshow(pooled[at].T, cmap="cividis", vmin=0, aspect="auto", interpolation="nearest")
-    shown = list(steps(len(at), int(2 * (width - 1.9))))
-    ax.set_xticks(shown, [short(str(kinds[at[i]])) for i in shown])
+    shown = list(choose_labelled(len(at), int(2 * (width - 1.9))))
+    ax.set_xticks(shown, [shorten_name(str(kinds[at[i]])) for i in shown])
     ax.set_xlabel(column)
-    class_labels(ax.yaxis, names, inches)
+    label_classes(ax.yaxis, names, inches)
     ax.set_ylabel("class")
     figure.colorbar(image, ax=ax, pad=0.02, aspect=30).set_label("share of training examples")
     return f"{len(at):,} of them, evenly" if len(at) < len(kinds) else ""

@@ -6,8 +6,8 @@ import numpy as np
 
 from ..arithmetic.rng import Ints
 from ..splits.split import FederatedSplit
-from ._look import Figure, class_key, colours
-from ._parties import Order, chosen, ordered, party_ticks
+from ._look import Figure, add_class_key, choose_colours
+from ._parties import Order, choose_parties, label_parties, order_parties
 
 __all__ = ["bars"]
 
@@ -29,10 +29,10 @@ def bars(
     from matplotlib.ticker import FuncFormatter
 
     width = figure.get_figwidth() - _MARGIN
-    ids, said = chosen(split, parties, int(14 * width))
+    ids, said = choose_parties(split, parties, int(14 * width))
     if order == "auto" and said and parties is None:
         order = "size"  # they were taken evenly by size: let that show
-    ids, axis = ordered(split, ids, order, labelled=int(14 * width))
+    ids, axis = order_parties(split, ids, order, labelled=int(14 * width))
     counts = split.train.counts[ids].astype(float)  # [S, K]
     if share:
         counts /= np.maximum(counts.sum(1, keepdims=True), 1)
@@ -42,13 +42,13 @@ def bars(
     _stack(ax, counts, many)
     ax.set_xlim(-0.6, len(ids) - 0.4)
     ax.set_ylim(0, 1.02 * max(counts.sum(1).max(), 1e-9))
-    party_ticks(ax, ids, axis, width)
+    label_parties(ax, ids, axis, width)
     ax.set_ylabel("share of training examples" if share else "training examples")
     if not share:
         ax.yaxis.set_major_formatter(
             FuncFormatter(lambda v, _: f"{v:,.0f}" if v == int(v) else f"{v:g}")
         )
-    class_key(ax, split.source.class_names, inches - 0.6)
+    add_class_key(ax, split.source.class_names, inches - 0.6)
     return said
 
 
@@ -67,7 +67,7 @@ def _stack(ax: Any, counts: Any, many: bool) -> None:
         if fine
         else {"edgecolor": "white", "linewidth": 0.3}
     )
-    for k, colour in enumerate(colours(n_classes)):
+    for k, colour in enumerate(choose_colours(n_classes)):
         upper, lower = (
             np.stack([v, gap], 1).reshape(-1)[:-1] for v in (top[:, k], top[:, k] - counts[:, k])
         )

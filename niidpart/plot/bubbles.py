@@ -6,8 +6,8 @@ import numpy as np
 
 from ..arithmetic.rng import Ints
 from ..splits.split import FederatedSplit
-from ._look import OKABE_ITO, Figure, beside, class_labels, row_inches, small
-from ._parties import Order, chosen, ordered, party_ticks
+from ._look import OKABE_ITO, Figure, add_legend, fit_row_inches, label_classes, smallest_font
+from ._parties import Order, choose_parties, label_parties, order_parties
 
 __all__ = ["bubbles"]
 
@@ -19,11 +19,11 @@ def bubbles(
 ) -> str:
     """A bubble for each class at each party: its area is the number of training examples."""
     width = figure.get_figwidth() - _MARGIN
-    ids, said = chosen(split, parties, max(int(4 * width), 12))
-    ids, axis = ordered(split, ids, order, labelled=int(8 * width))
+    ids, said = choose_parties(split, parties, max(int(4 * width), 12))
+    ids, axis = order_parties(split, ids, order, labelled=int(8 * width))
     counts = split.train.counts[ids]  # [S, K]
     n_shown, n_classes = counts.shape
-    inches = row_inches(figure, n_classes, each=0.28)
+    inches = fit_row_inches(figure, n_classes, each=0.28)
     figure.set_figheight(inches + 0.6)
     ax = figure.add_subplot()
     top = max(int(counts.max()), 1)
@@ -39,17 +39,17 @@ def bubbles(
     ax.grid(color="0.92", linewidth=0.5)
     ax.set_axisbelow(True)
     ax.tick_params(length=0)
-    party_ticks(ax, ids, axis, width)
-    class_labels(ax.yaxis, split.source.class_names, inches)
+    label_parties(ax, ids, axis, width)
+    label_classes(ax.yaxis, split.source.class_names, inches)
     ax.set_ylabel("class")
     sizes = sorted({top, round_down(top / 4), round_down(top / 16)})
     handles = [ax.scatter([], [], s=largest * n / top, **style) for n in sizes]
-    beside(
+    add_legend(
         ax,
         handles,
         [f"{n:,}" for n in sizes],
         title="training\nexamples",
-        title_fontsize=small() + 1,
+        title_fontsize=smallest_font() + 1,
         labelspacing=1.0,
     )
     return said

@@ -8,9 +8,9 @@ from ..arithmetic.rng import Ints
 from ..data import Data
 from ..errors import UsageError
 from ..splits.split import FederatedSplit
-from ._features import seen, some_rows
-from ._look import MARKERS, Figure, category_key, colours, short
-from ._parties import chosen
+from ._features import sample_rows, view_features
+from ._look import MARKERS, Figure, add_category_key, choose_colours, shorten_name
+from ._parties import choose_parties
 
 __all__ = ["fcube"]
 
@@ -36,17 +36,19 @@ def fcube(
         raise UsageError(
             f"picture 'fcube' shows three features; these examples have shape {list(shape)}: take picture 'features'"
         )
-    ids, said = chosen(split, parties, len(MARKERS), by="number")
-    party, rows = some_rows(split, ids, sample)
-    x = np.concatenate([seen(split, data, int(p), rows[party == p]) for p in ids])  # [n, 3]
+    ids, said = choose_parties(split, parties, len(MARKERS), by="number")
+    party, rows = sample_rows(split, ids, sample)
+    x = np.concatenate(
+        [view_features(split, data, int(p), rows[party == p]) for p in ids]
+    )  # [n, 3]
     width = figure.get_figwidth()
     figure.set_figheight(0.62 * width if width > 5 else 0.8 * width)
     ax: Any = figure.add_subplot(projection="3d")
     of, names = (np.searchsorted(np.sort(ids), party), [f"{p:,}" for p in np.sort(ids)])
     if colour == "class":
-        of, names = data.labels[rows], [short(name) for name in data.class_names]
+        of, names = data.labels[rows], [shorten_name(name) for name in data.class_names]
     _cube(ax, np.abs(x).max() if np.abs(x).max() > 1 else 1.0)
-    paint = colours(len(names))
+    paint = choose_colours(len(names))
     for k in np.unique(data.labels[rows]):
         here = data.labels[rows] == k
         ax.scatter(
@@ -59,9 +61,9 @@ def fcube(
             depthshade=False,
             rasterized=True,
         )
-    category_key(figure, names, colour)
+    add_category_key(figure, names, colour)
     marks = (
-        ", ".join(f"{_MARKS[k]} class {short(n)}" for k, n in enumerate(data.class_names))
+        ", ".join(f"{_MARKS[k]} class {shorten_name(n)}" for k, n in enumerate(data.class_names))
         if len(data.class_names) <= len(_MARKS)
         else ""
     )

@@ -9,9 +9,9 @@ from ..arithmetic.rng import Ints
 from ..data import Data
 from ..errors import UsageError
 from ..splits.split import FederatedSplit
-from ._features import is_fresh, seen, some_rows
-from ._look import MARKERS, OKABE_ITO, Figure, category_key, colours, short
-from ._parties import chosen
+from ._features import is_fresh, sample_rows, view_features
+from ._look import MARKERS, OKABE_ITO, Figure, add_category_key, choose_colours, shorten_name
+from ._parties import choose_parties
 
 __all__ = ["features"]
 
@@ -36,20 +36,22 @@ def features(
     """
     if not 3 <= sample <= 20_000:
         raise UsageError(f"sample is {sample}; it must be in 3..20,000 examples")
-    ids, said = chosen(split, parties, len(MARKERS), by="number")
-    party, rows = some_rows(split, ids, sample)
+    ids, said = choose_parties(split, parties, len(MARKERS), by="number")
+    party, rows = sample_rows(split, ids, sample)
     if len(rows) < 3:
         raise UsageError(f"these parties hold {len(rows)} training examples; at least 3 are needed")
     x = np.concatenate(
         [
-            seen(split, data, int(p), rows[party == p]).reshape(int((party == p).sum()), -1)
+            view_features(split, data, int(p), rows[party == p]).reshape(
+                int((party == p).sum()), -1
+            )
             for p in ids
         ]
     ).astype(np.float64)
     xy, axes = _by_pca(x) if method == "pca" else tsne(x)
     of, names = np.searchsorted(np.sort(ids), party), [f"{p:,}" for p in np.sort(ids)]
     if colour == "class":
-        of, names = data.labels[rows], [short(name) for name in data.class_names]
+        of, names = data.labels[rows], [shorten_name(name) for name in data.class_names]
     if colour == "party" and _TOGETHER < len(names) <= _PANELS:
         _apart(figure, xy, of, [f"party {name}" for name in names], axes)
     else:
@@ -58,7 +60,7 @@ def features(
         _scatter(ax, xy, of, len(names))
         ax.set_xlabel(axes[0])
         ax.set_ylabel(axes[1])
-        category_key(figure, names, colour, marked=True)
+        add_category_key(figure, names, colour, marked=True)
     words = [
         said,
         f"{len(rows):,} of {split.train.n:,} training examples",
@@ -115,7 +117,7 @@ def _by_pca(x: Floats) -> tuple[Floats, list[str]]:
 
 def _scatter(ax: Any, xy: Floats, of: Ints, n: int) -> None:
     """Drawn in turns, so that no category hides behind another."""
-    paint = colours(n)
+    paint = choose_colours(n)
     turn = np.empty(len(of), np.int64)
     for k in np.unique(of):
         turn[of == k] = np.arange((of == k).sum())

@@ -2,8 +2,8 @@
 
 from ..arithmetic.rng import Ints
 from ..splits.split import FederatedSplit
-from ._look import Figure, class_labels, row_inches, small, text_width
-from ._parties import Order, chosen, ordered, party_ticks
+from ._look import Figure, fit_row_inches, label_classes, measure_text, smallest_font
+from ._parties import Order, choose_parties, label_parties, order_parties
 
 __all__ = ["heatmap"]
 
@@ -20,11 +20,11 @@ def heatmap(
     from matplotlib.colors import PowerNorm
 
     width = figure.get_figwidth() - _MARGIN
-    ids, said = chosen(split, parties, int(200 * width))
-    ids, axis = ordered(split, ids, order, labelled=int(20 * width))
+    ids, said = choose_parties(split, parties, int(200 * width))
+    ids, axis = order_parties(split, ids, order, labelled=int(20 * width))
     counts = split.train.counts[ids].T  # [K, S]
     n_classes, n_shown = counts.shape
-    inches = row_inches(figure, n_classes)
+    inches = fit_row_inches(figure, n_classes)
     figure.set_figheight(inches + 0.6)
     ax = figure.add_subplot()
     top = max(int(counts.max()), 1)
@@ -35,16 +35,22 @@ def heatmap(
         aspect="auto",
         interpolation="nearest",
     )
-    widest = text_width(str(top), small())
-    if width / n_shown > 1.15 * widest and inches / n_classes > small() * 1.1 / 72:
+    widest = measure_text(str(top), smallest_font())
+    if width / n_shown > 1.15 * widest and inches / n_classes > smallest_font() * 1.1 / 72:
         for k in range(n_classes):
             for p in range(n_shown):
                 dark = "black" if counts[k, p] > 0.3 * top else "white"
                 ax.text(
-                    p, k, str(counts[k, p]), ha="center", va="center", fontsize=small(), color=dark
+                    p,
+                    k,
+                    str(counts[k, p]),
+                    ha="center",
+                    va="center",
+                    fontsize=smallest_font(),
+                    color=dark,
                 )
-    party_ticks(ax, ids, axis, width)
-    class_labels(ax.yaxis, split.source.class_names, inches)
+    label_parties(ax, ids, axis, width)
+    label_classes(ax.yaxis, split.source.class_names, inches)
     ax.set_ylabel("class")
     figure.colorbar(image, ax=ax, pad=0.02, aspect=30).set_label("training examples")
 

@@ -9,9 +9,9 @@ from .. import heterogeneity
 from ..arithmetic.rng import Ints
 from ..errors import UsageError
 from ..splits.split import FederatedSplit
-from ._beta import beta_of_labels
-from ._look import OKABE_ITO, PAPER, TRUTH, Figure, counted, plain_log, small
-from ._parties import chosen
+from ._beta import find_label_beta
+from ._look import OKABE_ITO, PAPER, TRUTH, Figure, format_count, label_log_axis, smallest_font
+from ._parties import choose_parties
 
 __all__ = ["map_beta"]
 
@@ -31,7 +31,7 @@ def map_beta(
     A dot for each party; marks with bars are the median and the middle half of parties of about one size (where all have one: of parties
     beside each other). likelihood: as `niidpart.heterogeneity.map_beta`.
     """
-    ids, said = chosen(split, parties, split.n_parties)
+    ids, said = choose_parties(split, parties, split.n_parties)
     size = split.train.sizes[ids]
     ids, empty = ids[size > 0], int((size == 0).sum())
     if not len(ids):
@@ -40,7 +40,7 @@ def map_beta(
         )
     size = split.train.sizes[ids]
     beta = heterogeneity.map_beta(split.train.counts[ids], likelihood=likelihood)  # [S]
-    truth = beta_of_labels(split)
+    truth = find_label_beta(split)
     figure.set_figheight(0.5 * figure.get_figwidth())
     ax, side = figure.subplots(1, 2, sharey=True, width_ratios=[3, 1])
     points = (
@@ -70,9 +70,9 @@ def map_beta(
     side.set_xlabel("parties")
     words = [said, f"likelihood {likelihood}", f"median {np.median(beta):.3g}"]
     words += [f"dots: {len(points):,} of {len(ids):,} parties"] if len(points) < len(ids) else []
-    words += [f"{counted(empty, 'party')} without examples left out"] if empty else []
+    words += [f"{format_count(empty, 'party')} without examples left out"] if empty else []
     words += (
-        [f"{counted(int((beta < 1.01 * _LEAST).sum()), 'party')} at the lower end {_LEAST:g}"]
+        [f"{format_count(int((beta < 1.01 * _LEAST).sum()), 'party')} at the lower end {_LEAST:g}"]
         if (beta < 1.01 * _LEAST).any()
         else []
     )
@@ -100,10 +100,10 @@ def _limits(ax: Any, size: Ints, beta: NDArray[np.float64], truth: float | None)
     ends = np.array([*beta, *([truth] if truth else [])])
     ax.set_yscale("log")
     ax.set_ylim(ends.min() / 1.6, ends.max() * 1.6)
-    plain_log(ax.yaxis)
+    label_log_axis(ax.yaxis)
     if size.min() > 0 and size.max() > 20 * size.min():
         ax.set_xscale("log")
-        plain_log(ax.xaxis)
+        label_log_axis(ax.xaxis)
     else:
         ax.set_xlim(-0.02 * size.max() - 0.5 * (size.min() == 0), 1.03 * size.max() + 0.5)
         ax.xaxis.set_major_locator(MaxNLocator(7, integer=True))
@@ -127,7 +127,7 @@ def _truth(ax: Any, side: Any, beta: NDArray[np.float64], truth: float | None) -
         textcoords="offset points",
         ha="right",
         va="bottom",
-        fontsize=small(),
+        fontsize=smallest_font(),
         bbox=PAPER,
     )
     if truth:

@@ -10,9 +10,9 @@ from ..data import Data
 from ..errors import UsageError
 from ..features.transforming import name_transforms
 from ..splits.split import FederatedSplit
-from ._features import is_fresh, plain, seen
-from ._look import OKABE_ITO, Figure, counted, short, small
-from ._parties import chosen
+from ._features import is_fresh, read_features, view_features
+from ._look import OKABE_ITO, Figure, format_count, shorten_name, smallest_font
+from ._parties import choose_parties
 
 __all__ = ["noise"]
 
@@ -30,13 +30,13 @@ def noise(
         )
     if not 1 <= examples <= 20:
         raise UsageError(f"examples is {examples}; it must be in 1..20")
-    ids, said = chosen(split, parties, 7 if figure.get_figwidth() > 5 else 4, by="number")
+    ids, said = choose_parties(split, parties, 7 if figure.get_figwidth() > 5 else 4, by="number")
     if len(ids) > 20:
         raise UsageError(f"{len(ids)} parties were asked for; 20 beside each other can be seen")
     rows = first_of_classes(data.labels, len(data.class_names), examples)
     views = [
-        plain(data, rows),
-        *(seen(split, data, int(p), rows) for p in ids),
+        read_features(data, rows),
+        *(view_features(split, data, int(p), rows) for p in ids),
     ]  # [1 + S] of [n, ...]
     image = views[0].ndim > 2
     height = figure.get_figwidth() / len(views) * len(rows) * (_shape(views[0])) + 0.35
@@ -47,14 +47,17 @@ def noise(
     for column, (view, heading) in enumerate(
         zip(views, ["as it is", *(_heading(split, int(p)) for p in ids)], strict=True)
     ):
-        panels[0, column].set_title(heading, fontsize=small() + 1)
+        panels[0, column].set_title(heading, fontsize=smallest_font() + 1)
         for ax, x in zip(panels[:, column], view, strict=True):
             (_image if image else _bars)(ax, x, low, high)
     for ax, row in zip(panels[:, 0], rows, strict=True):
-        ax.set_ylabel(f"class {short(data.class_names[data.labels[row]])}", fontsize=small() + 1)
+        ax.set_ylabel(
+            f"class {shorten_name(data.class_names[data.labels[row]])}",
+            fontsize=smallest_font() + 1,
+        )
     words = [
         said,
-        f"the same {counted(len(rows), 'example')}, whoever holds them",
+        f"the same {format_count(len(rows), 'example')}, whoever holds them",
         f"shown from {low:g} to {high:g}" if image else "",
     ]
     words += ["one draw of what training draws anew"] if is_fresh(split) else []

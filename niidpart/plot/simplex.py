@@ -9,9 +9,9 @@ from ..arithmetic.rng import Ints
 from ..errors import UsageError
 from ..registry import did_you_mean
 from ..splits.split import FederatedSplit
-from ._beta import beta_of_labels
-from ._look import OKABE_ITO, Figure, counted, short, small
-from ._parties import chosen
+from ._beta import find_label_beta
+from ._look import OKABE_ITO, Figure, format_count, shorten_name, smallest_font
+from ._parties import choose_parties
 
 __all__ = ["simplex"]
 
@@ -27,29 +27,29 @@ def simplex(
     classes: names, such as "3,5,8"; without it the three with most training examples. The shares are of these three alone, so that they sum
     to 1; the paper shows three-class data and nothing else. Of two classes: how many parties have which share.
     """
-    ids, said = chosen(split, parties, split.n_parties)
+    ids, said = choose_parties(split, parties, split.n_parties)
     names = split.source.class_names
     three = _named(classes, names) if classes is not None else _largest(split.train.counts)
     counts = split.train.counts[np.ix_(ids, three)]
     some = counts.sum(1) > 0
     xy = shares(counts[some]) @ _CORNERS[: len(three)]  # [S, 2]
     if len(three) < 3:
-        _two(figure, xy[:, 0], [short(names[k]) for k in three])
+        _two(figure, xy[:, 0], [shorten_name(names[k]) for k in three])
     else:
         figure.set_figheight(0.62 * figure.get_figwidth())
         ax = figure.add_subplot()
-        _triangle(ax, [short(names[k]) for k in three])
+        _triangle(ax, [shorten_name(names[k]) for k in three])
         (_points if len(xy) <= _POINTS else _density)(ax, xy)
-    beta = beta_of_labels(split)
+    beta = find_label_beta(split)
     words = [
         said,
-        f"shares of the classes {', '.join(short(names[k]) for k in three)}"
+        f"shares of the classes {', '.join(shorten_name(names[k]) for k in three)}"
         if len(names) > len(three)
         else "shares of the classes",
     ]
     words += [f"the recipe's beta is {beta:g}"] if beta is not None else []
     words += (
-        [f"{counted(int((~some).sum()), 'party')} without any of them left out"]
+        [f"{format_count(int((~some).sum()), 'party')} without any of them left out"]
         if not some.all()
         else []
     )
@@ -118,7 +118,7 @@ def _points(ax: Any, xy: NDArray[np.float64]) -> None:
                 (x, y),
                 (5, 5),
                 textcoords="offset points",
-                fontsize=small(),
+                fontsize=smallest_font(),
                 zorder=3,
             )
 

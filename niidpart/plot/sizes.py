@@ -5,8 +5,8 @@ import numpy as np
 from ..arithmetic.rng import Ints
 from ..heterogeneity.measures.quantity_gini import quantity_gini
 from ..splits.split import FederatedSplit
-from ._look import OKABE_ITO, PAPER, Figure, small
-from ._parties import chosen
+from ._look import OKABE_ITO, PAPER, Figure, smallest_font
+from ._parties import choose_parties
 
 __all__ = ["sizes"]
 
@@ -15,7 +15,7 @@ def sizes(split: FederatedSplit, figure: Figure, parties: Ints | None) -> str:
     """Training examples of the parties, largest first, and the Lorenz curve of the same with Gini's coefficient."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    ids, said = chosen(split, parties, split.n_parties)
+    ids, said = choose_parties(split, parties, split.n_parties)
     size = np.sort(split.train.sizes[ids])  # [S] ascending
     n = len(size)
     figure.set_figheight(0.42 * figure.get_figwidth())
@@ -33,7 +33,7 @@ def sizes(split: FederatedSplit, figure: Figure, parties: Ints | None) -> str:
         textcoords="offset points",
         ha="right",
         va="bottom",
-        fontsize=small(),
+        fontsize=smallest_font(),
         bbox=PAPER,
     )
     left.set_xlim(0, n)

@@ -16,16 +16,16 @@ from niidpart.plot import PICTURES
 from niidpart.plot._look import (
     MEDIA,
     OKABE_ITO,
-    colours,
-    counted,
-    look,
-    plain,
-    short,
-    steps,
-    text_width,
-    wrapped,
+    choose_colours,
+    choose_labelled,
+    format_count,
+    format_plain,
+    measure_text,
+    shorten_name,
+    use_look,
+    wrap_text,
 )
-from niidpart.plot._parties import asked, chosen, ordered
+from niidpart.plot._parties import choose_parties, order_parties, parse_parties
 from niidpart.splits.part import make_part
 
 DATA_KINDS = {"noise", "features", "fcube"}
@@ -416,10 +416,10 @@ def test_map_beta_of_very_many_parties_says_how_many_dots_it_has():
 
 
 def test_parties_are_numbers_or_a_text():
-    assert asked(None, 10) is None
-    assert asked("0, 3,7-9", 10).tolist() == [0, 3, 7, 8, 9]
-    assert asked([2, 1], 10).tolist() == [2, 1]
-    assert asked(np.arange(3), 10).tolist() == [0, 1, 2]
+    assert parse_parties(None, 10) is None
+    assert parse_parties("0, 3,7-9", 10).tolist() == [0, 3, 7, 8, 9]
+    assert parse_parties([2, 1], 10).tolist() == [2, 1]
+    assert parse_parties(np.arange(3), 10).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -439,12 +439,12 @@ def test_parties_are_numbers_or_a_text():
 )
 def test_parties_that_cannot_be_shown_are_refused(parties, said):
     with pytest.raises(ValueError, match=said):
-        asked(parties, 10)
+        parse_parties(parties, 10)
 
 
 def test_some_parties_are_taken_evenly_by_size():
     split = split_of(data_of(10), 100, "quantity", beta=0.5, min_size=1)
-    ids, said = chosen(split, None, 11)
+    ids, said = choose_parties(split, None, 11)
     ranks = np.argsort(np.argsort(split.train.sizes, kind="stable"))[ids]
     assert sorted(ranks) == [
         0,
@@ -461,15 +461,18 @@ def test_some_parties_are_taken_evenly_by_size():
     ]  # of 99 * i / 10, rounded half to even
     assert said == "11 of 100 parties, evenly by size"
     assert (np.diff(ids) > 0).all()
-    assert chosen(split, None, 100) == (pytest.approx(np.arange(100)), "")
+    assert choose_parties(split, None, 100) == (pytest.approx(np.arange(100)), "")
 
 
 def test_an_order_is_a_permutation_and_auto_is_by_number_while_there_is_room(split):
     ids = np.arange(10)
     for order in ("auto", "party", "size", "class"):
-        assert sorted(ordered(split, ids, order, 10)[0]) == ids.tolist()
-    assert ordered(split, ids, "auto", 10)[0].tolist() == ids.tolist()
-    assert ordered(split, ids, "auto", 9)[0].tolist() == ordered(split, ids, "class", 9)[0].tolist()
+        assert sorted(order_parties(split, ids, order, 10)[0]) == ids.tolist()
+    assert order_parties(split, ids, "auto", 10)[0].tolist() == ids.tolist()
+    assert (
+        order_parties(split, ids, "auto", 9)[0].tolist()
+        == order_parties(split, ids, "class", 9)[0].tolist()
+    )
 
 
 # words and looks
@@ -506,13 +509,13 @@ def test_a_long_recipe_is_wrapped_and_never_runs_over(data):
 
 
 def test_words_are_wrapped_where_they_fit():
-    assert wrapped("a b", 5, 10) == ["a b"]
-    lines = wrapped("one two three four five " + "x" * 80, 1, 10, lines=50)
+    assert wrap_text("a b", 5, 10) == ["a b"]
+    lines = wrap_text("one two three four five " + "x" * 80, 1, 10, lines=50)
     assert " ".join(lines[:-1]).startswith("one two three four five")
     assert "".join(lines).replace(" ", "").endswith("x" * 80)
-    assert max(text_width(line, 10) for line in lines) <= 1
-    assert len(wrapped("many words " * 100, 2, 10)) == 5
-    assert wrapped("", 1, 10) == []
+    assert max(measure_text(line, 10) for line in lines) <= 1
+    assert len(wrap_text("many words " * 100, 2, 10)) == 5
+    assert wrap_text("", 1, 10) == []
 
 
 @pytest.mark.parametrize("kind", sorted(set(PICTURES.names()) - DATA_KINDS - {"archetypes"}))
@@ -530,19 +533,19 @@ def test_class_names_of_strangers_do_no_harm(kind, tmp_path):
     assert not any("\n" in t or "\x00" in t for t in said if t != "training\nexamples"), said
     if kind in ("heatmap", "bubbles"):
         assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == [
-            short(name) for name in split.source.class_names
+            shorten_name(name) for name in split.source.class_names
         ]
 
 
 def test_names_and_numbers():
-    assert short("a\nb") == "a?b"
-    assert short("x" * 20) == "x" * 15 + "…"
-    assert [counted(1, "party"), counted(2000, "party"), counted(3, "kind")] == [
+    assert shorten_name("a\nb") == "a?b"
+    assert shorten_name("x" * 20) == "x" * 15 + "…"
+    assert [format_count(1, "party"), format_count(2000, "party"), format_count(3, "kind")] == [
         "1 party",
         "2,000 parties",
         "3 kinds",
     ]
-    assert [plain(v) for v in (1000, 20000, 0.5, 0.01, 1e-6, 1, 0.15)] == [
+    assert [format_plain(v) for v in (1000, 20000, 0.5, 0.01, 1e-6, 1, 0.15)] == [
         "1,000",
         "20,000",
         "0.5",
@@ -551,7 +554,7 @@ def test_names_and_numbers():
         "1",
         "0.15",
     ]
-    assert [list(steps(n, room)) for n, room in ((3, 9), (10, 5), (10, 4), (4, 0))] == [
+    assert [list(choose_labelled(n, room)) for n, room in ((3, 9), (10, 5), (10, 4), (4, 0))] == [
         [0, 1, 2],
         [0, 2, 4, 6, 8],
         [0, 5],
@@ -561,14 +564,14 @@ def test_names_and_numbers():
 
 @pytest.mark.parametrize("n", [1, 2, 8, 9, 10, 11, 62, 100])
 def test_categories_have_colours_of_their_own(n):
-    assert len({tuple(c) for c in colours(n)}) == n
-    assert colours(n).shape == (n, 4)
+    assert len({tuple(c) for c in choose_colours(n)}) == n
+    assert choose_colours(n).shape == (n, 4)
 
 
 def test_few_categories_have_okabe_and_itos_colours():
     from matplotlib.colors import to_hex
 
-    assert [to_hex(c).upper() for c in colours(8)] == list(OKABE_ITO)
+    assert [to_hex(c).upper() for c in choose_colours(8)] == list(OKABE_ITO)
 
 
 @pytest.mark.parametrize(
@@ -632,7 +635,7 @@ def test_the_look_is_taken_off_after_an_error():
     import matplotlib
 
     before = dict(matplotlib.rcParams)
-    with pytest.raises(ZeroDivisionError), look(MEDIA["print"]):
+    with pytest.raises(ZeroDivisionError), use_look(MEDIA["print"]):
         1 / 0  # noqa: B018
     assert dict(matplotlib.rcParams) == before
 

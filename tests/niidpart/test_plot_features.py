@@ -7,7 +7,7 @@ import pytest
 
 import niidpart
 from niidpart import plot
-from niidpart.plot._features import seen, some_rows
+from niidpart.plot._features import sample_rows, view_features
 from niidpart.plot.features import pca, tsne
 from niidpart.plot.noise import first_of_classes
 
@@ -97,7 +97,8 @@ def test_fresh_noise_is_shown_as_one_draw_of_it():
     fixed = noisy(data, transforms=[("noise", {"sigma": 0.3})])
     rows = np.array([5, 6])
     assert (
-        seen(fresh, data, 2, rows) == niidpart.transform(fixed, data.features(rows), 2, rows)
+        view_features(fresh, data, 2, rows)
+        == niidpart.transform(fixed, data.features(rows), 2, rows)
     ).all()
     assert any(
         "one draw of what training draws anew" in t.get_text()
@@ -175,7 +176,7 @@ def test_pca_of_equal_points_is_the_origin():
 def test_a_sample_is_even_over_parties_and_over_their_rows():
     data = images((2, 2), n=600)
     split = niidpart.make(data, "quantity", n_parties=4, beta=0.5, min_size=10)
-    party, rows = some_rows(split, np.arange(4), 80)
+    party, rows = sample_rows(split, np.arange(4), 80)
     assert [(party == p).sum() for p in range(4)] == [min(20, n) for n in split.train.sizes]
     for p in range(4):
         mine = split.train.party(p)
@@ -189,7 +190,7 @@ def test_features_are_drawn_as_the_parties_see_them():
     split = noisy(data, 3)
     figure = plot.draw(split, "features", data=data, sample=10_000)
     ax = figure.axes[0]
-    party, rows = some_rows(split, np.arange(3), 10_000)
+    party, rows = sample_rows(split, np.arange(3), 10_000)
     assert sorted(rows) == list(range(80))
     x = np.concatenate(
         [
