@@ -336,3 +336,40 @@ def test_a_strategy_of_ones_own_may_have_its_number_of_parties(tmp_path):
     assert niidpart.make(np.arange(20) % 2, f"{path}:six", n_parties=3).recipe.params == {
         "shift": 0
     }
+
+
+OLD_STRATEGY = """
+import numpy as np
+from niidpart.deal import at_least, largest_remainder, owners_of
+from niidpart.rng import Stream
+from niidpart.strategies import Owners
+
+def old(labels, n_parties, rng: Stream, *, beta: float = 0.5, min_size: int = 10):
+    q = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_parties,)))
+    rank = rng.child("rank").permutation(n_parties)
+    order = rng.child("order").permutation(len(labels))
+    owner = owners_of(largest_remainder(q, len(labels), rank)[None], order)
+    one = np.zeros(len(labels), np.int64)
+    owner, moved = at_least(owner, one, n_parties, min_size, rank, order)
+    return Owners(owner, {"proportions": q, "moved": moved})
+"""
+
+
+def test_a_strategy_of_ones_own_may_use_the_old_names_and_is_told_the_new(tmp_path):
+    path = tmp_path / "old.py"
+    path.write_text(OLD_STRATEGY)
+    with pytest.warns(FutureWarning, match=r"is now niidpart\.arithmetic\.") as told:
+        split = niidpart.make(np.arange(100) % 5, f"{path}:old", n_parties=4)
+    assert any("deal.at_least is now niidpart.arithmetic.deal.fill_up" in str(w) for w in told)
+    assert split.train.sizes.min() >= 10
+    assert sorted(split.draws) == ["moved", "proportions"]
+
+
+def test_an_old_place_has_what_it_had_and_no_more():
+    import niidpart.deal
+    import niidpart.exact
+
+    with pytest.warns(FutureWarning, match=r"niidpart\.exact\.log is now"):
+        assert niidpart.exact.log(np.ones(1)).tolist() == [0]
+    for name in ("fill_up", "deal_rows", "nothing"):
+        assert not hasattr(niidpart.deal, name)
