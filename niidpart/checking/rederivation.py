@@ -21,7 +21,7 @@ from ..transforms import TRANSFORMS
 from .skew_rule import check_skew
 
 
-class Work(NamedTuple):
+class StatedSplit(NamedTuple):
     """The split that a file holds, the skew that it states, and where its data is."""
 
     split: FederatedSplit
@@ -38,42 +38,42 @@ class Rederived(NamedTuple):
     why_not: str = ""
 
 
-def answer_rederived(*work: Any) -> list[Any]:
+def answer_rederived(*stated: Any) -> list[Any]:
     """Return what `rederive` gives as JSON, for the parent of a child process."""
-    found = rederive(Work(*work))
+    found = rederive(StatedSplit(*stated))
     faults = [[fault.rule, fault.message] for fault in found.faults]
     return [faults, found.derived, found.why_not]
 
 
-def rederive(work: Work) -> Rederived:
+def rederive(stated: StatedSplit) -> Rederived:
     """Derive a split again, where its recipe and its data allow it, and compare."""
-    split = work.split
-    faults = check_skew(split, work.skew)
+    split = stated.split
+    faults = check_skew(split, stated.skew)
     if split.recipe.strategy == IMPORTED:
-        return _check_imported(work, faults)
+        return _check_imported(stated, faults)
     foreign = _find_foreign(split)
     if foreign:
         reason = f"{foreign!r} is not niidpart's own, and code that a file names is not run"
         return Rederived(faults, False, reason)
     try:
-        data = _find_data(work)
+        data = _find_data(stated)
     except (OSError, ValueError) as error:
         return Rederived(faults, False, str(error))
     return Rederived(faults + _compare(split, data), True)
 
 
-def _find_data(work: Work) -> Data:
-    if work.data is not None:
-        return work.data
-    return open_data(work.split, work.data_root)
+def _find_data(stated: StatedSplit) -> Data:
+    if stated.data is not None:
+        return stated.data
+    return open_data(stated.split, stated.data_root)
 
 
-def _check_imported(work: Work, faults: list[Fault]) -> Rederived:
+def _check_imported(stated: StatedSplit, faults: list[Fault]) -> Rederived:
     """Check rules 60 to 62 of a split that another program made, where its data is found."""
-    split = work.split
+    split = stated.split
     why_not = "its rows were imported, and nothing says how they were drawn"
     try:
-        data = _find_data(work)
+        data = _find_data(stated)
     except (OSError, ValueError) as error:
         return Rederived(faults, False, f"{why_not}; nor was its data looked at: {error}")
     faults += source_faults(split, data) or _check_counts(split, data)

@@ -14,7 +14,7 @@ from ..splitfile.reading import open_content
 from ..splitfile.rules import Examined, examine
 from ..splits.digests import FORMAT_MAJOR
 from ..splits.recipe import JSON
-from .rederivation import Rederived, Work, rederive
+from .rederivation import Rederived, StatedSplit, rederive
 
 
 @dataclass(frozen=True)
@@ -119,12 +119,12 @@ def verify(
     if examined.split is None:
         reason = "the file itself is at fault"
         return Verdict(examined.faults, derived=False, why_not=reason, versions=versions)
-    work = Work(examined.split, examined.skew, data, data_root)
+    stated = StatedSplit(examined.split, examined.skew, data, data_root)
     try:
         if untrusted:
-            found = _rederive_in_child(work, max_memory, timeout, time.monotonic() - start)
+            found = _rederive_in_child(stated, max_memory, timeout, time.monotonic() - start)
         else:
-            found = rederive(work)
+            found = rederive(stated)
     except MemoryError as error:
         found = Rederived([], False, f"there is not the memory to derive it ({error})")
     return Verdict(*found, examined.split.digest, versions)
@@ -140,17 +140,17 @@ def _state_versions(manifest: Manifest | None) -> JSON:
 
 
 def _rederive_in_child(
-    work: Work, max_memory: int | None, timeout: float | None, used: float
+    stated: StatedSplit, max_memory: int | None, timeout: float | None, used: float
 ) -> Rederived:
     """Derive the split again in a child process with limits. used: seconds that reading took."""
     memory = UNTRUSTED_MEMORY if max_memory is None else max_memory
     seconds = (UNTRUSTED_TIME if timeout is None else timeout) - used
-    if work.data is not None:  # functions do not travel, and no strategy asks for features
-        data = replace(work.data, features=None, test_features=None)
-        work = work._replace(data=data)
+    if stated.data is not None:  # functions do not travel, and no strategy asks for features
+        data = replace(stated.data, features=None, test_features=None)
+        stated = stated._replace(data=data)
     try:
         faults, derived, why_not = run_within_limits(
-            memory, max(seconds, 0.001), "checking.rederivation", "answer_rederived", *work
+            memory, max(seconds, 0.001), "checking.rederivation", "answer_rederived", *stated
         )
     except Exceeded as error:
         return Rederived([], False, str(error))

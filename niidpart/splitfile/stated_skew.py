@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..heterogeneity import Skew
+from ..renamed import warn_renamed
 from ..splits.recipe import JSON
 from .stored import Array
 
@@ -25,6 +26,14 @@ _KINDS: dict[str, tuple[type, ...]] = {  # of the fields of a Measure
 }
 
 
+class StatedSkew(Skew):
+    """The skew that a file states, which can also be read as the table that it was before."""
+
+    def __getitem__(self, name: str) -> Any:
+        warn_renamed(f"opened.skew[{name!r}]", f"opened.skew.to_json()[{name!r}]")
+        return self.to_json()[name]
+
+
 def parse_skew(table: JSON, map_beta: Array) -> Skew | None:
     """Return the skew in /skew/table and /skew/map_beta.
 
@@ -38,7 +47,7 @@ def parse_skew(table: JSON, map_beta: Array) -> Skew | None:
         return None
     if type(table.get("n_empty")) is not int or not np.isfinite(map_beta).all():
         return None
-    return Skew.from_json(table, map_beta)
+    return StatedSkew.from_json(table, map_beta)
 
 
 def _is_measure(stated: Any) -> bool:

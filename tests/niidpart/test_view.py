@@ -48,7 +48,7 @@ def array(a):
 
 def test_an_open_file_answers_as_the_split_in_memory(split, opened):
     assert told(opened) == told(split)
-    assert type(opened.skew) is type(split.skew) is niidpart.Skew
+    assert isinstance(opened.skew, niidpart.Skew)
 
 
 def test_both_have_every_name_of_the_views(split, opened):
@@ -77,6 +77,8 @@ def test_the_old_names_of_an_open_file_work_and_say_the_new_ones(split, opened):
         assert (opened.map_beta() == split.skew.map_beta).all()
     with pytest.warns(FutureWarning, match=r"now opened\.train\.party_counts\(p\)"):
         assert (opened.train.counts(3) == split.train.counts[3]).all()
+    with pytest.warns(FutureWarning, match=r"now opened\.skew\.to_json\(\)\['n_empty'\]"):
+        assert opened.skew["n_empty"] == split.skew.n_empty
     with pytest.warns(FutureWarning), pytest.raises(IndexError, match=r"0\.\.5"):
         opened.train.counts(6)
     assert list(opened.columns) == sorted(split.columns)
