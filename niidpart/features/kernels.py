@@ -89,7 +89,8 @@ def measure_distances(means: Floats, w: Floats, measure: DistanceMeasure) -> Par
     # [P] between a party and the rest, and within the rest, whose parties have shares w / (1 - w_p)
     to_all = means @ w  # also to oneself, with the share w_p
     cross = (to_all - w * own) / (1 - w)
-    rest = (w @ to_all - 2 * w * to_all + w * w * own) / (1 - w) ** 2
+    within = w @ to_all - 2 * w * to_all + w * w * own
+    rest = within / (1 - w) ** 2
     each = sign * (2 * cross - own - rest)
     largest_each = 2 * cross if measure == "energy" else own + rest
 

@@ -153,8 +153,7 @@ def feature_skew(
         means = average_blocks(kernel, sample.lengths, permute.permutation(len(kernel)))
         dealt.append(measure_distances(means, w, measure).to_rest)
     components = None if pca is None else min(pca, *sample.x.shape)
-    left_out = int((sizes < 2).sum())
-    return _report(measure, components, bandwidth, found, dealt, sample, left_out)
+    return _report(measure, components, bandwidth, found, dealt, sample, int((sizes < 2).sum()))
 
 
 def _report(

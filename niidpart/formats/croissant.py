@@ -42,8 +42,7 @@ def croissant(
 
     Yields
     ------
-    (str, bytes)
-        The path of a file in the folder, and its content.
+    (path, content) : (str, bytes)
     """
     files = {
         ROWS: encode_rows(split),

@@ -50,8 +50,7 @@ def csv(split: FederatedSplit, data: Data | None) -> Iterator[tuple[str, bytes]]
 
     Yields
     ------
-    (str, bytes)
-        The path of a file in the folder, and its content.
+    (path, content) : (str, bytes)
     """
     yield ROWS, encode_rows(split)
     yield PARTIES, encode_parties(split)
@@ -133,31 +132,31 @@ def read(
         The file is no table of rows by party.
     """
     is_folder = folder.is_dir()
-    path = folder / ROWS if is_folder else folder
+    table = _read_owner_table(folder / ROWS if is_folder else folder, party_column)
+    about = read_about(folder) if is_folder else {}
+    row = _read_rows(table, row_column, len(data.labels))
+    party, names = _read_owners(table, party_column)
+    part = _read_parts(table, part_column)
+    parts = {name: (party[here], row[here]) for name, here in _find_lines(party, part)}
+    n_parties, columns = _read_parties(folder, about) if is_folder else (0, {})
+    n_parties = n_parties or int(party.max(initial=-1)) + 1
+    if len(names):
+        _add_names(columns, names, n_parties, table.path)
+    return Imported(data, n_parties, parts, columns, about)
+
+
+def _read_owner_table(path: Path, party_column: str) -> CsvTable:
     if not path.is_file():
         raise FileNotFoundError(
             f"there is no file {path}; a folder with {ROWS}, or a CSV file with a header, is needed"
         )
-    about = read_about(folder) if is_folder else {}
     table = read_table(path)
     if party_column not in table.header:
-        columns_there = ", ".join(table.header[:20])
+        columns = ", ".join(table.header[:20])
         raise UsageError(
-            f"{path} has no column {party_column!r}; say --party-column with one of {columns_there}"
+            f"{path} has no column {party_column!r}; say --party-column with one of {columns}"
         )
-    row = _read_rows(table, row_column, len(data.labels))
-    party, names = _read_owners(table, party_column)
-    part = _read_parts(table, part_column)
-    parts = {}
-    for name in PARTS:
-        here = (party >= 0) & (part == name)
-        if here.any():
-            parts[name] = (party[here], row[here])
-    n_parties, columns = _read_parties(folder, about) if is_folder else (0, {})
-    n_parties = n_parties or int(party.max(initial=-1)) + 1
-    if len(names):
-        _add_names(columns, names, n_parties, path)
-    return Imported(data, n_parties, parts, columns, about)
+    return table
 
 
 def _read_rows(table: CsvTable, row_column: str, n: int) -> Ints:
@@ -184,6 +183,14 @@ def _read_parts(table: CsvTable, part_column: str) -> NDArray[np.str_]:
             f"{', '.join(PARTS)} are possible"
         )
     return np.array(parts)
+
+
+def _find_lines(party: Ints, part: NDArray[np.str_]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """Yield the parts that parties hold rows of, and which lines are about each."""
+    for name in PARTS:
+        here = (party >= 0) & (part == name)
+        if here.any():
+            yield name, here
 
 
 def _read_owners(table: CsvTable, column: str) -> tuple[Ints, NDArray[np.bytes_]]:

@@ -35,8 +35,7 @@ def fedlab(split: FederatedSplit, data: Data | None) -> Iterator[tuple[str, byte
 
     Yields
     ------
-    (str, bytes)
-        The path of a file in the folder, and its content.
+    (path, content) : (str, bytes)
     """
     for name, part in split.parts.items():
         if part.n or name == "train":

@@ -52,8 +52,7 @@ def flower(
 
     Yields
     ------
-    (str, bytes)
-        The path of a file in the folder, and its content.
+    (path, content) : (str, bytes)
 
     Raises
     ------

@@ -62,8 +62,7 @@ def hf(
 
     Yields
     ------
-    (str, bytes)
-        The path of a file in the folder, and its content.
+    (path, content) : (str, bytes)
 
     Raises
     ------
@@ -78,6 +77,20 @@ def hf(
         data = None
     split = replace(split, root="")  # where the data was is nobody else's business
     configs: dict[str, TableConfig] = {}
+    yield from _encode_tables(split, data, configs)
+    yield SPLIT, to_bytes(split)
+    picture = PICTURE if find_spec("matplotlib") else ""
+    if picture:
+        yield picture, _draw_picture(split)
+    tables = list(configs.values())
+    card = render_card(split, tables, repo=repo, picture=picture, split_file=SPLIT)
+    yield CARD, card.encode()
+
+
+def _encode_tables(
+    split: FederatedSplit, data: Data | None, configs: dict[str, TableConfig]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the parquet files, and note them in `configs` for the card."""
     for shard in list_shards(split, data):
         table, kinds = build_table(split, data if shard.with_data else None, shard)
         content = encode_parquet(table, shard)
@@ -86,18 +99,6 @@ def hf(
         config = configs.setdefault(name, TableConfig(name, shard.with_data, kinds, {}))
         files = config.parts.setdefault(shard.part, TableFiles())
         files.add(shard.path, n=len(table), size=table.nbytes, stored=len(content))
-    yield SPLIT, to_bytes(split)
-    has_picture = find_spec("matplotlib") is not None
-    if has_picture:
-        yield PICTURE, _draw_picture(split)
-    card = render_card(
-        split,
-        list(configs.values()),
-        repo=repo,
-        picture=PICTURE if has_picture else "",
-        split_file=SPLIT,
-    )
-    yield CARD, card.encode()
 
 
 def list_shards(split: FederatedSplit, data: Data | None) -> list[Shard]:

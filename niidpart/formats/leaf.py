@@ -40,8 +40,7 @@ def leaf(split: FederatedSplit, data: Data) -> Iterator[tuple[str, bytes]]:
 
     Yields
     ------
-    (str, bytes)
-        The path of a file in the folder, and its content.
+    (path, content) : (str, bytes)
 
     Raises
     ------

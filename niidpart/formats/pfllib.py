@@ -45,8 +45,7 @@ def pfllib(
 
     Yields
     ------
-    (str, bytes)
-        The path of a file in the folder, and its content.
+    (path, content) : (str, bytes)
 
     Raises
     ------

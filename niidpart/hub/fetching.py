@@ -73,30 +73,27 @@ def pull(
 
     Parameters
     ----------
-    repo
+    repo : str
         USER/NAME, or USER/NAME@REV.
-    rev
+    rev : str, optional
         A commit, tag or branch; None for the main branch.
-    out
+    out : str or Path
         The split file to write.
-    digest
+    digest : str, optional
         The beginning of the digest that the split has to have, at least 8 of its 64 digits. A tag
         that `push` made says 16 digits of it by itself.
-    token
+    token : str, optional
         None for the token that `hf auth login` stored or HF_TOKEN says.
-    endpoint
+    endpoint : str, optional
         Address of the Hub; None for huggingface.co, or what HF_ENDPOINT says.
-    max_bytes
-        The most bytes that the file may have.
-    max_memory
-        The most memory for reading it, as of `niidpart.read`.
-    timeout
+    max_bytes, max_memory : int
+        The most bytes that the file may have, and the most memory for reading it.
+    timeout : float, optional
         Seconds for the file to come and be read; None for 600 and what `niidpart.read` allows.
 
     Returns
     -------
     Pulled
-        Where the split is from, and where it was written.
 
     Raises
     ------
@@ -104,14 +101,6 @@ def pull(
         For a name, revision or digest that cannot be.
     FileFault
         For what is not there, too large, no valid split, or another split.
-
-    Examples
-    --------
-    >>> import niidpart
-    >>> niidpart.pull("digits")
-    Traceback (most recent call last):
-    ...
-    niidpart.errors.UsageError: repo is 'digits'; USER/NAME is needed: ...
     """
     got = fetch(
         repo,

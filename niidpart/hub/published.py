@@ -60,8 +60,8 @@ def read_content(hub: HubRepo, *, private: bool, dry_run: bool) -> HubContent:
         if refs is None:
             return HubContent("", {}, {}, "")
         files = list_files(hub, refs.main)
-        must_be_hidden = private and not _is_private(hub)
-    if must_be_hidden:
+        is_exposed = private and not _is_private(hub)
+    if is_exposed:
         raise UsageError(
             f"{hub.repo} is there already and everybody can see it; leave out --private, "
             f"or change that on {hub.url}/settings"

@@ -72,62 +72,56 @@ def push(
 
     Parameters
     ----------
-    split_file
-        The split file.
-    repo
+    split_file : str or Path
+    repo : str
         USER/NAME; the repository is created if it is missing.
-    private
+    private : bool
         Create it so that nobody else sees it.
-    dry_run
+    dry_run : bool
         Look, and write nothing.
-    include_data
+    include_data : bool
         Publish the examples too, from `data`, from `data_root`, or where the file says.
-    data, data_root
+    data, data_root : optional
         The data set, or the folder that it lies in.
-    replace_card
+    replace_card : bool
         Write the card also over a README.md that niidpart did not write.
-    token
-        None for the token that `hf auth login` stored or HF_TOKEN says.
-    endpoint
-        Address of the Hub; None for huggingface.co, or what HF_ENDPOINT says.
+    token, endpoint : str, optional
+        As of `niidpart.pull`.
 
     Returns
     -------
     Pushed
-        The commit, its tag, and which files were written, replaced and removed.
 
     Raises
     ------
     UsageError
         For a name or address that cannot be, or data that is missing.
     FileFault
-        Where there is no token, or it may not write; where somebody published since it was looked;
-        where the tag leads to something else; where the Hub left a file out; where the connection
-        was lost.
-
-    Examples
-    --------
-    >>> import niidpart
-    >>> niidpart.push("split.h5", "digits")
-    Traceback (most recent call last):
-    ...
-    niidpart.errors.UsageError: repo is 'digits'; USER/NAME is needed: ...
+        There is no token, or it may not write; somebody published meanwhile; the tag leads to
+        something else; the Hub left a file out; the connection was lost.
     """
     require_repo_name(repo)
     split = read(split_file)
-    if include_data and data is None:
-        data = open_data(split, data_root)
-    data = data if include_data else None
+    data = _open_examples(split, data, data_root) if include_data else None
     wanted = {SPLIT, *(shard.path for shard in list_shards(split, data))}
     hub = connect(repo, token, endpoint)
-    if not dry_run and not hub.secret:
+    if not dry_run:
+        _require_token(hub)
+    publication = _Publication(hub, split, data, name_tag(split, include_data))
+    content = read_content(hub, private=private, dry_run=dry_run)
+    return _publish(publication, content, wanted, replace_card=replace_card, dry_run=dry_run)
+
+
+def _open_examples(split: FederatedSplit, data: Data | None, data_root: str | Path | None) -> Data:
+    return open_data(split, data_root) if data is None else data
+
+
+def _require_token(hub: HubRepo) -> None:
+    if not hub.secret:
         raise FileFault(
             "there is no token to publish with; log in with `hf auth login`, set HF_TOKEN, "
             "or pass token="
         )
-    publication = _Publication(hub, split, data, name_tag(split, include_data))
-    content = read_content(hub, private=private, dry_run=dry_run)
-    return _publish(publication, content, wanted, replace_card=replace_card, dry_run=dry_run)
 
 
 def _read_own_tag(

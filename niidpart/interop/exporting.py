@@ -11,7 +11,7 @@ from ..data.of_split import source_faults
 from ..errors import UsageError
 from ..features.transforming import name_transforms
 from ..files import write_folder
-from ..formats import FORMATS, LOSABLE, Format
+from ..formats import FORMATS, LOSABLE
 from ..splits.split import FederatedSplit
 
 _NAMES_SHOWN = 5  # of the classes, in an error
@@ -53,8 +53,6 @@ def export(
         For what cannot be asked, and for what would be lost.
     FileFault
         `out` is a file, or a folder that holds something.
-    OSError
-        The disk refuses.
 
     Examples
     --------
@@ -73,25 +71,32 @@ def export(
             f"format {format!r} writes labels or features; hand over the data set "
             "(niidpart.load(...); on the command line --data-root)"
         )
-    faults = source_faults(split, data) if data is not None else []
+    if data is not None:
+        _require_source(split, data)
+    if not lossy:
+        _require_lossless(split, format, data)
+    return write_folder(Path(out), entry.write(split, data, **options))
+
+
+def _require_source(split: FederatedSplit, data: Data) -> None:
+    faults = source_faults(split, data)
     if faults:
         raise UsageError(f"this is not the data of the split: {faults[0].message}")
-    lost = list_losses(split, entry, data)
-    if lost and not lossy:
+
+
+def _require_lossless(split: FederatedSplit, format: str, data: Data | None) -> None:
+    """Raise UsageError that names what the split and the data have beyond the format."""
+    holds = FORMATS.record(format).holds
+    lost = [
+        f"{LOSABLE[name]} ({detail})"
+        for name, detail in _list_losable(split, data)
+        if name not in holds
+    ]
+    if lost:
         raise UsageError(
             f"format {format!r} cannot say {'; '.join(lost)}. To leave that out, allow it: "
             "--lossy (lossy=True)"
         )
-    return write_folder(Path(out), entry.write(split, data, **options))
-
-
-def list_losses(split: FederatedSplit, format: Format, data: Data | None = None) -> list[str]:
-    """Return what the split, and the data where it is handed over, have beyond the format."""
-    return [
-        f"{LOSABLE[name]} ({detail})"
-        for name, detail in _list_losable(split, data)
-        if name not in format.holds
-    ]
 
 
 def _list_losable(split: FederatedSplit, data: Data | None) -> Iterator[tuple[str, str]]:

@@ -102,6 +102,21 @@ def import_(
     True
     """
     folder = Path(folder)
+    found = _read_folder(folder, format, data, options)
+    _require_source(folder, found)
+    split = _build_split(folder, format, found)
+    _require_stated_rows(folder, found.about, split)
+    derived = _derive_as_stated(split, found)
+    if derived is not None:
+        return derived
+    _warn_of_doubts(split, found.about)
+    return split
+
+
+def _read_folder(
+    folder: Path, format: str, data: Data | None, options: Mapping[str, Any]
+) -> Imported:
+    """Return what the format reads in the folder, with its options completed."""
     entry, options = IMPORTERS.record(format), IMPORTERS.complete(format, options)
     if data is None and entry.read_needs_data:
         raise UsageError(
@@ -111,14 +126,7 @@ def import_(
     if not folder.exists():
         raise FileNotFoundError(f"there is no folder {folder}")
     found: Imported = IMPORTERS.find(format)(folder, data, **options)
-    _require_source(folder, found)
-    split = _build_split(folder, format, found)
-    _require_stated_rows(folder, found.about, split)
-    derived = _derive_as_stated(split, found)
-    if derived is not None:
-        return derived
-    _warn_of_the_untold(split, found.about)
-    return split
+    return found
 
 
 def _require_source(folder: Path, found: Imported) -> None:
@@ -194,7 +202,7 @@ def _digest_columns(split: FederatedSplit) -> dict[str, str]:
     return {name: digest_array(column) for name, column in split.columns.items()}
 
 
-def _warn_of_the_untold(split: FederatedSplit, about: Mapping[str, Any]) -> None:
+def _warn_of_doubts(split: FederatedSplit, about: Mapping[str, Any]) -> None:
     """Warn of a recipe that is not taken, and of parties that nobody may have meant."""
     if about:
         stated = ascii(about["recipe"].get("strategy"))[:60]
