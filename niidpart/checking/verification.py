@@ -73,7 +73,8 @@ def verify(
 ) -> Verdict:
     """Check every rule of docs/format.md on a file, and derive its split again to compare.
 
-    Code that a file names (a strategy of a user's own) is never run.
+    Code that a file names (a strategy of a user's own) is never run. What the recipe of an
+    untrusted file takes to derive is its maker's choice, so that is done in a second child process.
 
     Parameters
     ----------
@@ -84,8 +85,8 @@ def verify(
         Where the data set lies. Without both: where the file's hint says, if the file is the
         reader's own.
     untrusted, max_memory, timeout
-        As for `niidpart.read`. What such a recipe takes to derive is its maker's choice, so that is
-        done in a second child process: it has the time that reading left, and as much memory again.
+        As for `niidpart.read`. The second child has the time that reading left, and as much memory
+        again.
 
     Returns
     -------
@@ -108,13 +109,7 @@ def verify(
     (True, [])
     """
     start = time.monotonic()
-    try:
-        with open_content(
-            path, untrusted=untrusted, max_memory=max_memory, timeout=timeout
-        ) as content:
-            examined = examine(content)
-    except SplitError as error:
-        examined = Examined(error.faults)
+    examined = _examine_file(path, untrusted, max_memory, timeout)
     versions = _state_versions(examined.manifest)
     if examined.split is None:
         reason = "the file itself is at fault"
@@ -128,6 +123,18 @@ def verify(
     except MemoryError as error:
         found = Rederived([], False, f"there is not the memory to derive it ({error})")
     return Verdict(*found, examined.split.digest, versions)
+
+
+def _examine_file(
+    path: str | Path, untrusted: bool, max_memory: int | None, timeout: float | None
+) -> Examined:
+    try:
+        with open_content(
+            path, untrusted=untrusted, max_memory=max_memory, timeout=timeout
+        ) as content:
+            return examine(content)
+    except SplitError as error:
+        return Examined(error.faults)
 
 
 def _state_versions(manifest: Manifest | None) -> JSON:

@@ -34,7 +34,7 @@ def run_within_limits(
 ) -> Any:
     """Return what `niidpart.<module>.<function>(*arguments)` returns, which has to be JSON.
 
-    memory: bytes beside what python, its libraries and the arguments take. seconds: for all of it.
+    memory: bytes beyond what python, its libraries and the arguments take. seconds: for all of it.
     arguments: values that can be pickled. Raises Exceeded.
     """
     limits = (str(memory), str(int(seconds) + 1))

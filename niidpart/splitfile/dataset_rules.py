@@ -17,7 +17,7 @@ _FLOATS = [np.dtype(f"<f{size}") for size in (2, 4, 8)]
 
 
 class Structure(NamedTuple):
-    """What a data set declares: its bytes in memory, its chunks, its type."""
+    """The structure that a data set declares: its bytes in memory, its chunks, its type."""
 
     n_bytes: int
     n_chunks: int

@@ -35,7 +35,7 @@ class StoredSkew(NamedTuple):
 
 
 class Examined(NamedTuple):
-    """What `examine` found.
+    """The outcome of `examine`.
 
     split: None where there are faults. manifest: None where that is at fault. skew: None where the
     file states none.

@@ -51,7 +51,7 @@ def open_in_child(
 ) -> Iterator[Content]:
     """Open a file as `guard.open_here` does, with the HDF5 library in a child process.
 
-    max_memory: bytes, of the arrays together, and of the child beside what python and its libraries
+    max_memory: bytes, of the arrays together, and of the child beyond what python and its libraries
     take. timeout: seconds until the file has to be closed again.
     """
     memory = UNTRUSTED_MEMORY if max_memory is None else max_memory

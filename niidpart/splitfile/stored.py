@@ -29,7 +29,7 @@ class StoredArray(Protocol):
 
 @dataclass(frozen=True)
 class Content:
-    """What a file holds, not yet believed: its arrays by their path.
+    """The content of a file, not yet believed: its arrays by their path.
 
     own: the file is the reader's own, so that its hint may be followed.
     """

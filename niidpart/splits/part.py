@@ -123,7 +123,7 @@ def require_party(p: int, n_parties: int) -> None:
 
 
 def make_read_only(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view: the caller's own array stays as it is, and nothing is copied."""
+    """Return a read-only view: the caller's own array stays writable, and nothing is copied."""
     if not isinstance(array, np.ndarray):
         raise UsageError(f"{name} is {type(array).__name__}; a numpy array is needed")
     view = array.view()
