@@ -19,6 +19,9 @@ ServerLr = Annotated[
     Above(0),
 ]
 
+# FedAvg's own functions read no number: algorithms written before there was `hyper` call them so.
+NONE: Tree = {}
+
 
 def fedavg(server_lr: ServerLr = 1.0) -> Algorithm:
     """FedAvg. McMahan et al., AISTATS 2017, Algorithm 1: the mean of the local models, weighted by
@@ -46,11 +49,11 @@ def fedavg(server_lr: ServerLr = 1.0) -> Algorithm:
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree = NONE) -> State:
     return State(models, buffers)
 
 
-def plan(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
+def plan(state: State, cohort: Tensor, round: int, hyper: Tree = NONE) -> Plan:
     """Let each party of the cohort train model 0."""
     return Plan(party=cohort, model=torch.zeros_like(cohort))
 
@@ -85,7 +88,7 @@ def weigh(values: Tree, work: Work) -> Tree:
     return tree.map(weigh_one, values)
 
 
-def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree = NONE) -> State:
     """Take the weighted mean of each model that somebody trained; the others stay."""
     trained = torch.unique(plan.model)
 
@@ -108,6 +111,6 @@ def step_towards_mean(state: State, plan: Plan, total: Tree, hyper: Tree) -> Sta
     return replace(mean, models=models)
 
 
-def serve(state: State, hyper: Tree) -> Served:
+def serve(state: State, hyper: Tree = NONE) -> Served:
     """Serve model 0 to all."""
     return Served(state.models, state.buffers, which=torch.zeros(1, dtype=torch.int64))

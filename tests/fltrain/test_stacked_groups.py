@@ -1,5 +1,6 @@
 """The stacked executor: which cells share a stack, and which functions do the same."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -55,6 +56,36 @@ def test_cells_that_differ_in_numbers_share_a_stack(table, table_split, name):
         assert (
             max(apart(a, b) for a, b in zip(looped, rounds(cells, executor), strict=True)) < 1e-12
         )
+
+
+SERVERS = {
+    "fedavg": {"server_lr": (0.5, 1.0)},
+    "fedavgm": {"server_momentum": (0.5, 0.9), "server_lr": (0.5, 1.0)},
+    "fedadam": {"beta1": (0.0, 0.9), "tau": (1e-3, 0.1), "beta2": (0.5, 0.99)},
+    "fednova": {"server_momentum": (0.0, 0.9)},
+    "scaffold": {"server_lr": (0.5, 1.0), "weights": ("uniform", "examples")},
+    "fednaca": {"level": (0.4, 0.7)},
+    "fedmoc": {"a0": (1.0, 3.0), "branch": ("power", "quotient")},
+    "pfedme": {"server_mix": (0.0, 0.5, 1.0)},
+    "fedcd": {"two_models_score": (0.1, 0.4), "rule": ("mean", "max")},
+}
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_cells_that_differ_at_the_server_share_a_stack(name):
+    """What the server does with its numbers is each cell's own: the jobs are the same."""
+    choices = itertools.product(*SERVERS[name].values())
+    first, *others = (build(name, **dict(zip(SERVERS[name], c, strict=True))) for c in choices)
+    assert others and all(can_share_stack(first, other) for other in others)
+
+
+def test_a_sweep_over_server_numbers_is_each_run_by_itself(table, table_split):
+    algorithms = [build("fedavg", server_lr=lr) for lr in (0.5, 1.0, 1.5)]
+    cells = [cell_of(table_split, table, algorithm) for algorithm in algorithms]
+    assert group_cells(cells) == [[0, 1, 2]]
+    looped, stacked = rounds(cells, Looped(cells)), rounds(cells, Stacked(cells))
+    assert max(apart(a, b) for a, b in zip(looped, stacked, strict=True)) < 1e-12
+    assert apart(looped[0], looped[1]) > 1e-3
 
 
 def test_seeds_of_augmentation_and_splits_of_one_data_set_share_a_stack(images):
