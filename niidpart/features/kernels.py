@@ -57,11 +57,13 @@ def average_blocks(kernel: Floats, lengths: Ints, order: Ints | None = None) -> 
     owner = np.repeat(np.arange(len(lengths)), lengths)
     where = np.arange(M) if order is None else order
     member = csr_array((np.ones(M), (owner, where)), shape=(len(lengths), M))
-    sums = member @ np.asarray((member @ kernel).T)
+    by_party = np.asarray((member @ kernel).T)  # [M, P]
+    sums = member @ by_party
     pairs = np.outer(lengths, lengths).astype(np.float64)
     # An example and itself are no pair.
     diagonal = np.arange(len(lengths))
-    sums[diagonal, diagonal] -= np.bincount(owner, kernel.diagonal()[where])
+    with_itself = kernel.diagonal()[where]
+    sums[diagonal, diagonal] -= np.bincount(owner, with_itself)
     pairs[diagonal, diagonal] -= lengths
     return np.asarray(sums / pairs)
 
@@ -80,35 +82,48 @@ class PartyDistances:
 def measure_distances(means: Floats, w: Floats, measure: DistanceMeasure) -> PartyDistances:
     """Return the measure of parties with shares w [P], from mean distances or kernels [P, P].
 
-    It is 2 E k(X, Y) - E k(X, X') - E k(Y, Y') for distances, and minus that for kernels: against
-    the rest, and over pairs.
+    It is 2 E k(X, Y) - E k(X, X') - E k(Y, Y') for distances, and minus that for kernels.
     """
-    own = means.diagonal()
-    sign = 1.0 if measure == "energy" else -1.0
-
-    # [P] between a party and the rest, and within the rest, whose parties have shares w / (1 - w_p)
-    to_all = means @ w  # also to oneself, with the share w_p
-    cross = (to_all - w * own) / (1 - w)
-    within = w @ to_all - 2 * w * to_all + w * w * own
-    rest = within / (1 - w) ** 2
-    each = sign * (2 * cross - own - rest)
-    largest_each = 2 * cross if measure == "energy" else own + rest
-
-    # [P, P] between two parties
-    weights = np.triu(np.outer(w, w), 1)  # each pair once
-    between = sign * (2 * means - own[:, None] - own)
-    largest_between = 2 * means if measure == "energy" else own[:, None] + own
-    total = float(weights.sum())
-
+    each, largest_each = _compare_to_rest(means, w, measure)
+    between, largest_between = _compare_pairs(means, measure)
     to_rest = float(w @ each)
+    weights = np.triu(np.outer(w, w), 1)  # [P, P] each pair once
+    total = float(weights.sum())
     pairwise = float((weights * between).sum()) / total
+    largest_pairwise = float((weights * largest_between).sum()) / total
     return PartyDistances(
         to_rest=to_rest,
         pairwise=pairwise,
         value=_divide(to_rest, float(w @ largest_each)),
-        value_pairwise=_divide(pairwise, float((weights * largest_between).sum()) / total),
+        value_pairwise=_divide(pairwise, largest_pairwise),
         each=each,
     )
+
+
+def _compare_to_rest(means: Floats, w: Floats, measure: DistanceMeasure) -> tuple[Floats, Floats]:
+    """Return ([P] distances of each party to all others together, [P] the largest they could be).
+
+    In the rest of party p, the others have shares w / (1 - w_p).
+    """
+    own = means.diagonal()
+    to_all = means @ w  # also to oneself, with the share w_p
+    cross = (to_all - w * own) / (1 - w)
+    within = w @ to_all - 2 * w * to_all + w * w * own
+    rest = within / (1 - w) ** 2
+    distance = 2 * cross - own - rest
+    if measure == "energy":
+        return distance, 2 * cross
+    return -1.0 * distance, own + rest
+
+
+def _compare_pairs(means: Floats, measure: DistanceMeasure) -> tuple[Floats, Floats]:
+    """Return ([P, P] distances between two parties, [P, P] the largest they could be)."""
+    own = means.diagonal()
+    cross = 2 * means
+    distance = cross - own[:, None] - own
+    if measure == "energy":
+        return distance, cross
+    return -1.0 * distance, own[:, None] + own
 
 
 def _divide(distance: float, largest: float) -> float:
