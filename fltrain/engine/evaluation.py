@@ -124,7 +124,7 @@ def _score_noisy(
     right = 0
     for party in range(n_parties):
         number = _number_for(party, which)
-        right += score(number, test.seen_by(party), 0, len(test.y))[0]
+        right += score(number, test.view_as(party), 0, len(test.y))[0]
     return right / (n_parties * len(test.y))
 
 

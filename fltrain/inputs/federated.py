@@ -1,6 +1,7 @@
 """A split and its data set as tensors on the device."""
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -22,31 +23,44 @@ _DEFAULT = Settings()
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """What is done to a batch on the device, in this order. augment: in training alone; noise: drawn anew for each epoch."""
+    """What is done to a batch on the device, in this order.
+
+    augment: in training alone; noise: drawn afresh for each epoch.
+    """
 
     augment: Augmentation | None = None
     noise: tuple[Noise, ...] = ()
     normalise: Normalisation | None = None
 
     def __call__(self, x: Tensor, rows: Tensor, party: Tensor, epoch: int | Tensor) -> Tensor:
-        """x [B, ...] float32 of the examples `rows` [B] of `party` [B], as the model gets them. epoch: one for all, or [B], one for each."""
+        """Return x [B, ...] float32 as the model gets it.
+
+        rows, party: [B], of the examples. epoch: of the run, one for all, or [B], one for each; 0
+        where nothing is trained.
+        """
         if self.augment is not None:
-            if isinstance(epoch, Tensor):
-                x = torch.where(
-                    (epoch > 0).view(-1, 1, 1, 1), self.augment(x, rows, party, epoch), x
-                )
-            elif epoch > 0:
-                x = self.augment(x, rows, party, epoch)
+            x = self._augment_in_training(self.augment, x, rows, party, epoch)
         for noise in self.noise:
             x = noise(x, rows, party, epoch)
         return x if self.normalise is None else self.normalise(x)
 
+    @staticmethod
+    def _augment_in_training(
+        augment: Augmentation, x: Tensor, rows: Tensor, party: Tensor, epoch: int | Tensor
+    ) -> Tensor:
+        if isinstance(epoch, Tensor):
+            is_training = (epoch > 0).view(-1, 1, 1, 1)
+            return torch.where(is_training, augment(x, rows, party, epoch), x)
+        return augment(x, rows, party, epoch) if epoch > 0 else x
+
 
 @dataclass(frozen=True, eq=False)
 class PartyExamples:
-    """Examples in the order of their parties. x: [n, ...] uint8 or float32; y [n] int64; party p has indptr[p]:indptr[p+1].
+    """Examples in the order of their parties.
 
-    rows: [n] their rows in the data set; party: [n] whose transforms they carry. prepare: what is done to each batch of them.
+    x: [n, ...] uint8 or float32; y: [n] int64; party p has indptr[p]:indptr[p+1]. rows: [n] their
+    rows in the data set; party: [n] whose transforms they carry. prepare: what is done to each
+    batch of them.
     """
 
     x: Tensor
@@ -57,24 +71,30 @@ class PartyExamples:
     prepare: Preparation = Preparation()
 
     def inputs(self, at: Tensor | slice, epoch: int | Tensor = 0) -> Tensor:
-        """[B, ...] float32 as the model gets them. epoch: of the run, from 1 in training (which draw), 0 in evaluation; [B]: one for each."""
+        """Return examples as the model gets them, [B, ...] float32.
+
+        epoch: of the run, from 1 in training (which draw), 0 in evaluation; [B]: one for each.
+        """
         x = self.x[at]
-        x = x.float().div_(255) if x.dtype == torch.uint8 else x
+        if x.dtype == torch.uint8:
+            x = x.float().div_(255)
         return self.prepare(x, self.rows[at], self.party[at], epoch)
 
-    def seen_by(self, party: int) -> "PartyExamples":
-        """The same examples with the transforms of one party. Nothing of x is copied."""
+    def view_as(self, party: int) -> "PartyExamples":
+        """Return the same examples with the transforms of one party. Nothing of x is copied."""
         return replace(self, party=torch.full_like(self.party, party))
 
     def size(self, party: int) -> int:
+        """Return how many examples a party has."""
         return self.indptr[party + 1] - self.indptr[party]
 
 
 @dataclass(frozen=True, eq=False)
 class Federated:
-    """What training needs. global_test is None where the data set has no test set of its own.
+    """What training needs of a split.
 
-    noisy_test: the global test set with the noise of the party that it is `seen_by`; None where that is not asked for.
+    global_test is None where the data set has no test set of its own. noisy_test: the global test
+    set with the noise of the party whose view of it is taken; None where that is not asked for.
     """
 
     train: PartyExamples
@@ -91,114 +111,140 @@ class Federated:
         """Parties that train."""
         return len(self.counts)
 
-    def pooled(self) -> "Federated":
-        """All parties train as one, each example with its party's transforms; they are still evaluated one by one."""
-        return replace(
-            self,
-            train=replace(self.train, indptr=[0, len(self.train.y)]),
-            counts=self.counts.sum(0, keepdim=True),
-        )
+    def pool(self) -> "Federated":
+        """Return the same with all parties training as one, each example as its party sees it.
+
+        They are still evaluated one by one.
+        """
+        train = replace(self.train, indptr=[0, len(self.train.y)])
+        return replace(self, train=train, counts=self.counts.sum(0, keepdim=True))
 
 
 def open_split_data(
     split: niidpart.FederatedSplit, data: Data | None, data_root: str | Path | None
 ) -> Data:
-    """The data of the split: the one handed over, or from where the file says it is. ValueError if it is not what the split was made for."""
+    """Return the data of the split: what was handed over, or from where the file says it is.
+
+    UsageError if it is not what the split was made for.
+    """
     if data is None:
         data = open_data(split, data_root)
-    if faults := source_faults(split, data):
+    faults = source_faults(split, data)
+    if faults:
         raise UsageError(f"this is not the data of the split: {faults[0].message}")
+    _require_features(data)
+    return data
+
+
+def _require_features(data: Data) -> Features:
     if data.features is None:
         raise UsageError("the data has labels but no features; there is nothing to train on")
-    return data
+    return data.features
 
 
 def load_federated(
     split: niidpart.FederatedSplit, data: Data, device: torch.device, settings: Settings = _DEFAULT
 ) -> Federated:
-    """Everything that the split holds, gathered once, in the order of the parties. settings: what is done to each batch."""
+    """Return everything that the split holds, gathered once, in the order of the parties.
+
+    settings: what is done to each batch.
+    """
     if split.test.n == 0 and (data.test_labels is None or data.test_features is None):
         raise UsageError(
-            "there is no test set anywhere; make the split with a part for it: niidpart make ... --test 0.2"
+            "there is no test set anywhere; make the split with a part for it: "
+            "niidpart make ... --test 0.2"
         )
-    if data.features is None:
-        raise UsageError("the data has labels but no features; there is nothing to train on")
-    parts = {
-        name: _part(split, name, data, data.features, device) for name in ("train", "val", "test")
-    }
-    shape = tuple(parts["train"].x.shape[1:])
-    normalise = make_normalisation(settings.normalise, parts["train"].x)
-    prepare = Preparation(
-        make_augmentation(settings, shape),
-        make_noises(split, shape, device, fixed=False),
-        normalise,
+    features = _require_features(data)
+    train, val, test = (
+        _gather_part(split, name, data, features, device) for name in ("train", "val", "test")
     )
-    test = _global_test(data, device, Preparation(normalise=normalise))
+    shape = tuple(train.x.shape[1:])
+    normalise = make_normalisation(settings.normalise, train.x)
+    prepare = Preparation(
+        augment=make_augmentation(settings, shape),
+        noise=make_noises(split, shape, device, fixed=False),
+        normalise=normalise,
+    )
+    global_test = _gather_global_test(data, device, Preparation(normalise=normalise))
+    noisy_test = None
+    if settings.noisy_test:
+        noisy_test = _add_noise(split, global_test, len(data.labels))
     return Federated(
-        **{name: replace(part, prepare=prepare) for name, part in parts.items()},
-        global_test=test,
+        train=replace(train, prepare=prepare),
+        val=replace(val, prepare=prepare),
+        test=replace(test, prepare=prepare),
+        global_test=global_test,
         counts=torch.from_numpy(split.train.counts.astype(np.int64)),
         shape=shape,
         n_classes=len(data.class_names),
-        noisy_test=_noisy(split, test, len(data.labels)) if settings.noisy_test else None,
+        noisy_test=noisy_test,
     )
 
 
-def _part(
+def _gather_part(
     split: niidpart.FederatedSplit, name: str, data: Data, features: Features, device: torch.device
 ) -> PartyExamples:
+    """Return one part of the split, with the transforms that are the same in every epoch."""
     part = split.parts[name]
     rows = part.indices.astype(np.int64)
     x = features(rows)
+    indptr = part.indptr.tolist()
     if split.recipe.transforms and len(rows):
+        ranges = list(pairwise(indptr))
         x = np.concatenate(
-            [
-                niidpart.transform(split, x[a:b], p, rows[a:b])
-                for p, (a, b) in enumerate(zip(part.indptr, part.indptr[1:], strict=False))
-            ]
+            [niidpart.transform(split, x[a:b], p, rows[a:b]) for p, (a, b) in enumerate(ranges)]
         )
+    party = np.repeat(np.arange(split.n_parties), part.sizes)
     return PartyExamples(
         x=put_channels_first(x).to(device),
         y=torch.from_numpy(data.labels[rows]).to(device),
-        indptr=part.indptr.tolist(),
+        indptr=indptr,
         rows=torch.from_numpy(rows).to(device),
-        party=torch.from_numpy(np.repeat(np.arange(split.n_parties), part.sizes)).to(device),
+        party=torch.from_numpy(party).to(device),
     )
 
 
-def _global_test(data: Data, device: torch.device, prepare: Preparation) -> PartyExamples | None:
+def _gather_global_test(
+    data: Data, device: torch.device, prepare: Preparation
+) -> PartyExamples | None:
+    """Return the data set's own test set; None where it has none."""
     if data.test_labels is None or data.test_features is None:
         return None
     n = len(data.test_labels)
     rows = torch.arange(n, device=device)
-    x = put_channels_first(data.test_features(slice(None))).to(device)
     return PartyExamples(
-        x,
-        torch.from_numpy(data.test_labels).to(device),
-        [0, n],
-        rows,
-        torch.zeros_like(rows),
-        prepare,
+        x=put_channels_first(data.test_features(slice(None))).to(device),
+        y=torch.from_numpy(data.test_labels).to(device),
+        indptr=[0, n],
+        rows=rows,
+        party=torch.zeros_like(rows),
+        prepare=prepare,
     )
 
 
-def _noisy(split: niidpart.FederatedSplit, test: PartyExamples | None, n: int) -> PartyExamples:
-    """The global test set as a party's noise would show it. Its rows are numbered from n, after those of the data: no noise of training again."""
+def _add_noise(split: niidpart.FederatedSplit, test: PartyExamples | None, n: int) -> PartyExamples:
+    """Return the global test set as a party's noise would show it.
+
+    Its rows are numbered from n, after those of the data: no noise of training again.
+    """
     if test is None:
         raise UsageError(
-            "noisy-test needs a test set of the data set's own, and there is none; the parties' own test parts carry their noise anyway"
+            "noisy-test needs a test set of the data set's own, and there is none; "
+            "the parties' own test parts carry their noise anyway"
         )
     noise = make_noises(split, tuple(test.x.shape[1:]), test.x.device, fixed=True)
     if not noise:
         raise UsageError(
-            "noisy-test needs a split with noise, and this one has none; make it with --transform noise, or leave --noisy-test away"
+            "noisy-test needs a split with noise, and this one has none; "
+            "make it with --transform noise, or leave --noisy-test away"
         )
     return replace(test, rows=test.rows + n, prepare=replace(test.prepare, noise=noise))
 
 
 def put_channels_first(x: np.ndarray) -> Tensor:
-    """[n, C, H, W] of images, [n, D] of tables; uint8 or float32."""
-    x = x if x.dtype == np.uint8 else x.astype(np.float32, copy=False)
+    """Return images as [n, C, H, W], tables as [n, D]; uint8 or float32."""
+    if x.dtype != np.uint8:
+        x = x.astype(np.float32, copy=False)
     if x.ndim == 3:
         x = x[:, None]
     elif x.ndim == 4:

@@ -10,7 +10,8 @@ from niidpart.errors import UsageError
 
 _VALUES = 1 << 22  # read at a time
 
-# Mean and deviation of each channel, for values in [0, 1]; those of "half" are for any number of channels.
+# Mean and deviation of each channel, for values in [0, 1]; those of "half" are for any number of
+# channels.
 CONSTANTS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     # Li, He, Song: MOON (CVPR 2021), the authors' code, utils.py
     "cifar10": ((125.3 / 255, 123.0 / 255, 113.9 / 255), (63.0 / 255, 62.1 / 255, 66.7 / 255)),
@@ -20,7 +21,7 @@ CONSTANTS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     ),
     # Kopparapu, Lin, Zhao: FedCD (2020), the authors' code
     "cifar10-fedcd": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
-    # Cha, Chang (Information 2025), the authors' code, src/utils/constants.py: there for values 0..255
+    # Cha, Chang (Information 2025), the authors' code, src/utils/constants.py: there for 0..255
     "mnist-map": ((33.3184 / 255,), (78.5675 / 255,)),
     "cifar10-map": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
     # Li et al.: FedBN (ICLR 2021), the authors' code for digits
@@ -36,64 +37,72 @@ class Normalisation:
     std: Tensor
 
     def __call__(self, x: Tensor) -> Tensor:
+        """Return x with mean 0 and deviation 1, as far as the constants are those of x."""
         return (x - self.mean) / self.std
 
 
 def make_normalisation(how: str, x: Tensor) -> Normalisation | None:
-    """The setting `normalise` for training rows x [n, C, H, W] or [n, D], uint8 or float32; None for "none". ValueError where it does not fit."""
+    """Return what the setting `normalise` asks for, None for "none".
+
+    x: training rows [n, C, H, W] or [n, D], uint8 or float32. UsageError where it does not fit.
+    """
     if how == "none":
         return None
     if how == "data":
         return fit_normalisation(x)
     mean, std = CONSTANTS[how]
     if how != "half" and (x.ndim != 4 or x.shape[1] != len(mean)):
-        these = (
-            f"these have {x.shape[1]}"
-            if x.ndim == 4
-            else f"these examples are rows of {x.shape[1]} numbers"
-        )
+        if x.ndim == 4:
+            these = f"these have {x.shape[1]}"
+        else:
+            these = f"these examples are rows of {x.shape[1]} numbers"
+        channels = "1 channel" if len(mean) == 1 else f"{len(mean)} channels"
         raise UsageError(
-            f"normalise {how} is for images of {len(mean)} channel{'s' * (len(mean) > 1)}, {these}; use --normalise data"
+            f"normalise {how} is for images of {channels}, {these}; use --normalise data"
         )
-    shape = (-1, 1, 1) if x.ndim == 4 else (-1,)
+    shape = _constant_shape(x)
     return Normalisation(
-        *(
-            torch.tensor(values, dtype=torch.float32, device=x.device).view(shape)
-            for values in (mean, std)
-        )
+        mean=torch.tensor(mean, dtype=torch.float32, device=x.device).view(shape),
+        std=torch.tensor(std, dtype=torch.float32, device=x.device).view(shape),
     )
 
 
+def _constant_shape(x: Tensor) -> tuple[int, ...]:
+    """Return the shape in which constants of channels or columns meet a batch."""
+    return (-1, 1, 1) if x.ndim == 4 else (-1,)
+
+
 def fit_normalisation(x: Tensor) -> Normalisation:
-    """Mean and population deviation over the rows x, per channel or per column, in float64. What is constant keeps the deviation 1."""
+    """Return mean and population deviation over the rows x, per channel or column, in float64.
+
+    What is constant keeps the deviation 1.
+    """
     if not len(x):
         raise UsageError("normalise is data, and no party has a training row to take the mean of")
     values = x.reshape(len(x), x.shape[1], -1)  # [n, C, pixels] or [n, D, 1]
     scale = 255 if x.dtype == torch.uint8 else 1
-    first = (
-        values[0, :, :1].double() / scale
-    )  # taken off before summing, so that what is constant sums to exactly 0
+    # taken off before summing, so that what is constant sums to exactly 0
+    first = values[0, :, :1].double() / scale  # [C, 1]
     n = values.shape[0] * values.shape[2]
 
-    def per_channel(f: Callable[[Tensor], Tensor]) -> Tensor:
-        """[C, 1] float64: the mean of f over all rows and pixels, a block of rows at a time."""
-        blocks = values.split(max(1, _VALUES // values[0].numel()))
-        return (
-            sum(
-                (f(b.double() / scale - first).sum((0, 2)) for b in blocks),
-                torch.zeros_like(first[:, 0]),
-            ).unsqueeze(1)
-            / n
-        )
+    def average(f: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return the mean of f over all rows and pixels, [C, 1] float64, by blocks of rows."""
+        total = torch.zeros_like(first[:, 0])
+        for block in torch.split(values, max(1, _VALUES // values[0].numel())):
+            total = total + f(block.double() / scale - first).sum((0, 2))
+        return total.unsqueeze(1) / n
 
-    mean = per_channel(lambda d: d)
-    std = per_channel(lambda d: (d - mean).square()).sqrt().float()
+    mean = average(lambda d: d)
+    std = average(lambda d: (d - mean).square()).sqrt().float()
     if not bool(torch.isfinite(std).all()):
-        where = f"{'channel' if x.ndim == 4 else 'column'} {int((~torch.isfinite(std)).nonzero()[0, 0])}"
+        number = int((~torch.isfinite(std)).nonzero()[0, 0])
+        where = f"channel {number}" if x.ndim == 4 else f"column {number}"
         raise UsageError(
-            f"{where} of the training rows has no finite mean and deviation; clean the data, or use --normalise none"
+            f"{where} of the training rows has no finite mean and deviation; "
+            "clean the data, or use --normalise none"
         )
-    shape = (-1, 1, 1) if x.ndim == 4 else (-1,)
+    shape = _constant_shape(x)
     return Normalisation(
-        (first + mean).float().view(shape), torch.where(std == 0, 1.0, std).view(shape)
+        mean=(first + mean).float().view(shape),
+        std=torch.where(std == 0, 1.0, std).view(shape),
     )

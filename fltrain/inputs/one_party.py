@@ -25,12 +25,47 @@ def party(
     data_root: str | Path | None = None,
     lossy: bool = False,
 ) -> TensorDataset:
-    """Party p of a split as a torch data set of (x [...] float32, y int64): images as [C, H, W] in 0..1, with the split's fixed transforms.
+    """Return one party's examples as a torch data set.
 
-    split: in memory, open, or the path of a split file. An open one (`niidpart.open`) opens the data set once; each party then costs time by its
-    size. data, data_root: the data set, or where it lies; without them, where its maker had it. lossy: also where noise is drawn afresh in
-    training, without that noise; augmentation and normalisation are the run's and not in here either. IndexError where there is no such party;
-    ValueError where p is no whole number, and where the data set is not found, is another, or has no features.
+    It holds (x [...] float32, y int64): images as [C, H, W] in 0..1, with the split's fixed
+    transforms. Augmentation and normalisation are a run's, and not in here.
+
+    Parameters
+    ----------
+    split : FederatedSplit, OpenedSplit, str or Path
+        A split in memory, one that is open, or the path of a split file. An open one
+        (`niidpart.open`) opens the data set once; each party then costs time by its size.
+    p : int
+        The party, from 0.
+    part : {"train", "val", "test"}
+        The part of the split.
+    data : Data, optional
+        The data set; without it, it is opened.
+    data_root : str or Path, optional
+        Where the data set lies; without it, where the split's maker had it.
+    lossy : bool
+        Also where noise is drawn afresh in training, without that noise.
+
+    Returns
+    -------
+    TensorDataset
+
+    Raises
+    ------
+    IndexError
+        There is no such party.
+    UsageError
+        p is no whole number, or the data set is another one or has no features.
+    FileNotFoundError
+        The data set is not where it was looked for.
+
+    Examples
+    --------
+    >>> import fltrain, niidpart
+    >>> split = niidpart.make(niidpart.load("digits"), strategy="homo", n_parties=10, seed=0)
+    >>> x, y = fltrain.party(split, 3)[0]
+    >>> x.shape
+    torch.Size([1, 8, 8])
     """
     if isinstance(split, str | Path):
         with niidpart.open(split) as opened:
@@ -39,7 +74,6 @@ def party(
         data = open_data(split, data_root)
     found = read_examples(split, data, p, part, lossy=lossy)
     x = put_channels_first(found.x)
-    return TensorDataset(
-        x.float().div_(255) if x.dtype == torch.uint8 else x.float(),
-        torch.from_numpy(np.ascontiguousarray(found.y)),
-    )
+    inputs = x.float().div_(255) if x.dtype == torch.uint8 else x.float()
+    labels = torch.from_numpy(np.ascontiguousarray(found.y))
+    return TensorDataset(inputs, labels)

@@ -82,7 +82,7 @@ def prepare(
     federated = (
         load_federated(split, data, device, settings) if held is None else _drawing(held, settings)
     )
-    federated = federated.pooled() if algorithm.pooled else federated
+    federated = federated.pool() if algorithm.pooled else federated
     if algorithm.exam is not None:
         require_validation_parts(algorithm.name, federated)
     if algorithm.adapt is not None:

@@ -1,61 +1,73 @@
-"""Dropout whose masks are drawn by counter: the same whatever executor, worker, chunk or rank runs the job, and however a batch is padded."""
+"""Dropout whose masks are drawn by counter.
+
+They are the same whatever executor, worker, chunk or rank runs the job, and however a batch is
+padded.
+"""
 
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from ..draws import uniform
 
 
-class _Counted:
-    """What the dropouts have in common. key: of the job and its step, for one pass; without one, and in eval mode, a layer is torch's own.
+class _CounterDropout(nn.Module):
+    """What the dropouts have in common.
 
-    number: which of the model's dropouts; calls: how often it was asked in this pass, so that a layer that stands at two places draws twice.
+    key: of the job and its step, for one pass; without one, and in eval mode, a layer is torch's
+    own. number: which of the model's dropouts; calls: how often it was asked in this pass, so that
+    a layer that stands at two places draws twice.
     """
 
     p: float
-    training: bool
     key: int | Tensor | None = None
-    number = 0
-    calls = 0
-    channels_of = 0  # axes of a batch whose whole channels go together; 0: every number for itself
+    number: int = 0
+    calls: int = 0
+    channels_of: int = 0  # axes of a batch whose whole channels go; 0: every number for itself
 
     def forward(self, x: Tensor) -> Tensor:
-        """x [B, ...], each number or channel 0 with chance p, the rest times 1 / (1 - p). The counter is the flat position, rows of padding last."""
+        """Return x [B, ...], each number or channel 0 with chance p, the rest times 1 / (1 - p).
+
+        The counter is the flat position: rows of padding come last, and change nothing before them.
+        """
         if self.key is None or not self.training:
-            return super().forward(x)  # type: ignore[misc]
-        shape = (
-            x.shape
-            if not self.channels_of
-            else x.shape[:1]
-            if x.dim() < self.channels_of
-            else x.shape[:2]
-        )
-        keep = uniform(self.key, shape.numel(), x.device, (self.number, self.calls)) >= self.p
+            out: Tensor = super().forward(x)
+            return out
+        shape = self._mask_shape(x)
+        words = uniform(self.key, shape.numel(), x.device, (self.number, self.calls))
         self.calls += 1
-        scaled = keep.to(x.dtype) * (1 / (1 - self.p) if self.p < 1 else 0.0)
+        keep = (words >= self.p).to(x.dtype)
+        scaled = keep * (1 / (1 - self.p) if self.p < 1 else 0.0)
         return x * scaled.reshape(shape + (1,) * (x.dim() - len(shape)))
 
+    def _mask_shape(self, x: Tensor) -> torch.Size:
+        """Return the axes that are drawn for: all, or examples and channels."""
+        if not self.channels_of:
+            return x.shape
+        return x.shape[:1] if x.dim() < self.channels_of else x.shape[:2]
 
-class Dropout(_Counted, nn.Dropout):
+
+class Dropout(_CounterDropout, nn.Dropout):
     pass
 
 
-class Dropout1d(_Counted, nn.Dropout1d):
+class Dropout1d(_CounterDropout, nn.Dropout1d):
     channels_of = 3  # [C, L] is one example to torch, whose channels are rows
 
 
-class Dropout2d(_Counted, nn.Dropout2d):
+class Dropout2d(_CounterDropout, nn.Dropout2d):
     channels_of = 2  # torch takes [B, C, L] and [B, D] as well
 
 
-class Dropout3d(_Counted, nn.Dropout3d):
+class Dropout3d(_CounterDropout, nn.Dropout3d):
     channels_of = 5
 
 
-_OURS = {
+_OURS: dict[type[nn.Module], type[_CounterDropout]] = {
     nn.Dropout: Dropout,
     nn.Dropout1d: Dropout1d,
     nn.Dropout2d: Dropout2d,
@@ -64,33 +76,38 @@ _OURS = {
 
 
 def replace_dropouts(module: nn.Module) -> nn.Module:
-    """A copy whose dropouts are those of this file; the module itself where it has none of torch's. Names, weights, modes and hooks stay.
+    """Return a copy whose dropouts are those of this file; the module itself where it has none.
 
-    Subclasses, AlphaDropout and functional dropout are left alone: they draw from torch's generator.
+    Names, weights, modes and hooks stay. Subclasses, AlphaDropout and functional dropout are left
+    alone: they draw from torch's generator.
     """
     if not any(type(layer) in _OURS for layer in module.modules()):
         return module
     module = copy.deepcopy(module)
     for layer in module.modules():
-        if type(layer) in _OURS:
-            layer.__class__ = _OURS[
-                type(layer)
-            ]  # in its place, so that hooks and layers that stand at two places stay as they are
-    for number, layer in enumerate(list_dropouts(module)):
-        layer.number = number
+        ours: Any = _OURS.get(type(layer))
+        if ours is not None:
+            # in its place, so that its hooks stay, and a layer that stands at two places is one
+            layer.__class__ = ours
+    for number, dropout in enumerate(list_dropouts(module)):
+        dropout.number = number
     return module
 
 
-def list_dropouts(module: nn.Module) -> list[_Counted]:
-    """Those of this file, in the order of the module."""
-    return [layer for layer in module.modules() if isinstance(layer, _Counted)]
+def list_dropouts(module: nn.Module) -> list[_CounterDropout]:
+    """Return the dropouts of this file, in the order of the module."""
+    return [layer for layer in module.modules() if isinstance(layer, _CounterDropout)]
 
 
 @contextmanager
-def draw_by(layers: Sequence[_Counted], key: int | Tensor | None) -> Iterator[None]:
-    """Within, the layers draw by that key; afterwards by none, so that a module taken out of a run is like torch's own."""
+def draw_by(layers: Sequence[_CounterDropout], key: int | Tensor | None) -> Iterator[None]:
+    """Let the layers draw by that key within, and afterwards by none.
+
+    A module that is taken out of a run is then like torch's own.
+    """
     for layer in layers:
-        layer.key, layer.calls = key, 0
+        layer.key = key
+        layer.calls = 0
     try:
         yield
     finally:

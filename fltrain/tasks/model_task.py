@@ -1,4 +1,4 @@
-"""`ModelTask`: a torch module and a loss, as pure functions of parameters for algorithms to call."""
+"""`ModelTask`: a torch module and a loss, as pure functions of parameters for algorithms."""
 
 import contextlib
 import functools
@@ -21,26 +21,30 @@ from ..interface import Batch, Local, Out, Step
 from ..tree import Tree
 from .dropout import draw_by, list_dropouts, replace_dropouts
 
+# Part of a layer's class name -> its kind.
 _KINDS = {"Linear": "linear", "Conv": "conv", "Norm": "norm"}
 
 
-def _kind(module: nn.Module) -> str:
-    return next((k for part, k in _KINDS.items() if part in type(module).__name__), "other")
-
-
 def cross_entropy(out: Out, batch: Batch) -> Tensor:
-    """Mean cross entropy over the examples that are no padding."""
+    """Return the mean cross entropy over the examples that are no padding."""
     if batch.mask is None:
         return F.cross_entropy(out.logits, batch.y)
     losses = F.cross_entropy(out.logits, batch.y, reduction="none")
-    return (losses * batch.mask).sum() / batch.mask.sum().clamp(
-        min=1
-    )  # a batch of padding alone has loss and gradient 0
+    # at least 1, so that a batch of padding alone has loss and gradient 0
+    return (losses * batch.mask).sum() / batch.mask.sum().clamp(min=1)
 
 
-def _stages(
+def _find_kind(module: nn.Module) -> str:
+    name = type(module).__name__
+    for part, kind in _KINDS.items():
+        if part in name:
+            return kind
+    return "other"
+
+
+def _run_stages(
     module: nn.Module,
-    layers: list[Any],
+    dropouts: list[Any],
     staged: bool,
     params: Tree,
     buffers: Tree,
@@ -49,27 +53,35 @@ def _stages(
     upto: int | None,
     detach: bool,
 ) -> list[Tensor]:
-    """The output of each stage; of a model that is not made of stages, its output. layers: its dropouts, which draw by the key."""
+    """Return the output of each stage; of a model that is not made of stages, its output.
+
+    dropouts: layers that draw by the key.
+    """
     options = {"upto": upto, "detach": detach, "taps": True} if staged else {}
-    with draw_by(layers, key):
+    with draw_by(dropouts, key):
         out = functional_call(module, (params, buffers), (x,), options)
     return out if staged else [out]
 
 
 @functools.cache
-def _compiled() -> Callable[..., list[Tensor]]:
-    """`_stages` through torch.compile, made when first asked for. One for all tasks: executors copy a task for each job, code is compiled once."""
-    return torch.compile(_stages)
+def _compile_stages() -> Callable[..., list[Tensor]]:
+    """Return `_run_stages` through torch.compile, made when first asked for.
+
+    One for all tasks: executors copy a task for each job, code is compiled once.
+    """
+    return torch.compile(_run_stages)
 
 
 @dataclass(frozen=True, eq=False)
 class ModelTask:
-    """module: holds the architecture; its own parameters are never used. loss(out, batch) -> scalar.
+    """A torch module and a loss as pure functions of parameters.
 
-    Dropouts in it are replaced by those of `fltrain.dropout`, in a copy.
+    module: holds the architecture; its own parameters are never used. Dropouts in it are replaced
+    by those of `fltrain.tasks.dropout`, in a copy. loss(out, batch) -> scalar.
     examples: the batches of the party at hand, for `full_grad`; the executor binds it for each job.
-    bf16: forward passes under autocast to bfloat16; outputs and loss are float32. compiled: forward passes through torch.compile, which needs a C++
-    compiler on a CPU and cannot stand inside `torch.func.vmap`. Both change the last bits.
+    bf16: forward passes under autocast to bfloat16; outputs and loss are float32. compiled: forward
+    passes through torch.compile, which needs a C++ compiler on a CPU and cannot stand inside
+    `torch.func.vmap`. Both change the last bits.
     """
 
     module: nn.Module
@@ -83,38 +95,34 @@ class ModelTask:
 
     @cached_property
     def kinds(self) -> dict[str, str]:
-        """name of each parameter -> conv, linear, norm, bias or other."""
-        out = {}
+        """Name of each parameter -> conv, linear, norm, bias or other."""
+        kinds = {}
         for path, module in self.module.named_modules():
-            kind = _kind(module)
+            kind = _find_kind(module)
             for name, _ in module.named_parameters(recurse=False):
-                out[f"{path}.{name}".lstrip(".")] = (
-                    "bias" if name == "bias" and kind != "norm" else kind
-                )
-        return out
+                is_bias = name == "bias" and kind != "norm"
+                kinds[f"{path}.{name}".lstrip(".")] = "bias" if is_bias else kind
+        return kinds
 
     @cached_property
     def buffer_kinds(self) -> dict[str, str]:
-        """name of each buffer -> norm or other. A frozen parameter is a buffer too."""
-        out = {
-            name: self.kinds[name]
-            for name, p in self.module.named_parameters()
-            if not p.requires_grad
-        }
+        """Name of each buffer -> norm or other. A frozen parameter is a buffer too."""
+        kinds = {}
+        for name, parameter in self.module.named_parameters():
+            if not parameter.requires_grad:
+                kinds[name] = self.kinds[name]
         for path, module in self.module.named_modules():
-            out |= {
-                f"{path}.{name}".lstrip("."): _kind(module)
-                for name, _ in module.named_buffers(recurse=False)
-            }
-        return {name: kind if kind == "norm" else "other" for name, kind in out.items()}
+            for name, _ in module.named_buffers(recurse=False):
+                kinds[f"{path}.{name}".lstrip(".")] = _find_kind(module)
+        return {name: kind if kind == "norm" else "other" for name, kind in kinds.items()}
 
     @cached_property
     def n_stages(self) -> int:
         """How many taps a forward pass gives; 0 where the model does not declare any."""
-        return len(list(self.module.children())) if self._staged else 0
+        return len(list(self.module.children())) if self._is_staged else 0
 
     @cached_property
-    def _staged(self) -> bool:
+    def _is_staged(self) -> bool:
         return "upto" in inspect.signature(self.module.forward).parameters
 
     @cached_property
@@ -132,26 +140,30 @@ class ModelTask:
         upto: int | None = None,
         detach: bool = False,
     ) -> Out:
-        """The model at `params`. upto: stop after that stage. detach: no gradient from one stage into the one before (local learning rules).
+        """Return what the model gives at `params`.
 
-        A model that is not made of stages (`fltrain.models.Staged`) has one, its output. key: of the draws of dropout in training, for one step of
-        one job; None for torch's own draws.
+        upto: stop after that stage; a model that is not made of stages (`fltrain.models.Staged`)
+        has one, its output. detach: no gradient from one stage into the one before (local learning
+        rules). key: of the draws of dropout in training, for one step of one job; None for torch's
+        own draws.
         """
         if self.module.training != train:
             self.module.train(train)
         if train:
             buffers = tree.clone(buffers)  # batch norm writes into what it is given
         try:
-            taps = self._taps(params, buffers, x, upto, detach, key if train else None)
+            taps = self._run(params, buffers, x, upto, detach, key if train else None)
         except ValueError as error:
             if train and len(x) == 1 and "more than 1 value per channel" in str(error):
                 raise UsageError(
-                    "batch norm cannot train on a batch of one example; choose a --batch-size that leaves no such rest"
+                    "batch norm cannot train on a batch of one example; "
+                    "choose a --batch-size that leaves no such rest"
                 ) from error
             raise
-        return Out(taps[-1], taps[-2] if len(taps) > 1 else taps[-1], taps, buffers)
+        features = taps[-2] if len(taps) > 1 else taps[-1]
+        return Out(taps[-1], features, taps, buffers)
 
-    def _taps(
+    def _run(
         self,
         params: Tree,
         buffers: Tree,
@@ -160,31 +172,31 @@ class ModelTask:
         detach: bool,
         key: int | Tensor | None,
     ) -> list[Tensor]:
-        run = _compiled() if self.compiled else _stages
+        """Return the taps in float32, as the task says: compiled, or under autocast, or neither."""
+        run = _compile_stages() if self.compiled else _run_stages
         if self.compiled and isinstance(key, int):
-            key = torch.tensor(
-                signed(key), device=x.device
-            )  # compiled code holds for one number, and for any tensor
-        # no cache of cast weights: each is used once, and none may outlive a transform or a graph
-        with (
-            torch.autocast(x.device.type, torch.bfloat16, cache_enabled=False)
-            if self.bf16
-            else contextlib.nullcontext()
-        ):
-            taps = run(
-                self.module, self._dropouts, self._staged, params, buffers, x, key, upto, detach
-            )
+            # compiled code holds for one number, and for any tensor
+            key = torch.tensor(signed(key), device=x.device)
+        cast: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+        if self.bf16:
+            # no cache of cast weights: each is used once, and none may outlive a transform
+            cast = torch.autocast(x.device.type, torch.bfloat16, cache_enabled=False)
+        dropouts, staged = self._dropouts, self._is_staged
+        with cast:
+            taps = run(self.module, dropouts, staged, params, buffers, x, key, upto, detach)
         return [tap.float() for tap in taps] if self.bf16 else taps
 
     def differentiate(
         self, f: Callable[[Tree], tuple[Tensor, Any]], params: Tree
     ) -> tuple[Tree, Tensor, Any]:
-        """(gradient, loss, aux) of f(params) -> (loss, aux) at params, by torch's autograd; 0 for a parameter that f does not use."""
+        """Return (gradient, loss, aux) of f(params) -> (loss, aux) at params.
+
+        By torch's autograd; 0 for a parameter that f does not use.
+        """
         at = tree.map(lambda w: w.detach().requires_grad_(), params)
         loss, aux = f(at)
-        grads = torch.autograd.grad(
-            loss, list(at.values()), allow_unused=True, materialize_grads=True
-        )
+        weights = list(at.values())
+        grads = torch.autograd.grad(loss, weights, allow_unused=True, materialize_grads=True)
         return dict(zip(at, grads, strict=True)), loss.detach(), aux
 
     def grad(
@@ -194,33 +206,43 @@ class ModelTask:
         extra: Callable[[Tree, Out], Tensor] | None = None,
         params: Tree | None = None,
     ) -> Step:
-        """Gradient of the loss, plus `extra(params, out)` if given, at `params` (default: local.params). No weight decay: the executor adds it."""
+        """Return the gradient of the loss, plus `extra(params, out)` if given.
+
+        params: where; local.params if not given. No weight decay: the executor adds it.
+        """
         key = fold(local.key, batch.step) if self._dropouts else local.key
 
-        def f(at: Tree) -> tuple[Tensor, Tree]:
+        def loss_at(at: Tree) -> tuple[Tensor, Tree]:
             out = self.forward(at, local.buffers, batch.x, train=True, key=key)
             loss = self.loss(out, batch)
-            return loss if extra is None else loss + extra(at, out), out.buffers
+            if extra is not None:
+                loss = loss + extra(at, out)
+            return loss, out.buffers
 
-        grads, loss, buffers = self.differentiate(f, local.params if params is None else params)
+        where = local.params if params is None else params
+        grads, loss, buffers = self.differentiate(loss_at, where)
         return Step(grads, loss, buffers, local.carry)
 
     def full_grad(self, local: Local) -> Tree:
-        """Mean gradient over all examples of the party at local.params: one pass in eval mode, batch statistics frozen."""
+        """Return the mean gradient over all examples of the party at local.params.
+
+        One pass in eval mode: batch statistics are frozen.
+        """
         if self.examples is None:
             raise UsageError(
                 "full_grad needs the examples of a party; an executor binds them for each job"
             )
-        total, n = tree.zeros_like(local.params), 0
+        total = tree.zeros_like(local.params)
+        n: int | Tensor = 0
         for batch in self.examples():
-            grads = self.differentiate(
-                functools.partial(self._at_rest, local, batch), local.params
-            )[0]
+            loss_at = functools.partial(self._evaluate_loss, local, batch)
+            grads, _, _ = self.differentiate(loss_at, local.params)
             size = len(batch.y) if batch.mask is None else batch.mask.sum()
             total = tree.map(lambda t, g, size=size: t + size * g, total, grads)
             n = n + size
         return tree.map(lambda t: t / n, total)
 
-    def _at_rest(self, local: Local, batch: Batch, at: Tree) -> tuple[Tensor, Tree]:
-        """The loss of a batch in eval mode."""
-        return self.loss(self.forward(at, local.buffers, batch.x, train=False), batch), {}
+    def _evaluate_loss(self, local: Local, batch: Batch, at: Tree) -> tuple[Tensor, Tree]:
+        """Return the loss of a batch in eval mode."""
+        out = self.forward(at, local.buffers, batch.x, train=False)
+        return self.loss(out, batch), {}

@@ -371,7 +371,7 @@ def test_a_run_trains_on_the_draws_of_its_epochs(pictures, split, train):
 
 def test_parties_trained_as_one_keep_their_draws(pictures, split):
     federated = load_federated(split, pictures, CPU, Settings(**EVERYTHING))
-    assert torch.equal(federated.pooled().train.inputs(ALL, 4), federated.train.inputs(ALL, 4))
+    assert torch.equal(federated.pool().train.inputs(ALL, 4), federated.train.inputs(ALL, 4))
 
 
 def test_a_resumed_run_ends_as_one_that_was_not_stopped(

@@ -318,7 +318,7 @@ def test_centralised_trains_on_the_noisy_examples_of_the_parties(table, noisy, t
 
 def test_pooled_parties_are_still_evaluated_one_by_one(table, table_split):
     federated = load_federated(table_split, table, CPU)
-    pooled = federated.pooled()
+    pooled = federated.pool()
     assert pooled.n_parties == 1
     assert pooled.train.size(0) == table_split.train.n
     assert pooled.counts.tolist() == [table_split.train.counts.sum(0).tolist()]

@@ -51,9 +51,9 @@ def test_the_noisy_test_set_is_the_normal_field_of_each_party_added_by_hand(data
         z = normal_field(
             int(split.columns["noise_seed"][p]), n + np.arange(len(x)), x[0].size
         ).reshape(x.shape)
-        out = in_source_order(test.seen_by(p).inputs(ALL))
+        out = in_source_order(test.view_as(p).inputs(ALL))
         assert np.abs(out - (x + split.columns["noise_std"][p] * z)).max() < 1e-6
-        part = in_source_order(test.seen_by(p).inputs(torch.tensor([5, 2])))
+        part = in_source_order(test.view_as(p).inputs(torch.tensor([5, 2])))
         assert (part == out[[5, 2]]).all()
 
 
@@ -69,7 +69,7 @@ def test_it_is_what_niidpart_would_make_of_all_transforms(data_of, kind):
     test, x = load_federated(split, data, CPU, NOISY).noisy_test, data.test_features(ALL)
     for p in range(5):
         theirs = niidpart.transform(split, x, p, len(data.labels) + np.arange(len(x)))
-        assert np.abs(in_source_order(test.seen_by(p).inputs(ALL)) - theirs).max() < 1e-6
+        assert np.abs(in_source_order(test.view_as(p).inputs(ALL)) - theirs).max() < 1e-6
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -108,9 +108,9 @@ def test_no_image_is_copied_and_the_mean_is_taken_off_after_the_noise(data_of):
         load_federated(split, data, CPU, Settings(noisy_test=True, normalise=how))
         for how in ("none", "half")
     )
-    assert plain.noisy_test.seen_by(2).x.data_ptr() == plain.global_test.x.data_ptr()
-    noisy = plain.noisy_test.seen_by(2).inputs(ALL)
-    assert torch.equal(normal.noisy_test.seen_by(2).inputs(ALL), (noisy - 0.5) / 0.5)
+    assert plain.noisy_test.view_as(2).x.data_ptr() == plain.global_test.x.data_ptr()
+    noisy = plain.noisy_test.view_as(2).inputs(ALL)
+    assert torch.equal(normal.noisy_test.view_as(2).inputs(ALL), (noisy - 0.5) / 0.5)
     assert torch.equal(normal.global_test.inputs(ALL), (plain.global_test.x - 0.5) / 0.5)
 
 
