@@ -56,7 +56,8 @@ def _weigh(proportions: Floats, total: int) -> Ints:
             f"below {_LARGEST_WEIGHT}"
         )
     largest = proportions.max(axis=-1, keepdims=True)
-    weights: Ints = np.rint(proportions / largest * float(_LARGEST_WEIGHT)).astype(np.int64)
+    scaled = np.rint(proportions / largest * float(_LARGEST_WEIGHT))
+    weights: Ints = scaled.astype(np.int64)
     return weights
 
 
@@ -67,7 +68,8 @@ def apportion_weights(weights: Ints, total: int, rank: Ints) -> Ints:
     weight.
     """
     counts: Ints
-    counts, remainder = np.divmod(weights * total, int(weights.sum(dtype=np.int64)))
+    sum_of_weights = int(weights.sum(dtype=np.int64))
+    counts, remainder = np.divmod(weights * total, sum_of_weights)
     left = total - int(counts.sum(dtype=np.int64))
     if not left:
         return counts
@@ -101,7 +103,21 @@ def apportion_rows(proportions: Floats, totals: Ints, rank: Ints) -> Ints:
 
 def split_evenly(total: int, n: int) -> Ints:
     """Return [n] int64 counts that sum to `total` and differ by at most 1, larger ones first."""
-    return np.full(n, total // n, np.int64) + (np.arange(n) < total % n)
+    each, n_larger = divmod(total, n)
+    counts = np.full(n, each, np.int64)
+    counts[:n_larger] += 1
+    return counts
+
+
+def repeat_evenly(holders: NDArray[Any], n: int) -> NDArray[Any]:
+    """Return [n] who gets each of n things: each holder equally often, the first once more."""
+    return np.repeat(holders, split_evenly(n, len(holders)))
+
+
+def split_by_class(order: Ints, class_sizes: Ints) -> list[Ints]:
+    """Return the rows of each class, of `order` [N]: all rows, class by class."""
+    ends = np.cumsum(class_sizes, dtype=np.int64)
+    return np.split(order, ends[:-1])
 
 
 def tally(owner: NDArray[Any], n_parties: int) -> Ints:
@@ -263,10 +279,11 @@ def fill_up(
     holdings = _Holdings(owner, labels, sizes, order)
     # (-examples, rank, party): the largest is next. Ranks differ, so there are no ties.
     able = np.flatnonzero(sizes > min_size)
-    donors = [(-int(sizes[p]), int(rank[p]), int(p)) for p in able]
+    donors = list(zip((-sizes[able]).tolist(), rank[able].tolist(), able.tolist(), strict=True))
     heapq.heapify(donors)
     moved = []
-    for party in short[np.argsort(rank[short], kind="stable")].tolist():
+    by_rank = np.argsort(rank[short], kind="stable")
+    for party in short[by_rank].tolist():
         liked = _sort_by_number(holdings.of(party))
         for _ in range(min_size - int(sizes[party])):
             negative_size, place, donor = heapq.heappop(donors)

@@ -155,11 +155,13 @@ def _divide(table: tuple[list[float], list[float]], r: Floats) -> Floats:
 def normal_quantile(p: Floats) -> Floats:
     """Return x with Phi(x) = p for p in (0, 1), to about 1e-15. Same shape as `p`."""
     q = p - 0.5
-    x = q * _divide(_CENTRE, np.maximum(0.180625 - q * q, 0.0))
+    centre = np.maximum(0.180625 - q * q, 0.0)
+    x = q * _divide(_CENTRE, centre)
     outer = np.abs(q) > 0.425
     below = q[outer] < 0
     edge = np.where(below, p[outer], 1 - p[outer])  # distance to the nearer end of (0, 1)
     r = np.sqrt(-log(edge))
-    tail = np.where(r <= 5.0, _divide(_TAIL, r - 1.6), _divide(_FAR_TAIL, r - 5.0))
+    near, far = _divide(_TAIL, r - 1.6), _divide(_FAR_TAIL, r - 5.0)
+    tail = np.where(r <= 5.0, near, far)
     x[outer] = np.where(below, -tail, tail)
     return x

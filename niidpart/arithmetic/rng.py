@@ -69,7 +69,8 @@ class Stream:
     def __init__(self, key: bytes, given: Mapping[str, NDArray[Any]] | None = None):
         self._key = key
         self._given = given or {}
-        self._bits = np.random.Philox(key=np.frombuffer(key[:16], "<u8").astype(np.uint64))
+        words = np.frombuffer(key[:16], "<u8").astype(np.uint64)
+        self._bits = np.random.Philox(key=words)
 
     def child(self, name: str) -> "Stream":
         """Return a stream of its own, which does not depend on what was drawn from this one."""
@@ -212,8 +213,8 @@ class Stream:
                 v = 1 + c * x
                 v = v * v * v
                 log_v = exact.log(np.where(v > 0, v, 1.0))
-                limit = 0.5 * x * x + d - d * v + d * log_v
-                is_accepted = (v > 0) & (exact.log(u) < limit)
+                log_limit = 0.5 * x * x + d - d * v + d * log_v
+                is_accepted = (v > 0) & (exact.log(u) < log_limit)
                 block[pending[is_accepted]] = log_d + log_v[is_accepted]
                 pending = pending[~is_accepted]
             if shape < 1:
@@ -223,7 +224,8 @@ class Stream:
 
 def _to_unit(words: Words) -> Floats:
     """Return the middle of the cell of (0, 1) that the upper 52 bits of each word number."""
-    return (words >> np.uint64(12)).astype(np.float64) * _CELL + _CELL / 2
+    cells = (words >> np.uint64(12)).astype(np.float64)
+    return cells * _CELL + _CELL / 2
 
 
 _WORD = np.uint64(32)  # bits of Philox4x32's words, which are held in uint64
@@ -254,12 +256,14 @@ def philox(
         32-bit words.
     """
     c0, c1, c2, c3 = counter
-    k0, k1 = np.uint64(key & 0xFFFFFFFF), np.uint64(key >> 32 & 0xFFFFFFFF)
+    k0 = np.uint64(key & 0xFFFFFFFF)
+    k1 = np.uint64(key >> 32 & 0xFFFFFFFF)
     for _ in range(_ROUNDS):
         p0, p1 = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
         c0, c1 = (p1 >> _WORD) ^ c1 ^ k0, p1 & _MASK
         c2, c3 = (p0 >> _WORD) ^ c3 ^ k1, p0 & _MASK
-        k0, k1 = (k0 + _KEY_STEPS[0]) & _MASK, (k1 + _KEY_STEPS[1]) & _MASK
+        k0 = (k0 + _KEY_STEPS[0]) & _MASK
+        k1 = (k1 + _KEY_STEPS[1]) & _MASK
     return c0, c1, c2, c3
 
 
@@ -271,10 +275,11 @@ def normal_field(key: int, rows: Ints, width: int) -> Floats:
     pairs = (width + 1) // 2  # one counter gives four words of 32 bits: two values
     row = np.repeat(rows.astype(np.uint64), pairs)
     column = np.tile(np.arange(pairs, dtype=np.uint64), len(rows))
-    counter = (column, row & _MASK, row >> _WORD, np.zeros_like(row))
-    a, b, c, d = philox(key, counter)
-    words = np.stack([a << _WORD | b, c << _WORD | d], axis=-1)
-    words = words.reshape(len(rows), 2 * pairs)[:, :width]
+    zero = np.zeros_like(row)
+    a, b, c, d = philox(key, (column, row & _MASK, row >> _WORD, zero))
+    first, second = a << _WORD | b, c << _WORD | d
+    words = np.stack([first, second], axis=-1).reshape(len(rows), 2 * pairs)
+    words = words[:, :width]
     values = exact.normal_quantile(_to_unit(words.reshape(-1)))
     return values.reshape(len(rows), width)
 

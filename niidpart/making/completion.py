@@ -65,6 +65,7 @@ def compose(
     if strategy == base.strategy:
         options = {**base.params, **options}
     pairs = _to_pairs(base.transforms if transforms is None else transforms)
+    n_parties = base.n_parties if n_parties is None else n_parties
     if strategy in TRANSFORMS.names():
         pairs.append((strategy, options))
         strategy, options = "homo", {}
@@ -75,7 +76,7 @@ def compose(
     asked = Recipe(
         strategy=STRATEGIES.cite(strategy),
         params=options,
-        n_parties=_choose_n_parties(strategy, base.n_parties if n_parties is None else n_parties),
+        n_parties=_choose_n_parties(strategy, n_parties),
         seed=base.seed if seed is UNSET else seed,
         transforms=tuple(Transform(name, dict(given)) for name, given in pairs),
         val=base.val if val is UNSET else val,

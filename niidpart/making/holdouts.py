@@ -25,13 +25,14 @@ def hold_out(
     sizes, party = sizes[cells], cells // n_classes
     tie = rng.child("rank").permutation(len(cells))
     n_test = _count_taken(sizes, sizes, party, test, everything.sizes, tie)
-    n_val = _count_taken(sizes, sizes - n_test, party, val, everything.sizes, tie)
-    n_train = sizes - n_test - n_val
+    room = sizes - n_test
+    n_val = _count_taken(sizes, room, party, val, everything.sizes, tie)
+    n_train = room - n_val
     # Of each cell's rows in random order the first go to test, the next to val, the rest to train.
     rows = _order_by_cell(owner, labels, n_classes, rng)
-    cuts = np.stack([n_test, n_val, n_train], axis=1)
+    cuts = np.stack([n_test, n_val, n_train], axis=1).reshape(-1)
     order = [PARTS.index(name) for name in ("test", "val", "train")]
-    which = np.repeat(np.tile(order, len(cells)), cuts.reshape(-1))
+    which = np.repeat(np.tile(order, len(cells)), cuts)
     parts = {}
     for i, name in enumerate(PARTS):
         in_part = rows[which == i]
@@ -62,15 +63,18 @@ def _count_taken(
     # digits, so that all of this is integer arithmetic.
     share = Fraction(repr(fraction)).limit_denominator(10**9)
     over, under = share.numerator, share.denominator
-    taken: Ints = np.minimum(sizes * over // under, room)
+    share_down = sizes * over // under
+    taken: Ints = np.minimum(share_down, room)
     left = party_sizes * over // under
     np.subtract.at(left, party, taken)  # what each party still has to give
     remainder = np.where(taken < room, sizes * over % under, -1)
     ranking = np.lexsort((tie, -remainder, party))
     # The place of each cell in the ranking of its own party.
     party_ranked = party[ranking]
-    first = np.searchsorted(party_ranked, np.arange(len(party_sizes)))
+    parties = np.arange(len(party_sizes))
+    first = np.searchsorted(party_ranked, parties)
     place = np.arange(len(ranking)) - first[party_ranked]
-    gets_more = (place < left[party_ranked]) & (remainder[ranking] >= 0)
+    has_room = remainder[ranking] >= 0
+    gets_more = has_room & (place < left[party_ranked])
     taken[ranking[gets_more]] += 1
     return taken

@@ -1,6 +1,6 @@
 """A split that is as skewed as you ask: `tune` finds the value of an option that gives it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -84,16 +84,27 @@ def tune(
             after(x, tried[x])
         return split if abs(tried[x] - target) <= tolerance else None
 
+    found = _bisect(attempt, tried, target)
+    if found is None:
+        raise UsageError(_describe_nearest(measure, target, tolerance, option, tried))
+    return found
+
+
+def _bisect(
+    attempt: Callable[[float], FederatedSplit | None], tried: Mapping[float, float], target: float
+) -> FederatedSplit | None:
+    """Return the first split that an attempt finds near enough; None where the steps end."""
     low, high = _RANGE
     for x in (low, high):
         split = attempt(x)
         if split is not None:
             return split
-    is_between = tried[low] > target > tried[high]
-    while is_between:
+    if not tried[low] > target > tried[high]:
+        return None
+    while True:
         x = _find_middle(low, high)
-        if x in (low, high):
-            break
+        if x in (low, high):  # three digits are used up
+            return None
         split = attempt(x)
         if split is not None:
             return split
@@ -101,7 +112,6 @@ def tune(
             low = x
         else:
             high = x
-    raise UsageError(_describe_nearest(measure, target, tolerance, option, tried))
 
 
 def _find_middle(low: float, high: float) -> float:

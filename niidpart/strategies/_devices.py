@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..arithmetic.deal import draw_subsets
+from ..arithmetic.deal import draw_subsets, split_by_class
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 from ..registry import AtLeast
@@ -46,11 +46,12 @@ def draw_pools(labels: Ints, rng: Stream) -> Pools:
         )
     order = rng.child("pools").grouped_permutation(labels, len(sizes))
     pools: dict[str, list[Ints]] = {part: [] for part in DIVISORS}
-    for rows in np.split(order, np.cumsum(sizes, dtype=np.int64)[:-1]):
+    for rows in split_by_class(order, sizes):
         sixth = len(rows) // 6
-        cuts = [len(rows) - 2 * sixth, len(rows) - sixth]
-        for pool, share in zip(pools.values(), np.split(rows, cuts), strict=True):
-            pool.append(share)
+        train, val, test = np.split(rows, [len(rows) - 2 * sixth, len(rows) - sixth])
+        pools["train"].append(train)
+        pools["val"].append(val)
+        pools["test"].append(test)
     return pools
 
 
@@ -74,13 +75,14 @@ def choose_sizes(
     sizes: dict[str, tuple[int, int]] = {}
     for part, divisor in DIVISORS.items():
         of_class = count_classes_of(pools, part)
+        n_pool = int(of_class.sum(dtype=np.int64))
         limit = _find_most(n, of_class, fits)
         size = asked[part]
         if size is None:
             whole = n if part == "train" else sizes["train"][0]
             size = min(max(1, whole // divisor), limit)
         else:
-            most = _bound_draws(int(of_class.sum(dtype=np.int64)), kept)
+            most = _bound_draws(n_pool, kept)
             if size > most:
                 raise UsageError(
                     f"n_{part} is {size}, and a device can draw at most {most} {part} examples; "

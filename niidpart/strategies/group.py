@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ..arithmetic.deal import deal_to_fewest, split_evenly
+from ..arithmetic.deal import deal_to_fewest, repeat_evenly
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 from . import Owners
@@ -49,7 +49,8 @@ def by_group(
         raise _refuse_parties(n_parties, len(kept), min_group, sizes)
 
     def deal(s: Stream) -> Ints:
-        return np.stack([names[kept], _deal_groups(s, n_parties, sizes[kept], balance)], axis=1)
+        party = _deal_groups(s, n_parties, sizes[kept], balance)
+        return np.stack([names[kept], party], axis=1)
 
     dealt = rng.draw("dealt", deal)
     holder = np.full(len(names), -1, np.int64)  # the party of each group
@@ -68,7 +69,7 @@ def _deal_groups(rng: Stream, n_parties: int, sizes: Ints, balance: str) -> Ints
     if balance == "examples":
         return deal_to_fewest(sizes, n_parties, order, rank)
     party = np.empty(n_groups, np.int64)
-    party[order] = np.repeat(rank, split_evenly(n_groups, n_parties))
+    party[order] = repeat_evenly(rank, n_groups)
     return party
 
 

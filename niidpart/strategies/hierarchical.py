@@ -10,7 +10,7 @@ from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 from ..registry import AtLeast, AtMost
 from . import Rows
-from ._devices import NTest, NTrain, NVal, choose_sizes, draw_pools, draw_rows
+from ._devices import FitsPool, NTest, NTrain, NVal, choose_sizes, draw_pools, draw_rows
 
 __all__ = ["hierarchical_archetypes"]
 
@@ -65,24 +65,31 @@ def hierarchical_archetypes(
         raise UsageError("hierarchical needs at least 2 classes, one in each half")
     archetype = np.arange(n_parties) * n_classes // n_parties
     bias = rng.draw("bias", lambda s: bias_low + (bias_high - bias_low) * s.uniform(n_parties))
-    smaller_half = n_classes // 2  # classes of the half that has fewer
-
-    def fits(n: int, of_class: Ints) -> bool:
-        if smaller_half == 1:  # all examples are of one class
-            return n <= int(of_class.min())
-        own = int(_count_own(np.array([bias_high]), n)[0])
-        rest = n - int(_count_own(np.array([bias_low]), n)[0])
-        most_of_another = -(-rest // (smaller_half - 1))  # rounded up
-        return max(own, most_of_another) <= int(of_class.min())
-
     pools = draw_pools(labels, rng)
     asked = {"train": n_train, "val": n_val, "test": n_test}
     siblings = _find_siblings(archetype, n_classes)
     parts = {}
-    for part, (n, limit) in choose_sizes(asked, len(labels), pools, fits).items():
+    fits = _fits_by_bias(bias_low, bias_high, n_classes)
+    sizes = choose_sizes(asked, len(labels), pools, fits)
+    for part, (n, limit) in sizes.items():
         counts = _draw_counts(n, bias, archetype, siblings, rng.child(f"{part} counts"))
         parts[part] = draw_rows(counts, part, limit, pools, rng.child(part))
     return Rows(parts, {"bias": bias}, {"archetype": archetype})
+
+
+def _fits_by_bias(bias_low: float, bias_high: float, n_classes: int) -> FitsPool:
+    """Return the check that a device of any archetype and bias finds what it draws."""
+    smaller_half = n_classes // 2  # classes of the half that has fewer
+
+    def fits(n: int, of_class: Ints) -> bool:
+        fewest = int(of_class.min())
+        if smaller_half == 1:  # all examples are of one class
+            return n <= fewest
+        least_own, most_own = _count_own(np.array([bias_low, bias_high]), n).tolist()
+        most_of_another = -(-(n - least_own) // (smaller_half - 1))  # rounded up
+        return bool(max(most_own, most_of_another) <= fewest)
+
+    return fits
 
 
 def _find_siblings(archetype: Ints, n_classes: int) -> NDArray[np.bool_]:
@@ -118,7 +125,8 @@ def _draw_places(siblings: NDArray[np.bool_], rng: Stream) -> Ints:
     P, K = siblings.shape
     class_bits = np.uint64((K - 1).bit_length())
     # The low bits of a word are its class, so words differ; the top bit is 0.
-    words = rng.words(P * K).reshape(P, K) >> (class_bits + np.uint64(1)) << class_bits
+    words = rng.words(P * K).reshape(P, K)
+    words = words >> (class_bits + np.uint64(1)) << class_bits
     words |= np.arange(K, dtype=np.uint64)
     words[~siblings] = np.uint64((1 << 64) - 1)  # behind all siblings
     order = np.argsort(words, axis=1, kind="stable")

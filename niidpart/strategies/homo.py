@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..arithmetic.deal import split_evenly
+from ..arithmetic.deal import repeat_evenly
 from ..arithmetic.rng import Ints, Stream
 from . import Owners
 
@@ -22,5 +22,5 @@ def homogeneous(labels: Ints, n_parties: int, rng: Stream) -> Owners:
     order = rng.child("order").permutation(n)
     parties = np.arange(n_parties, dtype=np.int32)
     owner = np.empty(n, np.int32)
-    owner[order] = np.repeat(parties, split_evenly(n, n_parties))
+    owner[order] = repeat_evenly(parties, n)
     return Owners(owner, {})

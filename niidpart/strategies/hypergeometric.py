@@ -86,9 +86,11 @@ def _fits_by_chance(chances: Floats) -> FitsPool:
     """Return the check that a device of any archetype is sure enough to find what it draws."""
 
     def fits(n: int, of_class: Ints) -> bool:
-        mean, variance = n * chances, n * chances * (1 - chances)
+        mean = n * chances
+        variance = n * chances * (1 - chances)
         # Bernstein's bound on a binomial count
-        likely = mean + _RARE / 3 + np.sqrt(_RARE * _RARE / 9 + 2 * _RARE * variance)
+        spread = np.sqrt(_RARE * _RARE / 9 + 2 * _RARE * variance)
+        likely = mean + _RARE / 3 + spread
         needed = np.minimum(np.where(chances > 0, likely, 0), n)
         return bool((needed <= of_class).all())
 
@@ -109,7 +111,8 @@ def _draw_counts(
             some = devices[start : start + step]
             words = rng.words(len(some) * n)
             label = labels[np.searchsorted(thresholds, words, side="right")]
-            cells = np.repeat(np.arange(len(some)) * n_cells, n) + label
+            first_cell = np.arange(len(some)) * n_cells
+            cells = np.repeat(first_cell, n) + label
             tallied = np.bincount(cells, minlength=len(some) * n_cells)
             counts[some] = tallied.reshape(len(some), n_cells)[:, :n_classes]
     return counts

@@ -5,7 +5,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic.deal import split_evenly
+from ..arithmetic.deal import repeat_evenly, split_by_class
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 from ..registry import AtLeast
@@ -45,14 +45,14 @@ def label_count(
         raise UsageError(f"k is {k}; a party can hold 1 to {n_classes} classes of this data")
     held = rng.draw("held", lambda s: _draw_classes(s, n_parties, n_classes, k))
     order = rng.child("order").grouped_permutation(labels, n_classes)
-    ends = np.cumsum(np.bincount(labels, minlength=n_classes), dtype=np.int64)
+    classes = split_by_class(order, np.bincount(labels))
     ranks = rng.child("rank")
     owner = np.full(len(labels), -1, np.int64)
-    for rows, is_holder in zip(np.split(order, ends[:-1]), held.T, strict=True):
+    for rows, is_holder in zip(classes, held.T, strict=True):
         rank = ranks.permutation(n_parties)  # who gets one more is drawn too
         holders = rank[is_holder[rank] == 1]
         if len(holders):
-            owner[rows] = np.repeat(holders, split_evenly(len(rows), len(holders)))
+            owner[rows] = repeat_evenly(holders, len(rows))
     return Owners(owner, {"held": held})
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic.deal import split_evenly
+from ..arithmetic.deal import repeat_evenly, split_by_class
 from ..arithmetic.exact import Floats
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
@@ -64,7 +64,9 @@ def niidbench(
     random = Legacy(seed)
     if rule == "homo":
         order = random.permutation(len(labels))
-        return Owners(_cut(order, split_evenly(len(labels), n_parties)), {})
+        owner = np.empty(len(labels), np.int64)
+        owner[order] = repeat_evenly(np.arange(n_parties), len(labels))
+        return Owners(owner, {})
     if rule == "labels":
         return _deal_classes(labels, n_parties, k, random, seed)
     if n_parties * MIN_SIZE > len(labels):
@@ -83,12 +85,14 @@ def _deal_by_class(labels: Ints, n_parties: int, beta: float, random: Legacy) ->
     n = len(labels)
     classes = _rows_by_class(labels)
     for tries in range(1, _limit_tries(n) + 1):
-        owner, sizes = np.empty(n, np.int64), np.zeros(n_parties, np.int64)
+        owner = np.empty(n, np.int64)
+        sizes = np.zeros(n_parties, np.int64)
         for of_class in classes:
             rows = of_class.copy()
             random.shuffle(rows)
             # The balance step: who holds a fair share gets nothing of this class.
-            p = random.dirichlet(np.repeat(beta, n_parties)) * (sizes < n / n_parties)
+            has_room = sizes < n / n_parties
+            p = random.dirichlet(np.repeat(beta, n_parties)) * has_room
             counts = _cut_counts(p, len(rows))
             owner[rows] = np.repeat(np.arange(n_parties), counts)
             sizes += counts
@@ -106,7 +110,8 @@ def _deal_quantities(labels: Ints, n_parties: int, beta: float, random: Legacy) 
         with np.errstate(invalid="ignore"):
             p = p / p.sum()
         if not np.min(p * n) < MIN_SIZE:  # NaN ends it too
-            return Owners(_cut(rows, _cut_counts(p, n)), _store_tries(tries))
+            counts = _cut_counts(p, n)
+            return Owners(_cut(rows, counts), _store_tries(tries))
     raise _refuse_endless(n, n_parties, beta, "quantity")
 
 
@@ -123,7 +128,7 @@ def _deal_classes(labels: Ints, n_parties: int, k: int, random: Legacy, seed: in
         holders = np.flatnonzero(is_holder)
         if len(holders):
             random.shuffle(rows)
-            owner[rows] = np.repeat(holders, split_evenly(len(rows), len(holders)))
+            owner[rows] = repeat_evenly(holders, len(rows))
     return Owners(owner, {"held": held})
 
 
@@ -174,8 +179,8 @@ def _python_integers(bound: int, seed: int) -> Iterator[int]:
 
 def _rows_by_class(labels: Ints) -> list[Ints]:
     """Return the rows of each class, ascending."""
-    ends = np.cumsum(np.bincount(labels), dtype=np.int64)
-    return np.split(np.argsort(labels, kind="stable"), ends[:-1])
+    order = np.argsort(labels, kind="stable")
+    return split_by_class(order, np.bincount(labels))
 
 
 def _cut_counts(p: Floats, n: int) -> Ints:
@@ -185,7 +190,8 @@ def _cut_counts(p: Floats, n: int) -> Ints:
     """
     with np.errstate(invalid="ignore"):
         shares = np.cumsum(p / p.sum()) * n
-    cuts = np.where(np.isnan(shares), 0.0, shares)[:-1].astype(np.int64)
+    shares = np.where(np.isnan(shares), 0.0, shares)
+    cuts = shares[:-1].astype(np.int64)
     return np.diff(np.concatenate([[0], cuts, [n]]))
 
 

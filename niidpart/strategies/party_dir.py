@@ -91,7 +91,8 @@ def _reconcile(
         wanted = np.where(left > 0, proportions[some], 0.0)
         wanted[wanted.max(axis=1) == 0] = left
         asked = apportion_rows(wanted, lacking[some], class_rank)
-        for k in np.flatnonzero(asked.sum(axis=0, dtype=np.int64) > left):
+        is_short = asked.sum(axis=0, dtype=np.int64) > left
+        for k in np.flatnonzero(is_short).tolist():
             asked[:, k] = apportion_weights(asked[:, k], int(left[k]), rank[some])
         counts[some] += asked
         left -= asked.sum(axis=0, dtype=np.int64)

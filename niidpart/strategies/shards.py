@@ -4,7 +4,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..arithmetic.deal import split_evenly
+from ..arithmetic.deal import repeat_evenly
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 from ..registry import AtLeast
@@ -42,11 +42,12 @@ def sorted_shards(
             f"{n_parties} parties x {shards} shards need {n_shards} examples, there are {n}; "
             f"use at most {n // shards} parties"
         )
-    shard = rng.draw("shard", lambda s: s.permutation(n_shards).reshape(n_parties, shards))
+    shape = (n_parties, shards)
+    shard = rng.draw("shard", lambda s: s.permutation(n_shards).reshape(shape))
     holder = np.empty(n_shards, np.int64)  # the party of each shard
     holder[shard] = np.arange(n_parties)[:, np.newaxis]
     n_classes = int(labels.max()) + 1
     order = rng.child("order").grouped_permutation(labels, n_classes)
     owner = np.empty(n, np.int64)
-    owner[order] = np.repeat(holder, split_evenly(n, n_shards))
+    owner[order] = repeat_evenly(holder, n)
     return Owners(owner, {"shard": shard})
