@@ -112,8 +112,7 @@ def verify(
     examined = _examine_file(path, untrusted, max_memory, timeout)
     versions = _state_versions(examined.manifest)
     if examined.split is None:
-        reason = "the file itself is at fault"
-        return Verdict(examined.faults, derived=False, why_not=reason, versions=versions)
+        return Verdict(examined.faults, False, "the file itself is at fault", versions=versions)
     stated = StatedSplit(examined.split, examined.skew, data, data_root)
     try:
         if untrusted:

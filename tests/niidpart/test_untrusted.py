@@ -14,7 +14,7 @@ from corpus.structure import heap_that_frees_itself_for_ever
 
 import niidpart
 from niidpart.checking import rederivation
-from niidpart.splitfile import bounded, sandbox
+from niidpart.splitfile import bounded, child, sandbox
 from niidpart.splitfile.stored import read_values
 
 
@@ -249,6 +249,24 @@ def test_deriving_that_exceeds_its_limits_is_no_deriving(
     assert re.search(said.replace("(", r"\(").replace(")", r"\)"), verdict.why_not)
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_child_that_does_not_read_cannot_hold_its_parent():
+    start = time.monotonic()
+    sleeper = child.Child("import time; time.sleep(3600)", (), 1.5)
+    with sleeper, pytest.raises(child.OutOfTime):
+        sleeper.send(bytes(1 << 24))  # more than a pipe holds
+    assert 1.5 <= time.monotonic() - start < 10
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_an_answer_that_is_too_long_is_not_taken():
+    talker = child.Child(FRAME + "say('x' * 100)", (), 60)
+    with talker, pytest.raises(child.FrameTooLong):
+        talker.receive_frame(101)
+    with child.Child(FRAME + "say('x' * 100)", (), 60) as talker:
+        assert talker.receive_frame(102) == b'"' + b"x" * 100 + b'"'
 
 
 def test_deriving_takes_no_more_memory_than_allowed(tmp_path):

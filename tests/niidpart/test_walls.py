@@ -3,8 +3,11 @@
 import ast
 import sys
 import tomllib
+from importlib.metadata import version
 
 import pytest
+
+import niidpart
 
 PACKAGES = {
     "niidpart": "niidpart",
@@ -173,6 +176,10 @@ print(time.process_time() - start, *sorted(name for name in set(sys.modules) - b
     assert (
         min(seconds) < 0.3
     )  # CPU beyond numpy and h5py, so that help and completion feel immediate; 0.03 where this was written
+
+
+def test_the_version_is_that_of_the_distribution():
+    assert niidpart.__version__ == version("niidpart")
 
 
 def test_every_folder_with_code_is_a_package_that_is_distributed(project):
