@@ -1,7 +1,8 @@
-"""One model a file; the folder is the registry. A model is a function `(shape, n_classes) -> nn.Module`.
+"""One model a file; the folder is the registry: a function `(shape, n_classes) -> nn.Module`.
 
-shape: of one example, (C, H, W) or (D,). Any `nn.Module` that maps [B, *shape] to logits [B, K] will do; one made of `Staged` also
-declares its stages, which algorithms that look inside a model need.
+shape: of one example, (C, H, W) or (D,). Any `nn.Module` that maps [B, *shape] to logits [B, K]
+will do. One made of `Staged` also declares its stages, which algorithms that look inside a model
+need.
 """
 
 import torch
@@ -18,7 +19,25 @@ MODELS = Registry("fltrain.models", "model")
 
 
 def default(source: str, shape: tuple[int, ...]) -> str:
-    """The papers' model for the data: by the name of its source and the shape of one example."""
+    """Return the name of the papers' model for some data.
+
+    Parameters
+    ----------
+    source : str
+        The name of the data set.
+    shape : tuple of int
+        Of one example, (C, H, W) or (D,).
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from fltrain import models
+    >>> models.default("mnist", (1, 28, 28))
+    'cnn'
+    """
     if source == "fcube":
         return "linear"
     if len(shape) == 1:
@@ -27,7 +46,38 @@ def default(source: str, shape: tuple[int, ...]) -> str:
 
 
 def create(spec: str, shape: tuple[int, ...], n_classes: int, seed: int) -> nn.Module:
-    """The model of that name (or `file.py:function`), its initial weights a function of `seed`; the global generator is left as it was."""
+    """Return a model whose initial weights are a function of the seed.
+
+    Torch's global generator is left as it was.
+
+    Parameters
+    ----------
+    spec : str
+        A file of `fltrain/models`, or `file.py:function`.
+    shape : tuple of int
+        Of one example, (C, H, W) or (D,).
+    n_classes : int
+        How many classes there are, K.
+    seed : int
+        Of the initial weights.
+
+    Returns
+    -------
+    torch.nn.Module
+
+    Raises
+    ------
+    UsageError
+        There is no such model, it is not made for the shape, or a function of a user's own returns
+        something else.
+
+    Examples
+    --------
+    >>> from fltrain import models
+    >>> model = models.create("hidden200", (1, 8, 8), 10, seed=0)
+    >>> sum(p.numel() for p in model.parameters())
+    15010
+    """
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         module = MODELS.find(spec)(shape, n_classes)

@@ -1,4 +1,7 @@
-"""Residual networks for small images. He et al., CVPR 2016, with the downsampling stride in the 3 x 3 convolution, as in torchvision."""
+"""Residual networks for small images. He et al., CVPR 2016.
+
+With the downsampling stride in the 3 x 3 convolution, as in torchvision.
+"""
 
 from collections.abc import Callable
 
@@ -7,8 +10,8 @@ from torch.nn import functional as F
 
 from ._staged import Staged
 
-Norm = Callable[[int], nn.Module]
-Body = Callable[[int, int, int, Norm], nn.Module]
+Norm = Callable[[int], nn.Module]  # of so many channels
+Body = Callable[[int, int, int, Norm], nn.Module]  # of channels, width, stride, norm
 
 
 class Residual(nn.Module):
@@ -23,24 +26,26 @@ class Residual(nn.Module):
 
 
 def conv(channels: int, width: int, size: int, stride: int, norm: Norm) -> list[nn.Module]:
-    """A convolution without bias that keeps the image's size up to its stride, and its normalisation."""
-    return [nn.Conv2d(channels, width, size, stride, padding=size // 2, bias=False), norm(width)]
+    """Return a convolution without bias, and its normalisation.
+
+    It keeps the image's size up to its stride.
+    """
+    layer = nn.Conv2d(channels, width, size, stride, padding=size // 2, bias=False)
+    return [layer, norm(width)]
 
 
 def basic(channels: int, width: int, stride: int, norm: Norm) -> nn.Module:
-    """Two 3 x 3 convolutions."""
-    return nn.Sequential(
-        *conv(channels, width, 3, stride, norm), nn.ReLU(), *conv(width, width, 3, 1, norm)
-    )
+    """Return two 3 x 3 convolutions."""
+    first = conv(channels, width, 3, stride, norm)
+    second = conv(width, width, 3, 1, norm)
+    return nn.Sequential(*first, nn.ReLU(), *second)
 
 
 def bottleneck(channels: int, width: int, stride: int, norm: Norm) -> nn.Module:
-    """1 x 1, 3 x 3 and 1 x 1 convolutions; the last has four times the width."""
-    down, middle, up = (
-        conv(channels, width, 1, 1, norm),
-        conv(width, width, 3, stride, norm),
-        conv(width, 4 * width, 1, 1, norm),
-    )
+    """Return 1 x 1, 3 x 3 and 1 x 1 convolutions; the last has four times the width."""
+    down = conv(channels, width, 1, 1, norm)
+    middle = conv(width, width, 3, stride, norm)
+    up = conv(width, 4 * width, 1, 1, norm)
     return nn.Sequential(*down, nn.ReLU(), *middle, nn.ReLU(), *up)
 
 
@@ -52,25 +57,23 @@ def residual_network(
     norm: Norm = nn.BatchNorm2d,
     expansion: int = 1,
 ) -> Staged:
-    """A 3 x 3 stem without max-pooling, `groups` blocks of 64, 128, 256 and 512 channels times `expansion`, mean over the image, one linear layer.
+    """Return a 3 x 3 stem without max-pooling, blocks, mean over the image, one linear layer.
 
-    A stage is the stem, a block, or the linear layer; the last block's stage takes the mean, so that its output is flat. Convolutions
-    start from N(0, 2 / fan_out), norms from 1 and 0.
+    `groups` blocks of 64, 128, 256 and 512 channels times `expansion`. A stage is the stem, a
+    block, or the linear layer; the last block's stage takes the mean, so that its output is flat.
+    Convolutions start from N(0, 2 / fan_out), norms from 1 and 0.
     """
-    stages: dict[str, nn.Module] = {
-        "stem": nn.Sequential(*conv(shape[0], 64, 3, 1, norm), nn.ReLU())
-    }
+    stem = nn.Sequential(*conv(shape[0], 64, 3, 1, norm), nn.ReLU())
+    stages: dict[str, nn.Module] = {"stem": stem}
     channels = 64
     for group, n_blocks in enumerate(groups):
+        width = 64 * 2**group
         for block in range(n_blocks):
-            width, stride = 64 * 2**group, 2 if group and not block else 1
-            same = stride == 1 and channels == expansion * width
-            shortcut = (
-                nn.Identity()
-                if same
-                else nn.Sequential(*conv(channels, expansion * width, 1, stride, norm))
-            )
-            stages[f"block{len(stages)}"] = Residual(body(channels, width, stride, norm), shortcut)
+            stride = 2 if group and not block else 1  # each group but the first halves the image
+            # the shortcut first: initial weights depend on the order in which layers draw them
+            shortcut = _make_shortcut(channels, expansion * width, stride, norm)
+            inner = body(channels, width, stride, norm)
+            stages[f"block{len(stages)}"] = Residual(inner, shortcut)
             channels = expansion * width
     name, last = stages.popitem()
     stages[name] = nn.Sequential(last, nn.AdaptiveAvgPool2d(1), nn.Flatten())
@@ -79,3 +82,10 @@ def residual_network(
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
     return model
+
+
+def _make_shortcut(channels: int, width: int, stride: int, norm: Norm) -> nn.Module:
+    """Return what adds x to the output of a block: x itself where its shape is the same."""
+    if stride == 1 and channels == width:
+        return nn.Identity()
+    return nn.Sequential(*conv(channels, width, 1, stride, norm))

@@ -1,13 +1,19 @@
-"""What shapes a model takes."""
+"""Which shapes a model takes."""
 
 from niidpart.errors import UsageError
 
 
-def check_image(
+def require_image(
     model: str, shape: tuple[int, ...], sides: tuple[int, ...] = (), instead: str = "hidden200"
 ) -> None:
-    """ValueError unless `shape` is that of a square image with one of these sides; of any image where no sides are given."""
-    if len(shape) == 3 and (not sides or shape[1:] in [(side, side) for side in sides]):
+    """Raise a UsageError unless `shape` is that of a square image with one of these sides.
+
+    Of any image where no sides are given. instead: the model that takes other shapes.
+    """
+    is_image = len(shape) == 3
+    if is_image and not sides:
+        return
+    if is_image and shape[1:] in [(side, side) for side in sides]:
         return
     size = " or ".join(f"{side} x {side}" for side in sides)
     wanted = f"images of {size} pixels" if sides else "images, (channels, height, width)"

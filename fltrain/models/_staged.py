@@ -10,8 +10,8 @@ from niidpart.errors import UsageError
 class Staged(nn.Module):
     """Stages that feed each other; the last one gives the logits, the one before it the features.
 
-    A stage is a parameterised layer or block with its activation, so its output is a review point (FedRL) and a place where a local
-    learning rule cuts the gradient (FedNACA).
+    A stage is a parameterised layer or block with its activation, so its output is a review point
+    (FedRL) and a place where a local learning rule cuts the gradient (FedNACA).
     """
 
     def __init__(self, **stages: nn.Module):
@@ -22,7 +22,19 @@ class Staged(nn.Module):
     def forward(
         self, x: Tensor, *, taps: bool = False, upto: int | None = None, detach: bool = False
     ) -> Any:
-        """logits [B, K]; with taps=True the output of each stage, as a list. upto: the last stage to run, counted from 0. detach: between stages."""
+        """Return logits [B, K].
+
+        Parameters
+        ----------
+        x : Tensor
+            [B, ...].
+        taps : bool
+            Return the output of each stage instead, as a list.
+        upto : int, optional
+            The last stage to run, counted from 0.
+        detach : bool
+            Cut the gradient between stages.
+        """
         out = []
         for i, stage in enumerate(self.children()):
             x = stage(x.detach() if detach and i else x)
@@ -32,35 +44,54 @@ class Staged(nn.Module):
         return out if taps else out[-1]
 
     def with_head(self, width: int) -> "Staged":
-        """This model with MOON's projection head before its last layer; the features are then the projected vector [B, width].
+        """Return this model with MOON's projection head before its last layer.
 
-        Li, He, Song, CVPR 2021: d -> d with ReLU, d -> width, then a new last layer width -> K, where d is the width of the features so far.
-        The other stages are shared with this model, the new layers draw from torch's global generator. A model that has such a head is
-        returned as it is. ValueError: one stage only, features that are not flat, or a head of another width.
+        Li, He, Song, CVPR 2021: d -> d with ReLU, d -> width, then a new last layer width -> K,
+        where d is the width of the features so far. The features are then the projected vector
+        [B, width]. The other stages are shared with this model, the new layers draw from torch's
+        global generator. A model that has such a head is returned as it is.
+
+        Parameters
+        ----------
+        width : int
+            Of the projected vector.
+
+        Returns
+        -------
+        Staged
+
+        Raises
+        ------
+        UsageError
+            The model has one stage only, features that are not flat, or a head of another width.
         """
         stages = dict(self.named_children())
-        if "project2" in stages:
-            if stages["project2"].out_features != width:
+        head = stages.get("project2")
+        if head is not None:
+            if head.out_features != width:
                 raise UsageError(
-                    f"the model's projection head is {stages['project2'].out_features} wide, {width} is asked for; take the model without"
+                    f"the model's projection head is {head.out_features} wide, {width} is asked "
+                    "for; take the model without"
                 )
             return self
         if len(stages) < 2:
             raise UsageError(
-                "a projection head stands between features and the last layer; this model has one stage only, use --model mlp or cnn"
+                "a projection head stands between features and the last layer; "
+                "this model has one stage only, use --model mlp or cnn"
             )
         name, last = stages.popitem()
-        layers = list(last) if isinstance(last, nn.Sequential) else [last]
-        *before, linear = layers
-        if not isinstance(linear, nn.Linear) or not all(
-            isinstance(layer, nn.Dropout) for layer in before
-        ):
-            kinds = ", ".join(type(layer).__name__ for layer in layers)
+        *before, linear = list(last) if isinstance(last, nn.Sequential) else [last]
+        is_flat = all(isinstance(layer, nn.Dropout) for layer in before)
+        if not isinstance(linear, nn.Linear) or not is_flat:
+            kinds = ", ".join(type(layer).__name__ for layer in [*before, linear])
             raise UsageError(
-                f"a projection head needs flat features and one last nn.Linear, but the last stage is {kinds}; move the rest one stage up"
+                "a projection head needs flat features and one last nn.Linear, "
+                f"but the last stage is {kinds}; move the rest one stage up"
             )
-        d, like = linear.in_features, {"device": linear.weight.device, "dtype": linear.weight.dtype}
-        stages["project1"] = nn.Sequential(*before, nn.Linear(d, d, **like), nn.ReLU())
+        like: dict[str, Any] = {"device": linear.weight.device, "dtype": linear.weight.dtype}
+        d = linear.in_features
+        first = nn.Linear(d, d, **like)
+        stages["project1"] = nn.Sequential(*before, first, nn.ReLU())
         stages["project2"] = nn.Linear(d, width, **like)
         stages[name] = nn.Linear(width, linear.out_features, **like)
         return Staged(**stages).train(self.training)

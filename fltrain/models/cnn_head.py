@@ -1,17 +1,34 @@
 """The papers' CNN with MOON's projection head."""
 
-from torch import nn
-
-from ._shapes import check_image
+from ._shapes import require_image
+from ._staged import Staged
 from .cnn import cnn
 
 __all__ = ["cnn_head"]
 
 
-def cnn_head(shape: tuple[int, ...], n_classes: int) -> nn.Module:
-    """The CNN with MOON's projection head: its 84 features, 84 units with ReLU, 256 units (now the features), K. Li, He, Song, CVPR 2021.
+def cnn_head(shape: tuple[int, ...], n_classes: int) -> Staged:
+    """The CNN with MOON's projection head: its 84 features, 84 units with ReLU, 256 units (now the
+    features), K. Li, He, Song, CVPR 2021.
 
     92,626 parameters for 3 x 32 x 32 and 10 classes, 75,046 for 1 x 28 x 28.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of one example, (C, H, W).
+    n_classes : int
+        How many classes there are, K.
+
+    Returns
+    -------
+    Staged
+        The model, which maps [B, *shape] to logits [B, K].
+
+    Raises
+    ------
+    UsageError
+        The model is not made for examples of that shape.
     """
-    check_image("cnn-head", shape, (28, 32))
+    require_image("cnn-head", shape, (28, 32))
     return cnn(shape, n_classes).with_head(256)

@@ -2,11 +2,12 @@
 
 from torch import nn
 
-from ._shapes import check_image
+from ._shapes import require_image
 from ._staged import Staged
 
 __all__ = ["convnet"]
 
+# Width and stride of each convolution.
 LAYERS = (
     (32, 1),
     (32, 1),
@@ -17,16 +18,35 @@ LAYERS = (
     (128, 1),
     (256, 1),
     (256, 1),
-)  # width, stride
+)
 
 
-def convnet(shape: tuple[int, ...], n_classes: int) -> nn.Module:
-    """Nine 3 x 3 convolutions (32 to 256 channels) with batch norm, the mean over the image, one linear layer. Kopparapu, Lin, Zhao 2020 (FedCD).
+def convnet(shape: tuple[int, ...], n_classes: int) -> Staged:
+    """Nine 3 x 3 convolutions (32 to 256 channels) with batch norm, the mean over the image, one
+    linear layer. Kopparapu, Lin, Zhao 2020 (FedCD).
 
-    1,212,778 parameters for 3 channels and 10 classes, and 2,057 numbers in buffers. Section 3.1 says 10 layers; from the authors' code the
-    widths 32, 32, 64, 64, 64, 128, 128, 256, 256, stride 2 at the third and the sixth, no biases in convolutions, ReLU.
+    1,212,778 parameters for 3 channels and 10 classes, and 2,057 numbers in buffers. Section 3.1
+    says 10 layers; from the authors' code the widths 32, 32, 64, 64, 64, 128, 128, 256, 256, stride
+    2 at the third and the sixth, no biases in convolutions, ReLU.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of one example, (C, H, W).
+    n_classes : int
+        How many classes there are, K.
+
+    Returns
+    -------
+    Staged
+        The model, which maps [B, *shape] to logits [B, K].
+
+    Raises
+    ------
+    UsageError
+        The model is not made for examples of that shape.
     """
-    check_image("convnet", shape)
+    require_image("convnet", shape)
     stages, channels = {}, shape[0]
     for i, (width, stride) in enumerate(LAYERS, 1):
         mean = [nn.AdaptiveAvgPool2d(1), nn.Flatten()] if i == len(LAYERS) else []

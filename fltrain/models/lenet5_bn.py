@@ -2,26 +2,46 @@
 
 from torch import nn
 
-from ._shapes import check_image
+from ._shapes import require_image
 from ._staged import Staged
 
 __all__ = ["lenet5_bn"]
 
 
-def lenet5_bn(shape: tuple[int, ...], n_classes: int) -> nn.Module:
-    """The CNN with batch norm after each convolution: 6 and 16 channels, then 120, 84 and K units. Cha, Chang, Information 2025 (their code).
+def lenet5_bn(shape: tuple[int, ...], n_classes: int) -> Staged:
+    """The CNN with batch norm after each convolution: 6 and 16 channels, then 120, 84 and K units.
+    Cha, Chang, Information 2025 (their code).
 
-    62,050 parameters for 3 x 32 x 32 and 10 classes, 44,470 for 1 x 28 x 28, and 46 numbers in buffers. It is FL-bench's LeNet-5, and what the
-    released settings run on CIFAR-10; the text has two layers (`twonn`).
+    62,050 parameters for 3 x 32 x 32 and 10 classes, 44,470 for 1 x 28 x 28, and 46 numbers in
+    buffers. It is FL-bench's LeNet-5, and what the released settings run on CIFAR-10; the text has
+    two layers (`twonn`).
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of one example, (C, H, W).
+    n_classes : int
+        How many classes there are, K.
+
+    Returns
+    -------
+    Staged
+        The model, which maps [B, *shape] to logits [B, K].
+
+    Raises
+    ------
+    UsageError
+        The model is not made for examples of that shape.
     """
-    check_image("lenet5-bn", shape, (28, 32))
-    side = (shape[1] - 12) // 4
+    require_image("lenet5-bn", shape, (28, 32))
+    side = (shape[1] - 12) // 4  # of the image behind both convolutions and poolings
+    flat = 16 * side * side
     return Staged(
         conv1=nn.Sequential(
             nn.Conv2d(shape[0], 6, 5), nn.BatchNorm2d(6), nn.ReLU(), nn.MaxPool2d(2)
         ),
         conv2=nn.Sequential(nn.Conv2d(6, 16, 5), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2)),
-        fc1=nn.Sequential(nn.Flatten(), nn.Linear(16 * side * side, 120), nn.ReLU()),
+        fc1=nn.Sequential(nn.Flatten(), nn.Linear(flat, 120), nn.ReLU()),
         fc2=nn.Sequential(nn.Linear(120, 84), nn.ReLU()),
         out=nn.Linear(84, n_classes),
     )

@@ -10,17 +10,35 @@ from ._staged import Staged
 __all__ = ["mlp"]
 
 
-def mlp(shape: tuple[int, ...], n_classes: int) -> nn.Module:
-    """Hidden layers of 32, 16 and 8 units with ReLU; weights from N(0, 0.1), biases 0.1. Li et al., ICDE 2022, section V.
+def mlp(shape: tuple[int, ...], n_classes: int) -> Staged:
+    """Hidden layers of 32, 16 and 8 units with ReLU; weights from N(0, 0.1), biases 0.1. Li et al.,
+    ICDE 2022, section V.
 
     4,650 parameters for a9a (123 features, 2 classes), 2,442 for covtype, 1,512,266 for rcv1.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of one example, (C, H, W) or (D,).
+    n_classes : int
+        How many classes there are, K.
+
+    Returns
+    -------
+    Staged
+        The model, which maps [B, *shape] to logits [B, K].
     """
     widths = [prod(shape), 32, 16, 8]
-    hidden = {
-        f"fc{i}": nn.Sequential(*([nn.Flatten()] if i == 1 else []), nn.Linear(a, b), nn.ReLU())
-        for i, (a, b) in enumerate(pairwise(widths), 1)
-    }
+    hidden = {}
+    for i, (n_in, n_out) in enumerate(pairwise(widths), 1):
+        layers: list[nn.Module] = [nn.Linear(n_in, n_out), nn.ReLU()]
+        if i == 1:
+            layers.insert(0, nn.Flatten())
+        hidden[f"fc{i}"] = nn.Sequential(*layers)
     model = Staged(**hidden, out=nn.Linear(8, n_classes))
     for name, p in model.named_parameters():
-        nn.init.normal_(p, 0.0, 0.1) if name.endswith("weight") else nn.init.constant_(p, 0.1)
+        if name.endswith("weight"):
+            nn.init.normal_(p, 0.0, 0.1)
+        else:
+            nn.init.constant_(p, 0.1)
     return model
