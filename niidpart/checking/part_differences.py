@@ -40,6 +40,8 @@ def compare_parts(a: Part, b: Part) -> PartDifference:
     n_both = len(mine)
     agreement = adjusted = None
     if n_both:
+        # The table of (party in a, party in b), of which only the cells that occur are kept: all
+        # of it would be P x P numbers.
         cell = mine * b.n_parties + theirs
         cells, times = np.unique(cell, return_counts=True)
         adjusted = _compute_adjusted_rand(times, np.bincount(mine), np.bincount(theirs))
@@ -73,6 +75,7 @@ def _compare_shared(a: Part, b: Part) -> PartDifference:
     """
     rows_a, party_a = _list_pairs(a)
     rows_b, party_b = _list_pairs(b)
+    # A pair of row and party as one number, so that pairs of one row stand together.
     width = max(a.n_parties, b.n_parties)
     pairs = np.setxor1d(rows_a * width + party_a, rows_b * width + party_b)
     different = np.unique(pairs // width)  # rows
@@ -93,7 +96,7 @@ def _compute_adjusted_rand(cells: Ints, mine: Ints, theirs: Ints) -> float:
     n = int(cells.sum())
     pairs = n * (n - 1) // 2
     room = (in_a + in_b) * pairs - 2 * in_a * in_b
-    if room == 0:
+    if room == 0:  # both are one group, or both are single rows: the same grouping
         return 1.0
     return 2 * (together * pairs - in_a * in_b) / room
 

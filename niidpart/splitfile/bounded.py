@@ -40,7 +40,7 @@ def run_within_limits(
     limits = (str(memory), str(int(seconds) + 1))
     try:
         with Child(_START, (*limits, module, function), seconds) as child:
-            child.send(pickle.dumps(arguments))
+            child.send(pickle.dumps(arguments))  # values of this process; none are unpickled here
             return json.loads(child.receive_frame(_MAX_ANSWER))
     except OutOfTime as error:
         raise Exceeded(

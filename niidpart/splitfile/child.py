@@ -68,6 +68,7 @@ class Child:
     def __init__(self, program: str, arguments: Sequence[str], seconds: float):
         self._deadline = time.monotonic() + seconds
         places = json.dumps([p for p in sys.path if p])
+        # -P: the folder that the caller stands in may hold untrusted modules.
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-c", program, places, *arguments],
             stdin=subprocess.PIPE,
@@ -184,7 +185,7 @@ def send_frame(answers: IO[bytes], body: bytes) -> None:
 def limit_this_process(memory: int, seconds: int) -> None:
     """Set the limits: bytes beyond what this process has already, seconds of computing."""
     total = _count_address_space() + _ROOM + memory
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash writes nothing to the disk
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     with contextlib.suppress(ValueError):  # macOS knows no limit of addresses
         resource.setrlimit(resource.RLIMIT_AS, (total, total))

@@ -66,7 +66,7 @@ def open(
     20
     """
     stack = ExitStack()
-    with stack:  # closes again where something is wrong
+    with stack:  # closes again where something is wrong; else `pop_all` hands it to the split
         content = stack.enter_context(
             open_content(path, untrusted=untrusted, max_memory=max_memory, timeout=timeout)
         )

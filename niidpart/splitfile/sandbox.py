@@ -212,7 +212,7 @@ def serve(path: str, memory: str, seconds: str) -> None:
 
 def confine_this_process(memory: int, seconds: int) -> None:
     """Set limits of memory and time; one file can be opened, the split, and none be written."""
-    free = os.dup(0)
+    free = os.dup(0)  # the number that the next file to be opened gets
     os.close(free)
     limit_this_process(memory, seconds)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))

@@ -176,7 +176,7 @@ def make_part_from_pairs(
     party: Ints, row: Ints, labels: Ints, n_parties: int, n_classes: int
 ) -> Part:
     """Return the Part in which `party[i]` holds `row[i]`, for all i; parties may share rows."""
-    order = np.lexsort((row, party))
+    order = np.lexsort((row, party))  # by party, then by row
     sizes = np.bincount(party, minlength=n_parties)
     return _build(sizes, row[order], labels, n_classes)
 
