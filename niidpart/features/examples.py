@@ -14,7 +14,7 @@ from ..splits.view import SplitView
 from .transforming import to_native, transform
 
 
-class PartyExamples(NamedTuple):
+class ExampleArrays(NamedTuple):
     """The examples of one party.
 
     x: [n, ...] as the party sees them: uint8 or floats as the data set has them, float32 with
@@ -33,7 +33,7 @@ def read_examples(
     part: str = "train",
     *,
     lossy: bool = False,
-) -> PartyExamples:
+) -> ExampleArrays:
     """Return the examples of one party in one part, with the split's fixed transforms.
 
     Only the party's rows and features are read. lossy: also of a split whose noise is drawn afresh
@@ -59,4 +59,4 @@ def read_examples(
         )
     rows = split.parts[part].party(party).astype(np.int64)
     x = to_native(np.asarray(data.features(rows)))
-    return PartyExamples(transform(split, x, party, rows), data.labels[rows], rows)
+    return ExampleArrays(transform(split, x, party, rows), data.labels[rows], rows)

@@ -6,7 +6,7 @@ from typing import Any
 from ..data import Data
 from ..data.of_split import open_data
 from ..features.arrow_table import FeatureKind, encode_features, name_kinds
-from ..features.examples import PartyExamples, read_examples
+from ..features.examples import ExampleArrays, read_examples
 from ..splits.view import SplitView
 
 
@@ -59,7 +59,7 @@ def to_hf(
     return _build_dataset(found, split.source.class_names)
 
 
-def _build_dataset(found: PartyExamples, class_names: tuple[str, ...]) -> Any:
+def _build_dataset(found: ExampleArrays, class_names: tuple[str, ...]) -> Any:
     import datasets
     import pyarrow as pa
 
