@@ -1,6 +1,7 @@
-"""The whole setting of a paper by name: one file a paper, which holds `PRESET`; the folder is the registry.
+"""The whole setting of a paper by name: one file a paper, which holds `PRESET`.
 
-A preset is data: rows of (name, value, where it is said), each with the conditions under which it holds. Nothing here imports torch.
+The folder is the registry. A preset is data: rows of (name, value, where it is said), each with the
+conditions under which it holds. Nothing here imports torch.
 """
 
 import importlib
@@ -15,7 +16,7 @@ from niidpart.registry import did_you_mean, list_names
 __all__ = [
     "Case",
     "Preset",
-    "Resolved",
+    "ResolvedPreset",
     "Row",
     "find",
     "grid",
@@ -25,14 +26,15 @@ __all__ = [
     "setting",
 ]
 
-Kind = Literal["setting", "model", "option", "grid"]
+RowKind = Literal["setting", "model", "option", "grid"]
 
 
 class Case(NamedTuple):
     """What the rows of a preset may depend on. None: not known.
 
-    source: the name of the data set. algorithm: a name; a user's own has no rows. transforms, strategy, parties: those of the split.
-    own_test: whether the data set has a test set of its own. model: the one that was asked for beside the preset.
+    source: the name of the data set. algorithm: a name; a user's own has no rows. transforms,
+    strategy, parties: those of the split. own_test: whether the data set has a test set of its own.
+    model: the one that was asked for with the preset.
     """
 
     source: str | None = None
@@ -46,9 +48,12 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """One value of a preset, and who says so (`where`). when: fields of `Case`, each with the values for which the row holds."""
+    """One value of a preset, and who says so (`where`).
 
-    kind: Kind
+    when: fields of `Case`, each with the values for which the row holds.
+    """
+
+    kind: RowKind
     name: str
     value: Any
     where: str
@@ -62,11 +67,14 @@ class Row:
                 )
 
     def holds(self, case: Case) -> bool | None:
-        """None: the case does not say."""
-        answers = [_among(getattr(case, key), wanted) for key, wanted in self.when.items()]
-        return False if False in answers else None if None in answers else True
+        """Return whether the row holds in a case; None where the case does not say enough."""
+        answers = [_is_among(getattr(case, key), wanted) for key, wanted in self.when.items()]
+        if False in answers:
+            return False
+        return None if None in answers else True
 
     def to_json(self) -> dict[str, Any]:
+        """Return the row as `fltrain presets --json` prints it."""
         return {
             "kind": self.kind,
             "name": self.name,
@@ -77,9 +85,13 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Resolved:
-    """A preset in one case. settings: fields of `fltrain.Settings`; model: None if the preset leaves it to the data; options: of the algorithm;
-    values: the same as rows, with where each is said; grids: what the paper tried instead; known: whether it is a data set of the paper."""
+class ResolvedPreset:
+    """A preset in one case.
+
+    settings: fields of `fltrain.Settings`; model: None if the preset leaves it to the data;
+    options: of the algorithm; values: the same as rows, with where each is said; grids: what the
+    paper tried instead; known: whether it is a data set of the paper.
+    """
 
     settings: dict[str, Any]
     model: str | None
@@ -91,7 +103,11 @@ class Resolved:
 
 @dataclass(frozen=True)
 class Preset:
-    """about: the paper, and what it is about. sources: its data sets. rows: the later one wins where two hold. notes: what the rows cannot say."""
+    """The setting of a paper.
+
+    about: the paper, and what it is about. sources: its data sets. rows: the later one wins where
+    two hold. notes: what the rows cannot say.
+    """
 
     about: str
     sources: tuple[str, ...]
@@ -99,14 +115,16 @@ class Preset:
     notes: tuple[str, ...] = ()
 
     def listing(self, case: Case) -> list[Row]:
-        """The rows that hold in the case, and those that may, where it does not say enough; without those that a later one takes the place of."""
+        """Return the rows that hold in the case, and those that may, where it says too little.
+
+        Without those whose place a later one takes. A grid stands beside the value, so it takes the
+        place of grids alone.
+        """
         out: list[Row] = []
         for row in self.rows:
             answer = row.holds(case)
-            if answer:  # a grid stands beside the value, so it is of another kind
-                out = [
-                    r for r in out if (r.name, r.kind == "grid") != (row.name, row.kind == "grid")
-                ]
+            if answer:
+                out = [other for other in out if _place_of(other) != _place_of(row)]
             if answer is not False:
                 out.append(row)
         return out
@@ -121,29 +139,38 @@ class Preset:
         parties: int | None = None,
         own_test: bool = True,
         model: str | None = None,
-    ) -> Resolved:
-        """The values for a data set and an algorithm, both by name. A row that depends on what is not given does not hold."""
-        case = Case(source, algorithm, tuple(transforms), strategy, parties, own_test, model)
+    ) -> ResolvedPreset:
+        """Return the values for a data set and an algorithm, both by name.
+
+        A row that depends on what is not given does not hold.
+        """
+        case = Case(
+            source=source,
+            algorithm=algorithm,
+            transforms=tuple(transforms),
+            strategy=strategy,
+            parties=parties,
+            own_test=own_test,
+            model=model,
+        )
         rows = [row for row in self.listing(case) if row.holds(case)]
 
-        def of(kind: Kind) -> dict[str, Any]:
+        def pick(kind: RowKind) -> dict[str, Any]:
             return {row.name: row.value for row in rows if row.kind == kind}
 
-        values = tuple(row for row in rows if row.kind != "grid")
-        grids = tuple(row for row in rows if row.kind == "grid")
-        return Resolved(
-            of("setting"),
-            of("model").get("model"),
-            of("option"),
-            values,
-            grids,
-            source in self.sources,
+        return ResolvedPreset(
+            settings=pick("setting"),
+            model=pick("model").get("model"),
+            options=pick("option"),
+            values=tuple(row for row in rows if row.kind != "grid"),
+            grids=tuple(row for row in rows if row.kind == "grid"),
+            known=source in self.sources,
         )
 
     def on(
         self, split: niidpart.FederatedSplit, algorithm: str, model: str | None = None
-    ) -> Resolved:
-        """The values for a split: its data set, transforms, strategy and number of parties."""
+    ) -> ResolvedPreset:
+        """Return the values for a split: its data set, transforms, strategy and parties."""
         recipe, source = split.recipe, split.source
         return self.resolve(
             source.name,
@@ -156,43 +183,73 @@ class Preset:
         )
 
 
+def _place_of(row: Row) -> tuple[str, bool]:
+    return row.name, row.kind == "grid"
+
+
 def setting(name: str, value: Any, where: str, **when: Any) -> Row:
-    """A field of `fltrain.Settings`."""
-    return Row("setting", name, value, where, _several(when))
+    """Return the row of a field of `fltrain.Settings`."""
+    return Row("setting", name, value, where, _as_tuples(when))
 
 
 def model(name: str, where: str, **when: Any) -> Row:
-    return Row("model", "model", name, where, _several(when))
+    """Return the row of the model."""
+    return Row("model", "model", name, where, _as_tuples(when))
 
 
 def option(algorithm: str, name: str, value: Any, where: str, **when: Any) -> Row:
-    """An option of one algorithm."""
-    return Row("option", name, value, where, _several({"algorithm": algorithm} | when))
+    """Return the row of an option of one algorithm."""
+    return Row("option", name, value, where, _as_tuples({"algorithm": algorithm} | when))
 
 
 def grid(name: str, values: tuple[Any, ...], where: str, **when: Any) -> Row:
-    """What a paper tried: of a setting, or, with algorithm="...", of an option."""
-    return Row("grid", name, values, where, _several(when))
+    """Return the row of what a paper tried: of a setting, or, with algorithm="...", an option."""
+    return Row("grid", name, values, where, _as_tuples(when))
 
 
 def names() -> list[str]:
-    """The files of this folder, sorted."""
+    """Return the names of all presets, sorted: the files of this folder."""
     return list_names("fltrain.presets")
 
 
 def find(name: str) -> Preset:
-    """The preset of a name; ValueError with the nearest one where there is none."""
+    """Return the preset of a name.
+
+    Parameters
+    ----------
+    name : str
+        A file of `fltrain/presets`.
+
+    Returns
+    -------
+    Preset
+
+    Raises
+    ------
+    UsageError
+        There is none; the message has the nearest name.
+
+    Examples
+    --------
+    >>> from fltrain import presets
+    >>> presets.find("niid").resolve("mnist", "fednova").settings["lr"]
+    0.01
+    """
     if name not in names():
         raise UsageError(f"unknown preset {name!r}; {did_you_mean(name, names())}")
-    preset: Preset = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").PRESET
+    module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
+    preset: Preset = module.PRESET
     return preset
 
 
-def _several(when: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
+def _as_tuples(when: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
     return {key: value if isinstance(value, tuple) else (value,) for key, value in when.items()}
 
 
-def _among(value: Any, wanted: tuple[Any, ...]) -> bool | None:
+def _is_among(value: Any, wanted: tuple[Any, ...]) -> bool | None:
+    """Return whether a value, or one of several, is wanted; None where it is not known."""
     if value is None:
         return None
-    return bool(set(value) & set(wanted)) if isinstance(value, tuple) else value in wanted
+    if isinstance(value, tuple):
+        return bool(set(value) & set(wanted))
+    return value in wanted

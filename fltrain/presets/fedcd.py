@@ -1,4 +1,7 @@
-"""Kopparapu, Lin, Zhao: FedCD: Improving Performance in non-IID Federated Learning (2020). The optimiser stands only in the authors' code."""
+"""Kopparapu, Lin, Zhao: FedCD: Improving Performance in non-IID Federated Learning (2020).
+
+The optimiser stands only in the authors' code.
+"""
 
 from . import Preset, grid, model, option, setting
 
@@ -56,7 +59,8 @@ PRESET = Preset(
         grid("rounds", (45, 80, 150), "FedCD 2020, Figures 1, 4 and 2"),
     ),
     notes=(
-        "The paper's 40,000, 10,000 and 10,000 images are disjoint only by `niidpart make --recipe fedcd/...`; the authors' code draws training "
-        "and validation from the same images.",
+        "The paper's 40,000, 10,000 and 10,000 images are disjoint only by "
+        "`niidpart make --recipe fedcd/...`; the authors' code draws training and validation "
+        "from the same images.",
     ),
 )

@@ -1,4 +1,7 @@
-"""Wang, Wang, Pei: FedRL: Federated Learning with Non-IID Data via Review Learning (ICMLC 2024). There is no authors' code."""
+"""Wang, Wang, Pei: FedRL: Federated Learning with Non-IID Data via Review Learning (ICMLC 2024).
+
+There is no authors' code.
+"""
 
 from . import Preset, grid, model, option, setting
 
@@ -14,7 +17,8 @@ PRESET = Preset(
     rows=(
         model(
             "cnn-fedrl",
-            f"{PAPER}: two convolutions, two poolings, two linear layers; their widths are not said",
+            f"{PAPER}: two convolutions, two poolings, two linear layers; "
+            "their widths are not said",
             source=SMALL,
         ),
         model(
@@ -32,7 +36,8 @@ PRESET = Preset(
         setting(
             "lr_drops",
             (33, 67),
-            "said for communication only; here after the same thirds of the epochs, 99 and 201 of 300",
+            "said for communication only; "
+            "here after the same thirds of the epochs, 99 and 201 of 300",
             algorithm="solo",
         ),
         setting("momentum", 0.0001, f"{PAPER}, as printed"),
@@ -74,6 +79,7 @@ PRESET = Preset(
     ),
     notes=(
         "FedProx's mu was tuned for each data set and is not given: --mu, else its default.",
-        "The accuracies printed are the best over all rounds, not the last; SOLO's is its end point.",
+        "The accuracies printed are the best over all rounds, not the last; "
+        "SOLO's is its end point.",
     ),
 )

@@ -1,5 +1,7 @@
-"""Cha, Chang: Addressing Non-IID with Data Quantity Skew in Federated Learning (Information 2025). The optimiser stands only in the authors' code,
-which has the baselines and not the method itself."""
+"""Cha, Chang: Addressing Non-IID with Data Quantity Skew in Federated Learning (Information 2025).
+
+The optimiser stands only in the authors' code, which has the baselines and not the method itself.
+"""
 
 from . import Preset, grid, model, option, setting
 
@@ -12,7 +14,8 @@ PRESET = Preset(
     rows=(
         model(
             "twonn",
-            f"{PAPER}: two layers, 1,000 hidden units, for every algorithm; the {CODE} has LeNet-5 and FedNACA's own network",
+            f"{PAPER}: two layers, 1,000 hidden units, for every algorithm; "
+            f"the {CODE} has LeNet-5 and FedNACA's own network",
         ),
         setting("rounds", 100, f"{PAPER}.1"),
         setting("local_epochs", 5, CODE),
@@ -65,8 +68,9 @@ PRESET = Preset(
         ),
     ),
     notes=(
-        "The columns FedProx, SCAFFOLD and FedNACA of the paper's Table 1 come from code with faults (a term that is 0, controls that are not kept, "
-        "a larger network): no targets.",
-        "Test accuracy is over the parties' own test parts, as `niidpart make --recipe map004/...` deals them.",
+        "The columns FedProx, SCAFFOLD and FedNACA of the paper's Table 1 come from code "
+        "with faults (a term that is 0, controls that are not kept, a larger network): no targets.",
+        "Test accuracy is over the parties' own test parts, as "
+        "`niidpart make --recipe map004/...` deals them.",
     ),
 )

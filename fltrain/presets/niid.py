@@ -1,6 +1,7 @@
-"""Li, Diao, Chen, He: Federated Learning on Non-IID Data Silos: An Experimental Study (ICDE 2022, NIID-Bench).
+"""Li, Diao, Chen, He: Federated Learning on Non-IID Data Silos: An Experimental Study.
 
-The paper's text where it speaks, the authors' code where it does not. MOON, CIFAR-100, VGG and ResNet-50 are not in the paper's Table III.
+ICDE 2022, NIID-Bench. The paper's text where it speaks, the authors' code where it does not. MOON,
+CIFAR-100, VGG and ResNet-50 are not in the paper's Table III.
 """
 
 from . import Preset, grid, model, option, setting
@@ -64,7 +65,8 @@ PRESET = Preset(
             "fedprox",
             "mu",
             0.01,
-            "neither text nor code fixes it: the best on the test set of the grid is printed; 0.01 and 0.001 on the leaderboard",
+            "neither text nor code fixes it: the best on the test set of the grid is printed; "
+            "0.01 and 0.001 on the leaderboard",
         ),
         option("scaffold", "option", "ii", f"{CODE}; ICDE 2022, Algorithm 2 offers both"),
         option(

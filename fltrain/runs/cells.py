@@ -22,7 +22,7 @@ from ..engine.stacked.memory import GIB, free_memory
 from ..inputs.augmentation import make_augmentation
 from ..inputs.federated import Federated, load_federated
 from ..interface import Algorithm, Info, State
-from ..presets import Resolved
+from ..presets import ResolvedPreset
 from ..settings import Settings
 from ..tasks.model_task import ModelTask
 
@@ -34,10 +34,10 @@ def preset_values(
     split: niidpart.FederatedSplit,
     algorithm: Algorithm | str,
     model: nn.Module | str | None,
-) -> Resolved:
+) -> ResolvedPreset:
     """The preset's values for this split; nothing where none is asked for."""
     if preset is None:
-        return Resolved({}, None, {}, (), (), known=False)
+        return ResolvedPreset({}, None, {}, (), (), known=False)
     name = algorithm if isinstance(algorithm, str) else algorithm.spec
     return presets.find(preset).on(split, name, model if isinstance(model, str) else None)
 
