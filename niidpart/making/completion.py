@@ -32,10 +32,7 @@ def compose(
     test: float = UNSET,
     **options: Any,
 ) -> Recipe:
-    """Return the complete recipe of what `make` is asked for.
-
-    Every option is checked, every default written out. None is no seed: elsewhere it means
-    another split each time.
+    """Return the complete recipe of what `make` is asked for: all checked, all written out.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ def make(
     n_parties : int, optional
         10 unless the strategy has its own number.
     seed : int, optional
-        0 unless given.
+        0 unless given. None is refused: elsewhere it means another split each time.
     transforms : sequence of (str, mapping), optional
         Names and options in the order in which they are applied, such as
         `("noise", {"sigma": 0.1})`.
