@@ -76,7 +76,7 @@ def transform(split: SplitView, x: NDArray[Any], party: int, rows: Ints) -> NDAr
         prefix = f"{name}_"
         own = [key for key in values if key.startswith(prefix)]
         column = {key.removeprefix(prefix): values[key] for key in own}
-        x = TRANSFORMS.module(step.name).apply(x, rows, column, step.params)
+        x = TRANSFORMS.record(step.name).apply(x, rows, column, step.params)
     return x
 
 

@@ -1,22 +1,37 @@
 """What a party's features look like: one file a transform, named after its option.
 
-The folder is the registry, and a transform composes with any strategy. A file holds
-
-- the function that `__all__` names first, `(n_parties, rng, *, options) -> {name: [P]}`: the
-  columns to be stored, one value a party;
-- `apply(x, rows, column, options) -> x`: features of one party, floats in [0, 1] before
-  normalisation, never clipped; `column` holds that party's values.
-
-What `apply` adds to an example depends on the party's column and the example's row alone, not on
-which rows are read with it. A transform that can draw its noise again in each epoch has the option
-`fresh`, and `apply` leaves that to training. A transform sees numpy, niidpart's arithmetic, errors
-and registry, and nothing else of the project.
+The folder is the registry, and a transform composes with any strategy. Each file ends in `ENTRY`, a
+`FeatureTransform`. A transform sees numpy, niidpart's arithmetic, errors and registry, and nothing
+else of the project; it has to give the same bits on every machine, as a strategy does.
 """
 
-from typing import Annotated
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from ..registry import Registry
+from numpy.typing import NDArray
 
-TRANSFORMS = Registry("niidpart.transforms", "transform")
+from ..arithmetic.rng import Ints
+from ..registry import RecordRegistry
 
 Fresh = Annotated[bool, "Each epoch draws new noise; else each example has its own for good."]
+
+
+@dataclass(frozen=True)
+class FeatureTransform:
+    """What a transform draws for each party, and what it does to features.
+
+    draw: `(n_parties, rng, *, options) -> {name: [P]}`, the columns to be stored, one value a
+    party. A transform that can draw its noise again in each epoch has the option `fresh`.
+
+    apply: `(x, rows, column, options) -> x`, features [n, ...] of one party, floats in [0, 1]
+    before normalisation, never clipped; `column` holds that party's values. What it adds to an
+    example depends on the column and the example's row alone, not on which rows are read with it.
+    Fresh noise it leaves to training.
+    """
+
+    draw: Callable[..., dict[str, NDArray[Any]]]
+    apply: Callable[[NDArray[Any], Ints, Mapping[str, Any], Mapping[str, Any]], NDArray[Any]]
+
+
+TRANSFORMS = RecordRegistry("niidpart.transforms", "transform", FeatureTransform, "draw")

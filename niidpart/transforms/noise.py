@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints, Stream, normal_blocks
 from ..registry import AtLeast
-from . import Fresh
-
-__all__ = ["noise"]
+from . import FeatureTransform, Fresh
 
 
 def noise(
@@ -56,3 +54,6 @@ def apply(
     for some, z in normal_blocks(int(column["seed"]), rows, flat.shape[1]):
         out[some] = flat[some] + float(column["std"]) * z
     return out.reshape(x.shape)
+
+
+ENTRY = FeatureTransform(draw=noise, apply=apply)

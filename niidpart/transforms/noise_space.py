@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from ..arithmetic.rng import Ints, Stream, normal_blocks
 from ..errors import UsageError
 from ..registry import AtLeast
-from . import Fresh
-
-__all__ = ["noise_space"]
+from . import FeatureTransform, Fresh
 
 
 def noise_space(
@@ -86,3 +84,6 @@ def find_bounds(cell: int, grid: int, height: int, width: int) -> tuple[int, int
     top, bottom = row * height // grid, (row + 1) * height // grid
     left, right = column * width // grid, (column + 1) * width // grid
     return top, bottom, left, right
+
+
+ENTRY = FeatureTransform(draw=noise_space, apply=apply)

@@ -170,7 +170,7 @@ def test_mixed_skew_is_recorded_in_its_order_and_applied_in_it(strategy, order, 
             for k, v in split.columns.items()
             if k.startswith(f"{prefix}_")
         }
-        stepwise = TRANSFORMS.module(name).apply(stepwise, rows, column, t.params)
+        stepwise = TRANSFORMS.record(name).apply(stepwise, rows, column, t.params)
     assert np.array_equal(seen, stepwise)
     assert not np.array_equal(seen, x)
     path = niidpart.write(split, tmp_path / "split.h5")

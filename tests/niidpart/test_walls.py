@@ -126,6 +126,7 @@ def test_strategies_and_transforms_see_numpy_and_niidparts_arithmetic(folder, im
         "typing",
         "types",
         "collections",
+        "dataclasses",
         "math",
         "niidpart.arithmetic.rng",
         "niidpart.arithmetic.deal",
