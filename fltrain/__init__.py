@@ -4,41 +4,64 @@ The names below are loaded when first used, so that help and shell completion do
 """
 
 import importlib
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from niidpart.errors import FileFault, UsageError
+
     from . import algorithms, models
+    from .common import Execution
     from .engine.diverged import Diverged
     from .inputs.one_party import party
     from .interface import Algorithm
-    from .runs.folder import RunError, RunFolder
-    from .runs.rounds import Progress
-    from .runs.running import Run, resume, run
-    from .runs.sweeping import resume_sweep, sweep
-    from .settings import Settings
+    from .runs.events import Announcement, CellDiverged, JobDone, Progress, RoundDone
+    from .runs.files import RunError
+    from .runs.folder import RunFolder
+    from .runs.outcome import Run
+    from .runs.running import resume, resume_sweep, run, sweep
+    from .settings import Settings, SettingValues
 
-_WHERE = {
-    "Algorithm": "interface",
-    "Diverged": "engine.diverged",
-    "Progress": "runs.rounds",
-    "Run": "runs.running",
-    "RunError": "runs.folder",
-    "RunFolder": "runs.folder",
-    "Settings": "settings",
-    "party": "inputs.one_party",
-    "resume": "runs.running",
-    "resume_sweep": "runs.sweeping",
-    "run": "runs.running",
-    "sweep": "runs.sweeping",
+_MODULES = {
+    "Algorithm": "fltrain.interface",
+    "Announcement": "fltrain.runs.events",
+    "CellDiverged": "fltrain.runs.events",
+    "Diverged": "fltrain.engine.diverged",
+    "Execution": "fltrain.common",
+    "FileFault": "niidpart.errors",
+    "JobDone": "fltrain.runs.events",
+    "Progress": "fltrain.runs.events",
+    "RoundDone": "fltrain.runs.events",
+    "Run": "fltrain.runs.outcome",
+    "RunError": "fltrain.runs.files",
+    "RunFolder": "fltrain.runs.folder",
+    "SettingValues": "fltrain.settings",
+    "Settings": "fltrain.settings",
+    "UsageError": "niidpart.errors",
+    "party": "fltrain.inputs.one_party",
+    "resume": "fltrain.runs.running",
+    "resume_sweep": "fltrain.runs.running",
+    "run": "fltrain.runs.running",
+    "sweep": "fltrain.runs.running",
 }
+
+__version__ = version("niidpart")
 __all__ = [
     "Algorithm",
+    "Announcement",
+    "CellDiverged",
     "Diverged",
+    "Execution",
+    "FileFault",
+    "JobDone",
     "Progress",
+    "RoundDone",
     "Run",
     "RunError",
     "RunFolder",
+    "SettingValues",
     "Settings",
+    "UsageError",
     "algorithms",
     "models",
     "party",
@@ -52,6 +75,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in ("algorithms", "models"):
         return importlib.import_module(f"fltrain.{name}")
-    if name in _WHERE:
-        return getattr(importlib.import_module(f"fltrain.{_WHERE[name]}"), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'fltrain' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

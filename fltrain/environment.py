@@ -1,4 +1,4 @@
-"""On what a run ran: enough to tell why two runs differ, nothing that names a person or a machine."""
+"""On what a run ran: enough to tell why two runs differ, and nothing that names a person."""
 
 import platform
 import sys
@@ -11,29 +11,25 @@ import torch
 
 
 def describe(device: torch.device, threads: int | None = None) -> dict[str, Any]:
+    """Return the versions and the machine, as environment.json holds them."""
     return {
         "niidpart": version("niidpart"),
         "python": sys.version.split()[0],
         "torch": torch.__version__,
         "numpy": numpy.__version__,
         "system": f"{platform.system()} {platform.machine()}",
-        "cpu": _cpu(),
+        "cpu": _find_processor(),
         "threads": threads or torch.get_num_threads(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "cuda": torch.version.cuda,
     }
 
 
-def _cpu() -> str:
-    """The processor's name; Linux tells it in /proc only."""
+def _find_processor() -> str:
+    """Return the processor's name; Linux says it in /proc alone."""
     info = Path("/proc/cpuinfo")
-    names = (
-        [
-            line.split(":", 1)[1].strip()
-            for line in info.read_text().splitlines()
-            if line.startswith("model name")
-        ]
-        if info.exists()
-        else []
-    )
-    return names[0] if names else platform.processor()
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor()

@@ -1,123 +1,209 @@
-"""The numbers of a run: what holds whatever the algorithm."""
+"""The numbers of a run: what holds whatever the algorithm. Needs no torch."""
 
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal, Self
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Literal, Self, TypedDict
 
 from niidpart.errors import UsageError
-from niidpart.registry import did_you_mean, coerce
+from niidpart.registry import (
+    Above,
+    AtLeast,
+    AtMost,
+    Below,
+    Option,
+    Registry,
+    coerce,
+    did_you_mean,
+)
 
-
-def _setting(default: Any, help: str) -> Any:
-    return field(default=default, metadata={"help": help})
+Normalise = Literal[
+    "none", "data", "half", "cifar10", "cifar100", "cifar10-fedcd", "cifar10-map", "mnist-map"
+]
+_SEEDS = (AtLeast(0), AtMost((1 << 63) - 1))
+# torch ends the process, without an error, where the system has no room for so many threads.
+_THREADS = (AtLeast(1), AtMost(4096))
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Defaults are those of Li et al., ICDE 2022, section V; weight decay is off, as in the paper's text. Each field says what it is."""
+    """The settings of a run, as they are asked for, checked.
 
-    rounds: int = _setting(50, "Communication rounds.")
-    local_epochs: int = _setting(10, "Passes over a party's data in a round.")
-    local_steps: int | None = _setting(None, "Steps of each party in a round, instead of epochs.")
-    batch_size: int = _setting(64, "Examples in a batch; the short last batch of an epoch counts.")
-    lr: float = _setting(0.01, "Learning rate of the parties.")
-    momentum: float = _setting(0.9, "Momentum of the parties' SGD; starts anew each round.")
-    weight_decay: float = _setting(0.0, "Weight decay of the parties' SGD.")
-    lr_drops: tuple[int, ...] = _setting(
-        (), "Rounds after which the learning rate is divided by 10, such as 40,80."
-    )
-    fraction: float = _setting(1.0, "Share of the parties that train in a round.")
-    shuffle: bool = _setting(
-        True,
+    Each annotation says what its field is, and its range; `fltrain run --help` lists them. Defaults
+    are those of Li et al., ICDE 2022, section V; weight decay is off, as in the paper's text.
+
+    Raises
+    ------
+    UsageError
+        For a value of another type, or out of range.
+
+    Examples
+    --------
+    >>> Settings(rounds=3, lr=0.1).momentum
+    0.9
+    """
+
+    rounds: Annotated[int, "Communication rounds.", AtLeast(1)] = 50
+    local_epochs: Annotated[int, "Passes over a party's data in a round.", AtLeast(1)] = 10
+    local_steps: Annotated[
+        int | None, "Steps of each party in a round, instead of epochs.", AtLeast(1)
+    ] = None
+    batch_size: Annotated[
+        int, "Examples in a batch; the short last batch of an epoch counts.", AtLeast(1)
+    ] = 64
+    lr: Annotated[float, "Learning rate of the parties.", Above(0)] = 0.01
+    momentum: Annotated[
+        float, "Momentum of the parties' SGD; starts anew each round.", AtLeast(0), Below(1)
+    ] = 0.9
+    weight_decay: Annotated[float, "Weight decay of the parties' SGD.", AtLeast(0)] = 0.0
+    lr_drops: Annotated[
+        tuple[int, ...],
+        "Rounds after which the learning rate is divided by 10, such as 40,80.",
+        AtLeast(1),
+    ] = ()
+    fraction: Annotated[
+        float, "Share of the parties that train in a round.", Above(0), AtMost(1)
+    ] = 1.0
+    shuffle: Annotated[
+        bool,
         "A new order of examples each epoch; without it one random order, the same in all epochs.",
+    ] = True
+    normalise: Annotated[
+        Normalise,
+        "Mean taken off and deviation divided by: those of the training rows (data), or fixed ones "
+        "(docs/training.md).",
+    ] = "none"
+    crop: Annotated[
+        int,
+        "Pixels that a training image is padded by on each side before a random crop of its old "
+        "size.",
+        AtLeast(0),
+    ] = 0
+    pad: Annotated[Literal["zero", "reflect"], "What the padding of --crop holds."] = "zero"
+    flip: Annotated[bool, "Training images are mirrored left to right, half of the time."] = False
+    rotate: Annotated[
+        float,
+        "Training images are turned by a random angle of up to so many degrees, either way.",
+        AtLeast(0),
+        AtMost(180),
+    ] = 0.0
+    noisy_test: Annotated[bool, "The global test set also as each party's noise would show it."] = (
+        False
     )
-    normalise: Literal[
-        "none", "data", "half", "cifar10", "cifar100", "cifar10-fedcd", "cifar10-map", "mnist-map"
-    ] = _setting(
-        "none",
-        "Mean taken off and deviation divided by: those of the training rows (data), or fixed ones (docs/training.md).",
+    seed: Annotated[
+        int, "Seed of cohorts, orders and, without --init-seed, initial weights.", *_SEEDS
+    ] = 0
+    init_seed: Annotated[int | None, "Seed of the initial weights.", *_SEEDS] = None
+    eval_every: Annotated[
+        int, "Rounds between evaluations; the last round is always evaluated.", AtLeast(1)
+    ] = 1
+    checkpoint_every: Annotated[
+        int, "Rounds between checkpoints; the last round always has one.", AtLeast(1)
+    ] = 1
+    device: Annotated[Literal["auto", "cpu", "cuda"], "Where to train."] = "auto"
+    threads: Annotated[int | None, "CPU threads; torch's own number if not given.", *_THREADS] = (
+        None
     )
-    crop: int = _setting(
-        0,
-        "Pixels that a training image is padded by on each side before a random crop of its old size.",
-    )
-    pad: Literal["zero", "reflect"] = _setting("zero", "What the padding of --crop holds.")
-    flip: bool = _setting(False, "Training images are mirrored left to right, half of the time.")
-    rotate: float = _setting(
-        0.0, "Training images are turned by a random angle of up to so many degrees, either way."
-    )
-    noisy_test: bool = _setting(
-        False, "The global test set also as each party's noise would show it."
-    )
-    seed: int = _setting(0, "Seed of cohorts, orders and, without --init-seed, initial weights.")
-    init_seed: int | None = _setting(None, "Seed of the initial weights.")
-    eval_every: int = _setting(1, "Rounds between evaluations; the last round is always evaluated.")
-    checkpoint_every: int = _setting(
-        1, "Rounds between checkpoints; the last round always has one."
-    )
-    device: Literal["auto", "cpu", "cuda"] = _setting("auto", "Where to train.")
-    threads: int | None = _setting(None, "CPU threads; torch's own number if not given.")
-    engine: Literal["auto", "looped", "processes", "stacked", "graph", "native"] = _setting(
-        "auto",
-        "How jobs run: one by one, in processes or compiled code (native) on CPU cores, or stacked on a GPU (docs/training.md). auto tells.",
-    )
-    workers: int | None = _setting(
-        None,
-        "Processes of --engine processes, threads of native; as many as there are cores if not given.",
-    )
-    memory: float | None = _setting(
-        None,
-        "GiB that --engine stacked may take for the jobs that run at once; half of the device's if not given.",
-    )
-    tf32: bool = _setting(False, "CUDA: products in TF32, which is faster and rounds to 10 bits.")
-    bf16: bool = _setting(
-        False,
-        "Forward and backward passes in bfloat16 where torch's autocast allows; weights stay float32.",
-    )
-    compile: bool = _setting(False, "The model through torch.compile.")
+    engine: Annotated[
+        Literal["auto", "looped", "processes", "stacked", "native"],
+        "How jobs run: one by one, in processes or compiled code (native) on CPU cores, or stacked "
+        "on a GPU (docs/training.md). auto tells.",
+    ] = "auto"
+    workers: Annotated[
+        int | None,
+        "Processes of --engine processes, threads of native; as many as there are cores if not "
+        "given.",
+        *_THREADS,
+    ] = None
+    memory: Annotated[
+        float | None,
+        "GiB that --engine stacked may take for the jobs that run at once; half of the device's if "
+        "not given.",
+        Above(0),
+    ] = None
+    tf32: Annotated[bool, "CUDA: products in TF32, which is faster and rounds to 10 bits."] = False
+    bf16: Annotated[
+        bool,
+        "Forward and backward passes in bfloat16 where torch's autocast allows; weights stay "
+        "float32.",
+    ] = False
+    compile: Annotated[bool, "The model through torch.compile."] = False
 
     def __post_init__(self) -> None:
-        for f in fields(self):
-            object.__setattr__(
-                self, f.name, coerce(f.name.replace("_", "-"), getattr(self, f.name), f.type)
-            )
-        for name in ("rounds", "local_epochs", "batch_size", "eval_every", "checkpoint_every"):
-            _need(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
-        for name in ("local_steps", "threads", "workers"):
+        for name, option in SETTINGS.items():
             value = getattr(self, name)
-            _need(name, value, value is None or value >= 1, "at least 1")
-        _need("lr", self.lr, self.lr > 0, "above 0")
-        _need("momentum", self.momentum, 0 <= self.momentum < 1, "at least 0 and below 1")
-        _need("weight_decay", self.weight_decay, self.weight_decay >= 0, "at least 0")
-        _need("fraction", self.fraction, 0 < self.fraction <= 1, "above 0 and at most 1")
-        _need("lr_drops", self.lr_drops, all(r >= 1 for r in self.lr_drops), "rounds, at least 1")
-        _need("crop", self.crop, self.crop >= 0, "at least 0")
-        _need("rotate", self.rotate, 0 <= self.rotate <= 180, "in 0..180")
-        _need("memory", self.memory, self.memory is None or self.memory > 0, "above 0")
-        _need("seed", self.seed, 0 <= self.seed < 1 << 63, "in 0..2**63-1")
-        _need(
-            "init_seed",
-            self.init_seed,
-            self.init_seed is None or 0 <= self.init_seed < 1 << 63,
-            "in 0..2**63-1",
-        )
+            checked = coerce(name.replace("_", "-"), value, option.annotation, option.ranges)
+            object.__setattr__(self, name, checked)
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> Self:
-        """Settings from names and values; ValueError with the nearest name for one that there is not."""
-        names = [f.name for f in fields(cls)]
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Return the settings of names and values.
+
+        Parameters
+        ----------
+        given : mapping of str to object
+            Values by the names of fields; the others have their defaults.
+
+        Raises
+        ------
+        UsageError
+            For a name that there is not, with the nearest one, and for a wrong value.
+
+        Examples
+        --------
+        >>> Settings.of({"rounds": 3}).rounds
+        3
+        """
+        names = [field.name for field in fields(cls)]
         for name in given:
             if name not in names:
                 raise UsageError(f"there is no setting {name!r}; {did_you_mean(name, names)}")
         return cls(**given)
 
+    @property
+    def model_seed(self) -> int:
+        """The seed of the initial weights."""
+        return self.seed if self.init_seed is None else self.init_seed
+
     def lr_at(self, round: int) -> float:
-        """The learning rate of a round (from 1): divided by 10 after each round of lr_drops."""
+        """Return the learning rate of a round (from 1).
+
+        It is divided by 10 after each round of lr_drops.
+        """
         return self.lr * 0.1 ** sum(round > drop for drop in self.lr_drops)
 
-    def is_due(self, every: int, round: int) -> bool:
-        return round % every == 0 or round == self.rounds
+
+class SettingValues(TypedDict, total=False):
+    """The settings as keyword arguments of `run` and `sweep`, so that editors know them."""
+
+    rounds: int
+    local_epochs: int
+    local_steps: int | None
+    batch_size: int
+    lr: float
+    momentum: float
+    weight_decay: float
+    lr_drops: tuple[int, ...]
+    fraction: float
+    shuffle: bool
+    normalise: Normalise
+    crop: int
+    pad: Literal["zero", "reflect"]
+    flip: bool
+    rotate: float
+    noisy_test: bool
+    seed: int
+    init_seed: int | None
+    eval_every: int
+    checkpoint_every: int
+    device: Literal["auto", "cpu", "cuda"]
+    threads: int | None
+    engine: Literal["auto", "looped", "processes", "stacked", "native"]
+    workers: int | None
+    memory: float | None
+    tf32: bool
+    bf16: bool
+    compile: bool
 
 
-def _need(name: str, value: object, ok: bool, what: str) -> None:
-    if not ok:
-        raise UsageError(f"{name.replace('_', '-')} is {value!r}; it must be {what}")
+# The fields as options: bare type, default, help and ranges.
+SETTINGS: dict[str, Option] = Registry("fltrain", "setting").options(Settings)

@@ -1,74 +1,82 @@
-"""Runs beside each other: what they reached, and whether they may be compared."""
+"""Runs next to each other: what they reached, and whether they may be compared."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from ..settings import Settings
+from .files import JSON
 from .folder import RunFolder
 
-_HARMLESS = {
-    "checkpoint_every",
-    "device",
-    "threads",
-    "engine",
-    "workers",
-    "memory",
-}  # settings that change no result beyond rounding
+# Settings that change no result beyond rounding.
+_HARMLESS = {"checkpoint_every", "device", "threads", "engine", "workers", "memory"}
 
 
-def summary(name: str, folder: RunFolder) -> dict[str, Any]:
-    """Final and best test accuracy (None before the first evaluation), the round of the best, and all bytes moved. personal: the last mean over
-    parties of their own model's accuracy on their own test part, None where they have neither."""
+def summarise(name: str, folder: RunFolder) -> dict[str, Any]:
+    """Return what a run has reached.
+
+    Final and best test accuracy (None before the first evaluation), the round of the best, and all
+    bytes moved. personal: the last mean over parties of their own model's accuracy on their own
+    test part, None where they have neither.
+    """
     history, algorithm = folder.history, folder.config["algorithm"]
-    own = [
-        m["personal_party_test_accuracy_mean"]
-        for m in history
-        if "personal_party_test_accuracy_mean" in m
-    ]
-    scored = [
-        (m["test_accuracy"], m["round"]) for m in history if m.get("test_accuracy") is not None
-    ]
-    best, best_round = max(scored, key=lambda s: (s[0], -s[1])) if scored else (None, None)
+    own = _collect(history, "personal_party_test_accuracy_mean")
+    scored = [m for m in history if m.get("test_accuracy") is not None]
+    accuracies = _collect(scored, "test_accuracy")
+    best = max(accuracies, default=None)
+    options = [f"{key}={value}" for key, value in algorithm.get("options", {}).items()]
     return {
         "run": name,
-        "algorithm": " ".join(
-            [algorithm["name"], *(f"{k}={v}" for k, v in algorithm.get("options", {}).items())]
-        ),
+        "algorithm": " ".join([algorithm["name"], *options]),
         "rounds": len(history),
-        "final": scored[-1][0] if scored else None,
+        "final": accuracies[-1] if accuracies else None,
         "best": best,
-        "best_round": best_round,
+        "best_round": scored[accuracies.index(best)]["round"] if accuracies else None,
         "personal": own[-1] if own else None,
         "bytes": sum(m["bytes_down"] + m["bytes_up"] for m in history),
     }
 
 
-def differences(folders: dict[str, RunFolder]) -> list[str]:
-    """What besides the algorithm differs between the runs and changes their results, one line each. [] for a fair comparison."""
-    flat = {name: _comparable(folder.config) for name, folder in folders.items()}
-    keys = dict.fromkeys(key for values in flat.values() for key in values)
-    out = []
+def _collect(history: Sequence[JSON], metric: str) -> list[Any]:
+    return [metrics[metric] for metrics in history if metric in metrics]
+
+
+def list_differences(folders: Mapping[str, RunFolder]) -> list[str]:
+    """Return what besides the algorithm differs and changes results, one line each.
+
+    [] for a fair comparison.
+    """
+    values_of = {name: _list_comparable(folder.config) for name, folder in folders.items()}
+    keys = dict.fromkeys(key for values in values_of.values() for key in values)
+    lines = []
     for key in keys:
         runs: dict[str, list[str]] = {}
-        for name, values in flat.items():
+        for name, values in values_of.items():
             runs.setdefault(str(values.get(key)), []).append(name)
         if len(runs) > 1:
-            rare_first = sorted(runs.items(), key=lambda item: len(item[1]))
-            said = [f"{value} in {', '.join(who)}" for value, who in rare_first[:-1]]
-            out.append(
-                f"{key}: {'; '.join(said)}; {rare_first[-1][0]} in the other{'s' if len(rare_first[-1][1]) > 1 else ''}"
-            )
-    return out
+            lines.append(_describe_difference(key, runs))
+    return lines
 
 
-def _comparable(config: dict[str, Any]) -> dict[str, Any]:
-    """What a result depends on besides the algorithm. parameters: of the model that was trained, which the algorithm may have changed.
-    A setting that a folder lacks, since it is older, has its default."""
-    told = {"split": config["split"][:12], "model": config["model"]} | (
-        {"parameters": config["parameters"]} if "parameters" in config else {}
-    )
-    settings = (
-        json.loads(json.dumps(asdict(Settings()))) | config["settings"]
-    )  # by JSON, in which a tuple is a list
-    return told | {k: v for k, v in settings.items() if k not in _HARMLESS}
+def _describe_difference(key: str, runs: Mapping[str, Sequence[str]]) -> str:
+    """Return who has which value; what most have comes last, as "the others". runs: by value."""
+    *rare, most = sorted(runs.items(), key=lambda item: len(item[1]))
+    said = [f"{value} in {', '.join(who)}" for value, who in rare]
+    value, who = most
+    others = "others" if len(who) > 1 else "other"
+    return f"{key}: {'; '.join(said)}; {value} in the {others}"
+
+
+def _list_comparable(config: JSON) -> JSON:
+    """Return what a result depends on besides the algorithm.
+
+    parameters: of the model that was trained, which the algorithm may have changed. A setting that
+    a folder lacks, since it is older, has its default.
+    """
+    values = {"split": config["split"][:12], "model": config["model"]}
+    if "parameters" in config:
+        values["parameters"] = config["parameters"]
+    defaults = json.loads(json.dumps(asdict(Settings())))  # by JSON, in which a tuple is a list
+    settings = defaults | config["settings"]
+    return values | {key: value for key, value in settings.items() if key not in _HARMLESS}

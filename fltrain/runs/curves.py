@@ -10,48 +10,34 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LINES = ("-", "--", "-.", ":")
-_COLOURS = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#D55E00",
-    "#000000",
-)  # Okabe and Ito: told apart by colour-blind readers
+# Okabe and Ito: colour-blind readers can tell them apart.
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
+_OWN = "personal_party_test_accuracy_mean"
+
+History = Sequence[Mapping[str, Any]]
 
 
-def curves(histories: Mapping[str, Sequence[Mapping[str, Any]]]) -> "Figure":
-    """Test accuracy and training loss by round, a line for each run; thin, the mean accuracy of parties' own models at home, where they have
-    some beside the one served. histories: label -> the metrics of its rounds."""
+def draw_curves(histories: Mapping[str, History]) -> "Figure":
+    """Return a figure of test accuracy and training loss by round, a line for each run.
+
+    Thin: the mean accuracy of parties' own models at home, where they have some beside the one
+    served. histories: label -> the metrics of its rounds.
+    """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(9, 3.8), dpi=150, layout="constrained")
     panels = figure.subplots(1, 2)
     for i, (label, history) in enumerate(histories.items()):
-        style = {
-            "color": _COLOURS[i % len(_COLOURS)],
-            "linestyle": _LINES[i // len(_COLOURS) % len(_LINES)],
-            "label": label,
-            "marker": ".",
-        }
-        for ax, key, scale in zip(panels, ("test_accuracy", "train_loss"), (100, 1), strict=True):
-            points = [(m["round"], scale * m[key]) for m in history if m.get(key) is not None]
-            ax.plot([r for r, _ in points], [v for _, v in points], **style)
-        own = [
-            (m["round"], 100 * m["personal_party_test_accuracy_mean"])
-            for m in history
-            if "personal_party_test_accuracy_mean" in m
-        ]
-        if own:
-            panels[0].plot(
-                *zip(*own, strict=True),
-                color=style["color"],
-                linestyle=":",
-                linewidth=1,
-                label=f"{label}, personal",
-            )
+        colour = _COLOURS[i % len(_COLOURS)]
+        line = _LINES[i // len(_COLOURS) % len(_LINES)]
+        style = {"color": colour, "linestyle": line, "label": label, "marker": "."}
+        panels[0].plot(*_find_points(history, "test_accuracy", 100), **style)
+        panels[1].plot(*_find_points(history, "train_loss", 1), **style)
+        own = _find_points(history, _OWN, 100)
+        if own[0]:
+            thin = {"color": colour, "linestyle": ":", "linewidth": 1}
+            panels[0].plot(*own, **thin, label=f"{label}, personal")
     for ax, what in zip(panels, ("test accuracy (%)", "training loss"), strict=True):
         ax.set_xlabel("round")
         ax.set_ylabel(what)
@@ -70,8 +56,14 @@ def curves(histories: Mapping[str, Sequence[Mapping[str, Any]]]) -> "Figure":
     return figure
 
 
-def save(histories: Mapping[str, Sequence[Mapping[str, Any]]], path: str | Path) -> Path:
-    """Draws the curves into a file; its ending says which format (png, svg, pdf)."""
+def _find_points(history: History, metric: str, scale: float) -> tuple[list[int], list[float]]:
+    """Return the rounds that have a metric, and its values times `scale`."""
+    there = [m for m in history if m.get(metric) is not None]
+    return [m["round"] for m in there], [scale * m[metric] for m in there]
+
+
+def save_curves(histories: Mapping[str, History], path: str | Path) -> Path:
+    """Draw the curves into a file; its ending says which format (png, svg, pdf)."""
     path = prepare_picture_path(path)
-    curves(histories).savefig(path)
+    draw_curves(histories).savefig(path)
     return path

@@ -1,133 +1,133 @@
-"""What a sweep goes over: lists of numbers, their product, and the names of its cells. Needs no torch."""
+"""What a sweep goes over: lists of numbers, their product, names of its cells. Needs no torch."""
 
 import itertools
 import re
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from niidpart.errors import UsageError
-from niidpart.registry import coerce, did_you_mean
+from niidpart.registry import Option, coerce, did_you_mean
 
-from ..settings import Settings
+from ..common import SWEPT, list_sweepable
+from ..settings import SETTINGS
 
-SWEPT = (
-    "lr",
-    "momentum",
-    "weight_decay",
-    "seed",
-    "init_seed",
-)  # settings that change neither the number of rounds nor what is done to examples
-WHAT = f"numbers of the algorithm and {', '.join('--' + name.replace('_', '-') for name in SWEPT)} can be swept"
-Cell = dict[str, Any]
+Numbers = dict[str, Any]
 
 
 def is_number(annotation: Any) -> bool:
-    """int, float, or one of them | None."""
-    return annotation in (int, float) or any(
-        is_number(a)
-        for a in typing.get_args(annotation)
-        if type(None) in typing.get_args(annotation)
-    )
+    """Return whether an annotation is int, float, or one of them | None."""
+    arguments = typing.get_args(annotation)
+    if type(None) in arguments:
+        return any(is_number(argument) for argument in arguments)
+    return annotation in (int, float)
 
 
-def annotations(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The types of all that a grid may name, in the order of a cell's name: an algorithm's options (`Registry.options`), then the settings."""
-    return {name: option.annotation for name, option in options.items()} | {
-        f.name: f.type for f in fields(Settings)
-    }
+def list_annotations(options: Mapping[str, Option]) -> dict[str, Option]:
+    """Return all that a grid may name, in the order of a cell's name.
+
+    An algorithm's options (`Registry.options`), then the settings.
+    """
+    return dict(options) | SETTINGS
 
 
-def axes(
-    grid: Mapping[str, Sequence[Any]], trials: int, seed: int, kinds: Mapping[str, Any]
+def list_axes(
+    grid: Mapping[str, Sequence[Any]], trials: int, seed: int, known: Mapping[str, Option]
 ) -> dict[str, list[Any]]:
-    """The lists that a sweep goes over, checked, in the order of `kinds`; the seeds among them, seed..seed+trials-1 for several trials.
+    """Return the lists that a sweep goes over, checked, in the order of `known`.
 
-    kinds: the types, of `annotations`. seed: the first, where the grid has none. ValueError for a name that there is not, a word, a tuple or
-    another setting with several values, the same value twice, and seeds said twice.
+    The seeds are among them, seed..seed+trials-1 for several trials. seed: the first, where the
+    grid has none. UsageError for a name that there is not, a word, a tuple or another setting with
+    several values, the same value twice, and seeds said twice.
     """
     if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
         raise UsageError(f"trials is {trials!r}; it must be a whole number, at least 1")
-    found = {name: _values(name, values, kinds) for name, values in grid.items()}
+    found = {name: _check_values(name, values, known) for name, values in grid.items()}
     seeds = found.get("seed", [seed])
-    if trials > 1 and len(seeds) > 1:
-        raise UsageError(
-            f"{trials} trials and {len(seeds)} seeds were asked for; give one seed, from which the trials count, or the seeds alone"
-        )
-    found["seed"] = seeds if trials == 1 else [seeds[0] + i for i in range(trials)]
-    return {name: found[name] for name in kinds if name in found}
+    if trials > 1:
+        if len(seeds) > 1:
+            raise UsageError(
+                f"{trials} trials and {len(seeds)} seeds were asked for; "
+                "give one seed, from which the trials count, or the seeds alone"
+            )
+        seeds = [seeds[0] + i for i in range(trials)]
+    found["seed"] = seeds
+    return {name: found[name] for name in known if name in found}
 
 
-def _values(name: str, values: Sequence[Any], kinds: Mapping[str, Any]) -> list[Any]:
-    if name not in kinds:
+def _check_values(name: str, values: Sequence[Any], known: Mapping[str, Option]) -> list[Any]:
+    if name not in known:
         raise UsageError(
-            f"there is no option or setting {name!r}; {did_you_mean(name, list(kinds))}"
+            f"there is no option or setting {name!r}; {did_you_mean(name, list(known))}"
         )
     if not isinstance(values, list | tuple | range) or not len(values):
         raise UsageError(
             f"the grid has {values!r} for {name}; it must be a list of at least one value"
         )
-    if len(values) > 1 and (
-        not is_number(kinds[name]) or (name in _SETTINGS and name not in SWEPT)
-    ):
+    option, flag = known[name], name.replace("_", "-")
+    is_fixed = name in SETTINGS and name not in SWEPT
+    if len(values) > 1 and (is_fixed or not is_number(option.annotation)):
         raise UsageError(
-            f"{name.replace('_', '-')} cannot be swept, and {len(values)} values were given; {WHAT}. Run it once for each"
+            f"{flag} cannot be swept, and {len(values)} values were given; "
+            f"{list_sweepable()}. Run it once for each"
         )
-    checked = [coerce(name.replace("_", "-"), value, kinds[name]) for value in values]
-    if twice := [value for i, value in enumerate(checked) if value in checked[:i]]:
-        raise UsageError(f"{name.replace('_', '-')} has the value {twice[0]} twice; give it once")
+    checked = [coerce(flag, value, option.annotation, option.ranges) for value in values]
+    for i, value in enumerate(checked):
+        if value in checked[:i]:
+            raise UsageError(f"{flag} has the value {value} twice; give it once")
     return checked
 
 
-_SETTINGS = {f.name for f in fields(Settings)}
+def multiply_axes(axes: Mapping[str, Sequence[Any]]) -> list[Numbers]:
+    """Return every choice of a value from each list, the last list fastest."""
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 
-def product(lists: Mapping[str, Sequence[Any]]) -> list[Cell]:
-    """Every choice of a value from each list, the last list fastest."""
-    return [dict(zip(lists, values, strict=True)) for values in itertools.product(*lists.values())]
-
-
-def differing(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells without what they have in common; of a single cell its seed is kept."""
+def drop_common(cells: Sequence[Numbers]) -> list[Numbers]:
+    """Return the cells without what they have in common; a single cell keeps its seed."""
     if len(cells) == 1:
-        return [{"seed": cells[0]["seed"]}]
-    return [
-        {k: v for k, v in cell.items() if any(other[k] != v for other in cells)} for cell in cells
-    ]
+        return [{"seed": cell["seed"]} for cell in cells]
+    names = dict.fromkeys(name for cell in cells for name in cell)
+    varying = [name for name in names if len({cell[name] for cell in cells}) > 1]
+    return [{name: cell[name] for name in varying} for cell in cells]
 
 
-def folder_name(cell: Cell) -> str:
-    """`mu=0.001,seed=0`: a name that every file system takes."""
-    return ",".join(f"{name}={_text(value)}" for name, value in cell.items())
+def name_folder(numbers: Numbers) -> str:
+    """Return `mu=0.001,seed=0`: a name that every file system takes."""
+    return ",".join(f"{name}={_write_value(value)}" for name, value in numbers.items())
 
 
-def _text(value: Any) -> str:
+def _write_value(value: Any) -> str:
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
-def split_names(given: Iterable[str]) -> list[str]:
-    """A name for each split, of its file's stem; -2, -3, ... where two have one stem. Letters, digits and ._+- alone."""
+def name_splits(given: Iterable[str]) -> list[str]:
+    """Return a name for each split, of its file's stem; -2, -3, ... where two have one stem.
+
+    Letters, digits and ._+- alone.
+    """
     names: list[str] = []
     for where in given:
-        last = where.rpartition("@")[0] or where if where.startswith("hub:") else where
-        stem = (
-            re.sub(r"[^A-Za-z0-9._+-]+", "-", Path(last).name.removesuffix(".h5"))[:60].strip(".-")
-            or "split"
-        )
-        n = 1
-        while (name := stem if n == 1 else f"{stem}-{n}") in names:
+        if where.startswith("hub:"):
+            where = where.rpartition("@")[0] or where
+        plain = re.sub(r"[^A-Za-z0-9._+-]+", "-", Path(where).name.removesuffix(".h5"))
+        stem = plain[:60].strip(".-") or "split"
+        name, n = stem, 1
+        while name in names:
             n += 1
+            name = f"{stem}-{n}"
         names.append(name)
     return names
 
 
-def settings_apart(cells: Sequence[Cell]) -> dict[str, list[int]]:
-    """The numbers of the cells by all that differs but the seeds: those of one line are trials of one setting."""
+def group_trials(cells: Sequence[Numbers]) -> dict[str, list[int]]:
+    """Return the numbers of the cells by all that differs except the seeds.
+
+    Those of one line are trials of one setting.
+    """
     groups: dict[str, list[int]] = {}
     for i, cell in enumerate(cells):
-        groups.setdefault(
-            folder_name({k: v for k, v in cell.items() if k not in ("seed", "init_seed")}), []
-        ).append(i)
+        setting = {k: v for k, v in cell.items() if k not in ("seed", "init_seed")}
+        groups.setdefault(name_folder(setting), []).append(i)
     return groups

@@ -1,13 +1,11 @@
 """Round after round: train, evaluate, write down. Several runs go side by side, round by round."""
 
 import contextlib
-import importlib.util
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import torch
 
@@ -23,32 +21,19 @@ from ..engine.ranks import RankLost, Ranks, Terminated, current_ranks
 from ..engine.round import Trained, train_round
 from ..engine.threads import use_threads
 from ..interface import Plan, State
-from . import curves as plot
-from .folder import JSON, RunFolder
-from .traffic import bytes_of
-
-
-class Progress(NamedTuple):
-    """Where a run stands: job `job` of `jobs` in round `round` of `rounds` is done; metrics once the whole round is, of the cell with that number.
-
-    told: what the run has to say, once, before its first round.
-    """
-
-    round: int
-    rounds: int
-    job: int
-    jobs: int
-    metrics: JSON | None
-    cell: int = 0
-    told: str = ""
-
-
-OnProgress = Callable[[Progress], None]
+from .events import Announcement, CellDiverged, JobDone, OnProgress, Progress, RoundDone
+from .files import JSON
+from .folder import RunFolder
+from .traffic import count_bytes
 
 
 @dataclass(eq=False)
 class Running:
-    """A cell on its way. folder: where the first rank writes it down, None for nowhere. state: after the rounds of `history`. over: what ended it."""
+    """A run on its way.
+
+    folder: where the first rank writes it down, None for nowhere. state: after the rounds of
+    `history`. over: what ended it.
+    """
 
     cell: Cell
     folder: RunFolder | None
@@ -56,191 +41,192 @@ class Running:
     history: list[JSON]
     over: Diverged | None = None
 
+    def is_due(self, round: int) -> bool:
+        """Return whether that round is the next one of this run."""
+        return self.over is None and len(self.history) == round - 1
+
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """What watches over the rounds of some runs, which differ in nothing that decides how many rounds there are and when they are written down.
+    """The rounds of some runs, which share all that decides when a round is due.
 
-    ranks: those that train them together. The first one evaluates, writes and says how far it is; the histories of the others lack the evaluation.
+    ranks: those that train them together. The first one evaluates, writes and tells how far it is;
+    the histories of the others lack the evaluation.
     """
 
     runs: Sequence[Running]
-    progress: OnProgress
     common: Common
     execution: Execution
+    progress: OnProgress
     ranks: Ranks = field(default_factory=current_ranks)
 
     def train(self) -> None:
-        """All rounds that are still to come. Lost where another rank is gone."""
-        settings = self.runs[0].cell.settings
-        done = len(self.runs[0].history)
+        """Train all rounds that are still to come. RankLost where another rank is gone.
+
+        A run that is behind the others catches up first.
+        """
+        done = min(len(run.history) for run in self.runs)
+        cells = [run.cell for run in self.runs]
         with (
             use_threads(self.execution.threads),
             use_precision(self.execution.device, self.common.tf32),
-            contextlib.closing(
-                create_executor([run.cell for run in self.runs], self.execution)
-            ) as trains,
+            contextlib.closing(create_executor(cells, self.execution)) as executor,
         ):
-            if done < settings.rounds:
-                line = announce(
-                    [run.cell for run in self.runs],
-                    [run.state for run in self.runs],
-                    self.execution,
-                    is_written=any(run.folder is not None for run in self.runs),
-                )
-                self._says(Progress(done, settings.rounds, 0, 0, None, told=line))
-            for round in range(done + 1, settings.rounds + 1):
-                try:
-                    self._recorded(trains, round)
-                except (RankLost, Terminated) as error:
-                    raise RankLost(f"round {round}: {error}; {self._standing()}") from error
-                except ChildProcessError as error:
-                    raise ChildProcessError(f"{error}; {self._standing()}") from error
-                if all(run.over for run in self.runs):
-                    break
-        for run in self.runs:
-            if (
-                self.ranks.is_first
-                and run.folder is not None
-                and run.history
-                and importlib.util.find_spec("matplotlib")
-            ):
-                plot.save({run.folder.path.name: run.history}, run.folder.path / "curves.png")
+            if done < self.common.rounds:
+                self._announce(cells)
+            for round in range(done + 1, self.common.rounds + 1):
+                if any(run.is_due(round) for run in self.runs):
+                    self._train_round(executor, round)
 
-    def _recorded(self, trains: Executor, round: int) -> None:
-        """One round of every run that is not over, evaluated where due, its line in the history and its checkpoint on the disk."""
+    def _announce(self, cells: Sequence[Cell]) -> None:
+        is_written = any(run.folder is not None for run in self.runs)
+        states = [run.state for run in self.runs]
+        self._say(Announcement(announce(cells, states, self.execution, is_written=is_written)))
+
+    def _train_round(self, executor: Executor, round: int) -> None:
+        """Train a round of every run that it is due for, and say what stands where it fails."""
+        try:
+            self._take_round(executor, round)
+        except (RankLost, Terminated) as error:
+            raise RankLost(f"round {round}: {error}; {self._describe_standing()}") from error
+        except ChildProcessError as error:
+            raise ChildProcessError(f"{error}; {self._describe_standing()}") from error
+
+    def _take_round(self, executor: Executor, round: int) -> None:
         began = time.perf_counter()
-        outcomes = self._round(trains, round)
+        plans = [_plan(run, round) if run.is_due(round) else None for run in self.runs]
+        outcomes = train_round(
+            cells=[run.cell for run in self.runs],
+            states=[run.state for run in self.runs],
+            plans=plans,
+            round=round,
+            executor=executor,
+            on_job=lambda job, jobs: self._say(JobDone(round, self.common.rounds, job, jobs)),
+            ranks=self.ranks,
+            device=torch.device(self.execution.device),
+        )
         seconds = time.perf_counter() - began
-        for i, (run, trained) in enumerate(zip(self.runs, outcomes, strict=True)):
-            if isinstance(trained, Diverged):
-                run.over = trained
-                if self.ranks.is_first and run.folder is not None:
-                    trained.add_note(
-                        f"what was reached before is kept: {run.folder.path}, checkpoint of round {run.folder.newest}"
-                    )
-                if len(self.runs) > 1:
-                    self._says(
-                        Progress(
-                            round,
-                            run.cell.settings.rounds,
-                            0,
-                            0,
-                            None,
-                            i,
-                            f"run {i + 1} of {len(self.runs)} ends: {trained}",
-                        )
-                    )
-            elif trained is not None:
-                self._noted(i, trains, trained, round, seconds)
+        for i, outcome in enumerate(outcomes):
+            if isinstance(outcome, Diverged):
+                self._end_run(i, outcome, round)
+            elif outcome is not None:
+                self._finish_round(i, executor, outcome, round, seconds)
 
-    def _round(self, trains: Executor, round: int) -> list[Trained | Diverged | None]:
-        """What each run's round gave; None for one that is over."""
-        s = self.runs[0].cell.settings
-        plans = [None if run.over else _plan(run, round) for run in self.runs]
-        return train_round(
-            [run.cell for run in self.runs],
-            [run.state for run in self.runs],
-            plans,
-            round,
-            trains,
-            lambda job, jobs: self._says(Progress(round, s.rounds, job, jobs, None)),
-            self.ranks,
-            torch.device(self.execution.device),
-        )
+    def _end_run(self, i: int, error: Diverged, round: int) -> None:
+        """End run `i`, whose training is not finite any more."""
+        run = self.runs[i]
+        run.over = error
+        if self.ranks.is_first and run.folder is not None:
+            kept = f"{run.folder.path}, checkpoint of round {run.folder.newest}"
+            error.add_note(f"what was reached before is kept: {kept}")
+        n = len(self.runs)
+        if n > 1:
+            self._say(CellDiverged(round, self.common.rounds, cell=i, cells=n, cause=str(error)))
 
-    def _says(self, progress: Progress) -> None:
-        if self.ranks.is_first:
-            self.progress(progress)
-
-    def _standing(self) -> str:
-        """What is left of a run whose ranks are gone, and how to go on with it."""
-        folders = [run.folder for run in self.runs if run.folder is not None]
-        if not folders:
-            return "nothing of it was written down, since it has no run folder"
-        reached = (
-            f"the checkpoint of round {folders[0].newest} stands"
-            if folders[0].checkpoints()
-            else "its checkpoints stand"
-        )
-        path = (
-            folders[0].path if len(folders) == 1 else folders[0].path.parent
-        )  # of a sweep the folder that holds all
-        return (
-            f"{reached}, and the run goes on from it on any number of ranks: fltrain resume {path}"
-        )
-
-    def _noted(
-        self, i: int, trains: Executor, trained: Trained, round: int, seconds: float
+    def _finish_round(
+        self, i: int, executor: Executor, trained: Trained, round: int, seconds: float
     ) -> None:
-        """The round of run `i`: graded, evaluated where due, written down. seconds: of training, that of all runs together."""
+        """Grade and evaluate run `i` after a round, and write the round down.
+
+        seconds: of training, that of all runs together.
+        """
         began = time.perf_counter()
         run = self.runs[i]
-        cell, s = run.cell, run.cell.settings
-        metrics = {
-            "round": round,
-            "lr": s.lr_at(round),
-            "jobs": len(trained.plan.party),
-            "steps": trained.steps,
-            "train_loss": trained.loss,
-        }
-        metrics |= bytes_of(cell.algorithm, run.state, trained.plan, cell.task)
-        run.state = _graded(cell, trained, self.ranks, trains.score)
+        metrics = _measure_training(run, trained, round)
+        run.state = _grade(run.cell, trained, self.ranks, executor.score)
         if self.ranks.is_first and self.common.is_evaluated(round):
-            hyper = cell.algorithm.hyper
-            served = cell.algorithm.serve(run.state, hyper)
-            metrics |= evaluate(cell.task, served, cell.data, trains.score)
-            if cell.algorithm.personal is not None:
-                own = evaluate(
-                    cell.task, cell.algorithm.personal(run.state, hyper), cell.data, trains.score
-                )
-                metrics |= {f"personal_{name}": value for name, value in own.items()}
-        metrics = _as_json(metrics, round)
+            metrics |= _evaluate(run.cell, run.state, executor.score)
+        metrics = _drop_nan(metrics, round)
         run.history.append(metrics)
         if self.ranks.is_first and run.folder is not None:
-            timing = {
-                "round": round,
-                "train_seconds": seconds,
-                "evaluate_seconds": time.perf_counter() - began,
-            }
+            evaluating = time.perf_counter() - began
+            timing = {"round": round, "train_seconds": seconds, "evaluate_seconds": evaluating}
             run.folder.append(metrics, timing)
             if self.common.is_written(round):
                 run.folder.save(run.state, round)
-        self._says(Progress(round, s.rounds, 0, 0, metrics, i))
+        self._say(RoundDone(round, self.common.rounds, cell=i, metrics=metrics))
+
+    def _say(self, event: Progress) -> None:
+        if self.ranks.is_first:
+            self.progress(event)
+
+    def _describe_standing(self) -> str:
+        """Return what is left of runs that were ended, and how to go on with them."""
+        folders = [run.folder for run in self.runs if run.folder is not None]
+        if not folders:
+            return "nothing of it was written down, since it has no run folder"
+        rounds = [folder.newest for folder in folders if folder.checkpoints()]
+        reached = "its checkpoints stand"
+        if rounds:
+            reached = f"the checkpoint of round {min(rounds)} stands"
+        paths = [folder.path for folder in folders]
+        if len(paths) > 1:
+            paths = [path.parent for path in paths]  # of a sweep the folder that holds all
+        return (
+            f"{reached}, and the run goes on from it on any number of ranks: "
+            f"fltrain resume {paths.pop()}"
+        )
 
 
 def _plan(run: Running, round: int) -> Plan:
-    cell = run.cell
-    settings, algorithm = cell.settings, cell.algorithm
-    cohort = sample(cell.data.n_parties, settings.fraction, settings.seed, round)
+    settings, algorithm = run.cell.settings, run.cell.algorithm
+    cohort = sample(run.cell.data.n_parties, settings.fraction, settings.seed, round)
     return algorithm.plan(run.state, cohort, round, algorithm.hyper)
 
 
-def _graded(cell: Cell, trained: Trained, ranks: Ranks, score: Score) -> State:
-    """The state after the exams that the algorithm asks for. Each rank examines a part of them."""
+def _measure_training(run: Running, trained: Trained, round: int) -> JSON:
+    """Return the metrics of a round's training; the run still has the state before it."""
+    cell = run.cell
+    metrics = {
+        "round": round,
+        "lr": cell.settings.lr_at(round),
+        "jobs": len(trained.plan.party),
+        "steps": trained.steps,
+        "train_loss": trained.loss,
+    }
+    return metrics | count_bytes(cell.algorithm, run.state, trained.plan, cell.task)
+
+
+def _grade(cell: Cell, trained: Trained, ranks: Ranks, score: Score) -> State:
+    """Return the state after the exams that the algorithm asks for.
+
+    Each rank examines a part of them.
+    """
     algorithm, state = cell.algorithm, trained.state
     if algorithm.exam is None or algorithm.grade is None:
         return state
     party, model = algorithm.exam(state, trained.plan, algorithm.hyper)
     mine = ranks.share([cell.data.val.size(p) for p in party.tolist()])
-    taken = grade_exam(
-        cell.task, state.models, state.buffers, party[mine], model[mine], cell.data, score
+    models, buffers = state.models, state.buffers
+    grades = grade_exam(
+        cell.task, models, buffers, party[mine], model[mine], cell.data, score
     ).tolist()
-    accuracy = {i: a for its in ranks.gather(list(zip(mine, taken, strict=True))) for i, a in its}
-    return algorithm.grade(
-        state,
-        trained.plan,
-        torch.tensor([accuracy[i] for i in range(len(party))], dtype=torch.float64),
-        algorithm.hyper,
-    )
+    accuracy: dict[int, float] = {}
+    for of_rank in ranks.gather(list(zip(mine, grades, strict=True))):
+        accuracy |= dict(of_rank)
+    in_order = torch.tensor([accuracy[i] for i in range(len(party))], dtype=torch.float64)
+    return algorithm.grade(state, trained.plan, in_order, algorithm.hyper)
 
 
-def _as_json(metrics: JSON, round: int) -> JSON:
-    """JSON has no NaN: None in its place, with a warning."""
+def _evaluate(cell: Cell, state: State, score: Score) -> JSON:
+    """Return the metrics of the models that are served, and of the parties' own."""
+    algorithm = cell.algorithm
+    served = algorithm.serve(state, algorithm.hyper)
+    metrics = evaluate(cell.task, served, cell.data, score)
+    if algorithm.personal is not None:
+        personal = algorithm.personal(state, algorithm.hyper)
+        own = evaluate(cell.task, personal, cell.data, score)
+        metrics |= {f"personal_{name}": value for name, value in own.items()}
+    return metrics
+
+
+def _drop_nan(metrics: JSON, round: int) -> JSON:
+    """Return the metrics with None for NaN, which JSON has not, and warn."""
     strange = [k for k, v in metrics.items() if isinstance(v, float) and not math.isfinite(v)]
     if strange:
         warnings.warn(
-            f"round {round}: {', '.join(strange)} not finite: the model's answers overflow; try a lower learning rate",
+            f"round {round}: {', '.join(strange)} not finite: the model's answers overflow; "
+            "try a lower learning rate",
             stacklevel=2,
         )
     return metrics | dict.fromkeys(strange)

@@ -1,0 +1,85 @@
+"""What a run says while it trains, each kind of event a type of its own. Needs no torch."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+_NOTHING = {"round": 0, "rounds": 0, "job": 0, "jobs": 0, "metrics": None, "cell": 0, "told": ""}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Something that a run says: an `Announcement`, a `JobDone`, a `RoundDone` or a `CellDiverged`.
+
+    Examples
+    --------
+    >>> def progress(event):
+    ...     if isinstance(event, RoundDone):
+    ...         print(event.round, event.metrics["test_accuracy"])
+    >>> progress(RoundDone(round=1, rounds=3, cell=0, metrics={"test_accuracy": 0.5}))
+    1 0.5
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the one type of event of earlier versions had in the place of nothing."""
+        if name not in _NOTHING:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        warnings.warn(
+            f"{type(self).__name__} has no {name}: events are types of their own now; "
+            "ask isinstance(event, fltrain.RoundDone), JobDone, Announcement or CellDiverged",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return getattr(self, "text", "") if name == "told" else _NOTHING[name]
+
+
+@dataclass(frozen=True)
+class Announcement(Progress):
+    """How the run trains, and the memory that it takes; said once, before the first round."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class JobDone(Progress):
+    """`job` jobs of the `jobs` of a round are done."""
+
+    round: int
+    rounds: int
+    job: int
+    jobs: int
+
+
+@dataclass(frozen=True)
+class RoundDone(Progress):
+    """A round of a run is done: trained, evaluated where due, written down.
+
+    cell: the number of the run in its sweep, 0 without one. metrics: docs/training.md lists them.
+    """
+
+    round: int
+    rounds: int
+    cell: int
+    metrics: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class CellDiverged(Progress):
+    """A run of a sweep ends in this round, since its training left the finite numbers.
+
+    cell: its number, of `cells`. cause: the error's message.
+    """
+
+    round: int
+    rounds: int
+    cell: int
+    cells: int
+    cause: str
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def ignore(event: Progress) -> None:
+    """Do nothing with an event."""

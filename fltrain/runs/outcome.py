@@ -1,0 +1,121 @@
+"""What a run has come to."""
+
+import copy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from niidpart.errors import UsageError
+
+from .. import tree
+from ..engine.diverged import Diverged
+from ..interface import Algorithm, Served, State
+from ..tasks.model_task import ModelTask
+from .files import JSON
+from .requests import Request
+from .rounds import Running
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run that has ended.
+
+    Attributes
+    ----------
+    history : list of dict
+        The metrics of each round; docs/training.md lists them.
+    state : State
+        After the last round.
+    algorithm : Algorithm
+    task : ModelTask
+    folder : Path or None
+        Where the run lies, None if it was kept in memory.
+    cell : dict
+        Of a sweep, the numbers by which this run differs from the others (`mu`, `seed`, ...;
+        `split`: the name of its split), else empty.
+    diverged : Diverged or None
+        Of a sweep, the error that ended this run before its last round; history and state are those
+        before it.
+    """
+
+    history: list[JSON]
+    state: State
+    algorithm: Algorithm
+    task: ModelTask
+    folder: Path | None
+    cell: dict[str, Any] = field(default_factory=dict)
+    diverged: Diverged | None = None
+
+    def __repr__(self) -> str:
+        parts = [self.algorithm.name]
+        parts += [f"{name}={value}" for name, value in self.cell.items()]
+        parts.append(f"{len(self.history)} rounds")
+        reached = [m["test_accuracy"] for m in self.history if m.get("test_accuracy") is not None]
+        if reached:
+            parts.append(f"test accuracy {100 * reached[-1]:.2f} %")
+        if self.folder:
+            parts.append(str(self.folder))
+        return f"Run({', '.join(parts)})"
+
+    def model(self, party: int | None = None, *, personal: bool = False) -> nn.Module:
+        """Return a module of its own with the weights that are served, in eval mode.
+
+        Parameters
+        ----------
+        party : int, optional
+            Whose model; needed where parties have models of their own.
+        personal : bool
+            The party's own model in place of the served one (Ditto, pFedMe).
+
+        Raises
+        ------
+        UsageError
+            Where the party is missing or does not exist, and where there are no personal models.
+
+        Examples
+        --------
+        >>> run.model()(images).argmax(1)  # doctest: +SKIP
+        """
+        served = self._serve(personal)
+        n = len(served.which)
+        if n > 1 and (party is None or not 0 <= party < n):
+            raise UsageError(
+                f"{self.algorithm.name} has a model for each of {n} parties; "
+                f"say which, model(party) with 0..{n - 1}, not {party}"
+            )
+        which = int(served.which[party if n > 1 and party is not None else 0])
+        values = tree.index(served.models, which) | tree.index(served.buffers, which)
+        module = copy.deepcopy(self.task.module)
+        own = dict(module.named_parameters()) | dict(module.named_buffers())
+        with torch.no_grad():
+            for name, value in values.items():
+                own[name].copy_(value)
+        return module.eval()
+
+    def _serve(self, personal: bool) -> Served:
+        algorithm = self.algorithm
+        if not personal:
+            return algorithm.serve(self.state, algorithm.hyper)
+        if algorithm.personal is None:
+            raise UsageError(
+                f"{algorithm.name} trains no personal models beside those that it serves; "
+                "leave out personal=True"
+            )
+        return algorithm.personal(self.state, algorithm.hyper)
+
+
+def make_outcome(request: Request, running: Running) -> Run:
+    """Return what a run has come to."""
+    cell, folder = running.cell, running.folder
+    return Run(
+        history=running.history,
+        state=running.state,
+        algorithm=cell.algorithm,
+        task=cell.task,
+        folder=folder.path if folder else None,
+        cell=request.numbers,
+        diverged=running.over,
+    )

@@ -1,0 +1,246 @@
+"""What was asked for, all names looked up: of a new run, or of one that a folder holds."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+import niidpart
+from niidpart.errors import UsageError
+
+from .. import presets
+from ..algorithms import ALGORITHMS, build
+from ..common import Common, describe_conflict
+from ..engine.processes import require_worker_processes
+from ..engine.ranks import current_ranks, require_no_workers
+from ..interface import Algorithm
+from ..presets import Resolved
+from ..settings import SETTINGS, Settings
+from .files import JSON, RunError
+from .folder import RunFolder
+from .grid import name_folder
+from .states import find_device
+
+# Of config.json. 1: what was chosen (device, engine, threads, workers, memory) stands in "settings"
+# in the place of what was asked for; 2: in "execution".
+FORMAT = 2
+_READABLE = (1, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A run as it was asked for, all names looked up.
+
+    model: None for the papers' model of such data. numbers: of a sweep, those by which this run
+    differs from the others.
+    """
+
+    split: niidpart.FederatedSplit
+    algorithm: Algorithm
+    model: nn.Module | str | None
+    preset: str | None
+    data_root: str | Path | None
+    settings: Settings
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+
+def resolve_request(
+    split: niidpart.FederatedSplit,
+    *,
+    algorithm: Algorithm | str,
+    model: nn.Module | str | None,
+    preset: str | None,
+    data_root: str | Path | None,
+    settings: Mapping[str, Any],
+    options: Mapping[str, Any] | None = None,
+    numbers: Mapping[str, Any] | None = None,
+) -> Request:
+    """Return the request of a new run, a preset's values and the defaults in their places.
+
+    options: of the algorithm, where that is given by name.
+    """
+    _require_model(model)
+    values = resolve_preset(preset, split, algorithm, model)
+    if isinstance(algorithm, str):
+        algorithm = build(algorithm, **values.options | dict(options or {}))
+    _refuse_options(algorithm, settings)
+    complete = Settings.of(values.settings | dict(settings))
+    complete = _fix_settings(complete, algorithm, settings)
+    _require_device(complete)
+    return Request(
+        split=split,
+        algorithm=algorithm,
+        model=model or values.model or algorithm.model,
+        preset=preset,
+        data_root=data_root,
+        settings=complete,
+        numbers=dict(numbers or {}),
+    )
+
+
+def resolve_preset(
+    preset: str | None,
+    split: niidpart.FederatedSplit,
+    algorithm: Algorithm | str,
+    model: nn.Module | str | None,
+) -> Resolved:
+    """Return the preset's values for this split; nothing where none is asked for."""
+    if preset is None:
+        return Resolved(settings={}, model=None, options={}, values=(), grids=(), known=False)
+    name = algorithm if isinstance(algorithm, str) else algorithm.spec
+    return presets.find(preset).on(split, name, model if isinstance(model, str) else None)
+
+
+def share_settings(requests: Sequence[Request]) -> Common:
+    """Return what runs that are to go side by side have in common.
+
+    UsageError where they differ in what all of a sweep share: how many rounds there are, when a run
+    is evaluated, the algorithm, the model.
+    """
+    names = [name_folder(request.numbers) for request in requests]
+    settings = [request.settings for request in requests]
+    common = Common.of(dict(zip(names, settings, strict=True)))
+    _require_equal("algorithm", names, [request.algorithm.spec for request in requests])
+    models = [request.model for request in requests]
+    if not any(isinstance(model, nn.Module) for model in models):
+        _require_equal("model", names, models)
+    return common
+
+
+def list_digests(requests: Sequence[Request]) -> str:
+    """Return the digests of the splits, each once."""
+    return ", ".join(dict.fromkeys(request.split.digest for request in requests))
+
+
+def _require_equal(key: str, names: Sequence[str], values: Sequence[object]) -> None:
+    expected = next(iter(values))
+    for name, value in zip(names, values, strict=True):
+        if value != expected:
+            first = next(iter(names))
+            raise UsageError(describe_conflict(key, first, expected, name, value))
+
+
+def _require_model(model: object) -> None:
+    if not isinstance(model, nn.Module | str | None):
+        raise UsageError(
+            f"model is {model!r}; give a name, 'file.py:function', a torch.nn.Module, "
+            "or None for the papers' model of such data"
+        )
+
+
+def _refuse_options(algorithm: Algorithm, asked: Mapping[str, Any]) -> None:
+    """Raise UsageError where an algorithm's option is given as a setting."""
+    for name in asked:
+        if name in SETTINGS:
+            continue
+        owners = [owner for owner, option in ALGORITHMS.all_options() if option.name == name]
+        if owners:
+            like = algorithm.name if algorithm.name in owners else owners[0]
+            raise UsageError(
+                f"{name} is an option of {', '.join(owners)}, no setting; "
+                f"give algorithm=fltrain.algorithms.{like}({name}=...)"
+            )
+
+
+def _fix_settings(settings: Settings, algorithm: Algorithm, asked: Mapping[str, Any]) -> Settings:
+    """Return the settings with those that the algorithm cannot do without.
+
+    UsageError where another value was asked for.
+    """
+    for name, needed in algorithm.settings.items():
+        if asked.get(name, needed) != needed:
+            raise UsageError(
+                f"{algorithm.name} needs {name.replace('_', '-')} {needed}, "
+                f"{asked[name]} was asked for; leave it out"
+            )
+    return replace(settings, **algorithm.settings)
+
+
+def _require_device(settings: Settings) -> None:
+    """Raise UsageError where a new run cannot have the device or the workers that it asks for.
+
+    A run that had workers goes on without them, so this is asked of new runs alone.
+    """
+    device = find_device(settings.device)
+    if settings.engine == "processes":
+        require_worker_processes(device)
+    require_no_workers(current_ranks(), settings.engine)
+
+
+def load_request(
+    folder: RunFolder,
+    *,
+    algorithm: Algorithm | None,
+    model: nn.Module | None,
+    data_root: str | Path | None,
+    trust: bool,
+    workers: int | None,
+    numbers: Mapping[str, Any] | None = None,
+) -> Request:
+    """Return the request of the run in a folder. It asks for the execution that was chosen then.
+
+    workers: others than then; None for the same. RunError where something cannot be had again, or
+    is not what is handed over.
+    """
+    _require_model(model)
+    config, path = folder.config, folder.path
+    _require_trust(path, config, trust)
+    if config.get("format") not in _READABLE:
+        raise RunError(
+            f"{path} has the format {config.get('format')}, this fltrain reads "
+            f"{' and '.join(map(str, _READABLE))}; resume it with the version that wrote it"
+        )
+    settings = config["settings"] | config.get("execution", {})
+    if workers is not None:
+        settings |= {"workers": workers}
+    split = niidpart.read(path / "split.h5")
+    if split.digest != config["split"]:
+        raise RunError(
+            f"{path / 'split.h5'} is the split {split.digest[:12]}..., "
+            f"the run was started on {config['split'][:12]}..."
+        )
+    if model is None and not config["model"]:
+        raise RunError(
+            f"{path} was started with a module that has no name; "
+            "fltrain.resume(folder, model=...) takes it"
+        )
+    return Request(
+        split=split,
+        algorithm=_rebuild_algorithm(path, config["algorithm"], algorithm),
+        model=config["model"] if model is None else model,
+        preset=config.get("preset"),
+        data_root=data_root or config["data_root"],
+        settings=Settings.of(settings),
+        numbers=dict(numbers or {}),
+    )
+
+
+def _require_trust(path: Path, config: JSON, trust: bool) -> None:
+    """Raise RunError where a folder names code outside fltrain, and may not."""
+    for spec in (config["algorithm"]["spec"], config["model"]):
+        if ":" in spec and not trust:
+            raise RunError(
+                f"{path} names code outside fltrain, {spec}; "
+                "if it is yours, resume with --trust (trust=True)"
+            )
+
+
+def _rebuild_algorithm(path: Path, named: JSON, algorithm: Algorithm | None) -> Algorithm:
+    """Return the algorithm that a configuration names; RunError where another is handed over."""
+    if algorithm is None:
+        if not named["spec"]:
+            raise RunError(
+                f"{path} was started with an algorithm that has no name ({named['name']}); "
+                "fltrain.resume(folder, algorithm=...) takes it"
+            )
+        algorithm = build(named["spec"], **named["options"])
+    options = json.loads(json.dumps(algorithm.options))  # a tuple is a list in JSON
+    if (algorithm.spec, options) != (named["spec"], named["options"]):
+        raise RunError(
+            f"{path} was started with {named['spec'] or named['name']} {named['options']}, "
+            f"not {algorithm.spec} {algorithm.options}"
+        )
+    return algorithm

@@ -1,0 +1,96 @@
+"""The state before the first round, and on which device a state lies."""
+
+import torch
+
+from niidpart.errors import UsageError
+from niidpart.heterogeneity import map_beta
+
+from .. import tree
+from ..engine.jobs import Cell
+from ..engine.stacked.memory import GIB, free_memory
+from ..interface import Info, State
+from ..tree import Tree
+
+
+def find_device(asked: str) -> str:
+    """Return cpu or cuda; UsageError where cuda is asked for and not there."""
+    has_cuda = torch.cuda.is_available()
+    if asked == "cuda" and not has_cuda:
+        raise UsageError("device is cuda, and torch sees no CUDA device here; use --device cpu")
+    if asked == "auto":
+        return "cuda" if has_cuda else "cpu"
+    return asked
+
+
+def make_initial_state(cell: Cell) -> State:
+    """Return the state of round 0.
+
+    A frozen parameter (requires_grad=False) is a buffer: used, averaged, not trained. UsageError
+    where the state does not fit into memory.
+    """
+    device = cell.data.train.y.device
+    module = cell.task.module
+    models: Tree = {}
+    buffers: Tree = {}
+    for name, parameter in module.named_parameters():
+        of_its_kind = models if parameter.requires_grad else buffers
+        of_its_kind[name] = parameter.detach().to(device).unsqueeze(0).clone()
+    for name, buffer in module.named_buffers():
+        buffers[name] = buffer.detach().to(device).unsqueeze(0).clone()
+    info = _inform(cell)
+    _require_memory(cell, info, models, buffers)
+    return cell.algorithm.init(cell.task, info, models, buffers, cell.algorithm.hyper)
+
+
+def _inform(cell: Cell) -> Info:
+    """Return what an algorithm knows before training."""
+    counts = cell.data.counts
+    return Info(
+        n=counts.sum(1),
+        counts=counts,
+        beta=torch.from_numpy(map_beta(counts.numpy())),
+        shape=cell.data.shape,
+        seed=cell.settings.seed,
+        lr=cell.settings.lr,
+    )
+
+
+def _require_memory(cell: Cell, info: Info, models: Tree, buffers: Tree) -> None:
+    """Raise UsageError where what the parties keep does not fit into memory.
+
+    Before it is asked for: a system may grant it and kill the run later.
+    """
+    algorithm = cell.algorithm
+    n_parties, free = len(info.n), free_memory(cell.data.train.y.device)
+    if n_parties * 4 * (tree.nbytes(models) + tree.nbytes(buffers)) < free:
+        return
+
+    def count_kept(parties: int) -> int:
+        few = info._replace(
+            n=info.n[:parties], counts=info.counts[:parties], beta=info.beta[:parties]
+        )
+        state = algorithm.init(cell.task, few, models, buffers, algorithm.hyper)
+        return tree.nbytes(state.parties)
+
+    each = count_kept(2) - count_kept(1)
+    if n_parties * each > free:
+        raise UsageError(
+            f"{algorithm.name} keeps {each / GIB:.3g} GiB at each of {n_parties} parties, "
+            f"{n_parties * each / GIB:.3g} GiB in all, and {free / GIB:.3g} GiB are free; "
+            f"take a smaller --model, a split of fewer parties (at most {int(free // each)}), "
+            "or an algorithm that keeps nothing at the parties, such as fedavg"
+        )
+
+
+def move_state(state: State, device: torch.device) -> State:
+    """Return the state on a device."""
+
+    def move(part: Tree) -> Tree:
+        return tree.map(lambda leaf: leaf.to(device), part)
+
+    return State(
+        models=move(state.models),
+        buffers=move(state.buffers),
+        server=move(state.server),
+        parties=move(state.parties),
+    )

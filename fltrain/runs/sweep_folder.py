@@ -1,0 +1,82 @@
+"""A folder of run folders that were trained together."""
+
+import fcntl
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from .files import JSON, RunError, lock_file, read_json, write_json
+
+_MARK = ".sweep.json"  # hidden, so that the runs of a sweep are NAME/*
+
+
+def is_sweep(path: str | Path) -> bool:
+    """Return whether a folder is that of a sweep."""
+    return (Path(path) / _MARK).is_file()
+
+
+def list_runs(paths: Iterable[str | Path]) -> list[str]:
+    """Return the run folders named, those in it for a sweep."""
+    runs: list[str] = []
+    for path in paths:
+        if is_sweep(path):
+            runs += [str(Path(path) / name) for name in read_cells(path)]
+        else:
+            runs.append(str(path))
+    return runs
+
+
+def lock_sweep(path: str | Path) -> AbstractContextManager[None]:
+    """Lock a sweep for the one process that trains all its runs.
+
+    RunError if another one trains them, or one of them. One file, however many runs there are.
+    """
+    return lock_file(Path(path) / _MARK, fcntl.LOCK_EX)
+
+
+def share_sweep(path: str | Path) -> AbstractContextManager[None]:
+    """Lock a sweep for a process that trains one of its runs; others may train others."""
+    return lock_file(Path(path) / _MARK, fcntl.LOCK_SH)
+
+
+def write_cells(path: Path, cells: Mapping[str, JSON]) -> None:
+    """Make a folder of run folders a sweep.
+
+    cells: the numbers of each run, by the name of its folder, in order.
+    """
+    write_json(path / _MARK, {"format": 1, "cells": dict(cells)})
+
+
+def read_cells(path: str | Path) -> dict[str, JSON]:
+    """Return what `write_cells` wrote.
+
+    RunError where that is not there or damaged, or a run is gone.
+    """
+    path = Path(path)
+    if not is_sweep(path):
+        raise RunError(
+            f"{path} holds no sweep: there is no {_MARK} in it; "
+            f"a single run goes on with fltrain resume {path}/RUN"
+        )
+    cells: JSON = read_json(path / _MARK).get("cells") or {}
+    if not _is_table(cells):
+        raise RunError(
+            f"{path / _MARK} is damaged: it lacks cells; "
+            "the runs beside it can still be resumed one by one"
+        )
+    for name in cells:
+        if name != Path(name).name or name in (".", ".."):
+            raise RunError(f"{path / _MARK} is damaged: {name!r} is no name of a folder in it")
+    for name in cells:
+        if not (path / name).is_dir():
+            raise RunError(
+                f"{path} lacks its run {name}; put it back, or resume the others one by one"
+            )
+    return cells
+
+
+def _is_table(cells: object) -> bool:
+    """Return whether the cells are numbers by name."""
+    if not isinstance(cells, dict) or not cells:
+        return False
+    return all(isinstance(numbers, dict) for numbers in cells.values())
