@@ -54,7 +54,7 @@ began = time.process_time()
 import fltrain
 class Begun(Exception): pass
 def progress(p):
-    if p.job:
+    if isinstance(p, fltrain.JobDone):
         raise Begun
 try:
     fltrain.run(sys.argv[1], device=sys.argv[2], engine=sys.argv[3], rounds=1, local_steps=1, progress=progress)
@@ -92,13 +92,16 @@ class Bench:
 
         def progress(p: fltrain.Progress) -> None:
             nonlocal told, runs
-            told, runs = told or p.told, max(runs, p.cell + 1)
-            if p.metrics is None and (not p.jobs or p.job < p.jobs):
+            if isinstance(p, fltrain.Announcement):
+                told = p.text
+            if isinstance(p, fltrain.RoundDone):
+                runs = max(runs, p.cell + 1)
+            elif not isinstance(p, fltrain.JobDone) or p.job < p.jobs:
                 return
             if self.device == "cuda":
                 torch.cuda.synchronize()
             now = time.perf_counter()
-            if p.metrics is None:
+            if isinstance(p, fltrain.JobDone):
                 trained.append(now)
             elif p.cell == 0:
                 ends.append(now)

@@ -99,12 +99,12 @@ def child(point: Point, rounds: int) -> dict[str, Any]:
 
     def progress(p: fltrain.Progress) -> None:
         nonlocal told
-        if p.metrics is not None:
+        if isinstance(p, fltrain.RoundDone):
             ended.append(clocks())
-        elif p.jobs and p.job == p.jobs:
+        elif isinstance(p, fltrain.JobDone) and p.job == p.jobs:
             trained.append(clocks())
-        elif p.told:
-            told, ended[0] = p.told, clocks()
+        elif isinstance(p, fltrain.Announcement):
+            told, ended[0] = p.text, clocks()
 
     run = fltrain.run(
         split,

@@ -16,9 +16,9 @@ def rounds(work: Work, meter) -> None:
         how["workers"] = work.processes
 
     def progress(p: fltrain.Progress) -> None:
-        if p.metrics is not None:
+        if isinstance(p, fltrain.RoundDone):
             meter.evaluated(p.metrics["test_accuracy"], p.metrics["test_loss"])
-        elif p.jobs and p.job == p.jobs:
+        elif isinstance(p, fltrain.JobDone) and p.job == p.jobs:
             meter.trained()
 
     fltrain.run(

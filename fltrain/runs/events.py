@@ -31,7 +31,9 @@ class Progress:
             DeprecationWarning,
             stacklevel=2,
         )
-        return getattr(self, "text", "") if name == "told" else _NOTHING[name]
+        if name == "told":
+            return getattr(self, "text", getattr(self, "cause", ""))
+        return _NOTHING[name]
 
 
 @dataclass(frozen=True)

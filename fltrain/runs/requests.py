@@ -196,6 +196,7 @@ def load_request(
     settings = config["settings"] | config.get("execution", {})
     if workers is not None:
         settings |= {"workers": workers}
+    algorithm = _rebuild_algorithm(path, config["algorithm"], algorithm)
     split = niidpart.read(path / "split.h5")
     if split.digest != config["split"]:
         raise RunError(
@@ -209,7 +210,7 @@ def load_request(
         )
     return Request(
         split=split,
-        algorithm=_rebuild_algorithm(path, config["algorithm"], algorithm),
+        algorithm=algorithm,
         model=config["model"] if model is None else model,
         preset=config.get("preset"),
         data_root=data_root or config["data_root"],

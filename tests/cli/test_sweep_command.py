@@ -416,16 +416,16 @@ def test_a_round_in_words():
 
 
 def test_the_line_of_a_round_waits_for_no_cell_that_diverged(capsys):
-    from fltrain import Progress
+    from fltrain import JobDone, RoundDone
 
     metrics = {"test_accuracy": 0.5, "train_loss": 1.0}
     with Bar(3) as bar:
         for round, cells in ((1, (0, 1, 2)), (2, (0, 2))):
-            bar(Progress(round, 3, 1, 9, None))
+            bar(JobDone(round, 3, 1, 9))
             for cell in cells:
-                bar(Progress(round, 3, 0, 0, metrics, cell))
-        bar(Progress(3, 3, 1, 6, None))
-        bar(Progress(3, 3, 0, 0, metrics, 0))
+                bar(RoundDone(round, 3, cell, metrics))
+        bar(JobDone(3, 3, 1, 6))
+        bar(RoundDone(3, 3, 0, metrics))
     assert [line[:18] for line in capsys.readouterr().err.splitlines()] == [
         "round 1/3  3 cells",
         "round 2/3  2 cells",

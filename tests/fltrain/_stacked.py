@@ -15,8 +15,10 @@ from fltrain.engine.round import train_round
 from fltrain.engine.sums import Sums
 from fltrain.interface import Plan, State
 from fltrain.models import Staged
-from fltrain.runs.cells import initial, prepare
+from fltrain.runs.states import make_initial_state
 from fltrain.settings import Settings
+
+from ._cells import prepare
 
 BASE = build("fedavg")
 USUAL = {
@@ -144,7 +146,7 @@ def cell_of(split, data, algorithm=BASE, model=None, held=None, **options):
 
 def trained(cells, executor, round=1):
     """(sums, losses, owns) of one round of all parties of some cells."""
-    states = [initial(cell) for cell in cells]
+    states = [make_initial_state(cell) for cell in cells]
     plans = [
         sort_plan(
             c.algorithm.plan(s, torch.arange(c.data.n_parties), round, c.algorithm.hyper), c.data
@@ -184,7 +186,7 @@ def near(a, b, bound=1e-12):
 
 
 def planned(cell):
-    state = initial(cell)
+    state = make_initial_state(cell)
     return state, sort_plan(
         cell.algorithm.plan(state, torch.arange(cell.data.n_parties), 1, cell.algorithm.hyper),
         cell.data,
@@ -193,7 +195,7 @@ def planned(cell):
 
 def rounds(cells, executor, sampled=False):
     """Two rounds of all parties, or of those that are sampled: in the second the cells say different things to their parties, who remember others."""
-    states, history = [initial(cell) for cell in cells], [[] for _ in cells]
+    states, history = [make_initial_state(cell) for cell in cells], [[] for _ in cells]
     for round in (1, 2):
         share = [(cell.settings.fraction if sampled else 1.0, cell.settings.seed) for cell in cells]
         cohorts = [sample(5, fraction, seed, round) for fraction, seed in share]

@@ -161,7 +161,7 @@ def outcome():
     """outcome(folder): the bytes of a run that the promise covers: configuration, metrics and the last checkpoint."""
 
     def read(folder):
-        last = RunFolder.opened(folder).checkpoints()[-1]
+        last = RunFolder.open(folder).checkpoints()[-1]
         files = [
             folder / "config.json",
             folder / "metrics.jsonl",
@@ -191,7 +191,7 @@ def folders(cube_split, train, tmp_path_factory):
     whole, stopped = (tmp_path_factory.mktemp("runs") / name for name in ("whole", "stopped"))
 
     def copy(p):
-        if p.metrics and p.round == 3:
+        if isinstance(p, fltrain.RoundDone) and p.round == 3:
             shutil.copytree(whole, stopped)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -382,7 +382,7 @@ def test_a_resumed_run_ends_as_one_that_was_not_stopped(
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
 
     def copy(p):
-        if p.metrics and p.round == 2:
+        if isinstance(p, fltrain.RoundDone) and p.round == 2:
             shutil.copytree(whole, stopped)
 
     options = EVERYTHING | {"pad": "reflect", "normalise": "data", "noisy_test": True}

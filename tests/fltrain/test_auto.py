@@ -22,8 +22,10 @@ from fltrain.engine.auto import (
 )
 from fltrain.engine.native import can_train_natively
 from fltrain.models import create
-from fltrain.runs.cells import initial, prepare
+from fltrain.runs.states import make_initial_state
 from fltrain.settings import Settings
+
+from ._cells import prepare
 
 BASE = fltrain.algorithms.ALGORITHMS.find("fedavg")()
 # Ten parties and 940 steps of the papers' CNN a round: about 5 s on one core.
@@ -54,7 +56,7 @@ def choose(*cells):
 
 def say(*cells):
     """The announcement of some cells."""
-    return announce(cells, [initial(cell) for cell in cells], choose(*cells))
+    return announce(cells, [make_initial_state(cell) for cell in cells], choose(*cells))
 
 
 @pytest.mark.parametrize(
@@ -182,16 +184,16 @@ def test_one_line_says_what_runs_once_before_the_first_round(table, table_split,
         workers=2 if engine == "processes" else None,
         progress=heard.append,
     )
-    assert [p.told != "" for p in heard] == [True] + [False] * (len(heard) - 1)
-    first = heard[0]
-    assert (first.round, first.rounds, first.metrics) == (0, 2, None)
+    first, *others = heard
+    assert isinstance(first, fltrain.Announcement)
+    assert not any(isinstance(p, fltrain.Announcement) for p in others)
     how = r"processes: 2 workers of 1 thread \(\d+ cores, 5 jobs a round\)"
     if engine == "stacked":
         how = r"stacked: jobs side by side \(5 jobs a round, 5\.8e-07 GFLOP a step of each\)"
     elif engine != "processes":
         reason = r"workers would not help: (one core|a round of about 0\.0\d+ s is too short for workers)"
         how = rf"looped: one job after another on 1 thread \(5 jobs a round; {reason}\)"
-    assert re.fullmatch(rf"engine {how}, about 0\.[23]\d? GB", first.told), first.told
+    assert re.fullmatch(rf"engine {how}, about 0\.[23]\d? GB", first.text), first.text
 
 
 HINT = "; --engine native runs this model in compiled code, several times faster"
@@ -267,8 +269,8 @@ def test_a_run_keeps_the_engine_that_was_chosen_and_resumes_with_it(
     heard = []
 
     def progress(p):
-        heard.append(p.told)
-        if p.metrics and p.round == 1:
+        heard.append(getattr(p, "text", ""))
+        if isinstance(p, fltrain.RoundDone) and p.round == 1:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -281,10 +283,12 @@ def test_a_run_keeps_the_engine_that_was_chosen_and_resumes_with_it(
             out=tmp_path / "run",
             progress=progress,
         )
-    kept = json.loads((tmp_path / "run" / "config.json").read_text())["settings"]
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    kept = config["execution"]
+    assert (config["settings"]["engine"], config["settings"]["threads"]) == ("auto", None)
     assert (kept["engine"], kept["threads"]) == ("processes", torch.get_num_threads())
     monkeypatch.setattr(auto, "PAYS", 1e9)  # a rule that would choose otherwise now
-    fltrain.resume(tmp_path / "run", table, progress=lambda p: heard.append(p.told))
+    fltrain.resume(tmp_path / "run", table, progress=lambda p: heard.append(getattr(p, "text", "")))
     lines = [told for told in heard if told]
     assert len(lines) == 2
     assert all(line.startswith("engine processes: 2 workers") for line in lines)
@@ -337,7 +341,7 @@ def test_counting_moves_no_generator_and_no_batch_norm(table, table_split):
 
 def test_a_stack_is_announced_with_all_its_jobs_or_with_the_memory_that_it_may_take(cell):
     run, stacked = cell(engine="stacked", batch_size=64), Execution(engine="stacked")
-    one, state = cost.Cost(1e6, 1e6, 0.0, 1000, 4000), initial(run)
+    one, state = cost.Cost(1e6, 1e6, 0.0, 1000, 4000), make_initial_state(run)
     job = 4 * 4000 + 2 * 8 * 1000 + 64 * 2 * 1e6
 
     def footprint(jobs, **room):
@@ -349,7 +353,7 @@ def test_a_stack_is_announced_with_all_its_jobs_or_with_the_memory_that_it_may_t
 
 def test_memory_grows_by_what_parties_keep(cell):
     run = cell(engine="looped")
-    one, state = cost.count_cost(run.task, run.data), initial(run)
+    one, state = cost.count_cost(run.task, run.data), make_initial_state(run)
     more = replace(state, parties={"c": torch.zeros(5, 1000)})
 
     def footprint(state, **written):

@@ -14,6 +14,8 @@ from fltrain import RunFolder, tree
 from fltrain.algorithms import ALGORITHMS
 from fltrain.models import create
 
+from ._cells import is_moment
+
 ROUNDS = 4
 OPTIONS = {"fedcd": {"milestones": (1, 3)}}  # so that it has several models within these rounds
 EXACT = {"fedcd": {"bits": 32}}  # without its party's own random rounding
@@ -273,7 +275,7 @@ def test_a_run_killed_anywhere_ends_the_same(go, table, outcome, tmp_path, monke
 
     def copy(p):
         for round, job in STOPS:
-            if p.round == round and (p.job == min(job, p.jobs) and job if p.jobs else job == 0):
+            if is_moment(p, round, job):
                 stopped.append(tmp_path / f"round {round} job {job}")
                 shutil.copytree(whole, stopped[-1])
 

@@ -65,7 +65,7 @@ def test_tensors_that_are_gone_count_as_damage(whole, stopped, outcome):
 
 def test_a_checkpoint_counts_once_its_json_is_there(whole, stopped, outcome):
     newest(stopped, ".json").unlink()
-    assert RunFolder.opened(stopped).restore()[0] == STOPPED - 1
+    assert RunFolder.open(stopped).restore()[0] == STOPPED - 1
     fltrain.resume(stopped)
     assert outcome(stopped) == outcome(whole)
 
@@ -73,7 +73,7 @@ def test_a_checkpoint_counts_once_its_json_is_there(whole, stopped, outcome):
 @pytest.mark.filterwarnings("ignore:checkpoint")
 @pytest.mark.parametrize("suffix", [".safetensors", ".json"])
 def test_no_flipped_bit_of_a_checkpoint_gives_another_state(stopped, same_state, suffix):
-    folder, file = RunFolder.opened(stopped), newest(stopped, suffix)
+    folder, file = RunFolder.open(stopped), newest(stopped, suffix)
     (_, last), data = folder.restore(), file.read_bytes()
     accepted = set()
     for bit in range(8 * len(data)):
@@ -165,6 +165,6 @@ def test_another_split_in_the_folder_is_refused(stopped):
 
 def test_a_run_of_a_later_format_is_refused(stopped):
     config = json.loads((stopped / "config.json").read_text())
-    (stopped / "config.json").write_text(json.dumps(config | {"format": 2}))
+    (stopped / "config.json").write_text(json.dumps(config | {"format": 3}))
     with pytest.raises(RunError, match="format"):
         fltrain.resume(stopped)

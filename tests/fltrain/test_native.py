@@ -31,8 +31,10 @@ from fltrain.engine.ranks import Ranks
 from fltrain.engine.round import train_round
 from fltrain.inputs.federated import PartyExamples
 from fltrain.models import Staged, create
-from fltrain.runs.cells import initial, prepare
+from fltrain.runs.states import make_initial_state
 from fltrain.settings import Settings
+
+from ._cells import prepare
 
 BASE = ALGORITHMS.find("fedavg")()
 USUAL = {
@@ -324,7 +326,7 @@ def test_a_round_is_that_of_looped_for_each_algorithm(name, options, coloured, a
     algorithm = build(name, **options)
     settings = USUAL | ({} if algorithm.settings else {"weight_decay": 1e-3}) | algorithm.settings
     cell = cell_of(split, coloured, algorithm, small(), **settings)
-    state = after_round(cell, initial(cell), 1, "looped").state
+    state = after_round(cell, make_initial_state(cell), 1, "looped").state
     a, b = (after_round(cell, tree_copied(state), 2, engine) for engine in ("looped", "native"))
     assert b.loss == pytest.approx(a.loss, rel=1e-5)
     assert a.steps == b.steps
@@ -378,8 +380,8 @@ def test_cells_side_by_side_are_what_they_are_alone(split, coloured, same):
         cell_of(split, coloured, a, small(), **USUAL | {"lr": lr})
         for a, lr in ((BASE, 0.05), (build("ditto"), 0.02), (build("feddyn"), 0.05))
     ]
-    alone = [after_round(cell, initial(cell), 1, "native") for cell in cells]
-    states = [initial(cell) for cell in cells]
+    alone = [after_round(cell, make_initial_state(cell), 1, "native") for cell in cells]
+    states = [make_initial_state(cell) for cell in cells]
     plans = [
         cell.algorithm.plan(state, torch.arange(3), 1, cell.algorithm.hyper)
         for cell, state in zip(cells, states, strict=True)
@@ -395,7 +397,7 @@ def test_cells_side_by_side_are_what_they_are_alone(split, coloured, same):
 
 def begun(executor, cell):
     """The first job of the first round, before its steps."""
-    state = initial(cell)
+    state = make_initial_state(cell)
     plan = sort_plan(
         cell.algorithm.plan(state, torch.arange(cell.data.n_parties), 1, cell.algorithm.hyper),
         cell.data,
@@ -470,7 +472,7 @@ def many(split, coloured, module, n=1100, **settings):
     examples = PartyExamples(
         x, rows % 4, [0, n], rows, torch.zeros_like(rows), cell.data.train.prepare
     )
-    return cell, tree.index(initial(cell).models, 0), examples
+    return cell, tree.index(make_initial_state(cell).models, 0), examples
 
 
 def scored(cell, asked):
@@ -560,7 +562,7 @@ def test_every_metric_is_that_of_torch(coloured):
         small(),
         **USUAL | {"noisy_test": True, "normalise": "data"},
     )
-    state = after_round(cell, initial(cell), 1, "looped").state
+    state = after_round(cell, make_initial_state(cell), 1, "looped").state
     for served in (cell.algorithm.serve(state, {}), cell.algorithm.personal(state, {})):
         ours, torchs = scored(
             cell, lambda by, served=served: evaluate(cell.task, served, cell.data, by)
@@ -653,7 +655,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(split, coloured, tmp_pat
         pass
 
     def stop(progress):
-        if progress.metrics and progress.round == 2:
+        if isinstance(progress, fltrain.RoundDone) and progress.round == 2:
             raise Stop
 
     with pytest.raises(Stop):

@@ -28,8 +28,11 @@ from fltrain.engine.processes.executor import divide_jobs
 from fltrain.engine.processes.wire import decode, describe_failure, encode, rebuild_error
 from fltrain.engine.sums import Sums
 from fltrain.interface import Work
-from fltrain.runs.cells import initial, named_module, prepare
+from fltrain.models import create
+from fltrain.runs.states import make_initial_state
 from fltrain.settings import Settings
+
+from ._cells import prepare
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -114,12 +117,12 @@ def cell_of(split, data, algorithm=BASE, **options):
         }
         | options
     )
-    return prepare(split, data, algorithm, named_module("hidden200", data, settings), settings)
+    return prepare(split, data, algorithm, create("hidden200", (6,), 3, settings.seed), settings)
 
 
 def trained(cells, execution=TWO_WORKERS):
     """The sums and the losses of one round of all parties of some cells."""
-    states = [initial(cell) for cell in cells]
+    states = [make_initial_state(cell) for cell in cells]
     plans = [
         sort_plan(cell.algorithm.plan(state, torch.arange(5), 1, cell.algorithm.hyper), cell.data)
         for cell, state in zip(cells, states, strict=True)
@@ -167,7 +170,7 @@ def test_an_algorithm_of_closures_is_inherited_not_sent(go, same_state):
 
 def test_only_what_is_kept_comes_back(table, table_split):
     cell = cell_of(table_split, table, ALGORITHMS.find("solo")())
-    state = initial(cell)
+    state = make_initial_state(cell)
     plan = replace(
         cell.algorithm.plan(state, torch.arange(5), 1, cell.algorithm.hyper),
         keep=torch.tensor([True, False, True, False, False]),
@@ -191,7 +194,9 @@ def test_there_are_never_more_workers_than_jobs(table, dealt, train, asked, part
         table,
         engine="processes",
         workers=asked,
-        progress=lambda p: seen.append({w.pid for w in workers()} if p.job else set()),
+        progress=lambda p: seen.append(
+            {w.pid for w in workers()} if isinstance(p, fltrain.JobDone) else set()
+        ),
     )
     seen = [pids for pids in seen if pids]
     assert len(seen) == 2 * parties
@@ -431,7 +436,7 @@ def test_a_worker_that_dies_ends_the_run_which_can_be_taken_up_again(
     usual = {"rounds": 4, "algorithm": "scaffold"}
 
     def strike(p):
-        if p.round == 3 and p.job == 1:
+        if isinstance(p, fltrain.JobDone) and (p.round, p.job) == (3, 1):
             getattr(workers()[0], deed)()
 
     with pytest.raises(
@@ -446,7 +451,7 @@ def test_a_worker_that_dies_ends_the_run_which_can_be_taken_up_again(
         tmp_path / "struck",
         table,
         workers=1,
-        progress=lambda p: seen.append((len(workers()), p.told)),
+        progress=lambda p: seen.append((len(workers()), getattr(p, "text", ""))),
     )
     assert max(n for n, _ in seen) == 1  # and not the two that it was started with
     assert [told[:26] for _, told in seen if told] == ["engine processes: 1 worker"]
@@ -458,7 +463,7 @@ def begun(go, tmp_path):
     """begun(name): the folder of a run that was stopped after its first round of three."""
 
     def stop(p):
-        if p.metrics:
+        if isinstance(p, fltrain.RoundDone):
             raise KeyboardInterrupt
 
     def begin(name):
@@ -477,7 +482,7 @@ def test_a_run_that_had_workers_goes_on_in_a_process_that_may_have_none(
 
     def child():
         lines = []
-        fltrain.resume(folder, table, progress=lambda p: lines.append(p.told))
+        fltrain.resume(folder, table, progress=lambda p: lines.append(getattr(p, "text", "")))
         its.send([line for line in lines if line])
 
     process = fork.Process(target=child, daemon=True)
@@ -538,7 +543,7 @@ def test_after_an_error_the_next_round_has_new_workers(table, table_split, same)
     cell = cell_of(table_split, table)
     cell = replace(cell, algorithm=replace(BASE, direction=direction))
     executor = EXECUTORS["processes"]([cell])
-    state = initial(cell)
+    state = make_initial_state(cell)
     plan = sort_plan(BASE.plan(state, torch.arange(5), 1, BASE.hyper), cell.data)
     jobs, given = (
         make_jobs(0, cell, state, plan, 1),
@@ -627,7 +632,7 @@ def test_ctrl_c_ends_the_workers_too_and_the_folder_can_be_resumed(command, tmp_
     assert not [pid for pid in children if is_there(pid)]
     assert f"fltrain resume {tmp_path / 'run'}" in said
     assert "Traceback" not in said
-    assert 1 <= len(fltrain.RunFolder.opened(tmp_path / "run").history) < 5
+    assert 1 <= len(fltrain.RunFolder.open(tmp_path / "run").history) < 5
     assert len(fltrain.resume(tmp_path / "run").history) == 5
 
 
@@ -661,7 +666,7 @@ def test_the_data_is_not_copied(train):
     own = []
 
     def weigh(p):
-        if p.jobs and p.job == p.jobs:
+        if isinstance(p, fltrain.JobDone) and p.job == p.jobs:
             fields = [
                 Path(f"/proc/{worker.pid}/smaps_rollup")
                 .read_text()

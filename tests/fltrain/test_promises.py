@@ -113,7 +113,7 @@ def test_a_run_that_diverges_says_where_and_why_and_keeps_what_it_reached(
     assert caught.value.__notes__ == [
         f"what was reached before is kept: {run}, checkpoint of round 0"
     ]
-    assert RunFolder.opened(run).restore()[0] == 0
+    assert RunFolder.open(run).restore()[0] == 0
 
 
 def test_the_cause_of_divergence_is_named(table, table_split, train):

@@ -122,7 +122,7 @@ def body(rank, size):
 
     class Full:
         def __call__(self, p):
-            if p.metrics:
+            if isinstance(p, fltrain.RoundDone):
                 raise OSError(28, "no space left")
 
     said = {}
@@ -182,7 +182,7 @@ def body(rank, size):
 ENGINES = """
 def body(rank, size):
     said = {"told": []}
-    tell = lambda p: said["told"].append(p.told) if p.told else None
+    tell = lambda p: said["told"].append(p.text) if isinstance(p, fltrain.Announcement) else None
     for engine in ["stacked", "native"] if os.environ["COMPILER"] else ["stacked"]:
         done = fltrain.run(split, progress=tell, **SHORT | {"engine": engine, "algorithm": "scaffold", "rounds": 1})
         said[engine] = digest(done.state)

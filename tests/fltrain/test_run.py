@@ -4,7 +4,7 @@ import json
 import random
 import re
 import shutil
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from fltrain import RunError
 
 OWN = """
 import torch
-from dataclasses import replace
+from dataclasses import astuple, replace
 from torch import nn
 from fltrain.algorithms import fedavg
 
@@ -235,7 +235,7 @@ def test_a_run_of_objects_without_names_asks_for_them_and_goes_on_with_them(
     assert unnamed.spec == ""
 
     def copy(p):
-        if p.metrics and p.round == 2:
+        if isinstance(p, fltrain.RoundDone) and p.round == 2:
             shutil.copytree(tmp_path / "run", tmp_path / "stopped")
 
     done = train(
@@ -293,11 +293,21 @@ def test_resume_refuses_other_data(table, table_split, train, tmp_path):
 def test_progress_tells_of_each_job_and_each_round(table, table_split, train):
     told = []
     done = train(table_split, table, progress=told.append)
-    rounds = [p for p in told if not p.told]
+    kinds = [fltrain.Announcement] + ([fltrain.JobDone] * 5 + [fltrain.RoundDone]) * 2
+    assert [type(p) for p in told] == kinds
     jobs = [(r, 2, j, 5) for r in (1, 2) for j in range(1, 6)]
-    assert [p[:4] for p in rounds if p.metrics is None] == jobs
-    assert [p.metrics for p in rounds if p.metrics is not None] == done.history
-    assert [p.metrics is None for p in rounds] == ([True] * 5 + [False]) * 2
+    assert [astuple(p) for p in told if isinstance(p, fltrain.JobDone)] == jobs
+    assert [p.metrics for p in told if isinstance(p, fltrain.RoundDone)] == done.history
+
+
+def test_the_names_of_earlier_events_still_answer_and_say_so():
+    event = fltrain.JobDone(1, 2, 3, 4)
+    with pytest.warns(DeprecationWarning, match="events are types of their own"):
+        assert event.metrics is None
+    with pytest.warns(DeprecationWarning, match="RoundDone"):
+        assert fltrain.Announcement("engine looped").told == "engine looped"
+    with pytest.raises(AttributeError, match="colour"):
+        event.colour  # noqa: B018
 
 
 @pytest.mark.parametrize(
@@ -355,7 +365,7 @@ def test_what_parties_keep_is_refused_where_it_does_not_fit(
     table, dealt, train, monkeypatch, tmp_path
 ):
     split = dealt(table, [i % 30 for i in range(90)], test=[0] * 90, n_parties=30)
-    monkeypatch.setattr("fltrain.runs.cells.free_memory", lambda device: 100_000.0)
+    monkeypatch.setattr("fltrain.runs.states.free_memory", lambda device: 100_000.0)
     said = r"scaffold keeps .* GiB at each of 30 parties, .* GiB are free; .* \(at most 12\)"
     with pytest.raises(ValueError, match=said):
         train(split, table, algorithm="scaffold", out=tmp_path / "run")

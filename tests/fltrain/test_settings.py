@@ -1,7 +1,11 @@
 """Settings: what each one does to a run, and what it refuses."""
 
+import inspect
 import json
 import re
+import sys
+import types
+import typing
 from dataclasses import fields, replace
 
 import numpy as np
@@ -11,7 +15,7 @@ from torch import nn
 
 import fltrain
 import niidpart
-from fltrain import Settings, tree
+from fltrain import Settings, SettingValues, tree
 
 ALL = slice(None)
 
@@ -55,7 +59,6 @@ BAD = {
     "lr": ([0.0, -0.1], "above 0"),
     "momentum": ([-0.1, 1.0], "at least 0 and below 1"),
     "weight_decay": ([-1e-9], "at least 0"),
-    "lr_drops": ([(3, 0)], "rounds, at least 1"),
     "fraction": ([0.0, 1.01], "above 0 and at most 1"),
     "normalise": (
         ["mnist", None],
@@ -63,15 +66,15 @@ BAD = {
     ),
     "crop": ([-1], "at least 0"),
     "pad": (["mirror", None], "one of zero, reflect"),
-    "rotate": ([-1.0, 180.5], "in 0..180"),
-    "seed": ([-1, 1 << 63], "in 0..2**63-1"),
-    "init_seed": ([-1, 1 << 63], "in 0..2**63-1"),
+    "rotate": ([-1.0, 180.5], "at least 0 and at most 180"),
+    "seed": ([-1, 1 << 63], f"at least 0 and at most {2**63 - 1}"),
+    "init_seed": ([-1, 1 << 63], f"at least 0 and at most {2**63 - 1}"),
     "eval_every": ([0], "at least 1"),
     "checkpoint_every": ([0], "at least 1"),
     "device": (["gpu", "cuda:7", None], "one of auto, cpu, cuda"),
-    "threads": ([0], "at least 1"),
-    "engine": (["vmap", None], "one of auto, looped, processes, stacked, graph, native"),
-    "workers": ([0, -1], "at least 1"),
+    "threads": ([0, 4097], "at least 1 and at most 4096"),
+    "engine": (["vmap", None], "one of auto, looped, processes, stacked, native"),
+    "workers": ([0, -1, 10**6], "at least 1 and at most 4096"),
     "memory": ([0.0, -1.0], "above 0"),
 }
 WRONG_TYPE = {
@@ -115,6 +118,38 @@ def test_a_setting_out_of_range_is_named_with_what_came_and_what_is_needed(name,
         Settings(**{name: value})
 
 
+def test_each_of_several_rounds_is_checked():
+    with pytest.raises(ValueError, match="lr-drops is 0; it must be at least 1"):
+        Settings(lr_drops=(3, 0))
+
+
+def test_an_editor_is_shown_the_settings():
+    """`run` takes the fields of Settings, with their types."""
+    shown = typing.get_type_hints(SettingValues)
+    assert shown == typing.get_type_hints(Settings)
+    for function in (fltrain.run, fltrain.sweep):
+        annotation = inspect.signature(function).parameters["settings"].annotation
+        assert typing.get_args(annotation) == (SettingValues,)
+
+
+def test_annotations_that_are_text_are_checked_too(tmp_path, monkeypatch):
+    source = inspect.getsource(fltrain.settings).replace(
+        '"""The', 'from __future__ import annotations\n"""The', 1
+    )
+    module = types.ModuleType("fltrain.later_settings")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(compile(source, "settings.py", "exec"), vars(module))
+    assert isinstance(module.Settings.__annotations__["lr"], str)
+    with pytest.raises(ValueError, match=r"lr is -1.0; it must be above 0"):
+        module.Settings(lr=-1.0)
+
+
+def test_the_package_lists_what_there_is():
+    assert {"Settings", "run", "algorithms", "UsageError", "__version__"} <= set(dir(fltrain))
+    assert all(hasattr(fltrain, name) for name in dir(fltrain))
+    assert fltrain.UsageError is niidpart.errors.UsageError
+
+
 @pytest.mark.parametrize("name", WRONG_TYPE)
 def test_a_setting_of_another_type_is_named_too(name):
     for value in WRONG_TYPE[name]:
@@ -124,7 +159,7 @@ def test_a_setting_of_another_type_is_named_too(name):
 
 def test_every_setting_is_tested_here():
     assert (
-        set(BAD) | {"shuffle", "flip", "noisy_test", "tf32", "bf16", "compile"}
+        set(BAD) | {"lr_drops", "shuffle", "flip", "noisy_test", "tf32", "bf16", "compile"}
         == set(WRONG_TYPE) | {"device", "normalise", "pad", "engine"}
         == {f.name for f in fields(Settings)}
     )

@@ -42,7 +42,7 @@ def test_a_run_is_a_handful_of_plain_files(whole, cube_split, everything):
 
 
 def test_the_tensors_of_a_checkpoint_are_those_of_the_state(whole, cube_split, train, same_state):
-    round, state = RunFolder.opened(whole).restore()
+    round, state = RunFolder.open(whole).restore()
     done = train(cube_split, model="linear", rounds=ROUNDS, batch_size=512)
     assert round == ROUNDS
     assert same_state(state, done.state)
@@ -67,7 +67,7 @@ def test_wall_times_stand_apart_from_the_metrics(whole):
 
 def test_the_history_on_the_disk_is_that_of_the_run(whole, cube_split, train):
     assert (
-        RunFolder.opened(whole).history
+        RunFolder.open(whole).history
         == train(cube_split, model="linear", rounds=ROUNDS, batch_size=512).history
     )
 
@@ -76,7 +76,7 @@ def test_a_stopped_run_goes_on_to_the_same_end(whole, stopped, outcome):
     assert outcome(stopped) != outcome(whole)
     done = fltrain.resume(stopped)
     assert outcome(stopped) == outcome(whole)
-    assert done.history == RunFolder.opened(whole).history
+    assert done.history == RunFolder.open(whole).history
 
 
 def test_going_on_with_a_finished_run_changes_nothing(whole, everything):

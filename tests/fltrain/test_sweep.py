@@ -15,8 +15,9 @@ import niidpart
 from fltrain import RunError, RunFolder
 from fltrain.algorithms import build
 from fltrain.engine import auto
-from fltrain.runs import grid
-from fltrain.runs import sweeping as sweeps
+from fltrain.runs import grid, running, starting
+
+from ._cells import is_moment
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -107,7 +108,7 @@ def test_the_engine_that_is_chosen_is_one_for_all_cells(
 
 def engines(runs):
     return {
-        json.loads((run.folder / "config.json").read_text())["settings"]["engine"] for run in runs
+        json.loads((run.folder / "config.json").read_text())["execution"]["engine"] for run in runs
     }
 
 
@@ -233,12 +234,12 @@ def test_examples_are_on_the_device_once_and_augmented_by_each_cell(
 ):
     seen = []
 
-    class Watched(sweeps.Rounds):
+    class Watched(running.Rounds):
         def train(self):
             seen.extend(run.cell for run in self.runs)
             super().train()
 
-    monkeypatch.setattr(sweeps, "Rounds", Watched)
+    monkeypatch.setattr(running, "Rounds", Watched)
     one, two = dealt(images, [i % 2 for i in range(50)]), dealt(images, [i % 3 for i in range(50)])
     asked = {"model": "linear", "rounds": 2, "crop": 2, "flip": True, "normalise": "data"}
     runs = fltrain.sweep(
@@ -308,7 +309,7 @@ def test_a_cell_that_diverges_ends_and_the_others_go_on(
     whole, ends, stopped = tmp_path / "whole", [9, 2, 1, 4, 8], []
 
     def copy(p):
-        if p.metrics and p.round >= 2 and p.cell in (0, 4):
+        if isinstance(p, fltrain.RoundDone) and p.round >= 2 and p.cell in (0, 4):
             stopped.append(shutil.copytree(whole, tmp_path / str(len(stopped))))
 
     asked = {
@@ -344,7 +345,7 @@ def test_while_it_trains_no_cell_can_be_resumed(table, table_split, tmp_path):
     refused = []
 
     def resume(p):
-        if p.metrics:
+        if isinstance(p, fltrain.RoundDone):
             with pytest.raises(RunError, match="is being trained by another process"):
                 fltrain.resume(tmp_path / "sweep" / "lr=0.1", table)
             refused.append(p.cell)
@@ -366,7 +367,7 @@ def test_while_one_of_them_trains_the_others_can_be_resumed_and_the_sweep_cannot
     folder, seen = tmp_path / "sweep", []
 
     def stop(p):
-        if p.metrics and p.cell:
+        if isinstance(p, fltrain.RoundDone) and p.cell:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -375,7 +376,7 @@ def test_while_one_of_them_trains_the_others_can_be_resumed_and_the_sweep_cannot
         )
 
     def meanwhile(p):
-        if p.metrics and p.round == 2:
+        if isinstance(p, fltrain.RoundDone) and p.round == 2:
             with pytest.raises(RunError, match=r"sweep is being trained by another process"):
                 fltrain.resume_sweep(folder, table)
             with pytest.raises(RunError, match=r"lr=0.05 is being trained by another process"):
@@ -398,7 +399,7 @@ y = np.arange(60) % 3
 data = niidpart.from_arrays(np.eye(3, dtype=np.float32)[y], y, np.eye(3, dtype=np.float32), np.arange(3))
 asked = dict(model="linear", rounds=2, local_steps=1, device="cpu", threads=1, engine="looped")
 def stop(p):
-    if p.round == 2:
+    if isinstance(p, fltrain.JobDone) and p.round == 2:
         raise KeyboardInterrupt
 fltrain.run(niidpart.make(data, "homo", n_parties=2), data, **asked)  # what is loaded late is loaded now
 resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30))
@@ -415,7 +416,7 @@ except KeyboardInterrupt:
 
 
 def test_a_start_that_fails_leaves_nothing(table, table_split, tmp_path, monkeypatch):
-    calls, write = [], sweeps.written
+    calls, write = [], starting._create_run_folder
 
     def third_fails(*args):
         calls.append(args)
@@ -423,7 +424,7 @@ def test_a_start_that_fails_leaves_nothing(table, table_split, tmp_path, monkeyp
             raise OSError(28, "No space left on device")
         return write(*args)
 
-    monkeypatch.setattr(sweeps, "written", third_fails)
+    monkeypatch.setattr(starting, "_create_run_folder", third_fails)
     with pytest.raises(OSError, match="No space left"):
         fltrain.sweep(table_split, table, trials=4, out=tmp_path / "sweep", **SHORT)
     assert list(tmp_path.iterdir()) == []
@@ -456,9 +457,7 @@ def killed(request, table, table_split, tmp_path_factory):
 
     def copy(p):
         for n, (round, job, cell) in enumerate(KILLS):
-            if p.round == round and (
-                p.metrics and p.cell == cell if cell is not None else not p.metrics and p.job == job
-            ):
+            if is_moment(p, round, job, cell):
                 shutil.copytree(root / "whole", root / str(n))
 
     with pytest.MonkeyPatch.context() as patch:
@@ -486,7 +485,7 @@ def test_a_sweep_killed_anywhere_ends_the_same(killed, table, outcome, tmp_path)
     apart = 0
     for source in stopped:
         folder = shutil.copytree(source, tmp_path / source.name)
-        apart += len({RunFolder.opened(cell).newest for cell in cells(folder)}) > 1
+        apart += len({RunFolder.open(cell).newest for cell in cells(folder)}) > 1
         runs = fltrain.resume_sweep(folder, table)
         assert [run.cell for run in runs] == [
             {"lr": lr, "seed": seed} for lr in (0.05, 0.1) for seed in (0, 1)
@@ -523,7 +522,7 @@ def test_a_cell_can_be_resumed_alone_and_the_others_later(killed, table, outcome
 def test_going_back_leaves_no_checkpoint_without_its_metrics(killed, table, outcome, tmp_path):
     whole, _ = killed
     folder = shutil.copytree(whole, tmp_path / "folder")
-    one = RunFolder.opened(cells(folder)[0])
+    one = RunFolder.open(cells(folder)[0])
     earlier = int(one.checkpoints()[0].stem.removeprefix("round-"))
     assert earlier < one.newest
     one.cut(earlier)
@@ -537,7 +536,7 @@ def test_where_a_checkpoint_is_damaged_that_cell_goes_on_from_the_one_before(
 ):
     whole, stopped = killed
     folder = shutil.copytree(stopped[4], tmp_path / "folder")
-    newest = RunFolder.opened(cells(folder)[2]).checkpoints()[-1].with_suffix(".safetensors")
+    newest = RunFolder.open(cells(folder)[2]).checkpoints()[-1].with_suffix(".safetensors")
     newest.write_bytes(newest.read_bytes()[:-1])
     with pytest.warns(UserWarning, match="is damaged .*going back to the one before"):
         fltrain.resume_sweep(folder, table)
@@ -548,13 +547,13 @@ def test_a_sweep_goes_on_with_another_number_of_workers(table, table_split, outc
     asked, seen = SHORT | {"engine": "processes", "workers": 2, "trials": 2}, []
 
     def stop(p):
-        if p.metrics and p.cell:
+        if isinstance(p, fltrain.RoundDone) and p.cell:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         fltrain.sweep(table_split, table, out=tmp_path / "sweep", progress=stop, **asked)
     fltrain.resume_sweep(
-        tmp_path / "sweep", table, workers=3, progress=lambda p: seen.append(p.told)
+        tmp_path / "sweep", table, workers=3, progress=lambda p: seen.append(getattr(p, "text", ""))
     )
     assert [line[:27] for line in seen if line] == ["engine processes: 3 workers"]
     for run in fltrain.sweep(table_split, table, out=tmp_path / "whole", **asked):
@@ -610,7 +609,7 @@ def test_what_is_wrong_with_a_sweep_is_said(killed, table, tmp_path):
         ({"grid": {"mu": []}}, "must be a list of at least one value"),
         ({"grid": {"mu": ["a", 1]}}, "mu is 'a'; it must be a number"),
         ({"grid": {"mu": [0.1, -1]}}, "mu is -1.0; it must be at least 0"),
-        ({"grid": {"lr": [0.1, 0]}}, "lr is 0.0; it must be above 0"),
+        ({"grid": {"lr": [0.1, 0]}}, "lr is 0; it must be above 0"),
         ({"grid": {"lr": [0.1, 0.2]}, "lr": 0.1}, "lr is in the grid and beside it"),
         ({"grid": {"seed": [0, 1]}, "trials": 2}, "2 trials and 2 seeds were asked for"),
         ({"trials": 0}, "trials is 0; it must be a whole number, at least 1"),
@@ -714,7 +713,7 @@ def test_cells_that_would_not_be_in_step_are_refused(table, table_split, tmp_pat
 
 def test_names_of_folders_are_short_and_safe():
     assert (
-        grid.folder_name({"split": "dir0.1", "mu": 1.0, "lr": 1e-05, "bits": 8, "seed": 0})
+        grid.name_folder({"split": "dir0.1", "mu": 1.0, "lr": 1e-05, "bits": 8, "seed": 0})
         == "split=dir0.1,mu=1,lr=1e-05,bits=8,seed=0"
     )
     given = [
@@ -725,7 +724,7 @@ def test_names_of_folders_are_short_and_safe():
         "..h5",
         "x" * 300 + ".h5",
     ]
-    assert grid.split_names(given) == [
+    assert grid.name_splits(given) == [
         "dir0.1",
         "dir0.1-2",
         "digits",

@@ -23,12 +23,13 @@ def compare_command() -> click.Command:
 
 
 def compare(runs: tuple[str, ...], as_json: bool) -> None:
-    from fltrain.runs.comparison import differences, summary
-    from fltrain.runs.folder import RunFolder, each
+    from fltrain.runs.comparison import list_differences, summarise
+    from fltrain.runs.folder import RunFolder
+    from fltrain.runs.sweep_folder import list_runs
 
-    folders = {run: RunFolder.opened(run) for run in each(runs)}
-    rows = [summary(run, folder) for run, folder in folders.items()]
-    found = differences(folders)
+    folders = {run: RunFolder.open(run) for run in list_runs(runs)}
+    rows = [summarise(run, folder) for run, folder in folders.items()]
+    found = list_differences(folders)
     if as_json:
         click.echo(json.dumps({"runs": rows, "differences": found}))
         return

@@ -1,14 +1,12 @@
 """The options of `fltrain run`, and the headings that they stand under. Needs no torch."""
 
 from collections.abc import Sequence
-from dataclasses import Field, fields
-from typing import Any
 
 import click
 
-from fltrain.runs import grid
-from fltrain.settings import Settings
-from niidpart.registry import list_names
+from fltrain.common import SWEPT
+from fltrain.settings import SETTINGS
+from niidpart.registry import Option, list_names
 
 from ..command import Heading, Slot
 from ..options import EntryName, declare_all, declare_entry, to_click_type, to_flag
@@ -48,8 +46,8 @@ HEADINGS = (
 
 def declare_settings() -> list[click.Option]:
     """Return the options of the settings; not given means the default of `Settings`."""
-    options = [_declare_setting(field) for field in fields(Settings)]
-    return make_sweepable(options, grid.SWEPT)
+    options = [_declare_setting(setting) for setting in SETTINGS.values()]
+    return make_sweepable(options, SWEPT)
 
 
 def declare_algorithms() -> list[click.Option]:
@@ -124,12 +122,12 @@ ALGORITHM_SLOT = Slot(
 )
 
 
-def _declare_setting(setting: "Field[Any]") -> click.Option:
+def _declare_setting(setting: Option) -> click.Option:
     flag, default = to_flag(setting.name), setting.default
-    help = setting.metadata["help"]
+    help = setting.help
     if default is not None and default != ():
         help = f"{help}  [default: {default}]"
-    if setting.type is bool:
+    if setting.annotation is bool:
         return click.Option([f"{flag}/--no-{flag[2:]}", setting.name], default=None, help=help)
-    kind = to_click_type(setting.type)
+    kind = to_click_type(setting.annotation)
     return click.Option([flag, setting.name], type=kind, default=None, help=help)

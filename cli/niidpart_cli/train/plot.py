@@ -23,8 +23,9 @@ def plot_command() -> click.Command:
 
 
 def plot(runs: tuple[str, ...], out: str) -> None:
-    from fltrain.runs import curves
-    from fltrain.runs.folder import RunFolder, each
+    from fltrain.runs.curves import save_curves
+    from fltrain.runs.folder import RunFolder
+    from fltrain.runs.sweep_folder import list_runs
 
-    histories = {run: RunFolder.opened(run).history for run in each(runs)}
-    click.echo(f"drawn in {curves.save(histories, out)}")
+    histories = {run: RunFolder.open(run).history for run in list_runs(runs)}
+    click.echo(f"drawn in {save_curves(histories, out)}")

@@ -7,6 +7,8 @@ from typing import Any, Self
 
 import click
 
+from fltrain.runs.events import Announcement, CellDiverged, JobDone, Progress, RoundDone
+
 Metrics = dict[str, Any]
 _TICKS = 1000  # of the bar, for each round
 
@@ -38,19 +40,28 @@ class Bar:
         if self.bar is not None:
             self.bar.__exit__(kind, error, trace)
 
-    def __call__(self, p: Any) -> None:
-        if p.told:
-            click.echo(p.told, err=True)
-            return
-        if self.heard and p.round != self.round[0]:  # a cell that diverged tells nothing
-            self._end_line()
-        if p.metrics:
-            self.round = p.round, p.rounds
-            self.heard.append(p.metrics)
+    def __call__(self, event: Progress) -> None:
+        """Show an event of a run."""
+        if isinstance(event, Announcement):
+            click.echo(event.text, err=True)
+        elif isinstance(event, CellDiverged):
+            click.echo(f"run {event.cell + 1} of {event.cells} ends: {event.cause}", err=True)
+        elif isinstance(event, JobDone):
+            self._begin_round(event.round)
+            share = _TICKS * event.job // max(event.jobs, 1)
+            self._draw((event.round - 1) * _TICKS + share, event.rounds)
+        elif isinstance(event, RoundDone):
+            self._begin_round(event.round)
+            self.round = event.round, event.rounds
+            self.heard.append(event.metrics)
             if len(self.heard) == self.cells:
                 self._end_line()
-        if sys.stderr.isatty():
-            self._draw(p)
+            self._draw(event.round * _TICKS, event.rounds)
+
+    def _begin_round(self, round: int) -> None:
+        """End the line of the round before, which waits in vain for a cell that diverged."""
+        if self.heard and round != self.round[0]:
+            self._end_line()
 
     def _end_line(self) -> None:
         self.shown = f"round {self.round[0]}/{self.round[1]}  {format_round(self.heard)}"
@@ -58,17 +69,16 @@ class Bar:
         if not sys.stderr.isatty():
             click.echo(self.shown, err=True)
 
-    def _draw(self, p: Any) -> None:
+    def _draw(self, done: int, rounds: int) -> None:
+        """Move the bar of a terminal."""
+        if not sys.stderr.isatty():
+            return
         if self.bar is None:
-            length = p.rounds * _TICKS
+            length = rounds * _TICKS
             self.bar = click.progressbar(
                 length=length, width=16, file=sys.stderr, item_show_func=str
             )
             self.bar.__enter__()
-        if p.metrics:
-            done = p.round * _TICKS
-        else:
-            done = (p.round - 1) * _TICKS + _TICKS * p.job // max(p.jobs, 1)
         self.bar.update(done - self.bar.pos, self.shown)
 
 

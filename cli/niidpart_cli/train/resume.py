@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from .compare import format_summaries
+from .curves import draw_afterwards
 from .finish import report_run
 from .progress import Bar
 from .sweep import report_sweep
@@ -47,17 +48,17 @@ def resume(
 ) -> None:
     import fltrain
     from fltrain.engine.allocator import keep_memory
-    from fltrain.runs.folder import is_sweep, read_cells
+    from fltrain.runs.sweep_folder import is_sweep, read_cells
 
     keep_memory()  # the command owns its process
     if is_sweep(run):
-        with Bar(len(read_cells(run))) as progress:
+        with Bar(len(read_cells(run))) as progress, draw_afterwards(run):
             cells = fltrain.resume_sweep(
                 run, progress=progress, data_root=data_root, trust=trust, workers=workers
             )
         report_sweep(cells, Path(run), as_json, format_summaries)
         return
-    with Bar() as progress:
+    with Bar() as progress, draw_afterwards(run):
         done = fltrain.resume(
             run, progress=progress, data_root=data_root, trust=trust, workers=workers
         )

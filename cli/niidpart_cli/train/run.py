@@ -11,6 +11,7 @@ from fltrain.runs import grid
 
 from ..options import list_entries, select_given, select_others
 from .compare import format_summaries
+from .curves import draw_afterwards
 from .finish import explain_interrupt, find_free_folder, report_run
 from .options import (
     ALGORITHM_SLOT,
@@ -74,7 +75,7 @@ def _run_one(
     given = select_given(values, [PRESET, *settings])
     seed = given.get("seed", 0)
     out = values["out"] or find_free_folder(f"runs/{algorithm.name}-{split.digest[:8]}-{seed}")
-    with Bar() as progress, explain_interrupt(out):
+    with Bar() as progress, explain_interrupt(out), draw_afterwards(out):
         done = fltrain.run(
             split,
             algorithm=algorithm,
@@ -92,7 +93,7 @@ def _run_sweep(
 ) -> None:
     import fltrain
 
-    names = grid.split_names(values["split"])
+    names = grid.name_splits(values["split"])
     splits = {name: _read_split(where) for name, where in zip(names, values["split"], strict=True)}
     request = build_request(values, fixed, settings)
     first = next(iter(splits.values()))
@@ -102,7 +103,7 @@ def _run_sweep(
     out = Path(values["out"] or find_free_folder(f"runs/{name}-{first.digest[:8]}-sweep"))
     n_settings = math.prod(map(len, request["grid"].values()))
     n_cells = n_settings * len(splits) * values["trials"]
-    with Bar(n_cells) as progress, explain_interrupt(out):
+    with Bar(n_cells) as progress, explain_interrupt(out), draw_afterwards(out):
         done = fltrain.sweep(splits, out=out, progress=progress, **request)
     report_sweep(done, out, values["as_json"], format_summaries)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fltrain.common import list_sweepable
 from fltrain.runs import grid
 from niidpart.errors import UsageError
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 HELP = (
     "Commas sweep: --mu 0.01,0.1 --lr 0.01,0.1 --trials 3 trains all 12 at once, each as if "
-    f"alone; {grid.WHAT}. Several split files of one data set are swept too. Words and other "
+    f"alone; {list_sweepable()}. Several split files of one data set are swept too. Words and other "
     "settings take one value. In lists of rounds (--lr-drops, --milestones) commas part the rounds "
     "of one run."
 )
@@ -69,7 +70,7 @@ class SweepCommand(EntryCommand):
             )
             if error.param is None or takes_several or value is None or "," not in value[1]:
                 raise
-            advice = f"It takes one value: {grid.WHAT}; run it once for each."
+            advice = f"It takes one value: {list_sweepable()}; run it once for each."
             message = f"{error.message} {advice}"
             raise click.BadParameter(message, ctx=error.ctx, param=error.param) from error
 
@@ -82,7 +83,7 @@ def require_single_words(values: dict[str, Any]) -> None:
     for name in ("algorithm", "model", "preset"):
         value = values[name]
         if value and "," in value and ":" not in value:
-            advice = f"words are not swept: {grid.WHAT}. Run it once for each"
+            advice = f"words are not swept: {list_sweepable()}. Run it once for each"
             raise UsageError(f"--{name} is {value}; {advice}")
 
 
@@ -132,11 +133,11 @@ def report_sweep(
 
 
 def _print_tables(done: Sequence["Run"], format_runs: Callable[[Summaries], str]) -> None:
-    from fltrain.runs.comparison import summary
+    from fltrain.runs.comparison import summarise
     from fltrain.runs.folder import RunFolder
 
     folders = [_require_folder(run) for run in done]
-    rows = [summary(folder.name, RunFolder.opened(folder)) for folder in folders]
+    rows = [summarise(folder.name, RunFolder.open(folder)) for folder in folders]
     click.echo(format_runs(rows))
     cells = [run.cell for run in done]
     over_trials = format_trials(cells, rows, [run.diverged is not None for run in done])
@@ -158,7 +159,7 @@ def format_trials(
     It has the final and the best accuracy of each setting, mean ± sample standard deviation over
     its seeds. A setting with a diverged trial, or one that was never evaluated, has no mean.
     """
-    groups = grid.settings_apart(cells)
+    groups = grid.group_trials(cells)
     if not any(len(members) > 1 for members in groups.values()):
         return ""
     lines = []

@@ -1,0 +1,24 @@
+"""Cells for tests of the executors, as a run has them before its first round."""
+
+import torch
+
+import fltrain
+from fltrain.inputs.federated import load_federated
+from fltrain.runs.cells import build_cell
+
+
+def prepare(split, data, algorithm, module, settings, held=None):
+    """held: what is on the device for the split already."""
+    held = held or load_federated(split, data, torch.device("cpu"), settings)
+    return build_cell(algorithm, module, held, settings)
+
+
+def is_moment(event, round, job, cell=0):
+    """After so many jobs of a round, or all that there are; with job 0 when a cell's round is written down."""
+    if isinstance(event, fltrain.JobDone):
+        return job > 0 and (event.round, event.job) == (round, min(job, event.jobs))
+    return (
+        not job
+        and isinstance(event, fltrain.RoundDone)
+        and (event.round, event.cell) == (round, cell)
+    )
