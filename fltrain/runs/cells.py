@@ -55,7 +55,7 @@ def build_cell(
     """
     data = _augment(held, settings)
     if algorithm.pooled:
-        data = data.pooled()
+        data = data.pool()
     if algorithm.exam is not None:
         require_validation_parts(algorithm.name, data)
     module = _adapt(algorithm, module, settings).to(data.train.y.device)

@@ -17,7 +17,7 @@ from ..common import Common, describe_conflict
 from ..engine.processes import require_worker_processes
 from ..engine.ranks import current_ranks, require_no_workers
 from ..interface import Algorithm
-from ..presets import Resolved
+from ..presets import ResolvedPreset
 from ..settings import SETTINGS, Settings
 from .files import JSON, RunError
 from .folder import RunFolder
@@ -86,10 +86,10 @@ def resolve_preset(
     split: niidpart.FederatedSplit,
     algorithm: Algorithm | str,
     model: nn.Module | str | None,
-) -> Resolved:
+) -> ResolvedPreset:
     """Return the preset's values for this split; nothing where none is asked for."""
     if preset is None:
-        return Resolved(settings={}, model=None, options={}, values=(), grids=(), known=False)
+        return ResolvedPreset(settings={}, model=None, options={}, values=(), grids=(), known=False)
     name = algorithm if isinstance(algorithm, str) else algorithm.spec
     return presets.find(preset).on(split, name, model if isinstance(model, str) else None)
 
