@@ -147,4 +147,5 @@ def normal(seeds: Tensor, rows: Tensor, epoch: int | Tensor, width: int) -> Tens
     bits = torch.stack([a << 20 | b >> 12, c << 20 | d >> 12], dim=-1).reshape(
         len(rows), 2 * pairs
     )[:, :width]
-    return torch.special.ndtri(bits.double() * 2.0**-52 + 2.0**-53)
+    values: Tensor = torch.special.ndtri(bits.double() * 2.0**-52 + 2.0**-53)
+    return values

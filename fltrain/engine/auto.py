@@ -170,7 +170,8 @@ def _can_fork() -> bool:
     They cannot where there is no fork, in a daemon, or once torch has been on a GPU: a fork leaves
     its threads behind.
     """
-    return not why_not_workers() and not torch.cuda.is_initialized()
+    is_on_gpu = bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
+    return not why_not_workers() and not is_on_gpu
 
 
 def require_possible(common: Common, device: str) -> None:

@@ -42,7 +42,7 @@ class Cost(NamedTuple):
     weights: int
 
 
-class _Operations(TorchDispatchMode):
+class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Adds up what `torch.utils.flop_counter` says of each operation.
 
     The mode of that module loads torch's compiler, which takes as long as a short run.
@@ -94,7 +94,8 @@ def _count_step(task: ModelTask, named: Tree, x: Tensor, y: Tensor) -> Cost:
         return task.loss(out, Batch(x, y, None, 0, 0)), {}
 
     saving = torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t)
-    with _Operations() as operations, saving:
+    counting = _Operations()  # type: ignore[no-untyped-call]
+    with counting as operations, saving:
         task.differentiate(loss, trained)
     n = len(x)
     return Cost(

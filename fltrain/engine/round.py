@@ -68,7 +68,7 @@ def train_round(
         if plan:
             jobs += make_jobs(i, cells[i], states[i], plan, round)
     sums = [Sums(len(tree.leaves(state.models)[0])) for state in states]
-    mine = ranks.share([job.work.steps for job in jobs])
+    mine = ranks.share([float(job.work.steps) for job in jobs])
     done: list[Done] = []
     for one in executor.train(given, [jobs[i] for i in mine], sums):
         done.append(one._replace(job=mine[one.job]))
@@ -93,8 +93,8 @@ def _end_round(
         if not math.isfinite(one.loss):
             start = tree.index(state.models, job.model)
             return blame_party(round, job.party, start, cell.data.train)
-    steps = sum(job.work.steps for job, _ in done)
-    weighty = [(job.work.steps, one.loss) for job, one in done if job.work.share > 0]
+    steps = sum(int(job.work.steps) for job, _ in done)
+    weighty = [(int(job.work.steps), one.loss) for job, one in done if float(job.work.share) > 0]
     loss = math.fsum(loss for _, loss in weighty) / max(sum(n for n, _ in weighty), 1)
     kept = [(job.party, one.own) for job, one in done if job.keep]
     before = _exchange_rows(cell.algorithm.name, state.parties, kept)

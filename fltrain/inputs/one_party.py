@@ -55,9 +55,7 @@ def party(
     IndexError
         There is no such party.
     UsageError
-        p is no whole number, or the data set is another one or has no features.
-    FileNotFoundError
-        The data set is not where it was looked for.
+        p is no whole number, or the data set is not found, is another one or has no features.
 
     Examples
     --------
