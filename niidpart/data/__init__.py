@@ -9,10 +9,11 @@ from .construction import check_features, from_arrays, from_columns
 from .loading import SOURCES, DataSource, load, load_with
 from .pooling import pool_test_set
 from .record import Data
-from .rows import Features, chain_features, resolve_rows
+from .rows import Array, Features, chain_features, resolve_rows
 
 __all__ = [
     "SOURCES",
+    "Array",
     "Data",
     "DataSource",
     "Features",

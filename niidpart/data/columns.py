@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..arithmetic.rng import Ints
 from ..errors import UsageError
 from .conversion import require_texts, to_array
+from .rows import Array
 
 _COUNTABLE = 1 << 20  # a range of labels that is counted in an array instead of sorted
 
@@ -29,10 +29,11 @@ def number_classes(labels: ArrayLike) -> tuple[Ints, tuple[str, ...]]:
         if span < _COUNTABLE:
             return _count_integers(y, low, span)
     distinct, ids = np.unique(y, return_inverse=True)
-    return ids.astype(np.int64), escape_names([str(label) for label in distinct.tolist()])
+    names = [str(label) for label in distinct.tolist()]
+    return ids.astype(np.int64), escape_names(names)
 
 
-def _require_labels(y: NDArray[Any]) -> None:
+def _require_labels(y: Array) -> None:
     """Raise UsageError unless y is one column [N] of integers, booleans or strings."""
     if y.ndim != 1:
         raise UsageError(
@@ -52,14 +53,16 @@ def _require_labels(y: NDArray[Any]) -> None:
         raise UsageError(f"labels are of type {y.dtype}; {needed}")
 
 
-def _count_integers(y: NDArray[Any], low: int, span: int) -> tuple[Ints, tuple[str, ...]]:
+def _count_integers(y: Array, low: int, span: int) -> tuple[Ints, tuple[str, ...]]:
     """Return ids and names of integers in low..low + span, without the sort of np.unique."""
     # Small types would overflow in the subtraction, hence int64 before it.
-    wide = y if y.dtype.itemsize == 8 else y.astype(np.int64)
-    offset = wide - wide.dtype.type(low) if low else wide
+    offset = y if y.dtype.itemsize == 8 else y.astype(np.int64)
+    if low:
+        offset = offset - offset.dtype.type(low)
     offset = offset.astype(np.int64, copy=False)
     present = np.bincount(offset, minlength=span + 1) > 0
-    names = tuple(str(int(k) + low) for k in np.flatnonzero(present))
+    labels = [low + k for k in np.flatnonzero(present).tolist()]
+    names = tuple(map(str, labels))
     if present.all():
         return offset, names
     return np.cumsum(present, dtype=np.int64)[offset] - 1, names
@@ -101,7 +104,8 @@ def number_groups_alike(
     if (first.dtype.kind in "iu") != (second.dtype.kind in "iu"):
         got = f"groups are {first.dtype} in the training set and {second.dtype} in the test set"
         raise UsageError(f"{got}; both must be integers or both text")
-    ids, names = number_groups(np.concatenate([first, second]), n + n_test)
+    both = np.concatenate([first, second])
+    ids, names = number_groups(both, n + n_test)
     return ids[:n], ids[n:], names
 
 
@@ -109,12 +113,18 @@ def select_names(labels: Sequence[str], class_names: Sequence[str]) -> tuple[str
     """Return the names of labels that are the numbers of these names."""
     require_texts("class_names", class_names)
     known = len(class_names)
-    numbers = [int(label) if label.isascii() and label.isdigit() else -1 for label in labels]
-    unnamed = [label for label, k in zip(labels, numbers, strict=True) if not 0 <= k < known]
-    if unnamed:
+    numbers = [_parse_digits(label) for label in labels]
+    if any(not 0 <= number < known for number in numbers):
+        pairs = zip(labels, numbers, strict=True)
+        unnamed = [label for label, number in pairs if not 0 <= number < known]
         got = f"there are labels {', '.join(unnamed[:5])}"
         raise UsageError(f"the labels have names for 0..{known - 1}, and {got}")
     return escape_names([class_names[k] for k in numbers])
+
+
+def _parse_digits(label: str) -> int:
+    """Return the number that a label is, -1 where it is none."""
+    return int(label) if label.isascii() and label.isdigit() else -1
 
 
 def escape_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -122,23 +132,29 @@ def escape_names(names: Sequence[str]) -> tuple[str, ...]:
 
     UsageError where two become one.
     """
-    escaped = []
-    for name in names:
-        printable = name.isprintable()
-        escaped.append(name if printable else name.encode("unicode_escape").decode("ascii"))
+    escaped = tuple(_escape_name(name) for name in names)
     if len(set(escaped)) < len(escaped):
-        twice = sorted(name for name, n in Counter(escaped).items() if n > 1)
+        counts = Counter(escaped)
+        twice = sorted(name for name in counts if counts[name] > 1)
         shown = ", ".join(map(repr, twice[:5]))
         raise UsageError(f"several classes or groups have the name {shown}; give each its own")
-    return tuple(escaped)
+    return escaped
 
 
-def _holds_texts(column: NDArray[Any]) -> bool:
+def _escape_name(name: str) -> str:
+    if name.isprintable():
+        return name
+    return name.encode("unicode_escape").decode("ascii")
+
+
+def _holds_texts(column: Array) -> bool:
     """Return whether these are python's own texts, as pandas and pyarrow give them."""
-    return column.dtype.kind == "O" and all(isinstance(v, str) for v in column.tolist())
+    if column.dtype.kind != "O":
+        return False
+    return all(isinstance(value, str) for value in column.tolist())
 
 
-def _number_texts(column: NDArray[Any]) -> tuple[Ints, tuple[str, ...]]:
+def _number_texts(column: Array) -> tuple[Ints, tuple[str, ...]]:
     """Return (ids [n] int64, names) of an array of python's texts.
 
     Never an array of fixed width: one long text would make it wide for all.
@@ -146,5 +162,6 @@ def _number_texts(column: NDArray[Any]) -> tuple[Ints, tuple[str, ...]]:
     texts = column.tolist()
     distinct = sorted(set(texts))
     position = {text: k for k, text in enumerate(distinct)}
-    ids = np.fromiter(map(position.__getitem__, texts), np.int64, len(texts))
+    numbers = (position[text] for text in texts)
+    ids = np.fromiter(numbers, np.int64, len(texts))
     return ids, escape_names(distinct)

@@ -3,10 +3,9 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..arithmetic.rng import Ints
 from ..errors import UsageError
@@ -14,7 +13,7 @@ from ..splits.digests import encode_json
 from .columns import number_classes, number_groups_alike, select_names
 from .conversion import to_array
 from .record import Data
-from .rows import Features
+from .rows import Array, Features
 
 
 def from_arrays(
@@ -157,10 +156,11 @@ def _number_test_labels(y_test: ArrayLike, labels: Sequence[str]) -> Ints:
     if strange:
         shown = ", ".join(strange[:5])
         raise UsageError(f"the test set has labels that the training set lacks: {shown}")
-    return np.array([position[label] for label in own], np.int64)[ids]
+    among_training = np.array([position[label] for label in own], np.int64)
+    return among_training[ids]
 
 
-def check_features(part: str, x: NDArray[Any] | None, labels: Ints | None) -> None:
+def check_features(part: str, x: Array | None, labels: Ints | None) -> None:
     """Raise UsageError unless x [N, ...] are features, as many as there are labels."""
     if x is None:
         return
@@ -181,21 +181,24 @@ def check_features(part: str, x: NDArray[Any] | None, labels: Ints | None) -> No
         raise UsageError(f"{what} are {x.dtype}; uint8 (divided by 255) or floats are needed")
 
 
-def _require_one_form(x: NDArray[Any], x_test: NDArray[Any]) -> None:
+def _require_one_form(x: Array, x_test: Array) -> None:
     """Raise UsageError unless the examples of both sets have one shape and one kind of number."""
-    if x.shape[1:] == x_test.shape[1:] and x.dtype.kind == x_test.dtype.kind:
+    shape, test_shape = x.shape[1:], x_test.shape[1:]
+    if shape == test_shape and x.dtype.kind == x_test.dtype.kind:
         return
-    got = f"the training set has examples of {x.dtype}{list(x.shape[1:])}"
-    got_test = f"the test set of {x_test.dtype}{list(x_test.shape[1:])}"
+    got = f"the training set has examples of {x.dtype}{list(shape)}"
+    got_test = f"the test set of {x_test.dtype}{list(test_shape)}"
     raise UsageError(f"{got}, {got_test}; they must be of one shape and kind")
 
 
-def _digest_arrays(*arrays: NDArray[Any] | None) -> str:
+def _digest_arrays(*arrays: Array | None) -> str:
     """Return the sha256 over type, shape and values of features and test set."""
     digest = hashlib.sha256()
     for array in arrays:
-        form = None if array is None else [array.dtype.str, list(array.shape)]
-        digest.update(encode_json(form))
-        if array is not None:
-            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        if array is None:
+            digest.update(encode_json(None))
+            continue
+        digest.update(encode_json([array.dtype.str, list(array.shape)]))
+        flat = np.ascontiguousarray(array).reshape(-1)
+        digest.update(flat.view(np.uint8).data)
     return digest.hexdigest()

@@ -1,12 +1,12 @@
 """What callers hand over, made arrays and texts or refused."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import UsageError
+from .rows import Array
 
 
 def require_texts(what: str, texts: object) -> None:
@@ -19,7 +19,7 @@ def require_texts(what: str, texts: object) -> None:
             raise UsageError(f"{what} holds {text!r}, which is no text; {needed}")
 
 
-def to_array(what: str, values: ArrayLike) -> NDArray[Any]:
+def to_array(what: str, values: ArrayLike) -> Array:
     """Return the values as an array; UsageError where that would lose or guess something."""
     if isinstance(values, np.ma.MaskedArray):
         raise UsageError(f"{what} are a masked array; fill or drop the masked values first")

@@ -137,7 +137,8 @@ def resolve_path(name: str, root: Place, params: JSON) -> tuple[str, Place, JSON
         return _resolve_hf(name.removeprefix("hf:"), root, params)
     if name in SOURCES.names() or ":" in name:
         return name, root, params
-    source = ENDINGS.get(Path(_PACKED.sub("", name)).suffix)
+    unpacked = Path(_PACKED.sub("", name))
+    source = ENDINGS.get(unpacked.suffix)
     if source:
         return source, name, params
     if Path(name).is_dir():

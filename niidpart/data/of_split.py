@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
-
-from numpy.typing import NDArray
+from typing import Protocol, runtime_checkable
 
 from ..arithmetic.rng import Ints
 from ..errors import FileFault, UsageError
@@ -12,6 +10,7 @@ from ..splitfile.faults import Fault
 from ..splits.recipe import JSON, Source
 from ..splits.view import SplitView
 from . import SOURCES, Data, Features, load_with
+from .rows import Array
 
 
 @runtime_checkable
@@ -121,7 +120,7 @@ def _without_reasons(features: Features | None, unreadable: str) -> Features | N
     if features is None:
         return None
 
-    def read_rows(rows: Ints | slice) -> NDArray[Any]:
+    def read_rows(rows: Ints | slice) -> Array:
         try:
             return features(rows)
         except (OSError, ValueError):

@@ -91,9 +91,10 @@ class Data:
         for key, value in converted.items():
             object.__setattr__(self, key, value)  # the record is frozen from here on
         for key in ("features", "test_features"):
-            if getattr(self, key) is not None and not callable(getattr(self, key)):
-                advice = "from_arrays takes arrays"
-                raise UsageError(f"{key} is no function that gives rows; niidpart.{advice}")
+            features = getattr(self, key)
+            if features is not None and not callable(features):
+                advice = "niidpart.from_arrays takes arrays"
+                raise UsageError(f"{key} is no function that gives rows; {advice}")
         if self.test_features is not None and test_labels is None:
             raise UsageError("there are test_features and no test_labels; give both or neither")
 
@@ -141,8 +142,10 @@ def _to_ids(what: str, values: Any, n: int | None, names: Sequence[str]) -> Ints
         needed = "one whole number for each example" if n is None else f"{n} whole numbers"
         raise UsageError(f"{what} are {ids.dtype}{list(ids.shape)}; [N], {needed}, is needed")
     ids = ids.astype(np.int64, copy=False)
-    named = len(names) > 0 or n is None
-    if named and len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < len(names):
-        got = f"{what} are {ids.min()}..{ids.max()}"
-        raise UsageError(f"{got}, and there are {len(names)} names, for 0..{len(names) - 1}")
+    have_names = len(names) > 0 or n is None
+    if have_names and len(ids):
+        low, high = int(ids.min()), int(ids.max())
+        if low < 0 or high >= len(names):
+            known = f"there are {len(names)} names, for 0..{len(names) - 1}"
+            raise UsageError(f"{what} are {low}..{high}, and {known}")
     return ids

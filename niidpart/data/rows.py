@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints
 
-Features = Callable[[Ints | slice], NDArray[Any]]
+Array = NDArray[Any]  # of any type and shape
+Features = Callable[[Ints | slice], Array]
 
 
 def resolve_rows(rows: Ints | slice, n: int) -> Ints:
@@ -16,9 +17,11 @@ def resolve_rows(rows: Ints | slice, n: int) -> Ints:
     if isinstance(rows, slice):
         return np.arange(*rows.indices(n), dtype=np.int64)
     numbers = np.asarray(rows, np.int64)
-    if len(numbers) and (numbers.min() < 0 or numbers.max() >= n):
-        asked = f"rows {numbers.min()}..{numbers.max()}"
-        raise IndexError(f"{asked} were asked for; there are 0..{n - 1}")
+    if not len(numbers):
+        return numbers
+    low, high = numbers.min(), numbers.max()
+    if low < 0 or high >= n:
+        raise IndexError(f"rows {low}..{high} were asked for; there are 0..{n - 1}")
     return numbers
 
 
@@ -30,9 +33,9 @@ def chain_features(*parts: tuple[Features, int]) -> Features:
     bounds = np.cumsum([0, *(n for _, n in parts)], dtype=np.int64)
     total = int(bounds[-1])
 
-    def read_features(rows: Ints | slice) -> NDArray[Any]:
+    def read_features(rows: Ints | slice) -> Array:
         numbers = resolve_rows(rows, total)
-        out: NDArray[Any] | None = None
+        out: Array | None = None
         for i, (features, _) in enumerate(parts):
             low, high = bounds[i], bounds[i + 1]
             here = (numbers >= low) & (numbers < high)

@@ -1,12 +1,10 @@
 """Covertype (forest cover), binary, from the LIBSVM data page."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..data import Data, DataSource, from_arrays
+from ..data import Array, Data, DataSource, from_arrays
 from ..data.readers.files import (
     AnySize,
     build_not_found,
@@ -58,11 +56,11 @@ def covtype(root: str | Path, *, data_seed: OrderSeed = 0, any_size: AnySize = F
     return from_arrays(x[train], y[train], x[test], y[test])
 
 
-def _scale_features(x: NDArray[Any]) -> NDArray[Any]:
+def _scale_features(x: Array) -> Array:
     """Return each feature from 0, its least value, to 1, its largest; a constant one is 0."""
     low = x.min(axis=0)
     span = x.max(axis=0) - low
-    scaled: NDArray[Any] = (x - low) / np.where(span > 0, span, np.float32(1))
+    scaled: Array = (x - low) / np.where(span > 0, span, np.float32(1))
     return scaled
 
 

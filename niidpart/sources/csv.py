@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..data import Data, DataSource, from_columns
+from ..data import Array, Data, DataSource, from_columns
 from ..data.readers.csv_text import NumberColumns, read_header, read_texts
 from ..data.readers.files import TestFile, digest_files, find_companion
 from ..data.readers.table import (
@@ -104,14 +102,14 @@ def _read_one_header(files: Sequence[Path]) -> list[str]:
 
 def _read_columns(
     files: Sequence[Path], header: Sequence[str], names: Sequence[str]
-) -> list[dict[str, NDArray[Any]]]:
+) -> list[dict[str, Array]]:
     """Return of each file {column: texts [n]}."""
     asked = list(dict.fromkeys(names))
     places = [header.index(name) for name in asked]
     return [dict(zip(asked, read_texts(file, places), strict=True)) for file in files]
 
 
-def _parse_over_files(texts: Sequence[dict[str, NDArray[Any]]], name: str) -> NDArray[Any]:
+def _parse_over_files(texts: Sequence[dict[str, Array]], name: str) -> Array:
     """Return the labels of one column of all files, one after the other."""
     return parse_labels(np.concatenate([columns[name] for columns in texts]), name)
 

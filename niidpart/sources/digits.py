@@ -24,7 +24,8 @@ def digits(root: str | Path | None = None) -> Data:
     with archived.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         x = archive["x"].astype(np.float32) / np.float32(16)
         y = archive["y"].astype(np.int64)
-    return from_arrays(x[:-TEST_ROWS], y[:-TEST_ROWS], x[-TEST_ROWS:], y[-TEST_ROWS:])
+    n = len(y) - TEST_ROWS
+    return from_arrays(x[:n], y[:n], x[n:], y[n:])
 
 
 ENTRY = DataSource(load=digits)

@@ -2,14 +2,14 @@
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints, stream
 from ..data import (
     SOURCES,
+    Array,
     Data,
     DataSource,
     Features,
@@ -109,13 +109,15 @@ def _combine(
     for name, data in sets.items():
         rows = _draw_rows(name, data.labels, fraction, data_seed)
         labels.append(_digits_of(data, data.labels)[rows])
-        features.append((_resize_features(data.features, size, channels, rows), len(rows)))
+        resized = _resize_features(data.features, size, channels, rows)
+        features.append((resized, len(rows)))
         groups.append(np.repeat(name, len(rows)))
         if data.test_labels is None or data.test_features is None:
             continue
         n_test = len(data.test_labels)
         test_labels.append(_digits_of(data, data.test_labels))
-        test_features.append((_resize_features(data.test_features, size, channels), n_test))
+        resized = _resize_features(data.test_features, size, channels)
+        test_features.append((resized, n_test))
         test_groups.append(np.repeat(name, n_test))
     contents = [[name, data.content_sha256] for name, data in sets.items()]
     return from_columns(
@@ -157,7 +159,8 @@ def _digits_of(data: Data, labels: Ints) -> Ints:
     if not set(data.class_names) <= set("0123456789"):
         got = ", ".join(data.class_names[:12])
         raise UsageError(f"a set of digits has the classes {got}; 0 to 9 are needed")
-    return np.array([int(name) for name in data.class_names], np.int64)[labels]
+    digits = [int(name) for name in data.class_names]
+    return np.array(digits, np.int64)[labels]
 
 
 def _draw_rows(name: str, labels: Ints, fraction: float, data_seed: int) -> Ints:
@@ -183,11 +186,12 @@ def _resize_features(
     if features is None:
         raise UsageError("a set of digits has labels and no images")
 
-    def read_features(asked: Ints | slice) -> NDArray[Any]:
+    def read_features(asked: Ints | slice) -> Array:
         x = features(asked if rows is None else rows[asked])
         if x.dtype != np.uint8:
             raise UsageError(f"images are {x.dtype}; uint8 is needed")
-        out = np.zeros((len(x), size, size, *([3] if channels == 3 else [])), np.uint8)
+        shape = (size, size, 3) if channels == 3 else (size, size)
+        out = np.zeros((len(x), *shape), np.uint8)
         for i, pixels in enumerate(x):
             out[i] = _resize_pixels(pixels, size, channels)
         return out
@@ -195,7 +199,7 @@ def _resize_features(
     return read_features
 
 
-def _resize_pixels(pixels: NDArray[Any], size: int, channels: int) -> NDArray[Any]:
+def _resize_pixels(pixels: Array, size: int, channels: int) -> Array:
     from PIL import Image
 
     plain = pixels[..., 0] if pixels.ndim == 3 and pixels.shape[2] == 1 else pixels

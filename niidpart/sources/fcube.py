@@ -1,13 +1,12 @@
 """FCUBE, the synthetic feature-skewed data set of NIID-Bench."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints, stream
-from ..data import Data, DataSource, from_arrays
+from ..data import Array, Data, DataSource, from_arrays
 
 _PER_OCTANT = 500
 _N_TEST = 1000
@@ -38,7 +37,7 @@ def fcube(
     return from_arrays(x, _label(x), x_test, _label(x_test), groups=octant)
 
 
-def _label(x: NDArray[Any]) -> Ints:
+def _label(x: Array) -> Ints:
     return (x[:, 0] <= 0).astype(np.int64)
 
 

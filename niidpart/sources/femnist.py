@@ -127,7 +127,8 @@ def _read_npz(path: Path) -> _Parts:
     set).
     """
     held = read_npz_arrays(path, ("x", "y", "writer", "test", "names"))
-    x, y, writer, names = held["x"], held["y"], held["writer"], held["names"]
+    x, y = held["x"], held["y"]
+    writer, names = held["writer"], held["names"]
     needed = f"{path} needs the arrays x [n, 28, 28], y [n] and writer [n]"
     if x is None or y is None or writer is None or x.ndim == 0:
         raise FileFault(needed)
@@ -137,7 +138,8 @@ def _read_npz(path: Path) -> _Parts:
         are_numbers = writer.dtype.kind in "iu" and writer.min(initial=0) >= 0
         if not are_numbers or writer.max(initial=-1) >= names.size:
             raise FileFault(f"{path}: writer does not number the {names.size} names")
-        writer = np.array([str(name) for name in names.reshape(-1)], object)[writer]
+        texts = [str(name) for name in names.reshape(-1)]
+        writer = np.array(texts, object)[writer]
     images = WrittenImages(x, y.astype(np.int64), writer)
     test = held["test"]
     if test is None:

@@ -2,13 +2,11 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints
-from ..data import Data, DataSource, Features, from_columns, resolve_rows
+from ..data import Array, Data, DataSource, Features, from_columns, resolve_rows
 from ..data.readers.files import digest_files
 from ..data.readers.images import ENDINGS, Channels, Checksum, ImageDecoder, Size
 
@@ -100,7 +98,7 @@ def _list_here(relative: Path, files: list[str]) -> list[str]:
 
 
 def _make_features(paths: list[Path], decoder: ImageDecoder) -> Features:
-    def read_features(rows: Ints | slice) -> NDArray[Any]:
+    def read_features(rows: Ints | slice) -> Array:
         asked = [paths[i] for i in resolve_rows(rows, len(paths)).tolist()]
         return decoder.decode(asked, [str(path) for path in asked])
 

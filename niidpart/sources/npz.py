@@ -25,7 +25,9 @@ def npz(root: str | Path) -> Data:
     """
     held = read_npz_arrays(Path(root), _KEYS, one_of=("y", "y_train"))
     ending = "" if held["y_train"] is None else "_train"
-    group = held["group"] if held[f"group{ending}"] is None else held[f"group{ending}"]
+    group = held[f"group{ending}"]
+    if group is None:
+        group = held["group"]
     y = held[f"y{ending}"]
     assert y is not None  # one of the two is there
     return from_arrays(

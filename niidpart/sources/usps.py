@@ -1,12 +1,10 @@
 """USPS handwritten digits as torchvision leaves them on a disk."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..data import Data, DataSource, from_arrays
+from ..data import Array, Data, DataSource, from_arrays
 from ..data.readers.files import (
     AnySize,
     build_not_found,
@@ -51,9 +49,10 @@ def usps(root: str | Path, *, any_size: AnySize = False) -> Data:
     return from_arrays(x, y, x_test, y_test)
 
 
-def _read_digits(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
+def _read_digits(path: Path) -> tuple[Array, Array]:
     x, y = read_libsvm(path, _SIDE * _SIDE)
-    if np.abs(x.data).max(initial=0) > 1 or y.min() < 1 or y.max() > 10:
+    farthest = np.abs(x.data).max(initial=0)
+    if farthest > 1 or y.min() < 1 or y.max() > 10:
         raise FileFault(f"{path} has values outside -1..1 or labels outside 1..10; fetch it again")
     grey = (x.toarray() + np.float32(1)) / np.float32(2) * np.float32(255)
     return grey.astype(np.uint8).reshape(-1, _SIDE, _SIDE), y - 1

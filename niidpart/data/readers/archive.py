@@ -1,5 +1,6 @@
 """Arrays of an .npz archive, which may be damaged or say more than it holds."""
 
+import math
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -7,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import FileFault, UsageError
+from ..rows import Array
 
 _INFLATE = 1100  # deflate cannot do more than 1032 : 1
 _SLACK = 1 << 16  # bytes of headers
@@ -18,7 +19,7 @@ _ADVICE = "numpy.savez(path, x=..., y=...) writes one"
 
 def read_npz_arrays(
     path: Path, keys: Sequence[str], one_of: Sequence[str] = ()
-) -> dict[str, NDArray[Any] | None]:
+) -> dict[str, Array | None]:
     """Return the arrays of these keys, None for those that are not there.
 
     one_of: one of these keys has to be there. FileFault names the file.
@@ -37,10 +38,11 @@ def read_npz_arrays(
             raise UsageError(f"{path} has the keys {', '.join(archive.files)}; {needed}")
         members = _find_members(archive, keys)
         # Several entries of a zip may share bytes: each is small, and their sum is not.
-        if sum(info.compress_size for info in members.values()) > path.stat().st_size:
+        said = sum(info.compress_size for info in members.values())
+        if said > path.stat().st_size:
             got = "says that its arrays take more bytes than the whole file has"
             raise FileFault(f"{path} {got}; write it again")
-        arrays: dict[str, NDArray[Any] | None] = dict.fromkeys(keys)
+        arrays: dict[str, Array | None] = dict.fromkeys(keys)
         for key, info in members.items():
             arrays[key] = _read_array(archive, key, info, path)
         return arrays
@@ -48,14 +50,15 @@ def read_npz_arrays(
 
 def _find_members(archive: Any, keys: Sequence[str]) -> dict[str, zipfile.ZipInfo]:
     names = set(archive.zip.namelist())
-    return {
-        key: archive.zip.getinfo(key if key in names else f"{key}.npy")
-        for key in keys
-        if key in archive
-    }
+    members = {}
+    for key in keys:
+        if key in archive:
+            name = key if key in names else f"{key}.npy"
+            members[key] = archive.zip.getinfo(name)
+    return members
 
 
-def _read_array(archive: Any, key: str, info: zipfile.ZipInfo, path: Path) -> NDArray[Any]:
+def _read_array(archive: Any, key: str, info: zipfile.ZipInfo, path: Path) -> Array:
     """Return an array; FileFault before its memory is taken where it says too much."""
     faults = (
         *(ValueError, OSError, EOFError, MemoryError, zlib.error),
@@ -63,7 +66,7 @@ def _read_array(archive: Any, key: str, info: zipfile.ZipInfo, path: Path) -> ND
     )
     try:
         _require_true_size(archive, info)
-        array: NDArray[Any] = archive[key]
+        array: Array = archive[key]
     except faults as error:
         advice = "save plain numbers or fixed-length strings"
         raise FileFault(f"{path}: {key!r} cannot be read ({error}); {advice}") from error
@@ -82,6 +85,6 @@ def _require_true_size(archive: Any, info: zipfile.ZipInfo) -> None:
             shape, _, kind = np.lib.format.read_array_header_2_0(file)
     if not kind.itemsize:
         raise FileFault(f"it says {list(shape)} of {kind.str}, which are values of no bytes")
-    size = kind.itemsize * int(np.prod(shape, dtype=object))  # python's integers: no overflow
+    size = kind.itemsize * math.prod(shape)
     if size > info.file_size:
         raise FileFault(f"it says {list(shape)} and holds {info.file_size} bytes")

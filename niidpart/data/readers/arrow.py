@@ -1,14 +1,13 @@
 """Data sets of Arrow tables, for `parquet` and `hf`."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import FileFault, UsageError
 from ..construction import from_columns
 from ..record import Data
+from ..rows import Array
 from .arrow_features import FeatureReader
 from .arrow_table import ArrowTable, ColumnChoice
 from .arrow_values import read_column
@@ -37,7 +36,8 @@ def load_tables(
         if class_names and (y_test == _NO_LABEL).all():
             test = y_test = None  # published without its labels
     if class_names and (y == _NO_LABEL).any():
-        got = f"{int((y == _NO_LABEL).sum())} of {len(y)} examples have no label"
+        n_unlabelled = int((y == _NO_LABEL).sum())
+        got = f"{n_unlabelled} of {len(y)} examples have no label"
         where = f"({_NO_LABEL} in the column {choice.label!r})"
         raise UsageError(f"{got} {where}; drop these rows first")
     groups, test_groups = _read_groups(train, choice), _read_groups(test, choice)
@@ -82,7 +82,7 @@ def _require_columns(train: ArrowTable, test: ArrowTable | None, choice: ColumnC
             raise FileFault(f"the test set lacks the column {name!r}")
 
 
-def read_labels(table: ArrowTable, name: str) -> tuple[NDArray[Any], list[str] | None]:
+def read_labels(table: ArrowTable, name: str) -> tuple[Array, list[str] | None]:
     """Return (labels [n], names of the labels 0, 1, ... where the table says them) of a column."""
     labels = read_column(table.column(name), name)
     if labels.dtype.kind == "f":
@@ -96,7 +96,7 @@ def read_labels(table: ArrowTable, name: str) -> tuple[NDArray[Any], list[str] |
     return labels, [str(n) for n in names]
 
 
-def _read_groups(table: ArrowTable | None, choice: ColumnChoice) -> NDArray[Any] | None:
+def _read_groups(table: ArrowTable | None, choice: ColumnChoice) -> Array | None:
     if table is None or choice.group is None:
         return None
     return read_column(table.column(choice.group), choice.group)

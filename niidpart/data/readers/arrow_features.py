@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...arithmetic.rng import Ints
 from ...errors import FileFault, UsageError
 from ..construction import check_features
-from ..rows import Features, resolve_rows
+from ..rows import Array, Features, resolve_rows
 from .arrow_table import ArrowTable, ColumnChoice
 from .arrow_values import (
     is_list_of_numbers,
@@ -40,10 +39,11 @@ class FeatureReader:
         if not self.columns:
             return None
 
-        def read_features(asked: Ints | slice) -> NDArray[Any]:
+        def read_features(asked: Ints | slice) -> Array:
             if rows is None:
                 return self._read(table, resolve_rows(asked, table.n))
-            return self._read(table, rows[resolve_rows(asked, len(rows))])
+            places = resolve_rows(asked, len(rows))
+            return self._read(table, rows[places])
 
         return read_features
 
@@ -56,8 +56,10 @@ class FeatureReader:
         names, choice = list(self._train.schema.names), self._choice
         images = [name for name in names if self._is_image(name)]
         dropped = parse_names(choice.drop, names, "drop")
-        if choice.features is None and len(images) == 1 and images[0] not in dropped:
-            return images
+        if choice.features is None and len(images) == 1:
+            [image] = images
+            if image not in dropped:
+                return images
         used = (choice.label, choice.group, choice.test_column)
         columns = choose_feature_columns(names, used, choice.features, choice.drop)
         self._require_readable(columns, len(images))
@@ -91,14 +93,16 @@ class FeatureReader:
     def _is_image(self, name: str) -> bool:
         import pyarrow as pa
 
-        kind, described = self._type(name), self._train.described.get(name)
+        kind = self._type(name)
+        described = self._train.described.get(name)
         stated = described.get("_type") if isinstance(described, dict) else None
         if stated == "Image":
             return True
         if stated and stated != "Value":
             return False
         if pa.types.is_struct(kind):  # as `datasets` stores images
-            return {kind.field(i).name for i in range(kind.num_fields)} == {"bytes", "path"}
+            fields = [kind.field(i) for i in range(kind.num_fields)]
+            return {field.name for field in fields} == {"bytes", "path"}
         return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
     @cached_property
@@ -111,32 +115,33 @@ class FeatureReader:
     @property
     def _first_row(self) -> Any:
         """The first row of the training set, a table."""
-        [(_, batch)] = self._train.batches(np.zeros(1, np.int64), self.columns)
+        first = np.zeros(1, np.int64)
+        [(_, batch)] = self._train.batches(first, self.columns)
         return batch
 
     @cached_property
-    def _empty(self) -> NDArray[Any]:
+    def _empty(self) -> Array:
         """[0, ...] of the shape and type that every example has."""
         return self._convert(self._first_row, ["the first example"])[:0]
 
-    def _read(self, table: ArrowTable, rows: Ints) -> NDArray[Any]:
-        out = np.empty((len(rows), *self._empty.shape[1:]), self._empty.dtype)
+    def _read(self, table: ArrowTable, rows: Ints) -> Array:
+        shape = self._empty.shape[1:]
+        out = np.empty((len(rows), *shape), self._empty.dtype)
         for places, batch in table.batches(rows, self.columns):
             x = self._convert(batch, [f"the image of row {row}" for row in rows[places]])
-            if x.shape[1:] != out.shape[1:]:
-                got = f"lists of {list(x.shape[1:])} and, in the first row, of"
-                raise UsageError(
-                    f"the column {self.columns[0]!r} holds {got} {list(out.shape[1:])}"
-                )
+            if x.shape[1:] != shape:
+                got = f"lists of {list(x.shape[1:])} and, in the first row, of {list(shape)}"
+                raise UsageError(f"the column {self.columns[0]!r} holds {got}")
             out[places] = x
         return out
 
-    def _convert(self, batch: Any, names: Sequence[str]) -> NDArray[Any]:
+    def _convert(self, batch: Any, names: Sequence[str]) -> Array:
         """Return [n, ...] of the rows of a batch. names: what to call each in an error."""
         first = self.columns[0]
         kind = self._kind(first)
         if kind == "image":
-            return self._decoder.decode(self._take_encoded(batch.column(0)), names)
+            encoded = self._take_encoded(batch.column(0))
+            return self._decoder.decode(encoded, names)
         columns = [batch.column(name) for name in self.columns]
         for name, column in zip(self.columns, columns, strict=True):
             require_no_nulls(column, name)
@@ -162,8 +167,9 @@ class FeatureReader:
         raise FileFault(f"{got}, which is not in {self._base}")
 
 
-def _stack_numbers(columns: Sequence[Any]) -> NDArray[Any]:
+def _stack_numbers(columns: Sequence[Any]) -> Array:
     """Return [n, D] of columns of numbers: float32 where that holds all of them, else float64."""
     is_small = all(str(column.type) in _HALF for column in columns)
     kind = np.float32 if is_small else np.float64
-    return np.stack([np.asarray(column.to_numpy(), kind) for column in columns], axis=1)
+    numbers = [column.to_numpy().astype(kind, copy=False) for column in columns]
+    return np.stack(numbers, axis=1)

@@ -3,13 +3,13 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import UsageError
+from ..rows import Array
 from .table import require_short_texts
 
 
-def read_column(column: Any, name: str) -> NDArray[Any]:
+def read_column(column: Any, name: str) -> Array:
     """Return [n] numbers, booleans or text of a column.
 
     Text is python's own, each distinct one once, so that one long text takes its own memory alone.
@@ -24,7 +24,7 @@ def read_column(column: Any, name: str) -> NDArray[Any]:
         column = column.cast(column.type.value_type)
         is_dictionary = False
     if is_number(column.type):
-        numbers: NDArray[Any] = column.to_numpy()
+        numbers: Array = column.to_numpy()
         return numbers
     if is_dictionary or _is_text(column.type):
         return _read_texts(column if is_dictionary else column.dictionary_encode(), name)
@@ -32,7 +32,7 @@ def read_column(column: Any, name: str) -> NDArray[Any]:
     raise UsageError(f"the column {name!r} is of type {column.type}; {needed}")
 
 
-def _read_texts(column: Any, name: str) -> NDArray[Any]:
+def _read_texts(column: Any, name: str) -> Array:
     """Return [n] python's texts of a column that is stored as numbers of distinct ones."""
     import pyarrow as pa
 
@@ -43,7 +43,8 @@ def _read_texts(column: Any, name: str) -> NDArray[Any]:
         require_no_nulls(chunk.dictionary, name)
         distinct = chunk.dictionary.to_pylist()
         require_short_texts(distinct, name, "")
-        texts.append(np.array(distinct or [""], object)[np.asarray(chunk.indices)])
+        lookup = np.array(distinct or [""], object)
+        texts.append(lookup[np.asarray(chunk.indices)])
     return np.concatenate(texts) if texts else np.zeros(0, object)
 
 
@@ -54,7 +55,7 @@ def require_no_nulls(values: Any, name: str) -> None:
         raise UsageError(f"the column {name!r} has empty values; {advice}")
 
 
-def stack_lists(column: Any, name: str) -> NDArray[Any]:
+def stack_lists(column: Any, name: str) -> Array:
     """Return [n, ...] of a column of lists of one length, nested or not.
 
     uint8 and floats unchanged, other integers as float64.
@@ -66,7 +67,9 @@ def stack_lists(column: Any, name: str) -> NDArray[Any]:
         shape.append(length)
     require_no_nulls(values, name)
     x = np.asarray(values.to_numpy(zero_copy_only=False)).reshape(shape)
-    return x if x.dtype == np.uint8 or x.dtype.kind == "f" else x.astype(np.float64)
+    if x.dtype == np.uint8 or x.dtype.kind == "f":
+        return x
+    return x.astype(np.float64)
 
 
 def _open_lists(values: Any, name: str) -> tuple[Any, int]:
@@ -76,7 +79,8 @@ def _open_lists(values: Any, name: str) -> tuple[Any, int]:
     if pa.types.is_fixed_size_list(values.type):
         lengths = {values.type.list_size}
     else:
-        lengths = set(np.diff(np.asarray(values.offsets)).tolist())
+        offsets = np.asarray(values.offsets)
+        lengths = set(np.diff(offsets).tolist())
     if len(lengths) > 1 or values.null_count:
         shown = " and ".join(map(str, sorted(lengths)[:3]))
         got = f"the column {name!r} holds lists of {shown} values"

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import FileFault
+from ..rows import Array
 from .cifar_pickle import unpickle_batch
 
 _PIXELS = 3 * 32 * 32
-CifarBatch = tuple[NDArray[Any], NDArray[Any]]
+_MAX_CLASSES = 100
+CifarBatch = tuple[Array, Array]
 
 
 def has_files(folder: Path, names: Sequence[str]) -> bool:
@@ -36,15 +37,26 @@ def _read_pickled(path: Path, key: str) -> CifarBatch:
         held = ", ".join(sorted(batch))[:200] or "nothing"
         raise FileFault(f"{path} holds {held}; 'data' and {key!r} are needed")
     x, y = batch["data"], batch[key]
-    if not isinstance(x, np.ndarray) or x.ndim != 2 or x.shape[1] != _PIXELS:
-        got = x.shape if isinstance(x, np.ndarray) else type(x).__name__
-        raise FileFault(f"{path}: 'data' is {got}; uint8 [n, {_PIXELS}] is needed")
-    if isinstance(y, np.ndarray):
-        y = y.tolist()
-    is_list = isinstance(y, list) and len(y) == len(x)
-    if not is_list or not all(type(k) is int and 0 <= k < 100 for k in y):
+    _require_rows(path, x)
+    labels = y.tolist() if isinstance(y, np.ndarray) else y
+    if not _are_labels(labels, len(x)):
         raise FileFault(f"{path}: {key!r} is not a class number for each of the {len(x)} images")
-    return _shape_images(x), np.array(y, np.int64)
+    return _shape_images(x), np.array(labels, np.int64)
+
+
+def _require_rows(path: Path, x: object) -> None:
+    """Raise FileFault unless x is an array with one row for each image."""
+    needed = f"uint8 [n, {_PIXELS}] is needed"
+    if not isinstance(x, np.ndarray):
+        raise FileFault(f"{path}: 'data' is {type(x).__name__}; {needed}")
+    if x.ndim != 2 or x.shape[1] != _PIXELS:
+        raise FileFault(f"{path}: 'data' is {x.shape}; {needed}")
+
+
+def _are_labels(labels: object, n: int) -> bool:
+    if not isinstance(labels, list) or len(labels) != n:
+        return False
+    return all(type(label) is int and 0 <= label < _MAX_CLASSES for label in labels)
 
 
 def read_binary_batches(paths: Sequence[Path], n_label_bytes: int, which: int) -> CifarBatch:
@@ -56,12 +68,14 @@ def read_binary_batches(paths: Sequence[Path], n_label_bytes: int, which: int) -
 
 
 def _read_binary(path: Path, n_label_bytes: int, which: int) -> CifarBatch:
-    raw, width = np.fromfile(path, np.uint8), n_label_bytes + _PIXELS
+    raw = np.fromfile(path, np.uint8)
+    width = n_label_bytes + _PIXELS
     if not len(raw) or len(raw) % width:
         got = f"{len(raw)} bytes, which is no whole number of images of {width}"
         raise FileFault(f"{path} has {got}; fetch it again")
     rows = raw.reshape(-1, width)
-    return _shape_images(rows[:, n_label_bytes:]), rows[:, which].astype(np.int64)
+    pixels, labels = rows[:, n_label_bytes:], rows[:, which]
+    return _shape_images(pixels), labels.astype(np.int64)
 
 
 def read_class_names(path: Path, key: str) -> list[str]:
@@ -71,16 +85,23 @@ def read_class_names(path: Path, key: str) -> list[str]:
     names = unpickle_batch(path).get(key)
     if not isinstance(names, list):
         names = []
-    texts = [name.decode("latin1") if isinstance(name, bytes) else name for name in names]
+    texts = [_decode_name(name) for name in names]
     if not texts or not all(isinstance(text, str) for text in texts):
         raise FileFault(f"{path} has no list of names {key!r}; fetch it again")
     return texts
 
 
-def _shape_images(rows: NDArray[Any]) -> NDArray[Any]:
-    return np.ascontiguousarray(rows.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
+def _decode_name(name: Any) -> Any:
+    """Return the text of python 2's bytes; other values come back unchanged."""
+    return name.decode("latin1") if isinstance(name, bytes) else name
+
+
+def _shape_images(rows: Array) -> Array:
+    images = rows.reshape(-1, 3, 32, 32)
+    return np.ascontiguousarray(images.transpose(0, 2, 3, 1))
 
 
 def _join(batches: Sequence[CifarBatch]) -> CifarBatch:
     images = np.concatenate([x for x, _ in batches])
-    return images, np.concatenate([y for _, y in batches])
+    labels = np.concatenate([y for _, y in batches])
+    return images, labels

@@ -26,6 +26,7 @@ from ...errors import FileFault
 _MAX_BYTES = 1 << 28  # of the file; the largest there is, CIFAR-100's training set, has 155 MB
 _MAX_OPCODES = 1 << 22  # that file has a quarter of a million
 _MAX_CONTAINERS = 64  # lists and tuples; a batch has a dozen
+_MAX_AXES = 4
 _MAX_SHARED = 256  # characters of a text that may be used twice
 
 # What is known of protocols 1 to 5: no floats, sets, instances, extensions, references outside,
@@ -156,18 +157,24 @@ def _read_pixels(raw: Any, kind: Any, shape: Any, order: Any) -> _PickledArray:
     encoded = raw.encode("latin1") if isinstance(raw, str) else raw
     values = np.frombuffer(encoded, np.uint8)
     lengths = shape if isinstance(shape, tuple) else (shape,)
-    is_shape = len(lengths) <= 4 and all(type(n) is int and n >= 0 for n in lengths)
     is_uint8 = isinstance(kind, _PickledType) and order in ("C", "F")
-    if not is_uint8 or not is_shape or math.prod(lengths) != len(values):
+    if not is_uint8 or not _is_shape(lengths) or math.prod(lengths) != len(values):
         got = f"an array that holds {len(values)} bytes"
         raise pickle.UnpicklingError(f"{got} and says another shape or type")
     return _PickledArray(values.reshape(lengths, order=order))
 
 
+def _is_shape(lengths: tuple[Any, ...]) -> bool:
+    if len(lengths) > _MAX_AXES:
+        return False
+    return all(type(length) is int and length >= 0 for length in lengths)
+
+
 def _read_type(name: Any, *flags: Any) -> _PickledType:
     """Stand for `numpy.dtype`."""
     if name not in ("u1", b"u1"):
-        shown = repr(name[:40]) if type(name) in (str, bytes) else type(name).__name__
+        is_text = type(name) in (str, bytes)
+        shown = repr(name[:40]) if is_text else type(name).__name__
         raise pickle.UnpicklingError(f"an array of type {shown}; uint8 is needed")
     return _PickledType()
 

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...arithmetic.rng import Ints
 from ...errors import FileFault, UsageError
-from ..rows import Features
+from ..rows import Array, Features
 from .files import PACKED, open_packed
 from .table import require_short_texts
 
@@ -37,25 +36,25 @@ class NumberColumns:
         return lambda asked: self._numbers[rows[asked]]
 
     @cached_property
-    def _numbers(self) -> NDArray[Any]:
+    def _numbers(self) -> Array:
         """[N, D] float64 of all files."""
         return np.concatenate([self._parse_file(path) for path in self._files])
 
-    def _parse_file(self, path: Path) -> NDArray[Any]:
+    def _parse_file(self, path: Path) -> Array:
         blocks = [np.zeros((0, len(self._places)))]
         for block in _read_blocks(path, self._n_columns):
-            texts = list(zip(*block.rows, strict=True))
+            texts = list(zip(*block.rows, strict=True))  # of each column
             columns = [_parse_column(path, block.first, texts[i], name) for i, name in self._places]
             blocks.append(np.stack(columns, axis=1))
         return np.concatenate(blocks)
 
 
-def _parse_column(path: Path, first: int, words: Sequence[str], name: str) -> NDArray[Any]:
+def _parse_column(path: Path, first: int, words: Sequence[str], name: str) -> Array:
     """Return float64 [n] of the words of a column, which begins at row `first`."""
     try:
-        numbers = np.fromiter(map(float, words), np.float64, len(words))
+        numbers = np.array([float(word) for word in words], np.float64)
     except ValueError:
-        bad = next((word for word in words if not _is_number(word)), words[0])
+        bad = next(word for word in words if not _is_number(word))
         what = f"the text {bad[:40]!r}" if bad.strip() else "an empty value"
         advice = f"features are numbers: leave it out with --drop {name}"
         raise UsageError(f"{path}: the column {name!r} holds {what}; {advice}") from None
@@ -84,7 +83,7 @@ def read_header(path: Path) -> list[str]:
     return names
 
 
-def read_texts(path: Path, places: Sequence[int]) -> list[NDArray[Any]]:
+def read_texts(path: Path, places: Sequence[int]) -> list[Array]:
     """Return the columns at these places of a file, as python's texts [N].
 
     Each distinct text is kept once, and none is longer than a label or a group is.

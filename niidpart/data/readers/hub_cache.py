@@ -24,7 +24,8 @@ class CachedTable:
         self.n = len(dataset)
         self.schema = dataset.features.arrow_schema
         self.described: Mapping[str, Any] = dataset.features.to_dict()
-        self.files = list(files) or [Path(file["filename"]) for file in dataset.cache_files]
+        cached = [Path(file["filename"]) for file in dataset.cache_files]
+        self.files = list(files) or cached
 
     def column(self, name: str) -> Any:
         """Return the whole column."""
@@ -34,8 +35,9 @@ class CachedTable:
         """Yield (places in `rows`, a table of these rows)."""
         data = self._data.select_columns(list(columns))
         for start in range(0, len(rows), _BATCH):
-            places = np.arange(start, min(start + _BATCH, len(rows)))
-            yield places, data[rows[places].tolist()]
+            stop = min(start + _BATCH, len(rows))
+            asked = rows[start:stop].tolist()
+            yield np.arange(start, stop), data[asked]
 
 
 class CachedDataset(NamedTuple):
@@ -136,7 +138,8 @@ def _find_prepared(repo: str, cache: Path, config: str | None, revision: str | N
     from datasets.naming import camelcase_to_snakecase
 
     space, _, name = repo.rpartition("/")
-    base = cache / "___".join(filter(None, [space, camelcase_to_snakecase(name)]))
+    folder_name = camelcase_to_snakecase(name)
+    base = cache / (f"{space}___{folder_name}" if space else folder_name)
     folders = []
     for info in sorted(base.glob("*/*/*/dataset_info.json")):
         folder = info.parent

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import FileFault
 from ..construction import from_arrays
 from ..record import Data
+from ..rows import Array
 from .files import build_not_found, find_all_files, open_packed, require_published_counts
 
 _FILES = (
@@ -47,13 +47,13 @@ def load_mnist_like(root: str | Path, folder: str, any_size: bool) -> Data:
     return from_arrays(x, y, x_test, y_test)
 
 
-def read_idx_files(places: Sequence[Path], names: Sequence[str]) -> list[NDArray[Any]] | None:
+def read_idx_files(places: Sequence[Path], names: Sequence[str]) -> list[Array] | None:
     """Return the arrays of these files, from the first place that has them all."""
     files = find_all_files(places, names)
     return None if files is None else [_read_idx(path) for path in files]
 
 
-def _read_idx(path: Path) -> NDArray[Any]:
+def _read_idx(path: Path) -> Array:
     """Return [N] or [N, H, W] uint8.
 
     The file: two zero bytes, the type (8: uint8), the number of axes, their lengths as big-endian

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import FileFault, UsageError
 from ...registry import AtLeast, AtMost
+from ..rows import Array
 
 Size = Annotated[
     int | None, "Width and height that all images are brought to.", AtLeast(1), AtMost(4096)
@@ -70,18 +70,22 @@ class ImageDecoder:
     def shape(self) -> tuple[int, ...]:
         """(H, W) or (H, W, 3) of every image, from the header of the first."""
         with _open_image(self._first()) as image:
-            grey = image.mode in _GREY if self._channels is None else self._channels == 1
-            width, height = (self._size, self._size) if self._size else image.size
+            mode, (width, height) = image.mode, image.size
+        if self._size:
+            width = height = self._size
+        grey = self._channels == 1
+        if self._channels is None:
+            grey = mode in _GREY
         return (height, width) if grey else (height, width, 3)
 
-    def decode(self, images: Sequence[bytes | Path], names: Sequence[str]) -> NDArray[Any]:
+    def decode(self, images: Sequence[bytes | Path], names: Sequence[str]) -> Array:
         """Return [n, *shape] uint8. names: what to call each in an error."""
         out = np.empty((len(images), *self.shape), np.uint8)
         for i, (image, name) in enumerate(zip(images, names, strict=True)):
             out[i] = self._decode_one(image, name)
         return out
 
-    def _decode_one(self, encoded: bytes | Path, name: str) -> NDArray[Any]:
+    def _decode_one(self, encoded: bytes | Path, name: str) -> Array:
         height, width = self.shape[:2]
         grey = len(self.shape) == 2
         with _open_image(encoded, name) as image:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...arithmetic.rng import Ints
 from ...errors import FileFault
+from ..rows import Array
 from .files import PACKED, open_packed
 
 _PIXELS = 28 * 28
@@ -29,9 +30,9 @@ class WrittenImages(NamedTuple):
     writer: [n] text.
     """
 
-    x: NDArray[Any]
-    y: NDArray[Any]
-    writer: NDArray[Any]
+    x: Array
+    y: Array
+    writer: Array
 
     def select(self, rows: Ints | NDArray[np.bool_]) -> "WrittenImages":
         """Return some of the images, in the same form."""
@@ -42,8 +43,8 @@ class _OneWriter(NamedTuple):
     """The images of one writer: x [n, 28, 28] and y [n], checked."""
 
     name: str
-    x: NDArray[Any]
-    y: NDArray[Any]
+    x: Array
+    y: Array
 
 
 def find_json_files(folder: Path) -> list[Path]:
@@ -69,13 +70,15 @@ def _read_users(path: Path) -> list[_OneWriter]:
         try:
             held = json.load(file)
             users, data = held["users"], held["user_data"]
-            are_names = isinstance(users, list) and all(isinstance(u, str) for u in users)
-            if not are_names or not all(isinstance(data[user], dict) for user in users):
+            if not isinstance(users, list):
                 raise ValueError("'users' are no names of 'user_data'")
             arrays = []
             for user in users:
-                x = np.array(data[user]["x"], np.float64)
-                arrays.append((user, x, np.array(data[user]["y"])))
+                own = data[user]
+                if not isinstance(user, str) or not isinstance(own, dict):
+                    raise ValueError("'users' are no names of 'user_data'")
+                x, y = np.array(own["x"], np.float64), np.array(own["y"])
+                arrays.append((user, x, y))
         except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
             reason = f"{type(error).__name__}: {str(error)[:200]}"
             raise FileFault(
@@ -150,7 +153,7 @@ def _measure_dataset(item: Any) -> int:
     return int(size)
 
 
-def _convert_images(path: Path, writer: str, x: NDArray[Any], y: NDArray[Any]) -> _OneWriter:
+def _convert_images(path: Path, writer: str, x: Array, y: Array) -> _OneWriter:
     """Return one writer's images, as uint8 where that loses nothing; FileFault if they are none."""
     if not _are_images(x, y):
         got = f"images {list(x.shape)} and labels {y.dtype}{list(y.shape)}"
@@ -159,27 +162,35 @@ def _convert_images(path: Path, writer: str, x: NDArray[Any], y: NDArray[Any]) -
     if not ((x >= 0) & (x <= 1)).all():  # false for NaN too
         raise FileFault(f"{path}: {writer!r} has pixels outside 0..1")
     grey = np.rint(np.asarray(x, np.float64) * 255)
-    is_exact = (np.abs(grey / 255 - x) < 1e-6).all()
-    images = grey.astype(np.uint8) if is_exact else x.astype(np.float32)
+    loss = np.abs(grey / 255 - x)
+    images = x.astype(np.float32)
+    if (loss < 1e-6).all():
+        images = grey.astype(np.uint8)
     return _OneWriter(writer, images.reshape(-1, 28, 28), y.astype(np.int64))
 
 
-def _are_images(x: NDArray[Any], y: NDArray[Any]) -> bool:
-    if x.ndim == 0 or x.size != len(x) * _PIXELS or y.shape != (len(x),):
+def _are_images(x: Array, y: Array) -> bool:
+    n = len(x) if x.ndim else 0
+    if x.ndim == 0 or x.size != n * _PIXELS or y.shape != (n,):
         return False
-    if not len(y):
+    if not n:
         return True
-    return y.dtype.kind in "iu" and bool(y.min() >= 0) and bool(y.max() < _N_CLASSES)
+    if y.dtype.kind not in "iu":
+        return False
+    return bool(y.min() >= 0 and y.max() < _N_CLASSES)
 
 
 def _join(writers: Sequence[_OneWriter]) -> WrittenImages:
     """Return one array of all; float32 as soon as one writer's images are."""
     if not any(len(one.y) for one in writers):
         return WrittenImages(
-            np.zeros((0, 28, 28), np.uint8), np.zeros(0, np.int64), np.zeros(0, "U1")
+            x=np.zeros((0, 28, 28), np.uint8),
+            y=np.zeros(0, np.int64),
+            writer=np.zeros(0, "U1"),
         )
-    all_uint8 = all(one.x.dtype == np.uint8 for one in writers)
-    images = [one.x if all_uint8 else _to_float(one.x) for one in writers]
+    images = [one.x for one in writers]
+    if any(x.dtype != np.uint8 for x in images):
+        images = [_to_float(x) for x in images]
     names = np.array([one.name for one in writers], object)  # no width: one may be very long
     return WrittenImages(
         x=np.concatenate(images),
@@ -188,5 +199,7 @@ def _join(writers: Sequence[_OneWriter]) -> WrittenImages:
     )
 
 
-def _to_float(x: NDArray[Any]) -> NDArray[Any]:
-    return x.astype(np.float32) / np.float32(255) if x.dtype == np.uint8 else x
+def _to_float(x: Array) -> Array:
+    if x.dtype != np.uint8:
+        return x
+    return x.astype(np.float32) / np.float32(255)

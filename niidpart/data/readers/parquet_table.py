@@ -78,18 +78,21 @@ class ParquetTable:
             places = order[cuts[i] : cuts[i + 1]]
             if not len(places):
                 continue
-            within = pa.array(rows[places] - self._bounds[i])
+            within = rows[places] - self._bounds[i]
             with _ParquetFaults(group.path) as pq, pq.ParquetFile(group.path) as file:
                 whole = file.read_row_group(group.number, columns=list(columns))
-                yield places, whole.select(list(columns)).take(within)
+                yield places, whole.select(list(columns)).take(pa.array(within))
 
 
 def _read_head(path: Path) -> tuple[list[_RowGroup], Any]:
     """Return the row groups and the schema of a file."""
     with _ParquetFaults(path) as pq, pq.ParquetFile(path) as file:
         metadata = file.metadata
-        sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-        return [_RowGroup(path, i, size) for i, size in enumerate(sizes)], file.schema_arrow
+        row_groups = []
+        for i in range(metadata.num_row_groups):
+            n_rows = metadata.row_group(i).num_rows
+            row_groups.append(_RowGroup(path, i, n_rows))
+        return row_groups, file.schema_arrow
 
 
 class _ParquetFaults:
@@ -106,8 +109,10 @@ class _ParquetFaults:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         import pyarrow as pa
 
-        if isinstance(error, FileFault) or (isinstance(error, OSError) and error.errno is not None):
+        if isinstance(error, FileFault):
             return
+        if isinstance(error, OSError) and error.errno is not None:
+            return  # the disk's own error
         if isinstance(error, pa.ArrowException | OSError | MemoryError):
             reason = str(error).strip()[:200]
             raise FileFault(
@@ -138,9 +143,10 @@ def require_all_shards(files: Sequence[Path]) -> None:
         shard = _SHARD.match(path.name)
         if shard:
             start, number, total, _ = shard.groups()
-            numbers[str(path.parent / start), total].add(int(number))
+            whole = str(path.parent / start)
+            numbers[whole, total].add(int(number))
     for (start, total), there in numbers.items():
-        missing = sorted(set(range(int(total))) - there)
+        missing = [number for number in range(int(total)) if number not in there]
         if missing:
             got = f"{start}-{missing[0]:05}-of-{total} is missing"
             have = f"({len(there)} of {int(total)} shards are there)"

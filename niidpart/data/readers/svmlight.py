@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...arithmetic.rng import Ints, stream
 from ...errors import FileFault, UsageError
 from ...splits.digests import encode_json
-from ..rows import Features
+from ..rows import Array, Features
 from .files import open_packed
 
 OrderSeed = Annotated[int, "Seed of the order whose last quarter is the test set."]
@@ -46,19 +45,25 @@ def read_libsvm(
         raise FileFault(f"{path} has a feature {width}; at most {_MAX_FEATURES} features are read")
     if not np.isfinite(x.data).all():
         raise FileFault(f"{path} holds values that are not finite numbers")
-    are_classes = np.isfinite(y).all() and (y == np.rint(y)).all()
-    if not are_classes or np.abs(y).max() >= _MAX_LABEL:
+    if not _are_whole_numbers(y):
         raise UsageError(f"{path}: labels are real numbers (regression?); whole numbers are needed")
     x.eliminate_zeros()
     x.resize(x.shape[0], width)
     return x, y.astype(np.int64)
 
 
+def _are_whole_numbers(y: Array) -> bool:
+    if not np.isfinite(y).all():
+        return False
+    is_whole = (y == np.rint(y)) & (np.abs(y) < _MAX_LABEL)
+    return bool(is_whole.all())
+
+
 def make_dense_features(x: Any) -> Features:
     """Return the features of a sparse matrix: float32 [n, D] of the rows that are asked for."""
 
-    def read_features(rows: Ints | slice) -> NDArray[Any]:
-        dense: NDArray[Any] = x[rows].toarray()
+    def read_features(rows: Ints | slice) -> Array:
+        dense: Array = x[rows].toarray()
         return dense
 
     return read_features
@@ -71,14 +76,16 @@ def digest_sparse(*parts: Any) -> str:
     """
     digest = hashlib.sha256()
     for part in parts:
-        digest.update(encode_json(None if part is None else list(part.shape)))
         if part is None:
+            digest.update(encode_json(None))
             continue
+        digest.update(encode_json(list(part.shape)))
         if isinstance(part, np.ndarray):
             digest.update(np.ascontiguousarray(part, "<i8").data)
             continue
-        for array, kind in ((part.indptr, "<i8"), (part.indices, "<i8"), (part.data, "<f4")):
-            digest.update(np.ascontiguousarray(array, kind).data)
+        digest.update(np.ascontiguousarray(part.indptr, "<i8").data)
+        digest.update(np.ascontiguousarray(part.indices, "<i8").data)
+        digest.update(np.ascontiguousarray(part.data, "<f4").data)
     return digest.hexdigest()
 
 

@@ -1,12 +1,13 @@
 """Tables: which of their columns are labels, groups and features."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FileFault, UsageError
+from ..rows import Array
 
 Label = Annotated[str, "Column of the classes."]
 Group = Annotated[str | None, "Column of the groups, whole numbers or text."]
@@ -16,6 +17,7 @@ TestColumn = Annotated[
     str | None, "Column that says 1 (or true, or test) for the rows of the test set."
 ]
 
+_SHOWN = 20  # columns in an error
 _MAX_TEXT = 1000  # characters of a label or a group
 _MAX_NUMBER = 64  # characters of a label that is a number
 _MAX_LABEL = 1 << 53  # beyond, float64 does not hold every whole number
@@ -27,7 +29,7 @@ def parse_names(text: str | None, columns: Sequence[str], option: str) -> list[s
     """Return the columns that `--option a,b,c` names; UsageError for one that is not there."""
     if text is None:
         return []
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = list(filter(None, map(str.strip, text.split(","))))
     for name in names:
         require_column(name, columns, option)
     return names
@@ -36,7 +38,9 @@ def parse_names(text: str | None, columns: Sequence[str], option: str) -> list[s
 def require_column(name: str | None, columns: Sequence[str], option: str) -> None:
     """Raise UsageError where an option names a column that is not there; None names none."""
     if name is not None and name not in columns:
-        shown = ", ".join(columns[:20]) + (", ..." if len(columns) > 20 else "")
+        shown = ", ".join(columns[:_SHOWN])
+        if len(columns) > _SHOWN:
+            shown += ", ..."
         raise UsageError(f"there is no column {name!r}; say --{option} with one of {shown}")
 
 
@@ -63,13 +67,13 @@ def choose_feature_columns(
     return [name for name in columns if name not in left_out]
 
 
-def parse_test_column(values: NDArray[Any], name: str) -> NDArray[np.bool_]:
+def parse_test_column(values: Array, name: str) -> NDArray[np.bool_]:
     """Return [N] whether an example is of the test set.
 
     The column says 0 or 1, false or true, train or test, in any case.
     """
     given = values.tolist()
-    words = {value: str(value).lower() for value in dict.fromkeys(given)}
+    words = {value: str(value).lower() for value in set(given)}
     strange = sorted(set(words.values()) - _TEST_WORDS - _TRAIN_WORDS)
     if strange:
         needed = "0 or 1, false or true, train or test are needed"
@@ -81,7 +85,7 @@ def parse_test_column(values: NDArray[Any], name: str) -> NDArray[np.bool_]:
     return test
 
 
-def parse_labels(words: NDArray[Any], name: str) -> NDArray[Any]:
+def parse_labels(words: Array, name: str) -> Array:
     """Return the labels of a text column: integers where all are whole numbers, else the text.
 
     UsageError where some are missing or they are real numbers.
@@ -91,22 +95,22 @@ def parse_labels(words: NDArray[Any], name: str) -> NDArray[Any]:
     if missing:
         got = f"the column {name!r} has {missing} empty values"
         raise UsageError(f"{got}; fill or drop these rows first")
-    place = {text: k for k, text in enumerate(dict.fromkeys(texts))}  # of each distinct text
-    numbers = _parse_numbers(list(place))
+    distinct = list(dict.fromkeys(texts))
+    numbers = _parse_numbers(distinct)
     if numbers is None:
         return words
     real = numbers != np.rint(numbers)
     if real.any():
-        shown = list(place)[int(real.argmax())]
+        shown = distinct[int(real.argmax())]
         got = f"the column {name!r} holds real numbers such as {shown} (regression?)"
         raise UsageError(f"{got}; classes are needed")
     if np.abs(numbers).max(initial=0) >= _MAX_LABEL:
         return words
-    rows = np.fromiter(map(place.__getitem__, texts), np.int64, len(texts))
-    return numbers.astype(np.int64)[rows]
+    labels = dict(zip(distinct, numbers.astype(np.int64).tolist(), strict=True))
+    return np.array([labels[text] for text in texts], np.int64)
 
 
-def _parse_numbers(texts: Sequence[str]) -> NDArray[Any] | None:
+def _parse_numbers(texts: Sequence[str]) -> Array | None:
     """Return the finite numbers that the texts are, None where one of them is none."""
     if any(len(text) > _MAX_NUMBER for text in texts):
         return None
