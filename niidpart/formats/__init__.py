@@ -34,7 +34,7 @@ LOSABLE = {
 
 
 class Imported(NamedTuple):
-    """What an importer returns: rows of `data` by party.
+    """The result of an importer: rows of `data` by party.
 
     parts: "train", and "val" and "test" where there are any: (party [n], row [n]) int64 pairs in
     any order, none twice in a part. columns: one value a party, by name. about: what the folder's

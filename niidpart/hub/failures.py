@@ -1,4 +1,4 @@
-"""What goes wrong between here and the Hub, explained so that one knows how to go on.
+"""Failures between here and the Hub, explained so that one knows how to go on.
 
 The token stands in no message.
 """

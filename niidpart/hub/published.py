@@ -1,4 +1,4 @@
-"""What a repository holds before something is published there: its files, tags and card."""
+"""The content of a repository before something is published there: files, tags and card."""
 
 import json
 import re
@@ -28,9 +28,15 @@ from .reads import (
 )
 from .repository import HubRepo
 
-__all__ = ["NOTHING", "HubContent", "find_own_tables", "read_content", "read_tagged_files"]
+__all__ = [
+    "NOTHING_PUBLISHED",
+    "HubContent",
+    "find_own_tables",
+    "read_content",
+    "read_tagged_files",
+]
 
-NOTHING = "nothing was published; push again"
+NOTHING_PUBLISHED = "nothing was published; push again"
 _CARD_BYTES = 16 << 20  # more than that is no card
 _TABLE = re.compile(
     r"[A-Za-z0-9._-]+/(?:train|val|test|global_test)-([0-9a-f]{16})-\d{5}-of-\d{5}\.parquet"
@@ -55,7 +61,7 @@ def read_content(hub: HubRepo, *, private: bool, dry_run: bool) -> HubContent:
 
     Raises UsageError where it shall be private, and is there for everybody to see.
     """
-    with explain_failures(hub, NOTHING):
+    with explain_failures(hub, NOTHING_PUBLISHED):
         refs = _read_refs(hub, private, dry_run)
         if refs is None:
             return HubContent("", {}, {}, "")
@@ -96,7 +102,7 @@ def _read_card(hub: HubRepo, commit: str, files: Mapping[str, StoredFile]) -> st
         return ""
     with (
         tempfile.TemporaryDirectory(prefix="niidpart-push-") as scratch,
-        explain_failures(hub, NOTHING, file=CARD),
+        explain_failures(hub, NOTHING_PUBLISHED, file=CARD),
     ):
         target = Path(scratch) / CARD
         file = locate_file(hub, CARD, commit)

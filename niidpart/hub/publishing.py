@@ -24,7 +24,7 @@ __all__ = ["Pushed", "push"]
 
 @dataclass(frozen=True)
 class Pushed:
-    """What `push` did, or would have done.
+    """The outcome of `push`, or of a dry run.
 
     commit: the revision that holds the split, "" after a dry run. files: bytes by path, of what was
     (or would be) written; {} where nothing was to be done. removed: tables of the split that stood
@@ -42,7 +42,7 @@ class Pushed:
 
 
 class _Publication(NamedTuple):
-    """What is to be published, and where: the split, its examples if they go along, its tag."""
+    """The split to be published, its examples if they go along, the repository and the tag."""
 
     hub: HubRepo
     split: FederatedSplit

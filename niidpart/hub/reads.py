@@ -1,4 +1,4 @@
-"""What is asked of the Hub without changing it: branches and tags, files of a commit, one file.
+"""Questions to the Hub that change nothing: branches and tags, files of a commit, one file.
 
 Answers are looked at before they are believed: whoever runs the server can say anything.
 """
@@ -31,10 +31,10 @@ _WAIT = 60.0  # seconds without a byte
 
 
 class StoredFile(NamedTuple):
-    """A file of a commit. print: sha256 of a large file, git's sha1 of another."""
+    """A file of a commit. fingerprint: sha256 of a large file, git's sha1 of another."""
 
     size: int
-    print: str
+    fingerprint: str
 
 
 class HubRefs(NamedTuple):
@@ -45,7 +45,7 @@ class HubRefs(NamedTuple):
 
 
 class HubFile(NamedTuple):
-    """A file and the commit that holds it. size: as the Hub says, None where it does not say."""
+    """A file and the commit that holds it. size: as the Hub states it, None where it does not."""
 
     path: str
     commit: str
@@ -59,14 +59,12 @@ def is_commit(text: str | None) -> bool:
 def fingerprint_content(content: bytes) -> frozenset[StoredFile]:
     """Return how a file of this content may be stored.
 
-    Whether it is a large file, and so which of the two prints it has, is for the Hub to say.
+    Whether it is a large file, and so which of the two fingerprints it has, is for the Hub to say.
     """
     blob = b"blob %d\0" % len(content) + content  # what git hashes
-    prints = (
-        hashlib.sha1(blob, usedforsecurity=False).hexdigest(),
-        hashlib.sha256(content).hexdigest(),
-    )
-    return frozenset(StoredFile(len(content), print_) for print_ in prints)
+    as_small = hashlib.sha1(blob, usedforsecurity=False).hexdigest()
+    as_large = hashlib.sha256(content).hexdigest()
+    return frozenset(StoredFile(len(content), digest) for digest in (as_small, as_large))
 
 
 def list_refs(hub: HubRepo) -> HubRefs:
@@ -85,16 +83,14 @@ def list_files(hub: HubRepo, commit: str) -> dict[str, StoredFile]:
     for entry in entries:
         size = getattr(entry, "size", None)
         if size is not None:  # a folder has none
-            print_ = entry.lfs.sha256 if entry.lfs else entry.blob_id
-            found[entry.path] = StoredFile(size, print_)
+            fingerprint = entry.lfs.sha256 if entry.lfs else entry.blob_id
+            found[entry.path] = StoredFile(size, fingerprint)
     return found
 
 
-def locate_file(hub: HubRepo, path: str, rev: str | None, seconds: float = _WAIT) -> HubFile:
+def locate_file(hub: HubRepo, path: str, rev: str | None) -> HubFile:
     """Return a file of a commit, tag or branch (None: main), by one HEAD request."""
-    metadata = hub.api.get_hf_file_metadata(
-        url=_make_url(hub, path, rev), timeout=min(_WAIT, seconds)
-    )
+    metadata = hub.api.get_hf_file_metadata(url=_make_url(hub, path, rev), timeout=_WAIT)
     if not is_commit(metadata.commit_hash) or (is_commit(rev) and metadata.commit_hash != rev):
         raise FileFault(
             f"{hub.api.endpoint} says that {rev or 'main'} of {hub.repo} is the commit "

@@ -1,4 +1,4 @@
-"""What a published split is called: the name of its tables, and its tag."""
+"""The names of a published split: that of its tables, and its tag."""
 
 import re
 from dataclasses import replace
