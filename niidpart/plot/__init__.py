@@ -1,8 +1,9 @@
 """Pictures of a split: one kind a file; the folder is the registry.
 
-A picture is `(split, figure, parties, *, options) -> caption`: it draws into an empty matplotlib Figure, may set its height, and says in words
-what is shown. It neither loads nor saves. parties: those that were asked for, or None: it chooses, and says so. One that shows features has
-`data` as fourth parameter.
+A picture is `(split, figure, parties, *, options) -> caption`: it draws into an empty matplotlib
+Figure, may set its height, and says in words what is shown. It neither loads nor saves. parties:
+those that were asked for, or None: it chooses, and says so. One that shows features has `data` as
+fourth parameter.
 """
 
 from collections.abc import Sequence
@@ -33,13 +34,9 @@ from ._parties import parse_parties
 PICTURES = Registry(
     "niidpart.plot", "picture", given=frozenset({"split", "figure", "parties", "data"})
 )
-_OWN_FILES = (
-    "npz",
-    "csv",
-    "parquet",
-    "libsvm",
-    "image-folder",
-)  # sources whose root says more than their name
+# sources whose root says more than their name
+_OWN_FILES = ("npz", "csv", "parquet", "libsvm", "image-folder")
+_ENDINGS = (".png", ".svg", ".pdf")
 Parties = str | Sequence[int] | Ints | None
 
 
@@ -52,18 +49,48 @@ def draw(
     medium: Literal["screen", "print", "column"] = "screen",
     **options: Any,
 ) -> Figure:
-    """The picture as a matplotlib Figure: the recipe and what is shown above it, the digest in the corner.
+    """Return a picture of a split as a matplotlib Figure.
 
-    kind: a file of `niidpart/plot`, or `file.py:function`; `options` are its own. data: what `niidpart.load` gives; needed by kinds that show
-    features. parties: numbers, or a text such as "0,3,7-9". medium: 9 inches at 160 dpi for a screen, 7 inches at 300 dpi for a page, 3.5
-    for a column. ValueError for anything that cannot be drawn; ModuleNotFoundError without matplotlib.
+    Above it stand the recipe and what is shown, in the corner the digest.
+
+    Parameters
+    ----------
+    split : FederatedSplit
+    kind : str
+        A file of `niidpart/plot`, or `file.py:function`.
+    data : Data, optional
+        What `niidpart.load` gives; needed by kinds that show features.
+    parties : str or sequence of int, optional
+        Which parties: numbers, or a text such as "0,3,7-9". All, or as many as can be seen.
+    medium : {"screen", "print", "column"}
+        9 inches at 160 dpi for a screen, 7 inches at 300 dpi for a page, 3.5 for a column.
+    **options
+        The kind's own.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    UsageError
+        For anything that cannot be drawn.
+    ModuleNotFoundError
+        Without matplotlib.
+
+    Examples
+    --------
+    >>> import niidpart, niidpart.plot
+    >>> split = niidpart.make(niidpart.load("digits"), strategy="dir", n_parties=5)
+    >>> figure = niidpart.plot.draw(split, "bars", share=True)
+    >>> figure.axes[0].get_ylabel()
+    'share of training examples'
     """
     if medium not in MEDIA:
         raise UsageError(f"medium is {medium!r}; it must be one of {', '.join(MEDIA)}")
+    ids = parse_parties(parties, split.n_parties)
     with use_look(MEDIA[medium]):
-        return _drawn(
-            split, kind, data, parse_parties(parties, split.n_parties), MEDIA[medium], options
-        )
+        return _draw(split, kind, data, ids, MEDIA[medium], options)
 
 
 def save(
@@ -76,81 +103,111 @@ def save(
     medium: Literal["screen", "print", "column"] = "screen",
     **options: Any,
 ) -> Path:
-    """`draw` into a file; its ending says which format (png, svg, pdf). The same split gives the same bytes with the same matplotlib."""
-    path = _named(Path(path))
+    """Draw a picture into a file.
+
+    The same split gives the same bytes with the same matplotlib.
+
+    Parameters
+    ----------
+    path : str or Path
+        Its ending says which format: png, svg or pdf.
+    split, kind, data, parties, medium, **options
+        As for `draw`.
+
+    Returns
+    -------
+    Path
+        Where the picture is.
+
+    Raises
+    ------
+    UsageError
+        For anything that cannot be drawn, and for another ending.
+    ModuleNotFoundError
+        Without matplotlib.
+
+    Examples
+    --------
+    >>> import niidpart, niidpart.plot, tempfile
+    >>> split = niidpart.make(niidpart.load("digits"), strategy="dir", n_parties=5)
+    >>> path = niidpart.plot.save(split, f"{tempfile.mkdtemp()}/split.png", medium="column")
+    >>> path.name
+    'split.png'
+    """
+    path = _require_ending(Path(path))
     figure = draw(split, kind, data=data, parties=parties, medium=medium, **options)
-    about = {
+    described = "Subject" if path.suffix == ".pdf" else "Description"
+    about: dict[str, str | None] = {
         "Title": compose_title(split),
-        (
-            "Subject" if path.suffix == ".pdf" else "Description"
-        ): f"{kind} of the split with digest {split.digest}",
+        described: f"{kind} of the split with digest {split.digest}",
     }
-    stamp = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}, ".png": {}}[path.suffix]
+    # No date, so that the same split gives the same bytes.
+    if path.suffix == ".pdf":
+        about["CreationDate"] = None
+    elif path.suffix == ".svg":
+        about["Date"] = None
+    buffer = BytesIO()
     with use_look(MEDIA[medium]):
-        buffer = BytesIO()
-        figure.savefig(buffer, format=path.suffix[1:], metadata=about | stamp)
+        figure.savefig(buffer, format=path.suffix[1:], metadata=about)
     write_whole(path, buffer.getvalue())
     return path
 
 
 def needs_data(kind: str) -> bool:
-    """Whether this kind shows features, and `draw` has to have `data`."""
+    """Return whether this kind shows features, so that `draw` has to have `data`."""
     return "data" in signature(PICTURES.find(kind)).parameters
 
 
 def prepare_picture_path(path: str | Path) -> Path:
-    """The path of a picture, its folder made; ValueError where its ending is no format of pictures."""
-    path = _named(Path(path))
+    """Return the path of a picture, its folder made; UsageError for an ending of no picture."""
+    path = _require_ending(Path(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
 
-def _named(path: Path) -> Path:
-    if path.suffix not in (".png", ".svg", ".pdf"):
+def _require_ending(path: Path) -> Path:
+    if path.suffix not in _ENDINGS:
         raise UsageError(f"{path} does not say which format; end it in .png, .svg or .pdf")
     return path
 
 
 def compose_title(split: FederatedSplit) -> str:
-    """What was asked for, in a line: `digits, dir (beta 0.5), noise (sigma 0.1), 10 parties, seed 0`. Own files go by their names."""
+    """Return what was asked for, in a line.
+
+    `digits, dir (beta 0.5), noise (sigma 0.1), 10 parties, seed 0`. Own files go by their names.
+    """
     recipe = split.recipe
-    steps = [(recipe.strategy, recipe.params), *((t.name, t.params) for t in recipe.transforms)]
-    own = [
-        f"{name} {fraction}"
-        for name, fraction in (("val", recipe.val), ("test", recipe.test))
-        if fraction
-    ]
-    return ", ".join(
-        [
-            _source(split),
-            *(_step(name, p) for name, p in steps),
-            format_count(split.n_parties, "party"),
-            *own,
-            f"seed {recipe.seed}",
-        ]
-    )
+    words = [_name_source(split), _name_step(recipe.strategy, recipe.params)]
+    words += [_name_step(step.name, step.params) for step in recipe.transforms]
+    words.append(format_count(split.n_parties, "party"))
+    for name, fraction in (("val", recipe.val), ("test", recipe.test)):
+        if fraction:
+            words.append(f"{name} {fraction}")
+    return ", ".join([*words, f"seed {recipe.seed}"])
 
 
-def _source(split: FederatedSplit) -> str:
+def _name_source(split: FederatedSplit) -> str:
     name, params = split.source.name, split.source.params
     if name in _OWN_FILES and split.root:
         name = Path(split.root).name
-    if name == "hf" and (repo := params.get("repo") or Path(split.root).name):
-        name = f"hf:{repo}"
+    if name == "hf":
+        repo = params.get("repo") or Path(split.root).name
+        name = f"hf:{repo}" if repo else name
     return f"{name} with its test set" if params.get("pool") else name
 
 
-def _step(name: str, params: dict[str, Any]) -> str:
-    said = {
-        k.replace("_", " "): v
-        for k, v in sorted(params.items())
-        if k != "min_size" and v is not False and v is not None
-    }
-    shown = ", ".join(k if v is True else f"{k} {v}" for k, v in said.items())
-    return f"{name} ({shown})" if shown else name
+def _name_step(name: str, params: dict[str, Any]) -> str:
+    """A strategy or transform with the options that say something about it."""
+    shown = []
+    for key, value in sorted(params.items()):
+        words = key.replace("_", " ")
+        if key == "min_size" or value is False or value is None:
+            continue
+        shown.append(words if value is True else f"{words} {value}")
+    return f"{name} ({', '.join(shown)})" if shown else name
 
 
-def _drawn(
+def _draw(
     split: FederatedSplit,
     kind: str,
     data: Data | None,
@@ -161,27 +218,28 @@ def _drawn(
     from matplotlib import figure as matplotlib_figure
 
     function, complete = PICTURES.find(kind), PICTURES.complete(kind, options)
-    features = {"data": _checked(split, kind, data)} if needs_data(kind) else {}
+    if needs_data(kind):
+        complete["data"] = _require_features(split, kind, data)
     figure = matplotlib_figure.Figure(
         figsize=(medium.width, 0.55 * medium.width),
         dpi=medium.dpi,
         layout="constrained",
         facecolor="white",
     )
-    caption = function(split, figure, parties, **features, **complete)
+    caption = function(split, figure, parties, **complete)
     _frame(figure, compose_title(split), caption or "", f"digest {split.digest[:16]}")
-    figure.draw_without_rendering()  # lays out, and makes the tick labels with this look and no other
+    figure.draw_without_rendering()  # lays out, and makes the tick labels with this look
     figure.set_layout_engine("none")
     return figure
 
 
-def _checked(split: FederatedSplit, kind: str, data: Data | None) -> Data:
-    """The data of a split, which has to have features."""
+def _require_features(split: FederatedSplit, kind: str, data: Data | None) -> Data:
+    """Return the data of a split, which has to have features."""
     if data is None:
-        raise UsageError(
-            f"picture {kind!r} shows features; hand over the data set: data=niidpart.load(name, root)"
-        )
-    if faults := source_faults(split, data):
+        advice = "hand over the data set: data=niidpart.load(name, root)"
+        raise UsageError(f"picture {kind!r} shows features; {advice}")
+    faults = source_faults(split, data)
+    if faults:
         raise UsageError(f"picture {kind!r}: another data set: {faults[0].message}")
     if data.features is None:
         raise UsageError(f"picture {kind!r} shows features, and this data set has labels alone")
@@ -191,10 +249,12 @@ def _checked(split: FederatedSplit, kind: str, data: Data | None) -> Data:
 def _frame(figure: Figure, title: str, caption: str, digest: str) -> None:
     """Title and caption above the picture, the digest below it: each gets room of its own."""
     width, body, size = figure.get_figwidth(), figure.get_figheight(), smallest_font() + 3
-    margin, step = 0.08, 1.3 / 72
-    lines = [(line, size, "black") for line in wrap_text(title, width - 2 * margin, size)]
-    lines += [(line, size - 2, "0.35") for line in wrap_text(caption, width - 2 * margin, size - 2)]
-    head, foot = sum(s for _, s, _ in lines) * step + margin, smallest_font() * step + 0.05
+    margin, step = 0.08, 1.3 / 72  # inches; of a line, for each point of its letters
+    room = width - 2 * margin
+    lines = [(line, size, "black") for line in wrap_text(title, room, size)]
+    lines += [(line, size - 2, "0.35") for line in wrap_text(caption, room, size - 2)]
+    head = sum(points for _, points, _ in lines) * step + margin
+    foot = smallest_font() * step + 0.05
     total = head + body + foot
     figure.set_figheight(total)
     figure.set_layout_engine("constrained", rect=(0, foot / total, 1, body / total))

@@ -6,8 +6,10 @@ _LABEL_SKEW = ("dir", "dir-balanced", "party-dir")  # quantity's beta is that of
 
 
 def find_label_beta(split: FederatedSplit) -> float | None:
-    """The Dirichlet concentration of the classes; None where the recipe has none."""
+    """Return the Dirichlet concentration of the classes; None where the recipe has none."""
     recipe = split.recipe
-    replayed = recipe.strategy == "niidbench" and recipe.params.get("rule") == "dir"
-    beta = recipe.params.get("beta") if recipe.strategy in _LABEL_SKEW or replayed else None
+    is_replayed = recipe.strategy == "niidbench" and recipe.params.get("rule") == "dir"
+    if recipe.strategy not in _LABEL_SKEW and not is_replayed:
+        return None
+    beta = recipe.params.get("beta")
     return beta if isinstance(beta, float) else None

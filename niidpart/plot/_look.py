@@ -1,10 +1,15 @@
-"""How pictures look: sizes of a medium, colours that colour-blind readers tell apart, names and numbers that fit."""
+"""How pictures look.
+
+Sizes of a medium, colours that colour-blind readers tell apart, names and numbers that fit.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from ..arithmetic.rng import Ints
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -28,12 +33,8 @@ PETROFF = (
 )
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 TRUTH = "#D55E00"  # what a recipe asked for, beside what was found
-PAPER = {
-    "facecolor": "white",
-    "alpha": 0.75,
-    "edgecolor": "none",
-    "pad": 0.5,
-}  # behind words, so that dots and lines do not run through them
+# behind words, so that dots and lines do not run through them
+PAPER = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.5}
 _NAME = 16  # letters of a class name that are shown
 
 
@@ -54,7 +55,10 @@ MEDIA = {
 
 @contextmanager
 def use_look(medium: Medium) -> Iterator[None]:
-    """matplotlib's own defaults and these, whatever the user's matplotlibrc says; restored on leaving."""
+    """Set matplotlib's own defaults and these, whatever the user's matplotlibrc says.
+
+    The user's settings are restored on leaving.
+    """
     import matplotlib
 
     with matplotlib.rc_context():
@@ -82,115 +86,142 @@ def use_look(medium: Medium) -> Iterator[None]:
 
 
 def smallest_font() -> float:
-    """The smallest size of letters, in points."""
+    """Return the smallest size of letters, in points."""
     import matplotlib
 
     return float(matplotlib.rcParams["font.size"]) - 2
 
 
 def fit_row_inches(figure: Figure, rows: int, each: float = 0.24) -> float:
-    """How tall a table of that many rows is: `each` inches a row while they are few, then enough for a name each, up to what a page or screen has."""
+    """Return how tall a table of that many rows is.
+
+    `each` inches a row while they are few, then enough for a name each, up to what a page or a
+    screen has room for.
+    """
     width = figure.get_figwidth()
-    room = width * (1.15 if figure.get_dpi() >= 300 else 0.72)
-    return float(
-        min(max(rows * 1.3 * smallest_font() / 72, 0.25 * width, min(rows, 12) * each), room)
-    )
+    is_page = figure.get_dpi() >= 300
+    room = width * (1.15 if is_page else 0.72)
+    for_names = rows * 1.3 * smallest_font() / 72
+    wanted = max(for_names, 0.25 * width, min(rows, 12) * each)
+    return float(min(wanted, room))
 
 
 def measure_text(text: str, size: float, family: str = "sans-serif") -> float:
-    """Inches that a line of text takes."""
+    """Return the inches that a line of text takes."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
-    return (
-        float(
-            text_to_path.get_text_width_height_descent(
-                text, FontProperties(family=family, size=size), ismath=False
-            )[0]
-        )
-        / 72
-    )
+    font = FontProperties(family=family, size=size)
+    points, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    return float(points) / 72
 
 
 def wrap_text(text: str, inches: float, size: float, lines: int = 5) -> list[str]:
-    """The text in lines that fit; a word that is longer than a line is cut, and what is beyond `lines` left out with a mark."""
-    out = [""]
+    """Return the text in lines that fit.
+
+    A word that is longer than a line is cut, and what is beyond `lines` is left out with a mark.
+    """
+    wrapped = [""]
     for word in make_printable(text).split():
-        longer = f"{out[-1]} {word}".strip()
+        longer = f"{wrapped[-1]} {word}".strip()
         if measure_text(longer, size) <= inches:
-            out[-1] = longer
+            wrapped[-1] = longer
             continue
-        out.append(word)
-        while measure_text(out[-1], size) > inches:
-            end = next(
-                n
-                for n in range(len(out[-1]) - 1, 0, -1)
-                if n == 1 or measure_text(out[-1][:n], size) <= inches
-            )
-            out[-1:] = [out[-1][:end], out[-1][end:]]
-    out = [line for line in out if line]
-    if len(out) > lines:
-        kept = out[lines - 1]
-        while measure_text(f"{kept}…", size) > inches:
-            kept = kept[:-1]
-        return [*out[: lines - 1], f"{kept}…"]
-    return out
+        wrapped.append(word)
+        while measure_text(wrapped[-1], size) > inches:
+            end = _count_fitting(wrapped[-1], inches, size)
+            wrapped[-1:] = [wrapped[-1][:end], wrapped[-1][end:]]
+    wrapped = [line for line in wrapped if line]
+    if len(wrapped) <= lines:
+        return wrapped
+    last = wrapped[lines - 1]
+    while measure_text(f"{last}…", size) > inches:
+        last = last[:-1]
+    return [*wrapped[: lines - 1], f"{last}…"]
+
+
+def _count_fitting(word: str, inches: float, size: float) -> int:
+    """How many letters of a word that is too long fit into a line: one at least."""
+    for end in range(len(word) - 1, 1, -1):
+        if measure_text(word[:end], size) <= inches:
+            return end
+    return 1
 
 
 def make_printable(text: str) -> str:
-    """Without line breaks and control characters, which a stranger's class names may hold."""
-    return "".join(c if c.isprintable() else "?" for c in text)
+    """Return the text without line breaks and control characters, which class names may hold."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def shorten_name(name: str) -> str:
-    """A class name, cut where it is long."""
+    """Return a class name, cut where it is long."""
     name = make_printable(name)
     return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
 
 
+def join_words(*words: str) -> str:
+    """Return the parts of a caption that there are, in one line."""
+    return "; ".join(filter(None, words))
+
+
 def choose_labelled(n: int, room: int) -> range:
-    """Which of n things get a label where `room` labels fit: every one, every second, fifth, tenth, ..."""
-    step = next(
-        m * 10**e for e in range(20) for m in (1, 2, 5) if -(-n // (m * 10**e)) <= max(room, 1)
-    )
+    """Return which of n things get a label where `room` labels fit.
+
+    Every one, every second, fifth, tenth, ...
+    """
+    steps = (digit * 10**power for power in range(20) for digit in (1, 2, 5))
+    step = next(step for step in steps if -(-n // step) <= max(room, 1))
     return range(0, n, step)
 
 
+def choose_evenly(n: int, most: int) -> Ints:
+    """Return all positions 0..n-1, or `most` of them, evenly spaced from the first to the last."""
+    if n <= most:
+        return np.arange(n)
+    return np.linspace(0, n - 1, most).round().astype(np.int64)
+
+
 def label_classes(axis: "Axis", names: Sequence[str], inches: float) -> None:
-    """Class names along an axis, as many as fit one below the other."""
-    shown = choose_labelled(len(names), int(inches * 72 / (1.15 * smallest_font())))
-    axis.set_ticks(
-        list(shown),
-        [shorten_name(names[k]) for k in shown],
-        fontsize=smallest_font() if len(shown) > 12 else smallest_font() + 1,
-    )
+    """Write class names along an axis, as many as fit one below the other."""
+    small = smallest_font()
+    room = int(inches * 72 / (1.15 * small))
+    shown = choose_labelled(len(names), room)
+    labels = [shorten_name(names[k]) for k in shown]
+    axis.set_ticks(list(shown), labels, fontsize=small if len(shown) > 12 else small + 1)
 
 
 def format_count(n: float, what: str) -> str:
-    """`1 party`, `1,000 parties`."""
+    """Return `1 party`, `1,000 parties`."""
     plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
     return f"{n:,} {what if n == 1 else plural}"
 
 
 def choose_colours(n: int) -> Any:
-    """[n, 4] colours of n categories: Okabe and Ito's for up to 8, Petroff's (arXiv 2107.02270) for up to 10, else along viridis: neighbours
-    are alike, the order shows."""
+    """Return [n, 4] colours of n categories.
+
+    Okabe and Ito's for up to 8, Petroff's (arXiv 2107.02270) for up to 10, else along viridis:
+    neighbours are alike, the order shows.
+    """
     from matplotlib import colormaps
     from matplotlib.colors import to_rgba_array
 
     few = OKABE_ITO if n <= len(OKABE_ITO) else PETROFF
-    return to_rgba_array(few[:n]) if n <= len(few) else colormaps["viridis"](np.linspace(0, 1, n))
+    if n <= len(few):
+        return to_rgba_array(few[:n])
+    return colormaps["viridis"](np.linspace(0, 1, n))
 
 
 def add_class_key(ax: Any, names: Sequence[str], inches: float, label: str = "class") -> None:
-    """The colours of the classes beside the axes, in their order, first below: blocks with names. inches: how tall it will be."""
+    """Draw the colours of the classes to the right of the axes: blocks with names, first below.
+
+    inches: how tall the key will be.
+    """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
     n = len(names)
-    mappable = ScalarMappable(
-        BoundaryNorm(np.arange(n + 1) - 0.5, n), ListedColormap(choose_colours(n))
-    )
+    edges = np.arange(n + 1) - 0.5
+    mappable = ScalarMappable(BoundaryNorm(edges, n), ListedColormap(choose_colours(n)))
     bar = ax.figure.colorbar(mappable, ax=ax, pad=0.02, aspect=30, drawedges=n <= 30)
     bar.ax.tick_params(length=0)
     bar.outline.set_linewidth(0)
@@ -202,37 +233,35 @@ def add_class_key(ax: Any, names: Sequence[str], inches: float, label: str = "cl
 
 
 def label_log_axis(axis: "Axis") -> None:
-    """Numbers as people write them along a logarithmic axis: 1,000 and 0.01, not powers of ten."""
+    """Write numbers as people do along a logarithmic axis: 1,000 and 0.01, not powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     low, high = axis.get_view_interval()
-    axis.set_major_locator(
-        LogLocator(
-            numticks=8,
-            subs=(1, 1.5, 2, 3, 5, 7)
-            if high < 10 * low
-            else (1, 2, 5)
-            if high < 100 * low
-            else (1,),
-        )
-    )
+    subs: tuple[float, ...]
+    if high < 10 * low:
+        subs = (1, 1.5, 2, 3, 5, 7)
+    elif high < 100 * low:
+        subs = (1, 2, 5)
+    else:
+        subs = (1,)
+    axis.set_major_locator(LogLocator(numticks=8, subs=subs))
     axis.set_major_formatter(FuncFormatter(lambda v, _: format_plain(v)))
     axis.set_minor_formatter(NullFormatter())
 
 
 def format_plain(value: float) -> str:
-    """1,000 or 0.00001: to three digits, never with an exponent."""
-    return (
-        f"{value:,.0f}"
-        if value >= 1
-        else f"{value:.{3 - int(np.floor(np.log10(value))) if value > 0 else 0}f}".rstrip(
-            "0"
-        ).rstrip(".")
-    )
+    """Return 1,000 or 0.00001: to three digits, never with an exponent."""
+    if value >= 1:
+        return f"{value:,.0f}"
+    digits = 3 - int(np.floor(np.log10(value))) if value > 0 else 0
+    return f"{value:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def add_category_key(figure: Figure, names: Sequence[str], what: str, marked: bool = False) -> None:
-    """The colours of parties or classes beside the picture: marks with names where they are few, else blocks. marked: by marks too."""
+    """Draw the colours of parties or classes to the right of the picture.
+
+    Marks with names where they are few, else blocks. marked: categories differ by marks too.
+    """
     from matplotlib.lines import Line2D
 
     if len(names) > len(MARKERS):
@@ -247,7 +276,7 @@ def add_category_key(figure: Figure, names: Sequence[str], what: str, marked: bo
 
 
 def add_legend(ax: Any, handles: Sequence[Any], labels: Sequence[str], **style: Any) -> None:
-    """A legend to the right of the axes."""
+    """Draw a legend to the right of the axes."""
     ax.legend(
         handles,
         labels,

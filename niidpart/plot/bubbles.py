@@ -1,13 +1,13 @@
 """Who holds how much of which class, as areas."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..arithmetic.rng import Ints
 from ..splits.split import FederatedSplit
 from ._look import OKABE_ITO, Figure, add_legend, fit_row_inches, label_classes, smallest_font
-from ._parties import Order, choose_parties, label_parties, order_parties
+from ._parties import ORDER_HELP, Order, choose_parties, label_parties, order_parties
 
 __all__ = ["bubbles"]
 
@@ -15,7 +15,11 @@ _MARGIN = 2.0  # inches beside the bubbles: class names, legend
 
 
 def bubbles(
-    split: FederatedSplit, figure: Figure, parties: Ints | None, *, order: Order = "auto"
+    split: FederatedSplit,
+    figure: Figure,
+    parties: Ints | None,
+    *,
+    order: Annotated[Order, ORDER_HELP] = "auto",
 ) -> str:
     """A bubble for each class at each party: its area is the number of training examples."""
     width = figure.get_figwidth() - _MARGIN
@@ -27,9 +31,8 @@ def bubbles(
     figure.set_figheight(inches + 0.6)
     ax = figure.add_subplot()
     top = max(int(counts.max()), 1)
-    largest = (
-        72 * 0.95 * min(width / n_shown, inches / n_classes, 0.6)
-    ) ** 2  # points squared: bubbles of neighbours do not touch
+    diameter = 0.95 * min(width / n_shown, inches / n_classes, 0.6)  # neighbours do not touch
+    largest = (72 * diameter) ** 2  # points squared
     party, label = np.nonzero(counts)
     many = len(party) > 2000
     style: dict[str, Any] = {"color": OKABE_ITO[0], "linewidth": 0}
@@ -56,6 +59,6 @@ def bubbles(
 
 
 def round_down(value: float) -> int:
-    """The largest of 1, 2, 5, 10, 20, 50, ... that is not above `value`; 1 where there is none."""
+    """Return the largest of 1, 2, 5, 10, 20, ... that is not above `value`; 1 if there is none."""
     digit = 10 ** max(int(np.log10(max(value, 1))), 0)
     return next((m * digit for m in (5, 2, 1) if m * digit <= value), 1)

@@ -1,6 +1,6 @@
 """FCUBE in three dimensions."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -8,13 +8,13 @@ from ..arithmetic.rng import Ints
 from ..data import Data
 from ..errors import UsageError
 from ..splits.split import FederatedSplit
-from ._features import sample_rows, view_features
-from ._look import MARKERS, Figure, add_category_key, choose_colours, shorten_name
+from ._features import assign_categories, sample_rows, view_features
+from ._look import MARKERS, Figure, add_category_key, choose_colours, join_words, shorten_name
 from ._parties import choose_parties
 
 __all__ = ["fcube"]
 
-Colour = Literal["party", "class"]
+_MARKS = ("circles:", "squares:", "triangles:")
 
 
 def fcube(
@@ -23,37 +23,29 @@ def fcube(
     parties: Ints | None,
     data: Data,
     *,
-    colour: Colour = "party",
-    sample: int = 2000,
+    colour: Annotated[Literal["party", "class"], "What the colours tell apart."] = "party",
+    sample: Annotated[int, "At most so many points, as many of each party."] = 2000,
 ) -> str:
-    """Training examples of three features as points of space, by party or class. Li et al., ICDE 2022, Figure 6.
+    """Training examples of three features as points of space, by party or class.
 
-    sample: at most so many points, as many of each party. The plane x1 = 0 divides FCUBE's classes.
+    Li et al., ICDE 2022, Figure 6. The plane x1 = 0 divides FCUBE's classes.
     """
-    assert data.features is not None
-    shape = data.features(np.zeros(1, np.int64)).shape[1:]
-    if shape != (3,):
-        raise UsageError(
-            f"picture 'fcube' shows three features; these examples have shape {list(shape)}: take picture 'features'"
-        )
+    _require_three(data)
     ids, said = choose_parties(split, parties, len(MARKERS), by="number")
     party, rows = sample_rows(split, ids, sample)
-    x = np.concatenate(
-        [view_features(split, data, int(p), rows[party == p]) for p in ids]
-    )  # [n, 3]
+    views = [view_features(split, data, int(p), rows[party == p]) for p in ids]
+    x = np.concatenate(views)  # [n, 3]
     width = figure.get_figwidth()
     figure.set_figheight(0.62 * width if width > 5 else 0.8 * width)
     ax: Any = figure.add_subplot(projection="3d")
-    of, names = (np.searchsorted(np.sort(ids), party), [f"{p:,}" for p in np.sort(ids)])
-    if colour == "class":
-        of, names = data.labels[rows], [shorten_name(name) for name in data.class_names]
-    _cube(ax, np.abs(x).max() if np.abs(x).max() > 1 else 1.0)
-    paint = choose_colours(len(names))
+    _draw_cube(ax, max(float(np.abs(x).max()), 1.0))
+    of, names = assign_categories(data, ids, party, rows, colour)
+    paint = choose_colours(len(names))[of]
     for k in np.unique(data.labels[rows]):
         here = data.labels[rows] == k
         ax.scatter(
             *x[here].T,
-            c=paint[of[here]],
+            c=paint[here],
             s=0.8 * width,
             marker=MARKERS[k % len(MARKERS)],
             linewidth=0,
@@ -62,20 +54,24 @@ def fcube(
             rasterized=True,
         )
     add_category_key(figure, names, colour)
-    marks = (
-        ", ".join(f"{_MARKS[k]} class {shorten_name(n)}" for k, n in enumerate(data.class_names))
-        if len(data.class_names) <= len(_MARKS)
-        else ""
+    shapes = zip(_MARKS, data.class_names, strict=False)
+    marks = [f"{mark} class {shorten_name(name)}" for mark, name in shapes]
+    return join_words(
+        said,
+        f"{len(rows):,} of {split.train.n:,} training examples",
+        ", ".join(marks) if len(data.class_names) <= len(_MARKS) else "",
     )
-    return "; ".join(
-        w for w in (said, f"{len(rows):,} of {split.train.n:,} training examples", marks) if w
-    )
 
 
-_MARKS = ("circles:", "squares:", "triangles:")
+def _require_three(data: Data) -> None:
+    assert data.features is not None  # draw() looked
+    shape = data.features(np.zeros(1, np.int64)).shape[1:]
+    if shape != (3,):
+        came = f"these examples have shape {list(shape)}"
+        raise UsageError(f"picture 'fcube' shows three features; {came}: take picture 'features'")
 
 
-def _cube(ax: Any, side: float) -> None:
+def _draw_cube(ax: Any, side: float) -> None:
     """Edges of the cube, the plane x1 = 0, and x1 upwards as in the paper."""
     ends = (-side, side)
     for a in ends:

@@ -1,6 +1,6 @@
 """What parties' features look like beside each other."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,9 +8,17 @@ from numpy.typing import NDArray
 from ..arithmetic.rng import Ints
 from ..data import Data
 from ..errors import UsageError
+from ..registry import AtLeast, AtMost
 from ..splits.split import FederatedSplit
-from ._features import is_fresh, sample_rows, view_features
-from ._look import MARKERS, OKABE_ITO, Figure, add_category_key, choose_colours, shorten_name
+from ._features import assign_categories, is_fresh, sample_rows, view_features
+from ._look import (
+    MARKERS,
+    OKABE_ITO,
+    Figure,
+    add_category_key,
+    choose_colours,
+    join_words,
+)
 from ._parties import choose_parties
 
 __all__ = ["features"]
@@ -25,35 +33,35 @@ def features(
     parties: Ints | None,
     data: Data,
     *,
-    method: Literal["pca", "tsne"] = "pca",
-    colour: Literal["party", "class"] = "party",
-    sample: int = 1000,
+    method: Annotated[
+        Literal["pca", "tsne"], "How they come to two dimensions; tsne needs scikit-learn."
+    ] = "pca",
+    colour: Annotated[Literal["party", "class"], "What the colours tell apart."] = "party",
+    sample: Annotated[
+        int,
+        "Training examples, as many of each party, evenly along its rows.",
+        AtLeast(3),
+        AtMost(20_000),
+    ] = 1000,
 ) -> str:
-    """Features as parties see them, in two dimensions by PCA or t-SNE. Li et al., ICDE 2022, Figure 3b.
+    """Features as parties see them, in two dimensions by PCA or t-SNE.
 
-    sample: at most so many training examples, as many of each party, evenly along its rows. The paper shows t-SNE of what a trained model
-    makes of the data sets; here it is the features themselves. t-SNE needs scikit-learn.
+    Li et al., ICDE 2022, Figure 3b. The paper shows t-SNE of what a trained model makes of the data
+    sets; here it is the features themselves.
     """
-    if not 3 <= sample <= 20_000:
-        raise UsageError(f"sample is {sample}; it must be in 3..20,000 examples")
     ids, said = choose_parties(split, parties, len(MARKERS), by="number")
     party, rows = sample_rows(split, ids, sample)
     if len(rows) < 3:
         raise UsageError(f"these parties hold {len(rows)} training examples; at least 3 are needed")
-    x = np.concatenate(
-        [
-            view_features(split, data, int(p), rows[party == p]).reshape(
-                int((party == p).sum()), -1
-            )
-            for p in ids
-        ]
-    ).astype(np.float64)
-    xy, axes = _by_pca(x) if method == "pca" else tsne(x)
-    of, names = np.searchsorted(np.sort(ids), party), [f"{p:,}" for p in np.sort(ids)]
-    if colour == "class":
-        of, names = data.labels[rows], [shorten_name(name) for name in data.class_names]
+    views = []
+    for p in ids:
+        mine = rows[party == p]
+        views.append(view_features(split, data, int(p), mine).reshape(len(mine), -1))
+    x = np.concatenate(views).astype(np.float64)
+    xy, axes = _project(x) if method == "pca" else tsne(x)
+    of, names = assign_categories(data, ids, party, rows, colour)
     if colour == "party" and _TOGETHER < len(names) <= _PANELS:
-        _apart(figure, xy, of, [f"party {name}" for name in names], axes)
+        _draw_apart(figure, xy, of, [f"party {name}" for name in names], axes)
     else:
         figure.set_figheight(0.62 * figure.get_figwidth())
         ax = figure.add_subplot()
@@ -61,37 +69,41 @@ def features(
         ax.set_xlabel(axes[0])
         ax.set_ylabel(axes[1])
         add_category_key(figure, names, colour, marked=True)
-    words = [
+    return join_words(
         said,
         f"{len(rows):,} of {split.train.n:,} training examples",
         "one draw of what training draws anew" if is_fresh(split) else "",
-    ]
-    return "; ".join(w for w in words if w)
+    )
 
 
 def pca(x: Floats, k: int = 2) -> tuple[Floats, Floats]:
-    """([n, k] coordinates along the k directions of most variance, [k] their shares of it). The largest weight of a direction is positive.
+    """Return the principal components of x [n, D], and their shares of the variance.
 
-    By the eigenvectors of the smaller of X'X and XX', X the centred [n, D]: the singular vectors, several times faster.
+    ([n, k] coordinates along the k directions of most variance, [k] shares). The largest weight of
+    a direction is positive. By the eigenvectors of the smaller of X'X and XX', X the centred x:
+    they give the singular vectors, several times faster.
     """
     centred = x - x.mean(0)
-    wide = centred.shape[0] < centred.shape[1]
-    square = centred @ centred.T if wide else centred.T @ centred
+    is_wide = centred.shape[0] < centred.shape[1]
+    square = centred @ centred.T if is_wide else centred.T @ centred
     values, vectors = np.linalg.eigh(square)
     values, vectors = values[::-1][:k], vectors[:, ::-1][:, :k]
-    directions = centred.T @ vectors if wide else vectors  # [D, k]
+    directions = centred.T @ vectors if is_wide else vectors  # [D, k]
     length = np.linalg.norm(directions, axis=0)
     directions = directions / np.where(length > 0, length, 1)
-    directions *= np.where(
-        np.take_along_axis(directions, np.abs(directions).argmax(0)[None], 0) < 0, -1.0, 1.0
-    )
+    largest = np.abs(directions).argmax(0)[None]
+    is_negative = np.take_along_axis(directions, largest, 0) < 0
+    directions *= np.where(is_negative, -1.0, 1.0)
     lacking = k - len(values)  # of fewer features than k
     share = np.maximum(values, 0) / max(float(np.trace(square)), 1e-300)
     return np.pad(centred @ directions, ((0, 0), (0, lacking))), np.pad(share, (0, lacking))
 
 
 def tsne(x: Floats) -> tuple[Floats, list[str]]:
-    """([n, 2] coordinates of t-SNE after PCA to 50 dimensions, the axes' labels); the same with the same scikit-learn."""
+    """Return ([n, 2] coordinates of t-SNE after PCA to 50 dimensions, labels of the axes).
+
+    The same with the same scikit-learn.
+    """
     try:
         from sklearn.manifold import TSNE
     except ModuleNotFoundError as error:
@@ -110,7 +122,7 @@ def tsne(x: Floats) -> tuple[Floats, list[str]]:
     return np.asarray(xy, np.float64), [f"t-SNE 1 (perplexity {perplexity:.0f})", "t-SNE 2"]
 
 
-def _by_pca(x: Floats) -> tuple[Floats, list[str]]:
+def _project(x: Floats) -> tuple[Floats, list[str]]:
     xy, share = pca(x)
     return xy, [f"PC {i + 1} ({100 * s:.0f}% of variance)" for i, s in enumerate(share)]
 
@@ -136,7 +148,7 @@ def _scatter(ax: Any, xy: Floats, of: Ints, n: int) -> None:
             )
 
 
-def _apart(figure: Figure, xy: Floats, of: Ints, titles: list[str], axes: list[str]) -> None:
+def _draw_apart(figure: Figure, xy: Floats, of: Ints, titles: list[str], axes: list[str]) -> None:
     """A panel for each party: its examples before those of all."""
     across = 4 if figure.get_figwidth() > 5 else 2
     down = -(-len(titles) // across)

@@ -1,6 +1,6 @@
 """Parties as points between three classes."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,50 +10,59 @@ from ..errors import UsageError
 from ..registry import did_you_mean
 from ..splits.split import FederatedSplit
 from ._beta import find_label_beta
-from ._look import OKABE_ITO, Figure, format_count, shorten_name, smallest_font
+from ._look import OKABE_ITO, Figure, format_count, join_words, shorten_name, smallest_font
 from ._parties import choose_parties
 
 __all__ = ["simplex"]
 
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 _POINTS = 100  # parties; where there are more, places are coloured by how many are there
+_LISTED = 20  # classes that an error names
 
 
 def simplex(
-    split: FederatedSplit, figure: Figure, parties: Ints | None, *, classes: str | None = None
+    split: FederatedSplit,
+    figure: Figure,
+    parties: Ints | None,
+    *,
+    classes: Annotated[
+        str | None, "Names of classes, such as 3,5,8.  [the three with most training examples]"
+    ] = None,
 ) -> str:
-    """Each party's shares of three classes as a point of a triangle. Cha and Chang, Information 2025, Figures 4 and 5.
+    """Each party's shares of three classes as a point of a triangle.
 
-    classes: names, such as "3,5,8"; without it the three with most training examples. The shares are of these three alone, so that they sum
-    to 1; the paper shows three-class data and nothing else. Of two classes: how many parties have which share.
+    Cha and Chang, Information 2025, Figures 4 and 5. The shares are of these three alone, so that
+    they sum to 1; the paper shows three-class data and nothing else. Of two classes: how many
+    parties have which share.
     """
     ids, said = choose_parties(split, parties, split.n_parties)
     names = split.source.class_names
-    three = _named(classes, names) if classes is not None else _largest(split.train.counts)
+    if classes is None:
+        three = _find_largest(split.train.counts)
+    else:
+        three = _find_named(classes, names)
+    labels = [shorten_name(names[k]) for k in three]
     counts = split.train.counts[np.ix_(ids, three)]
-    some = counts.sum(1) > 0
-    xy = shares(counts[some]) @ _CORNERS[: len(three)]  # [S, 2]
+    has_some = counts.sum(1) > 0
+    xy = shares(counts[has_some]) @ _CORNERS[: len(three)]  # [S, 2]
     if len(three) < 3:
-        _two(figure, xy[:, 0], [shorten_name(names[k]) for k in three])
+        _draw_two(figure, xy[:, 0], labels)
     else:
         figure.set_figheight(0.62 * figure.get_figwidth())
         ax = figure.add_subplot()
-        _triangle(ax, [shorten_name(names[k]) for k in three])
-        (_points if len(xy) <= _POINTS else _density)(ax, xy)
+        _draw_triangle(ax, labels)
+        draw_parties = _draw_points if len(xy) <= _POINTS else _draw_density
+        draw_parties(ax, xy)
+    of_classes = f" {', '.join(labels)}" if len(names) > len(three) else ""
     beta = find_label_beta(split)
-    words = [
+    n_without = int((~has_some).sum())
+    without = f"{format_count(n_without, 'party')} without any of them left out"
+    return join_words(
         said,
-        f"shares of the classes {', '.join(shorten_name(names[k]) for k in three)}"
-        if len(names) > len(three)
-        else "shares of the classes",
-    ]
-    words += [f"the recipe's beta is {beta:g}"] if beta is not None else []
-    words += (
-        [f"{format_count(int((~some).sum()), 'party')} without any of them left out"]
-        if not some.all()
-        else []
+        f"shares of the classes{of_classes}",
+        "" if beta is None else f"the recipe's beta is {beta:g}",
+        without if n_without else "",
     )
-    return "; ".join(w for w in words if w)
 
 
 def shares(counts: NDArray[Any]) -> NDArray[np.float64]:
@@ -61,44 +70,48 @@ def shares(counts: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(counts / counts.sum(1, keepdims=True), np.float64)
 
 
-def _largest(counts: NDArray[Any]) -> Ints:
+def _find_largest(counts: NDArray[Any]) -> Ints:
     """The three classes with most examples, in their own order."""
-    return np.sort(np.argsort(-counts.sum(0, dtype=np.int64), kind="stable")[:3])
+    totals = counts.sum(0, dtype=np.int64)
+    return np.sort(np.argsort(-totals, kind="stable")[:3])
 
 
-def _named(text: str, names: tuple[str, ...]) -> Ints:
-    asked = [piece.strip() for piece in text.split(",")]
-    if strange := [name for name in asked if name not in names]:
+def _find_named(text: str, names: tuple[str, ...]) -> Ints:
+    wanted = [piece.strip() for piece in text.split(",")]
+    strange = [name for name in wanted if name not in names]
+    if strange:
+        more = ", ..." if len(names) > _LISTED else ""
+        hint = did_you_mean(strange[0], names[:_LISTED])
+        raise UsageError(f"there is no class {strange[0]!r}; {hint}{more}")
+    if len(wanted) not in (2, 3) or len(set(wanted)) < len(wanted):
+        example = ",".join(names[:3])
         raise UsageError(
-            f"there is no class {strange[0]!r}; {did_you_mean(strange[0], list(names[:20]))}{', ...' if len(names) > 20 else ''}"
+            f"classes are {text!r}; three different ones are needed (or two), such as {example}"
         )
-    if len(asked) not in (2, 3) or len(set(asked)) < len(asked):
-        raise UsageError(
-            f"classes are {text!r}; three different ones are needed (or two), such as {','.join(names[:3])}"
-        )
-    return np.array([names.index(name) for name in asked])
+    return np.array([names.index(name) for name in wanted])
 
 
-def _triangle(ax: Any, names: list[str]) -> None:
+def _draw_triangle(ax: Any, names: list[str]) -> None:
     """Edges, lines at every quarter, and the names at the corners."""
     corners = _CORNERS
     closed = np.vstack([corners, corners[:1]])
     ax.plot(*closed.T, color="0.3", linewidth=0.8, zorder=1)
     for level in (0.25, 0.5, 0.75):
-        for a, b, c in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-            ends = np.stack([level * corners[a] + (1 - level) * corners[other] for other in (b, c)])
+        for a in range(3):
+            # where the share of class a is `level`: between the two sides that meet in corner a
+            others = corners[[(a + 1) % 3, (a + 2) % 3]]
+            ends = level * corners[a] + (1 - level) * others
             ax.plot(*ends.T, color="0.88", linewidth=0.6, zorder=0)
-    for (x, y), name, ha, va in zip(
-        corners, names, ("right", "left", "center"), ("top", "top", "bottom"), strict=True
-    ):
-        ax.text(x, y + (0.03 if va == "bottom" else -0.03), f"class {name}", ha=ha, va=va)
+    places = (("right", "top", -0.03), ("left", "top", -0.03), ("center", "bottom", 0.03))
+    for (x, y), name, (ha, va, shift) in zip(corners, names, places, strict=True):
+        ax.text(x, y + shift, f"class {name}", ha=ha, va=va)
     ax.set_xlim(-0.08, 1.08)
     ax.set_ylim(-0.1, 0.97)
     ax.set_aspect("equal")
     ax.set_axis_off()
 
 
-def _points(ax: Any, xy: NDArray[np.float64]) -> None:
+def _draw_points(ax: Any, xy: NDArray[np.float64]) -> None:
     """A dot for each place, its area the number of parties there."""
     places, n = np.unique(xy.round(3), axis=0, return_counts=True)
     ax.scatter(
@@ -123,7 +136,7 @@ def _points(ax: Any, xy: NDArray[np.float64]) -> None:
             )
 
 
-def _density(ax: Any, xy: NDArray[np.float64]) -> None:
+def _draw_density(ax: Any, xy: NDArray[np.float64]) -> None:
     """Hexagons, coloured by how many parties are in each."""
     from matplotlib.ticker import FuncFormatter, LogLocator
 
@@ -146,7 +159,7 @@ def _density(ax: Any, xy: NDArray[np.float64]) -> None:
     bar.set_label("parties")
 
 
-def _two(figure: Figure, second: NDArray[np.float64], names: list[str]) -> None:
+def _draw_two(figure: Figure, second: NDArray[np.float64], names: list[str]) -> None:
     """Of two classes: how many parties have which share of the second."""
     from matplotlib.ticker import MaxNLocator
 
