@@ -187,6 +187,7 @@ def grade_exam(
     accuracy = []
     for p, m in zip(party.tolist(), model.tolist(), strict=True):
         start, end = part.indptr[p], part.indptr[p + 1]
-        right, _ = score(task, tree.index(models, m), tree.index(buffers, m), part, start, end)
+        its_model, its_buffers = tree.index(models, m), tree.index(buffers, m)
+        right, _ = score(task, its_model, its_buffers, part, start, end)
         accuracy.append(right / (end - start) if end > start else float("nan"))
     return torch.tensor(accuracy, dtype=torch.float64)

@@ -30,7 +30,8 @@ class Sums:
                 shape = (self.n_models, *value.shape)
                 self.high[path] = torch.zeros(shape, dtype=torch.float64, device=value.device)
                 self.low[path] = torch.zeros_like(self.high[path])
-            two_sum(self.high[path][model], self.low[path][model], value.double())
+            high, low = self.high[path], self.low[path]
+            two_sum(high[model], low[model], value.double())
 
     def merge(self, other: "Sums") -> None:
         """Add all that another has summed."""

@@ -190,10 +190,10 @@ def _gather_part(
     x = features(rows)
     indptr = part.indptr.tolist()
     if split.recipe.transforms and len(rows):
-        ranges = list(pairwise(indptr))
-        x = np.concatenate(
-            [niidpart.transform(split, x[a:b], p, rows[a:b]) for p, (a, b) in enumerate(ranges)]
-        )
+        seen = []
+        for p, (a, b) in enumerate(pairwise(indptr)):
+            seen.append(niidpart.transform(split, x[a:b], p, rows[a:b]))
+        x = np.concatenate(seen)
     party = np.repeat(np.arange(split.n_parties), part.sizes)
     return PartyExamples(
         x=put_channels_first(x).to(device),

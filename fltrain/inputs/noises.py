@@ -33,7 +33,9 @@ class Noise:
         Of the examples `rows` [B] at the parties `who` [B]. epoch: of the run, one for all or one
         for each [B]; 0: the noise of `niidpart.transform`.
         """
-        z = normal(self.seeds[who], rows, epoch, prod(x.shape[1:])) * self.std[who].unsqueeze(1)
+        n_values = prod(x.shape[1:])
+        z = normal(self.seeds[who], rows, epoch, n_values)
+        z = z * self.std[who].unsqueeze(1)
         if x.ndim == 4:  # the values of an image are counted as in the data set, channels last
             z = z.reshape(len(x), *x.shape[2:], x.shape[1]).permute(0, 3, 1, 2)
         return x + self._keep_in_cells(z, who).to(x.dtype)

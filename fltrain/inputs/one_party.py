@@ -28,17 +28,16 @@ def party(
     """Return one party's examples as a torch data set.
 
     It holds (x [...] float32, y int64): images as [C, H, W] in 0..1, with the split's fixed
-    transforms. Augmentation and normalisation are a run's, and not in here.
+    transforms, and without a run's augmentation and normalisation.
 
     Parameters
     ----------
     split : FederatedSplit, OpenedSplit, str or Path
-        A split in memory, one that is open, or the path of a split file. An open one
-        (`niidpart.open`) opens the data set once; each party then costs time by its size.
+        In memory, open, or the path of a split file. An open one (`niidpart.open`) opens the data
+        set once; each party then costs time by its size.
     p : int
         The party, from 0.
     part : {"train", "val", "test"}
-        The part of the split.
     data : Data, optional
         The data set; without it, it is opened.
     data_root : str or Path, optional
@@ -55,7 +54,9 @@ def party(
     IndexError
         There is no such party.
     UsageError
-        p is no whole number, or the data set is not found, is another one or has no features.
+        p is no whole number, there is no such part, or the data is not that of the split.
+    FileNotFoundError
+        The data set is not where it was looked for.
 
     Examples
     --------

@@ -48,7 +48,8 @@ def iterate_portions(
     All at once, or, where examples are prepared (noise, normalisation, augmentation), an epoch at a
     time.
     """
-    n, start, steps = examples.size(job.party), examples.indptr[job.party], int(job.work.steps)
+    n, start = examples.size(job.party), examples.indptr[job.party]
+    steps = int(job.work.steps)
     steps_per_epoch = -(-n // settings.batch_size)
     epochs = -(-steps // steps_per_epoch)
     device = examples.y.device

@@ -107,6 +107,11 @@ def _start_round(given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sum
     return RoundStart(heard, [one.n_models for one in sums])
 
 
+def _sort_longest_first(jobs: Sequence[Job]) -> list[tuple[int, Job]]:
+    """Return the jobs with their places, by steps and then examples."""
+    return sorted(enumerate(jobs), key=lambda one: (-one[1].work.steps, -one[1].work.n))
+
+
 def divide_jobs(jobs: Sequence[Job], workers: int) -> list[list[int]]:
     """Return the places of the jobs in chunks, as they are handed out: the longest jobs first.
 
@@ -116,8 +121,7 @@ def divide_jobs(jobs: Sequence[Job], workers: int) -> list[list[int]]:
     left = float(sum(job.work.steps for job in jobs))  # steps of the chunks still to be made
     most = 0.0  # steps that the chunk at hand may have
     steps, size = 0.0, 0  # steps and bytes that it has
-    for i in sorted(range(len(jobs)), key=lambda i: (-jobs[i].work.steps, -jobs[i].work.n)):
-        job = jobs[i]
+    for i, job in _sort_longest_first(jobs):
         n_steps = float(job.work.steps)
         n_bytes = tree.nbytes(job.own) + tree.nbytes(job.each)
         if not chunks or steps + n_steps > most or size + n_bytes > _MOST_BYTES:

@@ -149,7 +149,10 @@ def _answer(
     try:
         if not jobs:
             return encode(sums)
-        return encode([_train(cells[job.cell], given[job.cell], job, sums) for job in jobs])
+        answers = []
+        for job in jobs:
+            answers.append(_train(cells[job.cell], given[job.cell], job, sums))
+        return encode(answers)
     except Exception as error:
         return encode(describe_failure(error))
 

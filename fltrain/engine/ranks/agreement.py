@@ -90,7 +90,8 @@ def collect_facts(cell: Cell, state: State, execution: Execution) -> dict[str, s
     for name, value in (asdict(cell.settings) | asdict(execution)).items():
         if name not in _HARMLESS:
             facts[name.replace("_", "-")] = str(value)
-    facts["the model"] = _shorten(hashlib.sha256(str(cell.task.module).encode()).hexdigest())
+    layers = str(cell.task.module).encode()
+    facts["the model"] = _shorten(hashlib.sha256(layers).hexdigest())
     facts["the state that training starts from"] = _digest_state(state)
     machine = describe(cell.data.train.y.device, execution.threads)
     for name in _MACHINE:

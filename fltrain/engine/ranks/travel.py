@@ -104,8 +104,10 @@ def _flatten_half(halves: list[dict[str, Tensor]], layout: Layout, device: torch
     parts = [none]
     for half, shapes in zip(halves, layout, strict=True):
         for path, shape in shapes.items():
-            part = half[path].flatten() if path in half else none.new_zeros(shape.numel())
-            parts.append(part)
+            if path in half:
+                parts.append(half[path].flatten())
+            else:
+                parts.append(none.new_zeros(shape.numel()))
     return torch.cat(parts)
 
 
