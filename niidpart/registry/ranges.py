@@ -28,7 +28,7 @@ class AtLeast:
         return value >= self.low
 
     def __str__(self) -> str:
-        return f"at least {self.low}"
+        return f"at least {_spell(self.low)}"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Above:
         return value > self.low
 
     def __str__(self) -> str:
-        return f"above {self.low}"
+        return f"above {_spell(self.low)}"
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class AtMost:
         return value <= self.high
 
     def __str__(self) -> str:
-        return f"at most {self.high}"
+        return f"at most {_spell(self.high)}"
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,14 @@ class Below:
         return value < self.high
 
     def __str__(self) -> str:
-        return f"below {self.high}"
+        return f"below {_spell(self.high)}"
 
 
 def describe_ranges(ranges: Sequence[Range]) -> str:
     """Return the ranges in words, `at least 0 and below 1`; "" where there are none."""
     return " and ".join(map(str, ranges))
+
+
+def _spell(bound: float) -> str:
+    """Return a bound in few characters: 1e+09 and not 1000000000.0; whole numbers in full."""
+    return f"{bound:g}" if isinstance(bound, float) else str(bound)
