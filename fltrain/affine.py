@@ -1,4 +1,7 @@
-"""Directions that are the gradient and an affine term of the weights, said as data: what executors can fuse into one pass."""
+"""Directions that are the gradient and an affine term of the weights, declared as data.
+
+An executor that knows the terms can put them into one pass with the gradient.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,11 +14,25 @@ from . import tree
 from .interface import Batch, Local, Step, Task
 from .tree import Tree
 
+__all__ = ["Affine", "Corrected"]
+
 
 class Affine(NamedTuple):
-    """The step is along grad + pull (w - start) + add, and `after` is added behind the momentum. Constants of one local training.
+    """A step along grad + pull (w - start) + add, with `after` added behind the momentum.
 
-    pull: a number, or a tensor of no axis; add, after: trees like the parameters, {} for nothing. Weight decay is the executor's.
+    The terms are constants of one local training. Weight decay is the executor's.
+
+    Attributes
+    ----------
+    pull : float or Tensor
+        A number, or a tensor of no axis.
+    add, after : Tree
+        Like the parameters; {} for nothing.
+
+    Examples
+    --------
+    >>> Affine(pull=0.1)
+    Affine(pull=0.1, add={}, after={})
     """
 
     pull: float | Tensor = 0.0
@@ -25,26 +42,36 @@ class Affine(NamedTuple):
 
 @dataclass(frozen=True)
 class Corrected:
-    """An algorithm's `direction`, made from its terms alone. terms(local) -> Affine, of what `begin` gave; it must not look at local.params.
+    """An algorithm's `direction`, made from its terms alone.
 
-    An executor that calculates gradients by itself asks for the terms, once for each job; the others call it like any direction.
+    An executor that calculates gradients by itself asks for the terms, once for each job; the
+    others call it like any direction.
+
+    Parameters
+    ----------
+    terms : callable
+        terms(local) -> Affine, of what `begin` gave; it must not look at `local.params`.
     """
 
     terms: Callable[[Local], Affine]
 
     def __call__(self, task: Task, local: Local, batch: Batch) -> Step:
-        """The loss's gradient with the terms."""
-        step, (pull, add, after) = task.grad(local, batch), self.terms(local)
+        """Return the step along the loss's gradient with the terms."""
+        step = task.grad(local, batch)
+        pull, add, after = self.terms(local)
         grad = step.grad
-        if isinstance(pull, Tensor) or pull:
-            grad = tree.map(
-                lambda g, w, w0: g + _like(pull, g) * (w - w0), grad, local.params, local.start
-            )
+        # a pull of 0 is not calculated, so that 0 gives FedAvg's bits; a tensor may be one of many
+        # jobs at once, and cannot be asked
+        if isinstance(pull, Tensor) or pull != 0:
+            grad = _add_pull(grad, pull, local)
         if add:
             grad = tree.map(torch.add, grad, add)
         return step._replace(grad=grad, after=after)
 
 
-def _like(number: float | Tensor, leaf: Tensor) -> float | Tensor:
-    """In the leaf's type, so that the product is."""
-    return number.to(leaf.dtype) if isinstance(number, Tensor) else number
+def _add_pull(grad: Tree, pull: float | Tensor, local: Local) -> Tree:
+    def pull_back(g: Tensor, w: Tensor, start: Tensor) -> Tensor:
+        weight = pull.to(g.dtype) if isinstance(pull, Tensor) else pull
+        return g + weight * (w - start)
+
+    return tree.map(pull_back, grad, local.params, local.start)

@@ -8,75 +8,178 @@ from torch import Tensor
 
 from niidpart.errors import UsageError
 
+__all__ = [
+    "Tree",
+    "clone",
+    "empties",
+    "flatten",
+    "index",
+    "leaves",
+    "map",
+    "nbytes",
+    "repeat",
+    "unflatten",
+    "zeros_like",
+]
+
 Tree = dict[str, Any]
 
 
 def map(f: Callable[..., Tensor], tree: Tree, *others: Tree) -> Tree:
-    """f of each leaf, and of the leaves that stand at the same place in the others."""
-    return {
-        k: map(f, v, *(o[k] for o in others))
-        if isinstance(v, dict)
-        else f(v, *(o[k] for o in others))
-        for k, v in tree.items()
-    }
+    """Return f of each leaf, and of the leaves that stand at the same place in the others.
+
+    Parameters
+    ----------
+    f : callable
+        As many tensors as there are trees -> a tensor.
+    tree, *others : Tree
+        The others have the keys of the first, at least.
+
+    Returns
+    -------
+    Tree
+        With the keys of `tree`.
+
+    Examples
+    --------
+    >>> map(torch.add, {"w": torch.ones(2)}, {"w": torch.ones(2)})
+    {'w': tensor([2., 2.])}
+    """
+    mapped: Tree = {}
+    for key, value in tree.items():
+        rest = [other[key] for other in others]
+        mapped[key] = map(f, value, *rest) if isinstance(value, dict) else f(value, *rest)
+    return mapped
 
 
 def leaves(tree: Tree) -> list[Tensor]:
-    """All leaves, in the order of the keys as they stand."""
-    return [leaf for v in tree.values() for leaf in (leaves(v) if isinstance(v, dict) else [v])]
+    """Return all leaves, in the order of the keys as they stand.
+
+    Examples
+    --------
+    >>> leaves({"b": {"w": torch.tensor(1)}, "a": torch.tensor(2)})
+    [tensor(1), tensor(2)]
+    """
+    found: list[Tensor] = []
+    for value in tree.values():
+        found += leaves(value) if isinstance(value, dict) else [value]
+    return found
 
 
 def index(tree: Tree, i: int) -> Tree:
-    """Entry i of the leading axis of every leaf: a view."""
+    """Return entry i of the leading axis of every leaf: a view.
+
+    Examples
+    --------
+    >>> index({"w": torch.eye(2)}, 0)
+    {'w': tensor([1., 0.])}
+    """
     return map(lambda leaf: leaf[i], tree)
 
 
 def repeat(tree: Tree, n: int) -> Tree:
-    """n copies along a new leading axis."""
+    """Return n copies of every leaf along a new leading axis.
+
+    Examples
+    --------
+    >>> repeat({"w": torch.ones(1)}, 2)
+    {'w': tensor([[1.],
+            [1.]])}
+    """
     return map(lambda leaf: leaf.unsqueeze(0).repeat(n, *[1] * leaf.dim()), tree)
 
 
 def clone(tree: Tree) -> Tree:
+    """Return a copy in memory of its own, without a graph."""
     return map(lambda leaf: leaf.detach().clone(), tree)
 
 
 def zeros_like(tree: Tree) -> Tree:
+    """Return a tree of the same form whose leaves are 0."""
     return map(torch.zeros_like, tree)
 
 
 def nbytes(tree: Tree) -> int:
-    """Bytes of the floating-point leaves, in their own type: what travels."""
-    return sum(
-        leaf.numel() * leaf.element_size() for leaf in leaves(tree) if leaf.is_floating_point()
-    )
+    """Return the bytes of the floating-point leaves, in their own type: what travels.
+
+    Examples
+    --------
+    >>> nbytes({"w": torch.ones(3), "n": torch.tensor(3)})
+    12
+    """
+    travelling = [leaf for leaf in leaves(tree) if leaf.is_floating_point()]
+    return sum(leaf.numel() * leaf.element_size() for leaf in travelling)
 
 
 def flatten(tree: Tree, prefix: str = "") -> dict[str, Tensor]:
-    """{"a/b": leaf}: one flat dict, as a checkpoint stores it."""
+    """Return one flat dict, {"a/b": leaf}, as a checkpoint stores it.
+
+    Parameters
+    ----------
+    tree : Tree
+    prefix : str
+        What every path begins with.
+
+    Raises
+    ------
+    UsageError
+        For a key with a "/".
+
+    Examples
+    --------
+    >>> flatten({"a": {"b": torch.tensor(1)}})
+    {'a/b': tensor(1)}
+    """
     flat: dict[str, Tensor] = {}
-    for k, v in tree.items():
-        if "/" in k:
-            raise UsageError(f"the key {k!r} has a '/'; rename that parameter")
-        flat |= flatten(v, f"{prefix}{k}/") if isinstance(v, dict) else {f"{prefix}{k}": v}
+    for key, value in tree.items():
+        if "/" in key:
+            raise UsageError(f"the key {key!r} has a '/'; rename that parameter")
+        if isinstance(value, dict):
+            flat |= flatten(value, f"{prefix}{key}/")
+        else:
+            flat[f"{prefix}{key}"] = value
     return flat
 
 
 def unflatten(flat: dict[str, Tensor], empty: list[str] | None = None) -> Tree:
-    """The tree of a flat dict. empty: the paths of its empty trees, as `empties` gives them."""
+    """Return the tree of a flat dict.
+
+    Parameters
+    ----------
+    flat : dict of str to Tensor
+        As `flatten` gives it.
+    empty : list of str or None
+        The paths of its empty trees, as `empties` gives them.
+
+    Examples
+    --------
+    >>> unflatten({"a/b": torch.tensor(1)}, ["c"])
+    {'a': {'b': tensor(1)}, 'c': {}}
+    """
     tree: Tree = {}
-    for path, leaf in [*flat.items(), *((path, {}) for path in empty or [])]:
+    entries: dict[str, Any] = dict(flat)
+    for path in empty or []:
+        entries[path] = {}
+    for path, leaf in entries.items():
         *parents, last = path.split("/")
         node = tree
-        for p in parents:
-            node = node.setdefault(p, {})
+        for parent in parents:
+            node = node.setdefault(parent, {})
         node[last] = leaf
     return tree
 
 
 def empties(tree: Tree, prefix: str = "") -> list[str]:
-    """["a/b"]: where the tree holds an empty tree."""
-    out = []
-    for k, v in tree.items():
-        if isinstance(v, dict):
-            out += empties(v, f"{prefix}{k}/") if v else [f"{prefix}{k}"]
-    return out
+    """Return the paths of the empty trees in a tree, which `flatten` does not show.
+
+    Examples
+    --------
+    >>> empties({"a": {"b": {}}})
+    ['a/b']
+    """
+    found: list[str] = []
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            path = f"{prefix}{key}"
+            found += empties(value, f"{path}/") if value else [path]
+    return found

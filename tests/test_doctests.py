@@ -8,10 +8,21 @@ import numpy as np
 import pytest
 
 import fltrain
+import fltrain.affine
+import fltrain.draws
 import fltrain.interface
+import fltrain.tree
 import niidpart
 
-MODULES = (niidpart, fltrain, fltrain.interface)
+MODULES = (
+    niidpart,
+    fltrain,
+    fltrain.interface,
+    fltrain.affine,
+    fltrain.tree,
+    fltrain.draws,
+    fltrain.algorithms,
+)
 
 
 def find_examples():

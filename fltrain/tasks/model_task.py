@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from niidpart.errors import UsageError
 
 from .. import tree
-from ..draws import fold, signed
+from ..draws import fold, to_int64
 from ..interface import Batch, Local, Out, Step
 from ..tree import Tree
 from .dropout import draw_by, list_dropouts, replace_dropouts
@@ -176,7 +176,7 @@ class ModelTask:
         run = _compile_stages() if self.compiled else _run_stages
         if self.compiled and isinstance(key, int):
             # compiled code holds for one number, and for any tensor
-            key = torch.tensor(signed(key), device=x.device)
+            key = torch.tensor(to_int64(key), device=x.device)
         cast: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         if self.bf16:
             # no cache of cast weights: each is used once, and none may outlive a transform

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fltrain.draws import augmentation, fold, key, normal, order, philox, signed, uniform
+from fltrain.draws import augmentation, fold, key, normal, order, philox, to_int64, uniform
 from niidpart.arithmetic import rng
 
 CPU = torch.device("cpu")
@@ -164,11 +164,11 @@ def test_an_order_is_pinned():
 def test_a_folded_key_has_the_same_bits_as_number_and_as_tensor(key, number):
     folded = fold(key, number)
     assert 0 <= folded < 2**64
-    as_key, as_number = torch.tensor(signed(key)), torch.tensor(number)
+    as_key, as_number = torch.tensor(to_int64(key)), torch.tensor(number)
     for other in (fold(as_key, number), fold(key, as_number), fold(as_key, as_number)):
         assert other.dtype == torch.int64
-        assert int(other) == signed(folded)
-    assert torch.equal(uniform(torch.tensor(signed(folded)), 9, CPU), uniform(folded, 9, CPU))
+        assert int(other) == to_int64(folded)
+    assert torch.equal(uniform(torch.tensor(to_int64(folded)), 9, CPU), uniform(folded, 9, CPU))
 
 
 def test_keys_fold_under_vmap_as_one_by_one():

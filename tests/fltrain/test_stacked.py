@@ -9,7 +9,7 @@ from torch import nn
 
 from fltrain import tree
 from fltrain.algorithms import ALGORITHMS, build
-from fltrain.draws import key, order, orders, signed
+from fltrain.draws import key, order, orders, to_int64
 from fltrain.engine.cohort import sample
 from fltrain.engine.jobs import make_jobs
 from fltrain.engine.looped import Looped
@@ -147,7 +147,7 @@ def test_images_that_are_changed_by_epoch(images, dealt, train, transform, drawn
 )
 def test_orders_are_the_order_of_each(rows, epoch, more):
     """Also with an epoch for each, and more room than is needed."""
-    keys, sizes = torch.tensor([signed(k) for k, _ in rows]), torch.tensor([n for _, n in rows])
+    keys, sizes = torch.tensor([to_int64(k) for k, _ in rows]), torch.tensor([n for _, n in rows])
     width, cpu = int(sizes.max()) + more, torch.device("cpu")
     for epochs in (epoch, torch.arange(len(rows)) + epoch):
         made = orders(keys, epochs, sizes, width)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from ...draws import key, orders, signed
+from ...draws import key, orders, to_int64
 from ...inputs.federated import PartyExamples
 from ...interface import Batch
 from ..batches import fixed_order_key
@@ -81,7 +81,7 @@ class Deal:
         """Draw the orders of one epoch for some (key, size), and write them behind their begins."""
         sizes = self.tensor([n for _, n in asked])
         width = max(n for _, n in asked)
-        keys = self.tensor([signed(order_key) for order_key, _ in asked])
+        keys = self.tensor([to_int64(order_key) for order_key, _ in asked])
         order = orders(keys, epoch, sizes, width)  # [orders, width], padded
         starts = [begin + epoch * n for begin, (_, n) in zip(begins, asked, strict=True)]
         lane = torch.arange(width, device=self.device)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ... import tree
-from ...draws import signed
+from ...draws import to_int64
 from ...interface import Local, Work
 from ...tree import Tree
 from ..jobs import Job
@@ -53,7 +53,7 @@ def merge_locals(
     for name in ("buffers", "each", "own"):
         values[name] = stack_trees([getattr(one, name) for one in locals_])
         dims[name] = leading_axes(values[name])
-    keys = [signed(int(one.key)) for one in locals_]
+    keys = [to_int64(int(one.key)) for one in locals_]
     values["key"], dims["key"] = torch.tensor(keys, dtype=torch.int64, device=device), 0
     values["shared"], dims["shared"] = _merge_shared([one.shared for one in locals_])
     weights = tree.leaves(starts[0])[0]
