@@ -290,34 +290,29 @@ def test_noise_drawn_anew_is_that_of_looped(coloured, agree):
     agree(*both(split, coloured, small()))
 
 
-# FedMOC, FedNACA, FedRL, MOON and pFedMe have directions of their own
-VARIANTS = {
-    "fedavg": [{}, {"server_lr": 0.5}],
+# more options to try than the defaults, of those that are trained
+MORE = {
+    "fedavg": [{"server_lr": 0.5}],
     "fedprox": [{"mu": 0.3}, {"mu": 0.0}],
     "scaffold": [{"option": o, "correction": c} for o in ("i", "ii") for c in ("post", "grad")],
     "feddyn": [{"alpha": 0.1}],
     "ditto": [{"lam": 0.5}, {"lam": 0.0}],
-    "fednova": [{}, {"mu": 0.1}, {"server_momentum": 0.5}],
-    "fedavgm": [{}],
-    "fedadam": [{}],
-    "fedadagrad": [{}],
-    "fedyogi": [{}],
-    "solo": [{}],
-    "centralised": [{}],
-    "fedbn": [{}],
-    "fedcd": [{}],
+    "fednova": [{"mu": 0.1}, {"server_momentum": 0.5}],
 }
-REFUSED = ["fedmoc", "fednaca", "fedrl", "moon", "pfedme"]
+# compiled code trains every algorithm whose direction is declared by its terms, and refuses others
+TRAINED = [name for name in ALGORITHMS.names() if isinstance(build(name).direction, Corrected)]
+REFUSED = [name for name in ALGORITHMS.names() if name not in TRAINED]
 
 
-def test_every_algorithm_is_either_trained_or_refused():
-    assert sorted([*VARIANTS, *REFUSED]) == sorted(ALGORITHMS.names())
+def test_the_published_algorithms_that_are_refused_have_directions_of_their_own():
+    assert {"fedmoc", "fednaca", "fedrl", "moon", "pfedme"} <= set(REFUSED)
+    assert set(MORE) <= set(TRAINED)
 
 
 @compiled
 @pytest.mark.parametrize(
     ("name", "options"),
-    [(name, options) for name in VARIANTS for options in VARIANTS[name]],
+    [(name, options) for name in TRAINED for options in ({}, *MORE.get(name, []))],
     ids=str,
 )
 def test_a_round_is_that_of_looped_for_each_algorithm(name, options, coloured, agree):
