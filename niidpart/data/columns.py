@@ -60,6 +60,7 @@ def _count_integers(y: Array, low: int, span: int) -> tuple[Ints, tuple[str, ...
     if low:
         offset = offset - offset.dtype.type(low)
     offset = offset.astype(np.int64, copy=False)
+    # Passes over the labels alone, where np.unique would sort them.
     present = np.bincount(offset, minlength=span + 1) > 0
     labels = [low + k for k in np.flatnonzero(present).tolist()]
     names = tuple(map(str, labels))

@@ -31,9 +31,7 @@ def from_arrays(
     Parameters
     ----------
     x : array [N, ...], optional
-        Features: uint8 (divided by 255 in training) or floats, of shape [N, D], [N, H, W] or
-        [N, H, W, C] with C 1 or 3. None for labels alone. Lists, tensors and data frames are
-        made arrays.
+        Features: uint8 images or floats, [N, D], [N, H, W] or [N, H, W, C]; None for labels alone.
     y : array [N]
         Labels: integers, booleans or strings. The classes are the sorted distinct labels.
     x_test, y_test : array, optional
@@ -46,19 +44,17 @@ def from_arrays(
     Returns
     -------
     Data
-        Its features are views and copies of x, which is never changed.
+        Its features are parts of x, which is never changed.
 
     Raises
     ------
     UsageError
-        For anything of another type or shape; the message says what came and what is needed.
+        For anything of another type or shape.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> data = from_arrays(np.zeros((4, 8, 8)), ["a", "b", "b", "a"])
-    >>> data.labels, data.class_names
-    (array([0, 1, 1, 0]), ('a', 'b'))
+    >>> from_arrays([[0.5], [0.1], [0.2]], ["cat", "dog", "cat"]).class_names
+    ('cat', 'dog')
     """
     train = None if x is None else to_array("features", x)
     test = None if x_test is None else to_array("features of the test set", x_test)
@@ -94,25 +90,20 @@ def from_columns(
     content_sha256: str = "",
     revision: str = "",
 ) -> Data:
-    """Return data of columns in memory, and of features that are read when they are asked for.
-
-    What the features give is the source's to check.
+    """Return data of columns in memory and features that are read when they are asked for.
 
     Parameters
     ----------
     y, y_test : array [N]
-        Labels: integers, booleans or strings. Those of the test set have to be among those of
-        the training set.
+        Labels: integers, booleans or strings; those of the test set among the training set's.
     features, test_features : callable, optional
-        `features(rows)` gives [n, ...] of these rows; see `Data`.
+        `features(rows)` gives [n, ...] of these rows, which the source has checked; see `Data`.
     groups, test_groups : array [N], optional
         Integers or strings, one for each example.
     class_names : sequence of str, optional
         Names of the labels 0, 1, ..., where these are integers.
-    content_sha256 : str
-        Identifies features and test set, "" if unknown.
-    revision : str
-        The commit of a data set that has commits.
+    content_sha256, revision : str
+        Identify features and test set, "" if unknown; see `Data`.
 
     Returns
     -------

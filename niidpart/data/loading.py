@@ -14,7 +14,7 @@ from ..splits.recipe import JSON
 from .pooling import pool_test_set
 from .record import Data
 
-Place = str | os.PathLike[str] | None
+Root = str | os.PathLike[str] | None  # the folder or file of a data set
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ _REPO = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
 
 def load(
     name: str | os.PathLike[str],
-    root: Place = None,
+    root: Root = None,
     *,
     pool: bool = False,
     **params: Any,
@@ -128,7 +128,7 @@ def load(
     return load_with(source, place, options)
 
 
-def resolve_path(name: str, root: Place, params: JSON) -> tuple[str, Place, JSON]:
+def resolve_path(name: str, root: Root, params: JSON) -> tuple[str, Root, JSON]:
     """Return (source, root, params) of a data set that a path or `hf:...` names.
 
     Others come back unchanged.
@@ -146,7 +146,7 @@ def resolve_path(name: str, root: Place, params: JSON) -> tuple[str, Place, JSON
     return name, root, params
 
 
-def _resolve_hf(where: str, root: Place, params: JSON) -> tuple[str, Place, JSON]:
+def _resolve_hf(where: str, root: Root, params: JSON) -> tuple[str, Root, JSON]:
     if Path(where).exists():
         return "hf", where, params
     if _REPO.fullmatch(where):
@@ -155,7 +155,7 @@ def _resolve_hf(where: str, root: Place, params: JSON) -> tuple[str, Place, JSON
     raise FileNotFoundError(f"there is no folder {where}; {meaning}")
 
 
-def load_with(name: str, root: Place, params: JSON) -> Data:
+def load_with(name: str, root: Root, params: JSON) -> Data:
     """Do the same as `load` with the options as a dict: an untrusted file may hold any names."""
     pool = coerce(f"data set {name!r}: pool", params.get("pool", False), bool)
     given = {key: value for key, value in params.items() if key != "pool"}

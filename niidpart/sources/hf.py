@@ -49,8 +49,8 @@ def hf(
     """A data set of Hugging Face, offline: `hf:ID` from the cache, `hf:FOLDER` from a folder.
 
     Columns are taken as by parquet; class names are kept. Nothing is fetched, and no code of a
-    data set is run. Files are read as they are now: never from a cache that `datasets` made of an
-    earlier state of the folder. Needs datasets and pyarrow.
+    data set is run. Files are read as they are now, never from a cache of an earlier state of the
+    folder. Needs datasets and pyarrow.
 
     Parameters
     ----------
@@ -70,13 +70,7 @@ def hf(
     """
     where = _locate(root, repo)
     choice = ColumnChoice(
-        label=label,
-        group=group,
-        features=features,
-        drop=drop,
-        size=size,
-        channels=channels,
-        checksum=checksum,
+        label, group, features, drop, size=size, channels=channels, checksum=checksum
     )
     with stay_offline():
         if repo is None:

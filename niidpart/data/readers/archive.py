@@ -29,7 +29,7 @@ def read_npz_arrays(
     if not zipfile.is_zipfile(path):
         raise FileFault(f"{path} is no .npz archive; {_ADVICE}")
     try:
-        archive = np.load(path, allow_pickle=False)
+        archive = np.load(path, allow_pickle=False)  # arrays of objects would be pickles
     except (ValueError, OSError, zipfile.BadZipFile) as error:
         raise FileFault(f"{path} is no .npz archive ({error}); {_ADVICE}") from error
     with archive:

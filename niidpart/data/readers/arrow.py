@@ -42,6 +42,7 @@ def load_tables(
         raise UsageError(f"{got} {where}; drop these rows first")
     groups, test_groups = _read_groups(train, choice), _read_groups(test, choice)
     reader = FeatureReader(train, choice, base)
+    # The files as they are read: a test set without labels is no part of the data.
     files = [train.files] if test is None else [train.files, test.files]
     content = digest_files(files, choice.checksum)
     if choice.test_column is None:

@@ -105,6 +105,8 @@ class FeatureReader:
             return {field.name for field in fields} == {"bytes", "path"}
         return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
+    # Decoder and form are made when features are first asked for: labels need neither Pillow nor a
+    # decoded image.
     @cached_property
     def _decoder(self) -> ImageDecoder:
         def read_first() -> bytes | Path:
@@ -159,6 +161,7 @@ class FeatureReader:
             return raw
         relative = value.get("path") if isinstance(value, dict) else None
         path = self._base / str(relative)
+        # A table may come from anybody, and its images are read with the rights of the reader.
         is_inside = ".." not in path.parts and path.is_relative_to(self._base)
         if relative and is_inside and path.is_file():
             return path

@@ -19,6 +19,7 @@ def read_column(column: Any, name: str) -> Array:
     if column.null_count:
         got = f"the column {name!r} has {column.null_count} empty values"
         raise UsageError(f"{got}; fill or drop these rows first")
+    # Numbers may be stored by their distinct values too; then the values are what counts.
     is_dictionary = pa.types.is_dictionary(column.type)
     if is_dictionary and not _is_text(column.type.value_type):
         column = column.cast(column.type.value_type)
@@ -43,7 +44,7 @@ def _read_texts(column: Any, name: str) -> Array:
         require_no_nulls(chunk.dictionary, name)
         distinct = chunk.dictionary.to_pylist()
         require_short_texts(distinct, name, "")
-        lookup = np.array(distinct or [""], object)
+        lookup = np.array(distinct or [""], object)  # no width: one text may be very long
         texts.append(lookup[np.asarray(chunk.indices)])
     return np.concatenate(texts) if texts else np.zeros(0, object)
 

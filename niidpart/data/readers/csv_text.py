@@ -95,6 +95,7 @@ def read_texts(path: Path, places: Sequence[int]) -> list[Array]:
         for column, k in zip(columns, places, strict=True):
             words = [row[k].strip() for row in block.rows]
             require_short_texts(words, header[k], f"{path}: ")
+            # A column of classes holds few distinct texts: each is kept once, not once a row.
             column += [once.setdefault(word, word) for word in words]
     return [np.array(column, object) for column in columns]
 

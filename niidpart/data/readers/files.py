@@ -100,6 +100,7 @@ def find_companion(path: Path, name: str, what: str) -> Path:
     The name is stored in split files and may come from an untrusted one, so it names nothing
     outside that folder.
     """
+    # Backslashes part folders on Windows; a split that is made there is read elsewhere too.
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts or "\\" in name:
         advice = f"give the name of a file in the folder of {path.name}, without '..'"

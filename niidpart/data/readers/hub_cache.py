@@ -54,6 +54,7 @@ def stay_offline() -> Iterator[None]:
     import datasets
     import huggingface_hub.constants
 
+    # Environment variables would come too late: the libraries have read them when imported.
     switches = [
         (datasets.config, "HF_HUB_OFFLINE"),
         (datasets.config, "HF_DATASETS_OFFLINE"),
@@ -116,6 +117,7 @@ def _find_snapshot(repo: str, hub: Path | None, revision: str | None) -> Path | 
         )
     except FileNotFoundError:  # huggingface_hub's own is one
         return None
+    # A snapshot may hold the card alone, of a data set that a script made.
     has_data = any(path.suffix in _DATA_ENDINGS for path in snapshot.rglob("*"))
     return snapshot if has_data else None
 

@@ -61,7 +61,7 @@ def _read_idx(path: Path) -> Array:
     """
     with open_packed(path) as file:
         shape = _read_shape(path, file)
-        n = math.prod(shape)
+        n = math.prod(shape)  # python's integers: no overflow, whatever the head says
         if n > _MAX_VALUES:
             most = f"no such file has more than {_MAX_VALUES}"
             raise FileFault(f"{path} says {shape}, which is {n} values; {most}; fetch it again")

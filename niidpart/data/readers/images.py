@@ -96,6 +96,7 @@ class ImageDecoder:
                 got = f"{name} is {image.size[0]} x {image.size[1]}"
                 advice = f"say --size {min(width, height)} to make all of one size"
                 raise UsageError(f"{got}, the first image {width} x {height}; {advice}")
+            # Pillow would cut them to 255 without a word.
             if image.mode in _DEEP:
                 got = f"{name} has pixels of more than 8 bits ({image.mode})"
                 raise UsageError(f"{got}; convert the images to 8 bits first")

@@ -113,6 +113,7 @@ def _find_datasets(file: h5py.File) -> dict[str, tuple[Any, Any]]:
         own = _open_member(folder, writer, h5py.Group)
         pixels = _open_member(own, "pixels", h5py.Dataset)
         label = _open_member(own, "label", h5py.Dataset)
+        # Sizes before values: a small file may say that it holds terabytes.
         size += _measure_dataset(pixels) + _measure_dataset(label)
         if size > _MAX_FILE:
             raise TypeError(f"its arrays have more than {_MAX_FILE} bytes")
@@ -162,6 +163,7 @@ def _convert_images(path: Path, writer: str, x: Array, y: Array) -> _OneWriter:
     if not ((x >= 0) & (x <= 1)).all():  # false for NaN too
         raise FileFault(f"{path}: {writer!r} has pixels outside 0..1")
     grey = np.rint(np.asarray(x, np.float64) * 255)
+    # LEAF writes uint8 divided by 255: it is uint8 again where each pixel is such a quotient.
     loss = np.abs(grey / 255 - x)
     images = x.astype(np.float32)
     if (loss < 1e-6).all():

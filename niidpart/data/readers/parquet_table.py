@@ -55,6 +55,7 @@ class ParquetTable:
                 parts.append(file.read(columns=[name]).column(name))
         chunks = [chunk for part in parts for chunk in part.chunks]
         column = pa.chunked_array(chunks, type=parts[0].type)
+        # The head of a damaged file may promise other rows than its columns hold.
         if len(column) != self.n:
             got = f"says that it has {self.n} rows and holds {len(column)}"
             raise FileFault(f"{self.files[0]} {got}")
@@ -72,6 +73,7 @@ class ParquetTable:
         """
         import pyarrow as pa
 
+        # In the order of the file, so that each row group is unpacked once for all of its rows.
         order = np.argsort(rows, kind="stable")
         cuts = np.searchsorted(rows[order], self._bounds)
         for i, group in enumerate(self._row_groups):

@@ -47,6 +47,7 @@ def read_libsvm(
         raise FileFault(f"{path} holds values that are not finite numbers")
     if not _are_whole_numbers(y):
         raise UsageError(f"{path}: labels are real numbers (regression?); whole numbers are needed")
+    # Equal data has equal rows of values, whether or not the file writes zeros.
     x.eliminate_zeros()
     x.resize(x.shape[0], width)
     return x, y.astype(np.int64)
