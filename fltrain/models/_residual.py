@@ -38,7 +38,11 @@ def basic(channels: int, width: int, stride: int, norm: Norm) -> nn.Module:
     """Return two 3 x 3 convolutions."""
     first = conv(channels, width, 3, stride, norm)
     second = conv(width, width, 3, 1, norm)
-    return nn.Sequential(*first, nn.ReLU(), *second)
+    return nn.Sequential(
+        *first,
+        nn.ReLU(),
+        *second,
+    )
 
 
 def bottleneck(channels: int, width: int, stride: int, norm: Norm) -> nn.Module:
@@ -46,7 +50,13 @@ def bottleneck(channels: int, width: int, stride: int, norm: Norm) -> nn.Module:
     down = conv(channels, width, 1, 1, norm)
     middle = conv(width, width, 3, stride, norm)
     up = conv(width, 4 * width, 1, 1, norm)
-    return nn.Sequential(*down, nn.ReLU(), *middle, nn.ReLU(), *up)
+    return nn.Sequential(
+        *down,
+        nn.ReLU(),
+        *middle,
+        nn.ReLU(),
+        *up,
+    )
 
 
 def residual_network(
@@ -76,7 +86,11 @@ def residual_network(
             stages[f"block{len(stages)}"] = Residual(inner, shortcut)
             channels = expansion * width
     name, last = stages.popitem()
-    stages[name] = nn.Sequential(last, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    stages[name] = nn.Sequential(
+        last,
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+    )
     model = Staged(**stages, out=nn.Linear(channels, n_classes))
     for module in model.modules():
         if isinstance(module, nn.Conv2d):

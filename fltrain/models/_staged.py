@@ -91,7 +91,11 @@ class Staged(nn.Module):
         like: dict[str, Any] = {"device": linear.weight.device, "dtype": linear.weight.dtype}
         d = linear.in_features
         first = nn.Linear(d, d, **like)
-        stages["project1"] = nn.Sequential(*before, first, nn.ReLU())
+        stages["project1"] = nn.Sequential(
+            *before,
+            first,
+            nn.ReLU(),
+        )
         stages["project2"] = nn.Linear(d, width, **like)
         stages[name] = nn.Linear(width, linear.out_features, **like)
         return Staged(**stages).train(self.training)

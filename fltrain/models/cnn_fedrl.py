@@ -37,8 +37,20 @@ def cnn_fedrl(shape: tuple[int, ...], n_classes: int) -> Staged:
     side = (shape[1] - 12) // 4  # of the image behind both convolutions and poolings
     flat = 16 * side * side
     return Staged(
-        conv1=nn.Sequential(nn.Conv2d(shape[0], 6, 5), nn.ReLU(), nn.MaxPool2d(2)),
-        conv2=nn.Sequential(nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2)),
-        fc1=nn.Sequential(nn.Flatten(), nn.Linear(flat, 120), nn.ReLU()),
+        conv1=nn.Sequential(
+            nn.Conv2d(shape[0], 6, 5),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+        ),
+        conv2=nn.Sequential(
+            nn.Conv2d(6, 16, 5),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+        ),
+        fc1=nn.Sequential(
+            nn.Flatten(),
+            nn.Linear(flat, 120),
+            nn.ReLU(),
+        ),
         out=nn.Linear(120, n_classes),
     )

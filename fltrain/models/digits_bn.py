@@ -38,13 +38,32 @@ def digits_bn(shape: tuple[int, ...], n_classes: int) -> Staged:
     flat = 128 * side * side
     return Staged(
         conv1=nn.Sequential(
-            nn.Conv2d(shape[0], 64, 5, padding=2), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(2)
+            nn.Conv2d(shape[0], 64, 5, padding=2),
+            nn.BatchNorm2d(64),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
         ),
         conv2=nn.Sequential(
-            nn.Conv2d(64, 64, 5, padding=2), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(2)
+            nn.Conv2d(64, 64, 5, padding=2),
+            nn.BatchNorm2d(64),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
         ),
-        conv3=nn.Sequential(nn.Conv2d(64, 128, 5, padding=2), nn.BatchNorm2d(128), nn.ReLU()),
-        fc1=nn.Sequential(nn.Flatten(), nn.Linear(flat, 2048), nn.BatchNorm1d(2048), nn.ReLU()),
-        fc2=nn.Sequential(nn.Linear(2048, 512), nn.BatchNorm1d(512), nn.ReLU()),
+        conv3=nn.Sequential(
+            nn.Conv2d(64, 128, 5, padding=2),
+            nn.BatchNorm2d(128),
+            nn.ReLU(),
+        ),
+        fc1=nn.Sequential(
+            nn.Flatten(),
+            nn.Linear(flat, 2048),
+            nn.BatchNorm1d(2048),
+            nn.ReLU(),
+        ),
+        fc2=nn.Sequential(
+            nn.Linear(2048, 512),
+            nn.BatchNorm1d(512),
+            nn.ReLU(),
+        ),
         out=nn.Linear(512, n_classes),
     )

@@ -26,6 +26,10 @@ def hidden200(shape: tuple[int, ...], n_classes: int) -> Staged:
         The model, which maps [B, *shape] to logits [B, K].
     """
     return Staged(
-        fc1=nn.Sequential(nn.Flatten(), nn.Linear(prod(shape), 200), nn.ReLU()),
+        fc1=nn.Sequential(
+            nn.Flatten(),
+            nn.Linear(prod(shape), 200),
+            nn.ReLU(),
+        ),
         out=nn.Linear(200, n_classes),
     )

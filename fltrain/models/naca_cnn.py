@@ -40,7 +40,11 @@ def naca_cnn(shape: tuple[int, ...], n_classes: int) -> Staged:
     side = shape[1] // 4
     return Staged(
         conv1=nn.Sequential(nn.Conv2d(shape[0], 64, 5, padding=2), nn.Sigmoid()),
-        conv2=nn.Sequential(nn.MaxPool2d(2), nn.Conv2d(64, 128, 5, padding=2), nn.Sigmoid()),
+        conv2=nn.Sequential(
+            nn.MaxPool2d(2),
+            nn.Conv2d(64, 128, 5, padding=2),
+            nn.Sigmoid(),
+        ),
         fc1=nn.Sequential(
             nn.MaxPool2d(2),
             nn.Flatten(),

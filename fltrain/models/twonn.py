@@ -30,6 +30,10 @@ def twonn(shape: tuple[int, ...], n_classes: int) -> Staged:
         The model, which maps [B, *shape] to logits [B, K].
     """
     return Staged(
-        fc1=nn.Sequential(nn.Flatten(), nn.Linear(prod(shape), 1000, bias=False), nn.Sigmoid()),
+        fc1=nn.Sequential(
+            nn.Flatten(),
+            nn.Linear(prod(shape), 1000, bias=False),
+            nn.Sigmoid(),
+        ),
         out=nn.Linear(1000, n_classes, bias=False),
     )

@@ -50,6 +50,15 @@ def vgg11(shape: tuple[int, ...], n_classes: int) -> Staged:
         if i in POOLED:
             layers.append(nn.MaxPool2d(2))
         stages[f"conv{i}"] = nn.Sequential(*layers)
-    stages["fc1"] = nn.Sequential(nn.Flatten(), nn.Dropout(), nn.Linear(512, 512), nn.ReLU())
-    stages["fc2"] = nn.Sequential(nn.Dropout(), nn.Linear(512, 512), nn.ReLU())
+    stages["fc1"] = nn.Sequential(
+        nn.Flatten(),
+        nn.Dropout(),
+        nn.Linear(512, 512),
+        nn.ReLU(),
+    )
+    stages["fc2"] = nn.Sequential(
+        nn.Dropout(),
+        nn.Linear(512, 512),
+        nn.ReLU(),
+    )
     return Staged(**stages, out=nn.Linear(512, n_classes))

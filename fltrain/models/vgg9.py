@@ -40,12 +40,33 @@ def vgg9(shape: tuple[int, ...], n_classes: int) -> Staged:
     hidden = 1024 if shape[1] == 28 else 512
     return Staged(
         conv1=nn.Sequential(nn.Conv2d(shape[0], 32, 3, padding=1), nn.ReLU()),
-        conv2=nn.Sequential(nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+        conv2=nn.Sequential(
+            nn.Conv2d(32, 64, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+        ),
         conv3=nn.Sequential(nn.Conv2d(64, 128, 3, padding=1), nn.ReLU()),
-        conv4=nn.Sequential(nn.Conv2d(128, 128, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
-        conv5=nn.Sequential(nn.Dropout2d(0.05), nn.Conv2d(128, 256, 3, padding=1), nn.ReLU()),
-        conv6=nn.Sequential(nn.Conv2d(256, 256, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
-        fc1=nn.Sequential(nn.Flatten(), nn.Dropout(0.1), nn.Linear(flat, hidden), nn.ReLU()),
+        conv4=nn.Sequential(
+            nn.Conv2d(128, 128, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+        ),
+        conv5=nn.Sequential(
+            nn.Dropout2d(0.05),
+            nn.Conv2d(128, 256, 3, padding=1),
+            nn.ReLU(),
+        ),
+        conv6=nn.Sequential(
+            nn.Conv2d(256, 256, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+        ),
+        fc1=nn.Sequential(
+            nn.Flatten(),
+            nn.Dropout(0.1),
+            nn.Linear(flat, hidden),
+            nn.ReLU(),
+        ),
         fc2=nn.Sequential(nn.Linear(hidden, 512), nn.ReLU()),
         out=nn.Sequential(nn.Dropout(0.1), nn.Linear(512, n_classes)),
     )

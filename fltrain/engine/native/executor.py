@@ -33,7 +33,7 @@ from .scoring import score_examples
 _DEFAULT = Execution(engine="native")
 
 
-class _Running(NamedTuple):
+class _TrainingJob(NamedTuple):
     """A job that a thread trains. place: in the list of jobs; local: after `begin`."""
 
     place: int
@@ -78,7 +78,7 @@ class Native:
             range(len(jobs)), key=lambda i: (-jobs[i].work.steps, -jobs[i].work.n)
         )
         waiting = iter(longest_first)
-        busy: dict[Future[float], _Running] = {}
+        busy: dict[Future[float], _TrainingJob] = {}
 
         def start_next() -> None:
             place = next(waiting, None)
@@ -88,7 +88,7 @@ class Native:
             hears = given[job.cell]
             local, flat = self._begin(hears, job)
             future = self.pool.submit(self._train, job, flat, hears.round)
-            busy[future] = _Running(place, local, flat)
+            busy[future] = _TrainingJob(place, local, flat)
 
         # one more than there are threads, so that none waits for the next
         for _ in range(self.n + 1):
@@ -133,7 +133,7 @@ class Native:
             pull=pull,
         )
 
-    def _finish(self, running: _Running, job: Job, loss: float, sums: Sums) -> Done:
+    def _finish(self, running: _TrainingJob, job: Job, loss: float, sums: Sums) -> Done:
         """Add the upload of a trained job to the sums."""
         if not math.isfinite(loss):
             return Done(running.place, loss, {})

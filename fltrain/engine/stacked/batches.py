@@ -34,7 +34,8 @@ class Deal:
         self.draws = any(
             source.prepare.augment is not None or source.prepare.noise for source in self.sources
         )
-        epochs = [-(-steps // each) for steps, each in zip(self.steps, self.per_epoch, strict=True)]
+        pairs = zip(self.steps, self.per_epoch, strict=True)
+        epochs = [-(-steps // each) for steps, each in pairs]
         # epochs of the whole run are counted from 1
         self.before = [(round - 1) * each + 1 for each in epochs]
         self._places: dict[tuple[int, ...], Tensor] = {}
@@ -43,11 +44,15 @@ class Deal:
         self.size = self.tensor(self.n)
         self._per_epoch = self.tensor(self.per_epoch)
         self._before = self.tensor(self.before)
-        if self.shuffle:
-            keys = [key(cells[job.cell].settings.seed, "job", round, job.party) for job in jobs]
-        else:
-            keys = [fixed_order_key(cells[job.cell].settings.seed) for job in jobs]
-            epochs = [1] * len(jobs)
+        keys = []
+        for job in jobs:
+            seed = cells[job.cell].settings.seed
+            if self.shuffle:
+                keys.append(key(seed, "job", round, job.party))
+            else:
+                keys.append(fixed_order_key(seed))
+        if not self.shuffle:
+            epochs = [1] * len(jobs)  # one order for all
         self._draw_orders(keys, epochs)
 
     def tensor(self, values: Sequence[int]) -> Tensor:
@@ -123,7 +128,8 @@ class Deal:
         number where it is equal.
         """
         epochs = set(self.epochs(step, rows))
-        n, per_epoch = self.of(self.size, rows), self.of(self._per_epoch, rows)
+        n = self.of(self.size, rows)
+        per_epoch = self.of(self._per_epoch, rows)
         epoch = step // per_epoch
         begin_of_batch = (step % per_epoch * self.batch_size).unsqueeze(1)
         lane = begin_of_batch + torch.arange(width, device=self.device)  # place within the epoch

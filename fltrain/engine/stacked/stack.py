@@ -66,7 +66,8 @@ class Stack:
         self.deal = Deal(cells, jobs, given[jobs[0].cell].round)
         self.device = self.deal.device
         # where the examples of each job are, for `full_grad`: handed to vmap, one entry a job
-        self.place = (self.deal.start, self.deal.size, self.deal.tensor(self.deal.source))
+        source = self.deal.tensor(self.deal.source)
+        self.place = (self.deal.start, self.deal.size, source)
         self.work, self.work_dims = merge_works(jobs, self.device)
         locals_ = [make_local(cells[job.cell], given[job.cell], job) for job in jobs]
         self.local, self.dims = merge_locals(jobs, locals_, self.device)
@@ -122,10 +123,10 @@ class Stack:
         new = vmap(begin, in_dims=(self.dims, 0, 0, 0))(self.local, *self.place)
         local = self.local._replace(**new)
         dims = self.dims._replace(**{name: leading_axes(part) for name, part in new.items()})
-        trained: dict[str, Any] = {
-            name: copy_expanded(getattr(local, name), getattr(dims, name), len(self.jobs))
-            for name in ("params", "buffers", "carry")
-        }
+        trained: dict[str, Any] = {}
+        for name in ("params", "buffers", "carry"):
+            part, axes = getattr(local, name), getattr(dims, name)
+            trained[name] = copy_expanded(part, axes, len(self.jobs))
         self.dims = dims._replace(**{name: leading_axes(part) for name, part in trained.items()})
         self.move(local._replace(**trained))
 
@@ -225,7 +226,8 @@ class Stack:
             map_batched(part, dims, lambda leaf: self.deal.of(leaf, rows))
             for part, dims in zip(self.local, self.dims, strict=True)
         ]
-        view = Local(*parts), tuple(self.deal.of(place, rows) for place in self.place)
+        places = tuple(self.deal.of(place, rows) for place in self.place)
+        view = Local(*parts), places
         if isinstance(rows, range):
             self._views = {len(rows): view}
         return view
