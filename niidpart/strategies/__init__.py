@@ -51,7 +51,7 @@ MinSize = Annotated[
 
 
 class Owners(NamedTuple):
-    """What a strategy returns: one party for each example.
+    """The result of a strategy that gives each example to one party.
 
     Parties are disjoint by construction. `make` takes each party's own validation and test parts
     from its examples.
@@ -78,7 +78,7 @@ class Owners(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What a strategy returns whose parties share examples or have val and test parts of its own.
+    """The result of a strategy whose parties share examples, or that makes val and test itself.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What FedCD's two strategies share: pools for train, val and test that devices draw from."""
+"""Pools for train, val and test, and devices that draw from them: for FedCD's two strategies."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated

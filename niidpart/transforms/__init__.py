@@ -19,7 +19,7 @@ Fresh = Annotated[bool, "Each epoch draws new noise; else each example has its o
 
 @dataclass(frozen=True)
 class FeatureTransform:
-    """What a transform draws for each party, and what it does to features.
+    """Two functions: one draws a party's columns, one changes its features.
 
     draw: `(n_parties, rng, *, options) -> {name: [P]}`, the columns to be stored, one value a
     party. A transform that can draw its noise again in each epoch has the option `fresh`.

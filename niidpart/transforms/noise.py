@@ -49,6 +49,7 @@ def apply(
     """Return [n, ...] float32: `x` plus the noise that each of `rows` always has at this party."""
     if options["fresh"]:
         return x
+    # Values are numbered as in the flattened example, so noise does not depend on its shape.
     flat = x.reshape(len(rows), prod(x.shape[1:]))
     out = np.empty(flat.shape, np.float32)
     for some, z in normal_blocks(int(column["seed"]), rows, flat.shape[1]):

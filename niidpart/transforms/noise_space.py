@@ -33,6 +33,7 @@ def noise_space(
     dict of str to array [P]
         seed: uint64, of the party's noise. cell: int64, -1 for clean. grid: int64, g.
     """
+    # ceil(sqrt(P - 1)) in integers: the last party needs no cell
     grid = isqrt(n_parties - 2) + 1 if n_parties > 1 else 1
     cell = np.arange(n_parties)
     cell[-1] = -1
@@ -60,6 +61,8 @@ def apply(
         return x
     place = (slice(None), slice(top, bottom), slice(left, right))
     out = x.astype(np.float32)
+    # The noise of the whole image is drawn and its cell used: so a cell's noise depends on its
+    # place in the image and not on the grid.
     for some, z in normal_blocks(int(column["seed"]), rows, prod(x.shape[1:])):
         noise = z.reshape(-1, *x.shape[1:])
         out[some][place] += options["sigma"] * noise[place]

@@ -190,7 +190,9 @@ def test_party_dir_follows_the_rule_in_real_numbers_up_to_rounding(
 
 def test_party_dir_refuses_a_spread_beyond_the_mean():
     for spread in (-0.1, 1.1):
-        with pytest.raises(ValueError, match=f"spread is {spread}; it must be at least 0 and at most 1"):
+        with pytest.raises(
+            ValueError, match=f"spread is {spread}; it must be at least 0 and at most 1"
+        ):
             niidpart.make(LABELS, "party-dir", spread=spread)
 
 
