@@ -60,7 +60,8 @@ def _scale_features(x: Array) -> Array:
     """Return each feature from 0, its least value, to 1, its largest; a constant one is 0."""
     low = x.min(axis=0)
     span = x.max(axis=0) - low
-    scaled: Array = (x - low) / np.where(span > 0, span, np.float32(1))
+    divisor = np.where(span > 0, span, np.float32(1))
+    scaled: Array = (x - low) / divisor
     return scaled
 
 

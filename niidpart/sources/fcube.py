@@ -28,11 +28,12 @@ def fcube(
         Seed of the points.
     """
     octant = np.repeat(np.arange(8), _PER_OCTANT)
-    size = stream(data_seed, "fcube", "train").uniform(len(octant) * 3).reshape(-1, 3)
+    train, test = stream(data_seed, "fcube", "train"), stream(data_seed, "fcube", "test")
+    size = train.uniform(len(octant) * 3).reshape(-1, 3)
     # The bits of the octant's number, highest first, say which coordinates are negative.
     is_negative = (octant[:, None] >> np.array([2, 1, 0])) & 1
     x = np.where(is_negative, -size, size).astype(np.float32)
-    uniform = stream(data_seed, "fcube", "test").uniform(_N_TEST * 3).reshape(-1, 3)
+    uniform = test.uniform(_N_TEST * 3).reshape(-1, 3)
     x_test = (2 * uniform - 1).astype(np.float32)
     return from_arrays(x, _label(x), x_test, _label(x_test), groups=octant)
 

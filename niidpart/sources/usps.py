@@ -54,8 +54,9 @@ def _read_digits(path: Path) -> tuple[Array, Array]:
     farthest = np.abs(x.data).max(initial=0)
     if farthest > 1 or y.min() < 1 or y.max() > 10:
         raise FileFault(f"{path} has values outside -1..1 or labels outside 1..10; fetch it again")
-    grey = (x.toarray() + np.float32(1)) / np.float32(2) * np.float32(255)
-    return grey.astype(np.uint8).reshape(-1, _SIDE, _SIDE), y - 1
+    share = (x.toarray() + np.float32(1)) / np.float32(2)  # 0 to 1
+    images = (share * np.float32(255)).astype(np.uint8)
+    return images.reshape(-1, _SIDE, _SIDE), y - 1
 
 
 ENTRY = DataSource(load=usps)

@@ -203,7 +203,8 @@ for _core in ("numpy.core", "numpy._core"):  # before and since numpy 2
 
 def _finish(value: Any) -> dict[str, Any]:
     """Return the dict with text as keys, and arrays where arrays were built."""
-    if type(value) is not dict or not all(type(key) in (str, bytes) for key in value):
+    is_dict = type(value) is dict
+    if not is_dict or any(type(key) not in (str, bytes) for key in value):
         raise pickle.UnpicklingError("it holds no dict with names")
     finished = {}
     for key, item in value.items():

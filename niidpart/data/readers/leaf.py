@@ -36,7 +36,11 @@ class WrittenImages(NamedTuple):
 
     def select(self, rows: Ints | NDArray[np.bool_]) -> "WrittenImages":
         """Return some of the images, in the same form."""
-        return WrittenImages(self.x[rows], self.y[rows], self.writer[rows])
+        return WrittenImages(
+            x=self.x[rows],
+            y=self.y[rows],
+            writer=self.writer[rows],
+        )
 
 
 class _OneWriter(NamedTuple):
@@ -77,7 +81,8 @@ def _read_users(path: Path) -> list[_OneWriter]:
                 own = data[user]
                 if not isinstance(user, str) or not isinstance(own, dict):
                     raise ValueError("'users' are no names of 'user_data'")
-                x, y = np.array(own["x"], np.float64), np.array(own["y"])
+                x = np.array(own["x"], np.float64)
+                y = np.array(own["y"])
                 arrays.append((user, x, y))
         except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
             reason = f"{type(error).__name__}: {str(error)[:200]}"
@@ -97,7 +102,8 @@ def read_writers_hdf5(path: Path) -> WrittenImages:
             datasets = _find_datasets(file)
             images = []
             for writer, (pixels, label) in datasets.items():
-                x, y = np.asarray(pixels[()]), np.asarray(label[()])
+                x = np.asarray(pixels[()])
+                y = np.asarray(label[()])
                 images.append(_convert_images(path, writer, x, y))
     except (OSError, RuntimeError, KeyError, TypeError, AttributeError) as error:
         reason = f"{type(error).__name__}: {str(error)[:200]}"
@@ -143,7 +149,8 @@ def _measure_dataset(item: Any) -> int:
 
     TypeError where it holds no numbers, lies in another file, or says more than it stores.
     """
-    if item.is_virtual or item.external or item.shape is None or item.dtype.kind not in "fiu":
+    is_elsewhere = item.is_virtual or item.external
+    if is_elsewhere or item.shape is None or item.dtype.kind not in "fiu":
         got = f"{item.name} holds {item.dtype} or lies in another file"
         raise TypeError(f"{got}; plain numbers are needed")
     size = math.prod(item.shape) * item.dtype.itemsize
