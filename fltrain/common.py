@@ -1,12 +1,10 @@
 """What runs that train side by side have in common. Needs no torch."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Self
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
 from niidpart.errors import UsageError
-
-from .settings import Settings
 
 # Settings that change neither the number of rounds nor what is done to examples.
 SWEPT = ("lr", "momentum", "weight_decay", "seed", "init_seed")
@@ -50,17 +48,20 @@ class Common:
     memory: float | None
 
     @classmethod
-    def of(cls, asked: Mapping[str, Settings]) -> Self:
-        """Return what the settings of some runs, by name, have in common.
+    def of(cls, asked: Mapping[str, Mapping[str, Any]]) -> Self:
+        """Return what some runs have in common.
 
-        UsageError where they differ in more than the numbers that can be swept.
+        asked: by the name of each run the values of its settings, and of all else that has to be
+        equal. UsageError where runs differ in more than the numbers that can be swept.
         """
-        (first, settings), *others = asked.items()
-        expected = asdict(settings)
-        for name, other in others:
-            for key, value in asdict(other).items():
-                if key not in SWEPT and value != expected[key]:
-                    raise UsageError(describe_conflict(key, first, expected[key], name, value))
+        (first, expected), *others = asked.items()
+        for name, values in others:
+            for key, value in values.items():
+                if key not in SWEPT and value != expected.get(key):
+                    raise UsageError(
+                        f"{key.replace('_', '-')} is {expected.get(key)} for {first} and {value} "
+                        f"for {name}; cells of a sweep have it in common: {list_sweepable()}"
+                    )
         return cls(**{field.name: expected[field.name] for field in fields(cls)})
 
     def is_evaluated(self, round: int) -> bool:
@@ -70,14 +71,6 @@ class Common:
     def is_written(self, round: int) -> bool:
         """Return whether there is a checkpoint after that round. The last one always has one."""
         return round % self.checkpoint_every == 0 or round == self.rounds
-
-
-def describe_conflict(key: str, first: str, value: object, name: str, other: object) -> str:
-    """Return the error for two runs of a sweep that differ in what all have in common."""
-    return (
-        f"{key.replace('_', '-')} is {value} for {first} and {other} for {name}; "
-        f"cells of a sweep have it in common: {list_sweepable()}"
-    )
 
 
 def list_sweepable() -> str:

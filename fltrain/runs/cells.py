@@ -53,6 +53,8 @@ def build_cell(
     held: what is on the device for its split; its examples are shared with other cells, not copied.
     UsageError where the algorithm or the model cannot train on them.
     """
+    _warn_of_features(held, settings)
+    _warn_of_evaluations(held)
     data = _augment(held, settings)
     if algorithm.pooled:
         data = data.pool()
@@ -61,8 +63,6 @@ def build_cell(
     module = _adapt(algorithm, module, settings).to(data.train.y.device)
     task = ModelTask(module, bf16=settings.bf16, compiled=settings.compile)
     _require_logits(replace(task, compiled=False), data)
-    _warn_of_features(data, settings)
-    _warn_of_evaluations(data)
     return Cell(algorithm, task, data, settings)
 
 

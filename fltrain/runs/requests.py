@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from niidpart.errors import UsageError
 
 from .. import presets
 from ..algorithms import ALGORITHMS, build
-from ..common import Common, describe_conflict
+from ..common import Common
 from ..engine.processes import require_worker_processes
 from ..engine.ranks import current_ranks, require_no_workers
 from ..interface import Algorithm
@@ -100,27 +100,13 @@ def share_settings(requests: Sequence[Request]) -> Common:
     UsageError where they differ in what all of a sweep share: how many rounds there are, when a run
     is evaluated, the algorithm, the model.
     """
-    names = [name_folder(request.numbers) for request in requests]
-    settings = [request.settings for request in requests]
-    common = Common.of(dict(zip(names, settings, strict=True)))
-    _require_equal("algorithm", names, [request.algorithm.spec for request in requests])
-    models = [request.model for request in requests]
-    if not any(isinstance(model, nn.Module) for model in models):
-        _require_equal("model", names, models)
-    return common
-
-
-def list_digests(requests: Sequence[Request]) -> str:
-    """Return the digests of the splits, each once."""
-    return ", ".join(dict.fromkeys(request.split.digest for request in requests))
-
-
-def _require_equal(key: str, names: Sequence[str], values: Sequence[object]) -> None:
-    expected = next(iter(values))
-    for name, value in zip(names, values, strict=True):
-        if value != expected:
-            first = next(iter(names))
-            raise UsageError(describe_conflict(key, first, expected, name, value))
+    asked: dict[str, dict[str, Any]] = {}
+    for request in requests:
+        values = asdict(request.settings) | {"algorithm": request.algorithm.spec}
+        if not isinstance(request.model, nn.Module):
+            values["model"] = request.model
+        asked[name_folder(request.numbers)] = values
+    return Common.of(asked)
 
 
 def _require_model(model: object) -> None:

@@ -21,7 +21,7 @@ from .cells import build_cells
 from .events import OnProgress, ignore
 from .folder import RunFolder
 from .outcome import Run, make_outcome
-from .requests import Request, list_digests, load_request, resolve_request, share_settings
+from .requests import Request, load_request, resolve_request, share_settings
 from .rounds import Rounds
 from .starting import Beginning, NewRuns, ResumedRuns, hold
 from .states import find_device
@@ -41,7 +41,7 @@ def _train(
     starts = beginning.find_starts(cells)
     require_agreement(
         ranks,
-        split=list_digests(requests),
+        split=", ".join(dict.fromkeys(request.split.digest for request in requests)),
         cells=cells,
         states=[state for _, state in starts],
         execution=execution,

@@ -50,7 +50,7 @@ def cell(table, table_split):
 
 
 def choose(*cells):
-    common = Common.of({str(i): cell.settings for i, cell in enumerate(cells)})
+    common = Common.of({str(i): asdict(cell.settings) for i, cell in enumerate(cells)})
     return choose_execution(cells, common, "cpu")
 
 

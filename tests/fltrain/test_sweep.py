@@ -613,7 +613,7 @@ def test_what_is_wrong_with_a_sweep_is_said(killed, table, tmp_path):
         ({"grid": {"mu": 0.1}}, "the grid has 0.1 for mu; it must be a list"),
         ({"grid": {"mu": []}}, "must be a list of at least one value"),
         ({"grid": {"mu": ["a", 1]}}, "mu is 'a'; it must be a number"),
-        ({"grid": {"mu": [0.1, -1]}}, "mu is -1.0; it must be at least 0"),
+        ({"grid": {"mu": [0.1, -1]}}, "mu is -1; it must be at least 0"),
         ({"grid": {"lr": [0.1, 0]}}, "lr is 0; it must be above 0"),
         ({"grid": {"lr": [0.1, 0.2]}, "lr": 0.1}, "lr is in the grid and beside it"),
         ({"grid": {"seed": [0, 1]}, "trials": 2}, "2 trials and 2 seeds were asked for"),
