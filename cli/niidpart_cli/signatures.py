@@ -32,8 +32,8 @@ class SourceRegistry(Registry):
 class _Source(Mapping[str, Any]):
     """The names of a file, each evaluated when it is asked for.
 
-    A name is a constant of the file, one that it imports, or one of python's own. Files of the same
-    package are read in the same way; any other module is imported: annotations need `typing`.
+    A name is a constant of the file, one that it imports, or one of python's own. What is imported
+    by a relative path is read in the same way; any other module is imported, such as `typing`.
     """
 
     def __init__(self, package: str, file: str):
@@ -100,8 +100,9 @@ class _Source(Mapping[str, Any]):
         return Parameter(argument.arg, kind, default=value, annotation=declared)
 
     def _import(self, node: ast.ImportFrom, name: str) -> Any:
-        if node.level == 1 and node.module:
-            return _Source(self.package, node.module)[name]
+        if node.level and node.module:
+            package = self.package.rsplit(".", node.level - 1)[0]
+            return _Source(package, node.module)[name]
         module = importlib.import_module("." * node.level + (node.module or ""), self.package)
         return getattr(module, name)
 

@@ -318,14 +318,11 @@ def test_help_teaches_it(folder, fltrain):
     assert (
         "In lists of rounds (--lr-drops, --milestones) commas part the rounds of one run." in shown
     )
-    for option in (
-        "--mu FLOAT[,...]",
-        "--lr FLOAT[,...]",
-        "--seed INTEGER[,...]",
-        "--bits INTEGER[,...]",
-        "--rounds INTEGER Comm",
-    ):
+    for option in ("--lr FLOAT[,...]", "--seed INTEGER[,...]", "--rounds INTEGER Comm"):
         assert option in shown
+    for algorithm, option in (("fedprox", "--mu FLOAT[,...]"), ("fedcd", "--bits INTEGER[,...]")):
+        shown = fltrain("run", "--algorithm", algorithm, "--help", cwd=folder).stdout
+        assert option in " ".join(shown.split())
 
 
 def test_options_of_a_users_own_algorithm_are_swept(folder, fltrain):

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 HELP = (
     "Commas sweep: --mu 0.01,0.1 --lr 0.01,0.1 --trials 3 trains all 12 at once, each as if "
-    f"alone; {list_sweepable()}. Several split files of one data set are swept too. Words and other "
-    "settings take one value. In lists of rounds (--lr-drops, --milestones) commas part the rounds "
-    "of one run."
+    f"alone; {list_sweepable()}. Several split files of one data set are swept too. Words and "
+    "other settings take one value. In lists of rounds (--lr-drops, --milestones) commas part the "
+    "rounds of one run."
 )
 
 Summaries = Sequence[dict[str, Any]]
