@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..draws import key, order, uniform
 from ..tree import Tree
-from ._class_ways import Pins, chain, forced, has_way
+from ._class_ways import Pins, chain, force_ways, has_way
 
 _TRIES = 100
 
@@ -28,7 +28,7 @@ def disjoint(models: Tree, kinds: dict[str, str], r: int, seed: int, delta_min: 
     gets n // r or one more, at random. Coefficients are uniform on (delta_min, 1].
     """
     kind = torch.uint8 if r <= 256 else torch.int32
-    names = shared_out(models, kinds, r)
+    names = list_shared(models, kinds, r)
 
     def draw(attempt: int, pins: Pins) -> Tree:
         drawn = {}
@@ -36,7 +36,8 @@ def disjoint(models: Tree, kinds: dict[str, str], r: int, seed: int, delta_min: 
             weight = models[name]
             stream = key(seed, "fedmoc", attempt)
             places = order(stream, i, weight.numel(), weight.device)
-            drawn[name] = _deal(places, r, pins.get(name)).reshape(weight.shape).to(kind)
+            owners = _deal(places, r, pins.get(name))
+            drawn[name] = owners.reshape(weight.shape).to(kind)
         return drawn
 
     def belongs(drawn: Tree, name: str, i: int) -> Tensor:
@@ -64,7 +65,7 @@ def gram_schmidt(
     normalise: [r, n] -> [r, n]. The random numbers are uniform on [0, 1): the text does not say
     which.
     """
-    names = shared_out(models, kinds, r)
+    names = list_shared(models, kinds, r)
 
     def draw(attempt: int, pins: Pins) -> Tree:
         drawn = {}
@@ -102,7 +103,7 @@ def _clip(v: Tensor) -> Tensor:
 NORMALISE: dict[str, Callable[[Tensor], Tensor]] = {"minmax": _minmax, "abs": _abs, "clip": _clip}
 
 
-def shared_out(models: Tree, kinds: dict[str, str], r: int) -> list[str]:
+def list_shared(models: Tree, kinds: dict[str, str], r: int) -> list[str]:
     """Return the parameters whose numbers are shared out among r classes."""
     weights = [name for name, kind in kinds.items() if kind not in ("norm", "bias")]
     return [name for name in weights if name in models and models[name].numel() >= r]
@@ -142,7 +143,7 @@ def _draw_with_ways(
 
         if not ways or all(has_way(ways, of_class, i) for i in range(r)):
             return drawn
-    return draw(_TRIES, forced(ways, models, r))
+    return draw(_TRIES, force_ways(ways, models, r))
 
 
 def _deal(places: Tensor, r: int, pins: Tensor | None) -> Tensor:

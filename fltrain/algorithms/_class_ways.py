@@ -43,7 +43,7 @@ def has_way(ways: list[str], mask: Callable[[str, int], Tensor], i: int) -> bool
     return reached is not None and bool(reached[i])
 
 
-def forced(ways: list[str], models: Tree, r: int) -> Pins:
+def force_ways(ways: list[str], models: Tree, r: int) -> Pins:
     """Return a way for every class, no number on two of them, from the output back to the input.
 
     In the order of the units that they have to reach, classes take the units below in turn: c units
@@ -57,11 +57,13 @@ def forced(ways: list[str], models: Tree, r: int) -> Pins:
         units = models[before].shape[0] if before else given
         group = given // units  # inputs that one unit of the layer below gives
         turn = torch.argsort(torch.argsort(ends, stable=True))
-        rivals = torch.tensor([int((ends[:i] == end).sum()) for i, end in enumerate(ends)])
+        # how many classes before it have to reach the same unit
+        rivals = torch.stack([(ends[:i] == end).sum() for i, end in enumerate(ends)])
         slot = rivals // units  # classes before it at that unit, by rounds
         below = turn % units
         if models[name].numel() >= r:
-            at = (ends * given + below * group + slot % group) * size + slot // group
+            source = below * group + slot % group  # the input that the class takes
+            at = (ends * given + source) * size + slot // group
             pins[name] = at.to(models[name].device)
         ends = below
     return pins

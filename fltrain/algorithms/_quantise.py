@@ -50,8 +50,9 @@ def round_at_random(w: Tensor, a: Tensor, bits: int, u: Tensor) -> Tensor:
     unbiased for |w| <= a. k is held within 0..L: a bias may be beyond the scale of its weight.
     Where a is 0, w stays.
     """
-    n_levels, top = 2**bits - 1, a.double()
+    n_levels, top, wide = 2**bits - 1, a.double(), w.double()
     safe = torch.where(top > 0, top, 1.0)
-    k = (w.double() / (2 * safe) + 0.5) * n_levels + u
-    k = k.round().clamp(0, n_levels)
-    return torch.where(top > 0, 2 * top * (k / n_levels - 0.5), w.double()).to(w.dtype)
+    level = (wide / (2 * safe) + 0.5) * n_levels + u
+    k = level.round().clamp(0, n_levels)
+    rounded = 2 * top * (k / n_levels - 0.5)
+    return torch.where(top > 0, rounded, wide).to(w.dtype)

@@ -40,38 +40,41 @@ _ROUNDING = 1e-12
 # weight of a score 0: it counts only where no party of the cohort gives the model any
 _TINY = 1e-300
 
+Milestones = Annotated[
+    tuple[int, ...],
+    "Rounds, from 1, after which every model is cloned, such as 5,15; '' for none.",
+    AtLeast(1),
+]
+Bits = Annotated[
+    int,
+    "Bits that each number of a model is rounded to when it is sent, 1 to 16; 32 for no rounding.",
+]
+Window = Annotated[int, "Exams of a model that its score is taken from, the last ones.", AtLeast(1)]
+DeletionRule = Annotated[
+    Literal["mean", "max"],
+    "A party deletes models that score more than sigma below its mean, or below its best (max).",
+]
+TwoModelsAfter = Annotated[
+    int,
+    "Round after which, of two models left, the lower one can go by two_models_score.",
+    AtLeast(0),
+]
+TwoModelsScore = Annotated[
+    float,
+    "Of two models left the lower one goes if its score is at most this; no lower score is "
+    "above 0.5.",
+    AtLeast(0),
+    AtMost(0.5),
+]
+
 
 def fedcd(
-    milestones: Annotated[
-        tuple[int, ...],
-        "Rounds, from 1, after which every model is cloned, such as 5,15; '' for none.",
-        AtLeast(1),
-    ] = (5, 15, 25, 30),
-    bits: Annotated[
-        int,
-        "Bits that each number of a model is rounded to when it is sent, 1 to 16; 32 for no "
-        "rounding.",
-    ] = 8,
-    window: Annotated[
-        int, "Exams of a model that its score is taken from, the last ones.", AtLeast(1)
-    ] = 3,
-    rule: Annotated[
-        Literal["mean", "max"],
-        "A party deletes models that score more than sigma below its mean, or below its best "
-        "(max).",
-    ] = "mean",
-    two_models_after: Annotated[
-        int,
-        "Round after which, of two models left, the lower one can go by two_models_score.",
-        AtLeast(0),
-    ] = 20,
-    two_models_score: Annotated[
-        float,
-        "Of two models left the lower one goes if its score is at most this; no lower score is "
-        "above 0.5.",
-        AtLeast(0),
-        AtMost(0.5),
-    ] = 0.3,
+    milestones: Milestones = (5, 15, 25, 30),
+    bits: Bits = 8,
+    window: Window = 3,
+    rule: DeletionRule = "mean",
+    two_models_after: TwoModelsAfter = 20,
+    two_models_score: TwoModelsScore = 0.3,
 ) -> Algorithm:
     """FedCD. Kopparapu, Lin, Zhao, 2020, Algorithm 1: global models that parties score, clone and
     delete; each party uses its best.

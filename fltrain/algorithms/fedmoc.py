@@ -34,37 +34,42 @@ __all__ = ["fedmoc"]
 
 BASE = fedavg()
 
+A0 = Annotated[
+    float,
+    "Largest weight mu of the pull back to the weights received; the paper wants 1 to 4, 0 is "
+    "no pull.",
+    AtLeast(0),
+]
+Beta0 = Annotated[
+    float,
+    "MAP beta of a party up to which mu is a0; with --branch power at most 1.",
+    Above(0),
+]
+Beta1OfMu = Annotated[float, "MAP beta of a party from which on mu is 0; at least beta0.", Above(0)]
+Branch = Annotated[
+    Literal["quotient", "power", "continuous"],
+    "mu between beta0 and beta1: a0 beta0 / (10 beta), a0 beta0^(10 beta), or a0 beta0 / beta.",
+]
+Coefficients = Annotated[
+    Literal["disjoint", "gram-schmidt-minmax", "gram-schmidt-abs", "gram-schmidt-clip", "ones"],
+    "Coefficients of the weights for each class: weights of its own, the paper's Gram-Schmidt "
+    "brought to 0..1 in one of three ways, or 1.",
+]
+DeltaMin = Annotated[
+    float,
+    "Disjoint coefficients are uniform on (delta_min, 1]; at 1 all are 1.",
+    AtLeast(0),
+    AtMost(1),
+]
+
 
 def fedmoc(
-    a0: Annotated[
-        float,
-        "Largest weight mu of the pull back to the weights received; the paper wants 1 to 4, 0 is "
-        "no pull.",
-        AtLeast(0),
-    ] = 1.0,
-    beta0: Annotated[
-        float,
-        "MAP beta of a party up to which mu is a0; with --branch power at most 1.",
-        Above(0),
-    ] = 0.01,
-    beta1: Annotated[
-        float, "MAP beta of a party from which on mu is 0; at least beta0.", Above(0)
-    ] = 1.0,
-    branch: Annotated[
-        Literal["quotient", "power", "continuous"],
-        "mu between beta0 and beta1: a0 beta0 / (10 beta), a0 beta0^(10 beta), or a0 beta0 / beta.",
-    ] = "quotient",
-    coefficients: Annotated[
-        Literal["disjoint", "gram-schmidt-minmax", "gram-schmidt-abs", "gram-schmidt-clip", "ones"],
-        "Coefficients of the weights for each class: weights of its own, the paper's Gram-Schmidt "
-        "brought to 0..1 in one of three ways, or 1.",
-    ] = "disjoint",
-    delta_min: Annotated[
-        float,
-        "Disjoint coefficients are uniform on (delta_min, 1]; at 1 all are 1.",
-        AtLeast(0),
-        AtMost(1),
-    ] = 1.0,
+    a0: A0 = 1.0,
+    beta0: Beta0 = 0.01,
+    beta1: Beta1OfMu = 1.0,
+    branch: Branch = "quotient",
+    coefficients: Coefficients = "disjoint",
+    delta_min: DeltaMin = 1.0,
 ) -> Algorithm:
     """FedMOC: MAP beta and orthogonal coefficients. Cha, Chang, Information 2025, Algorithm 1; the
     name is ours, the text gives none.

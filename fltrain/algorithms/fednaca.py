@@ -157,7 +157,7 @@ def direction(task: Task, local: Local, batch: Batch) -> Step:
     def modulate_and_err(at: Tree) -> tuple[Tensor, tuple[Tensor, Tree]]:
         out = task.forward(at, local.buffers, batch.x, train=True, key=draws, detach=True)
         error = output_error(out, batch)
-        return error + modulated(out, local, batch), (error.detach(), out.buffers)
+        return error + sum_modulation(out, local, batch), (error.detach(), out.buffers)
 
     grads, _, (error, buffers) = task.differentiate(modulate_and_err, local.params)
     return Step(grads, error, buffers, local.carry)
@@ -173,7 +173,7 @@ def output_error(out: Out, batch: Batch) -> Tensor:
     return (each * batch.mask).sum() / batch.mask.sum().clamp(min=1)
 
 
-def modulated(out: Out, local: Local, batch: Batch) -> Tensor:
+def sum_modulation(out: Out, local: Local, batch: Batch) -> Tensor:
     """Return sum_b <theta(N), h>, over all hidden stages; padding counts for nothing."""
     logits = out.logits
     counts = logits.new_ones(len(logits)) if batch.mask is None else batch.mask.to(logits.dtype)

@@ -123,7 +123,8 @@ def effective_steps_prox(steps: float | Tensor, pull: float | Tensor) -> Tensor:
     x = _as_double(pull)
     small = x.clamp(max=0.5)  # log1p needs x below 1; the printed form is exact enough from 0.5 on
     printed = (1 - (1 - x) ** steps) / x
-    return torch.where(x > 0.5, printed, -torch.expm1(steps * torch.log1p(-small)) / small)
+    exact = -torch.expm1(steps * torch.log1p(-small)) / small
+    return torch.where(x > 0.5, printed, exact)
 
 
 def _as_double(value: float | Tensor) -> Tensor:

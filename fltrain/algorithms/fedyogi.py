@@ -35,4 +35,5 @@ def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
 
 def second(v: Tensor, d: Tensor, hyper: Tree) -> Tensor:
     beta2: float = hyper["beta2"]
-    return v - (1 - beta2) * d.square() * (v - d.square()).sign()
+    squared = d.square()
+    return v - (1 - beta2) * squared * (v - squared).sign()

@@ -53,7 +53,8 @@ def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
 def serve(state: State, hyper: Tree) -> Served:
     """Serve each party its own model."""
     own = state.parties
-    return Served(own["params"], own["buffers"], torch.arange(len(tree.leaves(own)[0])))
+    n_parties = len(tree.leaves(own)[0])
+    return Served(own["params"], own["buffers"], which=torch.arange(n_parties))
 
 
 def traffic(state: State, plan: Plan, task: Task, hyper: Tree) -> tuple[Tensor, Tensor]:

@@ -14,7 +14,7 @@ import niidpart
 from fltrain import tree
 from fltrain.algorithms import _class_tensors, build
 from fltrain.algorithms._class_tensors import NORMALISE, orthonormal
-from fltrain.algorithms._class_ways import chain, forced
+from fltrain.algorithms._class_ways import chain, force_ways
 from fltrain.algorithms.fedmoc import pull
 from fltrain.interface import Info, Local
 from fltrain.models import Staged
@@ -226,7 +226,7 @@ def test_a_way_can_always_be_put_in(widths, groups, r):
         f"{i}": torch.zeros(b, a * (groups[(i - 1) % 4] if i else 1))
         for i, (a, b) in enumerate(pairwise(widths))
     }
-    pins = forced(list(models), models, r)
+    pins = force_ways(list(models), models, r)
     assert set(pins) == {name for name, w in models.items() if w.numel() >= r}
     for i in range(r):
         x = torch.ones(widths[0])
