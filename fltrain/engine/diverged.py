@@ -48,10 +48,11 @@ def _find_cause(start: Tree, party: int, examples: PartyExamples) -> str:
     largest = torch.zeros(())
     end = examples.indptr[party + 1]
     for first in range(examples.indptr[party], end, _BATCH):
-        x = examples.inputs(slice(first, min(first + _BATCH, end))).abs().max().cpu()
-        if not x.isfinite():
+        x = examples.inputs(slice(first, min(first + _BATCH, end)))
+        highest = x.abs().max().cpu()
+        if not highest.isfinite():
             return "its features are not all finite numbers: mend the data"
-        largest = torch.maximum(largest, x)
+        largest = torch.maximum(largest, highest)
     if largest > LARGE:
         return (
             f"its features reach {float(largest):.4g}: "

@@ -77,7 +77,10 @@ class Run:
 
         Examples
         --------
-        >>> run.model()(images).argmax(1)  # doctest: +SKIP
+        >>> split = niidpart.make(niidpart.load("digits"), "dir", n_parties=5, seed=0)
+        >>> run = fltrain.run(split, model="linear", rounds=1, local_epochs=1)
+        >>> run.model().training
+        False
         """
         served = self._serve(personal)
         n = len(served.which)

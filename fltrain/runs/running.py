@@ -88,27 +88,19 @@ def run(
     model : Module or str, optional
         A name, `file.py:function`, or a module; None for the papers' model of such data.
     preset : str, optional
-        The setting of a paper (`fltrain presets`), for all that is not given here. Its options of
+        The setting of a paper (`fltrain presets`), for all that is not given here; its options of
         the algorithm count where that is given by name.
-    data_root : path, optional
-        The folder of the data set.
-    out : path, optional
-        The run folder; None to write nothing.
+    data_root, out : path, optional
+        The folder of the data set; the run folder, None to write nothing.
     progress : callable
         Called with an `fltrain.Progress` after each job and each round.
     **settings
         The fields of `Settings`: rounds, local_epochs, batch_size, lr, ...
 
-    Returns
-    -------
-    Run
-
     Raises
     ------
-    UsageError
-        For what was asked wrongly, and where the data is not that of the split.
-    Diverged
-        Where training leaves the finite numbers.
+    UsageError, Diverged
+        For what was asked wrongly; where training leaves the finite numbers.
 
     Examples
     --------
@@ -166,10 +158,6 @@ def sweep(
         they differ in cohorts and orders alone.
     out : path, optional
         A folder that will hold a run folder for each cell; None to write nothing.
-
-    Returns
-    -------
-    list of Run
 
     Raises
     ------
@@ -235,8 +223,10 @@ def resume(
 
     Examples
     --------
-    >>> resume("runs/fedavg")  # doctest: +SKIP
-    Run(fedavg, 50 rounds, test accuracy 91.20 %, runs/fedavg)
+    >>> split = niidpart.make(niidpart.load("digits"), "dir", n_parties=5, seed=0)
+    >>> done = run(split, model="linear", rounds=1, local_epochs=1, out="runs/fedavg")
+    >>> resume("runs/fedavg").history == done.history
+    True
     """
     opened = RunFolder.open(folder)
     with hold(current_ranks(), opened.lock()):

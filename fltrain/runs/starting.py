@@ -91,7 +91,7 @@ class NewRuns:
             for cell, its, state in zip(cells, paths, states, strict=True)
         ]
         lock = lock_sweep if self.is_sweep else lock_run
-        with hold(ranks, lock(path)), _withdraw_if_refused(ranks, path):
+        with hold(ranks, lock(path)), _withdraw_on_refusal(ranks, path):
             yield runs
 
     def _place(self, path: Path, request: Request) -> Path:
@@ -178,7 +178,7 @@ def lock_run(path: Path) -> AbstractContextManager[None]:
 
 
 @contextlib.contextmanager
-def _withdraw_if_refused(ranks: Ranks, out: Path) -> Iterator[None]:
+def _withdraw_on_refusal(ranks: Ranks, out: Path) -> Iterator[None]:
     """Remove the new folder where what was asked for is refused in the first round.
 
     Nothing has been trained, and the name is free again.
@@ -223,7 +223,8 @@ def _warn_of_another_machine(folders: Sequence[RunFolder], execution: Execution)
     changes: dict[str, Path] = {}
     for folder in folders:
         there = folder.environment
-        differ = [f"{k} {there.get(k)} -> {v}" for k, v in here.items() if there.get(k) != v]
+        changed = [name for name, value in here.items() if there.get(name) != value]
+        differ = [f"{name} {there.get(name)} -> {here[name]}" for name in changed]
         if differ:
             changes.setdefault(", ".join(differ), folder.path)
     for change, path in changes.items():
