@@ -105,8 +105,12 @@ class Jobs:
         hyper = self.algorithm.hyper | (
             {"weight_decay": 0.02} if self.algorithm.decay == "algorithm" else {}
         )
+        # floats may differ between jobs, anything else is one value for all of a stack
+        self.common = {k: v for k, v in hyper.items() if not isinstance(v, float)}
         self.hyper = {
-            k: v * torch.linspace(0.5, 1, J, dtype=torch.float64) for k, v in hyper.items()
+            k: v * torch.linspace(0.5, 1, J, dtype=torch.float64)
+            for k, v in hyper.items()
+            if k not in self.common
         }
         self.key = torch.randint(-(2**63), 2**63 - 1, (J,), generator=g)
         self.key[0], self.key[1] = -1, 2**63 - 1
@@ -149,7 +153,7 @@ class Jobs:
             given["each"],
             given["own"],
             {},
-            given["hyper"],
+            given["hyper"] | self.common,
             given["key"],
         )
 
