@@ -40,11 +40,7 @@ def vgg9(shape: tuple[int, ...], n_classes: int) -> Staged:
     hidden = 1024 if shape[1] == 28 else 512
     return Staged(
         conv1=nn.Sequential(nn.Conv2d(shape[0], 32, 3, padding=1), nn.ReLU()),
-        conv2=nn.Sequential(
-            nn.Conv2d(32, 64, 3, padding=1),
-            nn.ReLU(),
-            nn.MaxPool2d(2),
-        ),
+        conv2=nn.Sequential(nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
         conv3=nn.Sequential(nn.Conv2d(64, 128, 3, padding=1), nn.ReLU()),
         conv4=nn.Sequential(
             nn.Conv2d(128, 128, 3, padding=1),
