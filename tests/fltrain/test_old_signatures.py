@@ -78,7 +78,7 @@ def test_it_runs_and_resumes_with_one_warning(file, table, table_split, train, t
     assert whole.state.server["rounds"].tolist() == [4]
 
     def stop(progress):
-        if progress.metrics and progress.round == 2:
+        if isinstance(progress, fltrain.RoundDone) and progress.round == 2:
             raise KeyboardInterrupt
 
     with pytest.warns(FutureWarning, match=CALLS), pytest.raises(KeyboardInterrupt):
