@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .runs.files import RunError
     from .runs.folder import RunFolder
     from .runs.outcome import Run
-    from .runs.running import resume, resume_sweep, run, sweep
+    from .runs.api import resume, resume_sweep, run, sweep
     from .settings import Settings, SettingValues
 
 _MODULES = {
@@ -39,10 +39,10 @@ _MODULES = {
     "Settings": "fltrain.settings",
     "UsageError": "niidpart.errors",
     "party": "fltrain.inputs.one_party",
-    "resume": "fltrain.runs.running",
-    "resume_sweep": "fltrain.runs.running",
-    "run": "fltrain.runs.running",
-    "sweep": "fltrain.runs.running",
+    "resume": "fltrain.runs.api",
+    "resume_sweep": "fltrain.runs.api",
+    "run": "fltrain.runs.api",
+    "sweep": "fltrain.runs.api",
 }
 
 __version__ = version("niidpart")

@@ -16,7 +16,7 @@ from ..interface import Algorithm, Served, State
 from ..tasks.model_task import ModelTask
 from .files import JSON
 from .requests import Request
-from .rounds import Running
+from .loop import RunInProgress
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ class Run:
         return algorithm.personal(self.state, algorithm.hyper)
 
 
-def make_outcome(request: Request, running: Running) -> Run:
+def make_outcome(request: Request, running: RunInProgress) -> Run:
     """Return what a run has come to."""
     cell, folder = running.cell, running.folder
     return Run(

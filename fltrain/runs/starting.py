@@ -24,7 +24,7 @@ from .files import JSON, stage_folder
 from .folder import RunFolder
 from .grid import name_folder
 from .requests import FORMAT, Request
-from .rounds import Running
+from .loop import RunInProgress
 from .states import make_initial_state, move_state
 from .sweep_folder import lock_sweep, write_cells
 
@@ -44,7 +44,7 @@ class Beginning(Protocol):
         cells: Sequence[Cell],
         execution: Execution,
         starts: Sequence[Start],
-    ) -> AbstractContextManager[list[Running]]:
+    ) -> AbstractContextManager[list[RunInProgress]]:
         """Hold the folders while the runs train."""
         ...
 
@@ -71,7 +71,7 @@ class NewRuns:
         cells: Sequence[Cell],
         execution: Execution,
         starts: Sequence[Start],
-    ) -> Iterator[list[Running]]:
+    ) -> Iterator[list[RunInProgress]]:
         """Create the folders, and hold them. They go again if the first round is refused."""
         ranks = current_ranks()
         out = next(iter(ranks.gather(self.out)))  # that of the first rank, which writes
@@ -79,7 +79,8 @@ class NewRuns:
         if out is None:
             ranks.gather()
             yield [
-                Running(cell, None, state, []) for cell, state in zip(cells, states, strict=True)
+                RunInProgress(cell, None, state, [])
+                for cell, state in zip(cells, states, strict=True)
             ]
             return
         path = Path(out)
@@ -87,7 +88,7 @@ class NewRuns:
             self._create(path, requests, cells, execution, states)
         paths = [self._place(path, request) for request in requests]
         runs = [
-            Running(cell, RunFolder(its), state, [])
+            RunInProgress(cell, RunFolder(its), state, [])
             for cell, its, state in zip(cells, paths, states, strict=True)
         ]
         lock = lock_sweep if self.is_sweep else lock_run
@@ -149,7 +150,7 @@ class ResumedRuns:
         cells: Sequence[Cell],
         execution: Execution,
         starts: Sequence[Start],
-    ) -> Iterator[list[Running]]:
+    ) -> Iterator[list[RunInProgress]]:
         """Cut off what the folders hold of later rounds."""
         ranks = current_ranks()
         if ranks.is_first:
@@ -159,7 +160,7 @@ class ResumedRuns:
         ranks.gather()
         _warn_of_another_machine(self.folders, execution)
         yield [
-            Running(cell, folder, state, folder.history)
+            RunInProgress(cell, folder, state, folder.history)
             for cell, folder, (_, state) in zip(cells, self.folders, starts, strict=True)
         ]
 

@@ -19,7 +19,7 @@ CASES = """
 import builtins, errno, itertools, json, os, signal, sys, time
 from pathlib import Path
 import torch
-import fltrain.runs.running
+import fltrain.runs.api
 
 torch.set_num_threads(1)
 torch.ones(8, 3) @ torch.ones(3, 2)  # the first product takes longer than a run; once here, not once in each child

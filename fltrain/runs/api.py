@@ -22,7 +22,7 @@ from .events import OnProgress, ignore
 from .folder import RunFolder
 from .outcome import Run, make_outcome
 from .requests import Request, load_request, resolve_request, share_settings
-from .rounds import Rounds
+from .loop import TrainingLoop
 from .starting import Beginning, NewRuns, ResumedRuns, hold
 from .states import find_device
 from .sweep_folder import lock_sweep, read_cells
@@ -48,7 +48,7 @@ def _train(
         done=[done for done, _ in starts],
     )
     with beginning.open(requests, cells, execution, starts) as runs:
-        Rounds(runs, common, execution, progress, ranks).train()
+        TrainingLoop(runs, common, execution, progress, ranks).train()
     return [make_outcome(request, run) for request, run in zip(requests, runs, strict=True)]
 
 

@@ -28,7 +28,7 @@ from .traffic import count_bytes
 
 
 @dataclass(eq=False)
-class Running:
+class RunInProgress:
     """A run on its way.
 
     folder: where the first rank writes it down, None for nowhere. state: after the rounds of
@@ -47,14 +47,14 @@ class Running:
 
 
 @dataclass(frozen=True, eq=False)
-class Rounds:
+class TrainingLoop:
     """The rounds of some runs, which share all that decides when a round is due.
 
     ranks: those that train them together. The first one evaluates, writes and tells how far it is;
     the histories of the others lack the evaluation.
     """
 
-    runs: Sequence[Running]
+    runs: Sequence[RunInProgress]
     common: Common
     execution: Execution
     progress: OnProgress
@@ -168,13 +168,13 @@ class Rounds:
         )
 
 
-def _plan(run: Running, round: int) -> Plan:
+def _plan(run: RunInProgress, round: int) -> Plan:
     settings, algorithm = run.cell.settings, run.cell.algorithm
     cohort = sample(run.cell.data.n_parties, settings.fraction, settings.seed, round)
     return algorithm.plan(run.state, cohort, round, algorithm.hyper)
 
 
-def _measure_training(run: Running, trained: Trained, round: int) -> JSON:
+def _measure_training(run: RunInProgress, trained: Trained, round: int) -> JSON:
     """Return the metrics of a round's training; the run still has the state before it."""
     cell = run.cell
     metrics = {
