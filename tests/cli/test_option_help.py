@@ -14,7 +14,6 @@ from niidpart.registry import Registry
 from niidpart.strategies import STRATEGIES
 from niidpart.transforms import TRANSFORMS
 from niidpart_cli.options import declare_options, to_click_type
-from niidpart_cli.signatures import SourceRegistry
 from niidpart_cli.split.make import HEADINGS as MAKE
 from niidpart_cli.train.options import HEADINGS as RUN
 
@@ -81,13 +80,6 @@ def test_an_option_of_several_entries_is_declared_once():
     declared = [*FOLDER.options(near).values(), *FOLDER.options(far).values()]
     names = [option.name for option in declare_options(declared)]
     assert names == ["mu", "rounds", "k", "way", "sizes"]
-
-
-@pytest.mark.parametrize("name", ALGORITHMS.names())
-def test_what_help_reads_from_the_source_is_what_the_function_declares(name):
-    read = SourceRegistry("fltrain.algorithms", "algorithm")
-    assert read.options(read.find(name)) == ALGORITHMS.options(ALGORITHMS.find(name))
-    assert read.summary(name) == ALGORITHMS.summary(name)
 
 
 @pytest.mark.parametrize(

@@ -233,8 +233,6 @@ def test_data_that_the_split_was_not_made_for_is_refused(tmp_path, fltrain):
     "args",
     [
         "--help",
-        "run --help",
-        "run --algorithm fedprox --help",
         "resume --help",
         "plot --help",
         "compare --help",

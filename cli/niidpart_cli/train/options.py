@@ -1,20 +1,18 @@
-"""The options of `fltrain run`, and the headings that they stand under. Needs no torch."""
+"""The options of `fltrain run`, and the headings that they stand under."""
 
+import os
 from collections.abc import Sequence
 
 import click
 
 from fltrain.common import SWEPT
 from fltrain.settings import SETTINGS
-from niidpart.registry import Option, list_names
+from niidpart.registry import Option, Registry, list_names
 
 from ..command import Heading, Slot
 from ..options import EntryName, declare_all, declare_entry, to_click_type, to_flag
-from ..signatures import SourceRegistry
 from .presets import PresetName
 from .sweep import make_sweepable
-
-ALGORITHMS = SourceRegistry("fltrain.algorithms", "algorithm")
 
 HEADINGS = (
     Heading("What is trained", ("algorithm", "model", "preset", "data_root", "init_seed")),
@@ -50,9 +48,21 @@ def declare_settings() -> list[click.Option]:
     return make_sweepable(options, SWEPT)
 
 
+def load_algorithms() -> Registry:
+    """Return the registry of algorithms. It imports torch, as their files do."""
+    from fltrain.algorithms import ALGORITHMS
+
+    return ALGORITHMS
+
+
+def is_completing() -> bool:
+    """Return whether a shell asks for completions: they have to be there at once, without torch."""
+    return "_FLTRAIN_COMPLETE" in os.environ
+
+
 def declare_algorithms() -> list[click.Option]:
-    """Return the options of all algorithms."""
-    return make_sweepable(declare_all(ALGORITHMS))
+    """Return the options of all algorithms; none while a shell completes."""
+    return [] if is_completing() else make_sweepable(declare_all(load_algorithms()))
 
 
 def declare_fixed(settings: Sequence[click.Option]) -> list[click.Parameter]:
@@ -117,8 +127,8 @@ PRESET = click.Option(
 ALGORITHM_SLOT = Slot(
     flag="--algorithm",
     kind="algorithm",
-    declare=lambda name: make_sweepable(declare_entry(ALGORITHMS, name)),
-    summarise=ALGORITHMS.summary,
+    declare=lambda name: make_sweepable(declare_entry(load_algorithms(), name)),
+    summarise=lambda name: load_algorithms().summary(name),
 )
 
 

@@ -15,12 +15,13 @@ from .curves import draw_afterwards
 from .finish import explain_interrupt, find_free_folder, report_run
 from .options import (
     ALGORITHM_SLOT,
-    ALGORITHMS,
     HEADINGS,
     PRESET,
     declare_algorithms,
     declare_fixed,
     declare_settings,
+    is_completing,
+    load_algorithms,
 )
 from .presets import choose_options
 from .progress import Bar
@@ -39,6 +40,7 @@ _EXAMPLES = """
 
 def run_command() -> click.Command:
     settings = declare_settings()
+    algorithms = "" if is_completing() else list_entries(load_algorithms())
     fixed = declare_fixed(settings)
 
     def run(**values: Any) -> None:
@@ -59,7 +61,7 @@ def run_command() -> click.Command:
         headings=HEADINGS,
         callback=run,
         help=f"Train an algorithm on a split file, or on a published split.\n\n{HELP}",
-        catalogue=f"\b\nAlgorithms:\n{list_entries(ALGORITHMS)}\n\n\b\nExamples:{_EXAMPLES}",
+        catalogue=f"\b\nAlgorithms:\n{algorithms}\n\n\b\nExamples:{_EXAMPLES}",
     )
 
 
