@@ -8,6 +8,7 @@ import importlib
 import inspect
 from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 
 import fltrain
 import niidpart
@@ -15,10 +16,10 @@ from fltrain.algorithms import ALGORITHMS
 from fltrain.models import MODELS
 from niidpart.data import SOURCES
 from niidpart.formats import FORMATS
-from niidpart.strategies import STRATEGIES
-from niidpart.transforms import TRANSFORMS
 from niidpart.plot import PICTURES
 from niidpart.registry import Registry
+from niidpart.strategies import STRATEGIES
+from niidpart.transforms import TRANSFORMS
 
 PACKAGES = {
     "niidpart": (niidpart, "Splits: made, measured, checked, written and read."),
@@ -69,10 +70,19 @@ def _index(names: list[str]) -> str:
     return "API\n===\n\n.. toctree::\n   :maxdepth: 1\n\n" + "\n".join(lines) + "\n"
 
 
-def _of_package(package: object) -> list[str]:
-    """Return an entry for each exported name that has documentation of its own."""
-    names = [name for name in package.__all__ if not name.startswith("_")]
-    return [_entry(package.__name__, name, getattr(package, name)) for name in names]
+def _of_package(package: ModuleType) -> list[str]:
+    """Return an entry for each exported name; what is another package's has its entry there."""
+    exported = {name: getattr(package, name) for name in package.__all__}
+    return [
+        _entry(package.__name__, name, value)
+        for name, value in exported.items()
+        if not name.startswith("_") and _is_of(package, value)
+    ]
+
+
+def _is_of(package: ModuleType, value: object) -> bool:
+    module = getattr(value, "__module__", package.__name__)
+    return module.partition(".")[0] == package.__name__
 
 
 def _of_module(name: str) -> list[str]:

@@ -7,11 +7,12 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import api_pages
+
 import niidpart
 
 project = "niidpart and fltrain"
 author = copyright = "the authors of niidpart and fltrain"
-version = release = getattr(niidpart, "__version__", "0")
+version = release = niidpart.__version__
 
 extensions = [
     "sphinx.ext.autodoc",

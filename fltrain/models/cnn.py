@@ -24,7 +24,7 @@ def cnn(shape: tuple[int, ...], n_classes: int) -> Staged:
     Returns
     -------
     Staged
-        The model, which maps [B, *shape] to logits [B, K].
+        The model, which maps `[B, *shape]` to logits [B, K].
 
     Raises
     ------

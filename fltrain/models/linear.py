@@ -22,6 +22,6 @@ def linear(shape: tuple[int, ...], n_classes: int) -> Staged:
     Returns
     -------
     Staged
-        The model, which maps [B, *shape] to logits [B, K].
+        The model, which maps `[B, *shape]` to logits [B, K].
     """
     return Staged(out=nn.Sequential(nn.Flatten(), nn.Linear(prod(shape), n_classes)))

@@ -26,7 +26,7 @@ def mlp(shape: tuple[int, ...], n_classes: int) -> Staged:
     Returns
     -------
     Staged
-        The model, which maps [B, *shape] to logits [B, K].
+        The model, which maps `[B, *shape]` to logits [B, K].
     """
     widths = [prod(shape), 32, 16, 8]
     hidden = {}

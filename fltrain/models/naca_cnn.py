@@ -29,7 +29,7 @@ def naca_cnn(shape: tuple[int, ...], n_classes: int) -> Staged:
     Returns
     -------
     Staged
-        The model, which maps [B, *shape] to logits [B, K].
+        The model, which maps `[B, *shape]` to logits [B, K].
 
     Raises
     ------

@@ -27,7 +27,7 @@ def twonn(shape: tuple[int, ...], n_classes: int) -> Staged:
     Returns
     -------
     Staged
-        The model, which maps [B, *shape] to logits [B, K].
+        The model, which maps `[B, *shape]` to logits [B, K].
     """
     return Staged(
         fc1=nn.Sequential(

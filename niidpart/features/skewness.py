@@ -113,9 +113,9 @@ def feature_skew(
     data : Data
         The data set that the split was made for, with features.
     measure : {"energy", "mmd"}
-        The energy distance 2E|X-Y| - E|X-X'| - E|Y-Y'| (Szekely and Rizzo, J. Statist. Plann.
+        The energy distance `2E|X-Y| - E|X-X'| - E|Y-Y'|` (Szekely and Rizzo, J. Statist. Plann.
         Inference 143 (2013)), or the squared maximum mean discrepancy with the kernel
-        exp(-|x-y|^2 / (2 s^2)), s the median distance of the examples compared (Gretton et al.,
+        `exp(-|x-y|^2 / (2 s^2))`, s the median distance of the examples compared (Gretton et al.,
         JMLR 13 (2012), equation 3).
     pca : int, optional
         Compare the first principal components instead of all features.
