@@ -89,8 +89,8 @@ def fedmoc(
     coefficients uniform on (delta_min, 1], and gives up the norm. Every class has its way. All
     numbers then train at 1/r of the rate where classes are even: choose lr for that.
     "gram-schmidt-..." is the text's recipe for each weight, brought to 0..1 by
-    `(v - min) / (max - min)`, `|v| / max` or `max(v, 0) / max`; the tensors are not orthogonal any more.
-    It keeps r models in the state. "ones": Delta = 1, with a0 = 0 FedAvg.
+    `(v - min) / (max - min)`, `|v| / max` or `max(v, 0) / max`; the tensors are not orthogonal any
+    more. It keeps r models in the state. "ones": Delta = 1, with a0 = 0 FedAvg.
 
     The distance to w is squared, as in FedProx, which the text cites; it prints a norm. Weight
     decay is inside the product, so a number of coefficient 0 does not move at all. Biases and norm
