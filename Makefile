@@ -38,8 +38,8 @@ $(VENV)/docs-ready: $(VENV)/ready
 	touch $@
 
 docs: $(VENV)/docs-ready
-	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs site
-	@echo "Open site/index.html."
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs site/html
+	@echo "Open site/html/index.html."
 
 clean:
 	rm -rf $(VENV) demo site docs/api dist
