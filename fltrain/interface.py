@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from niidpart.errors import UsageError
 from niidpart.registry import Above, AtLeast, AtMost, Below
 
-from .job import Batch, Local, Out, Step, Task, Work
+from .job import Batch, Hyper, Local, Out, Step, Task, Work
 from .old_signatures import WITH_HYPER, adapt_old_signatures
 from .tree import Tree
 
@@ -30,6 +30,7 @@ __all__ = [
     "AtMost",
     "Batch",
     "Below",
+    "Hyper",
     "Info",
     "Local",
     "Out",
@@ -58,10 +59,10 @@ class Plan:
     keep : Tensor or None
         [J] bool, whose `own` is stored; None for all.
     shared : Tree
-        Said to all jobs, and left where it is: a number made on the host can be read without
-        waiting for the device.
+        Broadcast to all jobs. It is not moved to the device, so a number made on the host can be
+        read without waiting for the device.
     each : Tree
-        Said to one job each: leading axis J.
+        Sent to one job each: leading axis J.
     """
 
     party: Tensor
@@ -161,7 +162,8 @@ class Algorithm:
     """A federated algorithm: functions for the server, functions for one job, and their numbers.
 
     Start from `fedavg()` and `dataclasses.replace` what differs. `hyper` holds all numbers of the
-    algorithm: functions of the server are handed it last, those of a job find it in `local.hyper`.
+    algorithm: functions of the server get it as their last argument, those of a job find it in
+    `local.hyper`.
     An executor may run `begin`, `direction` and `finish` for many jobs at once, by
     `torch.func.vmap`: no branch on a tensor, no writing into one, gradients by the task alone.
 
@@ -183,7 +185,7 @@ class Algorithm:
         (state, plan, total, hyper) -> State; total: uploads summed per model [M, ...], float64.
     serve : callable
         (state, hyper) -> Served.
-    hyper : Tree
+    hyper : Hyper
         The numbers. Those that are floats may differ between jobs that run at once.
     personal : callable or None
         (state, hyper) -> Served: models of the parties' own, evaluated besides those served.
@@ -218,19 +220,19 @@ class Algorithm:
     """
 
     name: str
-    init: Callable[[Task, Info, Tree, Tree, Tree], State]
-    plan: Callable[[State, Tensor, int, Tree], Plan]
+    init: Callable[[Task, Info, Tree, Tree, Hyper], State]
+    plan: Callable[[State, Tensor, int, Hyper], Plan]
     begin: Callable[[Task, Local], Local]
     direction: Callable[[Task, Local, Batch], Step]
     finish: Callable[[Task, Local, Work], tuple[Tree, Tree]]
-    aggregate: Callable[[State, Plan, Tree, Tree], State]
-    serve: Callable[[State, Tree], Served]
-    hyper: Tree = field(default_factory=dict)
-    personal: Callable[[State, Tree], Served] | None = None
-    adapt: Callable[[nn.Module, Tree], nn.Module] | None = None
-    traffic: Callable[[State, Plan, Task, Tree], tuple[Tensor, Tensor]] | None = None
-    exam: Callable[[State, Plan, Tree], tuple[Tensor, Tensor]] | None = None
-    grade: Callable[[State, Plan, Tensor, Tree], State] | None = None
+    aggregate: Callable[[State, Plan, Tree, Hyper], State]
+    serve: Callable[[State, Hyper], Served]
+    hyper: Hyper = field(default_factory=dict)
+    personal: Callable[[State, Hyper], Served] | None = None
+    adapt: Callable[[nn.Module, Hyper], nn.Module] | None = None
+    traffic: Callable[[State, Plan, Task, Hyper], tuple[Tensor, Tensor]] | None = None
+    exam: Callable[[State, Plan, Hyper], tuple[Tensor, Tensor]] | None = None
+    grade: Callable[[State, Plan, Tensor, Hyper], State] | None = None
     decay: Literal["executor", "algorithm"] = "executor"
     lockstep: Literal["step", "epoch"] = "step"
     settings: dict[str, Any] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What one job sees and gives: batches, the model's answers, steps, its own little world.
+"""What one job reads and returns: batches, outputs of the model, steps, and its state (`Local`).
 
 A job is one party that trains one model. Axes: B examples of a batch, K classes.
 """
@@ -9,6 +9,10 @@ from typing import Any, NamedTuple, Protocol
 from torch import Tensor
 
 from .tree import Tree
+
+# The numbers of an algorithm by the names of its options: floats, whole numbers, tuples of them.
+# Not a tree: its values need not be tensors.
+Hyper = dict[str, Any]
 
 
 class Batch(NamedTuple):
@@ -37,14 +41,14 @@ class Batch(NamedTuple):
 
 
 class Out(NamedTuple):
-    """Answers of a model.
+    """Outputs of a model.
 
     Attributes
     ----------
     logits : Tensor
         [B, K].
     features : Tensor
-        [B, D], what the last layer is given.
+        [B, D], the input of the last layer.
     taps : list of Tensor
         The output of each stage of the model, the logits last.
     buffers : Tree
@@ -58,7 +62,7 @@ class Out(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What one batch asks for.
+    """The update that one batch asks for.
 
     The executor adds weight decay to `grad`, puts it through momentum, adds `after`, and steps by
     the learning rate.
@@ -85,7 +89,7 @@ class Step(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a job did.
+    """A job's schedule and weight, known before its first step.
 
     Numbers, or tensors where an executor runs many jobs at once: calculate with them, do not
     branch on them.
@@ -93,11 +97,11 @@ class Work(NamedTuple):
     Attributes
     ----------
     steps, n : float or Tensor
-        Optimiser steps, and examples.
+        Optimiser steps that the job takes, and examples of its party.
     share : float or Tensor
         The weight of this job in the mean of its model.
     lr, momentum : float or Tensor
-        Those of this round.
+        Learning rate and momentum of this round.
     first : float or Tensor
         1 for the job of the lowest party among those that train the same model, else 0: what
         cannot be averaged is taken from it.
@@ -112,7 +116,7 @@ class Work(NamedTuple):
 
 
 class Local(NamedTuple):
-    """All that one job sees; no party axis anywhere.
+    """All that one job reads; no party axis anywhere.
 
     Attributes
     ----------
@@ -123,12 +127,12 @@ class Local(NamedTuple):
     start : Tree
         The weights received this round.
     shared, each : Tree
-        Said this round to every job, and to this job alone.
+        Sent this round: broadcast to every job, and to this job alone.
     own : Tree
         Kept by the party between rounds.
     carry : Tree
         Lives for this local training only.
-    hyper : Tree
+    hyper : Hyper
         The algorithm's numbers.
     key : int or Tensor
         Of this party, model and round, for counter-based draws (`fltrain.draws`).
@@ -141,7 +145,7 @@ class Local(NamedTuple):
     each: Tree
     own: Tree
     carry: Tree
-    hyper: Tree
+    hyper: Hyper
     key: int | Tensor
 
 
@@ -178,7 +182,7 @@ class Task(Protocol):
         upto: int | None = None,
         detach: bool = False,
     ) -> Out:
-        """Return the model's answers.
+        """Return the model's outputs.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Algorithms written before the server functions were handed `hyper`: they run, with a warning."""
+"""Algorithms written before server functions took `hyper`: they run, with a warning."""
 
 import inspect
 import warnings
@@ -16,7 +16,7 @@ WITH_HYPER = {
     "traffic": "traffic(state, plan, task, hyper)",
     "exam": "exam(state, plan, hyper)",
     "grade": "grade(state, plan, accuracy, hyper)",
-}  # each function of an algorithm that is handed `hyper`, and how it is called
+}  # each function of an algorithm that takes `hyper`, and how it is called
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,10 @@ class WithoutHyper:
 def adapt_old_signatures(
     name: str, functions: dict[str, Callable[..., Any] | None]
 ) -> dict[str, WithoutHyper]:
-    """Return those of an algorithm's functions that do not take `hyper`, wrapped; warn of them once."""
+    """Return those functions of an algorithm that do not take `hyper`, wrapped.
+
+    One warning names them all.
+    """
     old = {
         field: WithoutHyper(function)
         for field, function in functions.items()
@@ -51,7 +54,7 @@ def adapt_old_signatures(
 
 
 def _lacks_hyper(function: Callable[..., Any], n: int) -> bool:
-    """Tell whether a function cannot be called with n values, but with one fewer."""
+    """Return whether a function cannot be called with n values, but with one fewer."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # of compiled code, say: nothing is known of it

@@ -1,9 +1,13 @@
 """One algorithm a file; the folder is the registry.
 
-`fltrain.algorithms.fedavg()` builds the algorithm in `fedavg.py`, and `--algorithm fedavg` names it.
-A file holds a constructor, which takes the algorithm's options and returns an `Algorithm`. It
+`fltrain.algorithms.fedavg()` builds the algorithm in `fedavg.py`, and `--algorithm fedavg` names
+it. A file holds a constructor, which takes the algorithm's options and returns an `Algorithm`. It
 imports `fltrain.interface`, `tree`, `draws`, `affine` and algorithms that it starts from; nothing
 of the engine. What several share is in files that begin with `_`.
+
+A file begins with what is in `State` between rounds, where the algorithm keeps something. Axes:
+P parties, M models (1 for most), J jobs of the round, K classes; "[P, ...]" is a tree of the
+parameters' form, each leaf with a leading axis P.
 """
 
 import functools

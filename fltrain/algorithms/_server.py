@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..interface import Above, AtLeast, Below, Info, Plan, State, Task
+from ..interface import Above, AtLeast, Below, Hyper, Info, Plan, State, Task
 from ..tree import Tree
 from .fedavg import fedavg
 
@@ -34,10 +34,10 @@ Tau = Annotated[
     "Added to sqrt(v): the larger, the less adaptive is the server's step. v starts at tau^2.",
     Above(0),
 ]
-Second = Callable[[Tensor, Tensor, Tree], Tensor]  # (v, D, hyper) -> v
+Second = Callable[[Tensor, Tensor, Hyper], Tensor]  # (v, D, hyper) -> v
 
 
-def move_to_mean(state: State, plan: Plan, total: Tree, hyper: Tree) -> tuple[State, Tree]:
+def move_to_mean(state: State, plan: Plan, total: Tree, hyper: Hyper) -> tuple[State, Tree]:
     """Return FedAvg's next state, and D = sum_i p_i (y_i - w) [M, ...].
 
     D points downhill already. Buffers are averaged: no server optimiser steps them.
@@ -46,14 +46,14 @@ def move_to_mean(state: State, plan: Plan, total: Tree, hyper: Tree) -> tuple[St
     return mean, tree.map(torch.sub, mean.models, state.models)
 
 
-def init_adaptive(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
+def init_adaptive(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
     """Start m at 0 and v at tau^2. Where beta1 is 0, m is D and is not kept."""
     m = {"m": tree.zeros_like(models)} if hyper["beta1"] else {}
     v = {"v": tree.map(lambda w: torch.full_like(w, hyper["tau"] ** 2), models)}
     return State(models, buffers, server=m | v)
 
 
-def step_adaptively(state: State, plan: Plan, total: Tree, hyper: Tree, second: Second) -> State:
+def step_adaptively(state: State, plan: Plan, total: Tree, hyper: Hyper, second: Second) -> State:
     """Return w <- w + server_lr * m / (sqrt(v) + tau), with m <- beta1 m + (1 - beta1) D and
     v <- second(v, D).
 

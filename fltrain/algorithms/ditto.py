@@ -8,7 +8,7 @@ from torch import Tensor
 
 from .. import tree
 from ..affine import Affine, Corrected
-from ..interface import Algorithm, AtLeast, Info, Local, Plan, State, Task, Work
+from ..interface import Algorithm, AtLeast, Hyper, Info, Local, Plan, State, Task, Work
 from ..tree import Tree
 from .fedavg import fedavg
 from .solo import init as init_solo
@@ -47,12 +47,12 @@ def ditto(
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
     state = init_solo(task, info, models, buffers, hyper)
     return replace(state, server={"n": info.n.double()})
 
 
-def plan(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
+def plan(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
     """Plan [2S] jobs: of the global model, weighted by examples, then of the personal ones.
 
     The personal ones weigh nothing, and they alone are kept.

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from ..interface import Algorithm, Plan, State
+from ..interface import Algorithm, Hyper, Plan, State
 from ..tree import Tree
 from ._server import AdaptiveLr, Beta1, Tau, init_adaptive, step_adaptively
 from .fedavg import fedavg
@@ -27,9 +27,9 @@ def fedadagrad(server_lr: AdaptiveLr = 0.1, beta1: Beta1 = 0.0, tau: Tau = 1e-3)
     )
 
 
-def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
     return step_adaptively(state, plan, total, hyper, second)
 
 
-def second(v: Tensor, d: Tensor, hyper: Tree) -> Tensor:
+def second(v: Tensor, d: Tensor, hyper: Hyper) -> Tensor:
     return v + d.square()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from ..interface import Algorithm, Plan, State
+from ..interface import Algorithm, Hyper, Plan, State
 from ..tree import Tree
 from ._server import AdaptiveLr, Beta1, Beta2, Tau, init_adaptive, step_adaptively
 from .fedavg import fedavg
@@ -30,10 +30,10 @@ def fedadam(
     )
 
 
-def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
     return step_adaptively(state, plan, total, hyper, second)
 
 
-def second(v: Tensor, d: Tensor, hyper: Tree) -> Tensor:
+def second(v: Tensor, d: Tensor, hyper: Hyper) -> Tensor:
     beta2: float = hyper["beta2"]
     return beta2 * v + (1 - beta2) * d.square()

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from .. import tree
 from ..affine import Affine, Corrected
-from ..interface import Above, Algorithm, Info, Local, Plan, Served, State, Task, Work
+from ..interface import Above, Algorithm, Hyper, Info, Local, Plan, Served, State, Task, Work
 from ..tree import Tree
 
 __all__ = ["fedavg"]
@@ -49,11 +49,11 @@ def fedavg(server_lr: ServerLr = 1.0) -> Algorithm:
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree = NONE) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper = NONE) -> State:
     return State(models, buffers)
 
 
-def plan(state: State, cohort: Tensor, round: int, hyper: Tree = NONE) -> Plan:
+def plan(state: State, cohort: Tensor, round: int, hyper: Hyper = NONE) -> Plan:
     """Let each party of the cohort train model 0."""
     return Plan(party=cohort, model=torch.zeros_like(cohort))
 
@@ -88,7 +88,7 @@ def weigh(values: Tree, work: Work) -> Tree:
     return tree.map(weigh_one, values)
 
 
-def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree = NONE) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper = NONE) -> State:
     """Take the weighted mean of each model that somebody trained; the others stay."""
     trained = torch.unique(plan.model)
 
@@ -104,13 +104,13 @@ def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree = NONE) -> Stat
     )
 
 
-def step_towards_mean(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+def step_towards_mean(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
     """Go `server_lr` of the way to the mean, or beyond it. Buffers are averaged."""
     server_lr, mean = hyper["server_lr"], aggregate(state, plan, total, hyper)
     models = tree.map(lambda w, m: w + server_lr * (m - w), state.models, mean.models)
     return replace(mean, models=models)
 
 
-def serve(state: State, hyper: Tree = NONE) -> Served:
+def serve(state: State, hyper: Hyper = NONE) -> Served:
     """Serve model 0 to all."""
     return Served(state.models, state.buffers, which=torch.zeros(1, dtype=torch.int64))

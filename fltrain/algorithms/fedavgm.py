@@ -6,7 +6,7 @@ from typing import Annotated
 import torch
 
 from .. import tree
-from ..interface import Above, Algorithm, AtLeast, Below, Info, Plan, State, Task
+from ..interface import Above, Algorithm, AtLeast, Below, Hyper, Info, Plan, State, Task
 from ..tree import Tree
 from ._server import move_to_mean
 from .fedavg import fedavg
@@ -42,11 +42,11 @@ def fedavgm(
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
     return State(models, buffers, server={"m": tree.zeros_like(models)})
 
 
-def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
     server_momentum, server_lr = hyper["server_momentum"], hyper["server_lr"]
     mean, d = move_to_mean(state, plan, total, hyper)
     m = tree.map(lambda m, d: server_momentum * m + d, state.server["m"], d)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 
 from .. import tree
-from ..interface import Algorithm, Info, Local, Served, State, Task, UsageError, Work
+from ..interface import Algorithm, Hyper, Info, Local, Served, State, Task, UsageError, Work
 from ..tree import Tree
 from .fedavg import fedavg
 
@@ -27,7 +27,7 @@ def fedbn() -> Algorithm:
     return replace(BASE, name="fedbn", init=init, begin=begin, finish=finish, serve=serve)
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
     """Put what is exchanged into models and buffers, and the normalisation layers into parties.
 
     No entry is in both.
@@ -63,7 +63,7 @@ def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     return upload, own
 
 
-def serve(state: State, hyper: Tree) -> Served:
+def serve(state: State, hyper: Hyper) -> Served:
     """Serve each party a model of its own, or all a single one where nothing is kept."""
     kept = tree.leaves(state.parties)
     if not kept:

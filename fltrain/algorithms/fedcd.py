@@ -18,6 +18,7 @@ from ..interface import (
     Algorithm,
     AtLeast,
     AtMost,
+    Hyper,
     Info,
     Local,
     Plan,
@@ -121,7 +122,7 @@ def fedcd(
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
     """Start with one model, active at all parties and never examined."""
     n_parties = len(info.n)
     guess = torch.ones(n_parties, 1, dtype=torch.float64)
@@ -134,7 +135,7 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> St
     return State(models, buffers, _score(server))
 
 
-def plan(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
+def plan(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
     """Plan a job for each active model of each party of the cohort, weighted by its score."""
     active, scores = state.server["active"].cpu(), state.server["scores"].cpu()
     row, model = torch.nonzero(active[cohort], as_tuple=True)
@@ -148,13 +149,13 @@ def finish_rounded(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     return BASE.finish(task, local._replace(params=sent), work)
 
 
-def serve(state: State, hyper: Tree) -> Served:
+def serve(state: State, hyper: Hyper) -> Served:
     """Serve each party its model of the highest score, the oldest of equals."""
     best = find_best(state.server["scores"], state.server["active"])
     return Served(state.models, state.buffers, which=torch.nonzero(best)[:, 1].cpu())
 
 
-def exam(state: State, plan: Plan, hyper: Tree) -> tuple[Tensor, Tensor]:
+def exam(state: State, plan: Plan, hyper: Hyper) -> tuple[Tensor, Tensor]:
     """Examine the jobs that ran; at a milestone every active model of every party."""
     if _round_at_hand(state) not in hyper["milestones"]:
         return plan.party, plan.model
@@ -165,15 +166,15 @@ def exam(state: State, plan: Plan, hyper: Tree) -> tuple[Tensor, Tensor]:
 Rule = Callable[[Tensor, Tensor], Tensor]  # (scores [P, M], active [P, M]) -> deleted [P, M]
 
 
-def grade_by_mean(state: State, plan: Plan, accuracy: Tensor, hyper: Tree) -> State:
+def grade_by_mean(state: State, plan: Plan, accuracy: Tensor, hyper: Hyper) -> State:
     return _grade(state, plan, accuracy, hyper, far_below_mean)
 
 
-def grade_by_best(state: State, plan: Plan, accuracy: Tensor, hyper: Tree) -> State:
+def grade_by_best(state: State, plan: Plan, accuracy: Tensor, hyper: Hyper) -> State:
     return _grade(state, plan, accuracy, hyper, far_below_best)
 
 
-def _grade(state: State, plan: Plan, accuracy: Tensor, hyper: Tree, rule: Rule) -> State:
+def _grade(state: State, plan: Plan, accuracy: Tensor, hyper: Hyper, rule: Rule) -> State:
     """Note accuracies and scores, then delete at the parties that were examined, then clone."""
     server, round = tree.map(Tensor.cpu, state.server), _round_at_hand(state)
     was_examined = ~accuracy.isnan()  # a party without validation examples has no accuracy
@@ -281,7 +282,7 @@ def _round_at_hand(state: State) -> int:
     return int(state.server["rounds"]) + 1
 
 
-def traffic(state: State, plan: Plan, task: Task, hyper: Tree) -> tuple[Tensor, Tensor]:
+def traffic(state: State, plan: Plan, task: Task, hyper: Hyper) -> tuple[Tensor, Tensor]:
     """Count a model each way, as it is rounded, and 4 bytes up for the score."""
     down = torch.full_like(plan.party, _model_bytes(state, task.kinds, hyper["bits"]))
     return down, down + 4

@@ -18,6 +18,7 @@ from ..interface import (
     AtLeast,
     AtMost,
     Batch,
+    Hyper,
     Info,
     Local,
     Plan,
@@ -126,7 +127,7 @@ class Start:
     branch: str
     coefficients: str
 
-    def __call__(self, task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
+    def __call__(self, task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
         server: Tree = {}
         a0, beta0, beta1 = hyper["a0"], hyper["beta0"], hyper["beta1"]
         if a0:
@@ -162,7 +163,7 @@ def draw_tensors(coefficients: str, models: Tree, task: Task, info: Info, delta_
     return gram_schmidt(models, task.kinds, r, info.seed, normalise)
 
 
-def plan(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
+def plan(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
     """Tell each job mu [J], in the type of the weights, and x [J, r]; tell all the Delta(i)."""
     server, like = state.server, tree.leaves(state.models)[0]
     each = {}
@@ -209,7 +210,7 @@ def _add_decay(grad: Tree, params: Tree, decay: float | Tensor) -> Tree:
     return tree.map(lambda g, y: torch.add(g, y, alpha=decay), grad, params)
 
 
-def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
     """Take FedAvg's mean; the cohort has the seed from now on."""
     mean = BASE.aggregate(state, plan, total, hyper)
     if "told" not in state.server:
@@ -219,7 +220,7 @@ def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
     return replace(mean, server=state.server | {"told": told})
 
 
-def traffic(state: State, plan: Plan, task: Task, hyper: Tree) -> tuple[Tensor, Tensor]:
+def traffic(state: State, plan: Plan, task: Task, hyper: Hyper) -> tuple[Tensor, Tensor]:
     """Count a model each way, and 8 bytes of seed down the first time.
 
     From the seed a party draws the tensors itself: no model is sent for each class.

@@ -14,6 +14,7 @@ from ..interface import (
     Algorithm,
     AtLeast,
     Batch,
+    Hyper,
     Info,
     Local,
     Out,
@@ -65,7 +66,7 @@ def fednaca(
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
     """Draw Lambda of each hidden stage, [2K, *shape of its output], for the server."""
     if task.n_stages < 2:
         raise UsageError(
@@ -87,7 +88,7 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> St
     return State(models, buffers, server)
 
 
-def plan(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
+def plan(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
     """Tell theta of each class [K, units] for every hidden stage.
 
     A party can draw Lambda from the seed, so no bytes count for it.

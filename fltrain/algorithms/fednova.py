@@ -11,6 +11,7 @@ from ..interface import (
     Algorithm,
     AtLeast,
     Below,
+    Hyper,
     Info,
     Local,
     Plan,
@@ -78,20 +79,20 @@ def fednova(
     )
 
 
-def init_with_velocity(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
+def init_with_velocity(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
     """Start the server's velocity at 0."""
     velocity = tree.map(lambda w: torch.zeros_like(w, dtype=torch.float64), models)
     return State(models, buffers, server={"velocity": velocity})
 
 
-def init_prox(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
+def init_prox(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
     """Refuse a learning rate at which a_i would not be the sum of falling weights."""
     _require_small_pull(info.lr, hyper["mu"])
     return BASE.init(task, info, models, buffers, hyper)
 
 
 def init_prox_with_velocity(
-    task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree
+    task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper
 ) -> State:
     _require_small_pull(info.lr, hyper["mu"])
     return init_with_velocity(task, info, models, buffers, hyper)
@@ -167,7 +168,7 @@ def _upload(local: Local, work: Work, a: float | Tensor, counted: float | Tensor
     }
 
 
-def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
     """Step along the mean direction. total["steps"] is tau_eff [1]: there is one model."""
     tau_eff = total["steps"]
     models = tree.map(lambda w, d: w.double() - d * tau_eff, state.models, total["directions"])
@@ -175,7 +176,7 @@ def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
     return BASE.aggregate(state, plan, mean, hyper)
 
 
-def aggregate_with_momentum(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+def aggregate_with_momentum(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
     """Step along the server's velocity, which follows the mean direction."""
     rho, tau_eff, lr = hyper["server_momentum"], total["steps"], total["lr"]
 
@@ -187,7 +188,7 @@ def aggregate_with_momentum(state: State, plan: Plan, total: Tree, hyper: Tree) 
     return replace(BASE.aggregate(state, plan, mean, hyper), server={"velocity": velocity})
 
 
-def traffic(state: State, plan: Plan, task: Task, hyper: Tree) -> tuple[Tensor, Tensor]:
+def traffic(state: State, plan: Plan, task: Task, hyper: Hyper) -> tuple[Tensor, Tensor]:
     """Count one model each way, and the number a_i (4 bytes) up."""
     model = tree.nbytes(state.models) + tree.nbytes(state.buffers)
     return torch.full_like(plan.party, model), torch.full_like(plan.party, model + 4)

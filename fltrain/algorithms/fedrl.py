@@ -11,6 +11,7 @@ from ..interface import (
     Algorithm,
     AtLeast,
     Batch,
+    Hyper,
     Info,
     Local,
     Out,
@@ -65,7 +66,7 @@ def fedrl(
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
     """Refuse a model without stages: it has nothing to review."""
     if task.n_stages == 0:
         raise UsageError(
@@ -75,7 +76,7 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> St
     return State(models, buffers)
 
 
-def plan(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
+def plan(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
     """Tell the round, on the host, so that it is a plain number to all jobs."""
     return replace(BASE.plan(state, cohort, round, hyper), shared={"round": torch.tensor(round)})
 

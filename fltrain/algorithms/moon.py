@@ -13,6 +13,7 @@ from ..interface import (
     Algorithm,
     AtLeast,
     Batch,
+    Hyper,
     Info,
     Local,
     Out,
@@ -72,7 +73,7 @@ def moon(
     )
 
 
-def put_head_in(module: nn.Module, hyper: Tree) -> nn.Module:
+def put_head_in(module: nn.Module, hyper: Hyper) -> nn.Module:
     with_head = getattr(module, "with_head", None)
     if with_head is None:
         raise UsageError(
@@ -84,7 +85,7 @@ def put_head_in(module: nn.Module, hyper: Tree) -> nn.Module:
     return headed
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
     """Give each party a last model, and note that it has none yet.
 
     Until it has one the common start stands there, whose features are as finite as any.

@@ -11,6 +11,7 @@ from ..interface import (
     Algorithm,
     AtLeast,
     Batch,
+    Hyper,
     Info,
     Local,
     Plan,
@@ -80,7 +81,7 @@ def pfedme(
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
     lr, lam = info.lr, hyper["lam"]
     if lam * lr >= 1:
         raise UsageError(
@@ -120,7 +121,7 @@ def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     return upload, {"params": local.carry["theta"], "buffers": local.buffers}
 
 
-def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
     """Mix the mean into the model. Buffers are averaged."""
     server_mix = hyper["server_mix"]
     if server_mix == 0:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from .. import tree
 from ..affine import Affine, Corrected
-from ..interface import Algorithm, Info, Local, Plan, State, Task, Work
+from ..interface import Algorithm, Hyper, Info, Local, Plan, State, Task, Work
 from ..tree import Tree
 from .fedavg import ServerLr, fedavg, step_towards_mean
 from .fednova import effective_steps
@@ -72,7 +72,7 @@ def scaffold(
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
     """Start all controls at 0.
 
     c is in float64: it differs from the mean of the stored c_i by one rounding of 2^-53 a round,
@@ -83,13 +83,13 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> St
     return State(models, buffers, server, parties={"c": tree.repeat(zero, len(info.n))})
 
 
-def plan_by_examples(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
+def plan_by_examples(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
     """Tell c to everybody, rounded to the type of the weights."""
     sent = tree.map(lambda c, w: c.to(w.dtype), state.server["c"], state.models)
     return replace(BASE.plan(state, cohort, round, hyper), shared={"c": sent})
 
 
-def plan_uniformly(state: State, cohort: Tensor, round: int, hyper: Tree) -> Plan:
+def plan_uniformly(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
     weight = torch.ones(len(cohort), dtype=torch.float64)
     return replace(plan_by_examples(state, cohort, round, hyper), weight=weight)
 
@@ -158,11 +158,11 @@ def _finish(task: Task, local: Local, work: Work, control: Tree) -> tuple[Tree, 
     return upload | {"c": change}, {"c": new}
 
 
-def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
     return _with_controls(BASE.aggregate(state, plan, total, hyper), state, total)
 
 
-def aggregate_towards_mean(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+def aggregate_towards_mean(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
     return _with_controls(step_towards_mean(state, plan, total, hyper), state, total)
 
 
@@ -176,7 +176,7 @@ def _with_controls(averaged: State, state: State, total: Tree) -> State:
     return replace(averaged, server={"c": tree.map(add, state.server["c"], total["c"])})
 
 
-def traffic(state: State, plan: Plan, task: Task, hyper: Tree) -> tuple[Tensor, Tensor]:
+def traffic(state: State, plan: Plan, task: Task, hyper: Hyper) -> tuple[Tensor, Tensor]:
     """Count parameters and as many controls each way.
 
     Floating-point buffers have no control and travel once.

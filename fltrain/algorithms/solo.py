@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..interface import Algorithm, Info, Local, Plan, Served, State, Task, Work
+from ..interface import Algorithm, Hyper, Info, Local, Plan, Served, State, Task, Work
 from ..tree import Tree
 from .fedavg import fedavg
 
@@ -32,7 +32,7 @@ def solo() -> Algorithm:
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Tree) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
     """Give each party the common start as its own model."""
     own = {"params": tree.index(models, 0), "buffers": tree.index(buffers, 0)}
     return State(models, buffers, parties=tree.repeat(own, len(info.n)))
@@ -46,16 +46,16 @@ def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     return {}, {"params": local.params, "buffers": local.buffers}
 
 
-def aggregate(state: State, plan: Plan, total: Tree, hyper: Tree) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
     return state
 
 
-def serve(state: State, hyper: Tree) -> Served:
+def serve(state: State, hyper: Hyper) -> Served:
     """Serve each party its own model."""
     own = state.parties
     n_parties = len(tree.leaves(own)[0])
     return Served(own["params"], own["buffers"], which=torch.arange(n_parties))
 
 
-def traffic(state: State, plan: Plan, task: Task, hyper: Tree) -> tuple[Tensor, Tensor]:
+def traffic(state: State, plan: Plan, task: Task, hyper: Hyper) -> tuple[Tensor, Tensor]:
     return torch.zeros_like(plan.party), torch.zeros_like(plan.party)

@@ -13,7 +13,7 @@ from fltrain.draws import key, order, orders, to_int64
 from fltrain.engine.cohort import sample
 from fltrain.engine.jobs import make_jobs
 from fltrain.engine.looped import Looped
-from fltrain.engine.stacked.batches import Deal
+from fltrain.engine.stacked.batches import StackedBatches
 from fltrain.engine.stacked.convolution import with_convolutions
 from fltrain.engine.stacked.executor import Stacked
 from fltrain.models import create
@@ -167,20 +167,21 @@ def test_a_large_party_beside_small_ones_is_not_padded_for(table, dealt, monkeyp
         asked.append((epoch, sizes.tolist(), width))
         return orders(keys, epoch, sizes, width)
 
-    monkeypatch.setattr("fltrain.engine.stacked.batches.orders", counting)
+    monkeypatch.setattr("fltrain.engine.stacked.shuffling.orders", counting)
     split = dealt(table, np.repeat([0, 1, 2, 3], [70, 9, 8, 3]))
     cells = [cell_of(split, table, lr=lr) for lr in (0.1, 0.2)]
     jobs = [job for i, cell in enumerate(cells) for job in make_jobs(i, cell, *planned(cell), 1)]
-    deal = Deal(cells, jobs, 1)
+    batches = StackedBatches(cells, jobs, 1)
     assert sorted(asked) == sorted(
         (e, sizes, max(sizes)) for e in (0, 1) for sizes in ([70], [9, 8], [3])
     )
+    begin = batches.orders.begin
     for j, job in enumerate(jobs):
         epochs = [
-            order(key(0, "job", 1, job.party), e, deal.n[j], torch.device("cpu")) for e in (0, 1)
+            order(key(0, "job", 1, job.party), e, batches.n[j], torch.device("cpu")) for e in (0, 1)
         ]
         assert torch.equal(
-            deal.dealt[deal.base[j] : deal.base[j] + 2 * deal.n[j]], torch.cat(epochs)
+            batches.orders.flat[begin[j] : begin[j] + 2 * batches.n[j]], torch.cat(epochs)
         )
 
 

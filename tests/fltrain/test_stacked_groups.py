@@ -14,7 +14,7 @@ from fltrain.algorithms import build
 from fltrain.engine.jobs import make_jobs
 from fltrain.engine.looped import Looped
 from fltrain.engine.stacked.alike import can_share_stack
-from fltrain.engine.stacked.batches import Deal
+from fltrain.engine.stacked.batches import StackedBatches
 from fltrain.engine.stacked.executor import Stacked
 from fltrain.engine.stacked.grouping import group_cells
 from fltrain.models import Staged
@@ -117,10 +117,10 @@ def test_seeds_of_augmentation_and_splits_of_one_data_set_share_a_stack(images):
             )
             held = cells[-1].data
     assert group_cells(cells) == [[0, 1, 2, 3]]
-    deal = Deal(
+    batches = StackedBatches(
         cells, [job for i, c in enumerate(cells) for job in make_jobs(i, c, *planned(c), 1)], 1
     )
-    assert len(deal.sources) == 4
+    assert len(batches.sources.distinct) == 4
     near(trained(cells, Stacked(cells)), trained(cells, Looped(cells)))
 
 

@@ -17,6 +17,7 @@ from ...interface import Batch, Local
 from ...tree import Tree
 from ..batches import iterate_in_order
 from ..jobs import Cell, Given, Job, make_local
+from .rows import select_first
 from .stack import Mixing, Stack
 from .stackable import has_batch_norm, stacking_error, strict_vmap
 from .task import StackedTask
@@ -62,9 +63,9 @@ def _try_direction(stack: Stack) -> Mixing:
 
     Looked at where the training begins, and at other weights (`_move_away`).
     """
-    width = min(_PROBE, *stack.deal.sizes(0, range(1)))
-    whole = stack.deal.take(0, range(1), width)
-    step = stack.direction(range(1), whole)
+    width = min(_PROBE, *stack.batches.sizes(0, [0]))
+    whole = stack.batches.load(0, select_first(1), width)
+    step = stack.direct(select_first(1), whole)
     padded = not has_batch_norm(stack.task.module) and width > 1
     epochs = stack.algorithm.lockstep == "step"
     here = stack.local
@@ -100,7 +101,7 @@ def _move_away(local: Local) -> Local:
 def _try_batch(stack: Stack, batch: Batch) -> dict[str, Tensor] | None:
     """Return the leaves of the direction for a batch; None where the algorithm cannot take it."""
     try:
-        step = stack.direction(range(1), batch)
+        step = stack.direct(select_first(1), batch)
     except Exception:
         # Whatever it is, a plain batch has gone through: the answer is no, and the jobs are grouped
         # so that such a batch is never handed over.

@@ -1,6 +1,6 @@
-"""Some jobs as one: parameters [J, ...], each step for those that are still at it."""
+"""Some jobs as one: parameters [J, ...], each step for the jobs that still run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,13 +13,19 @@ from ... import tree
 from ...interface import Batch, Local, Step, Work
 from ...tree import Tree
 from ..jobs import Cell, Given, Job, make_local
-from .batches import Deal, JobPlaces
+from .batches import StackedBatches
 from .merging import merge_locals, merge_works
 from .optimiser import step_weights
+from .rows import StackRows, select_first
 from .task import StackedTask
 from .trees import as_tensors, copy_expanded, copy_into, describe_leaves, leading_axes, map_batched
 
 vmap = torch.func.vmap
+
+# Where the examples of each job are, for `full_grad`: start, size and number of the source, [J]
+# each, of which vmap shows a job its own numbers.
+_Place = tuple[Tensor, ...]
+_PLACE_DIMS = (0, 0, 0)
 
 
 class Mixing(NamedTuple):
@@ -41,12 +47,20 @@ class StackOutcome(NamedTuple):
     own: Tree
 
 
+class _Part(NamedTuple):
+    """Jobs that go together in one step, by one call. width: examples of the largest batch."""
+
+    rows: StackRows
+    width: int
+
+
 class Stack:
     """Jobs sorted by steps, the longest first.
 
-    Those still running at a step are then the first ones, and a step touches views of these alone.
-    An algorithm's functions run under `torch.func.vmap`: what they are handed has an axis J where
-    the jobs differ and none where they do not (`merging.py`).
+    Those that still run at a step are then the first ones, and a step touches views of these alone.
+    An algorithm's functions run under `torch.func.vmap`: their arguments have an axis J where the
+    jobs differ and none where they do not (`merging.py`). A function `*_job` within a method is
+    what vmap runs: it sees one job.
     """
 
     def __init__(
@@ -63,15 +77,15 @@ class Stack:
         self.decay = first.settings.weight_decay if first.algorithm.decay == "executor" else 0.0
         self.task = task
         self.mixing = mixing
-        self.deal = Deal(cells, jobs, given[jobs[0].cell].round)
-        self.device = self.deal.device
-        # where the examples of each job are, for `full_grad`: handed to vmap, one entry a job
-        source = self.deal.tensor(self.deal.source)
-        self.place = (self.deal.start, self.deal.size, source)
+        self.batches = StackedBatches(cells, jobs, given[jobs[0].cell].round)
+        self.device = self.batches.device
+        source = self.batches.tensor(self.batches.sources.number)
+        self.place: _Place = (self.batches.start, self.batches.size, source)
         self.work, self.work_dims = merge_works(jobs, self.device)
         locals_ = [make_local(cells[job.cell], given[job.cell], job) for job in jobs]
         self.local, self.dims = merge_locals(jobs, locals_, self.device)
-        self._views: dict[int, tuple[Local, tuple[Tensor, ...]]] = {}
+        # of the first n jobs, by n
+        self._first_jobs: dict[int, tuple[Local, _Place]] = {}
 
     def train(self) -> StackOutcome:
         """Train all jobs from `begin` to `finish`.
@@ -82,86 +96,121 @@ class Stack:
         has_momentum = isinstance(self.work.momentum, Tensor) or self.work.momentum
         velocity = tree.zeros_like(self.local.params) if has_momentum else {}
         losses = torch.zeros(len(self.jobs), dtype=torch.float64, device=self.device)
-        for step in range(self.deal.steps[0]):
-            n = sum(steps > step for steps in self.deal.steps)  # jobs that are still at it
-            parts = [self._direct_part(step, part) for part in self.parts(step, range(n))]
-            done = self._join_parts(parts, n)
+        for step in range(self.batches.steps[0]):
+            n = sum(steps > step for steps in self.batches.steps)  # jobs that still run
+            done = self._direct_all(step, n)
             step_weights(self.local.params, velocity, done, self.work, n=n, decay=self.decay)
             losses[:n] += done.loss
             self.write(n, done)
         upload, own = self.finish()
         return StackOutcome(losses.tolist(), upload, own)
 
-    def parts(self, step: int, active: range) -> list[tuple[JobPlaces, int]]:
-        """Return the jobs that go together in this step, each time with the size of their batch."""
-        sizes = self.deal.sizes(step, active)
-        epochs = self.deal.epochs(step, active)
-        together: dict[tuple[int, int], list[int]] = {}
-        for j in active:
-            size = 0 if self.mixing.padded else sizes[j]
-            epoch = 0 if self.mixing.epochs else epochs[j]
-            together.setdefault((size, epoch), []).append(j)
-        if len(together) == 1:
-            return [(active, max(sizes))]  # a range: its rows are views, not copies
-        return [(rows, max(sizes[j] for j in rows)) for rows in together.values()]
-
     def begin(self) -> None:
         """Run the algorithm's `begin`.
 
         Parameters, buffers and carry are then the stack's own: they are trained in place.
         """
+        # vmap gives all that it returns the axis J, so that the function returns only what the
+        # algorithm has changed, and notes here which parts these are
         changed: list[str] = []
 
-        def begin(local: Local, *place: Tensor) -> dict[str, Any]:
-            out = self.algorithm.begin(self._task_at(place), local)
+        def begin_job(local: Local, *place: Tensor) -> dict[str, Any]:
+            out = self.algorithm.begin(self._bind_examples(place), local)
             for name in Local._fields:
                 if getattr(out, name) is not getattr(local, name):
                     changed.append(name)
-            # vmap gives all that it returns the axis J, so that what is unchanged is not returned
             return {name: as_tensors(getattr(out, name), self.device) for name in changed}
 
-        new = vmap(begin, in_dims=(self.dims, 0, 0, 0))(self.local, *self.place)
-        local = self.local._replace(**new)
-        dims = self.dims._replace(**{name: leading_axes(part) for name, part in new.items()})
+        new = vmap(begin_job, in_dims=(self.dims, *_PLACE_DIMS))(self.local, *self.place)
+        new_dims = {name: leading_axes(part) for name, part in new.items()}
+        self._own_trained_parts(self.local._replace(**new), self.dims._replace(**new_dims))
+
+    def _own_trained_parts(self, local: Local, dims: Local) -> None:
+        """Go on from this Local, with copies [J, ...] of the parts that are trained in place."""
         trained: dict[str, Any] = {}
+        trained_dims: dict[str, Any] = {}
         for name in ("params", "buffers", "carry"):
-            part, axes = getattr(local, name), getattr(dims, name)
-            trained[name] = copy_expanded(part, axes, len(self.jobs))
-        self.dims = dims._replace(**{name: leading_axes(part) for name, part in trained.items()})
+            part = getattr(local, name)
+            trained[name] = copy_expanded(part, getattr(dims, name), len(self.jobs))
+            trained_dims[name] = leading_axes(trained[name])
+        self.dims = dims._replace(**trained_dims)
         self.move(local._replace(**trained))
 
     def move(self, local: Local) -> None:
         """Go on from a Local of the same form."""
         self.local = local
-        self._views = {}
+        self._first_jobs = {}
 
     def finish(self) -> tuple[Tree, Tree]:
         """Return (upload, own) of all jobs, by the algorithm's `finish`."""
 
-        def finish(local: Local, work: Work, *place: Tensor) -> tuple[Tree, Tree]:
-            upload, own = self.algorithm.finish(self._task_at(place), local, work)
+        def finish_job(local: Local, work: Work, *place: Tensor) -> tuple[Tree, Tree]:
+            upload, own = self.algorithm.finish(self._bind_examples(place), local, work)
             return as_tensors(upload, self.device), as_tensors(own, self.device)
 
-        in_dims = (self.dims, self.work_dims, 0, 0, 0)
-        return vmap(finish, in_dims=in_dims)(self.local, self.work, *self.place)
+        in_dims = (self.dims, self.work_dims, *_PLACE_DIMS)
+        return vmap(finish_job, in_dims=in_dims)(self.local, self.work, *self.place)
 
-    def direction(self, rows: JobPlaces, batch: Batch) -> Step:
-        """Return the algorithm's `direction` of some jobs: leading axis R."""
-        local, place = self._view(rows)
+    def direct(self, rows: StackRows, batch: Batch) -> Step:
+        """Return the algorithm's `direction` of R jobs, [R, ...]."""
 
-        def direction(local: Local, batch: Batch, *place: Tensor) -> tuple[Any, ...]:
-            step = self.algorithm.direction(self._task_at(place), local, batch)
+        def direct_job(local: Local, batch: Batch, *place: Tensor) -> tuple[Any, ...]:
+            step = self.algorithm.direction(self._bind_examples(place), local, batch)
             return tuple(as_tensors(part, self.device) for part in step)
 
-        axes: dict[str, Any] = {
-            "x": 0,
-            "y": 0,
-            "mask": None if batch.mask is None else 0,
-            "epoch": 0 if isinstance(batch.epoch, Tensor) else None,
-            "step": None,
-        }
-        in_dims = (self.dims, Batch(**axes), 0, 0, 0)
-        return Step(*vmap(direction, in_dims=in_dims)(local, batch, *place))
+        local, place = self._select(rows)
+        in_dims = (self.dims, _batch_dims(batch), *_PLACE_DIMS)
+        return Step(*vmap(direct_job, in_dims=in_dims)(local, batch, *place))
+
+    def _direct_all(self, step: int, n: int) -> Step:
+        """Return the direction of the first n jobs, [n, ...], by one call for each part of them."""
+        parts = self._divide(step, n)
+        steps = [self._direct_part(step, part) for part in parts]
+        if len(parts) == 1:
+            return steps[0]
+        indices = [self.batches.selector.index(part.rows.places) for part in parts]
+
+        def join(*leaves: Tensor) -> Tensor:
+            out = leaves[0].new_empty(n, *leaves[0].shape[1:])
+            for index, leaf in zip(indices, leaves, strict=True):
+                out[index] = leaf
+            return out
+
+        # under one key: `loss` is a leaf, and `tree.map` takes dicts
+        first, *others = [{"step": part_step._asdict()} for part_step in steps]
+        joined = tree.map(join, first, *others)
+        return Step(**joined["step"])
+
+    def _divide(self, step: int, n: int) -> list[_Part]:
+        """Return the parts of the first n jobs that `mixing` lets go together in this step."""
+        places = range(n)
+        sizes = self.batches.sizes(step, places)
+        epochs = self.batches.epochs(step, places)
+        together: dict[tuple[int, int], list[int]] = {}
+        for j in places:
+            size = 0 if self.mixing.padded else sizes[j]
+            epoch = 0 if self.mixing.epochs else epochs[j]
+            together.setdefault((size, epoch), []).append(j)
+        if len(together) == 1:
+            return [_Part(select_first(n), max(sizes))]
+        parts = []
+        for some in together.values():
+            width = max(sizes[j] for j in some)
+            parts.append(_Part(self.batches.selector.select(some), width))
+        return parts
+
+    def _direct_part(self, step: int, part: _Part) -> Step:
+        """Return the direction of a part; an error names a party that was in it."""
+        rows, width = part
+        try:
+            return self.direct(rows, self.batches.load(step, rows, width))
+        except ValueError as error:
+            first = min(rows.places, key=lambda j: (self.jobs[j].cell, self.jobs[j].party))
+            error.add_note(
+                f"that was party {self.jobs[first].party}, of {self.batches.n[first]} examples, "
+                f"in batches of {self.batches.batch_size}"
+            )
+            raise
 
     def write(self, n: int, step: Step) -> None:
         """Write buffers and carry of the first n jobs; those of jobs that ended stay."""
@@ -169,7 +218,7 @@ class Stack:
         if describe_leaves(step.carry) == describe_leaves(self.local.carry):
             copy_into(self.local.carry, step.carry, n)
         elif n == len(self.jobs):
-            # all jobs are still at it, so that what they carry from here on may be another tree
+            # all jobs still run, so that what they carry from here on may be another tree
             carry = copy_expanded(step.carry, leading_axes(step.carry), n)
             self.dims = self.dims._replace(carry=leading_axes(carry))
             self.move(self.local._replace(carry=carry))
@@ -181,53 +230,38 @@ class Stack:
                 "or use --engine looped or processes"
             )
 
-    def _direct_part(self, step: int, part: tuple[JobPlaces, int]) -> tuple[JobPlaces, Step]:
-        """Return the direction of a part with its jobs; an error says which party was in it."""
-        rows, width = part
-        try:
-            return rows, self.direction(rows, self.deal.take(step, rows, width))
-        except ValueError as error:
-            first = min(rows, key=lambda j: (self.jobs[j].cell, self.jobs[j].party))
-            error.add_note(
-                f"that was party {self.jobs[first].party}, of {self.deal.n[first]} examples, "
-                f"in batches of {self.deal.batch_size}"
-            )
-            raise
-
-    def _join_parts(self, parts: list[tuple[JobPlaces, Step]], n: int) -> Step:
-        """Return the parts of a step of n jobs as one, [n, ...]."""
-        if len(parts) == 1:
-            return parts[0][1]
-
-        def join(*leaves: Tensor) -> Tensor:
-            out = leaves[0].new_empty(n, *leaves[0].shape[1:])
-            for (rows, _), leaf in zip(parts, leaves, strict=True):
-                assert isinstance(rows, list)  # a range is all jobs, and then there is one part
-                out[self.deal.at(rows)] = leaf
-            return out
-
-        # under one key: `loss` is a leaf, and `tree.map` takes dicts
-        first, *others = [{"step": step._asdict()} for _, step in parts]
-        return Step(**tree.map(join, first, *others)["step"])
-
-    def _task_at(self, place: tuple[Tensor, ...]) -> StackedTask:
-        """Return the task with the examples of the job at hand, which vmap knows by its place."""
+    def _bind_examples(self, place: _Place) -> StackedTask:
+        """Return the task with the examples of the job that vmap shows by its place."""
         start, size, source = place
-        return replace(self.task, examples=lambda: self.deal.in_order(start, size, source))
 
-    def _view(self, rows: JobPlaces) -> tuple[Local, tuple[Tensor, ...]]:
-        """Return what these jobs are handed.
+        def iterate_examples() -> Iterable[Batch]:
+            return self.batches.iterate_in_order(start, size, source)
+
+        return replace(self.task, examples=iterate_examples)
+
+    def _select(self, rows: StackRows) -> tuple[Local, _Place]:
+        """Return Local and place of these jobs.
 
         Views of the first n jobs are made once and hold until n changes: their number falls seldom.
         """
-        if isinstance(rows, range) and len(rows) in self._views:
-            return self._views[len(rows)]
-        parts = [
-            map_batched(part, dims, lambda leaf: self.deal.of(leaf, rows))
-            for part, dims in zip(self.local, self.dims, strict=True)
-        ]
-        places = tuple(self.deal.of(place, rows) for place in self.place)
-        view = Local(*parts), places
-        if isinstance(rows, range):
-            self._views = {len(rows): view}
-        return view
+        n = len(rows.places)
+        if rows.are_first and n in self._first_jobs:
+            return self._first_jobs[n]
+        pairs = zip(self.local, self.dims, strict=True)
+        local = Local(*(map_batched(part, dims, rows.select) for part, dims in pairs))
+        selected = local, tuple(rows.select(numbers) for numbers in self.place)
+        if rows.are_first:
+            self._first_jobs = {n: selected}
+        return selected
+
+
+def _batch_dims(batch: Batch) -> Batch:
+    """Return the `in_dims` of a batch: a mask may be None, and an epoch one number for all."""
+    dims: dict[str, Any] = {
+        "x": 0,
+        "y": 0,
+        "mask": None if batch.mask is None else 0,
+        "epoch": 0 if isinstance(batch.epoch, Tensor) else None,
+        "step": None,
+    }
+    return Batch(**dims)
