@@ -11,6 +11,8 @@ import json
 import torch
 from torch import Tensor
 
+from .counting import ceil_div
+
 __all__ = [
     "augmentation",
     "fold",
@@ -216,7 +218,7 @@ def uniform(
     >>> uniform(key(0, "mine"), 2, torch.device("cpu")).shape
     torch.Size([2])
     """
-    i = torch.arange(-(-n // 4), device=device)
+    i = torch.arange(ceil_div(n, 4), device=device)
     zero = torch.zeros_like(i)
     counter = (i, zero + at[0], zero + at[1], zero)
     words = torch.stack(philox(key & _MASK, key >> 32 & _MASK, counter), dim=-1).reshape(-1)[:n]

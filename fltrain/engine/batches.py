@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ..counting import ceil_div
 from ..draws import key as key_of
 from ..draws import order
 from ..inputs.federated import PartyExamples
@@ -16,7 +17,7 @@ def count_steps(n: int, settings: Settings) -> int:
     """
     if settings.local_steps is not None:
         return settings.local_steps if n else 0
-    return settings.local_epochs * -(-n // settings.batch_size)
+    return settings.local_epochs * ceil_div(n, settings.batch_size)
 
 
 def iterate_batches(
@@ -28,8 +29,8 @@ def iterate_batches(
     """
     n, start, size = examples.size(party), examples.indptr[party], settings.batch_size
     steps = count_steps(n, settings)
-    batches_per_epoch = -(-n // size)
-    epochs_per_round = -(-steps // batches_per_epoch) if steps else 0
+    batches_per_epoch = ceil_div(n, size)
+    epochs_per_round = ceil_div(steps, batches_per_epoch) if steps else 0
     for step in range(steps):
         epoch, i = divmod(step, batches_per_epoch)
         if i == 0 and settings.shuffle:

@@ -1,4 +1,4 @@
-"""What executors are handed: the jobs of a round, of one run or of several side by side."""
+"""What executors receive: the jobs of a round, of one run or of several side by side."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -34,8 +34,8 @@ class Cell:
     settings: Settings
 
 
-class Given(NamedTuple):
-    """What all jobs of a cell hear in a round. models, buffers: leading axis M."""
+class Broadcast(NamedTuple):
+    """What is broadcast to all jobs of a cell in a round. models, buffers: leading axis M."""
 
     round: int
     models: Tree
@@ -57,11 +57,15 @@ class Job(NamedTuple):
     own: Tree
     keep: bool
 
+    def keep_own(self, own: Tree) -> Tree:
+        """Return what is stored of the `own` that came of the job: {} where nothing is."""
+        return own if self.keep else {}
+
 
 class Done(NamedTuple):
     """What came of a job.
 
-    job: its place in the list that was handed over; loss: summed over its steps; own: what the
+    job: its place in the list of jobs; loss: summed over its steps; own: what the
     party keeps, {} where that is not stored.
     """
 
@@ -71,15 +75,15 @@ class Done(NamedTuple):
 
 
 class Executor(Protocol):
-    """Trains jobs in any order and company: what a job gives does not depend on them.
+    """Trains jobs in any order and company: the result of a job does not depend on them.
 
     It is made for some cells, and closed when they are trained.
     """
 
     def train(
-        self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
+        self, broadcasts: Sequence[Broadcast], jobs: Sequence[Job], sums: Sequence[Sums]
     ) -> Iterator[Done]:
-        """Yield each job as it is done. given, sums: by cell.
+        """Yield each job as it is done. broadcasts, sums: by cell.
 
         When this ends, all uploads are in `sums`, except those of jobs whose loss is not finite.
         """
@@ -145,22 +149,22 @@ def make_jobs(index: int, cell: Cell, state: State, plan: Plan, round: int) -> l
     return jobs
 
 
-def make_local(cell: Cell, given: Given, job: Job) -> Local:
-    """Return what the algorithm's `begin` is handed."""
-    start = tree.index(given.models, job.model)
+def make_local(cell: Cell, broadcast: Broadcast, job: Job) -> Local:
+    """Return the argument of the algorithm's `begin`."""
+    start = tree.index(broadcast.models, job.model)
     hyper = cell.algorithm.hyper
     if cell.algorithm.decay == "algorithm":
         hyper = hyper | {"weight_decay": cell.settings.weight_decay}
     return Local(
         params=start,
-        buffers=tree.index(given.buffers, job.model),
+        buffers=tree.index(broadcast.buffers, job.model),
         start=start,
-        shared=given.shared,
+        shared=broadcast.shared,
         each=job.each,
         own=job.own,
         carry={},
         hyper=hyper,
-        key=key(cell.settings.seed, "draws", given.round, job.party, job.model),
+        key=key(cell.settings.seed, "draws", broadcast.round, job.party, job.model),
     )
 
 

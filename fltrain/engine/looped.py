@@ -13,52 +13,47 @@ from ..draws import key
 from ..interface import Local, Step, Work
 from ..tasks.model_task import ModelTask
 from ..tree import Tree
-from . import evaluation
+from .base import TorchExecutor
 from .batches import iterate_batches, iterate_in_order
-from .jobs import Cell, Done, Given, Job, make_local
+from .jobs import Broadcast, Cell, Done, Job, make_local
 from .sums import Sums
 from .threads import use_threads
 
 _DEFAULT = Execution()
 
 
-class Looped:
+class Looped(TorchExecutor):
     """Trains jobs in the order in which they come."""
-
-    score = staticmethod(evaluation.score_model)
 
     def __init__(self, cells: Sequence[Cell], execution: Execution = _DEFAULT):
         self.cells, self.execution = cells, execution
 
     def train(
-        self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
+        self, broadcasts: Sequence[Broadcast], jobs: Sequence[Job], sums: Sequence[Sums]
     ) -> Iterator[Done]:
         for i, job in enumerate(jobs):
-            upload, own, loss = train_job(self.cells[job.cell], given[job.cell], job)
+            upload, own, loss = train_job(self.cells[job.cell], broadcasts[job.cell], job)
             sums[job.cell].add(upload, job.model)
-            yield Done(i, loss, own if job.keep else {})
-
-    def close(self) -> None:
-        """Do nothing: there is nothing to end."""
+            yield Done(i, loss, job.keep_own(own))
 
 
 class OneThread(Looped):
     """Trains in this process as a worker of `Processes` does, with the same bits."""
 
     def train(
-        self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
+        self, broadcasts: Sequence[Broadcast], jobs: Sequence[Job], sums: Sequence[Sums]
     ) -> Iterator[Done]:
         with use_threads(1):
-            yield from super().train(given, jobs, sums)
+            yield from super().train(broadcasts, jobs, sums)
 
 
-def train_job(cell: Cell, given: Given, job: Job) -> tuple[Tree, Tree, float]:
+def train_job(cell: Cell, broadcast: Broadcast, job: Job) -> tuple[Tree, Tree, float]:
     """Return (upload, own, summed loss) of one job.
 
     No upload and no own where its loss is not finite.
     """
     task = replace(cell.task, examples=lambda: iterate_in_order(cell.data.train, job.party))
-    local, loss = _train_locally(cell, task, make_local(cell, given, job), job, given.round)
+    local, loss = _train_locally(cell, task, make_local(cell, broadcast, job), job, broadcast.round)
     if not math.isfinite(loss):
         return {}, {}, loss
     upload, own = cell.algorithm.finish(task, local, job.work)

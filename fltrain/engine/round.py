@@ -12,7 +12,7 @@ from .. import tree
 from ..interface import Plan, State
 from ..tree import Tree
 from .diverged import Diverged, blame_party, blame_server, is_finite
-from .jobs import Cell, Done, Executor, Given, Job, make_jobs, sort_plan
+from .jobs import Broadcast, Cell, Done, Executor, Job, make_jobs, sort_plan
 from .ranks import ALONE, Ranks
 from .sums import Sums
 
@@ -59,8 +59,8 @@ def train_round(
         sort_plan(plan, cell.data) if plan else None
         for plan, cell in zip(plans, cells, strict=True)
     ]
-    given = [
-        Given(round, state.models, state.buffers, plan.shared if plan else {})
+    broadcasts = [
+        Broadcast(round, state.models, state.buffers, plan.shared if plan else {})
         for state, plan in zip(states, plans, strict=True)
     ]
     jobs: list[Job] = []
@@ -70,7 +70,7 @@ def train_round(
     sums = [Sums(len(tree.leaves(state.models)[0])) for state in states]
     mine = ranks.share([float(job.work.steps) for job in jobs])
     done: list[Done] = []
-    for one in executor.train(given, [jobs[i] for i in mine], sums):
+    for one in executor.train(broadcasts, [jobs[i] for i in mine], sums):
         done.append(one._replace(job=mine[one.job]))
         on_job(len(done), len(mine))
     done = ranks.exchange(sums, done, device)

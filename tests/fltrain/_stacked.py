@@ -10,7 +10,7 @@ from torch import nn
 from fltrain import tree
 from fltrain.algorithms import build
 from fltrain.engine.cohort import sample
-from fltrain.engine.jobs import Given, make_jobs, sort_plan
+from fltrain.engine.jobs import Broadcast, make_jobs, sort_plan
 from fltrain.engine.round import train_round
 from fltrain.engine.sums import Sums
 from fltrain.interface import Plan, State
@@ -162,7 +162,7 @@ def trained(cells, executor, round=1):
     done = sorted(
         executor.train(
             [
-                Given(round, s.models, s.buffers, p.shared)
+                Broadcast(round, s.models, s.buffers, p.shared)
                 for s, p in zip(states, plans, strict=True)
             ],
             jobs,

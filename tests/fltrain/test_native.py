@@ -23,7 +23,7 @@ from fltrain.draws import key
 from fltrain.engine import EXECUTORS
 from fltrain.engine.batches import iterate_batches
 from fltrain.engine.evaluation import evaluate, grade_exam, score_model
-from fltrain.engine.jobs import Given, make_jobs, sort_plan
+from fltrain.engine.jobs import Broadcast, make_jobs, sort_plan
 from fltrain.engine.native import Native, count_threads, executor, require_native
 from fltrain.engine.native.build import build_library, find_compiler
 from fltrain.engine.native.layers import tabulate_layers
@@ -398,7 +398,7 @@ def begun(executor, cell):
         cell.data,
     )
     job = make_jobs(0, cell, state, plan, 1)[0]
-    return job, executor._begin(Given(1, state.models, state.buffers, plan.shared), job)[1]
+    return job, executor._begin(Broadcast(1, state.models, state.buffers, plan.shared), job)[1]
 
 
 def gradient_is_exact(cell):

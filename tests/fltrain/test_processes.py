@@ -23,7 +23,7 @@ from fltrain.algorithms import ALGORITHMS
 from fltrain.common import Execution
 from fltrain.engine import EXECUTORS, create_executor
 from fltrain.engine.allocator import keep_memory
-from fltrain.engine.jobs import Given, Job, make_jobs, sort_plan
+from fltrain.engine.jobs import Broadcast, Job, make_jobs, sort_plan
 from fltrain.engine.processes.executor import divide_jobs
 from fltrain.engine.processes.wire import decode, describe_failure, encode, rebuild_error
 from fltrain.engine.sums import Sums
@@ -134,7 +134,7 @@ def trained(cells, execution=TWO_WORKERS):
     ]
     sums, executor = [Sums(1) for _ in cells], create_executor(cells, execution)
     given = [
-        Given(1, state.models, state.buffers, plan.shared)
+        Broadcast(1, state.models, state.buffers, plan.shared)
         for state, plan in zip(states, plans, strict=True)
     ]
     done = sorted(executor.train(given, jobs, sums))
@@ -177,7 +177,7 @@ def test_only_what_is_kept_comes_back(table, table_split):
     )
     executor = EXECUTORS["processes"]([cell])
     done = executor.train(
-        [Given(1, state.models, state.buffers, {})],
+        [Broadcast(1, state.models, state.buffers, {})],
         make_jobs(0, cell, state, sort_plan(plan, cell.data), 1),
         [Sums(1)],
     )
@@ -547,7 +547,7 @@ def test_after_an_error_the_next_round_has_new_workers(table, table_split, same)
     plan = sort_plan(BASE.plan(state, torch.arange(5), 1, BASE.hyper), cell.data)
     jobs, given = (
         make_jobs(0, cell, state, plan, 1),
-        [Given(1, state.models, state.buffers, plan.shared)],
+        [Broadcast(1, state.models, state.buffers, plan.shared)],
     )
     broken += 1
     with pytest.raises(ValueError, match="broken"):

@@ -18,7 +18,7 @@ from ...inputs.federated import PartyExamples
 from ...interface import Local, Task
 from ...tree import Tree
 from ..batches import iterate_in_order
-from ..jobs import Cell, Done, Given, Job, make_local
+from ..jobs import Broadcast, Cell, Done, Job, make_local
 from ..processes import count_cores
 from ..ranks import current_ranks
 from ..sums import Sums
@@ -64,14 +64,14 @@ class Native:
         self.pool = ThreadPoolExecutor(self.n, "fltrain native")
 
     def train(
-        self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
+        self, broadcasts: Sequence[Broadcast], jobs: Sequence[Job], sums: Sequence[Sums]
     ) -> Iterator[Done]:
         """Train the jobs; MemoryError where a job's memory cannot be had."""
         with use_threads(1):
-            yield from self._run_round(given, jobs, sums)
+            yield from self._run_round(broadcasts, jobs, sums)
 
     def _run_round(
-        self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
+        self, broadcasts: Sequence[Broadcast], jobs: Sequence[Job], sums: Sequence[Sums]
     ) -> Iterator[Done]:
         """Keep all threads busy until no job is left."""
         longest_first = sorted(
@@ -85,9 +85,9 @@ class Native:
             if place is None:
                 return
             job = jobs[place]
-            hears = given[job.cell]
-            local, flat = self._begin(hears, job)
-            future = self.pool.submit(self._train, job, flat, hears.round)
+            broadcast = broadcasts[job.cell]
+            local, flat = self._begin(broadcast, job)
+            future = self.pool.submit(self._train, job, flat, broadcast.round)
             busy[future] = _TrainingJob(place, local, flat)
 
         # one more than there are threads, so that none waits for the next
@@ -116,12 +116,12 @@ class Native:
         self.stop.value = 1
         self.pool.shutdown(cancel_futures=True)
 
-    def _begin(self, given: Given, job: Job) -> tuple[Local, FlatJob]:
+    def _begin(self, broadcast: Broadcast, job: Job) -> tuple[Local, FlatJob]:
         """Return the job after `begin`, and what the compiled code is handed of it."""
         cell = self.cells[job.cell]
         layers = self.layers[cell.task]
         task = replace(cell.task, examples=lambda: iterate_in_order(cell.data.train, job.party))
-        local = cell.algorithm.begin(task, make_local(cell, given, job))
+        local = cell.algorithm.begin(task, make_local(cell, broadcast, job))
         terms = require_affine_direction(cell).terms(local)
         w, pull = flatten_parameters(local.params, layers), float(terms.pull)
         return local, FlatJob(
@@ -146,7 +146,7 @@ class Native:
         params = {name: flat[name].view(leaf.shape) for name, leaf in local.params.items()}
         upload, own = cell.algorithm.finish(cell.task, local._replace(params=params), job.work)
         sums.add(upload, job.model)
-        return Done(running.place, loss, own if job.keep else {})
+        return Done(running.place, loss, job.keep_own(own))
 
     def _train(self, job: Job, flat: FlatJob, round: int) -> float:
         """Train flat.w on a thread of the pool, and return the summed loss."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ...counting import ceil_div
 from ...draws import key, order
 from ...inputs.federated import PartyExamples
 from ...settings import Settings
@@ -50,8 +51,8 @@ def iterate_portions(
     """
     n, start = examples.size(job.party), examples.indptr[job.party]
     steps = int(job.work.steps)
-    steps_per_epoch = -(-n // settings.batch_size)
-    epochs = -(-steps // steps_per_epoch)
+    steps_per_epoch = ceil_div(n, settings.batch_size)
+    epochs = ceil_div(steps, steps_per_epoch)
     device = examples.y.device
     if settings.shuffle:
         order_key = key(settings.seed, "job", round, job.party)

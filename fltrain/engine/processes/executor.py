@@ -6,8 +6,8 @@ from typing import Any
 
 from ... import tree
 from ...common import Execution
-from .. import evaluation
-from ..jobs import Cell, Done, Given, Job
+from ..base import TorchExecutor
+from ..jobs import Broadcast, Cell, Done, Job
 from ..sums import Sums
 from .availability import count_cores, require_worker_processes
 from .wire import encode
@@ -20,7 +20,7 @@ _MOST_BYTES = 64 << 20  # and at most so many bytes of what parties keep, or one
 _DEFAULT = Execution(engine="processes")
 
 
-class Processes:
+class Processes(TorchExecutor):
     """Trains jobs in worker processes, the longest first.
 
     The result is that of `Looped` with one thread, bit for bit, for any number of workers. Workers
@@ -33,8 +33,6 @@ class Processes:
     whole run, and take messages of many MB: they share no harness with that one.
     """
 
-    score = staticmethod(evaluation.score_model)
-
     def __init__(self, cells: Sequence[Cell], execution: Execution = _DEFAULT):
         """Check that workers can train these cells here, or raise a UsageError."""
         for cell in cells:
@@ -44,7 +42,7 @@ class Processes:
         self.workers: list[Worker] = []
 
     def train(
-        self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
+        self, broadcasts: Sequence[Broadcast], jobs: Sequence[Job], sums: Sequence[Sums]
     ) -> Iterator[Done]:
         """Train the jobs; ChildProcessError where a worker dies.
 
@@ -55,20 +53,20 @@ class Processes:
             while len(self.workers) < min(self.n, len(chunks)):
                 others = [worker.pipe for worker in self.workers]
                 self.workers.append(fork_worker(self.cells, others))
-            yield from self._run_round(given, jobs, sums, chunks)
+            yield from self._run_round(broadcasts, jobs, sums, chunks)
         except BaseException:
             self.close()
             raise
 
     def _run_round(
         self,
-        given: Sequence[Given],
+        broadcasts: Sequence[Broadcast],
         jobs: Sequence[Job],
         sums: Sequence[Sums],
         chunks: list[list[int]],
     ) -> Iterator[Done]:
         """Hand out the chunks, one to each worker that waits; at last collect the sums."""
-        start = encode(_start_round(given, jobs, sums))
+        start = encode(_start_round(broadcasts, jobs, sums))
         left = iter(chunks)
         busy: dict[Any, tuple[Worker, list[int]]] = {}  # by pipe; [] for one asked for its sums
         for worker, chunk in zip(self.workers, left, strict=False):
@@ -100,11 +98,13 @@ class Processes:
         self.workers = []
 
 
-def _start_round(given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]) -> RoundStart:
-    """Return what every worker hears; a cell without jobs sends nothing."""
+def _start_round(
+    broadcasts: Sequence[Broadcast], jobs: Sequence[Job], sums: Sequence[Sums]
+) -> RoundStart:
+    """Return what is broadcast to all workers; nothing of a cell without jobs."""
     training = {job.cell for job in jobs}
-    heard = [one if i in training else None for i, one in enumerate(given)]
-    return RoundStart(heard, [one.n_models for one in sums])
+    needed = [one if i in training else None for i, one in enumerate(broadcasts)]
+    return RoundStart(needed, [one.n_models for one in sums])
 
 
 def _sort_longest_first(jobs: Sequence[Job]) -> list[tuple[int, Job]]:

@@ -18,7 +18,7 @@ from niidpart.errors import UsageError
 
 from ...tree import Tree
 from ..allocator import keep_memory
-from ..jobs import Cell, Given, Job
+from ..jobs import Broadcast, Cell, Job
 from ..looped import train_job
 from ..sums import Sums
 from .wire import Failure, decode, describe_failure, encode, rebuild_error
@@ -28,12 +28,12 @@ _JOIN_SECONDS = 5  # for a worker whose pipe is closed to be gone
 
 
 class RoundStart(NamedTuple):
-    """What a worker hears at the beginning of a round, by cell.
+    """What a worker receives at the beginning of a round, by cell.
 
-    given: None where the cell has no job; models: how many there are.
+    broadcasts: None where the cell has no job; models: how many there are.
     """
 
-    given: list[Given | None]
+    broadcasts: list[Broadcast | None]
     models: list[int]
 
 
@@ -116,8 +116,8 @@ def fork_worker(cells: Sequence[Cell], others: list[Connection]) -> Worker:
 def _work(pipe: Connection, others: list[Connection], cells: Sequence[Cell], parent: int) -> None:
     """Live as a worker.
 
-    In each round it hears what all jobs hear (`RoundStart`), then jobs, again and again, and at
-    last is asked for its sums (no jobs).
+    In each round it receives what is broadcast to all jobs (`RoundStart`), then jobs, again and
+    again, and at last a list of no jobs, which asks for its sums.
     """
     # Ctrl-C goes to all processes of a terminal; the parent decides what it means
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -127,20 +127,20 @@ def _work(pipe: Connection, others: list[Connection], cells: Sequence[Cell], par
     _end_with(parent)
     keep_memory()
     torch.set_num_threads(1)
-    given: list[Any] = []
+    broadcasts: list[Any] = []
     sums: list[Sums] = []
     # an end of the pipe: the parent is gone, and so is all that was to be done
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
             message = decode(pipe.recv_bytes())
             if isinstance(message, RoundStart):
-                given, sums = message.given, [Sums(n) for n in message.models]
+                broadcasts, sums = message.broadcasts, [Sums(n) for n in message.models]
             else:
-                pipe.send_bytes(_answer(cells, given, message, sums))
+                pipe.send_bytes(_answer(cells, broadcasts, message, sums))
 
 
 def _answer(
-    cells: Sequence[Cell], given: list[Given], jobs: list[Job], sums: list[Sums]
+    cells: Sequence[Cell], broadcasts: list[Broadcast], jobs: list[Job], sums: list[Sums]
 ) -> memoryview:
     """Return (loss, own) of each job, encoded; the sums where there is none.
 
@@ -151,22 +151,22 @@ def _answer(
             return encode(sums)
         answers = []
         for job in jobs:
-            answers.append(_train(cells[job.cell], given[job.cell], job, sums))
+            answers.append(_train(cells[job.cell], broadcasts[job.cell], job, sums))
         return encode(answers)
     except Exception as error:
         return encode(describe_failure(error))
 
 
-def _train(cell: Cell, given: Given, job: Job, sums: list[Sums]) -> tuple[float, Tree]:
+def _train(cell: Cell, broadcast: Broadcast, job: Job, sums: list[Sums]) -> tuple[float, Tree]:
     """Train one job, add its upload to the sums, and return (loss, own)."""
-    upload, own, loss = train_job(cell, given, job)
+    upload, own, loss = train_job(cell, broadcast, job)
     sums[job.cell].add(upload, job.model)
-    return loss, own if job.keep else {}
+    return loss, job.keep_own(own)
 
 
 def _end_with(parent: int) -> None:
     """End when the parent is gone: on Linux at once, elsewhere after the job."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it went before the kernel was told
+    if os.getppid() != parent:  # it ended before the call above
         os._exit(1)

@@ -17,6 +17,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.distributed_c10d import Store
 
+from ...counting import ceil_div
 from ..jobs import Done
 from ..sums import Sums
 from .travel import (
@@ -103,13 +104,17 @@ class Ranks:
         """
         if self.size == 1:
             return [value]
-        heard: list[Any] = [None] * self.size
-        self._call(dist.all_gather_object, heard, (fault, value))
-        faults = [(rank, said) for rank, (said, _) in enumerate(heard) if said is not None]
+        received: list[Any] = [None] * self.size
+        self._call(dist.all_gather_object, received, (fault, value))
+        faults = [
+            (rank, its_fault)
+            for rank, (its_fault, _) in enumerate(received)
+            if its_fault is not None
+        ]
         if faults and faults[0][0] != self.rank:
             self._ignore_sigterm()
             raise FaultElsewhere(f"rank {faults[0][0]} ended: {faults[0][1]}")
-        return [given for _, given in heard]
+        return [its_value for _, its_value in received]
 
     def exchange(self, sums: Sequence[Sums], done: list[Done], device: torch.device) -> list[Done]:
         """Return what all ranks have done.
@@ -142,7 +147,7 @@ class Ranks:
         Each rank sums one part of the block for all, then all ranks get the parts: what comes to a
         rank does not grow with their number.
         """
-        width = -(-len(high) // self.size)
+        width = ceil_div(len(high), self.size)
         halves = high.new_zeros(2, self.size * width)
         halves[0, : len(high)] = high
         halves[1, : len(low)] = low

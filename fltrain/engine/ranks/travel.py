@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ... import tree
+from ...counting import ceil_div
 from ...tree import Tree
 from ..sums import Sums
 
@@ -64,7 +65,7 @@ def unpack(form: Form, data: Tensor, at: int) -> Tree:
 
 def _pad(n: int) -> int:
     """Return n rounded up to where the next leaf may begin."""
-    return -(-n // _ALIGNED) * _ALIGNED
+    return ceil_div(n, _ALIGNED) * _ALIGNED
 
 
 def describe_sums(sums: Sequence[Sums]) -> SumShapes:

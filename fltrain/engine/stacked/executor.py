@@ -8,9 +8,10 @@ from niidpart.errors import UsageError
 
 from ... import tree
 from ...common import Execution
-from .. import evaluation
+from ...counting import ceil_div
+from ..base import TorchExecutor
 from ..batches import count_steps
-from ..jobs import Cell, Done, Given, Job
+from ..jobs import Broadcast, Cell, Done, Job
 from ..sums import Sums
 from .convolution import BEST
 from .grouping import group_cells
@@ -31,7 +32,7 @@ class _ChunkPlan(NamedTuple):
     chunk: float
 
 
-class Stacked:
+class Stacked(TorchExecutor):
     """Trains jobs side by side: parameters [J, ...], an algorithm's functions under vmap.
 
     Cells that differ only in numbers share a stack (`grouping.group_cells`); others follow each
@@ -44,8 +45,6 @@ class Stacked:
     memory give the --memory of the first one; other ranks, or other cells in the sweep, are other
     chunks.
     """
-
-    score = staticmethod(evaluation.score_model)
 
     def __init__(
         self,
@@ -74,7 +73,7 @@ class Stacked:
         self.plans: dict[int, _ChunkPlan] = {}  # by group, made in its first round
 
     def train(
-        self, given: Sequence[Given], jobs: Sequence[Job], sums: Sequence[Sums]
+        self, broadcasts: Sequence[Broadcast], jobs: Sequence[Job], sums: Sequence[Sums]
     ) -> Iterator[Done]:
         """Train the jobs, group by group, chunk by chunk.
 
@@ -85,17 +84,17 @@ class Stacked:
             if not places:
                 continue
             if g not in self.plans:
-                self.plans[g] = self._plan_chunks(g, given, [jobs[i] for i in places])
+                self.plans[g] = self._plan_chunks(g, broadcasts, [jobs[i] for i in places])
             places.sort(key=lambda i: (-jobs[i].work.steps, i))
             n_chunks = math.ceil(len(places) / self.plans[g].chunk)
-            size = -(-len(places) // n_chunks)  # of equal size: no chunk is left with a few
+            size = ceil_div(len(places), n_chunks)  # of equal size: no chunk is left with a few
             for at in range(0, len(places), size):
-                yield from self._train_chunk(g, given, jobs, places[at : at + size], sums)
+                yield from self._train_chunk(g, broadcasts, jobs, places[at : at + size], sums)
 
     def _train_chunk(
         self,
         g: int,
-        given: Sequence[Given],
+        broadcasts: Sequence[Broadcast],
         jobs: Sequence[Job],
         places: list[int],
         sums: Sequence[Sums],
@@ -104,7 +103,7 @@ class Stacked:
         some = [jobs[i] for i in places]
         try:
             mixing = self.plans[g].mixing
-            stack = Stack(self.cells, given, some, self.tasks[g], mixing)
+            stack = Stack(self.cells, broadcasts, some, self.tasks[g], mixing)
             losses, upload, own = stack.train()
         except RuntimeError as error:
             if "vmap" not in str(error):
@@ -117,10 +116,10 @@ class Stacked:
             sums[cell].merge(sum_uploads(upload, some, losses, n_models, cell))
         del upload
         for j, (i, loss) in enumerate(zip(places, losses, strict=True)):
-            is_kept = jobs[i].keep and math.isfinite(loss)
-            yield Done(i, loss, tree.index(own, j) if is_kept else {})
+            its_own = tree.index(own, j) if math.isfinite(loss) else {}
+            yield Done(i, loss, jobs[i].keep_own(its_own))
 
-    def _plan_chunks(self, g: int, given: Sequence[Given], jobs: list[Job]) -> _ChunkPlan:
+    def _plan_chunks(self, g: int, broadcasts: Sequence[Broadcast], jobs: list[Job]) -> _ChunkPlan:
         """Find out how a group can run, by one small step.
 
         Of the cell's largest party, whether it is among the jobs of this round or not.
@@ -132,7 +131,7 @@ class Stacked:
         n = cell.data.train.size(party)
         work = first.work._replace(n=n, steps=count_steps(n, settings))
         job = first._replace(party=party, work=work)
-        probed = probe(self.cells, given, job, self.tasks[g])
+        probed = probe(self.cells, broadcasts, job, self.tasks[g])
         if self.asked_chunk is not None:
             return _ChunkPlan(probed.mixing, self.asked_chunk)
         needed = estimate_job_bytes(
@@ -146,6 +145,3 @@ class Stacked:
         device = probed.stack.device
         chunk = count_fitting_jobs(needed, self.execution.memory, device, settings.batch_size)
         return _ChunkPlan(probed.mixing, chunk)
-
-    def close(self) -> None:
-        """Do nothing: there is nothing to end."""

@@ -13,6 +13,7 @@ import torch
 from niidpart.errors import UsageError
 
 from ... import tree
+from ...counting import ceil_div
 from ...tree import Tree
 from ..batches import count_steps
 from ..cost import count_cost
@@ -48,19 +49,19 @@ def estimate_job_bytes(
     # made; the start where it differs between jobs
     trained = 5 * _bytes_of(local.params) + _bytes_of(local.start)
     buffers = 2 * _bytes_of(local.buffers)
-    # own before and after, what was said to each job, and what is carried, twice
+    # own before and after, what was sent to each job, and what is carried, twice
     kept = _bytes_of(local.own) + _bytes_of(own)
-    said = _bytes_of(local.each) + 2 * _bytes_of(local.carry)
+    moved = _bytes_of(local.each) + 2 * _bytes_of(local.carry)
     uploaded = 3 * _bytes_of(upload)  # in float64 while it is summed
     # what a forward pass keeps for the gradient and half as much on the way back; its largest
     # tensor twice, for the passes that an algorithm adds; the batch
     one = count_cost(make_plain_task(cell.task, convolutions), cell.data)
     batch = 3 * 4 * cell.data.train.x[:1].numel()
     examples = settings.batch_size * (1.5 * one.saved + 2 * one.largest + batch)
-    steps_per_epoch = -(-n // settings.batch_size)
-    epochs = -(-count_steps(n, settings) // steps_per_epoch)
+    steps_per_epoch = ceil_div(n, settings.batch_size)
+    epochs = ceil_div(count_steps(n, settings), steps_per_epoch)
     orders = 8 * (n * epochs + 12 * n)  # of the examples, and what sorting them takes
-    return trained + buffers + kept + said + uploaded + examples + orders
+    return trained + buffers + kept + moved + uploaded + examples + orders
 
 
 def memory_budget(memory: float | None, device: torch.device) -> float:

@@ -16,7 +16,7 @@ from ... import tree
 from ...interface import Batch, Local
 from ...tree import Tree
 from ..batches import iterate_in_order
-from ..jobs import Cell, Given, Job, make_local
+from ..jobs import Broadcast, Cell, Job, make_local
 from .rows import select_first
 from .stack import Mixing, Stack
 from .stackable import has_batch_norm, stacking_error, strict_vmap
@@ -37,7 +37,9 @@ class Probed(NamedTuple):
     own: Tree
 
 
-def probe(cells: Sequence[Cell], given: Sequence[Given], job: Job, task: StackedTask) -> Probed:
+def probe(
+    cells: Sequence[Cell], broadcasts: Sequence[Broadcast], job: Job, task: StackedTask
+) -> Probed:
     """Do one small step of one job, stacked.
 
     UsageError where the algorithm cannot be stacked; what fails for one job by itself is raised as
@@ -46,14 +48,14 @@ def probe(cells: Sequence[Cell], given: Sequence[Given], job: Job, task: Stacked
     at = "begin"  # the function that is tried
     try:
         with strict_vmap():
-            stack = Stack(cells, given, [job], task, Mixing())
+            stack = Stack(cells, broadcasts, [job], task, Mixing())
             stack.begin()
             at = "direction"
             mixing = _try_direction(stack)
             at = "finish"
             upload, own = stack.finish()
     except Exception as error:
-        _step_alone(cells[job.cell], given[job.cell], job)
+        _step_alone(cells[job.cell], broadcasts[job.cell], job)
         raise stacking_error(cells[job.cell].algorithm.name, at, error) from error
     return Probed(mixing, stack, upload, own)
 
@@ -169,7 +171,7 @@ def _largest_finite(values: Tensor) -> float:
     return float(values.abs().max()) if values.numel() else 0.0
 
 
-def _step_alone(cell: Cell, given: Given, job: Job) -> None:
+def _step_alone(cell: Cell, broadcast: Broadcast, job: Job) -> None:
     """Do the same small step as any executor would, for the error that it may give."""
     examples = cell.data.train
     task = replace(cell.task, examples=lambda: iterate_in_order(examples, job.party, _PROBE))
@@ -178,7 +180,7 @@ def _step_alone(cell: Cell, given: Given, job: Job) -> None:
     at = slice(start, start + size)
     device = examples.y.device
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        local = cell.algorithm.begin(task, make_local(cell, given, job))
+        local = cell.algorithm.begin(task, make_local(cell, broadcast, job))
         local = local._replace(params=tree.clone(local.params), buffers=tree.clone(local.buffers))
         batch = Batch(examples.inputs(at, 1), examples.y[at], None, epoch=0, step=0)
         step = cell.algorithm.direction(task, local, batch)

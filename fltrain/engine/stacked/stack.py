@@ -12,7 +12,7 @@ from niidpart.errors import UsageError
 from ... import tree
 from ...interface import Batch, Local, Step, Work
 from ...tree import Tree
-from ..jobs import Cell, Given, Job, make_local
+from ..jobs import Broadcast, Cell, Job, make_local
 from .batches import StackedBatches
 from .merging import merge_locals, merge_works
 from .optimiser import step_weights
@@ -66,7 +66,7 @@ class Stack:
     def __init__(
         self,
         cells: Sequence[Cell],
-        given: Sequence[Given],
+        broadcasts: Sequence[Broadcast],
         jobs: Sequence[Job],
         task: StackedTask,
         mixing: Mixing,
@@ -77,12 +77,12 @@ class Stack:
         self.decay = first.settings.weight_decay if first.algorithm.decay == "executor" else 0.0
         self.task = task
         self.mixing = mixing
-        self.batches = StackedBatches(cells, jobs, given[jobs[0].cell].round)
+        self.batches = StackedBatches(cells, jobs, broadcasts[jobs[0].cell].round)
         self.device = self.batches.device
         source = self.batches.tensor(self.batches.sources.number)
         self.place: _Place = (self.batches.start, self.batches.size, source)
         self.work, self.work_dims = merge_works(jobs, self.device)
-        locals_ = [make_local(cells[job.cell], given[job.cell], job) for job in jobs]
+        locals_ = [make_local(cells[job.cell], broadcasts[job.cell], job) for job in jobs]
         self.local, self.dims = merge_locals(jobs, locals_, self.device)
         # of the first n jobs, by n
         self._first_jobs: dict[int, tuple[Local, _Place]] = {}

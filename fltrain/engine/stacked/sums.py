@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ... import tree
+from ...counting import ceil_div
 from ...tree import Tree
 from ..jobs import Job
 from ..sums import Sums, two_sum
@@ -47,7 +48,7 @@ def _sum_pairwise(high: Tensor) -> tuple[Tensor, Tensor]:
     low = torch.zeros_like(high)
     high = high.clone()
     while len(high) > 1:
-        half = -(-len(high) // 2)
+        half = ceil_div(len(high), 2)
         n = len(high) - half
         two_sum(high[:n], low[:n], high[half:])
         low[:n] += low[half : half + n]

@@ -1,0 +1,19 @@
+"""What executors that score in torch have in common."""
+
+from ..inputs.federated import PartyExamples
+from ..interface import Task
+from ..tree import Tree
+from .evaluation import score_model
+
+
+class TorchExecutor:
+    """An executor that scores one model after another in torch, and starts nothing of its own."""
+
+    def score(
+        self, task: Task, params: Tree, buffers: Tree, examples: PartyExamples, start: int, end: int
+    ) -> tuple[int, float]:
+        """Return (number right, summed loss) of one model on examples start..end."""
+        return score_model(task, params, buffers, examples, start, end)
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to end."""
