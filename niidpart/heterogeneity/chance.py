@@ -26,13 +26,18 @@ from .tables import (
     limit_pairs,
 )
 
-REPLICATES = 200
+# All limits are such that a table of any size takes a few seconds. A cell is a count of one party
+# and one class.
+REPLICATES = 200  # enough for the 2.5 % quantile to have 5 values beyond it
 FEW = 50  # replicates, where they are large; of still larger ones LEAST
 LEAST = 5
-RESAMPLED = 10_000  # cells (parties x classes) that a replicate draws, at most
+RESAMPLED = 10_000  # cells that a replicate draws, at most,
+MOST_STAND_INS = 500  # of no more parties than these
+LEAST_STAND_INS = 20  # and no less, where the classes are many
 CELLS = 500_000  # that all replicates together draw, and all deals; pairs look at twice as many
 PARTNERS = 4  # of each resampled party, for pairwise measures; 1 where replicates are few
-DEALT = 30_000  # cells that an IID deal draws
+DEALT = 30_000  # cells that an IID deal draws,
+LEAST_DEALT_TO = 50  # of no less parties than these
 DEALS = 3  # at least
 DEALT_PAIRS = 2_000  # looked at in each deal, at most
 
@@ -62,9 +67,13 @@ def limit_replicates(P: int, K: int) -> tuple[int, int]:
     200 replicates of all parties; less of both where they are more than CELLS together, so that
     the time is bounded however large the table is.
     """
-    S = min(P, max(20, min(RESAMPLED // K, 500)))
+    wanted = min(RESAMPLED // K, MOST_STAND_INS)
+    S = min(P, max(LEAST_STAND_INS, wanted))
+    # Replicates give way first, parties only where not even FEW replicates would fit: the mean of
+    # too few parties says little, however often it is drawn.
     if FEW * S * K > CELLS:
-        S = min(S, max(2, CELLS // (FEW * K)))
+        affordable = CELLS // (FEW * K)
+        S = min(S, max(2, affordable))
     R = min(REPLICATES, CELLS // (S * K))
     return S, max(LEAST, R)
 
@@ -85,28 +94,53 @@ def bootstrap_deviations(
     P, K = table.counts.shape
     who, R, are_all = StandIns.of(table)
     S = len(who)
-    factor = np.ones(P) if are_all else 1 / np.sqrt(table.w[who] * S)
-    rows = np.tile(who, R)
-    counts = table.counts[rows].astype(np.int64)
-    drawn = draw_multinomial(table.sizes[rows], counts, rng.child("counts"))
-    p = (drawn / table.sizes[rows, None]).reshape(R, S, K)
-    g = np.einsum("s,rsk->rk", table.w, p) if are_all else np.broadcast_to(table.g, (R, K))
+    w = table.w[who]
+    p = _resample(table, who, R, rng.child("counts"))  # [R, S, K]
+    if are_all:
+        factor = np.ones(P)
+        g = np.einsum("s,rsk->rk", w, p)
+    else:
+        # The whole of a replicate is not known from some parties: that of the table stands for it.
+        factor = 1 / np.sqrt(w * S)
+        g = np.broadcast_to(table.g, (R, K))
     moves = {}
     for key, values in evaluate_parties(p, g[:, None]).items():
-        moves[key] = _sum_deviations(values, table.w[who] * factor)
+        moves[key] = _sum_deviations(values, w * factor)
     if P > 1:
-        w = table.w
-        # the weight of the pairs that a party is in, halved
-        in_pairs = w * (1 - w) / (1 - float((w * w).sum()))
+        in_pairs = _weigh_in_pairs(table.w)[who]
         distances = _compare_with_partners(table, p, who, rng.child("partners"))
         for key, values in distances.items():
-            moves[key] = 2 * _sum_deviations(values, in_pairs[who] * factor)
+            moves[key] = _sum_deviations(values, in_pairs * factor)
     deviations = {}
     for key, moved in moves.items():
-        means = zip(point[key] + moved, g, strict=True)
-        scaled = np.array([scale_mean(key, mean, whole, table.w) for mean, whole in means])
+        means = point[key] + moved
+        scaled = _scale_each(key, means, g, table.w)
         deviations[key] = np.asarray(scaled - scaled.mean())
     return deviations
+
+
+def _resample(table: PartyCounts, who: Ints, R: int, rng: Stream) -> Floats:
+    """Return [R, S, K]: proportions of R replicates of the parties `who` [S]."""
+    S, K = len(who), table.counts.shape[1]
+    rows = np.tile(who, R)
+    sizes = table.sizes[rows]
+    counts = table.counts[rows].astype(np.int64)
+    drawn = draw_multinomial(sizes, counts, rng)
+    p: Floats = drawn / sizes[:, None]
+    return p.reshape(R, S, K)
+
+
+def _weigh_in_pairs(w: Floats) -> Floats:
+    """Return the weight of the pairs that each party is in, where all pairs together weigh 1."""
+    of_same = float((w * w).sum())  # the weight of (i, i), which is no pair
+    weight: Floats = 2 * w * (1 - w) / (1 - of_same)
+    return weight
+
+
+def _scale_each(key: MeasureKey, means: Floats, g: Floats, w: Floats) -> Floats:
+    """Return [R] the means [R] on the scale of 0 to 1, each of its own whole g [R, K]."""
+    pieces = zip(means, g, strict=True)
+    return np.array([scale_mean(key, mean, whole, w) for mean, whole in pieces])
 
 
 def _sum_deviations(values: Floats, coefficient: Floats) -> Floats:
@@ -145,29 +179,44 @@ def measure_deals(table: PartyCounts, rng: Stream) -> DealtValues:
     They are what an IID split with as few examples would show.
     """
     who, weight, R = _choose_dealt(table)
-    K = table.counts.shape[1]
     sizes = table.sizes[who]
     totals = table.counts.sum(axis=0, dtype=np.int64)
-    p = draw_deals(sizes, totals, R, rng.child("deals")) / sizes[:, None]
+    dealt = draw_deals(sizes, totals, R, rng.child("deals"))
+    p = dealt / sizes[:, None]  # [R, S, K]
     share = weight / weight.sum()
-    parties = evaluate_parties(p, table.g)
-    means = {key: (values * share).sum(axis=1) for key, values in parties.items()}
-    added = estimate_bias(p, table.g, sizes, None, "to-global")
-    bias = {key: (values * share).sum(axis=1) for key, values in added.items()}
+    means = {}
+    for key, values in evaluate_parties(p, table.g).items():
+        means[key] = (values * share).sum(axis=1)
+    bias = {}
+    for key, values in estimate_bias(p, table.g, sizes, None, "to-global").items():
+        bias[key] = (values * share).sum(axis=1)
     if len(who) > 1:
-        n_pairs = limit_pairs(DEALT_PAIRS, 2 * CELLS, R * K, least=2)
-        i, j, w = _choose_pairs_of_deals(weight, R, n_pairs, rng.child("pairs"))
-        deal = np.arange(R)[:, None]
-        a, b = p[deal, i], p[deal, j]
-        for key, values in evaluate_distances(a, b, "pairwise").items():
-            means[key] = (w * values).sum(axis=1)
-        for key, values in estimate_bias(a, b, sizes[i], sizes[j], "pairwise").items():
-            bias[key] = (w * values).sum(axis=1)
+        of_pairs, bias_of_pairs = _average_pairs(p, sizes, weight, rng.child("pairs"))
+        means |= of_pairs
+        bias |= bias_of_pairs
     scaled = {key: _scale_all(key, mean, table) for key, mean in means.items()}
     less_bias = dict(scaled)
     for key, mean in bias.items():
         less_bias[key] = _scale_all(key, means[key] - mean, table)
     return DealtValues(values=scaled, less_bias=less_bias)
+
+
+def _average_pairs(
+    p: Floats, sizes: Ints, weight: Ints, rng: Stream
+) -> tuple[dict[MeasureKey, Floats], dict[MeasureKey, Floats]]:
+    """Return [R] the means of the distances over pairs of parties p [R, S, K], and their bias."""
+    R, _, K = p.shape
+    n_pairs = limit_pairs(DEALT_PAIRS, 2 * CELLS, R * K, least=2)
+    i, j, w = _choose_pairs_of_deals(weight, R, n_pairs, rng)
+    deal = np.arange(R)[:, None]
+    a, b = p[deal, i], p[deal, j]  # [R, pairs, K]
+    means = {}
+    for key, values in evaluate_distances(a, b, "pairwise").items():
+        means[key] = (w * values).sum(axis=1)
+    bias = {}
+    for key, values in estimate_bias(a, b, sizes[i], sizes[j], "pairwise").items():
+        bias[key] = (w * values).sum(axis=1)
+    return means, bias
 
 
 def _choose_dealt(table: PartyCounts) -> tuple[Ints, Ints, int]:
@@ -176,13 +225,16 @@ def _choose_dealt(table: PartyCounts) -> tuple[Ints, Ints, int]:
     Of many parties some stand for all, in proportion to size: a large one may stand for several.
     """
     P, K = table.counts.shape
-    S = min(P, max(2, min(max(50, DEALT // K), CELLS // (DEALS * K))))
+    wanted = max(LEAST_DEALT_TO, DEALT // K)
+    affordable = CELLS // (DEALS * K)
+    S = min(P, max(2, min(wanted, affordable)))
     if S == P:
         who, weight = np.arange(P), table.sizes
     else:
-        who, weight = np.unique(choose_in_proportion(table.sizes, S), return_counts=True)
-    n_deals = max(DEALS, min(REPLICATES, CELLS // (len(who) * K)))
-    return who, weight, n_deals
+        some = choose_in_proportion(table.sizes, S)
+        who, weight = np.unique(some, return_counts=True)
+    n_deals = min(REPLICATES, CELLS // (len(who) * K))
+    return who, weight, max(DEALS, n_deals)
 
 
 def _choose_pairs_of_deals(
@@ -192,12 +244,14 @@ def _choose_pairs_of_deals(
 
     Others, so that the spread of the deals has the error of the sampled pairs in it.
     """
-    P = len(weight)
-    if most >= P * (P - 1) // 2:
+    S = len(weight)
+    if most >= S * (S - 1) // 2:
         i, j, w = choose_pairs(weight, most, rng)
         return i[None], j[None], w[None]
     i, j = draw_pairs(weight, R * most, rng)
-    return i.reshape(R, most), j.reshape(R, most), np.full((R, most), 1 / most)
+    # They were drawn in proportion to their weight, so each counts the same.
+    same = np.full((R, most), 1 / most)
+    return i.reshape(R, most), j.reshape(R, most), same
 
 
 def _scale_all(key: MeasureKey, means: Floats, table: PartyCounts) -> Floats:

@@ -26,6 +26,7 @@ __all__ = ["HIGHEST", "LOWEST", "VERSION", "map_beta", "map_beta_overall"]
 
 VERSION = 1
 _CELLS = 1 << 20  # of the table, looked at together: bounds the memory
+_LEAST_GUESS = 1e-3  # for rows of one class, where the formula gives 0; Newton goes on from there
 
 
 def map_beta(
@@ -68,10 +69,12 @@ def map_beta(
     for start in range(0, len(counts), step):
         block = counts[start : start + step]
         held = np.flatnonzero(block.sum(axis=1))
-        if held.size:
-            terms = collect_row_terms(block[held], likelihood)
-            slope = partial(slope_of_rows, terms=terms, likelihood=likelihood, kappa=kappa)
-            beta[start + held] = find_roots(slope, _guess(block[held]))
+        if not held.size:
+            continue
+        q = block[held]
+        terms = collect_row_terms(q, likelihood)
+        slope = partial(slope_of_rows, terms=terms, likelihood=likelihood, kappa=kappa)
+        beta[start + held] = find_roots(slope, _guess(q))
     return beta
 
 
@@ -108,7 +111,8 @@ def map_beta_overall(
     """
     counts = require_counts(counts)
     _check_options(likelihood, kappa)
-    terms = collect_pooled_terms(counts, step=max(1, _CELLS // counts.shape[1]))
+    step = max(1, _CELLS // counts.shape[1])
+    terms = collect_pooled_terms(counts, step)
     if not terms.sizes.size:
         return LOWEST
     slope = partial(slope_of_all, terms=terms, likelihood=likelihood, kappa=kappa)
@@ -129,9 +133,13 @@ def _guess(counts: NDArray[Any]) -> Floats:
     Of two examples of a party drawn from Dir(beta), the share of pairs of one class is expected to
     be (beta + 1) / (K beta + 1): the beta for which that is the share in the row.
     """
-    q, K = counts.astype(np.float64), counts.shape[1]
+    K = counts.shape[1]
+    q = counts.astype(np.float64)
     n = q.sum(axis=1)
     n_pairs = np.maximum(n * (n - 1), 1)
-    equal = (q * (q - 1)).sum(axis=1) / n_pairs
-    start: Floats = np.clip((1 - equal) / np.maximum(K * equal - 1, 1 / K), 1e-3, K)
+    n_equal = (q * (q - 1)).sum(axis=1)
+    share = n_equal / n_pairs
+    # A row that is more even than chance would make it has K share - 1 below 0: it gets K.
+    beyond_even = np.maximum(K * share - 1, 1 / K)
+    start: Floats = np.clip((1 - share) / beyond_even, _LEAST_GUESS, K)
     return start

@@ -50,15 +50,29 @@ class PooledTerms(NamedTuple):
 
 
 def collect_row_terms(counts: NDArray[Any], likelihood: BetaLikelihood) -> RowTerms:
-    """Return the terms of rows that each hold something."""
-    K = counts.shape[1]
+    """Return the terms of rows [R, K] that each hold something."""
     n = counts.sum(axis=1, dtype=np.int64).astype(np.float64)
-    nothing = np.zeros(0)
     if likelihood == "proportions":
-        log_x = np.log((counts + 1) / (n + K)[:, None]).sum(axis=1)
-        no_starts = np.zeros(0, np.int64)
-        return RowTerms(K=K, n=n, values=nothing, times=nothing, starts=no_starts, log_x=log_x)
+        return _collect_proportions(counts, n)
+    return _collect_counts(counts, n)
+
+
+def _collect_proportions(counts: NDArray[Any], n: Floats) -> RowTerms:
+    """Return the sum over the classes of log x, x = (q + 1) / (n + K)."""
+    K = counts.shape[1]
+    x = (counts + 1) / (n + K)[:, None]  # [R, K]
+    log_x = np.log(x).sum(axis=1)
+    nothing = np.zeros(0)
+    no_starts = np.zeros(0, np.int64)
+    return RowTerms(K=K, n=n, values=nothing, times=nothing, starts=no_starts, log_x=log_x)
+
+
+def _collect_counts(counts: NDArray[Any], n: Floats) -> RowTerms:
+    """Return the distinct counts above 0 of each row, with how often each occurs there."""
+    K = counts.shape[1]
     in_order = np.sort(counts, axis=1)
+    # Equal counts now stand next to each other; a run of them ends where the next one begins, and
+    # each row begins a run.
     is_first = np.ones(in_order.shape, bool)
     is_first[:, 1:] = in_order[:, 1:] != in_order[:, :-1]
     places = np.flatnonzero(is_first)
@@ -66,14 +80,16 @@ def collect_row_terms(counts: NDArray[Any], likelihood: BetaLikelihood) -> RowTe
     values = in_order.reshape(-1)[places]
     # A class that the party lacks adds digamma(beta) - digamma(beta) = 0.
     is_held = values > 0
-    n_values = np.bincount(places[is_held] // K, minlength=len(counts))
+    row_of_value = places[is_held] // K
+    n_values = np.bincount(row_of_value, minlength=len(counts))
+    ends = np.cumsum(n_values)
     return RowTerms(
         K=K,
         n=n,
         values=values[is_held].astype(np.float64),
         times=times[is_held].astype(np.float64),
-        starts=np.concatenate([[0], np.cumsum(n_values)]),
-        log_x=nothing,
+        starts=np.concatenate([[0], ends]),
+        log_x=np.zeros(0),
     )
 
 
@@ -84,13 +100,17 @@ def collect_pooled_terms(counts: NDArray[Any], step: int) -> PooledTerms:
     of_sizes: dict[int, int] = {}
     for start in range(0, len(counts), step):
         block = counts[start : start + step]
+        block_sizes = block.sum(axis=1, dtype=np.int64)
         _add_to_histogram(of_counts, block.reshape(-1))
-        _add_to_histogram(of_sizes, block.sum(axis=1, dtype=np.int64))
+        _add_to_histogram(of_sizes, block_sizes)
     values, times = _to_arrays(of_counts)
     sizes, size_times = _to_arrays(of_sizes)
-    # A class that a party lacks adds log 1 = 0 above the line.
-    above = (times * np.log(values + 1)).sum()
-    below = K * (size_times * np.log(sizes + K)).sum()
+    # The sum of log x = log(q + 1) - log(n + K) over all cells. A class that a party lacks adds
+    # log 1 = 0 above the line, so that the counts above 0 are enough there.
+    log_above = np.log(values + 1)
+    log_below = np.log(sizes + K)
+    above = (times * log_above).sum()
+    below = K * (size_times * log_below).sum()
     return PooledTerms(
         K=K,
         values=values,
@@ -120,33 +140,43 @@ def slope_of_rows(
 ) -> tuple[Floats, Floats]:
     """Return f and df / dlog beta of each row [r], at its own beta [r]."""
     K = terms.K
+    alpha = K * beta  # of the whole Dirichlet: the sum of its K parameters
     first, second = _prior_slope(beta, kappa)
-    first += K * digamma(K * beta)
-    second += K * K * trigamma(K * beta)
+    # Both likelihoods have the factor Gamma(K beta).
+    first += K * digamma(alpha)
+    second += K * K * trigamma(alpha)
     if likelihood == "proportions":
+        # ... times x^(beta - 1) / Gamma(beta) of each class
         first += terms.log_x[rows] - K * digamma(beta)
         second -= K * trigamma(beta)
     else:
-        n = terms.n[rows]
-        first -= K * digamma(K * beta + n)
-        second -= K * K * trigamma(K * beta + n)
-        of_classes = _slope_of_classes(beta, rows, terms)
-        first += of_classes[0]
-        second += of_classes[1]
+        # ... over Gamma(K beta + n), times Gamma(beta + q) / Gamma(beta) of each class
+        after = alpha + terms.n[rows]
+        first -= K * digamma(after)
+        second -= K * K * trigamma(after)
+        first_of_classes, second_of_classes = _slope_of_classes(beta, rows, terms)
+        first += first_of_classes
+        second += second_of_classes
     return _by_log_beta(beta, first, second)
 
 
 def _slope_of_classes(beta: Floats, rows: NDArray[Any], terms: RowTerms) -> tuple[Floats, Floats]:
     """Return the sums over the classes of digamma(beta + q) - digamma(beta), and of trigamma."""
-    # The values of these rows stand in pieces of terms.values: one flat list of their places.
-    lengths = terms.starts[rows + 1] - terms.starts[rows]
+    # The values of these rows stand in pieces of terms.values. `places` [v] puts these pieces one
+    # after the other, row i from begins[i] on.
+    starts = terms.starts[rows]
+    lengths = terms.starts[rows + 1] - starts
     ends = np.cumsum(lengths)
     begins = ends - lengths
-    places = np.arange(ends[-1]) + np.repeat(terms.starts[rows] - begins, lengths)
+    shifts = np.repeat(starts - begins, lengths)
+    places = np.arange(ends[-1]) + shifts
     times = terms.times[places]
-    x = terms.values[places] + np.repeat(beta, lengths)
-    first = times * (digamma(x) - np.repeat(digamma(beta), lengths))
-    second = times * (trigamma(x) - np.repeat(trigamma(beta), lengths))
+    x = terms.values[places] + np.repeat(beta, lengths)  # q + beta
+    # The functions of beta alone are computed once a row, then repeated.
+    psi = np.repeat(digamma(beta), lengths)
+    psi1 = np.repeat(trigamma(beta), lengths)
+    first = times * (digamma(x) - psi)
+    second = times * (trigamma(x) - psi1)
     return np.add.reduceat(first, begins), np.add.reduceat(second, begins)
 
 
@@ -154,26 +184,32 @@ def slope_of_all(
     beta: Floats, _rows: NDArray[Any], terms: PooledTerms, likelihood: BetaLikelihood, kappa: float
 ) -> tuple[Floats, Floats]:
     """Return f and df / dlog beta of the product of all rows' likelihoods, at one beta [1]."""
+    K = terms.K
+    alpha = K * beta
     first, second = _prior_slope(beta, kappa)
-    K, P = terms.K, terms.n_rows
-    at_K = K * beta
-    psi, psi1 = digamma(beta), trigamma(beta)
     if likelihood == "proportions":
-        first += terms.log_x + P * K * (digamma(at_K) - psi)
-        second += P * K * (K * trigamma(at_K) - psi1)
+        PK = terms.n_rows * K  # one factor 1 / Gamma(beta) for each cell of the table
+        first += terms.log_x + PK * (digamma(alpha) - digamma(beta))
+        second += PK * (K * trigamma(alpha) - trigamma(beta))
         return _by_log_beta(beta, first, second)
-    of_classes = (terms.times * (digamma(beta + terms.values) - psi)).sum()
-    of_sizes = (terms.size_times * (digamma(at_K + terms.sizes) - digamma(at_K))).sum()
+    # A party of no examples adds 0, and so does a class without any: they are not among the terms.
+    x = beta + terms.values
+    after = alpha + terms.sizes
+    of_classes = (terms.times * (digamma(x) - digamma(beta))).sum()
+    of_sizes = (terms.size_times * (digamma(after) - digamma(alpha))).sum()
     first += of_classes - K * of_sizes
-    of_classes = (terms.times * (trigamma(beta + terms.values) - psi1)).sum()
-    of_sizes = (terms.size_times * (trigamma(at_K + terms.sizes) - trigamma(at_K))).sum()
+    of_classes = (terms.times * (trigamma(x) - trigamma(beta))).sum()
+    of_sizes = (terms.size_times * (trigamma(after) - trigamma(alpha))).sum()
     second += of_classes - K * K * of_sizes
     return _by_log_beta(beta, first, second)
 
 
 def _prior_slope(beta: Floats, kappa: float) -> tuple[Floats, Floats]:
     """First and second derivative of kappa times the log density of Gamma(1/2, 1)."""
-    return -kappa * (0.5 / beta + 1), kappa * 0.5 / beta**2
+    # The log density is -log(beta) / 2 - beta and a constant.
+    first = -kappa * (0.5 / beta + 1)
+    second = kappa * 0.5 / beta**2
+    return first, second
 
 
 def _by_log_beta(beta: Floats, first: Floats, second: Floats) -> tuple[Floats, Floats]:

@@ -11,6 +11,7 @@ from ..arithmetic.rng import Ints, Stream
 from .measures import DistanceMeasure, LabelMeasure, MeasureRecord, load_measures
 from .tables import PartyCounts, choose_pairs, draw_pairs, limit_pairs
 
+# A cell is a class of a pair: the time goes with their number. These take a second or less.
 ALL_PAIRS = 2_000  # parties up to which every pair is looked at,
 ALL_CELLS = 10_000_000  # if parties x parties x classes are no more than this
 SAMPLED_PAIRS = 50_000  # otherwise, but
@@ -86,7 +87,11 @@ def scale_mean(key: MeasureKey, mean: float, g: Floats, w: Floats) -> float:
 
 def average_over_parties(table: PartyCounts) -> dict[MeasureKey, float]:
     """Return the mean of each measure over the parties, weighted by size."""
-    return _average(table, lambda p, _: evaluate_parties(p, table.g))
+
+    def evaluate(p: Floats, _: Ints) -> dict[MeasureKey, Floats]:
+        return evaluate_parties(p, table.g)
+
+    return _average(table, evaluate)
 
 
 def average_bias(table: PartyCounts, rng: Stream) -> dict[MeasureKey, float]:
@@ -94,17 +99,24 @@ def average_bias(table: PartyCounts, rng: Stream) -> dict[MeasureKey, float]:
 
     Of many pairs some are drawn.
     """
-    found = _average(table, lambda p, n: estimate_bias(p, table.g, n, None, "to-global"))
+
+    def estimate_to_global(p: Floats, n: Ints) -> dict[MeasureKey, Floats]:
+        return estimate_bias(p, table.g, n, None, "to-global")
+
+    found = _average(table, estimate_to_global)
     if len(table.sizes) == 1:
         return found
     K = table.counts.shape[1]
-    pairs = choose_pairs(table.sizes, limit_pairs(BIASED_PAIRS, BIASED_CELLS, K), rng)
+    n_pairs = limit_pairs(BIASED_PAIRS, BIASED_CELLS, K)
+    pairs = choose_pairs(table.sizes, n_pairs, rng)
     for block in _blocks(len(pairs.i), K):
-        i, j, weight = pairs.i[block], pairs.j[block], pairs.weight[block]
+        i, j = pairs.i[block], pairs.j[block]
         p, q = table.proportions(i), table.proportions(j)
-        bias = estimate_bias(p, q, table.sizes[i], table.sizes[j], "pairwise")
+        n, m = table.sizes[i], table.sizes[j]
+        bias = estimate_bias(p, q, n, m, "pairwise")
         for key, values in bias.items():
-            found[key] = found.get(key, 0.0) + float((weight * values).sum())
+            part = pairs.weight[block] * values
+            found[key] = found.get(key, 0.0) + float(part.sum())
     return found
 
 
@@ -117,16 +129,22 @@ def average_over_pairs(table: PartyCounts, rng: Stream) -> PairMeans:
     P, K = table.counts.shape
     if P <= ALL_PAIRS and P * P * K <= ALL_CELLS:
         return PairMeans(_average_every_pair(table), {}, P * (P - 1) // 2)
-    i, j = draw_pairs(table.sizes, limit_pairs(SAMPLED_PAIRS, SAMPLED_CELLS, K), rng)
+    n_pairs = limit_pairs(SAMPLED_PAIRS, SAMPLED_CELLS, K)
+    i, j = draw_pairs(table.sizes, n_pairs, rng)
     parts: dict[MeasureKey, list[Floats]] = {}
     for block in _blocks(len(i), K):
-        p, q = table.proportions(i[block]), table.proportions(j[block])
+        p = table.proportions(i[block])
+        q = table.proportions(j[block])
         for key, values in evaluate_distances(p, q, "pairwise").items():
             parts.setdefault(key, []).append(values)
-    values_of = {key: np.concatenate(pieces) for key, pieces in parts.items()}
-    means = {key: float(values.mean()) for key, values in values_of.items()}
-    errors = {key: standard_error(values) for key, values in values_of.items()}
-    return PairMeans(means, errors, len(i))
+    means = {}
+    errors = {}
+    for key, pieces in parts.items():
+        # Pairs were drawn in proportion to their weight: each counts the same.
+        values = np.concatenate(pieces)
+        means[key] = float(values.mean())
+        errors[key] = standard_error(values)
+    return PairMeans(means, errors, n_pairs)
 
 
 def standard_error(values: Floats) -> float:
@@ -142,24 +160,29 @@ def _average(
     """Return the mean over the parties, weighted by size, of evaluate(p [B, K], sizes [B])."""
     means: dict[MeasureKey, float] = {}
     for block in _blocks(len(table.counts), table.counts.shape[1]):
-        p, w = table.proportions(block), table.w[block]
+        p = table.proportions(block)
         for key, values in evaluate(p, table.sizes[block]).items():
-            means[key] = means.get(key, 0.0) + float((w * values).sum())
+            part = table.w[block] * values
+            means[key] = means.get(key, 0.0) + float(part.sum())
     return means
 
 
 def _average_every_pair(table: PartyCounts) -> dict[MeasureKey, float]:
     P, K = table.counts.shape
-    p, w = table.proportions(slice(None)), table.w
+    p = table.proportions(slice(None))
+    w = table.w
     sums = {MeasureKey(name, "pairwise"): 0.0 for name in load_measures(DistanceMeasure)}
-    different_parties = 1 - float((w * w).sum())  # the weight of all pairs (i, j) and (j, i)
+    # The weights w_i w_j of all i and j sum to 1. Without those of i = j, which are no pairs, they
+    # are the weight of all (i, j) and (j, i). By rounding it may be below 0, next to one party.
+    different_parties = 1 - float((w * w).sum())
     if P == 1 or different_parties <= 0:
         return sums
     step = max(1, _BLOCK // (P * K))
     for start in range(0, P, step):
         rows = slice(start, start + step)
         # Of a block of parties with all from its first on, the pairs i < j: each pair once.
-        weight = np.triu(w[rows, None] * w[None, start:], 1)
+        weight = w[rows, None] * w[None, start:]
+        weight = np.triu(weight, 1)
         distances = evaluate_distances(p[rows, None], p[None, start:], "pairwise")
         for key, values in distances.items():
             sums[key] += float((weight * values).sum())

@@ -34,23 +34,30 @@ def draw_truths(
     K = table.counts.shape[1]
     who, R, are_all = StandIns.of(table)
     S = len(who)
+    p = _draw_distributions(table, who, R, rng)  # [R, S, K]
     if are_all:
         weight, w = table.sizes, table.w
-    else:  # they were chosen in proportion to size, so each counts the same
-        weight, w = np.ones(S, np.int64), np.full(S, 1 / S)
-    p = _draw_distributions(table, who, R, rng)
-    g = np.einsum("s,rsk->rk", w, p) if are_all else np.broadcast_to(table.g, (R, K))
+        g = np.einsum("s,rsk->rk", w, p)
+        narrower = 1.0
+    else:
+        # They were chosen in proportion to size, so each counts the same.
+        weight = np.ones(S, np.int64)
+        w = np.full(S, 1 / S)
+        g = np.broadcast_to(table.g, (R, K))
+        # The mean over all parties varies less than that over S of them: its variance is the sum
+        # of w^2, that of the mean over S is 1 / S.
+        narrower = float(np.sqrt(S * (table.w**2).sum()))
     n_pairs = limit_pairs(_PAIRS, CELLS, R * K, least=S)
     pairs = _choose_pairs_apart(who, weight, n_pairs, rng.child("pairs"))
     counts = table.counts[who].astype(np.float64)
-    as_held = _average(counts / counts.sum(axis=1, keepdims=True), table.g, w, pairs)
-    # The mean over all parties varies less than that over S of them.
-    narrower = 1.0 if are_all else float(np.sqrt(S * (table.w**2).sum()))
+    q = counts / counts.sum(axis=1, keepdims=True)
+    measured = _average(q, table.g, w, pairs)
     truths = {}
     for key, drawn in _average(p, g[:, None], w, pairs).items():
         centre = drawn.mean()
         # What the sample was measured as, moved by what the truth is expected to differ from it.
-        means = point[key] + (centre - as_held[key]) + narrower * (drawn - centre)
+        expected = point[key] + (centre - measured[key])
+        means = expected + narrower * (drawn - centre)
         pieces = zip(means.tolist(), g, strict=True)
         truths[key] = np.array([scale_mean(key, mean, whole, table.w) for mean, whole in pieces])
     return truths
@@ -59,15 +66,16 @@ def draw_truths(
 def _draw_distributions(table: PartyCounts, who: Ints, R: int, rng: Stream) -> Floats:
     """Return [R, S, K]: distributions that the parties may have been drawn from."""
     held = np.flatnonzero(table.g)  # a Dirichlet has no class of weight 0
-    counts = table.counts[who][:, held].astype(np.float64)
     g = table.g[held]
-    a, error = fit_concentration(counts, g)
+    q = table.counts[who][:, held].astype(np.float64)  # [S, held]
+    A, error = fit_concentration(q, g)
     # How concentrated they are is not known either: log A is about normal.
     noise = error * rng.child("concentration").normal(R)
-    each = np.clip(a * np.exp(noise), LOWEST, HIGHEST)
-    shapes = counts + each[:, None, None] * g
+    A_drawn = np.clip(A * np.exp(noise), LOWEST, HIGHEST)  # [R]
+    prior = A_drawn[:, None, None] * g
+    drawn = draw_dirichlet(q + prior, rng.child("distributions"))
     p = np.zeros((R, len(who), table.counts.shape[1]))
-    p[:, :, held] = draw_dirichlet(shapes, rng.child("distributions"))
+    p[:, :, held] = drawn
     return p
 
 
@@ -77,22 +85,31 @@ def fit_concentration(counts: Floats, g: Floats) -> tuple[float, float]:
     A is within 1e-6 to 1e6. The error is the standard error of log A, by the curvature of the
     likelihood there, at most 1.
     """
-    n = counts.sum(axis=1)
+    n = counts.sum(axis=1)  # [S]
+    # Of the classes only those that a party holds: of the others the terms below are 0.
     rows, classes = np.nonzero(counts)
-    q, share = counts[rows, classes], g[classes]
+    q = counts[rows, classes]
+    share = g[classes]
 
-    def slope(a: Floats, _: Ints) -> tuple[Floats, Floats]:
-        at = a * share
-        first = (digamma(a) - digamma(a + n)).sum()
-        first = first + (share * (digamma(at + q) - digamma(at))).sum()
-        second = (trigamma(a) - trigamma(a + n)).sum()
-        second = second + (share**2 * (trigamma(at + q) - trigamma(at))).sum()
-        return a * first, a * first + a * a * second
+    # The likelihood of a party: Gamma(A) / Gamma(A + n), and Gamma(A g + q) / Gamma(A g) of each
+    # of its classes.
+    def slope(A: Floats, _: Ints) -> tuple[Floats, Floats]:
+        Ag = A * share
+        of_sizes = (digamma(A) - digamma(A + n)).sum()
+        of_classes = (share * (digamma(Ag + q) - digamma(Ag))).sum()
+        first = of_sizes + of_classes  # L'
+        of_sizes = (trigamma(A) - trigamma(A + n)).sum()
+        of_classes = (share**2 * (trigamma(Ag + q) - trigamma(Ag))).sum()
+        second = of_sizes + of_classes  # L''
+        f = A * first
+        return f, f + A * A * second
 
-    a = find_roots(slope, np.array([1.0]))
-    _, bend = slope(a, np.zeros(1, np.int64))
+    A = find_roots(slope, np.array([1.0]))
+    _, bend = slope(A, np.zeros(1, np.int64))
+    # Below 1 the likelihood is so flat that its parabola says nothing about log A.
     curvature = max(-float(bend[0]), 1.0)
-    return float(a[0]), 1 / float(np.sqrt(curvature))
+    error = 1 / float(np.sqrt(curvature))
+    return float(A[0]), error
 
 
 def _choose_pairs_apart(who: Ints, sizes: Ints, most: int, rng: Stream) -> Pairs:
@@ -101,10 +118,11 @@ def _choose_pairs_apart(who: Ints, sizes: Ints, most: int, rng: Stream) -> Pairs
     A large party may stand for several, and its distance to itself is no distance of two parties.
     """
     i, j, weight = choose_pairs(sizes, most, rng)
-    apart = who[i] != who[j]
-    if not apart.any():
-        return Pairs(i[apart], j[apart], weight[apart])
-    return Pairs(i[apart], j[apart], weight[apart] / weight[apart].sum())
+    are_apart = who[i] != who[j]
+    i, j, weight = i[are_apart], j[are_apart], weight[are_apart]
+    if i.size:
+        weight = weight / weight.sum()
+    return Pairs(i, j, weight)
 
 
 def _average(p: Floats, g: Floats, w: Floats, pairs: Pairs) -> dict[MeasureKey, Floats]:
@@ -112,7 +130,8 @@ def _average(p: Floats, g: Floats, w: Floats, pairs: Pairs) -> dict[MeasureKey, 
     parties = evaluate_parties(p, g)
     means = {key: (values * w).sum(axis=-1) for key, values in parties.items()}
     if pairs.i.size:
-        a, b = p[..., pairs.i, :], p[..., pairs.j, :]
+        a = p[..., pairs.i, :]
+        b = p[..., pairs.j, :]
         for key, values in evaluate_distances(a, b, "pairwise").items():
             means[key] = (values * pairs.weight).sum(axis=-1)
     return means

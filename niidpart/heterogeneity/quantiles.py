@@ -27,33 +27,46 @@ class CountLaw(NamedTuple):
     def select(self, cells: Ints) -> "CountLaw":
         return CountLaw(self.n[cells], self.good[cells], self.total[cells], self.replace)
 
+    def most(self) -> Ints:
+        """Return the largest count that is possible."""
+        if self.replace:
+            return self.n
+        return np.minimum(self.n, self.good)
+
     def moments(self) -> tuple[Floats, Floats, Floats]:
         """Return mean, variance, and skewness times standard deviation."""
         p = self.good / self.total
+        mean = self.n * p
+        variance = mean * (1 - p)
+        third = 1 - 2 * p
         if self.replace:
-            return self.n * p, self.n * p * (1 - p), 1 - 2 * p
-        rest = self.total - self.n
-        # without replacement the last draws are no longer free
-        variance = self.n * p * (1 - p) * (rest / np.maximum(self.total - 1, 1))
-        third = (1 - 2 * p) * ((self.total - 2 * self.n) / np.maximum(self.total - 2, 1))
-        return self.n * p, variance, third
+            return mean, variance, third
+        # Without replacement the last draws are no longer free: the variance shrinks by the share
+        # that is left, (N - n) / (N - 1), and a draw of more than half leans the other way.
+        n_left = self.total - self.n
+        variance = variance * (n_left / np.maximum(self.total - 1, 1))
+        lean = self.total - 2 * self.n
+        third = third * (lean / np.maximum(self.total - 2, 1))
+        return mean, variance, third
 
 
 def count_quantile(u: Floats, law: CountLaw) -> Ints:
     """Return the u-quantile [M] of a count."""
     # Count what is fewer: the good or the others, the drawn or the left. Then the mean is small
     # where the variance is, and adding up from 0 takes few steps.
-    is_flipped = 2 * law.good > law.total
-    good = np.where(is_flipped, law.total - law.good, law.good)
-    if law.replace:
-        is_swapped = np.zeros(len(law.n), bool)
+    n, good, total, replace = law
+    is_flipped = 2 * good > total
+    fewer_good = np.where(is_flipped, total - good, good)
+    if replace:
+        is_swapped = np.zeros(len(n), bool)
     else:
-        is_swapped = 2 * law.n > law.total
-    n = np.where(is_swapped, law.total - law.n, law.n)
-    smaller = CountLaw(n, good, law.total, law.replace)
+        is_swapped = 2 * n > total
+    fewer_draws = np.where(is_swapped, total - n, n)
+    smaller = CountLaw(fewer_draws, fewer_good, total, replace)
     q = _smaller_quantile(u, smaller)
-    q = np.where(is_swapped, good - q, q)
-    return np.where(is_flipped, law.n - q, q)
+    # Turn back what was turned, the last first.
+    q = np.where(is_swapped, fewer_good - q, q)
+    return np.where(is_flipped, n - q, q)
 
 
 def _smaller_quantile(u: Floats, law: CountLaw) -> Ints:
@@ -64,14 +77,17 @@ def _smaller_quantile(u: Floats, law: CountLaw) -> Ints:
     q[small] = _add_up(u[small], law.select(small))
     large = np.flatnonzero(variance >= _NORMAL)
     q[large] = _round_normal(u[large], mean[large], variance[large], third[large])
-    most = law.n if law.replace else np.minimum(law.n, law.good)
-    return np.clip(q, 0, most)
+    # The tail of a normal reaches beyond what a count can be.
+    return np.clip(q, 0, law.most())
 
 
 def _round_normal(u: Floats, mean: Floats, variance: Floats, third: Floats) -> Ints:
     """Rounded normal quantile with the term of the skewness (Cornish and Fisher)."""
     z = normal_quantile(u)
-    x: Floats = mean + np.sqrt(variance) * z + third * (z * z - 1) / 6
+    deviation = np.sqrt(variance)
+    of_skewness = third * (z * z - 1) / 6
+    x: Floats = mean + deviation * z + of_skewness
+    # A count q stands for the interval q - 1/2 .. q + 1/2 of the continuous law.
     return np.ceil(x - 0.5).astype(np.int64)
 
 
@@ -82,13 +98,15 @@ def _add_up(u: Floats, law: CountLaw) -> Ints:
     that has reached its u is not looked at again.
     """
     q = np.zeros(len(u), np.int64)
-    mass = _probability_of_none(law)
-    left = u - mass
-    top = law.n if law.replace else np.minimum(law.n, law.good)
+    mass = _probability_of_none(law)  # P(count = q)
+    left = u - mass  # u - P(count <= q)
+    most = law.most()
     rows = np.arange(len(u))
     while rows.size:
-        goes_on = (left[rows] > 0) & (q[rows] < top[rows])
-        rows = rows[goes_on]
+        is_short = left[rows] > 0
+        # By rounding the probabilities may add up to less than u: stop at the largest count.
+        has_more = q[rows] < most[rows]
+        rows = rows[is_short & has_more]
         mass[rows] *= _ratio_to_next(q[rows], law.select(rows))
         left[rows] -= mass[rows]
         q[rows] += 1
@@ -97,37 +115,63 @@ def _add_up(u: Floats, law: CountLaw) -> Ints:
 
 def _probability_of_none(law: CountLaw) -> Floats:
     """(1 - good / total)^n with replacement; without, a ratio of falling factorials."""
-    logs: Floats = np.log1p(-(law.good / law.total)) * law.n
+    p = law.good / law.total
+    log_mass: Floats = np.log1p(-p) * law.n
     if not law.replace:
+        # Both terms are small corrections of n log(1 - p): see `_log_falling`.
         others = law.total - law.good
-        logs = logs + _log_falling(others, law.n) - _log_falling(law.total, law.n)
-    return np.exp(logs)
+        log_mass = log_mass + _log_falling(others, law.n)
+        log_mass = log_mass - _log_falling(law.total, law.n)
+    return np.exp(log_mass)
 
 
 def _ratio_to_next(q: Ints, law: CountLaw) -> Floats:
     """The probability of q + 1 over that of q."""
     others = law.total - law.good
+    draws_left = law.n - q
     if law.replace:
         odds = law.good / others
-        return (law.n - q) * odds / (q + 1)
-    choices = (law.n - q) * (law.good - q).astype(np.float64)
-    return choices / (others - law.n + q + 1) / (q + 1)
+        return draws_left * odds / (q + 1)
+    # As float before the product: two counts of 2^32 would not fit in int64.
+    good_left = (law.good - q).astype(np.float64)
+    others_left = others - law.n + q + 1
+    return draws_left * good_left / others_left / (q + 1)
 
 
 def _log_falling(x: Ints, n: Ints) -> Floats:
     """log(x (x - 1) ... (x - n + 1)) - n log x for n <= x.
 
-    Without the cancellation of two large log-gammas: of large x by Stirling's series, in which the
-    large terms cancel before they are computed. Each formula is evaluated everywhere, with harmless
-    values where the other one is taken.
+    Each formula is evaluated everywhere, with harmless values where the other one is taken.
     """
+    is_far = x >= _STIRLING
+    far = np.where(is_far, x, _STIRLING).astype(np.float64)
+    n_far = np.where(is_far, n, 0)
+    near = np.where(is_far, 1, x).astype(np.float64)
+    n_near = np.where(is_far, 0, n)
+    by_series = _log_falling_far(far, n_far)
+    by_gamma = _log_falling_near(near, n_near)
+    value: Floats = np.where(is_far, by_series, by_gamma)
+    return value
+
+
+def _log_falling_far(x: Floats, n: Ints) -> Floats:
+    """`_log_falling` by Stirling's series.
+
+    The difference of two log-gammas of large x would lose its digits: here the large terms cancel
+    on paper, before anything is computed.
+    """
+    end = x - n
+    series = (1 / x - 1 / end) / 12
+    logs = np.log1p(-n / x)
+    value: Floats = -(end + 0.5) * logs - n + series
+    return value
+
+
+def _log_falling_near(x: Floats, n: Ints) -> Floats:
+    """`_log_falling` as x! / (x - n)! / x^n; below 1000 the log-gammas lose few digits."""
     from scipy.special import gammaln
 
-    is_far = x >= _STIRLING
-    far, m = np.where(is_far, x, _STIRLING).astype(np.float64), np.where(is_far, n, 0)
-    series = (1 / far - 1 / (far - m)) / 12
-    stirling = -(far - m + 0.5) * np.log1p(-m / far) - m + series
-    near, m = np.where(is_far, 1, x).astype(np.float64), np.where(is_far, 0, n)
-    exact = gammaln(near + 1) - gammaln(near - m + 1) - m * np.log(near)
-    value: Floats = np.where(is_far, stirling, exact)
+    whole = gammaln(x + 1)
+    rest = gammaln(x - n + 1)
+    value: Floats = whole - rest - n * np.log(x)
     return value

@@ -30,20 +30,23 @@ def draw_deals(sizes: Ints, totals: Ints, n_deals: int, rng: Stream) -> Ints:
     the pool is divided between the halves of the parties, and so on down to one party, which takes
     as many steps as the number of parties has binary digits.
     """
-    rest = int(totals.sum() - sizes.sum())
-    depth = max(len(sizes), 1).bit_length()  # room for all parties and, last, the rest of the pool
-    padded = np.zeros(1 << depth, np.int64)
-    padded[: len(sizes)] = sizes
-    padded[-1] = rest
-    pools = np.broadcast_to(totals, (n_deals, 1, len(totals)))
+    S, K = len(sizes), len(totals)
+    # A binary tree whose leaves are the parties and, last, whatever is left of the pool.
+    depth = max(S, 1).bit_length()
+    leaves = np.zeros(1 << depth, np.int64)
+    leaves[:S] = sizes
+    leaves[-1] = totals.sum() - sizes.sum()
+    pools = np.broadcast_to(totals, (n_deals, 1, K))  # [R, nodes of a level, K]
     for level in range(1, depth + 1):
-        in_halves = padded.reshape(1 << level, -1).sum(axis=1)
-        to_left = in_halves[::2]
-        flat = pools.reshape(n_deals * len(to_left), -1)
-        left = _draw_counts(np.tile(to_left, n_deals), flat, rng, replace=False)
+        n_nodes = 1 << level
+        node_sizes = leaves.reshape(n_nodes, -1).sum(axis=1)
+        left_sizes = np.tile(node_sizes[::2], n_deals)
+        flat = pools.reshape(-1, K)
+        left = _draw_counts(left_sizes, flat, rng, replace=False)
         left = left.reshape(pools.shape)
-        pools = np.stack([left, pools - left], axis=2).reshape(n_deals, 1 << level, -1)
-    return np.ascontiguousarray(pools[:, : len(sizes)])
+        right = pools - left
+        pools = np.stack([left, right], axis=2).reshape(n_deals, n_nodes, K)
+    return np.ascontiguousarray(pools[:, :S])
 
 
 def draw_dirichlet(shapes: Floats, rng: Stream) -> Floats:
@@ -56,26 +59,36 @@ def draw_dirichlet(shapes: Floats, rng: Stream) -> Floats:
     has a shape of its own, millions of them, and nothing is stored that depends on the last bit of
     a logarithm: numpy's, which is several times faster, will do.
     """
-    shape = shapes.reshape(-1)
-    d = np.where(shape < 1, shape + 1, shape) - 1 / 3
+    logs = _log_gamma_variates(shapes.reshape(-1), rng)
+    logs = logs.reshape(shapes.shape)
+    # With the largest at exp(0) = 1 the sum cannot underflow.
+    p: Floats = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    p /= p.sum(axis=-1, keepdims=True)
+    return p
+
+
+def _log_gamma_variates(shape: Floats, rng: Stream) -> Floats:
+    """Return [M] logarithms of Gamma(shape [M]) variates, d v with v = (1 + x / sqrt(9 d))^3."""
+    is_low = shape < 1
+    boosted = np.where(is_low, shape + 1, shape)
+    d_of_all = boosted - 1 / 3
     logs = np.empty(len(shape))
     pending = np.arange(len(shape))
     while pending.size:
-        of_pending = d[pending]
-        x, u = rng.normal(pending.size), rng.uniform(pending.size)
-        v = 1 + x / np.sqrt(9 * of_pending)
-        v = v * v * v
-        log_v = np.log(np.where(v > 0, v, 1.0))
-        bound = 0.5 * x * x + of_pending - of_pending * v + of_pending * log_v
-        accepted = (v > 0) & (np.log(u) < bound)
-        logs[pending[accepted]] = np.log(of_pending[accepted]) + log_v[accepted]
-        pending = pending[~accepted]
-    low = np.flatnonzero(shape < 1)
+        d = d_of_all[pending]
+        x = rng.normal(pending.size)
+        u = rng.uniform(pending.size)
+        root = 1 + x / np.sqrt(9 * d)
+        v = root * root * root
+        is_positive = v > 0
+        log_v = np.log(np.where(is_positive, v, 1.0))
+        log_limit = 0.5 * x * x + d - d * v + d * log_v
+        is_accepted = is_positive & (np.log(u) < log_limit)
+        logs[pending[is_accepted]] = np.log(d[is_accepted]) + log_v[is_accepted]
+        pending = pending[~is_accepted]
+    low = np.flatnonzero(is_low)
     logs[low] += np.log(rng.uniform(low.size)) / shape[low]
-    p: Floats = logs.reshape(shapes.shape)
-    p = np.exp(p - p.max(axis=-1, keepdims=True))
-    p /= p.sum(axis=-1, keepdims=True)
-    return p
+    return logs
 
 
 def _draw_counts(draws: Ints, pools: Ints, rng: Stream, *, replace: bool) -> Ints:
@@ -88,11 +101,13 @@ def _draw_counts(draws: Ints, pools: Ints, rng: Stream, *, replace: bool) -> Int
 def _draw_by_classes(draws: Ints, pools: Ints, rng: Stream, replace: bool) -> Ints:
     """Class after class: how many of the draws that are left are of it."""
     found = np.zeros(pools.shape, np.int64)
-    left, total = draws.copy(), pools.sum(axis=1)
+    draws_left = draws.copy()
+    pool_left = pools.sum(axis=1)
     for k in range(pools.shape[1]):
-        found[:, k] = _draw_among(left, pools[:, k], total, rng, replace)
-        left -= found[:, k]
-        total = total - pools[:, k]
+        of_class = pools[:, k]
+        found[:, k] = _draw_among(draws_left, of_class, pool_left, rng, replace)
+        draws_left -= found[:, k]
+        pool_left -= of_class
     return found
 
 
@@ -102,16 +117,22 @@ def _draw_by_halves(draws: Ints, pools: Ints, rng: Stream, replace: bool) -> Int
     As many steps as K has binary digits, so that nothing is a loop over classes.
     """
     M, K = pools.shape
-    padded = np.zeros((M, 1 << (K - 1).bit_length()), np.int64)
+    n_leaves = 1 << (K - 1).bit_length()
+    padded = np.zeros((M, n_leaves), np.int64)
     padded[:, :K] = pools
-    sums = [padded]
-    while sums[-1].shape[1] > 1:
-        halves = sums[-1]
-        sums.append(halves[:, ::2] + halves[:, 1::2])
+    # Pools of the classes, of pairs of them, of fours, up to the whole pool [M, 1].
+    levels = [padded]
+    while levels[-1].shape[1] > 1:
+        below = levels[-1]
+        levels.append(below[:, ::2] + below[:, 1::2])
     found = draws[:, None]
-    for level in range(len(sums) - 1, 0, -1):
-        first = _draw_among(found, sums[level - 1][:, ::2], sums[level], rng, replace)
-        found = np.stack([first, found - first], axis=2).reshape(M, -1)
+    total = levels.pop()
+    while levels:
+        halves = levels.pop()
+        first = _draw_among(found, halves[:, ::2], total, rng, replace)
+        second = found - first
+        found = np.stack([first, second], axis=2).reshape(M, -1)
+        total = halves
     return np.ascontiguousarray(found[:, :K])
 
 
@@ -122,9 +143,11 @@ def _draw_among(
 
     Words are taken for those cells alone where chance decides.
     """
-    first = np.where(good == total, draws, 0)
-    open_cells = np.nonzero((draws > 0) & (good > 0) & (good < total))
-    if open_cells[0].size:
-        law = CountLaw(draws[open_cells], good[open_cells], total[open_cells], replace)
-        first[open_cells] = count_quantile(rng.uniform(open_cells[0].size), law)
-    return first
+    found = np.where(good == total, draws, 0)
+    is_open = (draws > 0) & (good > 0) & (good < total)
+    cells = np.nonzero(is_open)
+    n_cells = cells[0].size
+    if n_cells:
+        law = CountLaw(draws[cells], good[cells], total[cells], replace)
+        found[cells] = count_quantile(rng.uniform(n_cells), law)
+    return found

@@ -28,19 +28,23 @@ def find_roots(slope: Slope, start: Floats) -> Floats:
     start
         [R] where to begin.
     """
-    u = np.log(np.clip(start, LOWEST, HIGHEST))  # log beta
-    low, high = np.full(len(u), np.log(LOWEST)), np.full(len(u), np.log(HIGHEST))
+    lowest, highest = np.log(LOWEST), np.log(HIGHEST)
+    u = np.log(np.clip(start, LOWEST, HIGHEST))  # u = log beta, [R]
+    low = np.full(len(u), lowest)
+    high = np.full(len(u), highest)
     rows = np.arange(len(u))
-    for edge, outwards in ((low, -1), (high, 1)):
-        rows = _settle_at_edge(slope, u, rows, edge, outwards)
+    rows = _settle_at_edge(slope, u, rows, edge=low, outwards=-1)
+    rows = _settle_at_edge(slope, u, rows, edge=high, outwards=1)
     while rows.size:
         before = u[rows]
-        u[rows] = _take_step(slope, before, rows, low, high)
-        rows = rows[np.abs(u[rows] - before) > _STEP]
+        after = _take_step(slope, before, rows, low, high)
+        u[rows] = after
+        moved = np.abs(after - before)
+        rows = rows[moved > _STEP]
     beta = np.exp(u)
     # exp(log(1e-6)) is not 1e-6
-    beta[u <= np.log(LOWEST)] = LOWEST
-    beta[u >= np.log(HIGHEST)] = HIGHEST
+    beta[u <= lowest] = LOWEST
+    beta[u >= highest] = HIGHEST
     return beta
 
 
@@ -50,22 +54,30 @@ def _settle_at_edge(
     """Put the rows whose root lies beyond an edge of the bracket there, and return the others."""
     if not rows.size:
         return rows
-    f, _ = slope(np.exp(edge[rows]), rows)
+    beta = np.exp(edge[rows])
+    f, _ = slope(beta, rows)
+    # The posterior still rises towards the outside: its mode lies there.
     is_outside = f * outwards > 0
-    u[rows[is_outside]] = edge[rows[is_outside]]
+    settled = rows[is_outside]
+    u[settled] = edge[settled]
     return rows[~is_outside]
 
 
 def _take_step(slope: Slope, here: Floats, rows: NDArray[Any], low: Floats, high: Floats) -> Floats:
     """Return where the rows go from `here`, and narrow their brackets low .. high."""
     f, df = slope(np.exp(here), rows)
-    low[rows] = np.where(f >= 0, here, low[rows])
-    high[rows] = np.where(f <= 0, here, high[rows])
-    newton = here - f / np.where(df < 0, df, -1.0)
-    is_inside = (newton > low[rows]) & (newton < high[rows])
+    # f falls through 0: where it is above, the root lies further up.
+    lower = np.where(f >= 0, here, low[rows])
+    upper = np.where(f <= 0, here, high[rows])
+    low[rows] = lower
+    high[rows] = upper
+    falls = df < 0  # where it does not, Newton leads away from the root
+    newton = here - f / np.where(falls, df, -1.0)
+    is_inside = (newton > lower) & (newton < upper)
     # At the root the sign of f is rounding, so the bracket may exclude the root by a digit: halving
     # would lead away from it. A step that is as short as the last one may leave the bracket.
     is_last = np.abs(newton - here) <= _STEP
-    is_good = (df < 0) & (is_inside | is_last)
-    middle = (low[rows] + high[rows]) / 2
-    return np.where(f == 0, here, np.where(is_good, newton, middle))
+    is_good = falls & (is_inside | is_last)
+    middle = (lower + upper) / 2
+    there = np.where(is_good, newton, middle)
+    return np.where(f == 0, here, there)

@@ -76,21 +76,26 @@ def draw_pairs(sizes: Ints, n: int, rng: Stream) -> tuple[Ints, Ints]:
 
     At least two sizes are above 0.
     """
-    total = int(sizes.sum())
+    others = int(sizes.sum()) - sizes
     # Party i is the first of a pair in proportion to its size times that of all others.
-    chances = np.cumsum(sizes.astype(np.float64) * (total - sizes))
-    points = rng.uniform(n) * chances[-1]
-    i = np.asarray(np.searchsorted(chances, points, side="right"), np.int64)
+    weight = sizes.astype(np.float64) * others
+    ends = np.cumsum(weight)
+    points = rng.uniform(n) * ends[-1]
+    i = _find_party(ends, points)
     return i, draw_partners(sizes, i, rng)
 
 
 def choose_pairs(sizes: Ints, most: int, rng: Stream) -> Pairs:
     """Return all pairs, weighted by the product of their sizes, or `most` that are drawn so."""
-    n_pairs = len(sizes) * (len(sizes) - 1) // 2
+    P = len(sizes)
+    n_pairs = P * (P - 1) // 2
     if n_pairs > most:
+        # Drawn in proportion to their weight: each counts the same.
         i, j = draw_pairs(sizes, most, rng)
-        return Pairs(i, j, np.full(len(i), 1 / len(i)))
-    i, j = np.triu_indices(len(sizes), 1)
+        same = np.full(most, 1 / most)
+        return Pairs(i, j, same)
+    i, j = np.triu_indices(P, 1)
+    # As float: a product of two sizes may be beyond int64.
     weight = sizes[i].astype(np.float64) * sizes[j]
     return Pairs(i, j, weight / weight.sum())
 
@@ -98,12 +103,14 @@ def choose_pairs(sizes: Ints, most: int, rng: Stream) -> Pairs:
 def draw_partners(sizes: Ints, i: Ints, rng: Stream) -> Ints:
     """Draw for each of the parties i another one, in proportion to size."""
     ends = np.cumsum(sizes)
-    total = ends[-1]
+    n_own = sizes[i]
+    n_others = ends[-1] - n_own
     # One of the examples that party i does not have, counted without those of party i ...
-    example = (rng.uniform(len(i)) * (total - sizes[i])).astype(np.int64)
+    example = (rng.uniform(len(i)) * n_others).astype(np.int64)
     # ... then counted with them, and whose it is.
-    example += np.where(example >= ends[i] - sizes[i], sizes[i], 0)
-    return np.asarray(np.searchsorted(ends, example, side="right"), np.int64)
+    begin = ends[i] - n_own
+    example += np.where(example >= begin, n_own, 0)
+    return _find_party(ends, example)
 
 
 def choose_in_proportion(sizes: Ints, n: int) -> Ints:
@@ -114,5 +121,15 @@ def choose_in_proportion(sizes: Ints, n: int) -> Ints:
     """
     order = np.argsort(sizes, kind="stable")
     ends = np.cumsum(sizes[order])
-    examples = (np.arange(n) + 0.5) / n * ends[-1]
-    return np.asarray(order[np.searchsorted(ends, examples, side="right")], np.int64)
+    middles = (np.arange(n) + 0.5) / n  # of n equal parts of 0 to 1
+    examples = middles * ends[-1]
+    parties: Ints = order[_find_party(ends, examples)]
+    return parties
+
+
+def _find_party(ends: NDArray[Any], points: NDArray[Any]) -> Ints:
+    """Return the party whose stretch of the row of all holds each point, given where they end.
+
+    From the right, so that a point at the very end of a stretch is in the next one.
+    """
+    return np.asarray(np.searchsorted(ends, points, side="right"), np.int64)
