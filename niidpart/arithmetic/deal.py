@@ -19,6 +19,9 @@ _ROWS = 1 << 20  # looked at at a time
 # Of a table of sets and items. Part of the definition of `draw_subsets`: another value gives other
 # draws.
 _CELLS = 1 << 24
+# Cells of that table for each item drawn, from which on sorting the items is faster than the table.
+# Both ways give the same sets.
+_SPARSE = 32
 _LARGEST_WEIGHT = 1 << 31  # times a total below 2**31 a weight fits in int64
 
 
@@ -74,12 +77,16 @@ def apportion_weights(weights: Ints, total: int, rank: Ints) -> Ints:
     if not left:
         return counts
     # The smallest remainder that still gets one. Those above it all do, those equal to it by rank.
-    bound = -np.partition(-remainder, left - 1)[left - 1]
+    # A partition finds it without sorting all.
+    largest_first = np.partition(-remainder, left - 1)
+    bound = -largest_first[left - 1]
     is_above = remainder > bound
-    ties = np.flatnonzero(remainder == bound)
-    ties = ties[np.argsort(rank[ties], kind="stable")]
     counts[is_above] += 1
-    counts[ties[: left - np.count_nonzero(is_above)]] += 1
+    left -= int(np.count_nonzero(is_above))
+    ties = np.flatnonzero(remainder == bound)
+    by_rank = np.argsort(rank[ties], kind="stable")
+    luckiest = ties[by_rank[:left]]
+    counts[luckiest] += 1
     return counts
 
 
@@ -88,16 +95,20 @@ def apportion_rows(proportions: Floats, totals: Ints, rank: Ints) -> Ints:
 
     proportions: [R, C]. totals: [R]. rank: [C] tells equal remainders apart.
     """
-    weights = _weigh(proportions, int(totals.max(initial=0)))
+    largest_total = int(totals.max(initial=0))
+    weights = _weigh(proportions, largest_total)
     sums = weights.sum(axis=1, keepdims=True, dtype=np.int64)
     counts: Ints
     counts, remainder = np.divmod(weights * totals[:, None], sums)
     left = totals - counts.sum(axis=1, dtype=np.int64)
+    # Each row in order of its remainders, the largest first and equal ones by rank (lexsort takes
+    # the last key first): the first `left` of them get one more.
     ranks = np.broadcast_to(rank, weights.shape)
     order = np.lexsort((ranks, -remainder), axis=1)
-    gets_more = np.arange(weights.shape[1]) < left[:, None]
-    ordered = np.take_along_axis(counts, order, 1)
-    np.put_along_axis(counts, order, ordered + gets_more, 1)
+    place = np.arange(weights.shape[1])
+    gets_more = place < left[:, None]
+    ordered = np.take_along_axis(counts, order, axis=1)
+    np.put_along_axis(counts, order, ordered + gets_more, axis=1)
     return counts
 
 
@@ -117,7 +128,8 @@ def repeat_evenly(holders: NDArray[Any], n: int) -> NDArray[Any]:
 def split_by_class(order: Ints, class_sizes: Ints) -> list[Ints]:
     """Return the rows of each class, of `order` [N]: all rows, class by class."""
     ends = np.cumsum(class_sizes, dtype=np.int64)
-    return np.split(order, ends[:-1])
+    cuts = ends[:-1]
+    return np.split(order, cuts)
 
 
 def tally(owner: NDArray[Any], n_parties: int) -> Ints:
@@ -125,7 +137,8 @@ def tally(owner: NDArray[Any], n_parties: int) -> Ints:
     sizes = np.zeros(n_parties, np.int64)
     # A block at a time, since numpy's bincount takes a copy of narrow integers.
     for start in range(0, len(owner), _ROWS):
-        sizes += np.bincount(owner[start : start + _ROWS], minlength=n_parties)
+        block = owner[start : start + _ROWS]
+        sizes += np.bincount(block, minlength=n_parties)
     return sizes
 
 
@@ -141,9 +154,11 @@ def deal_rows(counts: Ints, order: Ints) -> Ints:
     """
     n_classes, n_parties = counts.shape
     # int32: half the memory of int64 to move about
-    parties = np.tile(np.arange(n_parties, dtype=np.int32), n_classes)
+    parties = np.arange(n_parties, dtype=np.int32)
+    party_of_cell = np.tile(parties, n_classes)
+    party_in_order = np.repeat(party_of_cell, counts.reshape(-1))
     owner: NDArray[Any] = np.empty(len(order), np.int32)
-    owner[order] = np.repeat(parties, counts.reshape(-1))
+    owner[order] = party_in_order
     return owner
 
 
@@ -171,7 +186,9 @@ def draw_subsets(rng: Stream, sizes: Ints, n: int) -> tuple[Ints, Ints]:
         is_inverted = some > n // 2
         goal = np.where(is_inverted, n - some, some)
         n_drawn = int(goal.sum(dtype=np.int64))
-        if not is_inverted.any() and 32 * n_drawn < len(some) * n:
+        n_cells = len(some) * n
+        is_sparse = _SPARSE * n_drawn < n_cells
+        if is_sparse and not is_inverted.any():
             which, item = np.divmod(_draw_distinct(rng, goal, n), n)
         else:
             drawn = _draw_table(rng, goal, n)
@@ -189,7 +206,8 @@ def _draw_table(rng: Stream, goal: Ints, n: int) -> NDArray[np.bool_]:
         if not missing.any():
             return drawn
         which = np.repeat(np.arange(len(goal)), missing)
-        drawn[which, rng.integers(n, len(which))] = True
+        items = rng.integers(n, len(which))
+        drawn[which, items] = True
 
 
 def _draw_distinct(rng: Stream, goal: Ints, n: int) -> Ints:
@@ -197,12 +215,15 @@ def _draw_distinct(rng: Stream, goal: Ints, n: int) -> Ints:
 
     The same draws as `_draw_table` without a table, for few items of many.
     """
-    keys, missing = np.zeros(0, np.int64), goal
+    keys = np.zeros(0, np.int64)
+    missing = goal
     while missing.any():
         which = np.repeat(np.arange(len(goal)), missing)
-        drawn = which * n + rng.integers(n, len(which))
+        items = rng.integers(n, len(which))
+        drawn = which * n + items
         keys = np.unique(np.concatenate([keys, drawn]))
-        missing = goal - np.bincount(keys // n, minlength=len(goal))
+        n_held = np.bincount(keys // n, minlength=len(goal))
+        missing = goal - n_held
     return keys
 
 
@@ -225,10 +246,13 @@ def deal_to_fewest(sizes: Ints, n_parties: int, order: Ints, rank: Ints) -> Ints
     # (examples, rank, party): the smallest is next. Ranks differ, so there are no ties.
     heap = [(0, place, p) for p, place in enumerate(rank.tolist())]
     heapq.heapify(heap)
-    largest_first = order[np.argsort(-sizes[order], kind="stable")]
+    # A stable sort keeps the random order among groups of one size.
+    by_size = np.argsort(-sizes[order], kind="stable")
+    largest_first = order[by_size]
     for g in largest_first.tolist():
-        held, place, p = heap[0]
-        heapq.heapreplace(heap, (held + int(sizes[g]), place, p))
+        n_held, place, p = heap[0]
+        n_held += int(sizes[g])
+        heapq.heapreplace(heap, (n_held, place, p))
         party[g] = p
     return party
 
@@ -277,15 +301,13 @@ def fill_up(
     if not short.size:
         return owner, np.zeros((0, 3), np.int64)
     holdings = _Holdings(owner, labels, sizes, order)
-    # (-examples, rank, party): the largest is next. Ranks differ, so there are no ties.
-    able = np.flatnonzero(sizes > min_size)
-    donors = list(zip((-sizes[able]).tolist(), rank[able].tolist(), able.tolist(), strict=True))
-    heapq.heapify(donors)
+    donors = _queue_donors(sizes, min_size, rank)
     moved = []
     by_rank = np.argsort(rank[short], kind="stable")
     for party in short[by_rank].tolist():
         liked = _sort_by_number(holdings.of(party))
-        for _ in range(min_size - int(sizes[party])):
+        n_missing = min_size - int(sizes[party])
+        for _ in range(n_missing):
             negative_size, place, donor = heapq.heappop(donors)
             row = _take_row(holdings.of(donor), liked)
             moved.append((row, donor, party))
@@ -293,17 +315,33 @@ def fill_up(
             if size > min_size:
                 heapq.heappush(donors, (-size, place, donor))
     moves = np.array(moved, np.int64)
+    rows, receivers = moves[:, 0], moves[:, 2]
     owner = owner.copy()
-    owner[moves[:, 0]] = moves[:, 2]
+    owner[rows] = receivers
     return owner, moves
+
+
+def _queue_donors(sizes: Ints, min_size: int, rank: Ints) -> list[tuple[int, int, int]]:
+    """Return a heap of (-examples, rank, party) of the parties that can give.
+
+    The largest is next. Ranks differ, so there are no ties.
+    """
+    able = np.flatnonzero(sizes > min_size)
+    negative_sizes = (-sizes[able]).tolist()
+    places = rank[able].tolist()
+    donors = list(zip(negative_sizes, places, able.tolist(), strict=True))
+    heapq.heapify(donors)
+    return donors
 
 
 class _Holdings:
     """The rows of each party by class, looked up when a party is first asked for."""
 
     def __init__(self, owner: Ints, labels: Ints, sizes: Ints, order: Ints):
-        self._labels, self._sizes = labels, sizes
-        self._rows = order[np.argsort(owner[order], kind="stable")]  # party after party
+        self._labels = labels
+        self._sizes = sizes
+        by_party = np.argsort(owner[order], kind="stable")
+        self._rows = order[by_party]  # party after party
         self._ends = np.cumsum(sizes, dtype=np.int64)
         self._of_party: dict[int, dict[int, list[int]]] = {}
 
@@ -311,11 +349,14 @@ class _Holdings:
         """Return {class: rows} of a party; rows that are taken from it stay gone."""
         if party not in self._of_party:
             end = self._ends[party]
-            mine = self._rows[end - self._sizes[party] : end]
-            of_rows = self._labels[mine]
-            classes = np.unique(of_rows).tolist()
-            self._of_party[party] = {k: mine[of_rows == k].tolist() for k in classes}
+            begin = end - self._sizes[party]
+            self._of_party[party] = self._group_by_class(self._rows[begin:end])
         return self._of_party[party]
+
+    def _group_by_class(self, rows: Ints) -> dict[int, list[int]]:
+        labels = self._labels[rows]
+        classes = np.unique(labels).tolist()
+        return {k: rows[labels == k].tolist() for k in classes}
 
 
 def _sort_by_number(held: dict[int, list[int]]) -> list[int]:
@@ -325,7 +366,8 @@ def _sort_by_number(held: dict[int, list[int]]) -> list[int]:
 
 def _take_row(held: dict[int, list[int]], liked: list[int]) -> int:
     """Remove a row from what a donor holds, of the first class of `liked` that it has."""
-    label = next((k for k in liked if held.get(k)), None)
-    if label is None:
-        label = _sort_by_number(held)[0]
-    return held[label].pop()
+    for label in liked:
+        if held.get(label):
+            return held[label].pop()
+    own = _sort_by_number(held)[0]
+    return held[own].pop()

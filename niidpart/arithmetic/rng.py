@@ -20,10 +20,13 @@ from .exact import Floats
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
 
+_UNUSED = np.uint64(12)  # low bits of a word that a float64 has no room for
 # Words or variates drawn at a time. For gamma variates it is part of the definition of a stream:
 # another value gives other draws.
 _BLOCK = 1 << 16
 _FIELD_VALUES = 1 << 18  # of a field, made at a time; no value depends on it
+# Beyond these concentrations the logarithms of the variates lose their digits.
+_LEAST_BETA, _LARGEST_BETA = 1e-9, 1e9
 _CELL = 1 / (1 << 52)  # width of the cells whose middles `uniform` draws
 
 
@@ -51,8 +54,10 @@ def stream(
     >>> stream(0, "example").integers(10, 4).tolist()
     [9, 5, 7, 3]
     """
+    # JSON keeps names apart: ("a", "b") is not ("ab",), and 1 is not "1".
     text = json.dumps(["niidpart stream 1", seed, *names], separators=(",", ":"))
-    return Stream(hashlib.sha256(text.encode()).digest(), given)
+    key = hashlib.sha256(text.encode()).digest()
+    return Stream(key, given)
 
 
 class Stream:
@@ -69,12 +74,14 @@ class Stream:
     def __init__(self, key: bytes, given: Mapping[str, NDArray[Any]] | None = None):
         self._key = key
         self._given = given or {}
-        words = np.frombuffer(key[:16], "<u8").astype(np.uint64)
-        self._bits = np.random.Philox(key=words)
+        # Philox takes a key of 128 bits: two words, little-endian on every machine.
+        words = np.frombuffer(key[:16], "<u8")
+        self._bits = np.random.Philox(key=words.astype(np.uint64))
 
     def child(self, name: str) -> "Stream":
         """Return a stream of its own, which does not depend on what was drawn from this one."""
-        return Stream(hashlib.sha256(self._key + name.encode()).digest())
+        key = hashlib.sha256(self._key + name.encode()).digest()
+        return Stream(key)
 
     def draw(self, name: str, sample: Callable[["Stream"], NDArray[Any]]) -> NDArray[Any]:
         """Return `sample(child stream)`, or the stored draw of that name where one was given.
@@ -106,13 +113,15 @@ class Stream:
     def integers(self, bound: int, n: int) -> Ints:
         """Return [n] int64, each uniform on 0..bound-1 (by rejection, so without bias)."""
         # Words beyond the last whole multiple of the bound would favour the small remainders.
-        limit = np.uint64((1 << 64) // bound * bound - 1)
+        n_fair = (1 << 64) // bound * bound
+        limit = np.uint64(n_fair - 1)  # n_fair itself may be 2**64
         words = self.words(n)
-        while True:
-            rejected = np.flatnonzero(words > limit)
-            if not rejected.size:
-                return (words % np.uint64(bound)).astype(np.int64)
+        rejected = np.flatnonzero(words > limit)
+        while rejected.size:
             words[rejected] = self.words(rejected.size)
+            rejected = np.flatnonzero(words > limit)
+        remainders = words % np.uint64(bound)
+        return remainders.astype(np.int64)
 
     def permutation(self, n: int) -> Ints:
         """Return [n] int64, a random order of 0..n-1."""
@@ -138,16 +147,17 @@ class Stream:
         index_bits = max(n - 1, 1).bit_length()
         class_bits = (n_classes - 1).bit_length()
         index_mask = np.uint64((1 << index_bits) - 1)
+        to_top = np.uint64(64 - class_bits)
         keys = np.empty(n, np.uint64)
         for start in range(0, n, _BLOCK):  # block by block: no other array of n words is needed
-            block = self.words(min(_BLOCK, n - start))
-            stop = start + len(block)
-            block >>= np.uint64(class_bits)
-            block &= ~index_mask
+            stop = min(start + _BLOCK, n)
+            block = self.words(stop - start)
+            block >>= np.uint64(class_bits)  # room for the class above the random bits
+            block &= ~index_mask  # and for the index below them
             block |= np.arange(start, stop, dtype=np.uint64)
             if class_bits:  # a shift by 64 is undefined
                 classes = labels[start:stop].astype(np.uint64)
-                block |= classes << np.uint64(64 - class_bits)
+                block |= classes << to_top
             keys[start:stop] = block
         keys.sort()
         keys &= index_mask
@@ -178,7 +188,7 @@ class Stream:
         >>> stream(0, "example").dirichlet(0.5, (2, 3)).round(3).tolist()
         [[0.0, 0.122, 0.878], [0.11, 0.04, 0.849]]
         """
-        if not 1e-9 <= beta <= 1e9:
+        if not _LEAST_BETA <= beta <= _LARGEST_BETA:
             raise UsageError(
                 f"beta is {beta}; the Dirichlet concentration must be above 0, from 1e-9 to 1e9 "
                 "(0.1 is strong skew, 100 nearly none)"
@@ -199,10 +209,12 @@ class Stream:
         is accepted with a probability that makes it a variate of Gamma(d + 1/3). A shape below 1
         by Gamma(shape + 1) * U**(1/shape).
         """
-        boosted = shape + 1 if shape < 1 else shape
+        is_low = shape < 1
+        boosted = shape + 1 if is_low else shape
         d = boosted - 1 / 3
         c = 1 / float(np.sqrt(9 * d))
-        log_d = float(exact.log(np.array([d]))[0])
+        # numpy's own logarithm may differ by the last bit from machine to machine.
+        [log_d] = exact.log(np.array([d])).tolist()
         out = np.empty(n)
         for start in range(0, n, _BLOCK):
             block = out[start : start + _BLOCK]
@@ -210,29 +222,33 @@ class Stream:
             while pending.size:
                 x = self.normal(pending.size)
                 u = self.uniform(pending.size)
-                v = 1 + c * x
-                v = v * v * v
-                log_v = exact.log(np.where(v > 0, v, 1.0))
+                root = 1 + c * x
+                v = root * root * root  # a power is not exact everywhere
+                is_positive = v > 0
+                log_v = exact.log(np.where(is_positive, v, 1.0))
+                # The sum from left to right: another order would give other last bits.
                 log_limit = 0.5 * x * x + d - d * v + d * log_v
-                is_accepted = (v > 0) & (exact.log(u) < log_limit)
+                is_accepted = is_positive & (exact.log(u) < log_limit)
                 block[pending[is_accepted]] = log_d + log_v[is_accepted]
                 pending = pending[~is_accepted]
-            if shape < 1:
-                block += exact.log(self.uniform(len(block))) / shape
+            if is_low:
+                log_u = exact.log(self.uniform(len(block)))
+                block += log_u / shape
         return out
 
 
 def _to_unit(words: Words) -> Floats:
     """Return the middle of the cell of (0, 1) that the upper 52 bits of each word number."""
-    cells = (words >> np.uint64(12)).astype(np.float64)
-    return cells * _CELL + _CELL / 2
+    cells = words >> _UNUSED
+    # At most 52 bits and the half: each value is exact, and neither 0 nor 1 is among them.
+    return cells.astype(np.float64) * _CELL + _CELL / 2
 
 
 _WORD = np.uint64(32)  # bits of Philox4x32's words, which are held in uint64
 _MASK = np.uint64(0xFFFFFFFF)
 _MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _KEY_STEPS = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
-_ROUNDS = 10
+_ROUNDS = 10  # all constants are those of the paper
 
 
 def philox(
@@ -256,14 +272,21 @@ def philox(
         32-bit words.
     """
     c0, c1, c2, c3 = counter
+    m0, m1 = _MULTIPLIERS
+    step0, step1 = _KEY_STEPS
     k0 = np.uint64(key & 0xFFFFFFFF)
     k1 = np.uint64(key >> 32 & 0xFFFFFFFF)
     for _ in range(_ROUNDS):
-        p0, p1 = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
-        c0, c1 = (p1 >> _WORD) ^ c1 ^ k0, p1 & _MASK
-        c2, c3 = (p0 >> _WORD) ^ c3 ^ k1, p0 & _MASK
-        k0 = (k0 + _KEY_STEPS[0]) & _MASK
-        k1 = (k1 + _KEY_STEPS[1]) & _MASK
+        product0 = c0 * m0  # 64 bits of two 32-bit words
+        product1 = c2 * m1
+        high0, low0 = product0 >> _WORD, product0 & _MASK
+        high1, low1 = product1 >> _WORD, product1 & _MASK
+        c0 = high1 ^ c1 ^ k0
+        c1 = low1
+        c2 = high0 ^ c3 ^ k1
+        c3 = low0
+        k0 = (k0 + step0) & _MASK
+        k1 = (k1 + step1) & _MASK
     return c0, c1, c2, c3
 
 
@@ -272,16 +295,19 @@ def normal_field(key: int, rows: Ints, width: int) -> Floats:
 
     Row r, column j depends on `key`, `rows[r]` and j alone.
     """
-    pairs = (width + 1) // 2  # one counter gives four words of 32 bits: two values
-    row = np.repeat(rows.astype(np.uint64), pairs)
-    column = np.tile(np.arange(pairs, dtype=np.uint64), len(rows))
-    zero = np.zeros_like(row)
-    a, b, c, d = philox(key, (column, row & _MASK, row >> _WORD, zero))
-    first, second = a << _WORD | b, c << _WORD | d
-    words = np.stack([first, second], axis=-1).reshape(len(rows), 2 * pairs)
-    words = words[:, :width]
-    values = exact.normal_quantile(_to_unit(words.reshape(-1)))
-    return values.reshape(len(rows), width)
+    n_rows = len(rows)
+    n_pairs = (width + 1) // 2  # one counter gives four words of 32 bits: two values
+    row = np.repeat(rows.astype(np.uint64), n_pairs)
+    column = np.tile(np.arange(n_pairs, dtype=np.uint64), n_rows)
+    counter = (column, row & _MASK, row >> _WORD, np.zeros_like(row))
+    a, b, c, d = philox(key, counter)
+    first = a << _WORD | b
+    second = c << _WORD | d
+    words = np.stack([first, second], axis=-1).reshape(n_rows, 2 * n_pairs)
+    words = words[:, :width]  # of an odd width the last value is not needed
+    u = _to_unit(words.reshape(-1))
+    values = exact.normal_quantile(u)
+    return values.reshape(n_rows, width)
 
 
 def normal_blocks(key: int, rows: Ints, width: int) -> Iterator[tuple[slice, Floats]]:

@@ -4,6 +4,7 @@ A chunk is inflated to its size and never beyond, and its checksum is checked: t
 inflate whatever a file holds.
 """
 
+import math
 import zlib
 from functools import cached_property
 from typing import Any, NoReturn
@@ -19,6 +20,10 @@ SHUFFLE = h5py.h5z.FILTER_SHUFFLE
 DEFLATE = h5py.h5z.FILTER_DEFLATE
 FLETCHER32 = h5py.h5z.FILTER_FLETCHER32
 _BLOCK = 1 << 20  # bytes at once of what has no chunks
+_MODULUS = 65535  # of Fletcher's sums of 16-bit words
+# Words that are summed up at once: their running sum is below 2^53.
+_WIDTH = 4096
+_CHECKSUM_BYTES = 4  # behind the chunk
 _AGAIN = "fetch or make the file again"
 
 
@@ -29,22 +34,32 @@ class H5Array:
     """
 
     def __init__(self, path: str, item: h5py.Dataset, dtype: np.dtype[Any]):
-        self.path, self.dtype, self._item = path, dtype, item
+        self.path = path
+        self.dtype = dtype
+        self._item = item
         self.shape: tuple[int, ...] = tuple(int(n) for n in item.shape)
         self._chunks: tuple[int, ...] | None = item.chunks
         creation = item.id.get_create_plist()
-        filters = range(creation.get_nfilters())
-        self._filters: list[int] = [creation.get_filter(i)[0] for i in filters]
-        self.block = self._chunks[0] if self._chunks else self._fit_block()
+        self._filters: list[int] = []  # their codes, in the order in which they were applied
+        for i in range(creation.get_nfilters()):
+            code, *_ = creation.get_filter(i)
+            self._filters.append(code)
+        if self._chunks:
+            self.block = self._chunks[0]  # rows of a chunk: none is read twice
+        else:
+            self.block = self._fit_block()
         # The last chunk is kept: neighbours are often read one after the other.
         self._last: tuple[tuple[int, ...], Array] | None = None
 
     def _fit_block(self) -> int:
         """Return how many rows have _BLOCK bytes."""
-        row_bytes = self.dtype.itemsize
-        for length in self.shape[1:]:
-            row_bytes *= length
-        return max(1, _BLOCK // max(1, row_bytes))
+        row_bytes = self._measure(self.shape[1:])
+        n_rows = _BLOCK // max(1, row_bytes)
+        return max(1, n_rows)
+
+    def _measure(self, shape: tuple[int, ...]) -> int:
+        """Return the bytes of an array of this shape, in python's whole numbers."""
+        return math.prod(shape) * self.dtype.itemsize
 
     def rows(self, start: int, stop: int) -> Array:
         """Return rows start..stop-1, checksums checked."""
@@ -58,16 +73,21 @@ class H5Array:
             raise Refused(18, message) from error
 
     def _assemble(self, start: int, stop: int, chunks: tuple[int, ...]) -> Array:
+        """Return rows start..stop-1 out of all chunks that overlap them."""
         out = np.empty((stop - start, *self.shape[1:]), self.dtype)
         high = chunks[0]
-        for top in range(start - start % high, stop, high):  # chunks that overlap start..stop-1
-            first, last = max(top, start), min(top + high, stop)
+        first_top = start - start % high
+        for top in range(first_top, stop, high):
+            # Of the chunk's rows top..top+high-1 these are asked for.
+            first = max(top, start)
+            last = min(top + high, stop)
             target = out[first - start : last - start]
-            inside = slice(first - top, last - top)  # of the chunk
+            inside = slice(first - top, last - top)
             if len(chunks) == 1:
-                target[:] = self._read_chunk((top,))[inside]
+                chunk = self._read_chunk((top,))
+                target[:] = chunk[inside]
             else:
-                self._assemble_row(target, top, inside, chunks[1])
+                self._assemble_row(target, top, inside, wide=chunks[1])
         return out
 
     def _assemble_row(self, target: Array, top: int, inside: slice, wide: int) -> None:
@@ -92,15 +112,15 @@ class H5Array:
     def _read_chunk(self, offset: tuple[int, ...]) -> Array:
         """Return the chunk that begins there, whole. Refuses what breaks rules 18 and 19."""
         assert self._chunks is not None
-        if self._last is not None and self._last[0] == offset:
-            return self._last[1]
-        size = self.dtype.itemsize
-        for length in self._chunks:
-            size *= length
+        if self._last is not None:
+            last_offset, last_chunk = self._last
+            if last_offset == offset:
+                return last_chunk
+        size = self._measure(self._chunks)
         stored = self._places.get(offset)
         if stored is None:
             refuse(18, f"/{self.path} lacks the chunk at {offset}; {_AGAIN}")
-        if stored > size + size // 64 + 64:  # deflate is left out where it would not help
+        if stored > _bound_stored(size):
             refuse(19, f"/{self.path} stores {stored} bytes for a chunk of {size}")
         skipped, raw = self._item.id.read_direct_chunk(offset)
         flat = self._decode(raw, skipped, size)
@@ -112,7 +132,8 @@ class H5Array:
         """Undo the filters, the last first: fletcher32, deflate, shuffle."""
         applied = []
         for i, code in enumerate(self._filters):
-            if not skipped >> i & 1:  # a bit of the mask says that the chunk goes without it
+            is_skipped = skipped >> i & 1  # bit i of the mask: this chunk goes without filter i
+            if not is_skipped:
                 applied.append(code)
         if FLETCHER32 in applied:
             raw = self._strip_checksum(raw)
@@ -122,19 +143,23 @@ class H5Array:
             self._refuse_damaged(f"a chunk has {len(raw)} bytes, not {size}")
         flat = np.frombuffer(raw, np.uint8)
         width = self.dtype.itemsize
-        if SHUFFLE in applied and width > 1:  # byte i of all values, then byte i + 1 of all
-            by_value = flat.reshape(width, -1).T
-            flat = np.ascontiguousarray(by_value).reshape(-1)
+        if SHUFFLE in applied and width > 1:
+            # Stored is the first byte of all values, then the second of all, and so on.
+            by_byte = flat.reshape(width, -1)
+            by_value = np.ascontiguousarray(by_byte.T)
+            flat = by_value.reshape(-1)
         return flat
 
     def _strip_checksum(self, raw: bytes) -> bytes:
-        body, stated = raw[:-4], int.from_bytes(raw[-4:], "little")
-        if len(raw) < 4 or fletcher32(body) != stated:
+        body, checksum = raw[:-_CHECKSUM_BYTES], raw[-_CHECKSUM_BYTES:]
+        stated = int.from_bytes(checksum, "little")
+        if len(raw) < _CHECKSUM_BYTES or fletcher32(body) != stated:
             self._refuse_damaged("a checksum is wrong")
         return body
 
     def _inflate(self, raw: bytes, size: int) -> bytes:
         inflater = zlib.decompressobj()
+        # One byte more than there may be shows that there is more, and costs nothing.
         inflated = inflater.decompress(raw, size + 1)
         if len(inflated) > size:
             refuse(19, f"/{self.path} has a chunk of {size} bytes that inflates to more")
@@ -146,28 +171,46 @@ class H5Array:
         refuse(18, f"/{self.path} is damaged ({how}); {_AGAIN}")
 
 
+def _bound_stored(size: int) -> int:
+    """Return the most bytes that an honest file stores for a chunk of `size` bytes.
+
+    HDF5 leaves deflate out where it does not help, so that only a checksum and its like are added.
+    """
+    return size + size // 64 + 64
+
+
 def fletcher32(data: bytes) -> int:
     """Return HDF5's checksum: two sums over the big-endian 16-bit words, modulo 65535.
 
     The second is the sum of the running first. A sum of zero is 65535, except where all words are
     zero.
     """
-    width = 4096
-    n = (len(data) + 1) // 2  # words
-    n_rows = -(-(len(data) + 1) // (2 * width))
-    words = np.zeros(n_rows * width, ">u2")  # zeros in front change neither sum
-    tail = words[len(words) - n :].view(np.uint8)
-    tail[: len(data)] = np.frombuffer(data, np.uint8)
-    if not words.any():
+    table = _lay_out_words(data)  # [R, W]
+    if not table.any():
         return 0
+    n_rows, width = table.shape
     # All sums below are integers under 2^53: exact in float64, in any order.
-    table = words.reshape(n_rows, width).astype(np.float64)
-    one = table.sum(axis=1).astype(np.int64) % 65535
+    of_rows = table.sum(axis=1).astype(np.int64) % _MODULUS
     times = np.arange(width, 0, -1.0)  # that a word of a row counts in its running sum
-    two = (table @ times).astype(np.int64) % 65535
+    running = (table @ times).astype(np.int64) % _MODULUS
+    # Once a row is over, its sum counts once more for each word of the rows behind it.
     rows_behind = np.arange(n_rows - 1, -1, -1, dtype=np.int64)
-    words_behind = rows_behind * width % 65535  # a row's sum counts once for each of these
-    sum1 = int(one.sum()) % 65535
-    all_two = (two + words_behind * one) % 65535
-    sum2 = int(all_two.sum()) % 65535
-    return (sum2 or 65535) << 16 | (sum1 or 65535)
+    words_behind = rows_behind * width % _MODULUS
+    running = (running + words_behind * of_rows) % _MODULUS
+    sum1 = int(of_rows.sum()) % _MODULUS
+    sum2 = int(running.sum()) % _MODULUS
+    return (sum2 or _MODULUS) << 16 | (sum1 or _MODULUS)
+
+
+def _lay_out_words(data: bytes) -> NDArray[np.float64]:
+    """Return [R, W] the 16-bit words of data, row after row, the last one at the very end.
+
+    Zeros fill the front: there they change neither sum. An odd last byte is the high one of its
+    word.
+    """
+    n_words = (len(data) + 1) // 2
+    n_rows = -(-(len(data) + 1) // (2 * _WIDTH))
+    words = np.zeros(n_rows * _WIDTH, ">u2")
+    tail = words[len(words) - n_words :].view(np.uint8)
+    tail[: len(data)] = np.frombuffer(data, np.uint8)
+    return words.reshape(n_rows, _WIDTH).astype(np.float64)

@@ -16,6 +16,11 @@ from .view import RowIds
 
 PARTS = ("train", "val", "test")
 _BLOCK = 1 << 18  # rows looked at at a time
+_RADIX_PARTIES = (1 << 16) - 1  # numpy's stable sort of 16 bits is a radix sort, the fastest
+_INT32_ROWS = 1 << 31  # row numbers below fit in int32, which takes half the memory
+# More examples than so many times the rows that are held (and a few) are numbered by the held ones.
+_FEW_OF_MANY = 8
+_A_FEW = 65536
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +64,21 @@ class Part:
     def __post_init__(self) -> None:
         for name in ("indptr", "indices", "counts"):
             view = make_read_only(name, getattr(self, name))
-            object.__setattr__(self, name, view)
+            object.__setattr__(self, name, view)  # frozen for everybody else
         _require_kind("indptr", self.indptr, ("int64",), 1, "int64[P+1]")
         _require_kind("indices", self.indices, ("int32", "int64"), 1, "int32[n] or int64[n]")
         P = self.n_parties
         _require_kind("counts", self.counts, ("int32",), 2, f"int32[{P}, K]")
         if len(self.counts) != P:
             raise UsageError(f"counts has {len(self.counts)} rows; one for each of {P} parties")
-        ends = [*self.indptr[:1], *self.indptr[-1:]]
-        if ends != [0, self.n] or (np.diff(self.indptr) < 0).any():
+        if not self._rises_over_all_rows():
             raise UsageError(f"indptr must rise from 0 to the {self.n} rows in indices")
+
+    def _rises_over_all_rows(self) -> bool:
+        if not self.indptr.size:
+            return False
+        has_ends = self.indptr[0] == 0 and self.indptr[-1] == self.n
+        return bool(has_ends and (self.sizes >= 0).all())
 
     def party(self, p: int) -> RowIds:
         """Return the rows of party p, ascending: a view.
@@ -89,7 +99,8 @@ class Part:
         return counts
 
     def __iter__(self) -> Iterator[RowIds]:
-        return (self.party(p) for p in range(self.n_parties))
+        for p in range(self.n_parties):
+            yield self.party(p)
 
     @property
     def n(self) -> int:
@@ -154,21 +165,23 @@ def make_part(owner: NDArray[Any], labels: Ints, n_parties: int, n_classes: int)
     if owner.min() < 0:  # nobody's examples stand behind the last party
         owner = np.where(owner < 0, n_parties, owner)
     sizes = tally(owner, n_parties + 1)[:n_parties]
+    n_held = int(sizes.sum(dtype=np.int64))
     rows = _sort_by_owner(owner, n_parties)
-    return _build(sizes, rows[: sizes.sum(dtype=np.int64)], labels, n_classes)
+    return _build(sizes, rows[:n_held], labels, n_classes)
 
 
 def _sort_by_owner(owner: NDArray[Any], n_parties: int) -> Ints:
     """Return all rows in order of their owner, ascending within one."""
-    if n_parties < 1 << 16:  # numpy's stable sort of 16 bits is a radix sort
+    if n_parties <= _RADIX_PARTIES:
         return np.argsort(owner.astype(np.uint16), kind="stable")
     # Owner and row in one word each: words are unique, so every sorting routine gives one order.
-    low = len(owner).bit_length()
+    row_bits = len(owner).bit_length()
+    row_mask = np.uint64((1 << row_bits) - 1)
     words = owner.astype(np.uint64)
-    words <<= np.uint64(low)
+    words <<= np.uint64(row_bits)
     words |= np.arange(len(owner), dtype=np.uint64)
     words.sort()
-    words &= np.uint64((1 << low) - 1)
+    words &= row_mask
     return words.view(np.int64)
 
 
@@ -186,7 +199,7 @@ def _build(sizes: Ints, rows: Ints, labels: Ints, n_classes: int) -> Part:
     indptr = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, dtype=np.int64, out=indptr[1:])
     indices: RowIds = rows
-    if len(labels) < 1 << 31:
+    if len(labels) < _INT32_ROWS:
         indices = rows.astype(np.int32)
     counts = count_classes(indptr, indices, labels, n_classes)
     return Part(indptr, indices, counts)
@@ -197,7 +210,8 @@ def count_classes(indptr: Ints, indices: RowIds, labels: Ints, n_classes: int) -
 
     Works on a block of rows at a time, so that temporaries stay small.
     """
-    n, n_parties = len(indices), len(indptr) - 1
+    n = len(indices)
+    n_parties = len(indptr) - 1
     counts = np.zeros((n_parties, n_classes), np.int32)
     for start in range(0, n, _BLOCK):
         stop = min(start + _BLOCK, n)
@@ -206,11 +220,14 @@ def count_classes(indptr: Ints, indices: RowIds, labels: Ints, n_classes: int) -
         last = np.searchsorted(indptr, stop)
         n_here = last - first
         bounds = np.clip(indptr[first : last + 1], start, stop)
-        party = np.repeat(np.arange(n_here), np.diff(bounds))
+        sizes_here = np.diff(bounds)
+        party = np.repeat(np.arange(n_here), sizes_here)
         classes = labels[indices[start:stop]]
-        cells = party * n_classes + classes  # of the table, one after the other
+        # A table [n_here, K] as one row of cells: one bincount for all of it.
+        cells = party * n_classes + classes
         found = np.bincount(cells, minlength=n_here * n_classes)
-        counts[first:last] += found.reshape(-1, n_classes).astype(np.int32)
+        table = found.reshape(-1, n_classes)
+        counts[first:last] += table.astype(np.int32)
     return counts
 
 
@@ -221,7 +238,7 @@ def count_holdings(parts: Iterable[Part], n: int) -> tuple[int, int]:
     """
     rows = [part.indices for part in parts]
     n_rows = sum(len(r) for r in rows)
-    if n > 8 * n_rows + 65536:  # few of many are held: count them by their place among those held
+    if n > _FEW_OF_MANY * n_rows + _A_FEW:
         kept = np.unique(np.concatenate(rows))
         rows = [np.searchsorted(kept, r) for r in rows]
         n = len(kept)
