@@ -43,14 +43,9 @@ nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_merge_streams = True
 
-html_theme = "pydata_sphinx_theme"
+html_theme = "furo"
 html_title = "niidpart and fltrain"
 html_show_sourcelink = False
-html_theme_options = {
-    "navigation_with_keys": False,
-    "show_toc_level": 2,
-    "secondary_sidebar_items": ["page-toc"],
-}
 
 
 def setup(app):
