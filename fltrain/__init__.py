@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from niidpart.errors import FileFault, UsageError
 
     from . import algorithms, models
-    from .common import Execution
     from .engine.diverged import Diverged
+    from .engine.execution import Execution
     from .inputs.one_party import party
     from .interface import Algorithm
+    from .runs.api import resume, resume_sweep, run, sweep
     from .runs.events import Announcement, CellDiverged, JobDone, Progress, RoundDone
     from .runs.files import RunError
     from .runs.folder import RunFolder
     from .runs.outcome import Run
-    from .runs.api import resume, resume_sweep, run, sweep
     from .settings import Settings, SettingValues
 
 _MODULES = {
@@ -27,7 +27,7 @@ _MODULES = {
     "Announcement": "fltrain.runs.events",
     "CellDiverged": "fltrain.runs.events",
     "Diverged": "fltrain.engine.diverged",
-    "Execution": "fltrain.common",
+    "Execution": "fltrain.engine.execution",
     "FileFault": "niidpart.errors",
     "JobDone": "fltrain.runs.events",
     "Progress": "fltrain.runs.events",

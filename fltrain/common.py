@@ -1,4 +1,4 @@
-"""What runs that train side by side have in common. Needs no torch."""
+"""The settings that runs have in common which train side by side. Needs no torch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -11,29 +11,11 @@ SWEPT = ("lr", "momentum", "weight_decay", "seed", "init_seed")
 
 
 @dataclass(frozen=True)
-class Execution:
-    """How and where the jobs of a run train, as it was chosen before the first round.
-
-    It is written down with the run: one that is resumed goes on with it, to the same bits.
-
-    device: cpu or cuda. engine: an executor's name. threads: of torch, on the CPU. workers: of the
-    engines that have some; None for as many as there are cores. memory: GiB for the jobs that a
-    stack holds; None for half of the device's.
-    """
-
-    device: str = "cpu"
-    engine: str = "looped"
-    threads: int = 1
-    workers: int | None = None
-    memory: float | None = None
-
-
-@dataclass(frozen=True)
 class Common:
     """The settings that all runs of a sweep share, as they were asked for.
 
     They decide how many rounds there are, when a run is evaluated and written down, and on what
-    its jobs train. `Execution` is what was made of the last six.
+    its jobs train. Of the last five an `Execution` is chosen.
     """
 
     rounds: int
@@ -51,8 +33,8 @@ class Common:
     def of(cls, asked: Mapping[str, Mapping[str, Any]]) -> Self:
         """Return what some runs have in common.
 
-        asked: by the name of each run the values of its settings, and of all else that has to be
-        equal. UsageError where runs differ in more than the numbers that can be swept.
+        asked: the values of each run by its name, those of its settings and of all else that has to
+        be equal. UsageError where runs differ in more than the numbers that can be swept.
         """
         (first, expected), *others = asked.items()
         for name, values in others:

@@ -21,7 +21,7 @@ from niidpart.registry import Above, AtLeast, AtMost, Below
 
 from .job import Batch, Hyper, Local, Out, Step, Task, Work
 from .old_signatures import WITH_HYPER, adapt_old_signatures
-from .tree import Tree
+from .tree import Tree, leaves
 
 __all__ = [
     "Above",
@@ -93,6 +93,16 @@ class State:
     buffers: Tree
     server: Tree = field(default_factory=dict)
     parties: Tree = field(default_factory=dict)
+
+    @property
+    def n_models(self) -> int:
+        """M, the number of models."""
+        return len(leaves(self.models)[0])
+
+    @property
+    def parts(self) -> dict[str, Tree]:
+        """The trees by the names of the fields."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
 
 
 class Served(NamedTuple):

@@ -5,12 +5,12 @@ No algorithm is known here by name.
 
 from collections.abc import Sequence
 
-from ..common import Execution
+from .execution import Execution
 from .jobs import Cell, Executor, MakeExecutor
 from .looped import Looped, OneThread
 from .native import Native
-from .processes import Processes, why_not_workers
-from .ranks import current_ranks
+from .processes import Processes, has_lost_workers
+from .ranks import ALONE, Ranks
 from .stacked import Stacked
 
 EXECUTORS: dict[str, MakeExecutor] = {
@@ -21,12 +21,12 @@ EXECUTORS: dict[str, MakeExecutor] = {
 }
 
 
-def create_executor(cells: Sequence[Cell], execution: Execution) -> Executor:
+def create_executor(cells: Sequence[Cell], execution: Execution, ranks: Ranks = ALONE) -> Executor:
     """Return the executor that was chosen, made for these cells.
 
-    Where a run was started with workers, and goes on where they cannot be had, one thread does what
-    they would, with the same bits. (A new run that asks for workers is refused there.)
+    Where a run that had workers is resumed without them, one thread does what they would, with the
+    same bits. ranks: those that share the run.
     """
-    if execution.engine == "processes" and (current_ranks().size > 1 or why_not_workers()):
+    if has_lost_workers(execution, ranks.size):
         return OneThread(cells, execution)
     return EXECUTORS[execution.engine](cells, execution)

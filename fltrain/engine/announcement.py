@@ -6,21 +6,21 @@ from dataclasses import replace
 
 import torch
 
-from ..common import Execution
 from ..interface import State
-from .auto import Facts, gather_facts, why_not_processes, why_not_stacking
+from .auto import Choice, Facts
 from .cohort import cohort_size
-from .cost import count_cost, estimate_footprint
+from .cost import estimate_footprint
+from .execution import Execution
 from .jobs import Cell
 from .native import can_train_natively, count_threads
-from .processes import why_not_workers
+from .processes import has_lost_workers
 from .stacked.memory import memory_budget
 
 
 def announce(
     cells: Sequence[Cell],
     states: Sequence[State],
-    execution: Execution,
+    choice: Choice,
     *,
     is_written: bool = False,
 ) -> str:
@@ -29,12 +29,8 @@ def announce(
     is_written: whether checkpoints are. The memory is that of all processes together, on CUDA the
     device's, and an estimate: `estimate_footprint` says what it counts.
     """
-    # Cells of a sweep have one model; the one with most examples speaks for all.
-    largest = max(cells, key=lambda cell: len(cell.data.train.y))
-    cost = count_cost(largest.task, largest.data)
-    facts = gather_facts(largest, execution.device, None, execution.workers, cost)
-    if execution.engine == "processes" and (facts.ranks > 1 or why_not_workers()):
-        # The ranks are the workers, or there is none but this process.
+    execution, facts = choice.execution, choice.facts
+    if has_lost_workers(execution, facts.ranks):
         execution = replace(execution, engine="looped", threads=1)
     jobs = sum(cohort_size(cell.data.n_parties, cell.settings.fraction) for cell in cells)
     at_once = _count_at_once(execution, facts, jobs)
@@ -42,9 +38,11 @@ def announce(
     if execution.engine == "stacked":
         room = memory_budget(execution.memory, torch.device(execution.device))
     memory = estimate_footprint(
-        cells, states, cost, execution, at_once, budget=room, is_written=is_written
+        cells, states, choice.cost, execution, at_once, budget=room, is_written=is_written
     )
-    how = _describe_engine(execution, facts, jobs, at_once, len(cells))
+    side_by_side = f"{len(cells)} runs, " if len(cells) > 1 else ""
+    load = f"{side_by_side}{_count(jobs, 'job')} a round"
+    how = _describe_engine(execution, choice, load, at_once)
     return (
         f"engine {execution.engine}: {how}, "
         f"about {memory / 1e9:.2g} GB{_hint_at_native(cells, execution)}"
@@ -62,9 +60,12 @@ def _count_at_once(execution: Execution, facts: Facts, jobs: int) -> int:
     return 1
 
 
-def _describe_engine(execution: Execution, facts: Facts, jobs: int, at_once: int, runs: int) -> str:
-    side_by_side = f"{runs} runs, " if runs > 1 else ""
-    load = f"{side_by_side}{_count(jobs, 'job')} a round"
+def _describe_engine(execution: Execution, choice: Choice, load: str, at_once: int) -> str:
+    """Return how jobs run, and why not side by side where they do not.
+
+    execution: what really runs. load: the jobs of a round, in words.
+    """
+    facts = choice.facts
     if execution.engine == "processes":
         return f"{_count(at_once, 'worker')} of 1 thread ({facts.cores} cores, {load})"
     if execution.engine == "native":
@@ -72,20 +73,20 @@ def _describe_engine(execution: Execution, facts: Facts, jobs: int, at_once: int
     if execution.engine == "stacked":
         return f"jobs side by side ({load}, {facts.flop / 1e9:.2g} GFLOP a step of each)"
     threads = _count(execution.threads, "thread")
-    return f"one job after another on {threads} ({load}{_explain_looped(facts)})"
+    return f"one job after another on {threads} ({load}{_explain_looped(choice)})"
 
 
 def _count(n: int, thing: str) -> str:
     return f"{n} {thing}" if n == 1 else f"{n} {thing}s"
 
 
-def _explain_looped(facts: Facts) -> str:
+def _explain_looped(choice: Choice) -> str:
     """Return why jobs do not run side by side."""
-    if facts.device == "cuda":
-        reason = why_not_stacking(facts)
-        return f"; {reason}" if reason else ""
-    reason = why_not_processes(facts)
-    return f"; workers would not help: {reason}" if reason else ""
+    if not choice.reason:
+        return ""
+    if choice.facts.device == "cuda":
+        return f"; {choice.reason}"
+    return f"; workers would not help: {choice.reason}"
 
 
 def _hint_at_native(cells: Sequence[Cell], execution: Execution) -> str:

@@ -12,13 +12,13 @@ import torch
 
 from niidpart.errors import UsageError
 
-from ..common import Common, Execution
+from ..common import Common
 from .batches import count_steps
 from .cohort import cohort_size
 from .cost import Cost, count_cost
+from .execution import Execution
 from .jobs import Cell
-from .processes import count_cores, why_not_workers
-from .ranks import current_ranks
+from .processes import can_fork, count_cores
 from .stacked.convolution import BEST
 from .stacked.stackable import why_not_stackable
 
@@ -57,26 +57,53 @@ class Facts(NamedTuple):
         return self.steps * (STEP + self.flop / RATE)
 
 
-def choose_execution(cells: Sequence[Cell], common: Common, device: str) -> Execution:
+class Choice(NamedTuple):
+    """How cells train, and what is known of them.
+
+    facts, cost: of the cell with most examples, which speaks for all. The facts are those that the
+    rule saw; where the engine was asked for, they leave out the threads that were.
+    """
+
+    execution: Execution
+    facts: Facts
+    cost: Cost
+
+    @property
+    def reason(self) -> str:
+        """Why jobs do not run side by side on this device; "" where they could."""
+        if self.facts.device == "cuda":
+            return why_not_stacking(self.facts)
+        return why_not_processes(self.facts)
+
+
+def choose_execution(
+    cells: Sequence[Cell], common: Common, device: str, n_ranks: int = 1
+) -> Choice:
     """Return how the cells train, all with one engine.
 
-    What was asked for is taken; what was left open is chosen. UsageError for an engine, or a
-    precision, that cannot be had on the device.
+    What was asked for is taken; what was left open is chosen. n_ranks: those that share the run.
+    UsageError for an engine, or a precision, that cannot be had on the device.
     """
-    require_possible(common, device)
-    engine = _pick_for_all(cells, common, device) if common.engine == "auto" else common.engine
-    return Execution(
+    require_consistent(common, device)
+    largest = max(cells, key=lambda cell: len(cell.data.train.y))
+    is_open = common.engine == "auto"
+    threads = common.threads if is_open else None
+    costs: dict[Cell, Cost] = {}
+    facts: dict[Cell, Facts] = {}
+    for cell in cells if is_open else [largest]:
+        costs[cell] = count_cost(cell.task, cell.data)
+        facts[cell] = gather_facts(cell, device, threads, common.workers, costs[cell], n_ranks)
+    engine: str = common.engine
+    if is_open:
+        engine = settle_engine({pick_engine(of_cell) for of_cell in facts.values()})
+    execution = Execution(
         device=device,
         engine=engine,
         threads=common.threads or torch.get_num_threads(),
         workers=common.workers if engine in ("processes", "native") else None,
         memory=common.memory if engine == "stacked" else None,
     )
-
-
-def _pick_for_all(cells: Sequence[Cell], common: Common, device: str) -> str:
-    gathered = [gather_facts(cell, device, common.threads, common.workers) for cell in cells]
-    return settle_engine({pick_engine(facts) for facts in gathered})
+    return Choice(execution, facts[largest], costs[largest])
 
 
 def settle_engine(picked: set[str]) -> str:
@@ -138,10 +165,12 @@ def gather_facts(
     threads: int | None = None,
     workers: int | None = None,
     cost: Cost | None = None,
+    n_ranks: int = 1,
 ) -> Facts:
     """Return the facts of a cell on this machine.
 
-    threads, workers: asked for. cost: of an example, counted if not given.
+    threads, workers: asked for. cost: of an example, counted if not given. n_ranks: those that
+    share the run.
     """
     data, settings = cell.data, cell.settings
     cost = cost or count_cost(cell.task, data)
@@ -152,8 +181,8 @@ def gather_facts(
     return Facts(
         device=device,
         cores=count_cores(),
-        fork=_can_fork(),
-        ranks=current_ranks().size,
+        fork=can_fork(),
+        ranks=n_ranks,
         threads=threads,
         workers=workers,
         compiled=settings.compile,
@@ -164,18 +193,8 @@ def gather_facts(
     )
 
 
-def _can_fork() -> bool:
-    """Return whether workers can be had.
-
-    They cannot where there is no fork, in a daemon, or once torch has been on a GPU: a fork leaves
-    its threads behind.
-    """
-    is_on_gpu = bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
-    return not why_not_workers() and not is_on_gpu
-
-
-def require_possible(common: Common, device: str) -> None:
-    """Raise UsageError for what is asked for and cannot be had together, or not on the device."""
+def require_consistent(common: Common, device: str) -> None:
+    """Raise UsageError for settings that exclude each other, or that the device does not have."""
     engine, workers = common.engine, common.workers
     if workers and engine in ("looped", "stacked"):
         raise UsageError(

@@ -13,12 +13,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from .. import tree
-from ..common import Execution
 from ..inputs.federated import Federated
 from ..interface import Batch, State
 from ..tasks.model_task import ModelTask
 from ..tree import Tree
 from .evaluation import evaluation_batch_size
+from .execution import Execution
 from .jobs import Cell
 
 # Bytes: Python with torch, numpy and h5py; what a worker has for itself (both measured).
@@ -134,7 +134,7 @@ def estimate_footprint(
     processes = at_once if execution.engine == "processes" else 1
     batch = max(cell.settings.batch_size for cell in cells)
     job = 4 * one.weights + 2 * 8 * one.parameters + batch * 2 * one.saved
-    n_models = sum(len(tree.leaves(state.models)[0]) for state in states)
+    n_models = sum(state.n_models for state in states)
     sums = processes * 2 * 8 * one.parameters * n_models
     state = sum(
         _estimate_state(state, cell.settings.fraction, is_host and is_written)
@@ -151,8 +151,7 @@ def estimate_footprint(
 def _estimate_state(state: State, fraction: float, is_written: bool) -> float:
     """Return the bytes of a state, and of what is beside it while a round ends."""
     kept = _count_bytes(state.parties)
-    parts = (state.models, state.buffers, state.server)
-    held = kept + sum(_count_bytes(part) for part in parts)
+    held = sum(_count_bytes(part) for part in state.parts.values())
     return held + max(2 * kept * fraction, 2 * held if is_written else 0)
 
 

@@ -1,6 +1,6 @@
 """What executors receive: the jobs of a round, of one run or of several side by side."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
@@ -10,7 +10,6 @@ from torch import Tensor
 from niidpart.errors import UsageError
 
 from .. import tree
-from ..common import Execution
 from ..draws import key
 from ..inputs.federated import Federated, PartyExamples
 from ..interface import Algorithm, Local, Plan, State, Task, Work
@@ -18,6 +17,7 @@ from ..settings import Settings
 from ..tasks.model_task import ModelTask
 from ..tree import Tree
 from .batches import count_steps
+from .execution import Execution
 from .sums import Sums
 
 
@@ -63,10 +63,10 @@ class Job(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What came of a job.
+    """The result of a job, apart from its upload, which is in the sums.
 
-    job: its place in the list of jobs; loss: summed over its steps; own: what the
-    party keeps, {} where that is not stored.
+    job: the job's place in the list that the executor was handed. loss: summed over its steps. own:
+    what the party keeps, {} where that is not stored.
     """
 
     job: int
@@ -81,9 +81,9 @@ class Executor(Protocol):
     """
 
     def train(
-        self, broadcasts: Sequence[Broadcast], jobs: Sequence[Job], sums: Sequence[Sums]
+        self, broadcasts: Mapping[int, Broadcast], jobs: Sequence[Job], sums: Mapping[int, Sums]
     ) -> Iterator[Done]:
-        """Yield each job as it is done. broadcasts, sums: by cell.
+        """Yield each job as it is done. broadcasts, sums: by the numbers of the cells with jobs.
 
         When this ends, all uploads are in `sums`, except those of jobs whose loss is not finite.
         """

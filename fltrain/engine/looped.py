@@ -2,19 +2,19 @@
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import torch
 
 from .. import tree
-from ..common import Execution
 from ..draws import key
 from ..interface import Local, Step, Work
 from ..tasks.model_task import ModelTask
 from ..tree import Tree
 from .base import TorchExecutor
 from .batches import iterate_batches, iterate_in_order
+from .execution import Execution
 from .jobs import Broadcast, Cell, Done, Job, make_local
 from .sums import Sums
 from .threads import use_threads
@@ -29,7 +29,7 @@ class Looped(TorchExecutor):
         self.cells, self.execution = cells, execution
 
     def train(
-        self, broadcasts: Sequence[Broadcast], jobs: Sequence[Job], sums: Sequence[Sums]
+        self, broadcasts: Mapping[int, Broadcast], jobs: Sequence[Job], sums: Mapping[int, Sums]
     ) -> Iterator[Done]:
         for i, job in enumerate(jobs):
             upload, own, loss = train_job(self.cells[job.cell], broadcasts[job.cell], job)
@@ -41,7 +41,7 @@ class OneThread(Looped):
     """Trains in this process as a worker of `Processes` does, with the same bits."""
 
     def train(
-        self, broadcasts: Sequence[Broadcast], jobs: Sequence[Job], sums: Sequence[Sums]
+        self, broadcasts: Mapping[int, Broadcast], jobs: Sequence[Job], sums: Mapping[int, Sums]
     ) -> Iterator[Done]:
         with use_threads(1):
             yield from super().train(broadcasts, jobs, sums)

@@ -1,8 +1,9 @@
 """One round: the jobs of all cells to the executor, what they give back into each cell's state."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 
@@ -21,6 +22,15 @@ _CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, eq=False)
+class CellRound:
+    """A cell that a round is due for: its state before it, and the plan that its jobs follow."""
+
+    cell: Cell
+    state: State
+    plan: Plan
+
+
+@dataclass(frozen=True, eq=False)
 class Trained:
     """A cell's outcome of a round.
 
@@ -34,97 +44,120 @@ class Trained:
     steps: int
 
 
+class _JobResult(NamedTuple):
+    job: Job
+    done: Done
+
+
 def train_round(
-    cells: Sequence[Cell],
-    states: Sequence[State],
-    plans: Sequence[Plan | None],
+    due: Mapping[int, CellRound],
     round: int,
     executor: Executor,
     on_job: OnJob = lambda done, jobs: None,
     ranks: Ranks = ALONE,
     device: torch.device = _CPU,
-) -> list[Trained | Diverged | None]:
-    """Train every job of every cell's plan, and aggregate; return the outcome of each cell.
+) -> dict[int, Trained | Diverged]:
+    """Train the jobs of all cells that are due, and aggregate; return each cell's outcome.
 
-    Jobs of parties without examples are left out. A cell without a plan gives None. A cell with a
-    loss or a model that is not finite gives Diverged: its run is over.
+    due: by the number of the cell among those that the executor was made for; so is what is
+    returned. Jobs of parties without examples are left out. A cell with a loss or a model that is
+    not finite gives Diverged: its run has ended.
 
-    `parties` of a state belongs to the round: rows of those that trained are written in place, once
-    all have. Models, buffers and server are not changed.
+    Mutates `state.parties`: after all jobs finish, the rows of trained parties are overwritten.
+    Models, buffers and server are not changed.
 
     on_job(done, jobs) is called after each job of this rank. ranks: each trains its share of the
     jobs, and all get the same outcome. device: on which they exchange it.
     """
-    plans = [
-        sort_plan(plan, cell.data) if plan else None
-        for plan, cell in zip(plans, cells, strict=True)
-    ]
-    broadcasts = [
-        Broadcast(round, state.models, state.buffers, plan.shared if plan else {})
-        for state, plan in zip(states, plans, strict=True)
-    ]
+    due = {n: replace(one, plan=sort_plan(one.plan, one.cell.data)) for n, one in due.items()}
     jobs: list[Job] = []
-    for i, plan in enumerate(plans):
-        if plan:
-            jobs += make_jobs(i, cells[i], states[i], plan, round)
-    sums = [Sums(len(tree.leaves(state.models)[0])) for state in states]
-    mine = ranks.share([float(job.work.steps) for job in jobs])
+    for number, one in due.items():
+        jobs += make_jobs(number, one.cell, one.state, one.plan, round)
+    sums = {number: Sums(one.state.n_models) for number, one in due.items()}
+    done = _train_share(due, round, jobs, sums, executor, on_job, ranks)
+    done = ranks.exchange(list(sums.values()), done, device)
+    results: dict[int, list[_JobResult]] = {number: [] for number in due}
+    # In the order of the plan, whoever was done first: sums of floats below depend on it.
+    for job_done in sorted(done, key=lambda one: one.job):
+        job = jobs[job_done.job]
+        results[job.cell].append(_JobResult(job, job_done))
+    return {n: _end_round(one, results[n], sums[n], round) for n, one in due.items()}
+
+
+def _train_share(
+    due: Mapping[int, CellRound],
+    round: int,
+    jobs: Sequence[Job],
+    sums: Mapping[int, Sums],
+    executor: Executor,
+    on_job: OnJob,
+    ranks: Ranks,
+) -> list[Done]:
+    """Train this rank's share of the jobs. `Done.job` of the result is the place in `jobs`."""
+    broadcasts = {
+        number: Broadcast(round, one.state.models, one.state.buffers, one.plan.shared)
+        for number, one in due.items()
+    }
+    places = ranks.share([float(job.work.steps) for job in jobs])
     done: list[Done] = []
-    for one in executor.train(broadcasts, [jobs[i] for i in mine], sums):
-        done.append(one._replace(job=mine[one.job]))
-        on_job(len(done), len(mine))
-    done = ranks.exchange(sums, done, device)
-    done.sort(key=lambda one: one.job)
-    of_cell: list[list[tuple[Job, Done]]] = [[] for _ in cells]
-    for one in done:
-        job = jobs[one.job]
-        of_cell[job.cell].append((job, one))
-    return [
-        _end_round(cells[i], states[i], plan, of_cell[i], sums[i], round) if plan else None
-        for i, plan in enumerate(plans)
-    ]
+    for one in executor.train(broadcasts, [jobs[place] for place in places], sums):
+        # The executor counts within the share; the ranks need places that all of them agree on.
+        done.append(one._replace(job=places[one.job]))
+        on_job(len(done), len(places))
+    return done
 
 
 def _end_round(
-    cell: Cell, state: State, plan: Plan, done: list[tuple[Job, Done]], sums: Sums, round: int
+    before: CellRound, results: Sequence[_JobResult], sums: Sums, round: int
 ) -> Trained | Diverged:
     """Return a cell's state after its jobs."""
-    for job, one in done:
-        if not math.isfinite(one.loss):
+    cell, state, plan = before.cell, before.state, before.plan
+    for job, done in results:
+        if not math.isfinite(done.loss):
             start = tree.index(state.models, job.model)
             return blame_party(round, job.party, start, cell.data.train)
-    steps = sum(int(job.work.steps) for job, _ in done)
-    weighty = [(int(job.work.steps), one.loss) for job, one in done if float(job.work.share) > 0]
-    loss = math.fsum(loss for _, loss in weighty) / max(sum(n for n, _ in weighty), 1)
-    kept = [(job.party, one.own) for job, one in done if job.keep]
-    before = _exchange_rows(cell.algorithm.name, state.parties, kept)
-    after = (
-        cell.algorithm.aggregate(state, plan, sums.total, cell.algorithm.hyper) if done else state
-    )
+    kept = [(job.party, done.own) for job, done in results if job.keep]
+    _require_shapes(cell.algorithm.name, state.parties, [own for _, own in kept])
+    old_rows = _swap_rows(state.parties, kept)
+    after = state
+    if results:
+        after = cell.algorithm.aggregate(state, plan, sums.total, cell.algorithm.hyper)
     if not (is_finite(after.models) and is_finite(after.buffers)):
-        # Parties are put back as they were: in reverse, since one may have had several jobs.
-        _exchange_rows(cell.algorithm.name, state.parties, before[::-1])
+        # In reverse: a party with several jobs was written several times, its oldest row first.
+        _swap_rows(state.parties, old_rows[::-1])
         return blame_server(round)
-    return Trained(after, plan, loss, steps)
+    steps = sum(int(job.work.steps) for job, _ in results)
+    return Trained(after, plan, _mean_loss(results), steps)
 
 
-def _exchange_rows(
-    name: str, parties: Tree, rows: list[tuple[int, Tree]]
-) -> list[tuple[int, Tree]]:
-    """Write what parties keep into their rows, and return what stood there.
+def _mean_loss(results: Sequence[_JobResult]) -> float:
+    """Return the mean loss over the steps of the jobs that weigh something; 0 without any."""
+    weighty = [(job, done) for job, done in results if float(job.work.share) > 0]
+    steps = sum(int(job.work.steps) for job, _ in weighty)
+    return math.fsum(done.loss for _, done in weighty) / max(steps, 1)
 
-    UsageError where it is not of the shapes that `init` made: the algorithm is a user's own.
+
+def _require_shapes(name: str, parties: Tree, owns: Sequence[Tree]) -> None:
+    """Raise UsageError where what a party keeps has not the shapes that `init` made.
+
+    The algorithm may be a user's own.
     """
     have = tree.flatten(parties)
-    before = []
-    for party, own in rows:
+    for own in owns:
         new = tree.flatten(own)
         wrong = sorted(set(have) ^ set(new))
         wrong += [k for k, v in new.items() if k in have and v.shape != have[k].shape[1:]]
         if wrong:
             both = f"finish returned own {sorted(new)}, init made parties {sorted(have)}"
             raise UsageError(f"{name}: {both}; {wrong[0]!r} is not in both with one shape")
-        before.append((party, tree.clone(tree.index(parties, party))))
-        for path, value in new.items():
-            have[path][party].copy_(value)
-    return before
+
+
+def _swap_rows(parties: Tree, rows: Sequence[tuple[int, Tree]]) -> list[tuple[int, Tree]]:
+    """Write rows of parties in place, and return copies of what stood there."""
+    leaves = tree.flatten(parties)
+    old_rows = []
+    for party, row in rows:
+        old_rows.append((party, tree.clone(tree.index(parties, party))))
+        for path, value in tree.flatten(row).items():
+            leaves[path][party].copy_(value)
+    return old_rows

@@ -1,6 +1,6 @@
-"""`run`, `sweep`, `resume` and `resume_sweep`: doors to one way, from requests to outcomes.
+"""The doors to training: `run`, `sweep`, `resume`, `resume_sweep`.
 
-A run is a sweep of one.
+All lead one way, from requests to outcomes: a run is trained as a sweep of one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,43 +20,91 @@ from ..settings import SettingValues
 from .cells import build_cells
 from .events import OnProgress, ignore
 from .folder import RunFolder
+from .loop import RunInProgress, TrainingLoop
 from .outcome import Run, make_outcome
 from .requests import Request, load_request, resolve_request, share_settings
-from .loop import TrainingLoop
-from .starting import Beginning, NewRuns, ResumedRuns, hold
+from .starting import (
+    Setup,
+    Start,
+    create_folders,
+    cut_folders,
+    find_common_starts,
+    hold,
+    make_new_starts,
+)
 from .states import find_device
 from .sweep_folder import lock_sweep, read_cells
 from .sweeping import Split, resolve_sweep
 
 
-def _train(
-    requests: Sequence[Request], data: Data | None, beginning: Beginning, progress: OnProgress
+def _start(
+    requests: Sequence[Request],
+    data: Data | None,
+    out: str | Path | None,
+    progress: OnProgress,
+    *,
+    is_sweep: bool = False,
 ) -> list[Run]:
-    """Train side by side what was requested: request -> cell -> state -> rounds -> outcome."""
+    """Train new runs side by side: request -> cell -> state -> rounds -> outcome."""
+    setup = _set_up(requests, data)
+    starts = make_new_starts(setup.cells)
+    _require_agreement(setup, starts)
+    with create_folders(setup, starts, out, is_sweep=is_sweep) as folders:
+        return _train(setup, starts, folders, progress)
+
+
+def _resume(
+    requests: Sequence[Request],
+    data: Data | None,
+    folders: Sequence[RunFolder],
+    progress: OnProgress,
+) -> list[Run]:
+    """Train runs from their newest checkpoints on. The caller holds the folders."""
+    setup = _set_up(requests, data)
+    starts = find_common_starts(folders, setup.cells)
+    _require_agreement(setup, starts)
+    cut_folders(setup, starts, folders)
+    return _train(setup, starts, folders, progress)
+
+
+def _set_up(requests: Sequence[Request], data: Data | None) -> Setup:
     ranks = current_ranks()
     common = share_settings(requests)
     device = find_device(common.device)
     cells = build_cells(requests, data, device)
-    execution = choose_execution(cells, common, device)
-    starts = beginning.find_starts(cells)
+    choice = choose_execution(cells, common, device, ranks.size)
+    return Setup(requests, cells, common, choice, ranks)
+
+
+def _require_agreement(setup: Setup, starts: Sequence[Start]) -> None:
+    digests = dict.fromkeys(request.split.digest for request in setup.requests)
     require_agreement(
-        ranks,
-        split=", ".join(dict.fromkeys(request.split.digest for request in requests)),
-        cells=cells,
-        states=[state for _, state in starts],
-        execution=execution,
-        done=[done for done, _ in starts],
+        setup.ranks,
+        split=", ".join(digests),
+        cells=setup.cells,
+        states=[start.state for start in starts],
+        execution=setup.choice.execution,
+        done=[start.rounds_done for start in starts],
     )
-    with beginning.open(requests, cells, execution, starts) as runs:
-        TrainingLoop(runs, common, execution, progress, ranks).train()
-    return [make_outcome(request, run) for request, run in zip(requests, runs, strict=True)]
 
 
-def _train_one(
-    request: Request, data: Data | None, beginning: Beginning, progress: OnProgress
-) -> Run:
-    """Train one run. Diverged if training leaves the finite numbers."""
-    (outcome,) = _train([request], data, beginning, progress)
+def _train(
+    setup: Setup,
+    starts: Sequence[Start],
+    folders: Sequence[RunFolder | None],
+    progress: OnProgress,
+) -> list[Run]:
+    runs = [
+        RunInProgress(cell, folder, start.state, folder.history if folder else [])
+        for cell, folder, start in zip(setup.cells, folders, starts, strict=True)
+    ]
+    TrainingLoop(runs, setup.common, setup.choice, progress, setup.ranks).train()
+    return [make_outcome(request, run) for request, run in zip(setup.requests, runs, strict=True)]
+
+
+def _take_only(outcomes: Sequence[Run]) -> Run:
+    """Return the outcome of a single run. Diverged if training left the finite numbers."""
+    (outcome,) = outcomes
     if outcome.diverged:
         raise outcome.diverged
     return outcome
@@ -118,7 +166,7 @@ def run(
         data_root=data_root,
         settings=settings,
     )
-    return _train_one(request, data, NewRuns(out), progress)
+    return _take_only(_start([request], data, out, progress))
 
 
 @join_ranks()
@@ -167,7 +215,7 @@ def sweep(
     Examples
     --------
     >>> split = niidpart.make(niidpart.load("digits"), "dir", n_parties=5, seed=0)
-    >>> [done.cell for done in sweep(split, grid={"lr": [0.1, 0.01]}, rounds=1, local_epochs=1)]
+    >>> [run.cell for run in sweep(split, grid={"lr": [0.1, 0.01]}, rounds=1, local_epochs=1)]
     [{'lr': 0.1}, {'lr': 0.01}]
     """
     requests = resolve_sweep(
@@ -180,7 +228,7 @@ def sweep(
         data_root=data_root,
         settings=settings,
     )
-    return _train(requests, data, NewRuns(out, is_sweep=True), progress)
+    return _start(requests, data, out, progress, is_sweep=True)
 
 
 @join_ranks()
@@ -195,7 +243,7 @@ def resume(
     workers: int | None = None,
     progress: OnProgress = ignore,
 ) -> Run:
-    """Go on with a run that was stopped or killed, to the same end as if it had not been.
+    """Resume a run that was stopped or killed, to the same end as if it had not been.
 
     Parameters
     ----------
@@ -224,8 +272,8 @@ def resume(
     Examples
     --------
     >>> split = niidpart.make(niidpart.load("digits"), "dir", n_parties=5, seed=0)
-    >>> done = run(split, model="linear", rounds=1, local_epochs=1, out="runs/fedavg")
-    >>> resume("runs/fedavg").history == done.history
+    >>> first = run(split, model="linear", rounds=1, local_epochs=1, out="runs/fedavg")
+    >>> resume("runs/fedavg").history == first.history
     True
     """
     opened = RunFolder.open(folder)
@@ -238,7 +286,7 @@ def resume(
             trust=trust,
             workers=workers,
         )
-        return _train_one(request, data, ResumedRuns([opened]), progress)
+        return _take_only(_resume([request], data, [opened], progress))
 
 
 @join_ranks()
@@ -253,7 +301,7 @@ def resume_sweep(
     workers: int | None = None,
     progress: OnProgress = ignore,
 ) -> list[Run]:
-    """Go on with all cells of a sweep, from the newest round that they have in common.
+    """Resume all cells of a sweep, from the newest round that they have in common.
 
     The end is that of a sweep never stopped. A cell that stopped earlier than the others, since it
     diverged or was resumed apart, catches up first. Parameters and errors are those of `resume`.
@@ -263,7 +311,7 @@ def resume_sweep(
     with hold(current_ranks(), lock_sweep(folder)):
         requests = [
             load_request(
-                one,
+                run_folder,
                 algorithm=algorithm,
                 model=model,
                 data_root=data_root,
@@ -271,6 +319,6 @@ def resume_sweep(
                 workers=workers,
                 numbers=numbers,
             )
-            for one, numbers in zip(folders, cells.values(), strict=True)
+            for run_folder, numbers in zip(folders, cells.values(), strict=True)
         ]
-        return _train(requests, data, ResumedRuns(folders), progress)
+        return _resume(requests, data, folders, progress)

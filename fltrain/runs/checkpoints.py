@@ -16,7 +16,6 @@ from .files import read_json, write_json
 
 # What reading a checkpoint that is not whole can raise.
 DAMAGE = (OSError, ValueError, KeyError, TypeError, SafetensorError)
-_PARTS = ("models", "buffers", "server", "parties")
 
 
 def name_checkpoint(round: int) -> str:
@@ -29,7 +28,7 @@ def write_checkpoint(folder: Path, state: State, round: int) -> None:
 
     It counts once its JSON is there, which has the digest of its tensors.
     """
-    parts = {part: getattr(state, part) for part in _PARTS}
+    parts = state.parts
     flat = tree.flatten(parts)
     data = save(_separate(flat))
     base = folder / name_checkpoint(round)
@@ -56,7 +55,7 @@ def read_checkpoint(head_file: Path) -> tuple[int, State]:
     # They come in no order. That of the names is part of the state: sums over leaves follow it.
     in_order = {name: tensors[name] for name in head["names"]}
     parts = tree.unflatten(in_order, head["empty"])
-    return head["round"], State(**{part: parts.get(part, {}) for part in _PARTS})
+    return head["round"], State(**parts)
 
 
 def _separate(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -1,24 +1,25 @@
-"""Round after round: train, evaluate, write down. Several runs go side by side, round by round."""
+"""The training loop: round after round, train, evaluate, write down; several runs side by side."""
 
 import contextlib
 import math
 import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 
-from ..common import Common, Execution
+from ..common import Common
 from ..engine import create_executor
 from ..engine.announcement import announce
+from ..engine.auto import Choice
 from ..engine.cohort import sample
 from ..engine.diverged import Diverged
 from ..engine.evaluation import Score, evaluate, grade_exam
 from ..engine.jobs import Cell, Executor
 from ..engine.precision import use_precision
-from ..engine.ranks import RankLost, Ranks, Terminated, current_ranks
-from ..engine.round import Trained, train_round
+from ..engine.ranks import RankLost, Ranks, Terminated
+from ..engine.round import CellRound, Trained, train_round
 from ..engine.threads import use_threads
 from ..interface import Plan, State
 from .events import Announcement, CellDiverged, JobDone, OnProgress, Progress, RoundDone
@@ -29,106 +30,116 @@ from .traffic import count_bytes
 
 @dataclass(eq=False)
 class RunInProgress:
-    """A run on its way.
+    """A run while it trains.
 
-    folder: where the first rank writes it down, None for nowhere. state: after the rounds of
-    `history`. over: what ended it.
+    folder: the run folder that the first rank writes to; None where nothing is written. state:
+    after the rounds of `history`. diverged: the error that ended the run, or None.
     """
 
     cell: Cell
     folder: RunFolder | None
     state: State
     history: list[JSON]
-    over: Diverged | None = None
+    diverged: Diverged | None = None
 
     def is_due(self, round: int) -> bool:
         """Return whether that round is the next one of this run."""
-        return self.over is None and len(self.history) == round - 1
+        return self.diverged is None and len(self.history) == round - 1
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingLoop:
-    """The rounds of some runs, which share all that decides when a round is due.
+    """Trains runs side by side, which share all that decides when a round is due.
 
-    ranks: those that train them together. The first one evaluates, writes and tells how far it is;
-    the histories of the others lack the evaluation.
+    ranks: those that train them together. The first one evaluates, writes and reports progress; the
+    histories of the others lack the evaluation.
     """
 
     runs: Sequence[RunInProgress]
     common: Common
-    execution: Execution
+    choice: Choice
     progress: OnProgress
-    ranks: Ranks = field(default_factory=current_ranks)
+    ranks: Ranks
 
     def train(self) -> None:
         """Train all rounds that are still to come. RankLost where another rank is gone.
 
         A run that is behind the others catches up first.
         """
-        done = min(len(run.history) for run in self.runs)
+        rounds_done = min(len(run.history) for run in self.runs)
         cells = [run.cell for run in self.runs]
+        execution = self.choice.execution
         with (
-            use_threads(self.execution.threads),
-            use_precision(self.execution.device, self.common.tf32),
-            contextlib.closing(create_executor(cells, self.execution)) as executor,
+            use_threads(execution.threads),
+            use_precision(execution.device, self.common.tf32),
+            contextlib.closing(create_executor(cells, execution, self.ranks)) as executor,
         ):
-            if done < self.common.rounds:
+            if rounds_done < self.common.rounds:
                 self._announce(cells)
-            for round in range(done + 1, self.common.rounds + 1):
+            for round in range(rounds_done + 1, self.common.rounds + 1):
                 if any(run.is_due(round) for run in self.runs):
                     self._train_round(executor, round)
 
     def _announce(self, cells: Sequence[Cell]) -> None:
-        is_written = any(run.folder is not None for run in self.runs)
-        states = [run.state for run in self.runs]
-        self._say(Announcement(announce(cells, states, self.execution, is_written=is_written)))
+        # The memory of a run is counted on two examples: only for the rank that says it.
+        if self.ranks.is_first:
+            is_written = any(run.folder is not None for run in self.runs)
+            states = [run.state for run in self.runs]
+            text = announce(cells, states, self.choice, is_written=is_written)
+            self.progress(Announcement(text))
 
     def _train_round(self, executor: Executor, round: int) -> None:
-        """Train a round of every run that it is due for, and say what stands where it fails."""
+        """Train and finish a round of every run that it is due for."""
+        with self._advise_on_resuming(round):
+            began = time.perf_counter()
+            due = {
+                i: CellRound(run.cell, run.state, _plan(run, round))
+                for i, run in enumerate(self.runs)
+                if run.is_due(round)
+            }
+            outcomes = train_round(
+                due,
+                round,
+                executor,
+                on_job=lambda job, jobs: self._say(JobDone(round, self.common.rounds, job, jobs)),
+                ranks=self.ranks,
+                device=torch.device(self.choice.execution.device),
+            )
+            seconds = time.perf_counter() - began
+            for i, outcome in outcomes.items():
+                if isinstance(outcome, Diverged):
+                    self._end_run(i, outcome, round)
+                else:
+                    self._finish_round(i, executor, outcome, round, seconds)
+
+    @contextlib.contextmanager
+    def _advise_on_resuming(self, round: int) -> Iterator[None]:
+        """Add to the error of a lost rank or worker what is left, and how to resume."""
         try:
-            self._take_round(executor, round)
+            yield
         except (RankLost, Terminated) as error:
             raise RankLost(f"round {round}: {error}; {self._describe_standing()}") from error
         except ChildProcessError as error:
             raise ChildProcessError(f"{error}; {self._describe_standing()}") from error
 
-    def _take_round(self, executor: Executor, round: int) -> None:
-        began = time.perf_counter()
-        plans = [_plan(run, round) if run.is_due(round) else None for run in self.runs]
-        outcomes = train_round(
-            cells=[run.cell for run in self.runs],
-            states=[run.state for run in self.runs],
-            plans=plans,
-            round=round,
-            executor=executor,
-            on_job=lambda job, jobs: self._say(JobDone(round, self.common.rounds, job, jobs)),
-            ranks=self.ranks,
-            device=torch.device(self.execution.device),
-        )
-        seconds = time.perf_counter() - began
-        for i, outcome in enumerate(outcomes):
-            if isinstance(outcome, Diverged):
-                self._end_run(i, outcome, round)
-            elif outcome is not None:
-                self._finish_round(i, executor, outcome, round, seconds)
-
     def _end_run(self, i: int, error: Diverged, round: int) -> None:
         """End run `i`, whose training is not finite any more."""
         run = self.runs[i]
-        run.over = error
+        run.diverged = error
         if self.ranks.is_first and run.folder is not None:
             kept = f"{run.folder.path}, checkpoint of round {run.folder.newest}"
             error.add_note(f"what was reached before is kept: {kept}")
         n = len(self.runs)
+        # A single run raises its error; in a sweep the others train on, so this is said at once.
         if n > 1:
             self._say(CellDiverged(round, self.common.rounds, cell=i, cells=n, cause=str(error)))
 
     def _finish_round(
-        self, i: int, executor: Executor, trained: Trained, round: int, seconds: float
+        self, i: int, executor: Executor, trained: Trained, round: int, train_seconds: float
     ) -> None:
         """Grade and evaluate run `i` after a round, and write the round down.
 
-        seconds: of training, that of all runs together.
+        train_seconds: that all runs took together.
         """
         began = time.perf_counter()
         run = self.runs[i]
@@ -136,11 +147,17 @@ class TrainingLoop:
         run.state = _grade(run.cell, trained, self.ranks, executor.score)
         if self.ranks.is_first and self.common.is_evaluated(round):
             metrics |= _evaluate(run.cell, run.state, executor.score)
-        metrics = _drop_nan(metrics, round)
+        metrics = _replace_nan(metrics, round)
         run.history.append(metrics)
         if self.ranks.is_first and run.folder is not None:
             evaluating = time.perf_counter() - began
-            timing = {"round": round, "train_seconds": seconds, "evaluate_seconds": evaluating}
+            timing = {
+                "round": round,
+                "train_seconds": train_seconds,
+                "evaluate_seconds": evaluating,
+            }
+            # Metrics before the checkpoint. A run killed in between has metrics too many, which
+            # resuming cuts off; a checkpoint whose metrics are missing could not be resumed.
             run.folder.append(metrics, timing)
             if self.common.is_written(round):
                 run.folder.save(run.state, round)
@@ -151,7 +168,7 @@ class TrainingLoop:
             self.progress(event)
 
     def _describe_standing(self) -> str:
-        """Return what is left of runs that were ended, and how to go on with them."""
+        """Return what is left of runs that were ended, and how to resume them."""
         folders = [run.folder for run in self.runs if run.folder is not None]
         if not folders:
             return "nothing of it was written down, since it has no run folder"
@@ -202,6 +219,7 @@ def _grade(cell: Cell, trained: Trained, ranks: Ranks, score: Score) -> State:
         cell.task, models, buffers, party[mine], model[mine], cell.data, score
     ).tolist()
     accuracy: dict[int, float] = {}
+    # Every rank needs all grades, since each computes the whole next state.
     for of_rank in ranks.gather(list(zip(mine, grades, strict=True))):
         accuracy |= dict(of_rank)
     in_order = torch.tensor([accuracy[i] for i in range(len(party))], dtype=torch.float64)
@@ -220,13 +238,13 @@ def _evaluate(cell: Cell, state: State, score: Score) -> JSON:
     return metrics
 
 
-def _drop_nan(metrics: JSON, round: int) -> JSON:
-    """Return the metrics with None for NaN, which JSON has not, and warn."""
-    strange = [k for k, v in metrics.items() if isinstance(v, float) and not math.isfinite(v)]
-    if strange:
+def _replace_nan(metrics: JSON, round: int) -> JSON:
+    """Return the metrics with None for NaN, which JSON does not have, and warn."""
+    not_finite = [k for k, v in metrics.items() if isinstance(v, float) and not math.isfinite(v)]
+    if not_finite:
         warnings.warn(
-            f"round {round}: {', '.join(strange)} not finite: the model's answers overflow; "
+            f"round {round}: {', '.join(not_finite)} not finite: the model's answers overflow; "
             "try a lower learning rate",
             stacklevel=2,
         )
-    return metrics | dict.fromkeys(strange)
+    return metrics | dict.fromkeys(not_finite)

@@ -1,4 +1,4 @@
-"""What a run has come to."""
+"""The outcome of a run, as `run` and `sweep` return it."""
 
 import copy
 from dataclasses import dataclass, field
@@ -15,8 +15,8 @@ from ..engine.diverged import Diverged
 from ..interface import Algorithm, Served, State
 from ..tasks.model_task import ModelTask
 from .files import JSON
-from .requests import Request
 from .loop import RunInProgress
+from .requests import Request
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,15 +110,15 @@ class Run:
         return algorithm.personal(self.state, algorithm.hyper)
 
 
-def make_outcome(request: Request, running: RunInProgress) -> Run:
-    """Return what a run has come to."""
-    cell, folder = running.cell, running.folder
+def make_outcome(request: Request, run: RunInProgress) -> Run:
+    """Return the outcome of a run after its last round."""
+    cell, folder = run.cell, run.folder
     return Run(
-        history=running.history,
-        state=running.state,
+        history=run.history,
+        state=run.state,
         algorithm=cell.algorithm,
         task=cell.task,
         folder=folder.path if folder else None,
         cell=request.numbers,
-        diverged=running.over,
+        diverged=run.diverged,
     )

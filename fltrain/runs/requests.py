@@ -15,7 +15,7 @@ from .. import presets
 from ..algorithms import ALGORITHMS, build
 from ..common import Common
 from ..engine.processes import require_worker_processes
-from ..engine.ranks import current_ranks, require_no_workers
+from ..engine.ranks import current_ranks
 from ..interface import Algorithm
 from ..presets import ResolvedPreset
 from ..settings import SETTINGS, Settings
@@ -148,12 +148,11 @@ def _fix_settings(settings: Settings, algorithm: Algorithm, asked: Mapping[str, 
 def _require_device(settings: Settings) -> None:
     """Raise UsageError where a new run cannot have the device or the workers that it asks for.
 
-    A run that had workers goes on without them, so this is asked of new runs alone.
+    A run that had workers resumes without them, so this is asked of new runs alone.
     """
     device = find_device(settings.device)
     if settings.engine == "processes":
-        require_worker_processes(device)
-    require_no_workers(current_ranks(), settings.engine)
+        require_worker_processes(device, current_ranks().size)
 
 
 def load_request(

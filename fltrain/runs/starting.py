@@ -1,4 +1,4 @@
-"""Where runs begin: anew, or from what their folders hold; and who may write there meanwhile."""
+"""The states that runs start from, and their folders: new ones, or those of runs that resume."""
 
 import contextlib
 import shutil
@@ -7,16 +7,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple
 
 import torch
 
 import niidpart
 
-from ..common import Execution
+from ..common import Common
+from ..engine.auto import Choice
 from ..engine.diverged import Diverged
+from ..engine.execution import Execution
 from ..engine.jobs import Cell
-from ..engine.ranks import Ranks, current_ranks
+from ..engine.ranks import Ranks
 from ..environment import describe
 from ..interface import State
 from .cells import name_model
@@ -24,163 +26,118 @@ from .files import JSON, stage_folder
 from .folder import RunFolder
 from .grid import name_folder
 from .requests import FORMAT, Request
-from .loop import RunInProgress
 from .states import make_initial_state, move_state
 from .sweep_folder import lock_sweep, write_cells
 
-Start = tuple[int, State]  # rounds that are done, and the state after them
+
+class Start(NamedTuple):
+    """Where a run starts: after so many rounds, from the state after them."""
+
+    rounds_done: int
+    state: State
 
 
-class Beginning(Protocol):
-    """Where some runs begin, and where they are written down."""
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """All that is settled before the first round of some runs. requests, cells: one a run."""
 
-    def find_starts(self, cells: Sequence[Cell]) -> list[Start]:
-        """Return where each run begins."""
-        ...
-
-    def open(
-        self,
-        requests: Sequence[Request],
-        cells: Sequence[Cell],
-        execution: Execution,
-        starts: Sequence[Start],
-    ) -> AbstractContextManager[list[RunInProgress]]:
-        """Hold the folders while the runs train."""
-        ...
+    requests: Sequence[Request]
+    cells: Sequence[Cell]
+    common: Common
+    choice: Choice
+    ranks: Ranks
 
 
-@dataclass(frozen=True)
-class NewRuns:
-    """Runs that begin with round 1.
+def make_new_starts(cells: Sequence[Cell]) -> list[Start]:
+    """Return the states of round 0."""
+    return [Start(0, make_initial_state(cell)) for cell in cells]
 
-    out: the folder that will hold the run, or with `is_sweep` a folder for each run; None to write
-    nothing.
+
+def find_common_starts(folders: Sequence[RunFolder], cells: Sequence[Cell]) -> list[Start]:
+    """Return the newest states that runs have in common.
+
+    The run that is furthest behind starts from its newest checkpoint, and so do all that have one
+    of the same round; likewise the others among themselves.
     """
-
-    out: str | Path | None
-    is_sweep: bool = False
-
-    def find_starts(self, cells: Sequence[Cell]) -> list[Start]:
-        """Return the states of round 0."""
-        return [(0, make_initial_state(cell)) for cell in cells]
-
-    @contextlib.contextmanager
-    def open(
-        self,
-        requests: Sequence[Request],
-        cells: Sequence[Cell],
-        execution: Execution,
-        starts: Sequence[Start],
-    ) -> Iterator[list[RunInProgress]]:
-        """Create the folders, and hold them. They go again if the first round is refused."""
-        ranks = current_ranks()
-        out = next(iter(ranks.gather(self.out)))  # that of the first rank, which writes
-        states = [state for _, state in starts]
-        if out is None:
-            ranks.gather()
-            yield [
-                RunInProgress(cell, None, state, [])
-                for cell, state in zip(cells, states, strict=True)
-            ]
-            return
-        path = Path(out)
-        if ranks.is_first:
-            self._create(path, requests, cells, execution, states)
-        paths = [self._place(path, request) for request in requests]
-        runs = [
-            RunInProgress(cell, RunFolder(its), state, [])
-            for cell, its, state in zip(cells, paths, states, strict=True)
-        ]
-        lock = lock_sweep if self.is_sweep else lock_run
-        with hold(ranks, lock(path)), _withdraw_on_refusal(ranks, path):
-            yield runs
-
-    def _place(self, path: Path, request: Request) -> Path:
-        return path / name_folder(request.numbers) if self.is_sweep else path
-
-    def _create(
-        self,
-        path: Path,
-        requests: Sequence[Request],
-        cells: Sequence[Cell],
-        execution: Execution,
-        states: Sequence[State],
-    ) -> None:
-        """Write the folders of all runs, which appear at once."""
-        each = list(zip(requests, cells, states, strict=True))
-        if not self.is_sweep:
-            for request, cell, state in each:
-                _create_run_folder(path, request, cell, execution, state)
-            return
-        with stage_folder(path) as new:
-            for request, cell, state in each:
-                _create_run_folder(self._place(new, request), request, cell, execution, state)
-            write_cells(new, {name_folder(r.numbers): r.numbers for r in requests})
-
-
-@dataclass(frozen=True)
-class ResumedRuns:
-    """Runs that go on from their newest checkpoints. Whoever makes this holds the folders."""
-
-    folders: Sequence[RunFolder]
-
-    def find_starts(self, cells: Sequence[Cell]) -> list[Start]:
-        """Return the newest states that runs have in common.
-
-        The run that is furthest behind begins from its newest checkpoint, and so do all that have
-        one of the same round; likewise the others among themselves.
-        """
-        newest = [folder.restore() for folder in self.folders]
-        starts: dict[int, Start] = {}
-        while len(starts) < len(newest):
-            waiting = [i for i in range(len(newest)) if i not in starts]
-            first = min(newest[i][0] for i in waiting)
-            for i in waiting:
-                done, state = newest[i]
-                found = state if done == first else self.folders[i].restore_at(first)
-                if found is not None:
-                    device = cells[i].data.train.y.device
-                    starts[i] = first, move_state(found, device)
-        return [starts[i] for i in range(len(newest))]
-
-    @contextlib.contextmanager
-    def open(
-        self,
-        requests: Sequence[Request],
-        cells: Sequence[Cell],
-        execution: Execution,
-        starts: Sequence[Start],
-    ) -> Iterator[list[RunInProgress]]:
-        """Cut off what the folders hold of later rounds."""
-        ranks = current_ranks()
-        if ranks.is_first:
-            for folder, (done, _) in zip(self.folders, starts, strict=True):
-                folder.cut(done)
-                folder.clean()
-        ranks.gather()
-        _warn_of_another_machine(self.folders, execution)
-        yield [
-            RunInProgress(cell, folder, state, folder.history)
-            for cell, folder, (_, state) in zip(cells, self.folders, starts, strict=True)
-        ]
+    newest = [Start(*folder.restore()) for folder in folders]
+    starts: dict[int, Start] = {}
+    while len(starts) < len(newest):
+        waiting = [i for i in range(len(newest)) if i not in starts]
+        # At least the run that is furthest behind finds its start in each pass, so this ends.
+        first = min(newest[i].rounds_done for i in waiting)
+        for i in waiting:
+            rounds_done, state = newest[i]
+            found = state if rounds_done == first else folders[i].restore_at(first)
+            if found is not None:
+                device = cells[i].data.train.y.device
+                starts[i] = Start(first, move_state(found, device))
+    return [starts[i] for i in range(len(newest))]
 
 
 @contextlib.contextmanager
 def hold(ranks: Ranks, lock: AbstractContextManager[None]) -> Iterator[None]:
-    """Have the first of the ranks hold a lock. All ranks go on from here, or none."""
+    """Have the first of the ranks hold a lock. All ranks continue from here, or none does."""
     with lock if ranks.is_first else contextlib.nullcontext():
-        ranks.gather()
+        ranks.wait_for_all()
         yield
 
 
-def lock_run(path: Path) -> AbstractContextManager[None]:
-    """Lock a run for the one process that trains it."""
-    return RunFolder(path).lock()
+@contextlib.contextmanager
+def create_folders(
+    setup: Setup, starts: Sequence[Start], out: str | Path | None, *, is_sweep: bool
+) -> Iterator[list[RunFolder | None]]:
+    """Create the folders of new runs, and hold them while the block trains.
+
+    out: the folder that will hold the run, or with `is_sweep` a folder for each run; None to write
+    nothing. The folders are removed again if the first round is refused.
+    """
+    ranks = setup.ranks
+    # That of the first rank, which writes: the others may have been given another, or none.
+    out = ranks.gather(out)[0]
+    if out is None:
+        yield [None] * len(setup.cells)
+        return
+    path = Path(out)
+    if ranks.is_first:
+        _write_folders(path, setup, starts, is_sweep)
+    folders = [RunFolder(_place(path, request, is_sweep)) for request in setup.requests]
+    lock = lock_sweep(path) if is_sweep else RunFolder(path).lock()
+    with hold(ranks, lock), _withdraw_on_refusal(ranks, path):
+        yield list(folders)
+
+
+def cut_folders(setup: Setup, starts: Sequence[Start], folders: Sequence[RunFolder]) -> None:
+    """Cut off what the folders hold of rounds after their starts. The caller holds the folders."""
+    if setup.ranks.is_first:
+        for folder, start in zip(folders, starts, strict=True):
+            folder.cut(start.rounds_done)
+            folder.clean()
+    setup.ranks.wait_for_all()  # the others read what was cut
+    _warn_of_another_machine(folders, setup.choice.execution)
+
+
+def _place(path: Path, request: Request, is_sweep: bool) -> Path:
+    return path / name_folder(request.numbers) if is_sweep else path
+
+
+def _write_folders(path: Path, setup: Setup, starts: Sequence[Start], is_sweep: bool) -> None:
+    """Write the folders of all runs, which appear at once."""
+    requests, execution = setup.requests, setup.choice.execution
+    each = list(zip(requests, setup.cells, starts, strict=True))
+    if not is_sweep:
+        for request, cell, start in each:
+            _create_run_folder(path, request, cell, execution, start.state)
+        return
+    with stage_folder(path) as new:
+        for request, cell, start in each:
+            place = _place(new, request, is_sweep)
+            _create_run_folder(place, request, cell, execution, start.state)
+        write_cells(new, {name_folder(r.numbers): r.numbers for r in requests})
 
 
 @contextlib.contextmanager
 def _withdraw_on_refusal(ranks: Ranks, out: Path) -> Iterator[None]:
-    """Remove the new folder where what was asked for is refused in the first round.
+    """Remove the new folder where the first round refuses what was asked for.
 
     Nothing has been trained, and the name is free again.
     """

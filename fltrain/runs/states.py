@@ -84,13 +84,6 @@ def _require_memory(cell: Cell, info: Info, models: Tree, buffers: Tree) -> None
 
 def move_state(state: State, device: torch.device) -> State:
     """Return the state on a device."""
-
-    def move(part: Tree) -> Tree:
-        return tree.map(lambda leaf: leaf.to(device), part)
-
     return State(
-        models=move(state.models),
-        buffers=move(state.buffers),
-        server=move(state.server),
-        parties=move(state.parties),
+        **{name: tree.map(lambda leaf: leaf.to(device), part) for name, part in state.parts.items()}
     )

@@ -11,7 +11,7 @@ from fltrain import tree
 from fltrain.algorithms import build
 from fltrain.engine.cohort import sample
 from fltrain.engine.jobs import Broadcast, make_jobs, sort_plan
-from fltrain.engine.round import train_round
+from fltrain.engine.round import CellRound, train_round
 from fltrain.engine.sums import Sums
 from fltrain.interface import Plan, State
 from fltrain.models import Staged
@@ -161,12 +161,12 @@ def trained(cells, executor, round=1):
     sums = [Sums(1) for _ in cells]
     done = sorted(
         executor.train(
-            [
-                Broadcast(round, s.models, s.buffers, p.shared)
-                for s, p in zip(states, plans, strict=True)
-            ],
+            {
+                i: Broadcast(round, s.models, s.buffers, p.shared)
+                for i, (s, p) in enumerate(zip(states, plans, strict=True))
+            },
             jobs,
-            sums,
+            dict(enumerate(sums)),
         )
     )
     executor.close()
@@ -203,7 +203,8 @@ def rounds(cells, executor, sampled=False):
             cell.algorithm.plan(state, cohort, round, cell.algorithm.hyper)
             for cell, state, cohort in zip(cells, states, cohorts, strict=True)
         ]
-        done = train_round(cells, states, plans, round, executor)
+        due = map(CellRound, cells, states, plans)
+        done = train_round(dict(enumerate(due)), round, executor).values()
         states = [one.state for one in done]
         for past, one in zip(history, done, strict=True):
             past.append({"train_loss": one.loss})

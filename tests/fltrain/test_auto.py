@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import fltrain
-from fltrain.common import Common, Execution
+from fltrain.common import Common
 from fltrain.engine import auto, cost
 from fltrain.engine.announcement import announce
 from fltrain.engine.auto import (
@@ -20,6 +20,7 @@ from fltrain.engine.auto import (
     why_not_processes,
     why_not_stacking,
 )
+from fltrain.engine.execution import Execution
 from fltrain.engine.native import can_train_natively
 from fltrain.models import create
 from fltrain.runs.states import make_initial_state
@@ -49,14 +50,33 @@ def cell(table, table_split):
     return make
 
 
-def choose(*cells):
+def decide(*cells):
     common = Common.of({str(i): asdict(cell.settings) for i, cell in enumerate(cells)})
     return choose_execution(cells, common, "cpu")
 
 
+def choose(*cells):
+    return decide(*cells).execution
+
+
 def say(*cells):
     """The announcement of some cells."""
-    return announce(cells, [make_initial_state(cell) for cell in cells], choose(*cells))
+    return announce(cells, [make_initial_state(cell) for cell in cells], decide(*cells))
+
+
+def test_the_announcement_gives_the_reason_that_the_rule_had(cell):
+    line = say(cell(threads=2, local_epochs=200))
+    because = "workers would not help: 2 threads were asked for"
+    assert line.startswith(
+        f"engine looped: one job after another on 2 threads (5 jobs a round; {because})"
+    )
+
+
+def test_the_cost_of_a_cell_is_counted_once(cell, monkeypatch):
+    counted, count = [], auto.count_cost
+    monkeypatch.setattr(auto, "count_cost", lambda *args: counted.append(args) or count(*args))
+    say(cell())
+    assert len(counted) == 1
 
 
 @pytest.mark.parametrize(

@@ -18,17 +18,17 @@ import niidpart
 from fltrain import tree
 from fltrain.affine import Affine, Corrected
 from fltrain.algorithms import ALGORITHMS, build
-from fltrain.common import Execution
 from fltrain.draws import key
 from fltrain.engine import EXECUTORS
 from fltrain.engine.batches import iterate_batches
 from fltrain.engine.evaluation import evaluate, grade_exam, score_model
+from fltrain.engine.execution import Execution
 from fltrain.engine.jobs import Broadcast, make_jobs, sort_plan
 from fltrain.engine.native import Native, count_threads, executor, require_native
 from fltrain.engine.native.build import build_library, find_compiler
 from fltrain.engine.native.layers import tabulate_layers
 from fltrain.engine.ranks import Ranks
-from fltrain.engine.round import train_round
+from fltrain.engine.round import CellRound, train_round
 from fltrain.inputs.federated import PartyExamples
 from fltrain.models import Staged, create
 from fltrain.runs.states import make_initial_state
@@ -346,7 +346,7 @@ def after_round(cell, state, round, engine):
         plan = cell.algorithm.plan(
             state, torch.arange(cell.data.n_parties), round, cell.algorithm.hyper
         )
-        return train_round([cell], [state], [plan], round, executor)[0]
+        return train_round({0: CellRound(cell, state, plan)}, round, executor)[0]
     finally:
         executor.close()
 
@@ -382,7 +382,8 @@ def test_cells_side_by_side_are_what_they_are_alone(split, coloured, same):
         for cell, state in zip(cells, states, strict=True)
     ]
     executor = Native(cells)
-    together = train_round(cells, states, plans, 1, executor)
+    due = map(CellRound, cells, states, plans)
+    together = train_round(dict(enumerate(due)), 1, executor).values()
     executor.close()
     for a, b in zip(alone, together, strict=True):
         assert same(a.state.models, b.state.models)

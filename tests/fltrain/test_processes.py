@@ -20,9 +20,9 @@ import fltrain
 import niidpart
 from fltrain import tree
 from fltrain.algorithms import ALGORITHMS
-from fltrain.common import Execution
 from fltrain.engine import EXECUTORS, create_executor
 from fltrain.engine.allocator import keep_memory
+from fltrain.engine.execution import Execution
 from fltrain.engine.jobs import Broadcast, Job, make_jobs, sort_plan
 from fltrain.engine.processes.executor import divide_jobs
 from fltrain.engine.processes.wire import decode, describe_failure, encode, rebuild_error
@@ -137,7 +137,7 @@ def trained(cells, execution=TWO_WORKERS):
         Broadcast(1, state.models, state.buffers, plan.shared)
         for state, plan in zip(states, plans, strict=True)
     ]
-    done = sorted(executor.train(given, jobs, sums))
+    done = sorted(executor.train(dict(enumerate(given)), jobs, dict(enumerate(sums))))
     executor.close()
     assert [one.job for one in done] == list(range(len(jobs)))
     return [one.total for one in sums], [one.loss for one in done]
@@ -177,9 +177,9 @@ def test_only_what_is_kept_comes_back(table, table_split):
     )
     executor = EXECUTORS["processes"]([cell])
     done = executor.train(
-        [Broadcast(1, state.models, state.buffers, {})],
+        {0: Broadcast(1, state.models, state.buffers, {})},
         make_jobs(0, cell, state, sort_plan(plan, cell.data), 1),
-        [Sums(1)],
+        {0: Sums(1)},
     )
     assert [bool(one.own) for one in sorted(done)] == plan.keep.tolist()
     executor.close()
@@ -547,13 +547,13 @@ def test_after_an_error_the_next_round_has_new_workers(table, table_split, same)
     plan = sort_plan(BASE.plan(state, torch.arange(5), 1, BASE.hyper), cell.data)
     jobs, given = (
         make_jobs(0, cell, state, plan, 1),
-        [Broadcast(1, state.models, state.buffers, plan.shared)],
+        {0: Broadcast(1, state.models, state.buffers, plan.shared)},
     )
     broken += 1
     with pytest.raises(ValueError, match="broken"):
-        list(executor.train(given, jobs, [Sums(1)]))
+        list(executor.train(given, jobs, {0: Sums(1)}))
     broken -= 1
-    sums = [Sums(1)]
+    sums = {0: Sums(1)}
     assert len(list(executor.train(given, jobs, sums))) == 5
     assert same(sums[0].total, trained([cell])[0][0])
     executor.close()

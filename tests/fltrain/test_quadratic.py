@@ -17,7 +17,7 @@ from fltrain.algorithms.fednova import effective_steps
 from fltrain.engine.cohort import sample
 from fltrain.engine.jobs import Cell
 from fltrain.engine.looped import Looped
-from fltrain.engine.round import train_round
+from fltrain.engine.round import CellRound, train_round
 from fltrain.inputs.federated import Federated, PartyExamples
 from fltrain.interface import Info
 from fltrain.settings import Settings
@@ -80,7 +80,8 @@ def served(algorithm, sizes=(BATCH,) * 4, fraction=1.0, **settings):
     cell = Cell(algorithm, task, data, settings)
     for round in itertools.count(1):
         plan = algorithm.plan(state, sample(len(sizes), fraction, 0, round), round, algorithm.hyper)
-        state = train_round([cell], [state], [plan], round, Looped([cell]))[0].state
+        due = {0: CellRound(cell, state, plan)}
+        state = train_round(due, round, Looped([cell]))[0].state
         yield tree.index(algorithm.serve(state, algorithm.hyper).models, 0)["w"]
 
 

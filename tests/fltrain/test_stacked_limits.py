@@ -11,8 +11,8 @@ import fltrain
 import niidpart
 from fltrain import tree
 from fltrain.algorithms import build
-from fltrain.common import Execution
 from fltrain.engine.cohort import sample
+from fltrain.engine.execution import Execution
 from fltrain.engine.stacked import memory
 from fltrain.engine.stacked.executor import Stacked
 from fltrain.engine.stacked.grouping import group_cells

@@ -6,18 +6,18 @@ Forward, backward and the optimiser's step are fused, with the batch in vector l
 import ctypes
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 
-from ...common import Execution
 from ...inputs.federated import PartyExamples
 from ...interface import Local, Task
 from ...tree import Tree
 from ..batches import iterate_in_order
+from ..execution import Execution
 from ..jobs import Broadcast, Cell, Done, Job, make_local
 from ..processes import count_cores
 from ..ranks import current_ranks
@@ -64,14 +64,14 @@ class Native:
         self.pool = ThreadPoolExecutor(self.n, "fltrain native")
 
     def train(
-        self, broadcasts: Sequence[Broadcast], jobs: Sequence[Job], sums: Sequence[Sums]
+        self, broadcasts: Mapping[int, Broadcast], jobs: Sequence[Job], sums: Mapping[int, Sums]
     ) -> Iterator[Done]:
         """Train the jobs; MemoryError where a job's memory cannot be had."""
         with use_threads(1):
             yield from self._run_round(broadcasts, jobs, sums)
 
     def _run_round(
-        self, broadcasts: Sequence[Broadcast], jobs: Sequence[Job], sums: Sequence[Sums]
+        self, broadcasts: Mapping[int, Broadcast], jobs: Sequence[Job], sums: Mapping[int, Sums]
     ) -> Iterator[Done]:
         """Keep all threads busy until no job is left."""
         longest_first = sorted(

@@ -1,6 +1,6 @@
 """Whole jobs to worker processes of one thread."""
 
-from .availability import count_cores, require_worker_processes, why_not_workers
+from .availability import can_fork, count_cores, has_lost_workers, require_worker_processes
 from .executor import Processes
 
-__all__ = ["Processes", "count_cores", "require_worker_processes", "why_not_workers"]
+__all__ = ["Processes", "can_fork", "count_cores", "has_lost_workers", "require_worker_processes"]

@@ -1,12 +1,12 @@
 """Whole jobs to worker processes of one thread each, for the cores of a CPU."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import wait
 from typing import Any
 
 from ... import tree
-from ...common import Execution
 from ..base import TorchExecutor
+from ..execution import Execution
 from ..jobs import Broadcast, Cell, Done, Job
 from ..sums import Sums
 from .availability import count_cores, require_worker_processes
@@ -42,7 +42,7 @@ class Processes(TorchExecutor):
         self.workers: list[Worker] = []
 
     def train(
-        self, broadcasts: Sequence[Broadcast], jobs: Sequence[Job], sums: Sequence[Sums]
+        self, broadcasts: Mapping[int, Broadcast], jobs: Sequence[Job], sums: Mapping[int, Sums]
     ) -> Iterator[Done]:
         """Train the jobs; ChildProcessError where a worker dies.
 
@@ -60,9 +60,9 @@ class Processes(TorchExecutor):
 
     def _run_round(
         self,
-        broadcasts: Sequence[Broadcast],
+        broadcasts: Mapping[int, Broadcast],
         jobs: Sequence[Job],
-        sums: Sequence[Sums],
+        sums: Mapping[int, Sums],
         chunks: list[list[int]],
     ) -> Iterator[Done]:
         """Hand out the chunks, one to each worker that waits; at last collect the sums."""
@@ -78,8 +78,8 @@ class Processes(TorchExecutor):
                 worker, chunk = busy.pop(pipe)
                 answer = worker.receive()
                 if not chunk:
-                    for mine, its in zip(sums, answer, strict=True):
-                        mine.merge(its)
+                    for cell, sums_of_worker in answer.items():
+                        sums[cell].merge(sums_of_worker)
                     continue
                 # before the answer is looked at, so that the worker does not wait for that
                 following = next(left, [])
@@ -99,12 +99,14 @@ class Processes(TorchExecutor):
 
 
 def _start_round(
-    broadcasts: Sequence[Broadcast], jobs: Sequence[Job], sums: Sequence[Sums]
+    broadcasts: Mapping[int, Broadcast], jobs: Sequence[Job], sums: Mapping[int, Sums]
 ) -> RoundStart:
     """Return what is broadcast to all workers; nothing of a cell without jobs."""
     training = {job.cell for job in jobs}
-    needed = [one if i in training else None for i, one in enumerate(broadcasts)]
-    return RoundStart(needed, [one.n_models for one in sums])
+    return RoundStart(
+        broadcasts={cell: broadcasts[cell] for cell in training},
+        n_models={cell: sums[cell].n_models for cell in training},
+    )
 
 
 def _sort_longest_first(jobs: Sequence[Job]) -> list[tuple[int, Job]]:

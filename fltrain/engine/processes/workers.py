@@ -28,13 +28,10 @@ _JOIN_SECONDS = 5  # for a worker whose pipe is closed to be gone
 
 
 class RoundStart(NamedTuple):
-    """What a worker receives at the beginning of a round, by cell.
+    """What a worker receives at the beginning of a round, by the numbers of the cells with jobs."""
 
-    broadcasts: None where the cell has no job; models: how many there are.
-    """
-
-    broadcasts: list[Broadcast | None]
-    models: list[int]
+    broadcasts: dict[int, Broadcast]
+    n_models: dict[int, int]
 
 
 class Worker(NamedTuple):
@@ -127,20 +124,21 @@ def _work(pipe: Connection, others: list[Connection], cells: Sequence[Cell], par
     _end_with(parent)
     keep_memory()
     torch.set_num_threads(1)
-    broadcasts: list[Any] = []
-    sums: list[Sums] = []
+    broadcasts: dict[int, Broadcast] = {}
+    sums: dict[int, Sums] = {}
     # an end of the pipe: the parent is gone, and so is all that was to be done
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
             message = decode(pipe.recv_bytes())
             if isinstance(message, RoundStart):
-                broadcasts, sums = message.broadcasts, [Sums(n) for n in message.models]
+                broadcasts = message.broadcasts
+                sums = {cell: Sums(n) for cell, n in message.n_models.items()}
             else:
                 pipe.send_bytes(_answer(cells, broadcasts, message, sums))
 
 
 def _answer(
-    cells: Sequence[Cell], broadcasts: list[Broadcast], jobs: list[Job], sums: list[Sums]
+    cells: Sequence[Cell], broadcasts: dict[int, Broadcast], jobs: list[Job], sums: dict[int, Sums]
 ) -> memoryview:
     """Return (loss, own) of each job, encoded; the sums where there is none.
 
@@ -157,7 +155,7 @@ def _answer(
         return encode(describe_failure(error))
 
 
-def _train(cell: Cell, broadcast: Broadcast, job: Job, sums: list[Sums]) -> tuple[float, Tree]:
+def _train(cell: Cell, broadcast: Broadcast, job: Job, sums: dict[int, Sums]) -> tuple[float, Tree]:
     """Train one job, add its upload to the sums, and return (loss, own)."""
     upload, own, loss = train_job(cell, broadcast, job)
     sums[job.cell].add(upload, job.model)

@@ -1,6 +1,6 @@
 """Processes under torchrun that share the jobs of each round."""
 
-from .agreement import require_agreement, require_no_workers
+from .agreement import require_agreement
 from .group import ALONE, FaultElsewhere, RankLost, Ranks, Terminated
 from .join import current_ranks, join_ranks
 
@@ -13,5 +13,4 @@ __all__ = [
     "current_ranks",
     "join_ranks",
     "require_agreement",
-    "require_no_workers",
 ]

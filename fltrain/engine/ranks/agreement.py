@@ -12,10 +12,10 @@ from torch import Tensor
 from niidpart.errors import UsageError
 
 from ... import tree
-from ...common import Execution
 from ...environment import describe
 from ...inputs.federated import Federated
 from ...interface import State
+from ..execution import Execution
 from ..jobs import Cell
 from .group import Ranks
 
@@ -24,7 +24,6 @@ from .group import Ranks
 _HARMLESS = ("workers",)
 _MACHINE = ("niidpart", "torch", "cuda", "device", "cpu")  # of `describe`: what changes bits
 _NUMBERS = 1 << 24  # that are read at a time: what lies on a GPU has to come to the host
-_STATE_PARTS = ("models", "buffers", "server", "parties")
 
 
 def require_agreement(
@@ -65,18 +64,6 @@ def require_agreement(
         raise UsageError(
             f"the ranks do not train the same run: {'; '.join(differences)}. "
             "Start all with one command, one version of torch and the same data"
-        )
-
-
-def require_no_workers(ranks: Ranks, engine: str) -> None:
-    """Raise a UsageError where a new run asks for worker processes within several ranks.
-
-    A run that had them goes on with the ranks in their place.
-    """
-    if ranks.size > 1 and engine == "processes":
-        raise UsageError(
-            f"engine processes is for one rank, and there are {ranks.size}: they are the "
-            "processes; use --engine looped"
         )
 
 
@@ -122,7 +109,7 @@ def _describe_difference(name: str, values: list[Any]) -> str:
 
 def _digest_state(state: State) -> str:
     """Return a digest of all that a state holds, with the names."""
-    return _digest_leaves(tree.flatten({part: getattr(state, part) for part in _STATE_PARTS}))
+    return _digest_leaves(tree.flatten(state.parts))
 
 
 def _digest_data_once(known: dict[int, str], data: Federated) -> str:

@@ -97,7 +97,11 @@ class Ranks:
                 mine.append(i)
         return sorted(mine)
 
-    def gather(self, value: Any = None, fault: str | None = None) -> list[Any]:
+    def wait_for_all(self, fault: str | None = None) -> None:
+        """Return when every rank has come here, or raise as `gather` does."""
+        self.gather(None, fault)
+
+    def gather(self, value: Any, fault: str | None = None) -> list[Any]:
         """Return what each rank gives, by rank. All ranks have to call it.
 
         FaultElsewhere where another rank, not this one, came with a fault instead.
@@ -129,9 +133,9 @@ class Ranks:
         high, low = flatten_sums(sums, layout, device)
         own = _pack_owns(done, max(report.own_bytes for report in reports), device)
         owns = own.new_empty(self.size * len(own))
-        # Whether all have room: from here on a rank that stops cannot say so in turn, since the
-        # others wait for its numbers.
-        self.gather()
+        # All ranks have room for the buffers by now, or all stop here. Later a rank that fails
+        # could not tell the others, which wait for its numbers.
+        self.wait_for_all()
         with self._all_or_none():
             for a in range(0, len(high), _BLOCK):
                 at = slice(a, a + _BLOCK)

@@ -85,7 +85,7 @@ def _share_end(ranks: Ranks, is_waiting: bool) -> Iterator[None]:
                 if not ranks.is_first:
                     warnings.simplefilter("ignore")  # the first rank says them
                 yield
-            ranks.gather()
+            ranks.wait_for_all()
     except FaultElsewhere:
         if is_waiting:
             with contextlib.suppress(Terminated):
@@ -105,7 +105,7 @@ def _tell_fault(ranks: Ranks) -> Iterator[None]:
     except Exception as error:
         if dist.is_initialized():  # else this rank has left the group, and has said why
             with contextlib.suppress(RankLost, Terminated):  # a rank that is gone need not hear it
-                ranks.gather(fault=str(error) or type(error).__name__)
+                ranks.wait_for_all(fault=str(error) or type(error).__name__)
         raise
 
 

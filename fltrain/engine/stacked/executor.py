@@ -1,16 +1,16 @@
 """All jobs of a round at once: for a GPU. On a CPU it gives the same, but is slower than a loop."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from niidpart.errors import UsageError
 
 from ... import tree
-from ...common import Execution
 from ...counting import ceil_div
 from ..base import TorchExecutor
 from ..batches import count_steps
+from ..execution import Execution
 from ..jobs import Broadcast, Cell, Done, Job
 from ..sums import Sums
 from .convolution import BEST
@@ -73,7 +73,7 @@ class Stacked(TorchExecutor):
         self.plans: dict[int, _ChunkPlan] = {}  # by group, made in its first round
 
     def train(
-        self, broadcasts: Sequence[Broadcast], jobs: Sequence[Job], sums: Sequence[Sums]
+        self, broadcasts: Mapping[int, Broadcast], jobs: Sequence[Job], sums: Mapping[int, Sums]
     ) -> Iterator[Done]:
         """Train the jobs, group by group, chunk by chunk.
 
@@ -94,10 +94,10 @@ class Stacked(TorchExecutor):
     def _train_chunk(
         self,
         g: int,
-        broadcasts: Sequence[Broadcast],
+        broadcasts: Mapping[int, Broadcast],
         jobs: Sequence[Job],
         places: list[int],
-        sums: Sequence[Sums],
+        sums: Mapping[int, Sums],
     ) -> Iterator[Done]:
         """Train the jobs at these places as one stack."""
         some = [jobs[i] for i in places]
@@ -119,7 +119,9 @@ class Stacked(TorchExecutor):
             its_own = tree.index(own, j) if math.isfinite(loss) else {}
             yield Done(i, loss, jobs[i].keep_own(its_own))
 
-    def _plan_chunks(self, g: int, broadcasts: Sequence[Broadcast], jobs: list[Job]) -> _ChunkPlan:
+    def _plan_chunks(
+        self, g: int, broadcasts: Mapping[int, Broadcast], jobs: list[Job]
+    ) -> _ChunkPlan:
         """Find out how a group can run, by one small step.
 
         Of the cell's largest party, whether it is among the jobs of this round or not.

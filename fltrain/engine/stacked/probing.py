@@ -5,7 +5,7 @@ a step takes no notice of `Batch.mask`. Jobs in different epochs go together, un
 reads `Batch.epoch`. Both are tried, not declared: an algorithm cannot forget to say so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -38,7 +38,7 @@ class Probed(NamedTuple):
 
 
 def probe(
-    cells: Sequence[Cell], broadcasts: Sequence[Broadcast], job: Job, task: StackedTask
+    cells: Sequence[Cell], broadcasts: Mapping[int, Broadcast], job: Job, task: StackedTask
 ) -> Probed:
     """Do one small step of one job, stacked.
 

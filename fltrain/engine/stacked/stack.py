@@ -1,6 +1,6 @@
 """Some jobs as one: parameters [J, ...], each step for the jobs that still run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -66,7 +66,7 @@ class Stack:
     def __init__(
         self,
         cells: Sequence[Cell],
-        broadcasts: Sequence[Broadcast],
+        broadcasts: Mapping[int, Broadcast],
         jobs: Sequence[Job],
         task: StackedTask,
         mixing: Mixing,
