@@ -58,6 +58,24 @@ def key(seed: int, *names: str | int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 
 
+def torch_seed(seed: int, *names: str | int) -> int:
+    """Return a seed of torch's generator, which takes 63 bits, for what is drawn by modules.
+
+    Parameters
+    ----------
+    seed : int
+        Of the run.
+    *names : str or int
+        As for `key`.
+
+    Examples
+    --------
+    >>> torch_seed(0, "adapt") == key(0, "adapt") >> 1
+    True
+    """
+    return key(seed, *names) >> 1
+
+
 def fold(key: int | Tensor, number: int | Tensor) -> int | Tensor:
     """Return the key of a number (a step, a layer) within a key: another one for each number.
 

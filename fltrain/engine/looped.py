@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 
 from .. import tree
-from ..draws import key
+from ..draws import key, torch_seed
 from ..interface import Local, Step, Work
 from ..tasks.model_task import ModelTask
 from ..tree import Tree
@@ -76,7 +76,7 @@ def _train_locally(
     device = examples.y.device
     loss = torch.zeros((), dtype=torch.float64, device=device)
     order_key = key(settings.seed, "job", round, job.party)
-    with _seed_torch(device, key(settings.seed, "module", round, job.party) >> 1):
+    with _seed_torch(device, torch_seed(settings.seed, "module", round, job.party)):
         for batch in iterate_batches(examples, job.party, round, order_key, settings):
             try:
                 step = algorithm.direction(task, local, batch)

@@ -111,6 +111,18 @@ class Federated:
         """Parties that train."""
         return len(self.counts)
 
+    def augment(self, settings: Settings) -> "Federated":
+        """Return the same, whose examples are augmented in training by the draws of the settings.
+
+        UsageError where what they ask for cannot be done to such examples.
+        """
+        augment = make_augmentation(settings, self.shape)
+        train, val, test = (
+            replace(part, prepare=replace(part.prepare, augment=augment))
+            for part in (self.train, self.val, self.test)
+        )
+        return replace(self, train=train, val=val, test=test)
+
     def pool(self) -> "Federated":
         """Return the same with all parties training as one, each example as its party sees it.
 
@@ -147,7 +159,7 @@ def load_federated(
 ) -> Federated:
     """Return everything that the split holds, gathered once, in the order of the parties.
 
-    settings: what is done to each batch.
+    settings: what is done to each batch, augmentation apart, which `Federated.augment` adds.
     """
     if split.test.n == 0 and (data.test_labels is None or data.test_features is None):
         raise UsageError(
@@ -161,7 +173,6 @@ def load_federated(
     shape = tuple(train.x.shape[1:])
     normalise = make_normalisation(settings.normalise, train.x)
     prepare = Preparation(
-        augment=make_augmentation(settings, shape),
         noise=make_noises(split, shape, device, fixed=False),
         normalise=normalise,
     )

@@ -12,11 +12,10 @@ from niidpart.data import Data
 from niidpart.errors import UsageError
 
 from .. import models
-from ..draws import key
+from ..draws import torch_seed
 from ..engine.diverged import LARGE
 from ..engine.evaluation import require_validation_parts
 from ..engine.jobs import Cell
-from ..inputs.augmentation import make_augmentation
 from ..inputs.federated import Federated, load_federated, open_split_data
 from ..interface import Algorithm
 from ..settings import Settings
@@ -32,36 +31,41 @@ def build_cells(requests: Sequence[Request], data: Data | None, device: str) -> 
     data: that of the splits; None to read it from where they say. What a split holds is on the
     device once, for all its cells.
     """
-    held: dict[str, Federated] = {}
+    # Splits of a sweep are of one data set: what is read for the first serves the others.
+    source = data
+    loaded: dict[str, Federated] = {}  # by the split's digest
     cells = []
     for request in requests:
         split = request.split
-        if split.digest not in held:
-            data = open_split_data(split, data, request.data_root)
+        if split.digest not in loaded:
+            source = open_split_data(split, source, request.data_root)
             place = torch.device(device)
-            held[split.digest] = load_federated(split, data, place, request.settings)
-        module = _make_module(request, held[split.digest])
-        cells.append(build_cell(request.algorithm, module, held[split.digest], request.settings))
+            loaded[split.digest] = load_federated(split, source, place, request.settings)
+        federated = loaded[split.digest]
+        module = _make_module(request, federated)
+        cells.append(build_cell(request.algorithm, module, federated, request.settings))
     return cells
 
 
 def build_cell(
-    algorithm: Algorithm, module: nn.Module, held: Federated, settings: Settings
+    algorithm: Algorithm, module: nn.Module, loaded: Federated, settings: Settings
 ) -> Cell:
     """Return the cell of a run.
 
-    held: what is on the device for its split; its examples are shared with other cells, not copied.
-    UsageError where the algorithm or the model cannot train on them.
+    loaded: what is on the device for its split; its examples are shared with other cells, not
+    copied. UsageError where the algorithm or the model cannot train on them.
     """
-    _warn_of_features(held, settings)
-    _warn_of_evaluations(held)
-    data = _augment(held, settings)
+    # Cells of one split may have other seeds, so each has draws of its own.
+    data = loaded.augment(settings)
+    _warn_of_features(data, settings)
+    _warn_of_evaluations(data)
     if algorithm.pooled:
         data = data.pool()
     if algorithm.exam is not None:
         require_validation_parts(algorithm.name, data)
     module = _adapt(algorithm, module, settings).to(data.train.y.device)
     task = ModelTask(module, bf16=settings.bf16, compiled=settings.compile)
+    # Not through torch.compile, which would compile for two examples first.
     _require_logits(replace(task, compiled=False), data)
     return Cell(algorithm, task, data, settings)
 
@@ -73,22 +77,12 @@ def name_model(request: Request, shape: tuple[int, ...]) -> str:
     return models.MODELS.resolve(request.model or models.default(request.split.source.name, shape))
 
 
-def _make_module(request: Request, held: Federated) -> nn.Module:
+def _make_module(request: Request, data: Federated) -> nn.Module:
     """Return the model, with weights of its own."""
     if isinstance(request.model, nn.Module):
         return copy.deepcopy(request.model)
-    name = name_model(request, held.shape)
-    return models.create(name, held.shape, held.n_classes, request.settings.model_seed)
-
-
-def _augment(held: Federated, settings: Settings) -> Federated:
-    """Return the same examples, augmented by the draws of these settings."""
-    augment = make_augmentation(settings, held.shape)
-    parts = {}
-    for name in ("train", "val", "test"):
-        part = getattr(held, name)
-        parts[name] = replace(part, prepare=replace(part.prepare, augment=augment))
-    return replace(held, **parts)
+    name = name_model(request, data.shape)
+    return models.create(name, data.shape, data.n_classes, request.settings.model_seed)
 
 
 def _adapt(algorithm: Algorithm, module: nn.Module, settings: Settings) -> nn.Module:
@@ -99,7 +93,7 @@ def _adapt(algorithm: Algorithm, module: nn.Module, settings: Settings) -> nn.Mo
     if algorithm.adapt is None:
         return module
     with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(key(settings.model_seed, "adapt") >> 1)
+        torch.default_generator.manual_seed(torch_seed(settings.model_seed, "adapt"))
         return algorithm.adapt(module, algorithm.hyper)
 
 

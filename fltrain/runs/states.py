@@ -6,8 +6,8 @@ from niidpart.errors import UsageError
 from niidpart.heterogeneity import map_beta
 
 from .. import tree
+from ..engine.device_memory import GIB, free_memory
 from ..engine.jobs import Cell
-from ..engine.stacked.memory import GIB, free_memory
 from ..interface import Info, State
 from ..tree import Tree
 

@@ -24,6 +24,7 @@ CPU = torch.device("cpu")
 RARE = 1e-4  # a correct sampler would fall below this p-value with one seed in ten thousand
 ALL = slice(None)
 KEY = key(0, "augment")
+PLAIN = Settings()
 EVERYTHING = {"crop": 2, "flip": True, "rotate": 20.0}
 
 
@@ -277,9 +278,13 @@ def split(pictures):
     return niidpart.make(pictures, "homo", n_parties=4, val=0.2, test=0.2)
 
 
+def load_augmented(split, data, device, settings=PLAIN):
+    return load_federated(split, data, device, settings).augment(settings)
+
+
 def test_training_is_augmented_and_evaluation_is_not(pictures, split):
     plain, changed = (
-        load_federated(split, pictures, CPU, s) for s in (Settings(), Settings(**EVERYTHING))
+        load_augmented(split, pictures, CPU, s) for s in (Settings(), Settings(**EVERYTHING))
     )
     for part in ("train", "val", "test", "global_test"):
         assert torch.equal(getattr(changed, part).inputs(ALL), getattr(plain, part).inputs(ALL))
@@ -301,7 +306,7 @@ def test_rows_of_a_batch_may_each_be_in_an_epoch_of_their_own(pictures):
     split = niidpart.make(
         pictures, "homo", n_parties=3, transforms=[("noise", {"sigma": 0.1, "fresh": True})]
     )
-    examples = load_federated(split, pictures, CPU, Settings(**EVERYTHING)).train
+    examples = load_augmented(split, pictures, CPU, Settings(**EVERYTHING)).train
     at, epoch = torch.tensor([4, 0, 7, 4, 2, 9]), torch.tensor([1, 3, 0, 2, 500, 3])
     together = examples.inputs(at, epoch)
     for i, e in enumerate(epoch.tolist()):
@@ -311,7 +316,7 @@ def test_rows_of_a_batch_may_each_be_in_an_epoch_of_their_own(pictures):
 
 
 def test_without_the_settings_nothing_is_drawn(pictures, split):
-    train = load_federated(split, pictures, CPU).train
+    train = load_augmented(split, pictures, CPU).train
     assert train.prepare.augment is None
     assert torch.equal(train.inputs(ALL, 1), train.inputs(ALL, 0))
 
@@ -321,7 +326,7 @@ def test_noise_that_is_fixed_moves_with_the_picture_and_fresh_noise_and_the_mean
 ):
     def made(fresh, **settings):
         transforms = [("noise", {"sigma": 0.3, "level": "std", "fresh": fresh})]
-        return load_federated(
+        return load_augmented(
             niidpart.make(pictures, "homo", n_parties=4, transforms=transforms),
             pictures,
             CPU,
@@ -361,7 +366,7 @@ def test_a_run_trains_on_the_draws_of_its_epochs(pictures, split, train):
         seed=7,
         **EVERYTHING,
     )
-    examples = load_federated(split, pictures, CPU, Settings(seed=7, **EVERYTHING)).train
+    examples = load_augmented(split, pictures, CPU, Settings(seed=7, **EVERYTHING)).train
     assert sorted(seen) == [(round, epoch) for round in (1, 2) for epoch in range(3)]
     for (round, epoch), batches in seen.items():
         assert sorted(batches) == sorted(
@@ -370,7 +375,7 @@ def test_a_run_trains_on_the_draws_of_its_epochs(pictures, split, train):
 
 
 def test_parties_trained_as_one_keep_their_draws(pictures, split):
-    federated = load_federated(split, pictures, CPU, Settings(**EVERYTHING))
+    federated = load_augmented(split, pictures, CPU, Settings(**EVERYTHING))
     assert torch.equal(federated.pool().train.inputs(ALL, 4), federated.train.inputs(ALL, 4))
 
 

@@ -12,11 +12,12 @@ import niidpart
 from fltrain import tree
 from fltrain.algorithms import build
 from fltrain.engine.cohort import sample
+from fltrain.engine.device_memory import GIB
 from fltrain.engine.execution import Execution
 from fltrain.engine.stacked import memory
 from fltrain.engine.stacked.executor import Stacked
 from fltrain.engine.stacked.grouping import group_cells
-from fltrain.engine.stacked.memory import GIB, count_fitting_jobs
+from fltrain.engine.stacked.memory import count_fitting_jobs
 from fltrain.interface import Step
 
 from ._stacked import BASE, USUAL, Double, apart, cell_of, near, network, trained

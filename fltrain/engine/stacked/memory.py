@@ -1,12 +1,11 @@
 """How many jobs fit into memory at once.
 
 By facts that are the same whenever a run is looked at: what a job needs, and what the device has.
-What is free differs from one moment to the next, and a run that is taken up again would be cut into
+What is free differs from one moment to the next, and a run that is resumed would be cut into
 other chunks, which changes its last bits.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import torch
 
@@ -17,15 +16,14 @@ from ...counting import ceil_div
 from ...tree import Tree
 from ..batches import count_steps
 from ..cost import count_cost
+from ..device_memory import GIB, free_memory, total_memory
 from ..jobs import Cell
 from .stack import Stack
 from .task import make_plain_task
 
-GIB = 1 << 30
 # Of all memory of the device: the rest is for the data, the states, what libraries take, and other
 # processes.
 SHARE = 0.5
-_MEMINFO = Path("/proc/meminfo")
 
 
 def largest_party_size(cells: Sequence[Cell]) -> int:
@@ -70,33 +68,6 @@ def memory_budget(memory: float | None, device: torch.device) -> float:
     Those asked for (GiB), else half of what the device has, whatever of it is free.
     """
     return memory * GIB if memory is not None else SHARE * total_memory(device)
-
-
-def total_memory(device: torch.device) -> float:
-    """Return the bytes of the device's memory; inf where the system does not say."""
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[1]
-    return _read_meminfo("MemTotal")
-
-
-def free_memory(device: torch.device) -> float:
-    """Return the bytes that can still be had on the device; inf where the system does not say.
-
-    On a GPU those that torch holds and does not use are among them.
-    """
-    if device.type != "cuda":
-        return _read_meminfo("MemAvailable")
-    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return torch.cuda.mem_get_info(device)[0] + unused
-
-
-def _read_meminfo(name: str) -> float:
-    """Return one line of what Linux says of its memory, in bytes; inf on other systems."""
-    lines = _MEMINFO.read_text().splitlines() if _MEMINFO.exists() else []
-    for line in lines:
-        if line.startswith(f"{name}:"):
-            return 1024.0 * int(line.split()[1])
-    return float("inf")
 
 
 def count_fitting_jobs(
