@@ -117,8 +117,8 @@ def sort_plan(plan: Plan, data: Federated) -> Plan:
     sizes = torch.tensor([data.train.size(party) for party in parties], dtype=torch.int64)
     weight = sizes.double() if plan.weight is None else plan.weight
     by_model = torch.argsort(plan.model, stable=True)
-    at = by_model[torch.argsort(plan.party[by_model], stable=True)]
-    return _select(replace(plan, weight=weight), at[sizes[at] > 0])
+    in_order = by_model[torch.argsort(plan.party[by_model], stable=True)]
+    return _select(replace(plan, weight=weight), in_order[sizes[in_order] > 0])
 
 
 def make_jobs(index: int, cell: Cell, state: State, plan: Plan, round: int) -> list[Job]:

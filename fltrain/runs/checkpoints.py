@@ -32,6 +32,8 @@ def write_checkpoint(folder: Path, state: State, round: int) -> None:
     flat = tree.flatten(parts)
     data = save(_separate(flat))
     base = folder / name_checkpoint(round)
+    # The tensors first: checkpoints are found by their JSON, so a run that is killed between the
+    # two files has left none, rather than half of one.
     write_whole(base.with_suffix(".safetensors"), data)
     head = {
         "round": round,
@@ -64,7 +66,7 @@ def _separate(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     safetensors refuses tensors that share theirs.
     """
     out: dict[str, Tensor] = {}
-    seen = set()
+    seen = set()  # addresses of memory that a tensor before has
     for name, tensor in tensors.items():
         host = tensor.detach().cpu().contiguous()
         memory = host.untyped_storage().data_ptr()

@@ -61,6 +61,7 @@ def list_differences(folders: Mapping[str, RunFolder]) -> list[str]:
 
 def _describe_difference(key: str, runs: Mapping[str, Sequence[str]]) -> str:
     """Return who has which value; what most have comes last, as "the others". runs: by value."""
+    # Runs are compared by what stands out: the usual value need not be listed by names.
     *rare, most = sorted(runs.items(), key=lambda item: len(item[1]))
     said = [f"{value} in {', '.join(who)}" for value, who in rare]
     value, who = most

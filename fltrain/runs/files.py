@@ -41,12 +41,13 @@ def read_json(path: Path) -> JSON:
 
 
 def write_lines(path: Path, values: list[JSON]) -> None:
-    """Write a log anew."""
+    """Replace a log by these lines."""
     write_whole(path, "".join(_format_line(value) for value in values).encode())
 
 
 def read_lines(path: Path) -> list[JSON]:
     """Return the whole lines of a log. RunError if one is no JSON object with a round."""
+    # The last piece is "" behind a whole line, or else the torn line of a killed run.
     lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
     try:
         return [_parse_line(line) for line in lines]
@@ -82,6 +83,10 @@ def append_line(path: Path, value: JSON) -> None:
 
 
 def _cut_torn_line(log: BinaryIO) -> None:
+    """Cut off a last line without its end, which a run left that was killed while it wrote it.
+
+    What is appended behind it would be part of that line, and lost with it.
+    """
     if not log.tell():
         return
     log.seek(-1, os.SEEK_END)
@@ -120,10 +125,12 @@ def stage_folder(path: str | Path) -> Iterator[Path]:
             f"take another --out, or go on with it: fltrain resume {path}"
         )
     target = path.resolve()  # of a link to an empty folder: that folder
+    # Beside the target: a folder can be moved as a whole only within its file system.
     new = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         yield new
         os.replace(new, target)
+        # Or the new name could be gone after a power cut, and with it rounds that were reported.
         sync_folder(target.parent)
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)

@@ -1,6 +1,6 @@
 """A run on disk: what was asked, on which machine, a line a round, and checkpoints.
 
-A killed run goes on from them. Nothing here is pickled.
+A killed run resumes from them. Nothing here is pickled.
 """
 
 import contextlib
@@ -63,6 +63,7 @@ class RunFolder:
             write_whole(new / "split.h5", split)
             write_json(new / "environment.json", environment)
             write_json(new / "config.json", config)
+            # Resuming needs a checkpoint even if the first round is never finished.
             cls(new).save(state, 0)
         return cls(Path(path))
 
@@ -93,6 +94,7 @@ class RunFolder:
         sweep = self.path.resolve().parent
         with contextlib.ExitStack() as locks:
             if is_sweep(sweep):
+                # Shared: runs of a sweep may be resumed side by side, each by its own process.
                 locks.enter_context(share_sweep(sweep))
             locks.enter_context(lock_file(self.path / "config.json", fcntl.LOCK_EX))
             yield
@@ -128,6 +130,7 @@ class RunFolder:
 
         Wall times stand apart, so that the metrics of a resumed run can be equal byte for byte.
         """
+        # Metrics first: they say which rounds there are. A missing time is no fault of a run.
         append_line(self.path / _METRICS, metrics)
         append_line(self.path / _TIMING, timing)
 
@@ -137,6 +140,7 @@ class RunFolder:
         RunError if metrics of earlier ones are gone.
         """
         metrics = [m for m in self.history if m["round"] <= round]
+        # Looked at before anything is changed, so that the user can put the file back.
         if [m["round"] for m in metrics] != list(range(1, round + 1)):
             raise RunError(
                 f"{self.path / _METRICS} lacks rounds before the checkpoint of round {round}; "
@@ -155,6 +159,7 @@ class RunFolder:
     def save(self, state: State, round: int) -> None:
         """Write the checkpoint of a round. Older ones then go, except one."""
         write_checkpoint(self._checkpoints, state, round)
+        # Only now: at every moment a whole checkpoint is there to resume from.
         self._drop_old()
 
     @property

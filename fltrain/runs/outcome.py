@@ -92,10 +92,11 @@ class Run:
         which = int(served.which[party if n > 1 and party is not None else 0])
         values = tree.index(served.models, which) | tree.index(served.buffers, which)
         module = copy.deepcopy(self.task.module)
-        own = dict(module.named_parameters()) | dict(module.named_buffers())
+        of_module = dict(module.named_parameters()) | dict(module.named_buffers())
+        # Copied, so that training the module on does not change the state of this run.
         with torch.no_grad():
             for name, value in values.items():
-                own[name].copy_(value)
+                of_module[name].copy_(value)
         return module.eval()
 
     def _serve(self, personal: bool) -> Served:

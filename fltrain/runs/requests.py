@@ -178,6 +178,8 @@ def load_request(
             f"{path} has the format {config.get('format')}, this fltrain reads "
             f"{' and '.join(map(str, _READABLE))}; resume it with the version that wrote it"
         )
+    # What was chosen takes the place of what was asked for: another choice, on another machine,
+    # would change the last bits. Folders of format 1 have it among the settings.
     settings = config["settings"] | config.get("execution", {})
     if workers is not None:
         settings |= {"workers": workers}
@@ -224,6 +226,7 @@ def _rebuild_algorithm(path: Path, named: JSON, algorithm: Algorithm | None) -> 
             )
         algorithm = build(named["spec"], **named["options"])
     options = json.loads(json.dumps(algorithm.options))  # a tuple is a list in JSON
+    # Also where it was built from the folder: code outside fltrain may have changed since then.
     if (algorithm.spec, options) != (named["spec"], named["options"]):
         raise RunError(
             f"{path} was started with {named['spec'] or named['name']} {named['options']}, "

@@ -33,8 +33,8 @@ def make_initial_state(cell: Cell) -> State:
     models: Tree = {}
     buffers: Tree = {}
     for name, parameter in module.named_parameters():
-        of_its_kind = models if parameter.requires_grad else buffers
-        of_its_kind[name] = parameter.detach().to(device).unsqueeze(0).clone()
+        part = models if parameter.requires_grad else buffers
+        part[name] = parameter.detach().to(device).unsqueeze(0).clone()
     for name, buffer in module.named_buffers():
         buffers[name] = buffer.detach().to(device).unsqueeze(0).clone()
     info = _inform(cell)
@@ -72,6 +72,7 @@ def _require_memory(cell: Cell, info: Info, models: Tree, buffers: Tree) -> None
         state = algorithm.init(cell.task, few, models, buffers, algorithm.hyper)
         return tree.nbytes(state.parties)
 
+    # The difference: what is kept once, however many parties there are, cancels out.
     each = count_kept(2) - count_kept(1)
     if n_parties * each > free:
         raise UsageError(

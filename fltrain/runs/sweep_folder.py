@@ -64,6 +64,7 @@ def read_cells(path: str | Path) -> dict[str, JSON]:
             f"{path / _MARK} is damaged: it lacks cells; "
             "the runs beside it can still be resumed one by one"
         )
+    # The file may be untrusted, and its names are paths that are read and written below.
     for name in cells:
         if name != Path(name).name or name in (".", ".."):
             raise RunError(f"{path / _MARK} is damaged: {name!r} is no name of a folder in it")

@@ -37,6 +37,7 @@ def resolve_sweep(
     options = ALGORITHMS.options(ALGORITHMS.find(spec)) if spec else {}
     _require_known(grid, spec, options)
     first = next(iter(read.values()))
+    # Trials count from the seed that a run would have, which a preset may set.
     seed = settings.get("seed")
     if seed is None:
         seed = resolve_preset(preset, first, algorithm, model).settings.get("seed", 0)
@@ -45,6 +46,7 @@ def resolve_sweep(
     requests = []
     for cell, numbers in zip(cells, drop_common(cells), strict=True):
         split = read[cell["split"]]
+        # What is swept goes to the algorithm where it has an option of that name, else to settings.
         own = {name: value for name, value in cell.items() if name in options}
         swept = {name: value for name, value in cell.items() if name not in {*options, "split"}}
         request = resolve_request(

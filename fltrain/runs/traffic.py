@@ -22,6 +22,7 @@ def count_bytes(algorithm: Algorithm, state: State, plan: Plan, task: Task) -> d
     bytes_table4: the papers' rule, all uploads and one broadcast (ICDE 2022, Table IV).
     """
     down, up = _count_by_job(algorithm, state, plan, task)
+    # All parties hear the same in the papers, so one message of the longest counts for all.
     broadcast = int(down.max()) if len(down) else 0
     return {
         "bytes_down": int(down.sum()),

@@ -43,8 +43,8 @@ def why_not_workers(n_ranks: int = 1) -> str:
 def has_lost_workers(execution: Execution, n_ranks: int) -> bool:
     """Return whether a run was started with workers, and is resumed where it cannot have them.
 
-    It goes on with one thread, or with the ranks, in their place, and the same bits. A new run that
-    asks for workers there is refused.
+    One thread, or the ranks, then take their place, with the same bits. A new run that asks for
+    workers there is refused.
     """
     return execution.engine == "processes" and why_not_workers(n_ranks) != ""
 
