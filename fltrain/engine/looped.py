@@ -1,9 +1,9 @@
 """The reference executor: one job after another."""
 
 import contextlib
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import torch
 
@@ -33,6 +33,7 @@ class Looped(TorchExecutor):
     ) -> Iterator[Done]:
         for i, job in enumerate(jobs):
             upload, own, loss = train_job(self.cells[job.cell], broadcasts[job.cell], job)
+            # the upload of a job whose loss is not finite is {}, which adds nothing
             sums[job.cell].add(upload, job.model)
             yield Done(i, loss, job.keep_own(own))
 
@@ -52,7 +53,8 @@ def train_job(cell: Cell, broadcast: Broadcast, job: Job) -> tuple[Tree, Tree, f
 
     No upload and no own where its loss is not finite.
     """
-    task = replace(cell.task, examples=lambda: iterate_in_order(cell.data.train, job.party))
+    examples = functools.partial(iterate_in_order, cell.data.train, job.party)
+    task = cell.task.bind_examples(examples)
     local, loss = _train_locally(cell, task, make_local(cell, broadcast, job), job, broadcast.round)
     if not math.isfinite(loss):
         return {}, {}, loss
@@ -69,7 +71,7 @@ def _train_locally(
     """
     algorithm, examples, settings = cell.algorithm, cell.data.train, cell.settings
     local = algorithm.begin(task, local)
-    # copies, which are trained in place: `begin` may have handed back views into the state
+    # copies, which are trained in place: what `begin` returned may be views into the state
     local = local._replace(params=tree.clone(local.params), buffers=tree.clone(local.buffers))
     velocity = tree.zeros_like(local.params) if job.work.momentum else {}
     decay = settings.weight_decay if algorithm.decay == "executor" else 0.0

@@ -10,20 +10,29 @@ from ..tree import Tree
 class Sums:
     """The uploads of a round summed per model, [M, ...], as pairs of float64.
 
-    Of each pair, `high` is the sum and `low` what rounding has taken from it (Knuth's two-sum). A
-    pair holds about 106 bits, so that `total` is the exact sum rounded once, whatever the order,
-    the worker, the chunk or the rank: exactly so where the numbers that are summed lie within a
-    factor of 2^50 of each other, and with one exception in 2^50 beyond that.
+    Of each pair, `high` is the sum rounded and `low` the sum of what that rounding lost. Knuth's
+    two-sum finds the loss of one addition exactly (Knuth, The Art of Computer Programming 2, 4.2.2;
+    Shewchuk 1997, Theorem 7), so a pair holds the running sum to about 106 bits, and `total`
+    rounds it to 53 bits once.
+
+    Only the additions to `low` can be rounded, by about 2^-106 of the largest sum on the way, and
+    they are exact where the uploads lie within a factor of 2^50 of each other. Two orders of the
+    same uploads (other workers, chunks, ranks) then have the same `total`. Beyond that they differ
+    only where the exact sum lies that near to the middle between two float64 numbers, about one
+    time in 2^50, or where the uploads cancel to less than 2^-50 of the largest of them.
     """
 
     def __init__(self, n_models: int):
         self.n_models = n_models
         self.high: dict[str, Tensor] = {}  # by path of the leaf
         self.low: dict[str, Tensor] = {}
-        self.empty: list[str] = []  # paths of the empty trees of uploads
+        # Paths of the empty trees of uploads, from the first upload that has some. They have no
+        # numbers to sum, but `aggregate` looks them up: total["buffers"] is {} for a model that has
+        # no buffers.
+        self.empty: list[str] = []
 
     def add(self, upload: Tree, model: int) -> None:
-        """Add one job's upload to the sums of a model."""
+        """Add one job's upload to the sums of a model. {} adds nothing."""
         self.empty = self.empty or tree.empties(upload)
         for path, value in tree.flatten(upload).items():
             if path not in self.high:
@@ -51,7 +60,7 @@ class Sums:
 
 
 def two_sum(high: Tensor, low: Tensor, value: Tensor) -> None:
-    """Add a value to a pair, in place: high is rounded, low takes what that lost.
+    """Add a value to a pair, in place: high is rounded, low takes what that lost (two-sum).
 
     No compiler and no kernel may reorder these lines: algebraically low would stay what it is.
     """

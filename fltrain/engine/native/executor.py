@@ -4,11 +4,11 @@ Forward, backward and the optimiser's step are fused, with the batch in vector l
 """
 
 import ctypes
+import functools
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -120,7 +120,8 @@ class Native:
         """Return the job after `begin`, and what the compiled code is handed of it."""
         cell = self.cells[job.cell]
         layers = self.layers[cell.task]
-        task = replace(cell.task, examples=lambda: iterate_in_order(cell.data.train, job.party))
+        examples = functools.partial(iterate_in_order, cell.data.train, job.party)
+        task = cell.task.bind_examples(examples)
         local = cell.algorithm.begin(task, make_local(cell, broadcast, job))
         terms = require_affine_direction(cell).terms(local)
         w, pull = flatten_parameters(local.params, layers), float(terms.pull)

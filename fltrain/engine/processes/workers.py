@@ -74,7 +74,7 @@ class Worker(NamedTuple):
 
 
 def _explain(error: Exception) -> Exception:
-    """Return a worker's error, said so that one can do something about it."""
+    """Return a worker's error; one that the user can avoid comes with how to."""
     if "Unable to handle autograd's threading" not in str(error):
         return error
     explained = UsageError(
@@ -158,6 +158,7 @@ def _answer(
 def _train(cell: Cell, broadcast: Broadcast, job: Job, sums: dict[int, Sums]) -> tuple[float, Tree]:
     """Train one job, add its upload to the sums, and return (loss, own)."""
     upload, own, loss = train_job(cell, broadcast, job)
+    # the upload of a job whose loss is not finite is {}, which adds nothing
     sums[job.cell].add(upload, job.model)
     return loss, job.keep_own(own)
 

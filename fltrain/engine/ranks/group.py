@@ -49,9 +49,10 @@ class Terminated(BaseException):
 
 
 class _Report(NamedTuple):
-    """What a rank says of its jobs before numbers travel.
+    """What a rank reports of its jobs before numbers travel.
 
-    done: (job, loss, which of the forms `own` has); a form is said once, however many jobs have it.
+    done: (job, loss, which of the forms `own` has); a form is listed once, for all jobs that have
+    it.
     """
 
     sums: SumShapes
@@ -68,7 +69,7 @@ class _Report(NamedTuple):
 class Ranks:
     """This process among all that train a run.
 
-    rank: 0..size-1. store: what all see, None where the caller made the group.
+    rank: 0..size-1. store: what all ranks can read and write, None where the caller made the group.
     """
 
     rank: int = 0
@@ -77,7 +78,7 @@ class Ranks:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the rank that evaluates, writes and says how far the run is."""
+        """Whether this is the rank that evaluates, writes and shows how far the run is."""
         return self.rank == 0
 
     def share(self, costs: Sequence[float]) -> list[int]:
@@ -102,7 +103,7 @@ class Ranks:
         self.gather(None, fault)
 
     def gather(self, value: Any, fault: str | None = None) -> list[Any]:
-        """Return what each rank gives, by rank. All ranks have to call it.
+        """Return the value of each rank, by rank. All ranks have to call it.
 
         FaultElsewhere where another rank, not this one, came with a fault instead.
         """
@@ -123,8 +124,8 @@ class Ranks:
     def exchange(self, sums: Sequence[Sums], done: list[Done], device: torch.device) -> list[Done]:
         """Return what all ranks have done.
 
-        `sums`, by cell, then hold the uploads of all, with the bits that one rank would have given
-        them. device: of the sums and of what parties keep.
+        `sums`, by cell, then hold the uploads of all, with the bits that one rank would have
+        calculated. device: of the sums and of what parties keep.
         """
         if self.size == 1:
             return done
@@ -133,8 +134,8 @@ class Ranks:
         high, low = flatten_sums(sums, layout, device)
         own = _pack_owns(done, max(report.own_bytes for report in reports), device)
         owns = own.new_empty(self.size * len(own))
-        # All ranks have room for the buffers by now, or all stop here. Later a rank that fails
-        # could not tell the others, which wait for its numbers.
+        # Barrier: all ranks have allocated their buffers. Past this point a failing rank can no
+        # longer report through `gather`, since the others wait for its numbers.
         self.wait_for_all()
         with self._all_or_none():
             for a in range(0, len(high), _BLOCK):
@@ -142,7 +143,8 @@ class Ranks:
                 high[at] = self._block(high[at], low[at])
             if len(own):
                 self._call(dist.all_gather, list(owns.view(self.size, len(own))), own)
-        fill_sums(sums, layout, high, low.zero_())
+        del low  # added into `high`: its memory is free for the sums
+        fill_sums(sums, layout, high)
         return _unpack_done(reports, owns, len(own))
 
     def _block(self, high: Tensor, low: Tensor) -> Tensor:
@@ -185,8 +187,8 @@ class Ranks:
     def _call(self, collective: Callable[..., Any], *args: Any) -> None:
         """Call a collective.
 
-        FaultElsewhere where another rank has left in the midst of it and said why, RankLost where
-        one is gone.
+        FaultElsewhere where another rank has left in the midst of it and noted its fault in the
+        store, RankLost where one is gone.
         """
         try:
             collective(*args)
@@ -206,7 +208,7 @@ class Ranks:
     def _ignore_sigterm(self) -> None:
         """Keep torchrun's SIGTERM from coming between this rank and its message.
 
-        It would say only what is known by now. Until the end of `join_ranks`, which sets it back.
+        That message says more. Until the end of `join_ranks`, which sets it back.
         """
         if self.store is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -219,7 +221,7 @@ class Ranks:
             self.store.set(_FAULT, f"rank {self.rank} ended: {text}")
 
     def _read_fault(self) -> str:
-        """Return why a rank has left the group; "" where none has said so."""
+        """Return why a rank has left the group; "" where none has."""
         if self.store is None:
             return ""
         with contextlib.suppress(RuntimeError):  # the store was on a rank that is gone
@@ -228,7 +230,7 @@ class Ranks:
         return ""
 
     def claim_report(self) -> bool:
-        """Return whether this rank, of those that are left, says that another one is gone.
+        """Return whether this rank, of those that are left, reports that another one is gone.
 
         The first that asks does.
         """
@@ -244,7 +246,7 @@ ALONE = Ranks()
 
 
 def _report(sums: Sequence[Sums], done: list[Done]) -> _Report:
-    """Return what this rank says of its jobs."""
+    """Return what this rank reports of its jobs."""
     numbers: dict[Form, int] = {}
     rows = []
     for one in done:

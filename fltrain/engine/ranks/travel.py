@@ -16,7 +16,7 @@ _ALIGNED = 16  # bytes: a view as some type has to begin at a multiple of its si
 
 # By cell: the shapes of its sums by path, in the order in which they travel.
 Layout = list[dict[str, torch.Size]]
-# What a rank says of its sums, by cell: shapes by path, and paths of empty trees.
+# What a rank reports of its sums, by cell: shapes by path, and paths of empty trees.
 SumShapes = list[tuple[dict[str, torch.Size], list[str]]]
 
 
@@ -69,17 +69,18 @@ def _pad(n: int) -> int:
 
 
 def describe_sums(sums: Sequence[Sums]) -> SumShapes:
-    """Return what a rank says of its sums."""
+    """Return the shapes of some sums, as a rank reports them."""
     return [({path: high.shape for path, high in one.high.items()}, one.empty) for one in sums]
 
 
-def agree_on_layout(sums: Sequence[Sums], said: Iterable[SumShapes]) -> Layout:
+def agree_on_layout(sums: Sequence[Sums], reported: Iterable[SumShapes]) -> Layout:
     """Return one layout for all ranks, also where one has had no job of a cell.
 
-    said: by rank. Empty trees of other ranks are written into the sums: they do not travel.
+    reported: by rank. Paths of empty trees are entered in the sums here, from a rank that has some:
+    they have no numbers that would travel.
     """
     layout: Layout = [{} for _ in sums]
-    for shapes in said:
+    for shapes in reported:
         for one, whole, (its, empty) in zip(sums, layout, shapes, strict=True):
             one.empty = one.empty or empty
             whole |= its
@@ -112,11 +113,15 @@ def _flatten_half(halves: list[dict[str, Tensor]], layout: Layout, device: torch
     return torch.cat(parts)
 
 
-def fill_sums(sums: Sequence[Sums], layout: Layout, high: Tensor, low: Tensor) -> None:
-    """Make the sums views into both halves."""
+def fill_sums(sums: Sequence[Sums], layout: Layout, total: Tensor) -> None:
+    """Make the sums views into their total over all ranks, [n] float64.
+
+    It is rounded already, so nothing is left for `low`.
+    """
+    nothing = torch.zeros_like(total)
     end = 0
     for one, shapes in zip(sums, layout, strict=True):
         for path, shape in shapes.items():
             start, end = end, end + shape.numel()
-            one.high[path] = high[start:end].view(shape)
-            one.low[path] = low[start:end].view(shape)
+            one.high[path] = total[start:end].view(shape)
+            one.low[path] = nothing[start:end].view(shape)

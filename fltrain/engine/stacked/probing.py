@@ -6,7 +6,7 @@ reads `Batch.epoch`. Both are tried, not declared: an algorithm cannot forget to
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -174,7 +174,7 @@ def _largest_finite(values: Tensor) -> float:
 def _step_alone(cell: Cell, broadcast: Broadcast, job: Job) -> None:
     """Do the same small step as any executor would, for the error that it may give."""
     examples = cell.data.train
-    task = replace(cell.task, examples=lambda: iterate_in_order(examples, job.party, _PROBE))
+    task = cell.task.bind_examples(partial(iterate_in_order, examples, job.party, _PROBE))
     start = examples.indptr[job.party]
     size = min(_PROBE, examples.size(job.party), cell.settings.batch_size)
     at = slice(start, start + size)

@@ -1,7 +1,7 @@
 """Some jobs as one: parameters [J, ...], each step for the jobs that still run."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -232,12 +232,7 @@ class Stack:
 
     def _bind_examples(self, place: _Place) -> StackedTask:
         """Return the task with the examples of the job that vmap shows by its place."""
-        start, size, source = place
-
-        def iterate_examples() -> Iterable[Batch]:
-            return self.batches.iterate_in_order(start, size, source)
-
-        return replace(self.task, examples=iterate_examples)
+        return self.task.bind_examples(partial(self.batches.iterate_in_order, *place))
 
     def _select(self, rows: StackRows) -> tuple[Local, _Place]:
         """Return Local and place of these jobs.
