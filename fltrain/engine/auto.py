@@ -92,7 +92,7 @@ def choose_execution(
     facts: dict[Cell, Facts] = {}
     for cell in cells if is_open else [largest]:
         costs[cell] = count_cost(cell.task, cell.data)
-        facts[cell] = gather_facts(cell, device, threads, common.workers, costs[cell], n_ranks)
+        facts[cell] = gather_facts(cell, costs[cell], device, threads, common.workers, n_ranks)
     engine: str = common.engine
     if is_open:
         engine = settle_engine({pick_engine(of_cell) for of_cell in facts.values()})
@@ -161,19 +161,17 @@ def why_not_stacking(facts: Facts) -> str:
 
 def gather_facts(
     cell: Cell,
+    cost: Cost,
     device: str,
     threads: int | None = None,
     workers: int | None = None,
-    cost: Cost | None = None,
     n_ranks: int = 1,
 ) -> Facts:
     """Return the facts of a cell on this machine.
 
-    threads, workers: asked for. cost: of an example, counted if not given. n_ranks: those that
-    share the run.
+    cost: of an example. threads, workers: asked for. n_ranks: those that share the run.
     """
     data, settings = cell.data, cell.settings
-    cost = cost or count_cost(cell.task, data)
     jobs = cohort_size(data.n_parties, settings.fraction)
     steps = sum(count_steps(data.train.size(party), settings) for party in range(data.n_parties))
     # A stack on a CPU is made only where it is asked for, and refused there.

@@ -38,7 +38,7 @@ def summarise(name: str, folder: RunFolder) -> dict[str, Any]:
     }
 
 
-def _collect(history: Sequence[JSON], metric: str) -> list[Any]:
+def _collect(history: Sequence[Mapping[str, Any]], metric: str) -> list[Any]:
     return [metrics[metric] for metrics in history if metric in metrics]
 
 

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from .metrics import RoundMetrics
+
 _NOTHING = {"round": 0, "rounds": 0, "job": 0, "jobs": 0, "metrics": None, "cell": 0, "told": ""}
 
 
@@ -63,7 +65,7 @@ class RoundDone(Progress):
     round: int
     rounds: int
     cell: int
-    metrics: dict[str, Any]
+    metrics: RoundMetrics
 
 
 @dataclass(frozen=True)

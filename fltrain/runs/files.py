@@ -10,7 +10,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -40,7 +40,7 @@ def read_json(path: Path) -> JSON:
     return value
 
 
-def write_lines(path: Path, values: list[JSON]) -> None:
+def write_lines(path: Path, values: Sequence[Mapping[str, Any]]) -> None:
     """Replace a log by these lines."""
     write_whole(path, "".join(_format_line(value) for value in values).encode())
 
@@ -62,11 +62,11 @@ def _parse_line(line: bytes) -> JSON:
     return value
 
 
-def _format_line(value: JSON) -> str:
+def _format_line(value: Mapping[str, Any]) -> str:
     return json.dumps(value, allow_nan=False) + "\n"
 
 
-def append_line(path: Path, value: JSON) -> None:
+def append_line(path: Path, value: Mapping[str, Any]) -> None:
     """Append a line, which is on the disk when this returns; a torn line is cut off first."""
     try:
         with open(path, "ab+") as log:

@@ -25,6 +25,7 @@ from .files import (
     write_json,
     write_lines,
 )
+from .metrics import RoundMetrics, as_metrics
 from .sweep_folder import is_sweep, share_sweep
 
 _METRICS, _TIMING = "metrics.jsonl", "timing.jsonl"
@@ -121,11 +122,11 @@ class RunFolder:
         return read_json(self.path / "environment.json")
 
     @property
-    def history(self) -> list[JSON]:
+    def history(self) -> list[RoundMetrics]:
         """The metrics of each round, in order. A killed run's torn last line does not count."""
-        return read_lines(self.path / _METRICS)
+        return [as_metrics(line) for line in read_lines(self.path / _METRICS)]
 
-    def append(self, metrics: JSON, timing: JSON) -> None:
+    def append(self, metrics: RoundMetrics, timing: JSON) -> None:
         """Write down a round.
 
         Wall times stand apart, so that the metrics of a resumed run can be equal byte for byte.

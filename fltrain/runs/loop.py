@@ -25,6 +25,7 @@ from ..interface import Plan, State
 from .events import Announcement, CellDiverged, JobDone, OnProgress, Progress, RoundDone
 from .files import JSON
 from .folder import RunFolder
+from .metrics import RoundMetrics, as_metrics
 from .traffic import count_bytes
 
 
@@ -39,7 +40,7 @@ class RunInProgress:
     cell: Cell
     folder: RunFolder | None
     state: State
-    history: list[JSON]
+    history: list[RoundMetrics]
     diverged: Diverged | None = None
 
     def is_due(self, round: int) -> bool:
@@ -147,8 +148,8 @@ class TrainingLoop:
         run.state = _grade(run.cell, trained, self.ranks, executor.score)
         if self.ranks.is_first and self.common.is_evaluated(round):
             metrics |= _evaluate(run.cell, run.state, executor.score)
-        metrics = _replace_nan(metrics, round)
-        run.history.append(metrics)
+        finished = as_metrics(_replace_nan(metrics, round))
+        run.history.append(finished)
         if self.ranks.is_first and run.folder is not None:
             evaluating = time.perf_counter() - began
             timing = {
@@ -158,10 +159,10 @@ class TrainingLoop:
             }
             # Metrics before the checkpoint. A run killed in between has metrics too many, which
             # resuming cuts off; a checkpoint whose metrics are missing could not be resumed.
-            run.folder.append(metrics, timing)
+            run.folder.append(finished, timing)
             if self.common.is_written(round):
                 run.folder.save(run.state, round)
-        self._say(RoundDone(round, self.common.rounds, cell=i, metrics=metrics))
+        self._say(RoundDone(round, self.common.rounds, cell=i, metrics=finished))
 
     def _say(self, event: Progress) -> None:
         if self.ranks.is_first:

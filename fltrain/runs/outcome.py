@@ -14,8 +14,8 @@ from .. import tree
 from ..engine.diverged import Diverged
 from ..interface import Algorithm, Served, State
 from ..tasks.model_task import ModelTask
-from .files import JSON
 from .loop import RunInProgress
+from .metrics import RoundMetrics
 from .requests import Request
 
 
@@ -25,8 +25,8 @@ class Run:
 
     Attributes
     ----------
-    history : list of dict
-        The metrics of each round; docs/training.md lists them.
+    history : list of RoundMetrics
+        A dict for each round; docs/training.md says what its values are.
     state : State
         After the last round.
     algorithm : Algorithm
@@ -41,7 +41,7 @@ class Run:
         before it.
     """
 
-    history: list[JSON]
+    history: list[RoundMetrics]
     state: State
     algorithm: Algorithm
     task: ModelTask
@@ -53,7 +53,8 @@ class Run:
         parts = [self.algorithm.name]
         parts += [f"{name}={value}" for name, value in self.cell.items()]
         parts.append(f"{len(self.history)} rounds")
-        reached = [m["test_accuracy"] for m in self.history if m.get("test_accuracy") is not None]
+        accuracies = [metrics.get("test_accuracy") for metrics in self.history]
+        reached = [accuracy for accuracy in accuracies if accuracy is not None]
         if reached:
             parts.append(f"test accuracy {100 * reached[-1]:.2f} %")
         if self.folder:

@@ -135,7 +135,7 @@ def test_a_demo_of_the_digits_and_the_tables_of_the_tests_stay_with_the_loop():
 def test_facts_are_those_of_the_cell(cell, table_split):
     sizes = table_split.train.sizes.tolist()
     given = cell(fraction=0.4, batch_size=8, local_epochs=3, engine="looped", threads=1)
-    facts = gather_facts(given, "cpu", threads=1)
+    facts = gather_facts(given, cost.count_cost(given.task, given.data), "cpu", threads=1)
     assert (facts.device, facts.jobs, facts.threads, facts.workers, facts.compiled) == (
         "cpu",
         2,

@@ -1,7 +1,7 @@
 """How far a run is, on stderr."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -9,7 +9,7 @@ import click
 
 from fltrain.runs.events import Announcement, CellDiverged, JobDone, Progress, RoundDone
 
-Metrics = dict[str, Any]
+Metrics = Mapping[str, Any]
 _TICKS = 1000  # of the bar, for each round
 
 

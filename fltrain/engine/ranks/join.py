@@ -33,7 +33,11 @@ _CURRENT: ContextVar[Ranks | None] = ContextVar("ranks", default=None)
 
 
 def current_ranks() -> Ranks:
-    """Return the ranks that this code is one of."""
+    """Return the ranks that this code is one of: the same until the end of `join_ranks`.
+
+    The doors ask this once and hand the answer on. It is asked again where no caller could: by an
+    executor that is made by its name, and outside a run.
+    """
     return _CURRENT.get() or ALONE
 
 

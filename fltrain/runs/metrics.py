@@ -1,0 +1,43 @@
+"""The names of a round's metrics. Needs no torch."""
+
+from collections.abc import Mapping
+from typing import Any, TypedDict, cast
+
+
+class RoundMetrics(TypedDict, total=False):
+    """The metrics of a round, as `metrics.jsonl` has them; docs/training.md says what they are.
+
+    The first five and the bytes are always there; the others in rounds that are evaluated, where
+    the run has them. Models that parties keep for themselves have those of `test_accuracy` to
+    `party_val_accuracy_worst` again, under names that begin with personal_.
+    """
+
+    round: int
+    lr: float
+    jobs: int
+    steps: int
+    train_loss: float | None
+    bytes_down: int
+    bytes_up: int
+    bytes_party_down: int
+    bytes_party_up: int
+    bytes_table4: int
+    test_accuracy: float | None
+    test_loss: float | None
+    test_accuracy_std: float | None
+    test_accuracy_noisy: float | None
+    party_test_accuracy: list[float | None]
+    party_test_accuracy_mean: float | None
+    party_test_accuracy_std: float | None
+    party_test_accuracy_p10: float | None
+    party_test_accuracy_worst: float | None
+    party_val_accuracy: list[float | None]
+    party_val_accuracy_mean: float | None
+    party_val_accuracy_std: float | None
+    party_val_accuracy_p10: float | None
+    party_val_accuracy_worst: float | None
+
+
+def as_metrics(values: Mapping[str, Any]) -> RoundMetrics:
+    """Return the same values, from a file or an evaluation, which name metrics by strings."""
+    return cast(RoundMetrics, values)
