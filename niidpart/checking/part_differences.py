@@ -36,7 +36,9 @@ def compare_parts(a: Part, b: Part) -> PartDifference:
     if _has_repeats(rows_a) or _has_repeats(rows_b):
         return _compare_shared(a, b)
     _, at_a, at_b = np.intersect1d(rows_a, rows_b, assume_unique=True, return_indices=True)
-    mine, theirs = party_a[at_a], party_b[at_b]  # of each row that is in both
+    # The parties of each row that is in both.
+    mine = party_a[at_a]
+    theirs = party_b[at_b]
     n_both = len(mine)
     agreement = adjusted = None
     if n_both:
@@ -46,12 +48,13 @@ def compare_parts(a: Part, b: Part) -> PartDifference:
         cells, times = np.unique(cell, return_counts=True)
         adjusted = _compute_adjusted_rand(times, np.bincount(mine), np.bincount(theirs))
         if max(a.n_parties, b.n_parties) <= RELABELLED:
-            stay = _count_best_match(cells, times, a.n_parties, b.n_parties)
-            agreement = stay / n_both
+            n_stay = _count_best_match(cells, times, a.n_parties, b.n_parties)
+            agreement = n_stay / n_both
+    has_moved = mine != theirs
     return PartDifference(
         n=(a.n, b.n),
         only=(a.n - n_both, b.n - n_both),
-        moved=int((mine != theirs).sum()),
+        moved=int(has_moved.sum()),
         agreement=agreement,
         adjusted_rand=adjusted,
     )
@@ -61,11 +64,14 @@ def _list_pairs(part: Part) -> tuple[Ints, Ints]:
     """Return (rows ascending, the party of each)."""
     party = np.repeat(np.arange(part.n_parties), part.sizes)
     order = np.argsort(part.indices, kind="stable")
-    return part.indices[order].astype(np.int64), party[order]
+    rows = part.indices[order].astype(np.int64)
+    return rows, party[order]
 
 
 def _has_repeats(rows: Ints) -> bool:
-    return bool((np.diff(rows) == 0).any())
+    """Return whether some of the rows, which ascend, are equal."""
+    steps = np.diff(rows)
+    return bool((steps == 0).any())
 
 
 def _compare_shared(a: Part, b: Part) -> PartDifference:
@@ -77,8 +83,10 @@ def _compare_shared(a: Part, b: Part) -> PartDifference:
     rows_b, party_b = _list_pairs(b)
     # A pair of row and party as one number, so that pairs of one row stand together.
     width = max(a.n_parties, b.n_parties)
-    pairs = np.setxor1d(rows_a * width + party_a, rows_b * width + party_b)
-    different = np.unique(pairs // width)  # rows
+    pairs_a = rows_a * width + party_a
+    pairs_b = rows_b * width + party_b
+    in_one_only = np.setxor1d(pairs_a, pairs_b)
+    different = np.unique(in_one_only // width)  # rows
     in_a = np.unique(rows_a)
     in_b = np.unique(rows_b)
     both = np.intersect1d(in_a, in_b, assume_unique=True)
@@ -90,15 +98,21 @@ def _compare_shared(a: Part, b: Part) -> PartDifference:
 
 
 def _compute_adjusted_rand(cells: Ints, mine: Ints, theirs: Ints) -> float:
-    """Return the index from the sizes of the groups' intersections, and of the groups."""
+    """Return the index from the sizes of the groups' intersections, and of the groups.
+
+    (together - expected) / (mean of in_a and in_b - expected), expected = in_a in_b / pairs; all
+    times 2 pairs, so that everything before the last division is a whole number.
+    """
     together = _count_pairs(cells)
-    in_a, in_b = _count_pairs(mine), _count_pairs(theirs)
+    in_a = _count_pairs(mine)
+    in_b = _count_pairs(theirs)
     n = int(cells.sum())
     pairs = n * (n - 1) // 2
+    above_chance = together * pairs - in_a * in_b
     room = (in_a + in_b) * pairs - 2 * in_a * in_b
     if room == 0:  # both are one group, or both are single rows: the same grouping
         return 1.0
-    return 2 * (together * pairs - in_a * in_b) / room
+    return 2 * above_chance / room
 
 
 def _count_pairs(sizes: Ints) -> int:

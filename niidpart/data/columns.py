@@ -12,6 +12,7 @@ from .conversion import require_texts, to_array
 from .rows import Array
 
 _COUNTABLE = 1 << 20  # a range of labels that is counted in an array instead of sorted
+_SHOWN = 5  # names in an error
 
 
 def number_classes(labels: ArrayLike) -> tuple[Ints, tuple[str, ...]]:
@@ -44,10 +45,11 @@ def _require_labels(y: Array) -> None:
         raise UsageError("there are no labels; at least one example is needed")
     needed = "integers, booleans or strings are needed"
     if y.dtype.kind == "f":
-        bad = int(np.count_nonzero(np.isnan(y)))
-        got = f"labels are {y.dtype} (regression?)"
-        if bad:
-            got = f"{bad} of {len(y)} labels are NaN"
+        n_missing = int(np.count_nonzero(np.isnan(y)))
+        if n_missing:
+            got = f"{n_missing} of {len(y)} labels are NaN"
+        else:
+            got = f"labels are {y.dtype} (regression?)"
         raise UsageError(f"{got}; {needed}, such as labels.astype(int)")
     if y.dtype.kind not in "iubU" and not _holds_texts(y):
         raise UsageError(f"labels are of type {y.dtype}; {needed}")
@@ -55,18 +57,28 @@ def _require_labels(y: Array) -> None:
 
 def _count_integers(y: Array, low: int, span: int) -> tuple[Ints, tuple[str, ...]]:
     """Return ids and names of integers in low..low + span, without the sort of np.unique."""
-    # Small types would overflow in the subtraction, hence int64 before it.
-    offset = y if y.dtype.itemsize == 8 else y.astype(np.int64)
+    offset = _subtract(y, low)
+    times = np.bincount(offset, minlength=span + 1)
+    is_present = times > 0
+    present = np.flatnonzero(is_present).tolist()
+    names = tuple(str(low + k) for k in present)
+    if is_present.all():
+        return offset, names
+    # The id of a label is how many present ones are below it.
+    ids = np.cumsum(is_present, dtype=np.int64) - 1
+    return ids[offset], names
+
+
+def _subtract(y: Array, low: int) -> Ints:
+    """Return y - low, which is known to fit in int64."""
+    # Small types would overflow in the subtraction, hence int64 before it. Not so uint64, which may
+    # be beyond int64 until `low` is taken off.
+    offset = y
+    if y.dtype.itemsize < 8:
+        offset = y.astype(np.int64)
     if low:
         offset = offset - offset.dtype.type(low)
-    offset = offset.astype(np.int64, copy=False)
-    # Passes over the labels alone, where np.unique would sort them.
-    present = np.bincount(offset, minlength=span + 1) > 0
-    labels = [low + k for k in np.flatnonzero(present).tolist()]
-    names = tuple(map(str, labels))
-    if present.all():
-        return offset, names
-    return np.cumsum(present, dtype=np.int64)[offset] - 1, names
+    return offset.astype(np.int64, copy=False)
 
 
 def number_groups(groups: ArrayLike, n: int) -> tuple[Ints, tuple[str, ...]]:
@@ -75,12 +87,14 @@ def number_groups(groups: ArrayLike, n: int) -> tuple[Ints, tuple[str, ...]]:
     Integers stay as they are and have no names; strings are numbered in sorted order.
     """
     column = to_array("groups", groups)
-    if column.shape == (n,) and _holds_texts(column):
+    kind = column.dtype.kind
+    is_column = column.shape == (n,)
+    if is_column and _holds_texts(column):
         return _number_texts(column)
-    if column.shape != (n,) or column.dtype.kind not in "iuU":
+    if not is_column or kind not in "iuU":
         got = f"groups have shape {column.shape} and type {column.dtype}"
         raise UsageError(f"{got}; one integer or string for each of the {n} examples is needed")
-    if column.dtype.kind != "U":
+    if kind != "U":
         return column.astype(np.int64), ()
     distinct, ids = np.unique(column, return_inverse=True)
     return ids.astype(np.int64), escape_names(distinct.tolist())
@@ -98,11 +112,14 @@ def number_groups_alike(
     if test is None:
         ids, names = number_groups(train, n)
         return ids, None, names
-    first, second = to_array("groups", train), to_array("groups of the test set", test)
+    first = to_array("groups", train)
+    second = to_array("groups of the test set", test)
     if first.shape != (n,) or second.shape != (n_test,):
         needed = f"one for each of the {n} training and {n_test} test examples is needed"
         raise UsageError(f"groups have shapes {first.shape} and {second.shape}; {needed}")
-    if (first.dtype.kind in "iu") != (second.dtype.kind in "iu"):
+    # Numbers and texts put together would all become texts: 1 and "1" one group.
+    are_integers = [column.dtype.kind in "iu" for column in (first, second)]
+    if are_integers[0] != are_integers[1]:
         got = f"groups are {first.dtype} in the training set and {second.dtype} in the test set"
         raise UsageError(f"{got}; both must be integers or both text")
     both = np.concatenate([first, second])
@@ -114,18 +131,27 @@ def select_names(labels: Sequence[str], class_names: Sequence[str]) -> tuple[str
     """Return the names of labels that are the numbers of these names."""
     require_texts("class_names", class_names)
     known = len(class_names)
-    numbers = [_parse_digits(label) for label in labels]
-    if any(not 0 <= number < known for number in numbers):
-        pairs = zip(labels, numbers, strict=True)
-        unnamed = [label for label, number in pairs if not 0 <= number < known]
-        got = f"there are labels {', '.join(unnamed[:5])}"
+    names = []
+    unnamed = []
+    for label in labels:
+        number = _parse_digits(label)
+        if 0 <= number < known:
+            names.append(class_names[number])
+        else:
+            unnamed.append(label)
+    if unnamed:
+        shown = ", ".join(unnamed[:_SHOWN])
+        got = f"there are labels {shown}"
         raise UsageError(f"the labels have names for 0..{known - 1}, and {got}")
-    return escape_names([class_names[k] for k in numbers])
+    return escape_names(names)
 
 
 def _parse_digits(label: str) -> int:
     """Return the number that a label is, -1 where it is none."""
-    return int(label) if label.isascii() and label.isdigit() else -1
+    # int() alone would also take "+1", "1_0" and digits of other scripts.
+    if label.isascii() and label.isdigit():
+        return int(label)
+    return -1
 
 
 def escape_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -137,7 +163,7 @@ def escape_names(names: Sequence[str]) -> tuple[str, ...]:
     if len(set(escaped)) < len(escaped):
         counts = Counter(escaped)
         twice = sorted(name for name in counts if counts[name] > 1)
-        shown = ", ".join(map(repr, twice[:5]))
+        shown = ", ".join(repr(name) for name in twice[:_SHOWN])
         raise UsageError(f"several classes or groups have the name {shown}; give each its own")
     return escaped
 

@@ -14,14 +14,20 @@ _BLOCK = 512  # rows of the distance matrix made at a time
 
 def project_to_components(x: Floats, n: int) -> Floats:
     """Return [M, n], the first principal components of x [M, D], or all there are."""
+    M, D = x.shape
     centred = x - x.mean(axis=0)
-    if x.shape[1] <= x.shape[0]:
-        _, vectors = np.linalg.eigh(centred.T @ centred)  # values rise: the last is the largest
-        return np.asarray(centred @ vectors[:, ::-1][:, :n])
-    # Fewer examples than features: the smaller matrix of inner products has the same components.
+    # eigh's values rise: the last are the largest, and are turned to the front.
+    if D <= M:
+        _, vectors = np.linalg.eigh(centred.T @ centred)
+        directions = vectors[:, ::-1][:, :n]  # [D, n]
+        return np.asarray(centred @ directions)
+    # Fewer examples than features: the smaller matrix of inner products has the same components,
+    # its eigenvectors times the roots of its eigenvalues.
     values, vectors = np.linalg.eigh(centred @ centred.T)
-    scale = np.sqrt(np.maximum(values[::-1][:n], 0.0))  # rounding can leave -1e-17
-    return np.asarray(vectors[:, ::-1][:, :n] * scale)
+    largest = values[::-1][:n]
+    scale = np.sqrt(np.maximum(largest, 0.0))  # rounding can leave -1e-17
+    coordinates = vectors[:, ::-1][:, :n]  # [M, n]
+    return np.asarray(coordinates * scale)
 
 
 def compute_kernel(x: Floats, measure: DistanceMeasure) -> tuple[Floats, float | None]:
@@ -32,12 +38,15 @@ def compute_kernel(x: Floats, measure: DistanceMeasure) -> tuple[Floats, float |
     """
     from scipy.spatial.distance import cdist
 
-    matrix = np.empty((len(x), len(x)))
-    for start in range(0, len(x), _BLOCK):
-        matrix[start : start + _BLOCK] = cdist(x[start : start + _BLOCK], x)
+    M = len(x)
+    matrix = np.empty((M, M))
+    for start in range(0, M, _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        matrix[rows] = cdist(x[rows], x)
     if measure == "energy":
         return matrix, None
-    median = float(np.median(matrix[np.triu_indices(len(x), 1)]))
+    each_pair_once = np.triu_indices(M, 1)
+    median = float(np.median(matrix[each_pair_once]))
     bandwidth = median or 1.0  # all examples equal: any kernel is 1
     np.square(matrix, out=matrix)  # in place: 4,000 examples are 128 MB
     matrix *= -0.5 / bandwidth**2
@@ -53,19 +62,21 @@ def average_blocks(kernel: Floats, lengths: Ints, order: Ints | None = None) -> 
     """
     from scipy.sparse import csr_array
 
-    M = len(kernel)
-    owner = np.repeat(np.arange(len(lengths)), lengths)
-    where = np.arange(M) if order is None else order
-    member = csr_array((np.ones(M), (owner, where)), shape=(len(lengths), M))
-    by_party = np.asarray((member @ kernel).T)  # [M, P]
-    sums = member @ by_party
-    pairs = np.outer(lengths, lengths).astype(np.float64)
+    M, P = len(kernel), len(lengths)
+    parties = np.arange(P)
+    owner = np.repeat(parties, lengths)
+    if order is None:
+        order = np.arange(M)
+    # Z [P, M] has a 1 where the party holds the example: the sums over blocks are Z kernel Z'.
+    Z = csr_array((np.ones(M), (owner, order)), shape=(P, M))
+    by_party = np.asarray((Z @ kernel).T)  # [M, P]
+    sums = Z @ by_party
+    n_pairs = np.outer(lengths, lengths).astype(np.float64)
     # An example and itself are no pair.
-    diagonal = np.arange(len(lengths))
-    with_itself = kernel.diagonal()[where]
-    sums[diagonal, diagonal] -= np.bincount(owner, with_itself)
-    pairs[diagonal, diagonal] -= lengths
-    return np.asarray(sums / pairs)
+    with_itself = kernel.diagonal()[order]
+    sums[parties, parties] -= np.bincount(owner, with_itself)
+    n_pairs[parties, parties] -= lengths
+    return np.asarray(sums / n_pairs)
 
 
 @dataclass(frozen=True)
@@ -87,6 +98,7 @@ def measure_distances(means: Floats, w: Floats, measure: DistanceMeasure) -> Par
     each, largest_each = _compare_to_rest(means, w, measure)
     between, largest_between = _compare_pairs(means, measure)
     to_rest = float(w @ each)
+    largest_to_rest = float(w @ largest_each)
     weights = np.triu(np.outer(w, w), 1)  # [P, P] each pair once
     total = float(weights.sum())
     pairwise = float((weights * between).sum()) / total
@@ -94,7 +106,7 @@ def measure_distances(means: Floats, w: Floats, measure: DistanceMeasure) -> Par
     return PartyDistances(
         to_rest=to_rest,
         pairwise=pairwise,
-        value=_divide(to_rest, float(w @ largest_each)),
+        value=_divide(to_rest, largest_to_rest),
         value_pairwise=_divide(pairwise, largest_pairwise),
         each=each,
     )
@@ -105,11 +117,15 @@ def _compare_to_rest(means: Floats, w: Floats, measure: DistanceMeasure) -> tupl
 
     In the rest of party p, the others have shares w / (1 - w_p).
     """
-    own = means.diagonal()
+    others = 1 - w
+    own = means.diagonal()  # E k(X, X') of each party
     to_all = means @ w  # also to oneself, with the share w_p
-    cross = (to_all - w * own) / (1 - w)
-    within = w @ to_all - 2 * w * to_all + w * w * own
-    rest = within / (1 - w) ** 2
+    cross = (to_all - w * own) / others  # E k(X, Y), Y of the rest
+    # The sum over all pairs of parties, less the row and the column of p, plus its own term that
+    # was taken off twice.
+    of_all = w @ to_all
+    within = of_all - 2 * w * to_all + w * w * own
+    rest = within / others**2  # E k(Y, Y')
     distance = 2 * cross - own - rest
     if measure == "energy":
         return distance, 2 * cross
@@ -123,9 +139,12 @@ def _compare_pairs(means: Floats, measure: DistanceMeasure) -> tuple[Floats, Flo
     distance = cross - own[:, None] - own
     if measure == "energy":
         return distance, cross
+    # Of two parties that are infinitely far apart the kernel is 0: only their own parts are left.
     return -1.0 * distance, own[:, None] + own
 
 
 def _divide(distance: float, largest: float) -> float:
     """Return the share of the largest that a distance could be; 0 where all examples are equal."""
-    return distance / largest if largest else 0.0
+    if not largest:
+        return 0.0
+    return distance / largest

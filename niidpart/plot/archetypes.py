@@ -1,5 +1,6 @@
 """Kinds of parties: what each kind holds."""
 
+import math
 from typing import Annotated, Any
 
 import numpy as np
@@ -26,6 +27,8 @@ from ._parties import choose_parties
 __all__ = ["archetypes"]
 
 _PANELS, _CLASSES = 12, 30  # beyond these an image shows more
+_LETTER, _GAP = 0.09, 0.06  # inches of a letter of a label, and between two labels
+_PER_INCH = 200  # columns of an image that print and screen can show
 _MARGIN = 1.9  # inches beside the image: class names, colour bar
 
 
@@ -51,17 +54,18 @@ def archetypes(
     counts = split.train.counts[ids]
     pooled = pooled_shares(counts, of, len(kinds))
     names = split.source.class_names
-    if len(kinds) <= _PANELS and len(names) <= _CLASSES:
+    what = ""
+    if len(kinds) > _PANELS or len(names) > _CLASSES:
+        what = _draw_image(figure, pooled, kinds, column, names)
+    else:
         titles = [f"{column} {kind}" for kind in kinds]
         _draw_panels(figure, pooled, counts, of, titles, names)
-        what = ""
         if len(kinds) < len(ids):
             what = (
                 "bars: all parties of one kind together; whiskers: lowest and highest of one party"
             )
-    else:
-        what = _draw_image(figure, pooled, kinds, column, names)
-    n_parties, n_kinds = format_count(len(ids), "party"), format_count(len(kinds), "kind")
+    n_parties = format_count(len(ids), "party")
+    n_kinds = format_count(len(kinds), "kind")
     return join_words(said, f"{n_parties} of {n_kinds}", what)
 
 
@@ -69,7 +73,9 @@ def _require_column(split: FederatedSplit, column: str) -> NDArray[Any]:
     if column in split.columns:
         return split.columns[column]
     have = list(split.columns)
-    there = did_you_mean(column, have) if have else "it has no columns"
+    there = "it has no columns"
+    if have:
+        there = did_you_mean(column, have)
     raise UsageError(
         f"the split has no column {column!r} that divides its parties; {there} "
         "(hierarchical and hypergeometric write 'archetype')"
@@ -82,9 +88,15 @@ def pooled_shares(counts: NDArray[Any], of: Ints, n_kinds: int) -> NDArray[np.fl
     counts: [P, K]. of: [P] the kind of each party, 0..A-1.
     """
     total = np.zeros((n_kinds, counts.shape[1]))
-    np.add.at(total, of, counts)
-    total /= np.maximum(total.sum(1, keepdims=True), 1)
-    return total
+    np.add.at(total, of, counts)  # unlike total[of] += counts, it adds up rows of one kind
+    return _to_shares(total)
+
+
+def _to_shares(counts: NDArray[Any]) -> NDArray[np.float64]:
+    """Return each row [K] over its sum; zeros of a row that holds nothing."""
+    sums = counts.sum(1, keepdims=True)
+    shares: NDArray[np.float64] = counts / np.maximum(sums, 1)
+    return shares
 
 
 def _draw_panels(
@@ -95,16 +107,18 @@ def _draw_panels(
     titles: list[str],
     names: tuple[str, ...],
 ) -> None:
-    own = counts / np.maximum(counts.sum(1, keepdims=True), 1)  # [P, K]
-    width, n = figure.get_figwidth(), len(pooled)
+    own = _to_shares(counts)  # [P, K]
+    n = len(pooled)
+    width = figure.get_figwidth()
     across = min(n, _count_across(n, width))
-    down = -(-n // across)
-    height = 0.5 + down * 0.75 * width / max(across, 3)
+    down = math.ceil(n / across)
+    height = 0.5 + down * 0.75 * width / max(across, 3)  # one or two panels are no taller
     figure.set_figheight(min(height, 1.3 * width))
     panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     labels = [shorten_name(name) for name in names]
-    letter, gap = 0.09, 0.06  # inches
-    room = int(width / across / (letter * max(map(len, labels)) + gap))
+    longest = max(len(label) for label in labels)
+    label_width = _LETTER * longest + _GAP
+    room = int(width / across / label_width)  # labels that a panel has room for
     for a, ax in enumerate(panels.flat):
         if a >= n:
             ax.set_visible(False)
@@ -114,7 +128,8 @@ def _draw_panels(
         ax.tick_params(axis="x", length=0, labelbottom=a + across >= n)
     highest = max(own.max(), pooled.max())
     panels[0, 0].set_ylim(0, min(1.02, 1.08 * highest))
-    for ax in panels.flat[max(n - across, 0) : n]:
+    lowest_panels = panels.flat[max(n - across, 0) : n]  # those with nothing below
+    for ax in lowest_panels:
         ax.set_xlabel("class")
     for ax in panels[:, 0]:
         ax.set_ylabel("share")
@@ -124,7 +139,9 @@ def _count_across(n: int, width: float) -> int:
     """Panels in a row: so many that the last row is not nearly empty."""
     if width < 5:
         return 3
-    return 4 if n in (4, 7, 8) or n > 9 else 3
+    if n in (4, 7, 8) or n > 9:
+        return 4
+    return 3
 
 
 def _draw_panel(
@@ -149,15 +166,19 @@ def _draw_image(
     names: tuple[str, ...],
 ) -> str:
     width = figure.get_figwidth() - _MARGIN
-    at = choose_evenly(len(kinds), int(200 * width))
+    at = choose_evenly(len(kinds), int(_PER_INCH * width))
     inches = fit_row_inches(figure, len(names))
     figure.set_figheight(inches + 0.6)
     ax = figure.add_subplot()
     image = ax.imshow(pooled[at].T, cmap="cividis", vmin=0, aspect="auto", interpolation="nearest")
     shown = list(choose_labelled(len(at), int(2 * width)))
-    ax.set_xticks(shown, [shorten_name(str(kinds[at[i]])) for i in shown])
+    labels = [shorten_name(str(kind)) for kind in kinds[at[shown]]]
+    ax.set_xticks(shown, labels)
     ax.set_xlabel(column)
     label_classes(ax.yaxis, names, inches)
     ax.set_ylabel("class")
-    figure.colorbar(image, ax=ax, pad=0.02, aspect=30).set_label("share of training examples")
-    return f"{len(at):,} of them, evenly" if len(at) < len(kinds) else ""
+    bar = figure.colorbar(image, ax=ax, pad=0.02, aspect=30)
+    bar.set_label("share of training examples")
+    if len(at) < len(kinds):
+        return f"{len(at):,} of them, evenly"
+    return ""

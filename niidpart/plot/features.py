@@ -1,5 +1,6 @@
 """What parties' features look like beside each other."""
 
+import math
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -25,6 +26,8 @@ __all__ = ["features"]
 
 Floats = NDArray[np.float64]
 _TOGETHER, _PANELS = 4, 16  # up to 4 parties in one panel, up to 16 in panels of their own
+_LAYERS = 10
+_WIDE = 5  # inches: wider is a figure over both columns of a paper
 
 
 def features(
@@ -54,14 +57,19 @@ def features(
     if len(rows) < 3:
         raise UsageError(f"these parties hold {len(rows)} training examples; at least 3 are needed")
     views = []
-    for p in ids:
+    for p in ids.tolist():
         mine = rows[party == p]
-        views.append(view_features(split, data, int(p), mine).reshape(len(mine), -1))
-    x = np.concatenate(views).astype(np.float64)
-    xy, axes = _project(x) if method == "pca" else tsne(x)
+        view = view_features(split, data, p, mine)
+        views.append(view.reshape(len(mine), -1))
+    x = np.concatenate(views).astype(np.float64)  # [n, D]
+    if method == "pca":
+        xy, axes = _project(x)
+    else:
+        xy, axes = tsne(x)
     of, names = assign_categories(data, ids, party, rows, colour)
     if colour == "party" and _TOGETHER < len(names) <= _PANELS:
-        _draw_apart(figure, xy, of, [f"party {name}" for name in names], axes)
+        titles = [f"party {name}" for name in names]
+        _draw_apart(figure, xy, of, titles, axes)
     else:
         figure.set_figheight(0.62 * figure.get_figwidth())
         ax = figure.add_subplot()
@@ -69,11 +77,10 @@ def features(
         ax.set_xlabel(axes[0])
         ax.set_ylabel(axes[1])
         add_category_key(figure, names, colour, marked=True)
-    return join_words(
-        said,
-        f"{len(rows):,} of {split.train.n:,} training examples",
-        "one draw of what training draws anew" if is_fresh(split) else "",
-    )
+    words = [said, f"{len(rows):,} of {split.train.n:,} training examples"]
+    if is_fresh(split):
+        words.append("one draw of what training draws anew")
+    return join_words(*words)
 
 
 def pca(x: Floats, k: int = 2) -> tuple[Floats, Floats]:
@@ -83,20 +90,26 @@ def pca(x: Floats, k: int = 2) -> tuple[Floats, Floats]:
     a direction is positive. By the eigenvectors of the smaller of X'X and XX', X the centred x:
     they give the singular vectors, several times faster.
     """
-    centred = x - x.mean(0)
-    is_wide = centred.shape[0] < centred.shape[1]
-    square = centred @ centred.T if is_wide else centred.T @ centred
+    n, D = x.shape
+    X = x - x.mean(0)
+    is_wide = n < D
+    square = X @ X.T if is_wide else X.T @ X
     values, vectors = np.linalg.eigh(square)
-    values, vectors = values[::-1][:k], vectors[:, ::-1][:, :k]
-    directions = centred.T @ vectors if is_wide else vectors  # [D, k]
+    # They rise: the last k are the largest, and are turned to the front.
+    values = values[::-1][:k]
+    vectors = vectors[:, ::-1][:, :k]
+    directions = X.T @ vectors if is_wide else vectors  # [D, k]
     length = np.linalg.norm(directions, axis=0)
     directions = directions / np.where(length > 0, length, 1)
+    # The sign of a direction is free, and libraries differ in it.
     largest = np.abs(directions).argmax(0)[None]
-    is_negative = np.take_along_axis(directions, largest, 0) < 0
-    directions *= np.where(is_negative, -1.0, 1.0)
+    weight = np.take_along_axis(directions, largest, 0)
+    directions *= np.where(weight < 0, -1.0, 1.0)
+    variance = max(float(np.trace(square)), 1e-300)  # of n; above 0 where all examples are equal
+    share = np.maximum(values, 0) / variance
     lacking = k - len(values)  # of fewer features than k
-    share = np.maximum(values, 0) / max(float(np.trace(square)), 1e-300)
-    return np.pad(centred @ directions, ((0, 0), (0, lacking))), np.pad(share, (0, lacking))
+    xy = np.pad(X @ directions, ((0, 0), (0, lacking)))
+    return xy, np.pad(share, (0, lacking))
 
 
 def tsne(x: Floats) -> tuple[Floats, list[str]]:
@@ -111,34 +124,48 @@ def tsne(x: Floats) -> tuple[Floats, list[str]]:
             "t-SNE needs scikit-learn: pip install scikit-learn, or take --method pca",
             name="sklearn",
         ) from error
-    reduced = pca(x, min(50, *x.shape))[0]
+    # 50 dimensions and perplexity 30 are the defaults of van der Maaten's own program. A perplexity
+    # is about a number of neighbours: a third of the examples at most.
+    n_components = min(50, *x.shape)
+    reduced, _ = pca(x, n_components)
     perplexity = min(30.0, (len(x) - 1) / 3)
-    xy = TSNE(
+    embedding = TSNE(
         n_components=2,
-        init="pca" if reduced.shape[1] > 1 else "random",
+        init="pca" if n_components > 1 else "random",
         perplexity=perplexity,
         random_state=0,
-    ).fit_transform(reduced)
-    return np.asarray(xy, np.float64), [f"t-SNE 1 (perplexity {perplexity:.0f})", "t-SNE 2"]
+    )
+    xy = np.asarray(embedding.fit_transform(reduced), np.float64)
+    return xy, [f"t-SNE 1 (perplexity {perplexity:.0f})", "t-SNE 2"]
 
 
 def _project(x: Floats) -> tuple[Floats, list[str]]:
+    """Return ([n, 2] coordinates of PCA, labels of the axes)."""
     xy, share = pca(x)
-    return xy, [f"PC {i + 1} ({100 * s:.0f}% of variance)" for i, s in enumerate(share)]
+    axes = []
+    for i, s in enumerate(share):
+        axes.append(f"PC {i + 1} ({100 * s:.0f}% of variance)")
+    return xy, axes
 
 
 def _scatter(ax: Any, xy: Floats, of: Ints, n: int) -> None:
     """Drawn in turns, so that no category hides behind another."""
     paint = choose_colours(n)
+    # The first of each category come before the second of each. They are drawn in a few layers,
+    # since a call for each point would be slow.
     turn = np.empty(len(of), np.int64)
     for k in np.unique(of):
-        turn[of == k] = np.arange((of == k).sum())
-    for layer in np.array_split(np.argsort(turn, kind="stable"), min(10, len(of))):
+        mine = np.flatnonzero(of == k)
+        turn[mine] = np.arange(len(mine))
+    in_turns = np.argsort(turn, kind="stable")
+    for layer in np.array_split(in_turns, min(_LAYERS, len(of))):
         for k in np.unique(of[layer]):
             here = layer[of[layer] == k]
             marker = MARKERS[k] if n <= len(MARKERS) else "o"
+            horizontal, vertical = xy[here].T
             ax.scatter(
-                *xy[here].T,
+                horizontal,
+                vertical,
                 color=paint[k],
                 s=12,
                 marker=marker,
@@ -150,16 +177,20 @@ def _scatter(ax: Any, xy: Floats, of: Ints, n: int) -> None:
 
 def _draw_apart(figure: Figure, xy: Floats, of: Ints, titles: list[str], axes: list[str]) -> None:
     """A panel for each party: its examples before those of all."""
-    across = 4 if figure.get_figwidth() > 5 else 2
-    down = -(-len(titles) // across)
-    figure.set_figheight(0.3 + 0.85 * down * figure.get_figwidth() / across)
+    width = figure.get_figwidth()
+    across = 4 if width > _WIDE else 2
+    down = math.ceil(len(titles) / across)
+    panel_height = 0.85 * width / across
+    figure.set_figheight(0.3 + down * panel_height)
     panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     for k, ax in enumerate(panels.flat):
         if k >= len(titles):
             ax.set_visible(False)
             continue
-        ax.scatter(*xy.T, color="0.85", s=5, linewidth=0, rasterized=True)
-        ax.scatter(*xy[of == k].T, color=OKABE_ITO[0], s=8, linewidth=0, alpha=0.8, rasterized=True)
+        mine = xy[of == k]
+        style = {"linewidth": 0, "rasterized": True}
+        ax.scatter(xy[:, 0], xy[:, 1], color="0.85", s=5, **style)
+        ax.scatter(mine[:, 0], mine[:, 1], color=OKABE_ITO[0], s=8, alpha=0.8, **style)
         ax.set_title(titles[k])
         if k + across >= len(titles):
             ax.set_xlabel(axes[0])

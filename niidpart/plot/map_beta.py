@@ -27,7 +27,12 @@ from ._parties import choose_parties
 
 __all__ = ["map_beta"]
 
-_BINS, _POINTS = 6, 2000
+_BINS, _POINTS = 6, 2000  # groups of parties that are summed up, and dots, at most
+_LEAST_IN_BIN = 5  # parties: quartiles of less say nothing
+_ALIKE = 1.2  # the largest size over the smallest
+_ROOM = 1.6  # times, on the axis of beta: about a fifth of a power of ten
+_FEW = 100  # parties, whose dots may be large
+_VECTORS = 500  # dots that a PDF holds as vectors; of more it would be large and slow
 
 
 def map_beta(
@@ -56,19 +61,20 @@ def map_beta(
     beta = heterogeneity.map_beta(split.train.counts[ids], likelihood=likelihood)  # [S]
     points = choose_evenly(len(ids), _POINTS)
     _draw_betas(figure, size, beta, points, find_label_beta(split))
-    return join_words(
-        said,
-        f"likelihood {likelihood}",
-        f"median {np.median(beta):.3g}",
-        f"dots: {len(points):,} of {len(ids):,} parties" if len(points) < len(ids) else "",
-        _say_parties(is_empty, "without examples left out"),
-        _say_parties(beta < 1.01 * LOWEST, f"at the lower end {LOWEST:g}"),
-    )
+    words = [said, f"likelihood {likelihood}", f"median {np.median(beta):.3g}"]
+    if len(points) < len(ids):
+        words.append(f"dots: {len(points):,} of {len(ids):,} parties")
+    words.append(_say_parties(is_empty, "without examples left out"))
+    is_lowest = beta < 1.01 * LOWEST  # a root is found to some digits only
+    words.append(_say_parties(is_lowest, f"at the lower end {LOWEST:g}"))
+    return join_words(*words)
 
 
 def _say_parties(which: NDArray[np.bool_], what: str) -> str:
     n = int(which.sum())
-    return f"{format_count(n, 'party')} {what}" if n else ""
+    if not n:
+        return ""
+    return f"{format_count(n, 'party')} {what}"
 
 
 def _draw_betas(
@@ -77,24 +83,29 @@ def _draw_betas(
     """points: the parties that get a dot."""
     figure.set_figheight(0.5 * figure.get_figwidth())
     ax, side = figure.subplots(1, 2, sharey=True, width_ratios=[3, 1])
-    is_alike = int(size.max()) <= 1.2 * int(size.min())
-    across = np.arange(len(size)) if is_alike else size
+    # Of about equal sizes an axis would say nothing: then the parties stand in their order.
+    is_alike = int(size.max()) <= _ALIKE * int(size.min())
+    if is_alike:
+        across = np.arange(len(size))
+        each = f"parties in order, each of about {np.median(size):,.0f} training examples"
+    else:
+        across = size
+        each = "training examples of the party"
     ax.scatter(
         across[points],
         beta[points],
         color=OKABE_ITO[4],
         zorder=1,
-        s=20 if len(size) <= 100 else 8,
+        s=20 if len(size) <= _FEW else 8,
         alpha=0.6,
         linewidth=0,
-        rasterized=len(points) > 500,
+        rasterized=len(points) > _VECTORS,
     )
     _draw_summaries(ax, across, beta)
     _set_limits(ax, across, beta, truth)
     _draw_histogram(side, beta, ax.get_ylim())
     _draw_truth(ax, side, beta, truth)
-    each = f"parties in order, each of about {np.median(size):,.0f} training examples"
-    ax.set_xlabel(each if is_alike else "training examples of the party")
+    ax.set_xlabel(each)
     ax.set_ylabel("MAP estimate of beta")
     side.set_xlabel("parties")
 
@@ -105,8 +116,10 @@ def groups_by_size(size: Ints) -> list[Ints]:
     Each of at least five parties; none where they are fewer.
     """
     order = np.argsort(size, kind="stable")
-    n = min(_BINS, len(size) // 5)
-    return list(np.array_split(order, n)) if n else []
+    n_groups = min(_BINS, len(size) // _LEAST_IN_BIN)
+    if not n_groups:
+        return []
+    return list(np.array_split(order, n_groups))
 
 
 def _draw_summaries(ax: Any, size: Ints, beta: NDArray[np.float64]) -> None:
@@ -120,23 +133,34 @@ def _draw_summaries(ax: Any, size: Ints, beta: NDArray[np.float64]) -> None:
 def _set_limits(ax: Any, size: Ints, beta: NDArray[np.float64], truth: float | None) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    ends = np.array([*beta, *([truth] if truth else [])])
+    low, high = beta.min(), beta.max()
+    if truth:
+        low, high = min(low, truth), max(high, truth)
     ax.set_yscale("log")
-    ax.set_ylim(ends.min() / 1.6, ends.max() * 1.6)
+    ax.set_ylim(low / _ROOM, high * _ROOM)
     label_log_axis(ax.yaxis)
     least, most = size.min(), size.max()
     if least > 0 and most > 20 * least:
         ax.set_xscale("log")
         label_log_axis(ax.xaxis)
     else:
-        left = -0.02 * most - 0.5 * (least == 0)
+        left = -0.02 * most
+        if least == 0:  # half a dot
+            left -= 0.5
         ax.set_xlim(left, 1.03 * most + 0.5)
         ax.xaxis.set_major_locator(MaxNLocator(7, integer=True))
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}" if v >= 0 else ""))
+        ax.xaxis.set_major_formatter(FuncFormatter(_format_number))
+
+
+def _format_number(value: float, _position: int | None) -> str:
+    if value < 0:  # in the margin there are no parties
+        return ""
+    return f"{value:,.0f}"
 
 
 def _draw_histogram(side: Any, beta: NDArray[np.float64], ends: tuple[float, float]) -> None:
-    side.hist(beta, bins=np.geomspace(*ends, 25), orientation="horizontal", color=OKABE_ITO[4])
+    bins = np.geomspace(*ends, 25)  # of one height on the logarithmic axis
+    side.hist(beta, bins=bins, orientation="horizontal", color=OKABE_ITO[4])
     side.tick_params(axis="y", labelleft=False)
     side.xaxis.get_major_locator().set_params(integer=True, nbins=4)
 

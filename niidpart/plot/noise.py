@@ -18,6 +18,12 @@ from ._parties import choose_parties
 __all__ = ["noise"]
 
 _MOST = 20  # examples, and parties: more could not be seen
+_WIDE = 5  # inches: wider is a figure over both columns of a paper
+_VECTORS = 500  # bars that a PDF holds as vectors; of more it would be large and slow
+_BARS_SHAPE = 0.8  # height over width of a panel of bars
+_TITLES = 0.35  # inches above the panels
+_TALLEST = 1.3  # times the width: about a page
+_PARTIES_WIDE, _PARTIES_NARROW = 7, 4  # shown where none are asked for
 
 
 def noise(
@@ -37,28 +43,38 @@ def noise(
     if not split.recipe.transforms:
         advice = "make one with --noise SIGMA"
         raise UsageError(f"this split has no transform, so all parties see the same; {advice}")
-    limit = 7 if figure.get_figwidth() > 5 else 4
+    limit = _PARTIES_WIDE if figure.get_figwidth() > _WIDE else _PARTIES_NARROW
     ids, said = choose_parties(split, parties, limit, by="number")
     if len(ids) > _MOST:
         raise UsageError(
             f"{len(ids)} parties were asked for; {_MOST} beside each other can be seen"
         )
     rows = first_of_classes(data.labels, len(data.class_names), examples)
-    views = [read_features(data, rows)]  # [1 + S] of [n, ...]
-    views += [view_features(split, data, int(party), rows) for party in ids]
-    headings = ["as it is", *(_heading(split, int(party)) for party in ids)]
-    names = [shorten_name(data.class_names[data.labels[row]]) for row in rows]
-    low, high = float(views[0].min()), float(views[0].max())
-    if low >= 0 and high <= 1:
-        low, high = 0.0, 1.0
-    is_image = views[0].ndim > 2
+    original = read_features(data, rows)  # [n, ...]
+    views, headings = [original], ["as it is"]
+    for party in ids.tolist():
+        views.append(view_features(split, data, party, rows))
+        headings.append(_heading(split, party))
+    names = [shorten_name(data.class_names[k]) for k in data.labels[rows]]
+    low, high = _find_ends(original)
     _draw_views(figure, views, headings, names, (low, high))
-    return join_words(
-        said,
-        f"the same {format_count(len(rows), 'example')}, whoever holds them",
-        f"shown from {low:g} to {high:g}" if is_image else "",
-        "one draw of what training draws anew" if is_fresh(split) else "",
-    )
+    words = [said, f"the same {format_count(len(rows), 'example')}, whoever holds them"]
+    if original.ndim > 2:
+        words.append(f"shown from {low:g} to {high:g}")
+    if is_fresh(split):
+        words.append("one draw of what training draws anew")
+    return join_words(*words)
+
+
+def _find_ends(original: NDArray[np.float32]) -> tuple[float, float]:
+    """Return the values shown as black and white, the same for all parties.
+
+    They are those of the original, so that noise does not make everything else grey.
+    """
+    low, high = float(original.min()), float(original.max())
+    if low >= 0 and high <= 1:
+        return 0.0, 1.0
+    return low, high
 
 
 def _draw_views(
@@ -69,9 +85,11 @@ def _draw_views(
     ends: tuple[float, float],
 ) -> None:
     """A panel for each example (row) in each view (column). ends: the values shown."""
-    width, down, across = figure.get_figwidth(), len(names), len(views)
-    height = width / across * down * _shape(views[0]) + 0.35
-    figure.set_figheight(min(height, 1.3 * width))
+    down, across = len(names), len(views)
+    width = figure.get_figwidth()
+    panel_height = width / across * _shape(views[0])
+    height = down * panel_height + _TITLES
+    figure.set_figheight(min(height, _TALLEST * width))
     panels = figure.subplots(down, across, squeeze=False)
     draw_example = _draw_image if views[0].ndim > 2 else _draw_bars
     for column, view, heading in zip(panels.T, views, headings, strict=True):
@@ -87,16 +105,22 @@ def first_of_classes(labels: Ints, n_classes: int, examples: int) -> Ints:
 
     Of all classes and the next rows where there are fewer classes.
     """
-    classes = np.linspace(0, n_classes - 1, min(examples, n_classes)).round().astype(np.int64)
+    n_shown = min(examples, n_classes)
+    evenly = np.linspace(0, n_classes - 1, n_shown)
+    classes = evenly.round().astype(np.int64)
     first = [int(np.argmax(labels == k)) for k in classes]
-    next_rows = np.arange(min(len(labels), examples + len(first)))
-    more = np.setdiff1d(next_rows, first)[: examples - len(first)]
+    # Among so many rows enough are left when those above are taken out.
+    enough = min(len(labels), examples + n_shown)
+    others = np.setdiff1d(np.arange(enough), first)
+    more = others[: examples - n_shown]
     return np.array([*first, *more], np.int64)
 
 
 def _shape(x: NDArray[Any]) -> float:
     """Height over width of a panel."""
-    return float(x.shape[1] / x.shape[2]) if x.ndim > 2 else 0.8
+    if x.ndim > 2:  # [n, height, width, ...]
+        return float(x.shape[1] / x.shape[2])
+    return _BARS_SHAPE
 
 
 def _heading(split: FederatedSplit, party: int) -> str:
@@ -104,21 +128,26 @@ def _heading(split: FederatedSplit, party: int) -> str:
     lines = [f"party {party:,}"]
     names = [name for name, _ in name_transforms(split.recipe)]
     for name in names:
-        if f"{name}_std" in split.columns:
-            lines.append(f"std {split.columns[f'{name}_std'][party]:.2g}")
+        stds = split.columns.get(f"{name}_std")
+        if stds is not None:
+            lines.append(f"std {stds[party]:.2g}")
     for name in names:
-        if f"{name}_cell" in split.columns:
-            cell = split.columns[f"{name}_cell"][party]
-            lines.append("clean" if cell < 0 else f"cell {cell}")
+        cells = split.columns.get(f"{name}_cell")
+        if cells is not None:
+            cell = cells[party]
+            lines.append(f"cell {cell}" if cell >= 0 else "clean")
     return "\n".join(lines)
 
 
 def _draw_image(ax: Any, x: NDArray[Any], low: float, high: float) -> None:
     if x.ndim == 3 and x.shape[2] == 3:
-        colours = np.clip((x - low) / max(high - low, 1e-12), 0, 1)
+        # matplotlib takes no ends for colours: it shows 0 to 1.
+        span = max(high - low, 1e-12)
+        colours = np.clip((x - low) / span, 0, 1)
         ax.imshow(colours, interpolation="nearest")
     else:
-        ax.imshow(x.reshape(x.shape[:2]), cmap="gray", vmin=low, vmax=high, interpolation="nearest")
+        grey = x.reshape(x.shape[:2])
+        ax.imshow(grey, cmap="gray", vmin=low, vmax=high, interpolation="nearest")
     ax.set_xticks([])
     ax.set_yticks([])
 
@@ -126,7 +155,9 @@ def _draw_image(ax: Any, x: NDArray[Any], low: float, high: float) -> None:
 def _draw_bars(ax: Any, x: NDArray[Any], low: float, high: float) -> None:
     """A value for each feature, as one path however many there are."""
     room = max(0.3 * (high - low), 1e-9)
-    ax.stairs(x, np.arange(len(x) + 1), fill=True, color=OKABE_ITO[0], rasterized=len(x) > 500)
+    edges = np.arange(len(x) + 1)
+    is_long = len(x) > _VECTORS
+    ax.stairs(x, edges, fill=True, color=OKABE_ITO[0], rasterized=is_long)
     ax.set_ylim(low - room, high + room)
     ax.set_xticks([])
     ax.set_yticks([])

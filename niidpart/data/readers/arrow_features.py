@@ -22,6 +22,7 @@ from .arrow_values import (
 from .images import ImageDecoder
 from .table import choose_feature_columns, parse_names
 
+_SHOWN = 12  # columns in an error
 _HALF = ("float", "halffloat")  # pyarrow's names of numbers that float32 holds
 
 
@@ -32,7 +33,9 @@ class FeatureReader:
     """
 
     def __init__(self, train: ArrowTable, choice: ColumnChoice, base: Path):
-        self._train, self._choice, self._base = train, choice, base
+        self._train = train
+        self._choice = choice
+        self._base = base
 
     def make_features(self, table: ArrowTable, rows: Ints | None = None) -> Features | None:
         """Return the features of a table, or of some rows of it; None where it has only labels."""
@@ -41,9 +44,11 @@ class FeatureReader:
 
         def read_features(asked: Ints | slice) -> Array:
             if rows is None:
-                return self._read(table, resolve_rows(asked, table.n))
-            places = resolve_rows(asked, len(rows))
-            return self._read(table, rows[places])
+                wanted = resolve_rows(asked, table.n)
+            else:
+                places = resolve_rows(asked, len(rows))
+                wanted = rows[places]
+            return self._read(table, wanted)
 
         return read_features
 
@@ -53,13 +58,12 @@ class FeatureReader:
 
         What was asked for, else the one column of images, else all that is left.
         """
-        names, choice = list(self._train.schema.names), self._choice
+        choice = self._choice
+        names = list(self._train.schema.names)
         images = [name for name in names if self._is_image(name)]
         dropped = parse_names(choice.drop, names, "drop")
-        if choice.features is None and len(images) == 1:
-            [image] = images
-            if image not in dropped:
-                return images
+        if choice.features is None and len(images) == 1 and images[0] not in dropped:
+            return images
         used = (choice.label, choice.group, choice.test_column)
         columns = choose_feature_columns(names, used, choice.features, choice.drop)
         self._require_readable(columns, len(images))
@@ -72,8 +76,12 @@ class FeatureReader:
         first = columns[0]
         strange = [name for name in columns if self._kind(name) != "number"]
         if len(columns) > 1 and strange:
-            what = "are not all plain numbers" if n_images < 2 else "hold several columns of images"
-            got = f"the features {', '.join(columns[:12])} {what}"
+            if n_images < 2:
+                what = "are not all plain numbers"
+            else:
+                what = "hold several columns of images"
+            shown = ", ".join(columns[:_SHOWN])
+            got = f"the features {shown} {what}"
             detail = f"{strange[0]!r} is {self._type(strange[0])}"
             raise UsageError(f"{got} ({detail}); say which with --features or --drop")
         if self._kind(first) == "other":
@@ -86,9 +94,12 @@ class FeatureReader:
     def _kind(self, name: str) -> Literal["image", "number", "list", "other"]:
         if self._is_image(name):
             return "image"
-        if is_number(self._type(name)):
+        kind = self._type(name)
+        if is_number(kind):
             return "number"
-        return "list" if is_list_of_numbers(self._type(name)) else "other"
+        if is_list_of_numbers(kind):
+            return "list"
+        return "other"
 
     def _is_image(self, name: str) -> bool:
         import pyarrow as pa
@@ -101,16 +112,18 @@ class FeatureReader:
         if stated and stated != "Value":
             return False
         if pa.types.is_struct(kind):  # as `datasets` stores images
-            fields = [kind.field(i) for i in range(kind.num_fields)]
-            return {field.name for field in fields} == {"bytes", "path"}
-        return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+            names = {kind.field(i).name for i in range(kind.num_fields)}
+            return names == {"bytes", "path"}
+        is_binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+        return bool(is_binary)
 
     # Decoder and form are made when features are first asked for: labels need neither Pillow nor a
     # decoded image.
     @cached_property
     def _decoder(self) -> ImageDecoder:
         def read_first() -> bytes | Path:
-            return self._take_encoded(self._first_row.column(0))[0]
+            [encoded] = self._take_encoded(self._first_row.column(0))
+            return encoded
 
         return ImageDecoder(read_first, self._choice.size, self._choice.channels)
 
@@ -124,13 +137,15 @@ class FeatureReader:
     @cached_property
     def _empty(self) -> Array:
         """[0, ...] of the shape and type that every example has."""
-        return self._convert(self._first_row, ["the first example"])[:0]
+        first = self._convert(self._first_row, ["the first example"])
+        return first[:0]
 
     def _read(self, table: ArrowTable, rows: Ints) -> Array:
         shape = self._empty.shape[1:]
         out = np.empty((len(rows), *shape), self._empty.dtype)
         for places, batch in table.batches(rows, self.columns):
-            x = self._convert(batch, [f"the image of row {row}" for row in rows[places]])
+            names = [f"the image of row {row}" for row in rows[places]]
+            x = self._convert(batch, names)
             if x.shape[1:] != shape:
                 got = f"lists of {list(x.shape[1:])} and, in the first row, of {list(shape)}"
                 raise UsageError(f"the column {self.columns[0]!r} holds {got}")
@@ -147,7 +162,10 @@ class FeatureReader:
         columns = [batch.column(name) for name in self.columns]
         for name, column in zip(self.columns, columns, strict=True):
             require_no_nulls(column, name)
-        x = stack_lists(columns[0], first) if kind == "list" else _stack_numbers(columns)
+        if kind == "list":
+            x = stack_lists(columns[0], first)
+        else:
+            x = _stack_numbers(columns)
         check_features("data", x, np.zeros(len(x), np.int64))
         return x
 
@@ -156,16 +174,20 @@ class FeatureReader:
         return [self._find_encoded(value) for value in column.to_pylist()]
 
     def _find_encoded(self, value: Any) -> bytes | Path:
-        raw = value.get("bytes") if isinstance(value, dict) else value
+        raw, relative = value, None
+        if isinstance(value, dict):
+            raw, relative = value.get("bytes"), value.get("path")
         if isinstance(raw, bytes):
             return raw
-        relative = value.get("path") if isinstance(value, dict) else None
-        path = self._base / str(relative)
-        # A table may come from anybody, and its images are read with the rights of the reader.
-        is_inside = ".." not in path.parts and path.is_relative_to(self._base)
-        if relative and is_inside and path.is_file():
-            return path
-        named = path if relative else value
+        named = value
+        if relative:
+            path = self._base / str(relative)
+            # A table may come from anybody, and its images are read with the rights of the reader.
+            # An absolute path replaces the folder, and ".." leaves it.
+            is_inside = ".." not in path.parts and path.is_relative_to(self._base)
+            if is_inside and path.is_file():
+                return path
+            named = path
         got = f"the column {self.columns[0]!r} names the image {named}"
         raise FileFault(f"{got}, which is not in {self._base}")
 

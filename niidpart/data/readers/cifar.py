@@ -36,9 +36,10 @@ def _read_pickled(path: Path, key: str) -> CifarBatch:
     if "data" not in batch or key not in batch:
         held = ", ".join(sorted(batch))[:200] or "nothing"
         raise FileFault(f"{path} holds {held}; 'data' and {key!r} are needed")
-    x, y = batch["data"], batch[key]
+    x, labels = batch["data"], batch[key]
     _require_rows(path, x)
-    labels = y.tolist() if isinstance(y, np.ndarray) else y
+    if isinstance(labels, np.ndarray):
+        labels = labels.tolist()
     if not _are_labels(labels, len(x)):
         raise FileFault(f"{path}: {key!r} is not a class number for each of the {len(x)} images")
     return _shape_images(x), np.array(labels, np.int64)
@@ -56,7 +57,12 @@ def _require_rows(path: Path, x: object) -> None:
 def _are_labels(labels: object, n: int) -> bool:
     if not isinstance(labels, list) or len(labels) != n:
         return False
-    return all(type(label) is int and 0 <= label < _MAX_CLASSES for label in labels)
+    return all(_is_class_number(label) for label in labels)
+
+
+def _is_class_number(label: object) -> bool:
+    # Not by `isinstance`, for which True is an int.
+    return type(label) is int and 0 <= label < _MAX_CLASSES
 
 
 def read_binary_batches(paths: Sequence[Path], n_label_bytes: int, which: int) -> CifarBatch:
@@ -74,8 +80,9 @@ def _read_binary(path: Path, n_label_bytes: int, which: int) -> CifarBatch:
         got = f"{len(raw)} bytes, which is no whole number of images of {width}"
         raise FileFault(f"{path} has {got}; fetch it again")
     rows = raw.reshape(-1, width)
-    pixels, labels = rows[:, n_label_bytes:], rows[:, which]
-    return _shape_images(pixels), labels.astype(np.int64)
+    pixels = rows[:, n_label_bytes:]
+    labels = rows[:, which].astype(np.int64)
+    return _shape_images(pixels), labels
 
 
 def read_class_names(path: Path, key: str) -> list[str]:
@@ -86,19 +93,24 @@ def read_class_names(path: Path, key: str) -> list[str]:
     if not isinstance(names, list):
         names = []
     texts = [_decode_name(name) for name in names]
-    if not texts or not all(isinstance(text, str) for text in texts):
+    are_texts = all(isinstance(text, str) for text in texts)
+    if not texts or not are_texts:
         raise FileFault(f"{path} has no list of names {key!r}; fetch it again")
     return texts
 
 
 def _decode_name(name: Any) -> Any:
     """Return the text of python 2's bytes; other values come back unchanged."""
-    return name.decode("latin1") if isinstance(name, bytes) else name
+    if isinstance(name, bytes):
+        return name.decode("latin1")  # which takes every byte
+    return name
 
 
 def _shape_images(rows: Array) -> Array:
-    images = rows.reshape(-1, 3, 32, 32)
-    return np.ascontiguousarray(images.transpose(0, 2, 3, 1))
+    """Return [n, 32, 32, 3] of rows [n, 3072] that hold all red values, then green, then blue."""
+    channels_first = rows.reshape(-1, 3, 32, 32)
+    channels_last = channels_first.transpose(0, 2, 3, 1)
+    return np.ascontiguousarray(channels_last)
 
 
 def _join(batches: Sequence[CifarBatch]) -> CifarBatch:

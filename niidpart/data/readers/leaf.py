@@ -20,6 +20,8 @@ _N_CLASSES = 62
 _MAX_ARRAY = 1 << 27  # bytes of one writer's array; the largest there is has 2 MB
 _MAX_FILE = 1 << 32  # bytes of all arrays of a file; all 62 classes for training have 2.1 GB
 _INFLATE = 1100  # deflate cannot do more than 1032 : 1
+_SHOWN = 200  # characters of an error's text
+_NO_LOSS = 1e-6  # between a pixel and the quotient nearest to it: the rounding of float32, not more
 _SLACK = 1 << 16  # bytes that an array may have without being stored
 
 
@@ -66,30 +68,48 @@ def read_leaf_json(paths: Sequence[Path]) -> WrittenImages:
     A file holds `users`, and `user_data` with `x` (784 numbers from 0 to 1 an image) and `y` of
     each.
     """
-    return _join([images for path in paths for images in _read_users(path)])
+    writers: list[_OneWriter] = []
+    for path in paths:
+        writers += _read_users(path)
+    return _join(writers)
 
 
 def _read_users(path: Path) -> list[_OneWriter]:
     with open_packed(path) as file:
         try:
-            held = json.load(file)
-            users, data = held["users"], held["user_data"]
-            if not isinstance(users, list):
-                raise ValueError("'users' are no names of 'user_data'")
-            arrays = []
-            for user in users:
-                own = data[user]
-                if not isinstance(user, str) or not isinstance(own, dict):
-                    raise ValueError("'users' are no names of 'user_data'")
-                x = np.array(own["x"], np.float64)
-                y = np.array(own["y"])
-                arrays.append((user, x, y))
+            arrays = _list_arrays(json.load(file))
+        # RecursionError: lists in lists without end. OverflowError: a number beyond every float.
         except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
-            reason = f"{type(error).__name__}: {str(error)[:200]}"
+            reason = _describe(error)
             raise FileFault(
                 f"{path} is no JSON of LEAF ({reason}); fetch or make it again"
             ) from error
     return [_convert_images(path, user, x, y) for user, x, y in arrays]
+
+
+def _list_arrays(held: Any) -> list[tuple[str, Array, Array]]:
+    """Return (user, x, y) of each user of a file; any of several errors where it is no such file.
+
+    held: what the JSON says, as yet unchecked.
+    """
+    users, data = held["users"], held["user_data"]
+    if not isinstance(users, list):
+        raise ValueError("'users' are no names of 'user_data'")
+    arrays = []
+    for user in users:
+        own = data[user]
+        if not isinstance(user, str) or not isinstance(own, dict):
+            raise ValueError("'users' are no names of 'user_data'")
+        x = np.array(own["x"], np.float64)
+        y = np.array(own["y"])
+        arrays.append((user, x, y))
+    return arrays
+
+
+def _describe(error: Exception) -> str:
+    """Return the error's type and text, cut where it quotes the file at length."""
+    text = str(error)[:_SHOWN]
+    return f"{type(error).__name__}: {text}"
 
 
 def read_writers_hdf5(path: Path) -> WrittenImages:
@@ -106,7 +126,7 @@ def read_writers_hdf5(path: Path) -> WrittenImages:
                 y = np.asarray(label[()])
                 images.append(_convert_images(path, writer, x, y))
     except (OSError, RuntimeError, KeyError, TypeError, AttributeError) as error:
-        reason = f"{type(error).__name__}: {str(error)[:200]}"
+        reason = _describe(error)
         raise FileFault(f"{path} is no HDF5 of writers ({reason}); fetch it again") from error
     return _join(images)
 
@@ -150,12 +170,14 @@ def _measure_dataset(item: Any) -> int:
     TypeError where it holds no numbers, lies in another file, or says more than it stores.
     """
     is_elsewhere = item.is_virtual or item.external
-    if is_elsewhere or item.shape is None or item.dtype.kind not in "fiu":
+    are_numbers = item.shape is not None and item.dtype.kind in "fiu"
+    if is_elsewhere or not are_numbers:
         got = f"{item.name} holds {item.dtype} or lies in another file"
         raise TypeError(f"{got}; plain numbers are needed")
     size = math.prod(item.shape) * item.dtype.itemsize
     stored = item.id.get_storage_size()
-    if size > _MAX_ARRAY or size > _INFLATE * stored + _SLACK:
+    believable = _INFLATE * stored + _SLACK
+    if size > min(_MAX_ARRAY, believable):
         got = f"{item.name} says that it has {size} bytes and stores {stored}"
         raise TypeError(f"{got}; an array has at most {_MAX_ARRAY}")
     return int(size)
@@ -167,22 +189,26 @@ def _convert_images(path: Path, writer: str, x: Array, y: Array) -> _OneWriter:
         got = f"images {list(x.shape)} and labels {y.dtype}{list(y.shape)}"
         needed = f"[n, {_PIXELS}] and [n] of 0..{_N_CLASSES - 1} are needed"
         raise FileFault(f"{path}: {writer!r} has {got}; {needed}")
-    if not ((x >= 0) & (x <= 1)).all():  # false for NaN too
+    is_share = (x >= 0) & (x <= 1)  # false for NaN too
+    if not is_share.all():
         raise FileFault(f"{path}: {writer!r} has pixels outside 0..1")
-    grey = np.rint(np.asarray(x, np.float64) * 255)
     # LEAF writes uint8 divided by 255: it is uint8 again where each pixel is such a quotient.
+    grey = np.rint(np.asarray(x, np.float64) * 255)
     loss = np.abs(grey / 255 - x)
-    images = x.astype(np.float32)
-    if (loss < 1e-6).all():
+    if (loss < _NO_LOSS).all():
         images = grey.astype(np.uint8)
+    else:
+        images = x.astype(np.float32)
     return _OneWriter(writer, images.reshape(-1, 28, 28), y.astype(np.int64))
 
 
 def _are_images(x: Array, y: Array) -> bool:
-    n = len(x) if x.ndim else 0
-    if x.ndim == 0 or x.size != n * _PIXELS or y.shape != (n,):
+    if x.ndim == 0:
         return False
-    if not n:
+    n = len(x)
+    if x.size != n * _PIXELS or y.shape != (n,):
+        return False
+    if n == 0:  # an empty list of JSON has no type, and nothing below to look at
         return True
     if y.dtype.kind not in "iu":
         return False
@@ -200,11 +226,13 @@ def _join(writers: Sequence[_OneWriter]) -> WrittenImages:
     images = [one.x for one in writers]
     if any(x.dtype != np.uint8 for x in images):
         images = [_to_float(x) for x in images]
+    labels = [one.y for one in writers]
+    n_images = [len(y) for y in labels]
     names = np.array([one.name for one in writers], object)  # no width: one may be very long
     return WrittenImages(
         x=np.concatenate(images),
-        y=np.concatenate([one.y for one in writers]),
-        writer=np.repeat(names, [len(one.y) for one in writers]),
+        y=np.concatenate(labels),
+        writer=np.repeat(names, n_images),
     )
 
 

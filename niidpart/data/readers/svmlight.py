@@ -36,11 +36,13 @@ def read_libsvm(
             raise FileFault(
                 f"{path} cannot be read as libsvm text ({reason}); fetch it again"
             ) from error
-    if not x.shape[0]:
+    n, width = x.shape
+    if not n:
         raise FileFault(f"{path} holds no examples")
-    if n_features is not None and x.shape[1] > n_features:
-        raise FileFault(f"{path} has a feature {x.shape[1]}, and there should be {n_features}")
-    width = max(x.shape[1], n_features or 0)
+    if n_features is not None:
+        if width > n_features:
+            raise FileFault(f"{path} has a feature {width}, and there should be {n_features}")
+        width = n_features
     if width > _MAX_FEATURES:
         raise FileFault(f"{path} has a feature {width}; at most {_MAX_FEATURES} features are read")
     if not np.isfinite(x.data).all():
@@ -49,15 +51,16 @@ def read_libsvm(
         raise UsageError(f"{path}: labels are real numbers (regression?); whole numbers are needed")
     # Equal data has equal rows of values, whether or not the file writes zeros.
     x.eliminate_zeros()
-    x.resize(x.shape[0], width)
+    x.resize(n, width)
     return x, y.astype(np.int64)
 
 
 def _are_whole_numbers(y: Array) -> bool:
     if not np.isfinite(y).all():
         return False
-    is_whole = (y == np.rint(y)) & (np.abs(y) < _MAX_LABEL)
-    return bool(is_whole.all())
+    is_whole = y == np.rint(y)
+    is_exact = np.abs(y) < _MAX_LABEL
+    return bool((is_whole & is_exact).all())
 
 
 def make_dense_features(x: Any) -> Features:
@@ -82,11 +85,13 @@ def digest_sparse(*parts: Any) -> str:
             continue
         digest.update(encode_json(list(part.shape)))
         if isinstance(part, np.ndarray):
-            digest.update(np.ascontiguousarray(part, "<i8").data)
-            continue
-        digest.update(np.ascontiguousarray(part.indptr, "<i8").data)
-        digest.update(np.ascontiguousarray(part.indices, "<i8").data)
-        digest.update(np.ascontiguousarray(part.data, "<f4").data)
+            pieces = [(part, "<i8")]
+        else:
+            pieces = [(part.indptr, "<i8"), (part.indices, "<i8"), (part.data, "<f4")]
+        for values, stored_as in pieces:
+            # Little-endian of one width, whatever the machine and the library take.
+            raw = np.ascontiguousarray(values, stored_as)
+            digest.update(raw.data)
     return digest.hexdigest()
 
 
@@ -96,5 +101,6 @@ def draw_three_quarters(name: str, n: int, data_seed: int) -> tuple[Ints, Ints]:
     The first floor(0.75 n) of a random order, and the rest (Li et al., ICDE 2022, in their code).
     """
     order = stream(data_seed, name, "test").permutation(n)
-    cut = n * 3 // 4
-    return np.sort(order[:cut]), np.sort(order[cut:])
+    n_train = n * 3 // 4
+    train, test = order[:n_train], order[n_train:]
+    return np.sort(train), np.sort(test)
