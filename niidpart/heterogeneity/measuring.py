@@ -29,6 +29,7 @@ from .skew import Measure, Skew
 from .tables import PartyCounts, require_counts
 
 _ROOM = 1e-9  # of the scale: where an IID deal comes so near to 1, nothing can be told from chance
+_NORMAL_REACH = 1.96  # standard errors on either side hold 95 % of a normal distribution
 _FORMS = ("to-global", "pairwise", "")  # in the order in which they are shown
 
 
@@ -91,7 +92,8 @@ def _measure_sizes(sizes: Ints) -> list[Measure]:
 
     Nothing is sampled, so there is no interval.
     """
-    found, P, n = [], len(sizes), int(sizes.sum())
+    P, n = len(sizes), int(sizes.sum())
+    found = []
     for name, record in load_measures(SizeMeasure).items():
         raw = float(record.value(sizes))
         value = float(record.scale(raw, P))
@@ -197,8 +199,11 @@ def correct_for_chance(value: float, iid: float, power: int) -> float:
     if power == 1:
         gain = (value - iid) / (1 - iid)
     else:
-        gain = (max(value, 0.0) ** power - iid**power) / (1 - iid**power)
-    return float(np.sign(gain) * np.abs(gain) ** (1 / power))
+        by_chance = iid**power
+        gain = (max(value, 0.0) ** power - by_chance) / (1 - by_chance)
+    # The root of the size, with the sign of the gain: of numbers below 0 there is no root.
+    length = np.abs(gain) ** (1 / power)
+    return float(np.sign(gain) * length)
 
 
 def _estimate_interval(
@@ -221,13 +226,15 @@ def _estimate_interval(
     down, up = max(last, 0.0), max(-first, 0.0)
     # Errors of sampled pairs and of the deals are independent of these, so they add in quadrature;
     # that of the IID value has the weight that it has in the correction.
-    of_pairs = evidence.pairs.errors.get(key)
-    pair_error = 0.0 if of_pairs is None else scale_mean(key, of_pairs, table.g, table.w)
+    pair_error = 0.0
+    if key in evidence.pairs.errors:
+        pair_error = scale_mean(key, evidence.pairs.errors[key], table.g, table.w)
     deal_error = standard_error(dealt) * (1 - value) / (1 - iid)
-    sampling = 1.96 * float(np.hypot(pair_error, deal_error))
-    low = correct_for_chance(value - float(np.hypot(down, sampling)), iid, power)
-    high = correct_for_chance(value + float(np.hypot(up, sampling)), iid, power)
-    high = min(high, 1.0)
+    sampling = _NORMAL_REACH * float(np.hypot(pair_error, deal_error))
+    lowest = value - float(np.hypot(down, sampling))
+    highest = value + float(np.hypot(up, sampling))
+    low = correct_for_chance(lowest, iid, power)
+    high = min(correct_for_chance(highest, iid, power), 1.0)
     if key in evidence.truths:
         first, last = find_ends(evidence.truths[key])
         low, high = min(low, first), max(high, min(last, 1.0))
@@ -245,5 +252,6 @@ def find_ends(values: Floats) -> tuple[float, float]:
     from scipy.special import stdtrit
 
     mean = float(values.mean())
-    reach = float(stdtrit(len(values) - 1, 0.975)) * float(values.std(ddof=1))
+    spread = float(values.std(ddof=1))
+    reach = float(stdtrit(len(values) - 1, 0.975)) * spread
     return mean - reach, mean + reach

@@ -61,7 +61,10 @@ class Registry:
         given: frozenset[str] = frozenset(),
         beside: tuple[str, ...] = (),
     ):
-        self.package, self.kind, self.given, self.beside = package, kind, given, beside
+        self.package = package
+        self.kind = kind
+        self.given = given
+        self.beside = beside
 
     def names(self) -> list[str]:
         """Return the names of all entries, sorted; `party_dir.py` is `party-dir`."""
@@ -82,7 +85,7 @@ class Registry:
         if ":" in name:
             return load_function(name, self.kind)
         module = self.module(name)
-        entry = getattr(module, "__all__", [module.__name__.rpartition(".")[2]])[0]
+        entry = _name_entry(module)
         function = getattr(module, entry, None)
         if not callable(function):
             advice = "name its function after the file, or in __all__"
@@ -92,12 +95,15 @@ class Registry:
     def summary(self, name: str) -> str:
         """Return the first paragraph of an entry's docstring in one line: its help."""
         documentation = inspect.getdoc(self.find(name)) or ""
-        return " ".join(documentation.split("\n\n")[0].split())
+        first_paragraph, *_ = documentation.split("\n\n")
+        return " ".join(first_paragraph.split())
 
     def resolve(self, name: str) -> str:
         """Return the name, with the whole path of a user's file: it is then found from anywhere."""
         where, _, attribute = name.rpartition(":")
-        return f"{Path(where).resolve()}:{attribute}" if where.endswith(".py") else name
+        if not where.endswith(".py"):
+            return name
+        return f"{Path(where).resolve()}:{attribute}"
 
     def cite(self, name: str) -> str:
         """Return the name as a recipe says it.
@@ -108,8 +114,9 @@ class Registry:
         where, _, attribute = name.rpartition(":")
         if not where.endswith(".py") or "#" in attribute:
             return name
-        self.find(name)
-        return f"{Path(where).name}:{attribute}#{fingerprint_file(Path(where))}"
+        self.find(name)  # raises where there is no such function
+        path = Path(where)
+        return f"{path.name}:{attribute}#{fingerprint_file(path)}"
 
     def options(self, function: Function) -> dict[str, Option]:
         """Return the options of a function; UsageError for an annotation that cannot be checked."""
@@ -123,14 +130,19 @@ class Registry:
         return options
 
     def _read_option(self, function: Function, parameter: Parameter, annotation: Any) -> Option:
+        # Annotated[X, ...] has X and what stands behind it; other annotations have neither.
         extras = getattr(annotation, "__metadata__", ())
-        bare = annotation.__origin__ if extras else annotation
-        if reason := why_not_checkable(bare):
+        bare = annotation
+        if extras:
+            bare = annotation.__origin__
+        reason = why_not_checkable(bare)
+        if reason:
             where = f"{self.kind} {function.__name__!r}: option {parameter.name!r}"
             raise UsageError(f"{where}: {reason}")
-        text = next((extra for extra in extras if isinstance(extra, str)), "")
+        texts = [extra for extra in extras if isinstance(extra, str)]
         ranges = tuple(extra for extra in extras if hasattr(extra, "allows"))
-        help = " ".join(filter(None, [text, _sentence(describe_ranges(ranges))]))
+        sentences = [*texts[:1], _sentence(describe_ranges(ranges))]
+        help = " ".join(filter(None, sentences))
         return Option(parameter.name, bare, parameter.default, help, ranges)
 
     def all_options(self) -> Iterator[tuple[str, Option]]:
@@ -152,8 +164,11 @@ class Registry:
             if key not in declared:
                 advice = self._say_who_has(key, list(declared))
                 raise UsageError(f"{self.kind} {name!r} has no option {key!r}; {advice}")
-        required = [key for key, option in declared.items() if option.default is Parameter.empty]
-        missing = [key for key in required if key not in options]
+        missing = []
+        for key, option in declared.items():
+            is_required = option.default is Parameter.empty
+            if is_required and key not in options:
+                missing.append(key)
         if missing:
             raise UsageError(f"{self.kind} {name!r} needs {', '.join(missing)}")
         complete = {}
@@ -167,10 +182,14 @@ class Registry:
         owners = [name for name, option in self.all_options() if option.name == key]
         if owners:
             return f"it belongs to {', '.join(owners)}"
-        near = find_near(key, self.beside) if not find_near(key, declared) else []
-        if near:
-            return f"did you mean {near[0]!r}?"
-        return did_you_mean(key, declared) if declared else "it takes no options"
+        # An option of this entry comes first: `beside` counts only where none of them is near.
+        if not find_near(key, declared):
+            near = find_near(key, self.beside)
+            if near:
+                return f"did you mean {near[0]!r}?"
+        if not declared:
+            return "it takes no options"
+        return did_you_mean(key, declared)
 
 
 R = TypeVar("R")
@@ -200,7 +219,8 @@ class RecordRegistry(Registry, Generic[R]):
         beside: tuple[str, ...] = (),
     ):
         super().__init__(package, kind, given, beside)
-        self.record_type, self.function = record, function
+        self.record_type = record
+        self.function = function
 
     def record(self, name: str) -> R:
         """Return the record of an entry; a user's own function is the only field of its record."""
@@ -225,8 +245,19 @@ def list_names(package: str) -> list[str]:
     """
     spec = importlib.util.find_spec(package)
     folders = spec.submodule_search_locations if spec else None
-    modules = [m.name for m in pkgutil.iter_modules(folders) if not m.name.startswith("_")]
-    return sorted(name.replace("_", "-") for name in modules)
+    names = []
+    for module in pkgutil.iter_modules(folders):
+        if not module.name.startswith("_"):
+            names.append(module.name.replace("_", "-"))
+    return sorted(names)
+
+
+def _name_entry(module: ModuleType) -> str:
+    """Return the name of an entry's function: the first in `__all__`, else the file's own."""
+    exported = getattr(module, "__all__", None)
+    if exported is not None:
+        return str(exported[0])
+    return module.__name__.rpartition(".")[2]
 
 
 def _has_default(parameter: Parameter) -> bool:
@@ -234,4 +265,6 @@ def _has_default(parameter: Parameter) -> bool:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}." if text else ""
+    if not text:
+        return ""
+    return f"{text[0].upper()}{text[1:]}."
