@@ -14,7 +14,7 @@ from .means import (
     estimate_bias,
     evaluate_distances,
     evaluate_parties,
-    scale_mean,
+    scale_means,
 )
 from .resample import draw_deals, draw_multinomial
 from .tables import (
@@ -114,7 +114,7 @@ def bootstrap_deviations(
     deviations = {}
     for key, moved in moves.items():
         means = point[key] + moved
-        scaled = _scale_each(key, means, g, table.w)
+        scaled = scale_means(key, means, g, table.w)
         deviations[key] = np.asarray(scaled - scaled.mean())
     return deviations
 
@@ -135,12 +135,6 @@ def _weigh_in_pairs(w: Floats) -> Floats:
     of_same = float((w * w).sum())  # the weight of (i, i), which is no pair
     weight: Floats = 2 * w * (1 - w) / (1 - of_same)
     return weight
-
-
-def _scale_each(key: MeasureKey, means: Floats, g: Floats, w: Floats) -> Floats:
-    """Return [R] the means [R] on the scale of 0 to 1, each of its own whole g [R, K]."""
-    pieces = zip(means, g, strict=True)
-    return np.array([scale_mean(key, mean, whole, w) for mean, whole in pieces])
 
 
 def _sum_deviations(values: Floats, coefficient: Floats) -> Floats:
@@ -194,10 +188,13 @@ def measure_deals(table: PartyCounts, rng: Stream) -> DealtValues:
         of_pairs, bias_of_pairs = _average_pairs(p, sizes, weight, rng.child("pairs"))
         means |= of_pairs
         bias |= bias_of_pairs
-    scaled = {key: _scale_all(key, mean, table) for key, mean in means.items()}
+    g = np.broadcast_to(table.g, (R, len(totals)))  # every deal hands out the same examples
+    scaled = {}
+    for key, mean in means.items():
+        scaled[key] = scale_means(key, mean, g, table.w)
     less_bias = dict(scaled)
-    for key, mean in bias.items():
-        less_bias[key] = _scale_all(key, means[key] - mean, table)
+    for key, added in bias.items():
+        less_bias[key] = scale_means(key, means[key] - added, g, table.w)
     return DealtValues(values=scaled, less_bias=less_bias)
 
 
@@ -252,7 +249,3 @@ def _choose_pairs_of_deals(
     # They were drawn in proportion to their weight, so each counts the same.
     same = np.full((R, most), 1 / most)
     return i.reshape(R, most), j.reshape(R, most), same
-
-
-def _scale_all(key: MeasureKey, means: Floats, table: PartyCounts) -> Floats:
-    return np.array([scale_mean(key, float(mean), table.g, table.w) for mean in means])

@@ -85,6 +85,14 @@ def scale_mean(key: MeasureKey, mean: float, g: Floats, w: Floats) -> float:
     return float(mean / largest)
 
 
+def scale_means(key: MeasureKey, means: Floats, g: Floats, w: Floats) -> Floats:
+    """Return [R] the means [R] on the scale of 0 to 1, each of its own whole g [R, K]."""
+    scaled = []
+    for mean, whole in zip(means.tolist(), g, strict=True):
+        scaled.append(scale_mean(key, mean, whole, w))
+    return np.array(scaled)
+
+
 def average_over_parties(table: PartyCounts) -> dict[MeasureKey, float]:
     """Return the mean of each measure over the parties, weighted by size."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..arithmetic.exact import Floats
 from ..arithmetic.rng import Ints, Stream
 from .chance import CELLS, StandIns
-from .means import MeasureKey, evaluate_distances, evaluate_parties, scale_mean
+from .means import MeasureKey, evaluate_distances, evaluate_parties, scale_means
 from .polygamma import digamma, trigamma
 from .resample import draw_dirichlet
 from .roots import HIGHEST, LOWEST, find_roots
@@ -58,8 +58,7 @@ def draw_truths(
         # What the sample was measured as, moved by what the truth is expected to differ from it.
         expected = point[key] + (centre - measured[key])
         means = expected + narrower * (drawn - centre)
-        pieces = zip(means.tolist(), g, strict=True)
-        truths[key] = np.array([scale_mean(key, mean, whole, table.w) for mean, whole in pieces])
+        truths[key] = scale_means(key, means, g, table.w)
     return truths
 
 

@@ -53,13 +53,19 @@ def _read_numbers(parties: str | Sequence[int] | NDArray[Any]) -> NDArray[Any] |
             ids = np.array(parties)
     except ValueError:
         return None
-    is_list = ids.ndim == 1 and len(ids) > 0 and ids.dtype.kind in "iu"
-    return ids if is_list else None
+    is_list = ids.ndim == 1 and len(ids) > 0
+    if not is_list or ids.dtype.kind not in "iu":
+        return None
+    return ids
 
 
 def _read_range(text: str) -> NDArray[Any]:
+    """Return the numbers of `7-9` or of `3`; ValueError for anything else."""
     first, dash, last = text.strip().partition("-")
-    span = range(int(first), int(last if dash else first) + 1)
+    if not dash:
+        last = first
+    span = range(int(first), int(last) + 1)
+    # Before there is an array: a range of numbers is written in a few letters.
     if not 0 < len(span) <= _MOST:
         raise ValueError(text)
     return np.array(span)
@@ -74,13 +80,17 @@ def choose_parties(
     """
     n = split.n_parties
     if parties is not None:
-        said = f"{len(parties):,} of {n:,} parties, as asked" if len(parties) < n else ""
+        said = ""
+        if len(parties) < n:
+            said = f"{len(parties):,} of {n:,} parties, as asked"
         return parties, said
+    ranked: Ints = np.arange(n)
     if n <= limit:
-        return np.arange(n), ""
-    ranked = np.argsort(split.train.sizes, kind="stable") if by == "size" else np.arange(n)
-    ids = np.sort(ranked[choose_evenly(n, limit)])
-    return ids, f"{limit:,} of {n:,} parties, evenly by {by}"
+        return ranked, ""
+    if by == "size":
+        ranked = np.argsort(split.train.sizes, kind="stable")
+    chosen = ranked[choose_evenly(n, limit)]
+    return np.sort(chosen), f"{limit:,} of {n:,} parties, evenly by {by}"
 
 
 def order_parties(
@@ -93,11 +103,15 @@ def order_parties(
     if order == "auto":
         order = "party" if len(ids) <= labelled else "class"
     if order == "size":
-        ids = ids[np.argsort(-split.train.sizes[ids], kind="stable")]
+        sizes = split.train.sizes[ids]
+        ids = ids[np.argsort(-sizes, kind="stable")]
     if order == "class":
         counts = split.train.counts[ids]
+        most_frequent = counts.argmax(1)
         share = counts.max(1) / np.maximum(counts.sum(1), 1)
-        ids = ids[np.lexsort((-share, counts.argmax(1)))]
+        # Of one class those that hold most of it first; lexsort takes the last key first.
+        by_class = np.lexsort((-share, most_frequent))
+        ids = ids[by_class]
     return ids, _BY[order]
 
 

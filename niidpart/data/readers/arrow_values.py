@@ -27,8 +27,10 @@ def read_column(column: Any, name: str) -> Array:
     if is_number(column.type):
         numbers: Array = column.to_numpy()
         return numbers
-    if is_dictionary or _is_text(column.type):
-        return _read_texts(column if is_dictionary else column.dictionary_encode(), name)
+    if is_dictionary:
+        return _read_texts(column, name)
+    if _is_text(column.type):
+        return _read_texts(column.dictionary_encode(), name)
     needed = "integers, booleans or text are needed"
     raise UsageError(f"the column {name!r} is of type {column.type}; {needed}")
 
@@ -38,7 +40,9 @@ def _read_texts(column: Any, name: str) -> Array:
     import pyarrow as pa
 
     whole = column.unify_dictionaries().combine_chunks()
-    chunks = whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]
+    chunks = [whole]
+    if isinstance(whole, pa.ChunkedArray):
+        chunks = whole.chunks
     texts = []
     for chunk in chunks:
         require_no_nulls(chunk.dictionary, name)
@@ -46,7 +50,9 @@ def _read_texts(column: Any, name: str) -> Array:
         require_short_texts(distinct, name, "")
         lookup = np.array(distinct or [""], object)  # no width: one text may be very long
         texts.append(lookup[np.asarray(chunk.indices)])
-    return np.concatenate(texts) if texts else np.zeros(0, object)
+    if not texts:
+        return np.zeros(0, object)
+    return np.concatenate(texts)
 
 
 def require_no_nulls(values: Any, name: str) -> None:
@@ -67,7 +73,8 @@ def stack_lists(column: Any, name: str) -> Array:
         values, length = _open_lists(values, name)
         shape.append(length)
     require_no_nulls(values, name)
-    x = np.asarray(values.to_numpy(zero_copy_only=False)).reshape(shape)
+    numbers = np.asarray(values.to_numpy(zero_copy_only=False))
+    x = numbers.reshape(shape)
     if x.dtype == np.uint8 or x.dtype.kind == "f":
         return x
     return x.astype(np.float64)
@@ -83,10 +90,13 @@ def _open_lists(values: Any, name: str) -> tuple[Any, int]:
         offsets = np.asarray(values.offsets)
         lengths = set(np.diff(offsets).tolist())
     if len(lengths) > 1 or values.null_count:
-        shown = " and ".join(map(str, sorted(lengths)[:3]))
+        shown = " and ".join(str(length) for length in sorted(lengths)[:3])
         got = f"the column {name!r} holds lists of {shown} values"
         raise UsageError(f"{got}; all must be of one length")
-    return _unwrap(values.flatten()), lengths.pop() if lengths else 0
+    length = 0  # of no lists
+    if lengths:
+        [length] = lengths
+    return _unwrap(values.flatten()), length
 
 
 def _unwrap(values: Any) -> Any:
@@ -95,7 +105,9 @@ def _unwrap(values: Any) -> Any:
 
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
-    return values.storage if isinstance(values.type, pa.BaseExtensionType) else values
+    if isinstance(values.type, pa.BaseExtensionType):
+        return values.storage
+    return values
 
 
 def is_number(kind: Any) -> bool:

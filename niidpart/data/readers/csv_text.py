@@ -33,7 +33,11 @@ class NumberColumns:
 
     def make_features(self, rows: Ints) -> Features:
         """Return the features of some rows, numbered over all files."""
-        return lambda asked: self._numbers[rows[asked]]
+
+        def read_features(asked: Ints | slice) -> Array:
+            return self._numbers[rows[asked]]
+
+        return read_features
 
     @cached_property
     def _numbers(self) -> Array:
@@ -44,7 +48,10 @@ class NumberColumns:
         blocks = [np.zeros((0, len(self._places)))]
         for block in _read_blocks(path, self._n_columns):
             texts = list(zip(*block.rows, strict=True))  # of each column
-            columns = [_parse_column(path, block.first, texts[i], name) for i, name in self._places]
+            columns = []
+            for i, name in self._places:
+                numbers = _parse_column(path, block.first, texts[i], name)
+                columns.append(numbers)
             blocks.append(np.stack(columns, axis=1))
         return np.concatenate(blocks)
 
@@ -55,7 +62,9 @@ def _parse_column(path: Path, first: int, words: Sequence[str], name: str) -> Ar
         numbers = np.array([float(word) for word in words], np.float64)
     except ValueError:
         bad = next(word for word in words if not _is_number(word))
-        what = f"the text {bad[:40]!r}" if bad.strip() else "an empty value"
+        what = "an empty value"
+        if bad.strip():
+            what = f"the text {bad[:40]!r}"
         advice = f"features are numbers: leave it out with --drop {name}"
         raise UsageError(f"{path}: the column {name!r} holds {what}; {advice}") from None
     if np.isnan(numbers).any():
@@ -77,7 +86,8 @@ def read_header(path: Path) -> list[str]:
     """Return the names of the columns; FileFault unless each has one of its own."""
     with _parse_csv(path) as rows:
         names = [name.strip() for name in next(rows, [])]
-    if not names or "" in names or len(set(names)) < len(names):
+    is_complete = bool(names) and "" not in names
+    if not is_complete or len(set(names)) < len(names):
         needed = "a header that gives each column a name of its own is needed"
         raise FileFault(f"{path} begins with {names[:8]}; {needed}")
     return names
@@ -114,7 +124,8 @@ def _read_blocks(path: Path, n_columns: int) -> Iterator[_TextBlock]:
         next(rows, None)
         first = 0
         while block := list(islice(rows, _BLOCK)):
-            if set(map(len, block)) != {n_columns}:
+            widths = {len(row) for row in block}
+            if widths != {n_columns}:
                 raise _build_ragged(path, first, block, n_columns)
             yield _TextBlock(first, block)
             first += len(block)

@@ -13,6 +13,7 @@ import numpy as np
 from ...arithmetic.rng import Ints
 from ...errors import FileFault
 
+_SHOWN = 200  # characters of an error's text
 _SHARD = re.compile(r"^(.*)-(\d{5})-of-(\d{5})(\.\w+)$")
 
 
@@ -52,8 +53,11 @@ class ParquetTable:
         parts = []
         for path in self.files:
             with _ParquetFaults(path) as pq, pq.ParquetFile(path, read_dictionary=text) as file:
-                parts.append(file.read(columns=[name]).column(name))
-        chunks = [chunk for part in parts for chunk in part.chunks]
+                table = file.read(columns=[name])
+                parts.append(table.column(name))
+        chunks: list[Any] = []
+        for part in parts:
+            chunks += part.chunks
         column = pa.chunked_array(chunks, type=parts[0].type)
         # The head of a damaged file may promise other rows than its columns hold.
         if len(column) != self.n:
@@ -76,14 +80,16 @@ class ParquetTable:
         # In the order of the file, so that each row group is unpacked once for all of its rows.
         order = np.argsort(rows, kind="stable")
         cuts = np.searchsorted(rows[order], self._bounds)
+        names = list(columns)
         for i, group in enumerate(self._row_groups):
             places = order[cuts[i] : cuts[i + 1]]
             if not len(places):
                 continue
             within = rows[places] - self._bounds[i]
             with _ParquetFaults(group.path) as pq, pq.ParquetFile(group.path) as file:
-                whole = file.read_row_group(group.number, columns=list(columns))
-                yield places, whole.select(list(columns)).take(pa.array(within))
+                whole = file.read_row_group(group.number, columns=names)
+                in_order = whole.select(names)  # the file gives them in its own order
+                yield places, in_order.take(pa.array(within))
 
 
 def _read_head(path: Path) -> tuple[list[_RowGroup], Any]:
@@ -116,7 +122,7 @@ class _ParquetFaults:
         if isinstance(error, OSError) and error.errno is not None:
             return  # the disk's own error
         if isinstance(error, pa.ArrowException | OSError | MemoryError):
-            reason = str(error).strip()[:200]
+            reason = str(error).strip()[:_SHOWN]
             raise FileFault(
                 f"{self._path} cannot be read as parquet ({reason}); fetch or write it again"
             ) from error
@@ -132,7 +138,9 @@ def read_described(schema: Any) -> Mapping[str, Any]:
         features = json.loads(text)["info"]["features"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return {}
-    return features if isinstance(features, dict) else {}
+    if not isinstance(features, dict):
+        return {}
+    return features
 
 
 def require_all_shards(files: Sequence[Path]) -> None:

@@ -32,10 +32,12 @@ def jackknife(cell: Distance, p: Floats, q: Floats, n: Ints) -> Floats:
     # Without one example of class k that share loses 1 / n; then all grow by n / (n - 1).
     growth = (n / np.maximum(n - 1, 1))[..., None]
     share_of_one = 1 / n[..., None]
-    of_others = cell(p * growth, q)
-    of_its_class = cell(np.maximum(p - share_of_one, 0.0) * growth, q)
+    less_one = np.maximum(p - share_of_one, 0.0)
+    of_others = cell(p * growth, q)  # [..., K] where the example is of another class
+    of_its_class = cell(less_one * growth, q)
     # An example is of class k with probability p_k: K terms give the mean over all n examples.
-    without_one = of_others.sum(axis=-1) + (p * (of_its_class - of_others)).sum(axis=-1)
+    change = p * (of_its_class - of_others)
+    without_one = of_others.sum(axis=-1) + change.sum(axis=-1)
     with_all = cell(p, q).sum(axis=-1)
     total: Floats = np.where(n > 1, (n - 1) * (without_one - with_all), 0.0)
     return total

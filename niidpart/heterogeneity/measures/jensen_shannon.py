@@ -21,7 +21,9 @@ def jensen_shannon(p: Floats, q: Floats) -> Floats:
 
 def _cell(p: Floats, q: Floats) -> Floats:
     """One class's part of the divergence."""
-    value: Floats = (_p_log_p(p) + _p_log_p(q)) / 2 - _p_log_p((p + q) / 2)
+    mean = (_p_log_p(p) + _p_log_p(q)) / 2
+    of_middle = _p_log_p((p + q) / 2)
+    value: Floats = mean - of_middle
     return value
 
 
@@ -37,8 +39,9 @@ def largest(g: Floats, w: Floats) -> tuple[float, float]:
 
 def _to_mixture(share: Floats) -> Floats:
     """Return 1 - ((1 + s) log2(1 + s) - s log2 s) / 2."""
-    s_log_s = share * np.log2(np.where(share > 0, share, 1.0))
-    value: Floats = 1 - ((1 + share) * np.log2(1 + share) - s_log_s) / 2
+    s_log_s = share * np.log2(np.where(share > 0, share, 1.0))  # 0 log 0 = 0
+    grown = 1 + share
+    value: Floats = 1 - (grown * np.log2(grown) - s_log_s) / 2
     return value
 
 
