@@ -1,6 +1,15 @@
 """Directions that are the gradient and an affine term of the weights, declared as data.
 
-An executor that knows the terms can put them into one pass with the gradient.
+With g the gradient of the loss at the weights w, start the weights received this round, and the
+terms pull, add and after, which are constants of one local training, a step of SGD is
+
+    d = g + pull (w - start) + add
+    v <- momentum v + d
+    w <- w - lr (v + after)
+
+(The executor adds weight decay to d.) Without terms this is FedAvg's step; FedProx has pull = mu;
+SCAFFOLD has after = c - c_i. An executor that knows the terms can calculate all in one pass with
+the gradient: compiled code does.
 """
 
 from collections.abc import Callable
@@ -14,20 +23,22 @@ from . import tree
 from .interface import Batch, Local, Step, Task
 from .tree import Tree
 
-__all__ = ["Affine", "Corrected"]
+__all__ = ["Affine", "AffineDirection", "Corrected"]
 
 
 class Affine(NamedTuple):
-    """A step along grad + pull (w - start) + add, with `after` added behind the momentum.
+    """The terms of a step: along grad + pull (w - start) + add, with `after` behind the momentum.
 
-    The terms are constants of one local training. Weight decay is the executor's.
+    They are constants of one local training. Weight decay is the executor's.
 
     Attributes
     ----------
     pull : float or Tensor
-        A number, or a tensor of no axis.
-    add, after : Tree
-        Like the parameters; {} for nothing.
+        Weight of the pull back to the weights received: a number, or a tensor of no axis.
+    add : Tree
+        Like the parameters, added to the gradient before the momentum; {} for nothing.
+    after : Tree
+        Like the parameters, added behind the momentum; {} for nothing.
 
     Examples
     --------
@@ -41,8 +52,8 @@ class Affine(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Corrected:
-    """An algorithm's `direction`, made from its terms alone.
+class AffineDirection:
+    """An algorithm's `direction`: the gradient and these terms, which may be none (FedAvg).
 
     An executor that calculates gradients by itself asks for the terms, once for each job; the
     others call it like any direction.
@@ -67,6 +78,10 @@ class Corrected:
         if add:
             grad = tree.map(torch.add, grad, add)
         return step._replace(grad=grad, after=after)
+
+
+# The name before it was also that of a direction without a correction.
+Corrected = AffineDirection
 
 
 def _add_pull(grad: Tree, pull: float | Tensor, local: Local) -> Tree:

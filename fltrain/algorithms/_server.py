@@ -1,4 +1,7 @@
-"""What the server optimisers share: the mean of the local models gives the direction of a step."""
+"""What the server optimisers share: the mean of the local models gives the direction of a step.
+
+State of the adaptive ones: server.m, unless beta1 is 0, and server.v, [1, ...] like the models.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,9 @@
-"""A personal model at each party, held near the global one."""
+"""A personal model at each party, held near the global one.
+
+State: server.n [P] float64, training examples; parties.params and parties.buffers [P, ...], the
+personal models v_i. Sent: each.personal [J], 1 for the job of a personal model, else 0. Carried:
+received, the buffers received.
+"""
 
 from dataclasses import replace
 from typing import Annotated
@@ -7,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..affine import Affine, Corrected
+from ..affine import Affine, AffineDirection
 from ..interface import Algorithm, AtLeast, Hyper, Info, Local, Plan, State, Task, Work
 from ..tree import Tree
 from .fedavg import fedavg
@@ -83,7 +88,7 @@ def terms(local: Local) -> Affine:
     return Affine(pull=local.hyper["lam"] * local.each["personal"].double())
 
 
-direction = Corrected(terms)
+direction = AffineDirection(terms)
 
 
 def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:

@@ -1,4 +1,7 @@
-"""The algorithm that the others start from."""
+"""The algorithm that the others start from.
+
+State: models and buffers [1, ...]; nothing at the server or the parties.
+"""
 
 from dataclasses import replace
 from typing import Annotated
@@ -7,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..affine import Affine, Corrected
+from ..affine import Affine, AffineDirection
 from ..interface import Above, Algorithm, Hyper, Info, Local, Plan, Served, State, Task, Work
 from ..tree import Tree
 
@@ -19,8 +22,9 @@ ServerLr = Annotated[
     Above(0),
 ]
 
-# FedAvg's own functions read no number: algorithms written before there was `hyper` call them so.
-NONE: Tree = {}
+# The default of `hyper` below is for users' algorithms written before there was one: they call
+# `BASE.plan(state, cohort, round)`, and most functions of FedAvg read no number.
+NONE: Hyper = {}
 
 
 def fedavg(server_lr: ServerLr = 1.0) -> Algorithm:
@@ -67,7 +71,7 @@ def terms(local: Local) -> Affine:
     return Affine()
 
 
-direction = Corrected(terms)
+direction = AffineDirection(terms)
 
 
 def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
@@ -77,7 +81,9 @@ def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
 
 
 def weigh(values: Tree, work: Work) -> Tree:
-    """Return share * value in float64, so that the sum over jobs is rounded once.
+    """Return share * value in float64, as a term of the mean of a model.
+
+    float64, so that the sum over jobs is rounded to the type of the weights only once.
 
     Whole numbers (counts of batches) have no mean: those of the lowest party are taken.
     """
@@ -106,7 +112,10 @@ def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper = NONE) -> Sta
 
 def step_towards_mean(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
     """Go `server_lr` of the way to the mean, or beyond it. Buffers are averaged."""
-    server_lr, mean = hyper["server_lr"], aggregate(state, plan, total, hyper)
+    server_lr = hyper["server_lr"]
+    mean = aggregate(state, plan, total, hyper)
+    if server_lr == 1:
+        return mean  # w + (m - w) would round
     models = tree.map(lambda w, m: w + server_lr * (m - w), state.models, mean.models)
     return replace(mean, models=models)
 

@@ -1,4 +1,7 @@
-"""Momentum at the server."""
+"""Momentum at the server.
+
+State: server.m [1, ...], like the models.
+"""
 
 from dataclasses import replace
 from typing import Annotated

@@ -1,4 +1,8 @@
-"""Normalisation layers stay at home."""
+"""Normalisation layers stay at home.
+
+State: models and buffers [1, ...] without the normalisation layers; parties.params and
+parties.buffers [P, ...], those layers alone.
+"""
 
 from dataclasses import replace
 

@@ -1,12 +1,12 @@
 """Global models are cloned and deleted, so that parties of one kind gather around one of their own.
 
-State.server: `scores`, `active` and `guess` [P, M]; `history` [P, M, window] of accuracies, newest
-last, -1 for none; `rounds` [1], those that are over. guess: what is taken for the accuracy of a
-model that was never examined.
+State: models [M, ...], where M doubles at each milestone. State.server, float64: `scores` and
+`guess` [P, M]; `active` [P, M] bool; `history` [P, M, window] of accuracies, newest last, -1 for
+none; `rounds` [1], those that are over. guess: what is taken for the accuracy of a model that was
+never examined.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -29,6 +29,15 @@ from ..interface import (
     Work,
 )
 from ..tree import Tree
+from ._model_scores import (
+    Rule,
+    far_below_best,
+    far_below_mean,
+    find_best,
+    score,
+    second_of_two,
+    strengths,
+)
 from ._quantise import quantise, scales
 from .fedavg import fedavg
 
@@ -36,10 +45,8 @@ __all__ = ["fedcd"]
 
 BASE = fedavg()
 _LEAST = 1e-3  # accuracy that a clone is taken to have at least
-# scores this close are equal: a third of 1 is not rounded to the mean of three of them
-_ROUNDING = 1e-12
 # weight of a score 0: it counts only where no party of the cohort gives the model any
-_TINY = 1e-300
+_LEAST_WEIGHT = 1e-300
 
 Milestones = Annotated[
     tuple[int, ...],
@@ -132,7 +139,7 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> S
         "history": -torch.ones(n_parties, 1, hyper["window"], dtype=torch.float64),
         "rounds": torch.zeros(1, dtype=torch.int64),
     }
-    return State(models, buffers, _score(server))
+    return State(models, buffers, score(server))
 
 
 def plan(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
@@ -140,7 +147,7 @@ def plan(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
     active, scores = state.server["active"].cpu(), state.server["scores"].cpu()
     row, model = torch.nonzero(active[cohort], as_tuple=True)
     party = cohort[row]
-    return Plan(party, model, weight=scores[party, model].clamp(min=_TINY))
+    return Plan(party, model, weight=scores[party, model].clamp(min=_LEAST_WEIGHT))
 
 
 def finish_rounded(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
@@ -163,9 +170,6 @@ def exam(state: State, plan: Plan, hyper: Hyper) -> tuple[Tensor, Tensor]:
     return party, model
 
 
-Rule = Callable[[Tensor, Tensor], Tensor]  # (scores [P, M], active [P, M]) -> deleted [P, M]
-
-
 def grade_by_mean(state: State, plan: Plan, accuracy: Tensor, hyper: Hyper) -> State:
     return _grade(state, plan, accuracy, hyper, far_below_mean)
 
@@ -176,7 +180,8 @@ def grade_by_best(state: State, plan: Plan, accuracy: Tensor, hyper: Hyper) -> S
 
 def _grade(state: State, plan: Plan, accuracy: Tensor, hyper: Hyper, rule: Rule) -> State:
     """Note accuracies and scores, then delete at the parties that were examined, then clone."""
-    server, round = tree.map(Tensor.cpu, state.server), _round_at_hand(state)
+    server = tree.map(Tensor.cpu, state.server)
+    round = _round_at_hand(state)
     was_examined = ~accuracy.isnan()  # a party without validation examples has no accuracy
     party, model = exam(state, plan, hyper)
     party, model = party[was_examined], model[was_examined]
@@ -184,62 +189,12 @@ def _grade(state: State, plan: Plan, accuracy: Tensor, hyper: Hyper, rule: Rule)
     server = _delete(server, party, rule(server["scores"], server["active"]))
     if round > hyper["two_models_after"]:
         highest = hyper["two_models_score"]
-        server = _delete(server, party, second_of_two(server["scores"], server["active"], highest))
+        lower = second_of_two(server["scores"], server["active"], highest)
+        server = _delete(server, party, lower)
     server = server | {"rounds": server["rounds"] + 1}
-    is_milestone = round in hyper["milestones"]
-    return _clone_models(state, server) if is_milestone else replace(state, server=server)
-
-
-def far_below_mean(scores: Tensor, active: Tensor) -> Tensor:
-    """Return the models [P, M] that score more than sigma below the mean of their party.
-
-    scores: [P, M], 0 where not active. Never the best one, the oldest of equals.
-    """
-    mean = scores.sum(1, keepdim=True) / active.sum(1, keepdim=True)
-    return _far_below(mean, scores, active)
-
-
-def far_below_best(scores: Tensor, active: Tensor) -> Tensor:
-    """Return the models [P, M] that score more than sigma below the best of their party."""
-    return _far_below(scores.amax(1, keepdim=True), scores, active)
-
-
-def _far_below(top: Tensor, scores: Tensor, active: Tensor) -> Tensor:
-    n = active.sum(1, keepdim=True)
-    mean = scores.sum(1, keepdim=True) / n
-    squares = (active * (scores - mean) ** 2).sum(1, keepdim=True)
-    sigma = (squares / (n - 1).clamp(min=1)).sqrt()
-    return active & ~find_best(scores, active) & (top - scores > sigma + _ROUNDING)
-
-
-def second_of_two(scores: Tensor, active: Tensor, highest: float) -> Tensor:
-    """Return [P, M] bool: the lower of two active models, where it scores at most `highest`."""
-    are_two = active.sum(1, keepdim=True) == 2
-    return active & ~find_best(scores, active) & are_two & (scores <= highest + _ROUNDING)
-
-
-def find_best(scores: Tensor, active: Tensor) -> Tensor:
-    """Return [P, M] bool: one active model of each party, the best, the oldest of equals."""
-    ranked = scores.masked_fill(~active, -1.0)
-    is_highest = ranked == ranked.amax(1, keepdim=True)
-    return is_highest & (is_highest.cumsum(1) == 1)
-
-
-def strengths(server: Tree) -> Tensor:
-    """Return s [P, M]: the mean of the accuracies in the history, the guess where there is none."""
-    history: Tensor = server["history"]
-    seen = history >= 0
-    mean = (history * seen).sum(2) / seen.sum(2).clamp(min=1)
-    return torch.where(seen.any(2), mean, server["guess"])
-
-
-def _score(server: Tree) -> Tree:
-    """Score s over its sum over the party's active models; all alike where every s is 0."""
-    active = server["active"].double()
-    s = strengths(server) * server["active"]
-    total = s.sum(1, keepdim=True)
-    alike = active / active.sum(1, keepdim=True)
-    return server | {"scores": torch.where(total > 0, s / total.clamp(min=_TINY), alike)}
+    if round in hyper["milestones"]:
+        return _clone_models(state, server)
+    return replace(state, server=server)
 
 
 def _note_exams(server: Tree, party: Tensor, model: Tensor, accuracy: Tensor) -> Tree:
@@ -247,14 +202,14 @@ def _note_exams(server: Tree, party: Tensor, model: Tensor, accuracy: Tensor) ->
     history = server["history"].clone()
     last = history[party, model, 1:]
     history[party, model] = torch.cat([last, accuracy.unsqueeze(1)], dim=1)
-    return _score(server | {"history": history})
+    return score(server | {"history": history})
 
 
 def _delete(server: Tree, party: Tensor, lost: Tensor) -> Tree:
     """Delete the models `lost` [P, M] at the parties that were examined, and score the rest."""
     was_examined = torch.zeros(len(lost), 1, dtype=torch.bool)
     was_examined[party] = True
-    return _score(server | {"active": server["active"] & ~(was_examined & lost)})
+    return score(server | {"active": server["active"] & ~(was_examined & lost)})
 
 
 def _clone_models(state: State, server: Tree) -> State:
@@ -274,7 +229,7 @@ def _clone_models(state: State, server: Tree) -> State:
         return tree.map(lambda leaf: torch.cat([leaf, leaf]), values)
 
     models, buffers = double(state.models), double(state.buffers)
-    return replace(state, models=models, buffers=buffers, server=_score(server | both))
+    return replace(state, models=models, buffers=buffers, server=score(server | both))
 
 
 def _round_at_hand(state: State) -> int:

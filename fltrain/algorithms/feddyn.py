@@ -1,4 +1,7 @@
-"""Each party's loss is bent so that its minimum becomes that of all."""
+"""Each party's loss is bent so that its minimum becomes that of all.
+
+State: server.mean [1, ...], the mean of the y_i, which is served; parties.h [P, ...].
+"""
 
 from dataclasses import replace
 from typing import Annotated
@@ -7,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..affine import Affine, Corrected
+from ..affine import Affine, AffineDirection
 from ..interface import Above, Algorithm, Hyper, Info, Local, Plan, Served, State, Task, Work
 from ..tree import Tree
 from .fedavg import fedavg
@@ -43,7 +46,7 @@ def feddyn(
         hyper={"alpha": alpha},
         init=init,
         plan=plan,
-        direction=Corrected(terms),
+        direction=AffineDirection(terms),
         finish=finish,
         aggregate=aggregate,
         serve=serve,
@@ -79,6 +82,7 @@ def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
     mean = BASE.aggregate(state, plan, total, hyper)
 
     def extrapolate(w: Tensor, y: Tensor, h: Tensor) -> Tensor:
+        # y [1, ...] is summed in float64 already; the mean of h [P, ...] is over all parties
         return (y + h.mean(0, dtype=torch.float64)).to(w.dtype)
 
     models = tree.map(extrapolate, state.models, total["models"], state.parties["h"])

@@ -1,8 +1,8 @@
 """Each class trains weights of its own; what pulls a party back depends on its label skew.
 
 State.server: `mu` [P]; `x` [P, r], class proportions; the tensors Delta(i) as `_class_tensors`
-gives them, `class` and `delta`; `told` [P], who has the seed that they are drawn from. What the
-options make unnecessary is left out.
+gives them, `class` and `delta`; `told` [P], which parties have got the seed that they are drawn
+from. What the options make unnecessary is left out. Carried: delta, the party's Delta_k [...].
 """
 
 from dataclasses import dataclass, replace
@@ -164,7 +164,7 @@ def draw_tensors(coefficients: str, models: Tree, task: Task, info: Info, delta_
 
 
 def plan(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
-    """Tell each job mu [J], in the type of the weights, and x [J, r]; tell all the Delta(i)."""
+    """Send each job mu [J], in the type of the weights, and x [J, r]; broadcast the Delta(i)."""
     server, like = state.server, tree.leaves(state.models)[0]
     each = {}
     if "mu" in server:

@@ -1,4 +1,8 @@
-"""Learning by neuromodulation instead of backpropagation."""
+"""Learning by neuromodulation instead of backpropagation.
+
+State: server.stage<i> [2K, units...], Lambda of each hidden stage, never trained. Broadcast:
+shared.stage<i> [K, units...], theta of each class.
+"""
 
 import math
 from dataclasses import replace
@@ -78,7 +82,7 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> S
     first = tree.index(models, 0), tree.index(buffers, 0)
     *hidden, logits = task.forward(*first, far, train=False).taps
     n_classes = logits.shape[1]
-    slots(n_classes)  # what is wrong with the classes is said here, not in the first round
+    slots(n_classes)  # classes that do not fit are refused here, not in the first round
     if not all(bool(((tap >= 0) & (tap <= 1)).all()) for tap in hidden):
         raise UsageError(
             "FedNACA is a rule for hidden stages that end in a sigmoid, and this model's go beyond "
@@ -89,7 +93,7 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> S
 
 
 def plan(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
-    """Tell theta of each class [K, units] for every hidden stage.
+    """Broadcast theta of each class [K, units] for every hidden stage.
 
     A party can draw Lambda from the seed, so no bytes count for it.
     """

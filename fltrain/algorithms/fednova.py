@@ -1,4 +1,8 @@
-"""Parties that took more steps do not count for more."""
+"""Parties that took more steps do not count for more.
+
+State: server.velocity [1, ...] float64, where there is server momentum. Uploaded: directions
+[...] and buffers, weighted; steps and lr, numbers.
+"""
 
 from dataclasses import replace
 from typing import Annotated

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Annotated
 
-from ..affine import Affine, Corrected
+from ..affine import Affine, AffineDirection
 from ..interface import Algorithm, AtLeast, Local
 from .fedavg import fedavg
 
@@ -37,4 +37,4 @@ def terms(local: Local) -> Affine:
     return Affine(pull=local.hyper["mu"])
 
 
-direction = Corrected(terms)
+direction = AffineDirection(terms)

@@ -1,4 +1,8 @@
-"""Review learning."""
+"""Review learning.
+
+State: nothing besides the models. Broadcast: shared.round, a number on the host. Carried: buffers,
+those received.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -77,7 +81,7 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> S
 
 
 def plan(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
-    """Tell the round, on the host, so that it is a plain number to all jobs."""
+    """Broadcast the round, on the host, so that it is a plain number to all jobs."""
     return replace(BASE.plan(state, cohort, round, hyper), shared={"round": torch.tensor(round)})
 
 

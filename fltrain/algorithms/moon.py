@@ -1,4 +1,8 @@
-"""Model-contrastive learning."""
+"""Model-contrastive learning.
+
+State: parties.params and parties.buffers [P, ...], each party's last model; parties.trained [P],
+1 from its first round on, else 0. Carried: buffers, those received.
+"""
 
 from dataclasses import replace
 from typing import Annotated

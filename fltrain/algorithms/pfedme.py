@@ -1,4 +1,8 @@
-"""A personal model at each party, and a global one that is drawn to them."""
+"""A personal model at each party, and a global one that is drawn to them.
+
+State: parties.params and parties.buffers [P, ...], theta of each party after its last round.
+Carried: theta, from batch to batch; `local.params` is w_i.
+"""
 
 from dataclasses import replace
 from typing import Annotated
@@ -126,6 +130,4 @@ def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
     server_mix = hyper["server_mix"]
     if server_mix == 0:
         return replace(BASE.aggregate(state, plan, total, hyper), models=state.models)
-    if server_mix == 1:
-        return BASE.aggregate(state, plan, total, hyper)
     return step_towards_mean(state, plan, total, {"server_lr": server_mix})

@@ -1,4 +1,9 @@
-"""Control variates take the parties' drift out of their steps."""
+"""Control variates take the parties' drift out of their steps.
+
+State: server.c [...] float64, the server's control, without the axis M; parties.c [P, ...], the
+c_i, in the type of the weights. Broadcast: shared.c [...]. Carried: correction, c - c_i, and with
+option "i" grad, the gradient at the weights received.
+"""
 
 from dataclasses import replace
 from typing import Annotated, Literal
@@ -7,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..affine import Affine, Corrected
+from ..affine import Affine, AffineDirection
 from ..interface import Algorithm, Hyper, Info, Local, Plan, State, Task, Work
 from ..tree import Tree
 from .fedavg import ServerLr, fedavg, step_towards_mean
@@ -65,9 +70,11 @@ def scaffold(
         init=init,
         plan=plan_by_examples if weights == "examples" else plan_uniformly,
         begin=begin if option == "ii" else begin_with_gradient,
-        direction=Corrected(terms_after_momentum if correction == "post" else terms_of_gradient),
+        direction=AffineDirection(
+            terms_after_momentum if correction == "post" else terms_of_gradient
+        ),
         finish=finish[option, correction],
-        aggregate=aggregate if server_lr == 1 else aggregate_towards_mean,
+        aggregate=aggregate,
         traffic=traffic,
     )
 
@@ -84,7 +91,7 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> S
 
 
 def plan_by_examples(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
-    """Tell c to everybody, rounded to the type of the weights."""
+    """Broadcast c, rounded to the type of the weights."""
     sent = tree.map(lambda c, w: c.to(w.dtype), state.server["c"], state.models)
     return replace(BASE.plan(state, cohort, round, hyper), shared={"c": sent})
 
@@ -155,23 +162,20 @@ def _finish(task: Task, local: Local, work: Work, control: Tree) -> tuple[Tree, 
     new = tree.map(lambda c, c_old: c.to(c_old.dtype), control, old)
     change = tree.map(lambda c, c_old: c.double() - c_old.double(), new, old)
     upload, _ = BASE.finish(task, local, work)
+    # not weighted by `share`: c is the mean over parties, each counted once
     return upload | {"c": change}, {"c": new}
 
 
 def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
-    return _with_controls(BASE.aggregate(state, plan, total, hyper), state, total)
+    """Step towards the mean model, as FedAvg does, and add (1/P) times the changes to c.
 
-
-def aggregate_towards_mean(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
-    return _with_controls(step_towards_mean(state, plan, total, hyper), state, total)
-
-
-def _with_controls(averaged: State, state: State, total: Tree) -> State:
-    """Add (1/P) times the changes to c; they come unweighted, summed over the cohort."""
+    The changes come unweighted, summed over the cohort.
+    """
+    averaged = step_towards_mean(state, plan, total, hyper)
     n_parties = len(tree.leaves(state.parties)[0])
 
     def add(c: Tensor, change: Tensor) -> Tensor:
-        return c + change[0] / n_parties
+        return c + change[0] / n_parties  # [0]: sums are by model, and there is one
 
     return replace(averaged, server={"c": tree.map(add, state.server["c"], total["c"])})
 

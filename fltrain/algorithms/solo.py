@@ -1,4 +1,8 @@
-"""Nobody exchanges anything."""
+"""Nobody exchanges anything.
+
+State: parties.params and parties.buffers [P, ...], the model of each party; models and buffers stay
+the common start.
+"""
 
 from dataclasses import replace
 

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 import fltrain
 import niidpart
 from fltrain import tree
-from fltrain.affine import Affine, Corrected
+from fltrain.affine import Affine, AffineDirection
 from fltrain.algorithms import ALGORITHMS, build
 from fltrain.draws import key
 from fltrain.engine import EXECUTORS
@@ -300,7 +300,9 @@ MORE = {
     "fednova": [{"mu": 0.1}, {"server_momentum": 0.5}],
 }
 # compiled code trains every algorithm whose direction is declared by its terms, and refuses others
-TRAINED = [name for name in ALGORITHMS.names() if isinstance(build(name).direction, Corrected)]
+TRAINED = [
+    name for name in ALGORITHMS.names() if isinstance(build(name).direction, AffineDirection)
+]
 REFUSED = [name for name in ALGORITHMS.names() if name not in TRAINED]
 
 
@@ -1025,7 +1027,7 @@ def test_terms_said_as_data_are_the_directions_written_out(
     """Bit for bit where no sum is taken in another order, in float32; else to 1e-12 in float64."""
     old, options, exact = directions()[name]
     algorithm = build(name.split()[0], **options)
-    assert isinstance(algorithm.direction, Corrected)
+    assert isinstance(algorithm.direction, AffineDirection)
     settings = {
         "rounds": 3,
         "local_epochs": 1,
@@ -1062,7 +1064,7 @@ def test_terms_of_every_kind_add_up():
     one = torch.ones(1, dtype=torch.float64)
     local = fltrain.interface.Local({"w": 3 * one}, {}, {"w": one}, {}, {}, {}, {}, {}, 0)
     for pull in (0.5, torch.tensor(0.5)):
-        step = Corrected(lambda _, pull=pull: Affine(pull, {"w": 7 * one}, {"w": -2 * one}))(
+        step = AffineDirection(lambda _, pull=pull: Affine(pull, {"w": 7 * one}, {"w": -2 * one}))(
             Slope(), local, None
         )
         assert (float(step.grad["w"]), float(step.after["w"]), step.grad["w"].dtype) == (

@@ -139,3 +139,9 @@ def test_every_function_of_the_old_form_is_adapted():
 @pytest.mark.parametrize("new", [lambda state, hyper: 0, lambda *values: 0, torch.nn.Identity()])
 def test_functions_that_take_it_and_those_that_cannot_be_looked_into_are_left_alone(new):
     assert replace(fedavg(), serve=new).serve is new
+
+
+def test_the_old_name_of_an_affine_direction():
+    from fltrain.affine import AffineDirection, Corrected
+
+    assert Corrected is AffineDirection

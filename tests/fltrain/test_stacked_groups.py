@@ -9,7 +9,7 @@ from torch import nn
 
 import niidpart
 from fltrain import tree
-from fltrain.affine import Affine, Corrected
+from fltrain.affine import Affine, AffineDirection
 from fltrain.algorithms import build
 from fltrain.engine.jobs import make_jobs
 from fltrain.engine.looped import Looped
@@ -159,7 +159,7 @@ import functools
 from dataclasses import replace
 
 from fltrain import tree
-from fltrain.affine import Affine, Corrected
+from fltrain.affine import Affine, AffineDirection
 from fltrain.algorithms import fedavg
 
 BASE = fedavg()
@@ -213,7 +213,7 @@ def partial(mu: float = 0.1):
 
 
 def terms(mu: float = 0.1):
-    return of(Corrected(lambda local: Affine(pull=mu)), mu)
+    return of(AffineDirection(lambda local: Affine(pull=mu)), mu)
 
 
 def begin(mu: float = 0.1):
@@ -256,18 +256,18 @@ def pulled_twice(local):
     return Affine(pull=2 * local.hyper["mu"])
 
 
-MINE = replace(build("fedprox", mu=0.1), direction=Corrected(pulled_once))
+MINE = replace(build("fedprox", mu=0.1), direction=AffineDirection(pulled_once))
 OTHERS = {
     "the same": (MINE, True),
-    "terms of the same function": (replace(MINE, direction=Corrected(pulled_once)), True),
+    "terms of the same function": (replace(MINE, direction=AffineDirection(pulled_once)), True),
     "a float": (replace(MINE, hyper={"mu": 5.0}), True),
     "a name, and functions of the server": (
         replace(MINE, name="other", aggregate=build("fedavg", server_lr=0.5).aggregate),
         True,
     ),
-    "terms of another function": (replace(MINE, direction=Corrected(pulled_twice)), False),
+    "terms of another function": (replace(MINE, direction=AffineDirection(pulled_twice)), False),
     "a function of equal code": (
-        replace(MINE, direction=Corrected(lambda local: pulled_once(local))),
+        replace(MINE, direction=AffineDirection(lambda local: pulled_once(local))),
         False,
     ),
     "how decay is added": (replace(MINE, decay="algorithm"), False),

@@ -2,7 +2,7 @@
 
 from niidpart.errors import UsageError
 
-from ...affine import Corrected
+from ...affine import AffineDirection
 from ...tasks.model_task import cross_entropy
 from ..jobs import Cell
 from .build import find_compiler
@@ -43,10 +43,10 @@ def require_native(cell: Cell) -> None:
             )
 
 
-def require_affine_direction(cell: Cell) -> Corrected:
+def require_affine_direction(cell: Cell) -> AffineDirection:
     """Return the algorithm's direction; UsageError where it is not declared as data."""
     direction = cell.algorithm.direction
-    if not isinstance(direction, Corrected):
+    if not isinstance(direction, AffineDirection):
         raise UsageError(
             "engine native takes algorithms whose steps are the gradient and affine terms "
             f"(fltrain.affine), and {cell.algorithm.name}'s are not; {_INSTEAD}"

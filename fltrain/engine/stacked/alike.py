@@ -12,7 +12,8 @@ _OF_A_JOB = ("begin", "direction", "finish", "decay", "lockstep")
 def can_share_stack(a: Algorithm, b: Algorithm) -> bool:
     """Return whether the functions of one do for the jobs of the other, with the other's numbers.
 
-    Functions are compared by `==`: a module's function is itself, `affine.Corrected` is its terms.
+    Functions are compared by `==`: a module's function is equal to itself, an
+    `affine.AffineDirection` to one of the same terms.
     One that a constructor defines anew for each algorithm equals no other, as it may read an option
     that `hyper` does not say; such algorithms are stacked apart. The functions of the server are
     not compared, since each run calls its own.
