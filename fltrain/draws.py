@@ -92,15 +92,21 @@ def fold(key: int | Tensor, number: int | Tensor) -> int | Tensor:
         return _mix(_as_int64(key) ^ _as_int64(at))
     word = (key ^ at) & _MASK64
     for factor in _MIX:
-        word = (word ^ word >> 32) * factor & _MASK64
-    return word ^ word >> 32
+        word ^= word >> 32
+        word = (word * factor) & _MASK64
+    return word ^ (word >> 32)
 
 
 def _mix(word: Tensor | int) -> Tensor | int:
-    """Mix the bits of int64 words; a shift keeps the sign, so the mask makes it one of bits."""
+    """Mix the bits of int64 words, as `fold` does those of a python int.
+
+    A shift to the right fills in the sign; the mask takes these bits away.
+    """
     for factor in _MIX:
-        word = (word ^ (word >> 32 & _MASK)) * factor
-    return word ^ (word >> 32 & _MASK)
+        high = (word >> 32) & _MASK
+        word = (word ^ high) * factor  # int64 wraps, which is the product modulo 2^64
+    high = (word >> 32) & _MASK
+    return word ^ high
 
 
 def _as_int64(word: int | Tensor) -> int | Tensor:
@@ -115,7 +121,8 @@ def to_int64(word: int) -> int:
     >>> to_int64(2**64 - 1)
     -1
     """
-    return (word + (1 << 63) & _MASK64) - (1 << 63)
+    half = 1 << 63
+    return ((word + half) & _MASK64) - half
 
 
 def _multiply(a: Tensor, m: int) -> tuple[Tensor, Tensor]:
@@ -127,7 +134,8 @@ def _multiply(a: Tensor, m: int) -> tuple[Tensor, Tensor]:
         # it becomes C++, which takes for granted that no product of signed numbers is too large
         low = a * (m & 0xFFFF)
         high = a * (m >> 16) + (low >> 16)
-        return high >> 16, (high & 0xFFFF) << 16 | low & 0xFFFF
+        low_word = ((high & 0xFFFF) << 16) | (low & 0xFFFF)
+        return high >> 16, low_word
     product = a * m
     return (product >> 32) & _MASK, product & _MASK
 
@@ -146,8 +154,10 @@ def philox(k0: Tensor | int, k1: Tensor | int, counter: Words) -> Words:
     for _ in range(10):
         hi0, lo0 = _multiply(c0, _M0)
         hi1, lo1 = _multiply(c2, _M1)
-        c0, c1, c2, c3 = hi1 ^ c1 ^ k0, lo1, hi0 ^ c3 ^ k1, lo0
-        k0, k1 = (k0 + _W0) & _MASK, (k1 + _W1) & _MASK
+        c0, c2 = hi1 ^ c1 ^ k0, hi0 ^ c3 ^ k1
+        c1, c3 = lo1, lo0
+        k0 = (k0 + _W0) & _MASK
+        k1 = (k1 + _W1) & _MASK
     return c0, c1, c2, c3
 
 
@@ -166,9 +176,10 @@ def order(key: int, epoch: int, n: int, device: torch.device) -> Tensor:
     i = torch.arange(n, device=device)
     zero = torch.zeros_like(i)
     a, b, _, _ = philox(key & _MASK, key >> 32, (i, zero + epoch, zero, zero + ORDER))
-    low = (1 << max(n - 1, 1).bit_length()) - 1
+    low = (1 << max(n - 1, 1).bit_length()) - 1  # all ones, as long as the largest index
     # 63 random bits, so that the sort of signed integers is that of the words
-    words = ((a << 31) ^ b) & ~low | i
+    random = (a << 31) ^ b
+    words = (random & ~low) | i
     return torch.sort(words).values & low
 
 
@@ -189,15 +200,19 @@ def orders(keys: Tensor, epoch: int | Tensor, sizes: Tensor, width: int) -> Tens
     i = torch.arange(width, device=keys.device).unsqueeze(0)
     n, zero = sizes.unsqueeze(1), torch.zeros_like(i)
     epochs = epoch.unsqueeze(1) if isinstance(epoch, Tensor) else zero + epoch
-    k0, k1 = (keys & _MASK).unsqueeze(1), (keys >> 32 & _MASK).unsqueeze(1)
+    k0 = (keys & _MASK).unsqueeze(1)
+    k1 = ((keys >> 32) & _MASK).unsqueeze(1)
     a, b, _, _ = philox(k0, k1, (i, epochs, zero, zero + ORDER))
     low = (n - 1).clamp(min=1)
     for shift in (1, 2, 4, 8, 16, 32):
-        low = low | low >> shift  # all ones, as long as the largest index
-    words = ((a << 31) ^ b) & ~low | i
-    padding = torch.iinfo(torch.int64).max  # comes last
-    ordered = torch.sort(torch.where(i < n, words, padding)).values & low
-    return torch.where(i < n, ordered, 0)
+        low = low | (low >> shift)  # all ones, as long as the largest index
+    random = (a << 31) ^ b
+    words = (random & ~low) | i
+    is_drawn = i < n
+    last = torch.iinfo(torch.int64).max
+    words = torch.where(is_drawn, words, last)  # padding comes last
+    ordered = torch.sort(words).values & low
+    return torch.where(is_drawn, ordered, 0)
 
 
 def augmentation(key: int, rows: Tensor, party: Tensor, epoch: int | Tensor) -> Words:
@@ -212,7 +227,7 @@ def augmentation(key: int, rows: Tensor, party: Tensor, epoch: int | Tensor) -> 
     epoch : int or Tensor
         Of the run: one for all, or [B].
     """
-    last = (rows >> 32) << 8 | AUGMENT
+    last = ((rows >> 32) << 8) | AUGMENT
     counter = (rows & _MASK, party, torch.zeros_like(rows) + epoch, last)
     return philox(key & _MASK, key >> 32, counter)
 
@@ -239,8 +254,9 @@ def uniform(
     i = torch.arange(ceil_div(n, 4), device=device)
     zero = torch.zeros_like(i)
     counter = (i, zero + at[0], zero + at[1], zero)
-    words = torch.stack(philox(key & _MASK, key >> 32 & _MASK, counter), dim=-1).reshape(-1)[:n]
-    return (words >> 8).float() * 2.0**-24
+    blocks = philox(key & _MASK, (key >> 32) & _MASK, counter)
+    words = torch.stack(blocks, dim=-1).reshape(-1)[:n]
+    return (words >> 8).float() * 2.0**-24  # 24 bits are exact in float32
 
 
 def normal(seeds: Tensor, rows: Tensor, epoch: int | Tensor, width: int) -> Tensor:
@@ -266,7 +282,11 @@ def normal(seeds: Tensor, rows: Tensor, epoch: int | Tensor, width: int) -> Tens
     counter = (column, low, high, torch.zeros_like(column) + epochs)
     a, b, c, d = philox(seeds[:, :1], seeds[:, 1:], counter)
     # four words make two numbers of 52 bits
-    pairs = torch.stack([a << 20 | b >> 12, c << 20 | d >> 12], dim=-1)
+    first = (a << 20) | (b >> 12)
+    second = (c << 20) | (d >> 12)
+    pairs = torch.stack([first, second], dim=-1)
     bits = pairs.reshape(len(rows), 2 * n_pairs)[:, :width]
-    normals: Tensor = torch.special.ndtri(bits.double() * 2.0**-52 + 2.0**-53)
+    # the middles of 2^52 equal pieces of (0, 1): neither end, whose quantile is infinite
+    shares = bits.double() * 2.0**-52 + 2.0**-53
+    normals: Tensor = torch.special.ndtri(shares)
     return normals

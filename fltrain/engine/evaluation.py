@@ -67,12 +67,11 @@ def evaluate(
         buffers = tree.index(served.buffers, number)
         return score(task, models, buffers, examples, start, end)
 
-    parts = {"test": data.test, "val": data.val}
-    scores = {
-        name: _score_parties(score_served, which, part)
-        for name, part in parts.items()
-        if len(part.y)
-    }
+    scores = {}
+    if len(data.test.y):
+        scores["test"] = _score_parties(score_served, which, data.test)
+    if len(data.val.y):
+        scores["val"] = _score_parties(score_served, which, data.val)
     if data.global_test is not None:
         metrics = _score_globally(score_served, which, data.global_test)
     else:
@@ -82,7 +81,8 @@ def evaluate(
         noisy = _score_noisy(score_served, which, data.noisy_test, n_parties)
         metrics["test_accuracy_noisy"] = noisy
     for name, (right, _) in scores.items():
-        metrics |= _describe_parties(f"party_{name}_accuracy", right, parts[name])
+        part = data.test if name == "test" else data.val
+        metrics |= _describe_parties(f"party_{name}_accuracy", right, part)
     return metrics
 
 
@@ -90,8 +90,11 @@ def _score_globally(score: _ScoreServed, which: list[int], test: PartyExamples) 
     """Score each served model once on the global test set."""
     n = len(test.y)
     scores = {number: score(number, test, 0, n) for number in sorted(set(which))}
-    shares = [scores[number][0] / n for number in which]
-    losses = [scores[number][1] / n for number in which]
+    shares, losses = [], []
+    for number in which:  # of each party, so that a model counts as often as it is served
+        right, loss = scores[number]
+        shares.append(right / n)
+        losses.append(loss / n)
     accuracy = torch.tensor(shares, dtype=torch.float64)
     metrics = {"test_accuracy": float(accuracy.mean()), "test_loss": sum(losses) / len(which)}
     if len(scores) > 1:

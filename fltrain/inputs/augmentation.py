@@ -41,7 +41,8 @@ class Augmentation:
         c = torch.arange(width, device=x.device).view(1, 1, -1)
         inside = torch.ones((1, 1, 1), dtype=torch.bool, device=x.device)
         if self.rotate:
-            share = turn.double() * 2.0**-31 + 2.0**-32 - 1  # in (-1, 1)
+            # the middles of 2^32 equal pieces of (-1, 1)
+            share = turn.double() * 2.0**-31 + 2.0**-32 - 1
             r, c = find_sources(r, c, height, width, share * self.rotate)
             inside = _is_in(r, height) & _is_in(c, width)
         if self.flip:
@@ -50,7 +51,8 @@ class Augmentation:
             r = r + self._shift(top)
             c = c + self._shift(left)
             if self.pad == "reflect":
-                r, c = _mirror(r, height), _mirror(c, width)
+                r = _mirror(r, height)
+                c = _mirror(c, width)
             else:
                 inside = inside & _is_in(r, height) & _is_in(c, width)
         return _gather_pixels(x, r, c).masked_fill(~inside.unsqueeze(1), 0)
@@ -63,8 +65,11 @@ class Augmentation:
 def _gather_pixels(x: Tensor, r: Tensor, c: Tensor) -> Tensor:
     """Return x [B, C, H, W] with the pixel (r, c) at each place, the nearest one in the image."""
     n, channels, height, width = x.shape
-    place = r.clamp(0, height - 1) * width + c.clamp(0, width - 1)
-    index = place.expand(n, height, width).flatten(1).unsqueeze(1).expand(-1, channels, -1)
+    row = r.clamp(0, height - 1)
+    column = c.clamp(0, width - 1)
+    place = row * width + column  # within the flattened picture
+    index = place.expand(n, height, width).flatten(1)  # [B, pixels]
+    index = index.unsqueeze(1).expand(-1, channels, -1)  # the same in each channel
     return x.flatten(2).gather(2, index).view_as(x)
 
 
@@ -103,11 +108,21 @@ def find_sources(
     Anticlockwise, to the nearest pixel; it may lie outside. degrees: [B, 1, 1].
     """
     angle = torch.deg2rad(degrees.double())  # float64, so that every device finds the same pixels
-    sin, cos = angle.sin(), angle.cos()
-    y, x = r - (height - 1) / 2, c - (width - 1) / 2  # downwards, to the right
-    row = sin * x + cos * y + (height - 1) / 2
-    column = cos * x - sin * y + (width - 1) / 2
-    return (row + 0.5).floor().long(), (column + 0.5).floor().long()
+    sin = angle.sin()
+    cos = angle.cos()
+    # from the centre, downwards and to the right
+    middle_row = (height - 1) / 2
+    middle_column = (width - 1) / 2
+    y = r - middle_row
+    x = c - middle_column
+    row = sin * x + cos * y + middle_row
+    column = cos * x - sin * y + middle_column
+    return _round_to_pixel(row), _round_to_pixel(column)
+
+
+def _round_to_pixel(at: Tensor) -> Tensor:
+    """Return the nearest whole number; of a half the upper one, while `round` takes the even."""
+    return (at + 0.5).floor().long()
 
 
 def _is_in(at: Tensor, size: int) -> Tensor:
@@ -116,4 +131,6 @@ def _is_in(at: Tensor, size: int) -> Tensor:
 
 def _mirror(at: Tensor, size: int) -> Tensor:
     """Return places mirrored at the border pixel, which is not repeated: -1 is 1."""
-    return size - 1 - (size - 1 - at.abs()).abs()
+    last = size - 1
+    from_last = (last - at.abs()).abs()
+    return last - from_last

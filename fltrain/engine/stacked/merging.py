@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ... import tree
 from ...draws import to_int64
-from ...interface import Local, Work
+from ...interface import Hyper, Local, Work
 from ...tree import Tree
 from ..jobs import Job
 from .trees import Dims, leading_axes, stack_trees
@@ -23,13 +23,14 @@ _OF_SETTINGS = ("lr", "momentum")
 
 
 def merge_works(jobs: Sequence[Job], device: torch.device) -> tuple[Work, Work]:
-    """Merge what the jobs did: each number [J] float64, except where it is one for all."""
+    """Merge the schedules of the jobs: each number [J] float64, except where it is one for all."""
     values: dict[str, Any] = {}
     dims: Dims = {}
     for name in Work._fields:
         column = [getattr(job.work, name) for job in jobs]
         if name in _OF_SETTINGS and len(set(column)) == 1:
-            values[name], dims[name] = column[0], None
+            values[name] = column[0]
+            dims[name] = None
         else:
             values[name] = torch.tensor(column, dtype=torch.float64, device=device)
             dims[name] = 0
@@ -39,7 +40,7 @@ def merge_works(jobs: Sequence[Job], device: torch.device) -> tuple[Work, Work]:
 def merge_locals(
     jobs: Sequence[Job], locals_: Sequence[Local], device: torch.device
 ) -> tuple[Local, Local]:
-    """Merge what the jobs see before `begin`."""
+    """Merge what the jobs read before `begin`."""
     values: dict[str, Any] = {}
     dims: Dims = {}
     starts = [one.start for one in locals_]
@@ -54,10 +55,14 @@ def merge_locals(
         values[name] = stack_trees([getattr(one, name) for one in locals_])
         dims[name] = leading_axes(values[name])
     keys = [to_int64(int(one.key)) for one in locals_]
-    values["key"], dims["key"] = torch.tensor(keys, dtype=torch.int64, device=device), 0
-    values["shared"], dims["shared"] = _merge_shared([one.shared for one in locals_])
-    weights = tree.leaves(starts[0])[0]
-    values["hyper"], dims["hyper"] = _merge_numbers([one.hyper for one in locals_], like=weights)
+    values["key"] = torch.tensor(keys, dtype=torch.int64, device=device)
+    dims["key"] = 0
+    shared = [one.shared for one in locals_]
+    values["shared"], dims["shared"] = _merge_shared(shared)
+    hypers = [one.hyper for one in locals_]
+    weight = tree.leaves(starts[0])[0]
+    values["hyper"], dims["hyper"] = _merge_numbers(hypers, like=weight)
+    # before `begin` the parameters are the weights received, and nothing is carried
     values["params"], dims["params"] = values["start"], dims["start"]
     values["carry"], dims["carry"] = {}, {}
     return Local(**values), Local(**dims)
@@ -71,7 +76,7 @@ def _no_axes(value: Any) -> Any:
 
 
 def _merge_shared(trees: list[Tree]) -> tuple[Tree, Dims]:
-    """Merge what cells say to their jobs."""
+    """Merge what cells broadcast to their jobs."""
     merged: Tree = {}
     dims: Dims = {}
     for name, first in trees[0].items():
@@ -79,9 +84,11 @@ def _merge_shared(trees: list[Tree]) -> tuple[Tree, Dims]:
         if isinstance(first, dict):
             merged[name], dims[name] = _merge_shared(column)
         elif _is_one_for_all(column):
-            merged[name], dims[name] = first, None
+            merged[name] = first
+            dims[name] = None
         else:
-            merged[name], dims[name] = torch.stack(column), 0
+            merged[name] = torch.stack(column)
+            dims[name] = 0
     return merged, dims
 
 
@@ -95,14 +102,15 @@ def _is_one_for_all(leaves: list[Tensor]) -> bool:
     return all(leaf is first or (is_number and torch.equal(leaf, first)) for leaf in leaves)
 
 
-def _merge_numbers(hypers: list[Tree], like: Tensor) -> tuple[Tree, Dims]:
+def _merge_numbers(hypers: list[Hyper], like: Tensor) -> tuple[Tree, Dims]:
     """Merge the algorithm's numbers, in the type of the weights: operations with them keep it."""
     merged: Tree = {}
     dims: Dims = {}
     for name, first in hypers[0].items():
         column = [hyper[name] for hyper in hypers]
         if all(value is first or value == first for value in column):
-            merged[name], dims[name] = first, None
+            merged[name] = first
+            dims[name] = None
         else:
             merged[name] = torch.tensor(column, dtype=like.dtype, device=like.device)
             dims[name] = 0

@@ -9,9 +9,8 @@ from torch import Tensor
 from ... import tree
 from ...tree import Tree
 
-Dims = dict[
-    str, Any
-]  # of a tree's form: 0 where a leaf has the axis of jobs, None where it has not
+# Of a tree's form: 0 where a leaf has the axis of jobs, None where it has not.
+Dims = dict[str, Any]
 
 
 def as_tensors(value: Any, device: torch.device) -> Any:
@@ -32,7 +31,8 @@ def describe_leaves(value: Tree) -> set[tuple[str, torch.dtype | None, tuple[int
     """Return paths, types and shapes of one job's leaves, and the paths of empty trees."""
     described: set[tuple[str, torch.dtype | None, tuple[int, ...]]] = set()
     for path, leaf in tree.flatten(value).items():
-        described.add((path, leaf.dtype, tuple(leaf.shape[1:])))
+        shape = tuple(leaf.shape[1:])
+        described.add((path, leaf.dtype, shape))
     for path in tree.empties(value):
         described.add((path, None, ()))
     return described
@@ -63,15 +63,17 @@ def stack_trees(trees: list[Tree]) -> Tree:
 
 def align_axes(numbers: Tensor, like: Tensor) -> Tensor:
     """Return numbers [A] as [A, 1, ...], in the type of `like` [A, ...]."""
-    return numbers.to(like.dtype).view(-1, *[1] * (like.dim() - 1))
+    ones = [1] * (like.dim() - 1)
+    return numbers.to(like.dtype).view(-1, *ones)
 
 
 def copy_into(into: Tree, new: Tree, n: int) -> None:
     """Write the leaves of `new` over the first n rows of `into`."""
 
     def write(old: Tensor, leaf: Tensor) -> Tensor:
-        # `vmap` hands a leaf that the algorithm left alone back as the same view: nothing to copy
-        if leaf.data_ptr() != old.data_ptr() or leaf.stride() != old.stride():
+        # `vmap` returns a leaf that the algorithm left alone as the same view: nothing to copy
+        is_same_view = leaf.data_ptr() == old.data_ptr() and leaf.stride() == old.stride()
+        if not is_same_view:
             old[:n].copy_(leaf)
         return old
 
