@@ -25,7 +25,7 @@ from .outcome import Run, make_outcome
 from .requests import Request, load_request, resolve_request, share_settings
 from .starting import (
     Setup,
-    Start,
+    StartingPoint,
     create_folders,
     cut_folders,
     find_common_starts,
@@ -76,7 +76,7 @@ def _set_up(requests: Sequence[Request], data: Data | None) -> Setup:
     return Setup(requests, cells, common, choice, ranks)
 
 
-def _require_agreement(setup: Setup, starts: Sequence[Start]) -> None:
+def _require_agreement(setup: Setup, starts: Sequence[StartingPoint]) -> None:
     digests = dict.fromkeys(request.split.digest for request in setup.requests)
     require_agreement(
         setup.ranks,
@@ -90,7 +90,7 @@ def _require_agreement(setup: Setup, starts: Sequence[Start]) -> None:
 
 def _train(
     setup: Setup,
-    starts: Sequence[Start],
+    starts: Sequence[StartingPoint],
     folders: Sequence[RunFolder | None],
     progress: OnProgress,
 ) -> list[Run]:

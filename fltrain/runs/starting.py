@@ -30,7 +30,7 @@ from .states import make_initial_state, move_state
 from .sweep_folder import lock_sweep, write_cells
 
 
-class Start(NamedTuple):
+class StartingPoint(NamedTuple):
     """Where a run starts: after so many rounds, from the state after them."""
 
     rounds_done: int
@@ -48,19 +48,19 @@ class Setup:
     ranks: Ranks
 
 
-def make_new_starts(cells: Sequence[Cell]) -> list[Start]:
+def make_new_starts(cells: Sequence[Cell]) -> list[StartingPoint]:
     """Return the states of round 0."""
-    return [Start(0, make_initial_state(cell)) for cell in cells]
+    return [StartingPoint(0, make_initial_state(cell)) for cell in cells]
 
 
-def find_common_starts(folders: Sequence[RunFolder], cells: Sequence[Cell]) -> list[Start]:
+def find_common_starts(folders: Sequence[RunFolder], cells: Sequence[Cell]) -> list[StartingPoint]:
     """Return the newest states that runs have in common.
 
     The run that is furthest behind starts from its newest checkpoint, and so do all that have one
     of the same round; likewise the others among themselves.
     """
-    newest = [Start(*folder.restore()) for folder in folders]
-    starts: dict[int, Start] = {}
+    newest = [StartingPoint(*folder.restore()) for folder in folders]
+    starts: dict[int, StartingPoint] = {}
     while len(starts) < len(newest):
         waiting = [i for i in range(len(newest)) if i not in starts]
         # At least the run that is furthest behind finds its start in each pass, so this ends.
@@ -70,7 +70,7 @@ def find_common_starts(folders: Sequence[RunFolder], cells: Sequence[Cell]) -> l
             found = state if rounds_done == first else folders[i].restore_at(first)
             if found is not None:
                 device = cells[i].data.train.y.device
-                starts[i] = Start(first, move_state(found, device))
+                starts[i] = StartingPoint(first, move_state(found, device))
     return [starts[i] for i in range(len(newest))]
 
 
@@ -84,7 +84,7 @@ def hold(ranks: Ranks, lock: AbstractContextManager[None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def create_folders(
-    setup: Setup, starts: Sequence[Start], out: str | Path | None, *, is_sweep: bool
+    setup: Setup, starts: Sequence[StartingPoint], out: str | Path | None, *, is_sweep: bool
 ) -> Iterator[list[RunFolder | None]]:
     """Create the folders of new runs, and hold them while the block trains.
 
@@ -106,7 +106,9 @@ def create_folders(
         yield list(folders)
 
 
-def cut_folders(setup: Setup, starts: Sequence[Start], folders: Sequence[RunFolder]) -> None:
+def cut_folders(
+    setup: Setup, starts: Sequence[StartingPoint], folders: Sequence[RunFolder]
+) -> None:
     """Cut off what the folders hold of rounds after their starts. The caller holds the folders."""
     if setup.ranks.is_first:
         for folder, start in zip(folders, starts, strict=True):
@@ -120,7 +122,9 @@ def _place(path: Path, request: Request, is_sweep: bool) -> Path:
     return path / name_folder(request.numbers) if is_sweep else path
 
 
-def _write_folders(path: Path, setup: Setup, starts: Sequence[Start], is_sweep: bool) -> None:
+def _write_folders(
+    path: Path, setup: Setup, starts: Sequence[StartingPoint], is_sweep: bool
+) -> None:
     """Write the folders of all runs, which appear at once."""
     requests, execution = setup.requests, setup.choice.execution
     each = list(zip(requests, setup.cells, starts, strict=True))
