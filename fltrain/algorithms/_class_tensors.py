@@ -51,8 +51,9 @@ def disjoint(models: Tree, kinds: dict[str, str], r: int, seed: int, delta_min: 
         return {"class": owners}
     delta = {}
     for i, name in enumerate(names):
-        fraction = _uniform(seed, "delta", i, 1, models[name])[0].to(models[name].dtype)
-        delta[name] = 1 - (1 - delta_min) * fraction
+        weight = models[name]
+        fraction = _uniform(seed, "delta", i, 1, weight)[0].to(weight.dtype)
+        delta[name] = 1 - (1 - delta_min) * fraction  # in (delta_min, 1]: fraction is in [0, 1)
     return {"class": owners, "delta": delta}
 
 
@@ -71,7 +72,8 @@ def gram_schmidt(
         drawn = {}
         for i, name in enumerate(names):
             weight = models[name]
-            delta = normalise(orthonormal(_uniform(seed, attempt, i, r, weight)))
+            random = _uniform(seed, attempt, i, r, weight)  # [r, n] float64
+            delta = normalise(orthonormal(random))
             if name in pins:
                 delta[torch.arange(r), pins[name]] = 1.0
             drawn[name] = delta.reshape(r, *weight.shape).to(weight.dtype)
@@ -88,7 +90,8 @@ def gram_schmidt(
 
 
 def _minmax(v: Tensor) -> Tensor:
-    lowest, highest = v.amin(1, keepdim=True), v.amax(1, keepdim=True)
+    lowest = v.amin(1, keepdim=True)
+    highest = v.amax(1, keepdim=True)
     return (v - lowest) / (highest - lowest)
 
 
@@ -116,8 +119,9 @@ def orthonormal(vectors: Tensor) -> Tensor:
     """
     out = vectors.clone()
     for i, v in enumerate(out):
+        before = out[:i]
         for _ in range(2):
-            v = v - (out[:i] @ v) @ out[:i]
+            v = v - (before @ v) @ before
         out[i] = v / v.norm()
     return out
 
@@ -141,7 +145,9 @@ def _draw_with_ways(
                 return mask(drawn, name, i)
             return torch.ones_like(models[name], dtype=torch.bool)
 
-        if not ways or all(has_way(ways, of_class, i) for i in range(r)):
+        if not ways:
+            return drawn  # a model in which no way is looked for
+        if all(has_way(ways, of_class, i) for i in range(r)):
             return drawn
     return draw(_TRIES, force_ways(ways, models, r))
 
@@ -154,7 +160,8 @@ def _deal(places: Tensor, r: int, pins: Tensor | None) -> Tensor:
     out = torch.empty_like(places)
     if pins is not None:
         out[pins] = torch.arange(r, device=places.device)
-        places = places[~torch.isin(places, pins)]
+        is_pinned = torch.isin(places, pins)
+        places = places[~is_pinned]
     out[places] = torch.arange(len(places), device=places.device) % r
     return out
 
@@ -169,6 +176,8 @@ def _uniform(seed: int, name: str | int, i: int, rows: int, like: Tensor) -> Ten
 def _output_bias(models: Tree, kinds: dict[str, str], r: int) -> list[str]:
     """Return the name of the bias of the last layer, if it has one of r numbers."""
     weights = [n for n, kind in kinds.items() if n in models and kind in ("conv", "linear")]
-    name = f"{weights[-1].removesuffix('weight')}bias" if weights else ""
+    if not weights:
+        return []
+    name = f"{weights[-1].removesuffix('weight')}bias"
     is_bias = name in models and kinds[name] == "bias" and models[name].shape == (r,)
     return [name] if is_bias else []

@@ -135,7 +135,7 @@ class Federated:
 def open_split_data(
     split: niidpart.FederatedSplit, data: Data | None, data_root: str | Path | None
 ) -> Data:
-    """Return the data of the split: what was handed over, or from where the file says it is.
+    """Return the data of the split: the one that was passed, or from where the file says it is.
 
     UsageError if it is not what the split was made for.
     """

@@ -1,4 +1,4 @@
-"""What the compiled code is handed."""
+"""The arguments of the compiled code."""
 
 import ctypes
 

@@ -117,7 +117,7 @@ class Native:
         self.pool.shutdown(cancel_futures=True)
 
     def _begin(self, broadcast: Broadcast, job: Job) -> tuple[Local, FlatJob]:
-        """Return the job after `begin`, and what the compiled code is handed of it."""
+        """Return the job after `begin`, and the part of it that the compiled code trains."""
         cell = self.cells[job.cell]
         layers = self.layers[cell.task]
         examples = functools.partial(iterate_in_order, cell.data.train, job.party)

@@ -1,4 +1,4 @@
-"""What of a model the compiled code can run, as the table of layers that it is handed."""
+"""The layers of a model that the compiled code can run, as a table that it reads."""
 
 from collections.abc import Iterator
 from enum import IntEnum

@@ -115,7 +115,7 @@ def _sort_longest_first(jobs: Sequence[Job]) -> list[tuple[int, Job]]:
 
 
 def divide_jobs(jobs: Sequence[Job], workers: int) -> list[list[int]]:
-    """Return the places of the jobs in chunks, as they are handed out: the longest jobs first.
+    """Return the places of the jobs in chunks, as they are given out: the longest jobs first.
 
     One by one where they are long, many together where they are short.
     """

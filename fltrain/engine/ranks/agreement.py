@@ -36,7 +36,7 @@ def require_agreement(
 ) -> None:
     """Raise a UsageError, the same at all ranks, where they are about to train different runs.
 
-    Also where one cannot train as it is told to. split: its digest. done: the rounds that each cell
+    Also where one cannot train as it is asked to. split: its digest. done: the rounds that each cell
     has behind it; () before the first.
     """
     if ranks.size == 1:
@@ -54,10 +54,10 @@ def require_agreement(
         of_cell["the data"] = _digest_data_once(data, cell.data)
         for name, value in of_cell.items():
             facts[name + which] = value
-    heard = ranks.gather(facts)
+    gathered = ranks.gather(facts)
     differences = []
     for name in facts:
-        values = [its.get(name, "missing") for its in heard]
+        values = [its.get(name, "missing") for its in gathered]
         if len(set(values)) > 1:
             differences.append(_describe_difference(name, values))
     if differences:

@@ -79,12 +79,12 @@ def _run_as(ranks: Ranks, is_waiting: bool) -> Iterator[Ranks]:
 
 @contextlib.contextmanager
 def _share_end(ranks: Ranks, is_waiting: bool) -> Iterator[None]:
-    """Tell the others what ends this rank, and hear what ends another.
+    """Send the others what ends this rank, and receive what ends another.
 
-    is_waiting: give that one time to say it.
+    is_waiting: give that one time to report it.
     """
     try:
-        with _tell_fault(ranks):
+        with _send_fault(ranks):
             with warnings.catch_warnings():
                 if not ranks.is_first:
                     warnings.simplefilter("ignore")  # the first rank says them
@@ -100,15 +100,15 @@ def _share_end(ranks: Ranks, is_waiting: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _tell_fault(ranks: Ranks) -> Iterator[None]:
-    """Tell the others what is raised within, unless it came from them."""
+def _send_fault(ranks: Ranks) -> Iterator[None]:
+    """Send the others what is raised within, unless it came from them."""
     try:
         yield
     except (FaultElsewhere, RankLost):
         raise
     except Exception as error:
-        if dist.is_initialized():  # else this rank has left the group, and has said why
-            with contextlib.suppress(RankLost, Terminated):  # a rank that is gone need not hear it
+        if dist.is_initialized():  # else this rank has left the group, and has noted why
+            with contextlib.suppress(RankLost, Terminated):  # a rank that is gone needs no message
                 ranks.wait_for_all(fault=str(error) or type(error).__name__)
         raise
 

@@ -106,7 +106,7 @@ def _try_batch(stack: Stack, batch: Batch) -> dict[str, Tensor] | None:
         step = stack.direct(select_first(1), batch)
     except Exception:
         # Whatever it is, a plain batch has gone through: the answer is no, and the jobs are grouped
-        # so that such a batch is never handed over.
+        # so that it never gets such a batch.
         return None
     return tree.flatten(step._asdict())
 
