@@ -36,7 +36,7 @@ def require_agreement(
 ) -> None:
     """Raise a UsageError, the same at all ranks, where they are about to train different runs.
 
-    Also where one cannot train as it is asked to. split: its digest. done: the rounds that each cell
+    Also where one cannot train as asked. split: its digest. done: the rounds that each cell
     has behind it; () before the first.
     """
     if ranks.size == 1:
