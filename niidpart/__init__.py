@@ -1,4 +1,7 @@
-"""Reproducible federated splits: make, measure, draw, verify. Needs numpy, scipy and h5py; never torch."""
+"""Reproducible federated splits: make, measure, draw, verify.
+
+Needs numpy, scipy and h5py; never torch.
+"""
 
 from importlib.metadata import version
 
