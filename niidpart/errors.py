@@ -29,3 +29,14 @@ class FileFault(ValueError):
     >>> issubclass(niidpart.SplitError, niidpart.FileFault)
     True
     """
+
+
+def require_type(what: str, value: object, kind: type | tuple[type, ...], needed: str = "") -> None:
+    """Raise UsageError unless the value is of the type. needed: the type in the caller's words."""
+    if isinstance(value, kind):
+        return
+    if not needed and isinstance(kind, type):
+        needed = f"a {kind.__name__}"
+    is_short = value is None or isinstance(value, str | int | float)
+    got = repr(value)[:60] if is_short else f"of the type {type(value).__name__}"
+    raise UsageError(f"{what} is {got}; {needed} is needed")

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ..errors import require_type
 from ..splitfile.reading import read
 from ..splits.digests import digest_array
 from ..splits.recipe import JSON
@@ -102,7 +103,10 @@ def diff(a: FederatedSplit | str | Path, b: FederatedSplit | str | Path) -> Diff
 
 
 def _read_if_path(split: FederatedSplit | str | Path) -> FederatedSplit:
-    return split if isinstance(split, FederatedSplit) else read(split)
+    if isinstance(split, FederatedSplit):
+        return split
+    require_type("a split to compare", split, (str, Path), "a FederatedSplit or a path")
+    return read(split)
 
 
 def _why_not_rows(a: FederatedSplit, b: FederatedSplit) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from inspect import Parameter, signature
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import UsageError, require_type
 from ..recipes import NamedRecipe, find_recipe
 from ..registry import UNSET, did_you_mean
 from ..splits.recipe import Recipe, Transform
@@ -17,6 +17,7 @@ Options = Mapping[str, Any]
 
 # What holds where nothing is said.
 _DEFAULT = NamedRecipe(about="", dataset="", strategy="dir", n_parties=None)
+_PAIRS = 'a list of (name, options) such as [("noise", {"sigma": 0.1})]'
 _N_PARTIES = 10  # unless the strategy has its own number
 
 
@@ -59,6 +60,7 @@ def compose(
     base = _find_base(recipe)
     if strategy is None:
         strategy = base.strategy
+    require_type("strategy", strategy, str, "the name of a strategy")
     if strategy == base.strategy:
         options = {**base.params, **options}
     pairs = _to_pairs(base.transforms if transforms is None else transforms)
@@ -108,13 +110,27 @@ def _find_base(recipe: str | Recipe | None) -> Recipe | NamedRecipe:
     """Return what holds of all that is not said."""
     if recipe is None:
         return _DEFAULT
-    return find_recipe(recipe) if isinstance(recipe, str) else recipe
+    if isinstance(recipe, str):
+        return find_recipe(recipe)
+    require_type("recipe", recipe, Recipe, "a Recipe, or the name of one")
+    return recipe
 
 
 def _to_pairs(
     transforms: Sequence[Transform | tuple[str, Options]],
 ) -> list[tuple[str, Options]]:
-    return [(t.name, t.params) if isinstance(t, Transform) else t for t in transforms]
+    require_type("transforms", transforms, Sequence, _PAIRS)
+    pairs = []
+    for transform in transforms:
+        if isinstance(transform, Transform):
+            transform = (transform.name, transform.params)
+        is_pair = isinstance(transform, tuple | list) and len(transform) == 2
+        if not is_pair or not isinstance(transform[0], str):
+            raise UsageError(f"transforms has {transform!r} in it; {_PAIRS} is needed")
+        name, options = transform
+        require_type(f"options of the transform {name!r}", options, Mapping)
+        pairs.append((name, options))
+    return pairs
 
 
 def _find_replay(like: str, strategy: str, options: Options) -> tuple[str, dict[str, Any]]:

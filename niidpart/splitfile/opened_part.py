@@ -18,16 +18,6 @@ from .part_rules import RowCheck, require_rising, require_sums
 from .stored import StoredArray, read_values
 
 
-class CallableCounts(np.ndarray[Any, np.dtype[np.int32]]):
-    """[P, K] counts that can also be called with a party, as `counts(p)` was before."""
-
-    def __call__(self, p: int) -> NDArray[np.int32]:
-        warn_renamed("opened.train.counts(p)", "opened.train.party_counts(p)")
-        require_party(p, len(self))
-        row: NDArray[np.int32] = np.asarray(self)[p]
-        return row
-
-
 class OpenedPart:
     """One part of a split file that is open. Keeps the protocol `PartView`.
 
@@ -68,13 +58,12 @@ class OpenedPart:
     def counts(self) -> NDArray[np.int32]:
         """[P, K] examples of each class at each party. Reads all of it: 4 bytes a number."""
         if self._arrays is None:
-            nothing = np.zeros((self.n_parties, self._n_classes), np.int32)
-            return nothing.view(CallableCounts)
+            return np.zeros((self.n_parties, self._n_classes), np.int32)
         sizes = self.sizes
         with self._file.reading():
-            counts = read_values(self._arrays[2])
+            counts: NDArray[np.int32] = read_values(self._arrays[2])
             require_sums(self.name, counts, sizes)
-        return counts.view(CallableCounts)
+        return counts
 
     def party(self, p: int) -> RowIds:
         """Return the rows of party p, ascending.

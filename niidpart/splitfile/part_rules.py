@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..arithmetic.rng import Ints
-from ..splits.part import Part, count_holdings
+from ..splits.part import Part, build_checked_part, count_holdings
 from .faults import Fault, Refused, refuse
 from .layout import KEYS
 from .stored import Array, StoredArray, read_values
@@ -28,7 +28,7 @@ def read_part(
         def look(start: int, block: Array) -> None:
             require_sums(name, block, sizes[start : start + len(block)])
 
-        return Part(bounds, rows, read_values(counts, look))
+        return build_checked_part(bounds, rows, read_values(counts, look))
     except Refused as refused:
         if refused.fault.rule not in (31, 32, 33):
             raise

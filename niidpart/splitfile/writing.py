@@ -8,7 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from ..errors import UsageError
+from ..errors import UsageError, require_type
 from ..files import write_whole
 from ..splits.digests import FORMAT_MAJOR, digest_array, encode_json
 from ..splits.split import FederatedSplit
@@ -64,6 +64,7 @@ def to_bytes(split: FederatedSplit) -> bytes:
     >>> niidpart.to_bytes(split)[:4]
     b'\\x89HDF'
     """
+    require_type("split", split, FederatedSplit)
     return _build_image(_collect_arrays(split))
 
 

@@ -39,8 +39,12 @@ class Part:
     Raises
     ------
     UsageError
-        The arrays do not fit each other. The arrays themselves stay writable: the part holds
-        read-only views of them.
+        The arrays do not fit each other, rows of a party do not ascend, or the counts of a party
+        do not sum to its size.
+
+    Notes
+    -----
+    The arrays that are handed over stay writable: the part holds read-only views of them.
 
     Examples
     --------
@@ -73,6 +77,8 @@ class Part:
             raise UsageError(f"counts has {len(self.counts)} rows; one for each of {P} parties")
         if not self._rises_over_all_rows():
             raise UsageError(f"indptr must rise from 0 to the {self.n} rows in indices")
+        _require_ascending(self.indptr, self.indices)
+        _require_sums(self.counts, self.sizes)
 
     def _rises_over_all_rows(self) -> bool:
         if not self.indptr.size:
@@ -127,6 +133,17 @@ class Part:
         return state.hexdigest()
 
 
+def build_checked_part(indptr: Ints, indices: RowIds, counts: NDArray[np.int32]) -> Part:
+    """Return the part of arrays that are known to keep its rules.
+
+    `Part(...)` reads every value to check them, which what was just drawn or read need not pay for.
+    """
+    part = Part.__new__(Part)
+    for name, array in (("indptr", indptr), ("indices", indices), ("counts", counts)):
+        object.__setattr__(part, name, make_read_only(name, array))
+    return part
+
+
 def require_party(p: int, n_parties: int) -> None:
     """Raise IndexError where there is no party p."""
     if not 0 <= p < n_parties:
@@ -150,11 +167,49 @@ def _require_kind(
         raise UsageError(f"{name} is {got}; {needed} is needed")
 
 
+def _require_ascending(indptr: Ints, indices: RowIds) -> None:
+    """Raise UsageError unless rows are 0 or more, and ascend within each party.
+
+    Works on a block of rows at a time, so that temporaries stay small.
+    """
+    for start in range(0, len(indices), _BLOCK):
+        # A block begins with the last row of the one before, which its first is compared with.
+        block = indices[max(start - 1, 0) : start + _BLOCK]
+        if block.min() < 0:
+            raise UsageError(f"indices has the row {block.min()}; rows are numbered from 0")
+        falls = np.flatnonzero(block[1:] <= block[:-1]) + max(start, 1)
+        # A fall is allowed only where the next party begins.
+        begins = indptr[np.searchsorted(indptr, falls)]
+        wrong = falls[begins != falls]
+        if wrong.size:
+            place = int(wrong[0])
+            p = int(np.searchsorted(indptr, place, side="right")) - 1
+            pair = f"{indices[place - 1]} and then {indices[place]}"
+            needed = "the rows of a party must ascend, each of them once"
+            raise UsageError(f"indices has {pair} at party {p}; {needed}")
+
+
+def _require_sums(counts: NDArray[np.int32], sizes: Ints) -> None:
+    """Raise UsageError unless counts are 0 or more and each party's sum to its size."""
+    # A few parties at a time: a table of many classes is much larger than its sums.
+    step = max(1, _BLOCK // max(1, counts.shape[1]))
+    for first in range(0, len(counts), step):
+        table = counts[first : first + step]
+        if table.size and table.min() < 0:
+            raise UsageError(f"counts has {table.min()}; a number of examples is at least 0")
+        sums = table.sum(axis=1, dtype=np.int64)
+        wrong = np.flatnonzero(sums != sizes[first : first + step])
+        if wrong.size:
+            p = first + int(wrong[0])
+            got = f"counts of party {p} sum to {sums[wrong[0]]}"
+            raise UsageError(f"{got}; they must sum to its {sizes[p]} rows in indices")
+
+
 def make_empty_part(n_parties: int, n_classes: int) -> Part:
     """Return the Part that holds nothing."""
     indptr = np.zeros(n_parties + 1, np.int64)
     counts = np.broadcast_to(np.int32(0), (n_parties, n_classes))  # takes no memory
-    return Part(indptr, np.zeros(0, np.int32), counts)
+    return build_checked_part(indptr, np.zeros(0, np.int32), counts)
 
 
 def make_part(owner: NDArray[Any], labels: Ints, n_parties: int, n_classes: int) -> Part:
@@ -202,7 +257,7 @@ def _build(sizes: Ints, rows: Ints, labels: Ints, n_classes: int) -> Part:
     if len(labels) < _INT32_ROWS:
         indices = rows.astype(np.int32)
     counts = count_classes(indptr, indices, labels, n_classes)
-    return Part(indptr, indices, counts)
+    return build_checked_part(indptr, indices, counts)
 
 
 def count_classes(indptr: Ints, indices: RowIds, labels: Ints, n_classes: int) -> NDArray[np.int32]:

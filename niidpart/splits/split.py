@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..errors import UsageError
+from ..errors import UsageError, require_type
 from ..heterogeneity import Skew, measure
 from .digests import digest_split
 from .part import PARTS, Part, count_holdings, make_read_only, require_party
@@ -39,7 +39,8 @@ class FederatedSplit:
     Raises
     ------
     UsageError
-        A part or a column is of another number of parties than the recipe.
+        A field is of another type, or a part or a column of another number of parties than the
+        recipe.
 
     Examples
     --------
@@ -61,8 +62,13 @@ class FederatedSplit:
     root: str = ""
 
     def __post_init__(self) -> None:
+        for name in PARTS:
+            require_type(name, getattr(self, name), Part)
+        require_type("recipe", self.recipe, Recipe)
+        require_type("source", self.source, Source)
         for kind in ("draws", "columns"):
             arrays = getattr(self, kind)
+            require_type(kind, arrays, Mapping)
             views = {}
             for name, array in arrays.items():
                 views[name] = make_read_only(f"{kind}[{name!r}]", array)

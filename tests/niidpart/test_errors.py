@@ -303,3 +303,24 @@ def test_an_error_of_ones_own_strategy_says_whose_it_is(own):
     assert re.fullmatch(
         r"raised by the strategy own\.py:broken#[0-9a-f]{16}", caught.value.__notes__[0]
     )
+
+
+def test_values_of_another_type_are_refused_at_the_doors(tmp_path):
+    labels = np.arange(20) % 2
+    calls = {
+        "strategy is 3; the name of a strategy": lambda: niidpart.make(labels, 3),
+        "recipe is 3; a Recipe, or the name": lambda: niidpart.make(labels, recipe=3),
+        "transforms is 3; a list of": lambda: niidpart.make(labels, transforms=3),
+        "transforms has 3 in it; a list of": lambda: niidpart.make(labels, transforms=[3]),
+        "options of the transform 'noise' is 3; a Mapping": lambda: niidpart.make(
+            labels, transforms=[("noise", 3)]
+        ),
+        "split is 3; a FederatedSplit": lambda: niidpart.write(3, tmp_path / "split.h5"),
+        "to compare is 3; a FederatedSplit or a path": lambda: niidpart.diff(
+            niidpart.make(labels, "homo"), 3
+        ),
+    }
+    for message, call in calls.items():
+        with pytest.raises(niidpart.UsageError, match=message):
+            call()
+    assert not list(tmp_path.iterdir())

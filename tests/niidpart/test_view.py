@@ -1,6 +1,7 @@
 """A split in memory and one in an open file answer the same names with the same types."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def told(view):
 
 
 def array(a):
-    assert isinstance(a, np.ndarray)
+    assert type(a) is np.ndarray  # no subclass, which could do more
     return a.dtype.str, a.tolist()
 
 
@@ -75,12 +76,8 @@ def test_the_old_names_of_an_open_file_work_and_say_the_new_ones(split, opened):
         assert (opened.draw("proportions") == split.draws["proportions"]).all()
     with pytest.warns(FutureWarning, match=r"now opened\.skew\.map_beta"):
         assert (opened.map_beta() == split.skew.map_beta).all()
-    with pytest.warns(FutureWarning, match=r"now opened\.train\.party_counts\(p\)"):
-        assert (opened.train.counts(3) == split.train.counts[3]).all()
     with pytest.warns(FutureWarning, match=r"now opened\.skew\.to_json\(\)\['n_empty'\]"):
         assert opened.skew["n_empty"] == split.skew.n_empty
-    with pytest.warns(FutureWarning), pytest.raises(IndexError, match=r"0\.\.5"):
-        opened.train.counts(6)
     assert list(opened.columns) == sorted(split.columns)
 
 
@@ -143,6 +140,11 @@ def test_constructors_leave_the_callers_arrays_alone(split):
         ({"indices": np.array([4.0, 7.0, 1.0])}, r"indices is float64\[3\]"),
         ({"counts": np.zeros((3, 2), np.int32)}, "counts has 3 rows; one for each of 2 parties"),
         ({"counts": np.zeros((2, 2), np.int64)}, r"counts is int64\[2, 2\]"),
+        ({"indices": np.array([-7, 4, 1], np.int32)}, "the row -7; rows are numbered from 0"),
+        ({"indices": np.array([7, 4, 1], np.int32)}, "has 7 and then 4 at party 0; .* must ascend"),
+        ({"indices": np.array([4, 4, 1], np.int32)}, "has 4 and then 4 at party 0; .* once"),
+        ({"counts": np.array([[3, -1], [0, 1]], np.int32)}, "counts has -1; .* at least 0"),
+        ({"counts": np.array([[1, 1], [1, 1]], np.int32)}, "party 1 sum to 2; .* its 1 rows"),
     ],
 )
 def test_a_part_whose_arrays_do_not_fit_is_refused(change, match):
@@ -156,10 +158,33 @@ def test_a_part_whose_arrays_do_not_fit_is_refused(change, match):
         niidpart.Part(**arrays | change)
 
 
+def test_rows_of_a_part_are_checked_over_the_bounds_of_blocks():
+    n, middle = 3 << 18, 1 << 18  # three blocks
+    rows = np.arange(n)
+    counts = np.array([[n]], np.int32)
+    niidpart.Part(np.array([0, n]), rows, counts)
+    for place in (1, middle - 1, middle, middle + 1, n - 1):
+        wrong = rows.copy()
+        wrong[place] = wrong[place - 1]
+        with pytest.raises(niidpart.UsageError, match=f"{place - 1} and then {place - 1} at party"):
+            niidpart.Part(np.array([0, n]), wrong, counts)
+        parted = np.array([[place], [n - place]], np.int32)  # the next party begins there
+        niidpart.Part(np.array([0, place, n]), wrong, parted)
+
+
 def test_a_split_whose_fields_do_not_fit_is_refused(split):
     fields = {name: getattr(split, name) for name in ("recipe", "source", "train", "val", "test")}
     with pytest.raises(niidpart.UsageError, match=r"'level' has shape \[5\]; \[6\] is needed"):
         niidpart.FederatedSplit(**fields, draws={}, columns={"level": np.zeros(5)})
+    for change, message in [
+        ({"train": 3}, "train is 3; a Part is needed"),
+        ({"recipe": "dir"}, "recipe is 'dir'; a Recipe is needed"),
+        ({"source": None}, "source is None; a Source is needed"),
+        ({"draws": None}, "draws is None; a Mapping is needed"),
+        ({"columns": [1]}, "columns is of the type list; a Mapping is needed"),
+    ]:
+        with pytest.raises(niidpart.UsageError, match=message):
+            replace(split, **change)
     two = niidpart.make(DATA, "homo", n_parties=2)
     with pytest.raises(niidpart.UsageError, match="train has 2 parties, the recipe has 6"):
         niidpart.FederatedSplit(**fields | {"train": two.train}, draws={}, columns={})
