@@ -64,7 +64,7 @@ def test_black_and_white_come_out_as_by_hand(how):
 
 
 def test_every_constant_is_a_setting_and_every_setting_is_tested():
-    names = set(typing.get_args(Settings.__dataclass_fields__["normalise"].type))
+    names = set(typing.get_args(typing.get_type_hints(Settings)["normalise"]))
     assert names == {"none", "data"} | set(CONSTANTS)
     assert set(BY_HAND) == set(CONSTANTS)
 
