@@ -11,6 +11,8 @@ import json
 import torch
 from torch import Tensor
 
+from niidpart.renamed import forward_old_names
+
 from .counting import ceil_div
 
 __all__ = [
@@ -290,3 +292,6 @@ def normal(seeds: Tensor, rows: Tensor, epoch: int | Tensor, width: int) -> Tens
     shares = bits.double() * 2.0**-52 + 2.0**-53
     normals: Tensor = torch.special.ndtri(shares)
     return normals
+
+
+__getattr__ = forward_old_names(__name__, {"signed": "to_int64"})

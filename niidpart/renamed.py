@@ -1,5 +1,6 @@
 """Old names of the public API: they work for this version and say the new one."""
 
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from types import MappingProxyType, ModuleType
@@ -30,5 +31,21 @@ def forward_names(
             raise AttributeError(f"module {old!r} has no attribute {name!r}")
         warn_renamed(f"{old}.{name}", f"{new.__name__}.{current}")
         return getattr(new, current)
+
+    return get
+
+
+def forward_old_names(module: str, renames: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module some of whose names have changed.
+
+    module: its dotted name. renames: the new name of each old one.
+    """
+
+    def get(name: str) -> Any:
+        if name not in renames:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        current = renames[name]
+        warn_renamed(f"{module}.{name}", f"{module}.{current}")
+        return getattr(sys.modules[module], current)
 
     return get

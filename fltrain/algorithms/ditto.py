@@ -15,7 +15,7 @@ from .. import tree
 from ..affine import Affine, AffineDirection
 from ..interface import Algorithm, AtLeast, Hyper, Info, Local, Plan, State, Task, Work
 from ..tree import Tree
-from .fedavg import fedavg
+from .fedavg import NONE, fedavg
 from .solo import init as init_solo
 from .solo import serve as serve_own
 
@@ -52,12 +52,12 @@ def ditto(
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper = NONE) -> State:
     state = init_solo(task, info, models, buffers, hyper)
     return replace(state, server={"n": info.n.double()})
 
 
-def plan(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
+def plan(state: State, cohort: Tensor, round: int, hyper: Hyper = NONE) -> Plan:
     """Plan [2S] jobs: of the global model, weighted by examples, then of the personal ones.
 
     The personal ones weigh nothing, and they alone are kept.

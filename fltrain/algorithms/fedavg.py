@@ -9,6 +9,8 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
+from niidpart.renamed import forward_old_names
+
 from .. import tree
 from ..affine import Affine, AffineDirection
 from ..interface import Above, Algorithm, Hyper, Info, Local, Plan, Served, State, Task, Work
@@ -22,8 +24,8 @@ ServerLr = Annotated[
     Above(0),
 ]
 
-# The default of `hyper` below is for users' algorithms written before there was one: they call
-# `BASE.plan(state, cohort, round)`, and most functions of FedAvg read no number.
+# The default of `hyper` in server functions that read no number, here and in other algorithms:
+# users' algorithms written before there was `hyper` call them without it.
 NONE: Hyper = {}
 
 
@@ -123,3 +125,6 @@ def step_towards_mean(state: State, plan: Plan, total: Tree, hyper: Hyper) -> St
 def serve(state: State, hyper: Hyper = NONE) -> Served:
     """Serve model 0 to all."""
     return Served(state.models, state.buffers, which=torch.zeros(1, dtype=torch.int64))
+
+
+__getattr__ = forward_old_names(__name__, {"weighted": "weigh"})

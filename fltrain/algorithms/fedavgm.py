@@ -12,7 +12,7 @@ from .. import tree
 from ..interface import Above, Algorithm, AtLeast, Below, Hyper, Info, Plan, State, Task
 from ..tree import Tree
 from ._server import move_to_mean
-from .fedavg import fedavg
+from .fedavg import NONE, fedavg
 
 __all__ = ["fedavgm"]
 
@@ -45,7 +45,7 @@ def fedavgm(
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper = NONE) -> State:
     return State(models, buffers, server={"m": tree.zeros_like(models)})
 
 

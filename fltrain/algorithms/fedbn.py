@@ -11,7 +11,7 @@ import torch
 from .. import tree
 from ..interface import Algorithm, Hyper, Info, Local, Served, State, Task, UsageError, Work
 from ..tree import Tree
-from .fedavg import fedavg
+from .fedavg import NONE, fedavg
 
 __all__ = ["fedbn"]
 
@@ -31,7 +31,7 @@ def fedbn() -> Algorithm:
     return replace(BASE, name="fedbn", init=init, begin=begin, finish=finish, serve=serve)
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper = NONE) -> State:
     """Put what is exchanged into models and buffers, and the normalisation layers into parties.
 
     No entry is in both.
@@ -67,7 +67,7 @@ def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     return upload, own
 
 
-def serve(state: State, hyper: Hyper) -> Served:
+def serve(state: State, hyper: Hyper = NONE) -> Served:
     """Serve each party a model of its own, or all a single one where nothing is kept."""
     kept = tree.leaves(state.parties)
     if not kept:

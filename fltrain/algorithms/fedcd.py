@@ -39,7 +39,7 @@ from ._model_scores import (
     strengths,
 )
 from ._quantise import quantise, scales
-from .fedavg import fedavg
+from .fedavg import NONE, fedavg
 
 __all__ = ["fedcd"]
 
@@ -142,7 +142,7 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> S
     return State(models, buffers, score(server))
 
 
-def plan(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
+def plan(state: State, cohort: Tensor, round: int, hyper: Hyper = NONE) -> Plan:
     """Plan a job for each active model of each party of the cohort, weighted by its score."""
     active, scores = state.server["active"].cpu(), state.server["scores"].cpu()
     row, model = torch.nonzero(active[cohort], as_tuple=True)
@@ -156,7 +156,7 @@ def finish_rounded(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     return BASE.finish(task, local._replace(params=sent), work)
 
 
-def serve(state: State, hyper: Hyper) -> Served:
+def serve(state: State, hyper: Hyper = NONE) -> Served:
     """Serve each party its model of the highest score, the oldest of equals."""
     best = find_best(state.server["scores"], state.server["active"])
     return Served(state.models, state.buffers, which=torch.nonzero(best)[:, 1].cpu())

@@ -13,7 +13,7 @@ from .. import tree
 from ..affine import Affine, AffineDirection
 from ..interface import Above, Algorithm, Hyper, Info, Local, Plan, Served, State, Task, Work
 from ..tree import Tree
-from .fedavg import fedavg
+from .fedavg import NONE, fedavg
 
 __all__ = ["feddyn"]
 
@@ -53,13 +53,13 @@ def feddyn(
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper = NONE) -> State:
     """Start each h_i at 0. server: the mean of the y_i, which is served; at first the start."""
     h = tree.repeat(tree.zeros_like(tree.index(models, 0)), len(info.n))
     return State(models, buffers, server={"mean": tree.clone(models)}, parties={"h": h})
 
 
-def plan(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
+def plan(state: State, cohort: Tensor, round: int, hyper: Hyper = NONE) -> Plan:
     """Weigh all parties alike."""
     weight = torch.ones(len(cohort), dtype=torch.float64)
     return replace(BASE.plan(state, cohort, round, hyper), weight=weight)
@@ -77,7 +77,7 @@ def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     return upload, {"h": h}
 
 
-def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper = NONE) -> State:
     """Add the mean of all h_i to that of the y_i. state.parties holds those of this round."""
     mean = BASE.aggregate(state, plan, total, hyper)
 
@@ -89,6 +89,6 @@ def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
     return replace(mean, models=models, server={"mean": mean.models})
 
 
-def serve(state: State, hyper: Hyper) -> Served:
+def serve(state: State, hyper: Hyper = NONE) -> Served:
     """Serve the mean of the y_i."""
     return BASE.serve(replace(state, models=state.server["mean"]), hyper)

@@ -29,7 +29,7 @@ from ..interface import (
 )
 from ..tree import Tree
 from ._class_tensors import NORMALISE, disjoint, gram_schmidt
-from .fedavg import fedavg
+from .fedavg import NONE, fedavg
 
 __all__ = ["fedmoc"]
 
@@ -163,7 +163,7 @@ def draw_tensors(coefficients: str, models: Tree, task: Task, info: Info, delta_
     return gram_schmidt(models, task.kinds, r, info.seed, normalise)
 
 
-def plan(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
+def plan(state: State, cohort: Tensor, round: int, hyper: Hyper = NONE) -> Plan:
     """Send each job mu [J], in the type of the weights, and x [J, r]; broadcast the Delta(i)."""
     server, like = state.server, tree.leaves(state.models)[0]
     each = {}
@@ -210,7 +210,7 @@ def _add_decay(grad: Tree, params: Tree, decay: float | Tensor) -> Tree:
     return tree.map(lambda g, y: torch.add(g, y, alpha=decay), grad, params)
 
 
-def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper = NONE) -> State:
     """Take FedAvg's mean; the cohort has the seed from now on."""
     mean = BASE.aggregate(state, plan, total, hyper)
     if "told" not in state.server:
@@ -220,7 +220,7 @@ def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
     return replace(mean, server=state.server | {"told": told})
 
 
-def traffic(state: State, plan: Plan, task: Task, hyper: Hyper) -> tuple[Tensor, Tensor]:
+def traffic(state: State, plan: Plan, task: Task, hyper: Hyper = NONE) -> tuple[Tensor, Tensor]:
     """Count a model each way, and 8 bytes of seed down the first time.
 
     From the seed a party draws the tensors itself: no model is sent for each class.

@@ -29,7 +29,7 @@ from ..interface import (
     UsageError,
 )
 from ..tree import Tree
-from .fedavg import fedavg
+from .fedavg import NONE, fedavg
 
 __all__ = ["fednaca"]
 
@@ -70,7 +70,7 @@ def fednaca(
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper = NONE) -> State:
     """Draw Lambda of each hidden stage, [2K, *shape of its output], for the server."""
     if task.n_stages < 2:
         raise UsageError(

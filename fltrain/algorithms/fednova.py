@@ -25,7 +25,7 @@ from ..interface import (
     Work,
 )
 from ..tree import Tree
-from .fedavg import fedavg, weigh
+from .fedavg import NONE, fedavg, weigh
 from .fedprox import direction
 
 __all__ = ["fednova"]
@@ -83,7 +83,9 @@ def fednova(
     )
 
 
-def init_with_velocity(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
+def init_with_velocity(
+    task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper = NONE
+) -> State:
     """Start the server's velocity at 0."""
     velocity = tree.map(lambda w: torch.zeros_like(w, dtype=torch.float64), models)
     return State(models, buffers, server={"velocity": velocity})
@@ -172,7 +174,7 @@ def _upload(local: Local, work: Work, a: float | Tensor, counted: float | Tensor
     }
 
 
-def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper = NONE) -> State:
     """Step along the mean direction. total["steps"] is tau_eff [1]: there is one model."""
     tau_eff = total["steps"]
     models = tree.map(lambda w, d: w.double() - d * tau_eff, state.models, total["directions"])
@@ -192,7 +194,7 @@ def aggregate_with_momentum(state: State, plan: Plan, total: Tree, hyper: Hyper)
     return replace(BASE.aggregate(state, plan, mean, hyper), server={"velocity": velocity})
 
 
-def traffic(state: State, plan: Plan, task: Task, hyper: Hyper) -> tuple[Tensor, Tensor]:
+def traffic(state: State, plan: Plan, task: Task, hyper: Hyper = NONE) -> tuple[Tensor, Tensor]:
     """Count one model each way, and the number a_i (4 bytes) up."""
     model = tree.nbytes(state.models) + tree.nbytes(state.buffers)
     return torch.full_like(plan.party, model), torch.full_like(plan.party, model + 4)

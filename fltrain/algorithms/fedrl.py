@@ -26,7 +26,7 @@ from ..interface import (
     UsageError,
 )
 from ..tree import Tree
-from .fedavg import fedavg
+from .fedavg import NONE, fedavg
 
 __all__ = ["fedrl"]
 
@@ -70,7 +70,7 @@ def fedrl(
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper = NONE) -> State:
     """Refuse a model without stages: it has nothing to review."""
     if task.n_stages == 0:
         raise UsageError(
@@ -80,7 +80,7 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> S
     return State(models, buffers)
 
 
-def plan(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
+def plan(state: State, cohort: Tensor, round: int, hyper: Hyper = NONE) -> Plan:
     """Broadcast the round, on the host, so that it is a plain number to all jobs."""
     return replace(BASE.plan(state, cohort, round, hyper), shared={"round": torch.tensor(round)})
 

@@ -28,7 +28,7 @@ from ..interface import (
     Work,
 )
 from ..tree import Tree
-from .fedavg import fedavg
+from .fedavg import NONE, fedavg
 
 __all__ = ["moon"]
 
@@ -89,7 +89,7 @@ def put_head_in(module: nn.Module, hyper: Hyper) -> nn.Module:
     return headed
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper = NONE) -> State:
     """Give each party a last model, and note that it has none yet.
 
     Until it has one the common start stands there, whose features are as finite as any.

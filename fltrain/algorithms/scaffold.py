@@ -15,7 +15,7 @@ from .. import tree
 from ..affine import Affine, AffineDirection
 from ..interface import Algorithm, Hyper, Info, Local, Plan, State, Task, Work
 from ..tree import Tree
-from .fedavg import ServerLr, fedavg, step_towards_mean
+from .fedavg import NONE, ServerLr, fedavg, step_towards_mean
 from .fednova import effective_steps
 
 __all__ = ["scaffold"]
@@ -79,7 +79,7 @@ def scaffold(
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper = NONE) -> State:
     """Start all controls at 0.
 
     c is in float64: it differs from the mean of the stored c_i by one rounding of 2^-53 a round,
@@ -90,13 +90,13 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> S
     return State(models, buffers, server, parties={"c": tree.repeat(zero, len(info.n))})
 
 
-def plan_by_examples(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
+def plan_by_examples(state: State, cohort: Tensor, round: int, hyper: Hyper = NONE) -> Plan:
     """Broadcast c, rounded to the type of the weights."""
     sent = tree.map(lambda c, w: c.to(w.dtype), state.server["c"], state.models)
     return replace(BASE.plan(state, cohort, round, hyper), shared={"c": sent})
 
 
-def plan_uniformly(state: State, cohort: Tensor, round: int, hyper: Hyper) -> Plan:
+def plan_uniformly(state: State, cohort: Tensor, round: int, hyper: Hyper = NONE) -> Plan:
     weight = torch.ones(len(cohort), dtype=torch.float64)
     return replace(plan_by_examples(state, cohort, round, hyper), weight=weight)
 
@@ -180,7 +180,7 @@ def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
     return replace(averaged, server={"c": tree.map(add, state.server["c"], total["c"])})
 
 
-def traffic(state: State, plan: Plan, task: Task, hyper: Hyper) -> tuple[Tensor, Tensor]:
+def traffic(state: State, plan: Plan, task: Task, hyper: Hyper = NONE) -> tuple[Tensor, Tensor]:
     """Count parameters and as many controls each way.
 
     Floating-point buffers have no control and travel once.

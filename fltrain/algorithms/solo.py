@@ -12,7 +12,7 @@ from torch import Tensor
 from .. import tree
 from ..interface import Algorithm, Hyper, Info, Local, Plan, Served, State, Task, Work
 from ..tree import Tree
-from .fedavg import fedavg
+from .fedavg import NONE, fedavg
 
 __all__ = ["solo"]
 
@@ -36,7 +36,7 @@ def solo() -> Algorithm:
     )
 
 
-def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
+def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper = NONE) -> State:
     """Give each party the common start as its own model."""
     own = {"params": tree.index(models, 0), "buffers": tree.index(buffers, 0)}
     return State(models, buffers, parties=tree.repeat(own, len(info.n)))
@@ -50,16 +50,16 @@ def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     return {}, {"params": local.params, "buffers": local.buffers}
 
 
-def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
+def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper = NONE) -> State:
     return state
 
 
-def serve(state: State, hyper: Hyper) -> Served:
+def serve(state: State, hyper: Hyper = NONE) -> Served:
     """Serve each party its own model."""
     own = state.parties
     n_parties = len(tree.leaves(own)[0])
     return Served(own["params"], own["buffers"], which=torch.arange(n_parties))
 
 
-def traffic(state: State, plan: Plan, task: Task, hyper: Hyper) -> tuple[Tensor, Tensor]:
+def traffic(state: State, plan: Plan, task: Task, hyper: Hyper = NONE) -> tuple[Tensor, Tensor]:
     return torch.zeros_like(plan.party), torch.zeros_like(plan.party)

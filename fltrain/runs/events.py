@@ -1,9 +1,10 @@
 """What a run says while it trains, each kind of event a type of its own. Needs no torch."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from niidpart.renamed import warn_renamed
 
 from .metrics import RoundMetrics
 
@@ -27,11 +28,10 @@ class Progress:
         """Return what the one type of event of earlier versions had in the place of nothing."""
         if name not in _NOTHING:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        warnings.warn(
-            f"{type(self).__name__} has no {name}: events are types of their own now; "
-            "ask isinstance(event, fltrain.RoundDone), JobDone, Announcement or CellDiverged",
-            DeprecationWarning,
-            stacklevel=2,
+        warn_renamed(
+            f"{type(self).__name__}.{name}",
+            "an attribute of some events only: events are types of their own, ask "
+            "isinstance(event, fltrain.RoundDone), JobDone, Announcement or CellDiverged",
         )
         if name == "told":
             return getattr(self, "text", getattr(self, "cause", ""))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from niidpart.files import sync_folder, write_whole
+from niidpart.renamed import warn_renamed
 
 from ..interface import State
 from .checkpoints import DAMAGE, name_checkpoint, read_checkpoint, write_checkpoint
@@ -83,7 +84,7 @@ class RunFolder:
     @classmethod
     def opened(cls, path: str | Path) -> "RunFolder":
         """Return `open(path)`, by its name of earlier versions."""
-        warnings.warn("RunFolder.opened is now RunFolder.open", DeprecationWarning, stacklevel=2)
+        warn_renamed("RunFolder.opened", "RunFolder.open")
         return cls.open(path)
 
     @contextlib.contextmanager

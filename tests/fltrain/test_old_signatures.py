@@ -1,11 +1,14 @@
 """Algorithms written before the server functions were handed `hyper`: they run as they did, with one warning."""
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
 import fltrain
+from fltrain import draws, tree
 from fltrain.algorithms import build, fedavg
 from fltrain.engine.looped import Looped
 from fltrain.engine.stacked.executor import Stacked
@@ -145,3 +148,39 @@ def test_the_old_name_of_an_affine_direction():
     from fltrain.affine import AffineDirection, Corrected
 
     assert Corrected is AffineDirection
+
+
+ARCHIVE = Path(__file__).parent / "archive" / "algorithms"
+
+
+@pytest.mark.parametrize("name", ["ditto", "pfedme"])
+def test_old_files_that_build_on_functions_of_several_algorithms_are_what_they_were(
+    name, table, table_split, train
+):
+    """Two built-in algorithms of the last version, as users' files: they call SOLO's and FedAvg's functions without `hyper`."""
+    lr = {"lr": 0.01}
+    with pytest.warns(FutureWarning, match=f"{name}: .* take no `hyper`"):
+        old = build(f"{ARCHIVE / name}.py:{name}")
+    ours, theirs = (
+        train(table_split, table, algorithm=algorithm, rounds=2, **lr) for algorithm in (old, name)
+    )
+    for part in ours.state.parts:
+        pairs = zip(
+            tree.leaves(getattr(ours.state, part)),
+            tree.leaves(getattr(theirs.state, part)),
+            strict=True,
+        )
+        assert all(torch.equal(a, b) for a, b in pairs)
+    assert [m["personal_test_accuracy"] for m in ours.history] == [
+        m["personal_test_accuracy"] for m in theirs.history
+    ]
+
+
+def test_old_names_of_modules_that_users_algorithms_import():
+    with pytest.warns(FutureWarning, match=r"fedavg\.weighted is now .*fedavg\.weigh;"):
+        from fltrain.algorithms.fedavg import weighted
+    with pytest.warns(FutureWarning, match=r"draws\.signed is now fltrain\.draws\.to_int64"):
+        assert draws.signed(2**64 - 1) == -1
+    assert weighted is sys.modules["fltrain.algorithms.fedavg"].weigh
+    with pytest.raises(AttributeError, match="no attribute 'colour'"):
+        draws.colour  # noqa: B018

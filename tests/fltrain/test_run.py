@@ -302,9 +302,9 @@ def test_progress_tells_of_each_job_and_each_round(table, table_split, train):
 
 def test_the_names_of_earlier_events_still_answer_and_say_so():
     event = fltrain.JobDone(1, 2, 3, 4)
-    with pytest.warns(DeprecationWarning, match="events are types of their own"):
+    with pytest.warns(FutureWarning, match="events are types of their own"):
         assert event.metrics is None
-    with pytest.warns(DeprecationWarning, match="RoundDone"):
+    with pytest.warns(FutureWarning, match="RoundDone"):
         assert fltrain.Announcement("engine looped").told == "engine looped"
     with pytest.raises(AttributeError, match="colour"):
         event.colour  # noqa: B018

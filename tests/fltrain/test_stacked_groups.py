@@ -1,8 +1,11 @@
 """The stacked executor: which cells share a stack, and which functions do the same."""
 
+import functools
 import itertools
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -13,7 +16,7 @@ from fltrain.affine import Affine, AffineDirection
 from fltrain.algorithms import build
 from fltrain.engine.jobs import make_jobs
 from fltrain.engine.looped import Looped
-from fltrain.engine.stacked.alike import can_share_stack
+from fltrain.engine.stacked.alike import can_share_stack, is_same
 from fltrain.engine.stacked.batches import StackedBatches
 from fltrain.engine.stacked.executor import Stacked
 from fltrain.engine.stacked.grouping import group_cells
@@ -294,3 +297,88 @@ def test_what_is_no_float_is_one_value_for_all_of_a_stack(change):
     equal = {"steps": 2, "rule": "a", "at": (1, 2), "t": STEPS.hyper["t"]}
     assert can_share_stack(STEPS, replace(STEPS, hyper=equal))
     assert not can_share_stack(STEPS, replace(STEPS, hyper=equal | change))
+
+
+class Held(NamedTuple):
+    value: object
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A direction that holds a value."""
+
+    value: object
+
+    def __call__(self, task, local, batch):
+        return task.grad(local, batch)
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """A direction that is itself alone."""
+
+    value: object
+
+
+class Refuses:
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise TypeError("not comparable")
+
+
+ONE = torch.arange(3)
+SAME = {
+    "plain": ((1, 0.5, "a", None, True), (1, 0.5, "a", None, True)),
+    "dict": ({"a": [1, 2]}, {"a": [1, 2]}),
+    "one tensor in trees": ({"w": {"a": ONE}}, {"w": {"a": ONE}}),
+    "dataclass": (Scaled(1), Scaled(1)),
+    "dataclass of one tensor": (Scaled((ONE,)), Scaled((ONE,))),
+    "terms": (AffineDirection(pulled_once), AffineDirection(pulled_once)),
+    "class": (int, int),
+}
+OTHER = {
+    "number": (1, 2),
+    "type": (1, 1.0),
+    "nan": (float("nan"), np.float64("nan")),
+    "length": ((1,), (1, 2)),
+    "keys": ({"a": 1}, {"b": 1}),
+    "tensor": (torch.arange(3), torch.arange(3) + 1),
+    "equal tensors": (torch.arange(3), torch.arange(3)),
+    "tensors of one number": (torch.ones(1), torch.ones(1)),
+    "tensors in trees": ({"w": {"a": torch.ones(3)}}, {"w": {"a": torch.ones(3)}}),
+    "array": (np.zeros(2), np.zeros(2)),
+    "object": (object(), object()),
+    "refusal": (Refuses(), Refuses()),
+    "named tuple": (Held(1), Held(2)),
+    "class": (int, float),
+    "code": (lambda: 1, lambda: 2),
+    "partial": (functools.partial(pulled_once), functools.partial(pulled_once)),
+    "dataclass": (Scaled(1), Scaled(2)),
+    "dataclass's type": (Scaled(1), Scaled(1.0)),
+    "dataclass of tensors": (Scaled(torch.ones(3)), Scaled(torch.ones(3))),
+    "dataclass without equality": (Apart(1), Apart(1)),
+    "terms": (AffineDirection(pulled_once), AffineDirection(pulled_twice)),
+}
+
+
+@pytest.mark.parametrize("kind", SAME)
+def test_values_that_are_the_same(kind):
+    a, b = SAME[kind]
+    assert is_same(a, b)
+    assert is_same(b, a)
+
+
+@pytest.mark.parametrize("kind", OTHER)
+def test_values_that_are_not_the_same_though_they_look_so(kind):
+    a, b = OTHER[kind]
+    assert not is_same(a, b)
+    assert not is_same(b, a)
+    assert is_same(a, a)
+    for change in ({"hyper": {"x": [a]}}, {"direction": Scaled(a)}):
+        ours, theirs = (replace(MINE, **change) for _ in range(2))
+        assert can_share_stack(ours, theirs)
+    assert not can_share_stack(
+        replace(MINE, direction=Scaled(a)), replace(MINE, direction=Scaled(b))
+    )
+    assert not can_share_stack(replace(MINE, hyper={"x": [a]}), replace(MINE, hyper={"x": [b]}))

@@ -1,8 +1,7 @@
 """Which algorithms can share a stack: those of the same functions, though their numbers differ."""
 
+from dataclasses import fields, is_dataclass
 from typing import Any
-
-from torch import Tensor
 
 from ...interface import Algorithm
 
@@ -12,13 +11,12 @@ _OF_A_JOB = ("begin", "direction", "finish", "decay", "lockstep")
 def can_share_stack(a: Algorithm, b: Algorithm) -> bool:
     """Return whether the functions of one do for the jobs of the other, with the other's numbers.
 
-    Functions are compared by `==`: a module's function is equal to itself, an
-    `affine.AffineDirection` to one of the same terms.
-    One that a constructor defines anew for each algorithm equals no other, as it may read an option
+    A module's function is itself, and an `affine.AffineDirection` is its terms. A function that a
+    constructor defines anew for each algorithm is the same as no other, as it may read an option
     that `hyper` does not say; such algorithms are stacked apart. The functions of the server are
     not compared, since each run calls its own.
     """
-    if any(getattr(a, part) != getattr(b, part) for part in _OF_A_JOB):
+    if not all(is_same(getattr(a, part), getattr(b, part)) for part in _OF_A_JOB):
         return False
     if a.hyper.keys() != b.hyper.keys():
         return False
@@ -30,6 +28,31 @@ def _can_stand_together(a: Any, b: Any) -> bool:
 
     Anything else, a whole number that counts a loop, say, is one value for all.
     """
-    if a is b or (type(a) is float and type(b) is float):
+    if type(a) is float and type(b) is float:
         return True
-    return type(a) is type(b) and not isinstance(a, Tensor) and bool(a == b)
+    return is_same(a, b)
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Return whether one value does in the place of the other, of the same types throughout.
+
+    Containers and dataclasses are compared part by part. What has no plain `==` (tensors, arrays)
+    is the same only where it is one object: to stack apart is slower, and never wrong.
+    """
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(is_same(value, b[key]) for key, value in a.items())
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(is_same, a, b))
+    if is_dataclass(a) and not isinstance(a, type):
+        names = [part.name for part in fields(a)]
+        is_compared = a.__dataclass_params__.eq  # type: ignore[attr-defined]  # its decorator's
+        return is_compared and all(is_same(getattr(a, n), getattr(b, n)) for n in names)
+    try:
+        equal = a == b
+    except (TypeError, ValueError, RuntimeError):
+        return False
+    return equal is True  # an array answers `==` by an array
