@@ -79,11 +79,11 @@ def gram_schmidt(
             drawn[name] = delta.reshape(r, *weight.shape).to(weight.dtype)
         return drawn
 
-    def is_positive(drawn: Tree, name: str, i: int) -> Tensor:
+    def mark_positive(drawn: Tree, name: str, i: int) -> Tensor:
         mask: Tensor = drawn[name][i] > 0
         return mask
 
-    delta = _draw_with_ways(draw, is_positive, chain(models, kinds, r), models, r)
+    delta = _draw_with_ways(draw, mark_positive, chain(models, kinds, r), models, r)
     for name in _output_bias(models, kinds, r):
         delta[name] = torch.eye(r, dtype=models[name].dtype, device=models[name].device)
     return {"delta": delta}

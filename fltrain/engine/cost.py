@@ -50,6 +50,10 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     flop = 0
 
+    # torch offers dispatch modes by the private `_python_dispatch` alone: its notes on extending
+    # torch name that path. A subclass loads the compiler too, to be left out of compiled code,
+    # unless it answers False here; nothing is compiled while a step is counted. A torch without
+    # this question ignores the answer.
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False

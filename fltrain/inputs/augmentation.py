@@ -44,7 +44,7 @@ class Augmentation:
             # the middles of 2^32 equal pieces of (-1, 1)
             share = turn.double() * 2.0**-31 + 2.0**-32 - 1
             r, c = find_sources(r, c, height, width, share * self.rotate)
-            inside = _is_in(r, height) & _is_in(c, width)
+            inside = _mark_inside(r, height) & _mark_inside(c, width)
         if self.flip:
             c = torch.where(flipped >= 1 << 31, width - 1 - c, c)
         if self.crop:
@@ -54,7 +54,7 @@ class Augmentation:
                 r = _mirror(r, height)
                 c = _mirror(c, width)
             else:
-                inside = inside & _is_in(r, height) & _is_in(c, width)
+                inside = inside & _mark_inside(r, height) & _mark_inside(c, width)
         return _gather_pixels(x, r, c).masked_fill(~inside.unsqueeze(1), 0)
 
     def _shift(self, word: Tensor) -> Tensor:
@@ -125,7 +125,7 @@ def _round_to_pixel(at: Tensor) -> Tensor:
     return (at + 0.5).floor().long()
 
 
-def _is_in(at: Tensor, size: int) -> Tensor:
+def _mark_inside(at: Tensor, size: int) -> Tensor:
     return (at >= 0) & (at < size)
 
 

@@ -137,10 +137,10 @@ def test_the_order_of_splits_decides_no_engine(
                 **asked | {"engine": "processes"},
             )
             ours, theirs = outcome(run.folder), outcome(single.folder)
-            del (
-                ours["config.json"],
-                theirs["config.json"],
-            )  # auto was asked for here, processes there
+            configs = [json.loads(files.pop("config.json")) for files in (ours, theirs)]
+            # auto was asked for here, processes there
+            assert [c["settings"].pop("engine") for c in configs] == ["auto", "processes"]
+            assert configs[0] == configs[1]
             assert ours == theirs
 
 

@@ -11,11 +11,15 @@ FAR = 1_000_000  # where an option has no bound on that side
 
 
 def kind_of(option):
-    """int, float, bool, str or a Literal; `X | None` is X."""
+    """int, float, bool, str or a Literal; `X | None` is X, and so is `tuple[X, ...]`."""
     arguments = typing.get_args(option.annotation)
     if type(None) in arguments:
         return next(kind for kind in arguments if kind is not type(None))
-    return option.annotation
+    return arguments[0] if is_tuple(option) else option.annotation
+
+
+def is_tuple(option):
+    return typing.get_origin(option.annotation) is tuple
 
 
 def bounds_of(option):
@@ -44,7 +48,7 @@ def edges(option):
         return [False, True]
     least, most = bounds_of(option)
     ends = [0 if math.isinf(least) else least, FAR if math.isinf(most) else most]
-    return [kind(end) for end in ends]
+    return [(kind(end),) if is_tuple(option) else kind(end) for end in ends]
 
 
 def outsiders(option):
@@ -61,7 +65,7 @@ def outsiders(option):
                 values.append(kind(high + max(step, high * 1e-3)))
             case Below(high=high):
                 values.append(kind(high))
-    return values
+    return [(value,) for value in values] if is_tuple(option) else values
 
 
 def values_of(option):
