@@ -178,11 +178,7 @@ def load_request(
             f"{path} has the format {config.get('format')}, this fltrain reads "
             f"{' and '.join(map(str, _READABLE))}; resume it with the version that wrote it"
         )
-    # What was chosen takes the place of what was asked for: another choice, on another machine,
-    # would change the last bits. Folders of format 1 have it among the settings.
-    settings = config["settings"] | config.get("execution", {})
-    if workers is not None:
-        settings |= {"workers": workers}
+    settings = _restore_settings(path, config, workers)
     algorithm = _rebuild_algorithm(path, config["algorithm"], algorithm)
     split = niidpart.read(path / "split.h5")
     if split.digest != config["split"]:
@@ -201,9 +197,30 @@ def load_request(
         model=config["model"] if model is None else model,
         preset=config.get("preset"),
         data_root=data_root or config["data_root"],
-        settings=Settings.of(settings),
+        settings=settings,
         numbers=dict(numbers or {}),
     )
+
+
+def _restore_settings(path: Path, config: JSON, workers: int | None) -> Settings:
+    """Return the settings of a run folder, with other workers where they are given.
+
+    UsageError where this version does not take them: earlier ones had no bound of threads and
+    workers. A bound in its place would be another number of threads, and other last bits.
+    """
+    # What was chosen takes the place of what was asked for: another choice, on another machine,
+    # would change the last bits. Folders of format 1 have it among the settings.
+    stored = config["settings"] | config.get("execution", {})
+    if workers is not None:
+        stored["workers"] = None
+    try:
+        restored = Settings.of(stored)
+    except UsageError as error:
+        raise UsageError(
+            f"{path / 'config.json'}: {error}. Resume with --workers (workers=...) for other "
+            "workers, or with the version that wrote it"
+        ) from error
+    return restored if workers is None else replace(restored, workers=workers)
 
 
 def _require_trust(path: Path, config: JSON, trust: bool) -> None:

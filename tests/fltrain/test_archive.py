@@ -80,6 +80,24 @@ def test_a_folder_of_format_1_goes_on_with_what_was_chosen_then(archive):
     assert heard[0].text.startswith("engine processes: 2 workers")
 
 
+@pytest.mark.parametrize("name", ["threads", "workers"])
+def test_a_folder_of_format_1_with_more_threads_than_today_opens_and_says_what_to_do(archive, name):
+    """Earlier versions had no bound. Workers give the same bits in any number, so others may take their place; threads do not."""
+    config = archive / "stopped" / "config.json"
+    values = json.loads(config.read_text())
+    values["settings"] |= {"engine": "processes", name: 5000}
+    config.write_text(json.dumps(values))
+    assert [m["round"] for m in RunFolder.open(archive / "stopped").history] == [1, 2]
+    refusal = rf"config\.json: {name} is 5000; .*at most 4096\. Resume with --workers"
+    with pytest.raises(fltrain.UsageError, match=refusal):
+        fltrain.resume(archive / "stopped", read_data())
+    if name == "workers":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            done = fltrain.resume(archive / "stopped", read_data(), workers=2)
+        assert [m["round"] for m in done.history] == [1, 2, 3, 4]
+
+
 def test_a_folder_of_format_1_is_compared_with_one_of_today(archive, tmp_path):
     old = RunFolder.open(archive / "whole")
     data = read_data()
