@@ -12,7 +12,6 @@ from niidpart.registry import (
     Below,
     Option,
     Registry,
-    coerce,
     did_you_mean,
 )
 
@@ -131,7 +130,7 @@ class Settings:
     def __post_init__(self) -> None:
         for name, option in SETTINGS.items():
             value = getattr(self, name)
-            checked = coerce(name.replace("_", "-"), value, option.annotation, option.ranges)
+            checked = option.check(name.replace("_", "-"), value)
             object.__setattr__(self, name, checked)
 
     @classmethod

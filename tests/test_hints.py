@@ -28,6 +28,8 @@ LABELS = np.arange(100) % 5
         ("dir", {"clients": 10}, "did you mean 'n_parties'?"),
         ("dir", {"random_state": 1}, "did you mean 'seed'?"),
         ("labels", {"classes_per_client": 2}, "did you mean 'k'?"),
+        ("labels", {"classes": 2}, "did you mean 'k'?"),
+        ("labels", {"test_fraction": 0.2}, "did you mean 'test'?"),
     ],
 )
 def test_a_word_of_the_field_is_answered_with_ours(strategy, options, hint):

@@ -4,22 +4,24 @@ import sys
 import traceback
 from pathlib import Path
 
+from niidpart.registry.own_code import is_own_file
+
 _PACKAGES = ("niidpart", "fltrain", "niidpart_cli")
 
 
 def find_own_place(error: BaseException) -> str:
     """Return `FILE, line N` where an error arose in a file of the user's own, else "".
 
-    Libraries only do what they are told, so the innermost frame that is of no library decides.
+    A file of the user's own is one that was asked for, as in `file.py:function`. Libraries only do
+    what they are told, wherever they are installed: the innermost frame that is ours or the user's
+    decides.
     """
     ours = [Path(sys.modules[name].__file__ or "").parent for name in _PACKAGES if _is_loaded(name)]
-    libraries = [Path(sys.prefix), Path(sys.base_prefix)]
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename)
         if any(path.is_relative_to(folder) for folder in ours):
             return ""
-        is_library = any(path.is_relative_to(folder) for folder in libraries)
-        if not is_library and not frame.filename.startswith("<"):
+        if is_own_file(path):
             return f"{frame.filename}, line {frame.lineno}"
     return ""
 

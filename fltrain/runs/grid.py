@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from niidpart.errors import UsageError
-from niidpart.registry import Option, coerce, did_you_mean
+from niidpart.registry import Option, did_you_mean
 
 from ..common import SWEPT, list_sweepable
 from ..settings import SETTINGS
@@ -72,7 +72,7 @@ def _check_values(name: str, values: Sequence[Any], known: Mapping[str, Option])
             f"{flag} cannot be swept, and {len(values)} values were given; "
             f"{list_sweepable()}. Run it once for each"
         )
-    checked = [coerce(flag, value, option.annotation, option.ranges) for value in values]
+    checked = [option.check(flag, value) for value in values]
     for i, value in enumerate(checked):
         if value in checked[:i]:
             raise UsageError(f"{flag} has the value {value} twice; give it once")

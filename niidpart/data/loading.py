@@ -60,7 +60,12 @@ class DataSource:
 
 
 SOURCES = RecordRegistry(
-    "niidpart.sources", "data set", DataSource, "load", given=frozenset({"root"}), beside=("pool",)
+    "niidpart.sources",
+    "data set",
+    DataSource,
+    "load",
+    given=frozenset({"root"}),
+    caller_options=("pool",),
 )
 
 ENDINGS = {

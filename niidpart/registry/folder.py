@@ -27,6 +27,7 @@ class Option(NamedTuple):
 
     annotation: the bare type. default: Parameter.empty where a value has to be given. help: the
     annotation's text and ranges in words, "" where it has neither. ranges: bounds of its numbers.
+    about: the text alone.
     """
 
     name: str
@@ -34,6 +35,14 @@ class Option(NamedTuple):
     default: Any
     help: str
     ranges: tuple[Range, ...] = ()
+    about: str = ""
+
+    def check(self, what: str, value: Any) -> Any:
+        """Return the value as the option's type; UsageError, which names it `what`, if it is wrong.
+
+        The error of a number out of range says what the option means.
+        """
+        return coerce(what, value, self.annotation, self.ranges, self.about)
 
 
 class Registry:
@@ -50,8 +59,8 @@ class Registry:
         What an entry is, for errors.
     given : frozenset of str
         Parameters that the caller fills in; they are no options.
-    beside : tuple of str
-        Names that the caller takes beside the options of an entry, for hints.
+    caller_options : tuple of str
+        Names that the caller itself takes, for hints.
     """
 
     def __init__(
@@ -59,12 +68,12 @@ class Registry:
         package: str,
         kind: str,
         given: frozenset[str] = frozenset(),
-        beside: tuple[str, ...] = (),
+        caller_options: tuple[str, ...] = (),
     ):
         self.package = package
         self.kind = kind
         self.given = given
-        self.beside = beside
+        self.caller_options = caller_options
 
     def names(self) -> list[str]:
         """Return the names of all entries, sorted; `party_dir.py` is `party-dir`."""
@@ -141,9 +150,10 @@ class Registry:
             raise UsageError(f"{where}: {reason}")
         texts = [extra for extra in extras if isinstance(extra, str)]
         ranges = tuple(extra for extra in extras if hasattr(extra, "allows"))
-        sentences = [*texts[:1], _sentence(describe_ranges(ranges))]
+        about = texts[0] if texts else ""
+        sentences = [about, _sentence(describe_ranges(ranges))]
         help = " ".join(filter(None, sentences))
-        return Option(parameter.name, bare, parameter.default, help, ranges)
+        return Option(parameter.name, bare, parameter.default, help, ranges, about)
 
     def all_options(self) -> Iterator[tuple[str, Option]]:
         """Yield (entry, option) over the whole folder: what a command line offers."""
@@ -175,16 +185,16 @@ class Registry:
         for key, option in declared.items():
             value = options.get(key, option.default)
             what = f"{self.kind} {name!r}: {key}"
-            complete[key] = coerce(what, value, option.annotation, option.ranges)
+            complete[key] = option.check(what, value)
         return complete
 
     def _say_who_has(self, key: str, declared: list[str]) -> str:
         owners = [name for name, option in self.all_options() if option.name == key]
         if owners:
             return f"it belongs to {', '.join(owners)}"
-        # An option of this entry comes first: `beside` counts only where none of them is near.
+        # An option of this entry comes first: what the caller takes counts only if none is near.
         if not find_near(key, declared):
-            near = find_near(key, self.beside)
+            near = find_near(key, self.caller_options)
             if near:
                 return f"did you mean {near[0]!r}?"
         if not declared:
@@ -216,9 +226,9 @@ class RecordRegistry(Registry, Generic[R]):
         record: type[R],
         function: str,
         given: frozenset[str] = frozenset(),
-        beside: tuple[str, ...] = (),
+        caller_options: tuple[str, ...] = (),
     ):
-        super().__init__(package, kind, given, beside)
+        super().__init__(package, kind, given, caller_options)
         self.record_type = record
         self.function = function
 

@@ -35,6 +35,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "num-partitions": ("n_parties", "parties"),
     "parties": ("n_parties",),
     "n-parties": ("parties",),
+    "classes": ("k",),
     "classes-per-client": ("k",),
     "classes-per-party": ("k",),
     "num-classes-per-client": ("k",),
@@ -42,6 +43,10 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "num-shards-per-client": ("shards",),
     "shards-per-client": ("shards",),
     "min-partition-size": ("min_size",),
+    "test-fraction": ("test",),
+    "test-size": ("test",),
+    "val-fraction": ("val",),
+    "val-size": ("val",),
     "random-state": ("seed",),
     "random-seed": ("seed",),
     # settings of runs

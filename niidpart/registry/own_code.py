@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import sys
 import typing
 from collections.abc import Callable
@@ -14,6 +15,9 @@ from ..errors import UsageError
 from .hints import did_you_mean
 
 Function = Callable[..., Any]
+# Files that were asked for in this process. A file whose loading fails is among them, so that its
+# error is told as one of the user's own.
+_ASKED: set[Path] = set()
 
 
 def load_function(name: str, kind: str) -> Function:
@@ -27,10 +31,20 @@ def load_function(name: str, kind: str) -> Function:
     module = _find_module(name, kind, where, attribute, fingerprint)
     function = getattr(module, attribute, None)
     if not callable(function):
-        public = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
-        hint = did_you_mean(attribute, public)
+        functions = _list_functions(module)
+        hint = did_you_mean(attribute, functions) if functions else "it defines none"
         raise UsageError(f"{kind} {name!r}: {where} has no function {attribute!r}; {hint}")
     return typing.cast(Function, function)
+
+
+def _list_functions(module: ModuleType) -> list[str]:
+    """Return the public functions that a module defines itself, without those that it imports."""
+    found = []
+    for name, value in vars(module).items():
+        is_own = getattr(value, "__module__", None) == module.__name__
+        if inspect.isfunction(value) and is_own and not name.startswith("_"):
+            found.append(name)
+    return found
 
 
 def _find_module(name: str, kind: str, where: str, attribute: str, fingerprint: str) -> ModuleType:
@@ -43,15 +57,23 @@ def _find_module(name: str, kind: str, where: str, attribute: str, fingerprint: 
     if where.endswith(".py"):
         return _load_file(Path(where).resolve(), f"{kind} {name!r}")
     try:
-        return importlib.import_module(where)
+        module = importlib.import_module(where)
     except ModuleNotFoundError as error:
         advice = "give file.py:function or package.module:function"
         raise UsageError(f"{kind} {name!r}: {error}; {advice}") from error
+    if module.__file__:
+        _ASKED.add(Path(module.__file__))
+    return module
 
 
 def fingerprint_file(path: Path) -> str:
     """Return the beginning of the sha256 of a file's text."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def is_own_file(path: Path) -> bool:
+    """Return whether the path is a file that was asked for as a user's own."""
+    return path in _ASKED
 
 
 def _alias(fingerprint: str) -> str:
@@ -65,6 +87,7 @@ def _load_file(path: Path, who: str) -> ModuleType:
     """
     if not path.is_file():
         raise UsageError(f"{who}: there is no file {path}")
+    _ASKED.add(path)
     alias = _alias(fingerprint_file(path))
     if alias in sys.modules:
         return sys.modules[alias]

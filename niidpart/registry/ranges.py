@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+_LONG_POWER = 31  # smaller numbers are read more easily in full
+
 
 class Range(Protocol):
     """One bound of a number. Several of them in one annotation hold together."""
@@ -76,5 +78,10 @@ def describe_ranges(ranges: Sequence[Range]) -> str:
 
 
 def _spell(bound: float) -> str:
-    """Return a bound in few characters: 1e+09 and not 1000000000.0; whole numbers in full."""
-    return f"{bound:g}" if isinstance(bound, float) else str(bound)
+    """Return a bound in few characters: 1e+09 for 1000000000.0, 2**63-1 for 9223372036854775807."""
+    if isinstance(bound, float):
+        return f"{bound:g}"
+    next_power = (bound + 1).bit_length() - 1
+    if next_power >= _LONG_POWER and bound + 1 == 1 << next_power:
+        return f"2**{next_power}-1"
+    return str(bound)

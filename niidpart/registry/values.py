@@ -26,7 +26,9 @@ class _Unset:
 UNSET: Any = _Unset()
 
 
-def coerce(what: str, value: Any, annotation: Any, ranges: Sequence[Range] = ()) -> Any:
+def coerce(
+    what: str, value: Any, annotation: Any, ranges: Sequence[Range] = (), about: str = ""
+) -> Any:
     """Return the value as the annotated type.
 
     Integers become floats and lists tuples; nothing else is converted. Ranges hold for every
@@ -41,6 +43,8 @@ def coerce(what: str, value: Any, annotation: Any, ranges: Sequence[Range] = ())
         One that `why_not_checkable` has nothing against.
     ranges : sequence of Range
         The bounds that the value has to keep to.
+    about : str
+        What the value means, for the error of one out of range.
 
     Raises
     ------
@@ -56,7 +60,7 @@ def coerce(what: str, value: Any, annotation: Any, ranges: Sequence[Range] = ())
     if type(None) in arguments:
         if value is None:
             return None
-        return coerce(what, value, _without_none(arguments), ranges)
+        return coerce(what, value, _without_none(arguments), ranges, about)
     if origin is typing.Literal:
         if value not in arguments:
             choices = ", ".join(map(str, arguments))
@@ -65,10 +69,11 @@ def coerce(what: str, value: Any, annotation: Any, ranges: Sequence[Range] = ())
     if origin is tuple:
         if not isinstance(value, tuple | list):
             raise UsageError(f"{what} is {value!r}; it must be a list")
-        return tuple(coerce(what, item, arguments[0], ranges) for item in value)
+        return tuple(coerce(what, item, arguments[0], ranges, about) for item in value)
     converted = _convert(what, value, annotation)
     if not all(bound.allows(converted) for bound in ranges):
-        raise UsageError(f"{what} is {value!r}; it must be {describe_ranges(ranges)}")
+        meaning = f" ({about})" if about else ""
+        raise UsageError(f"{what} is {value!r}; it must be {describe_ranges(ranges)}{meaning}")
     return converted
 
 

@@ -33,7 +33,7 @@ STRATEGIES = Registry(
     "niidpart.strategies",
     "strategy",
     given=frozenset({"groups", "seed", "n_parties", "rng"}),
-    beside=("n_parties", "seed", "val", "test", "transforms", "recipe", "like"),
+    caller_options=("n_parties", "seed", "val", "test", "transforms", "recipe", "like"),
 )
 
 # Options that several strategies have.

@@ -72,6 +72,28 @@ def test_an_error_in_a_users_own_file_says_so(function, code, said, tmp_path, ni
     assert REPORT not in done.stderr
 
 
+def test_a_library_is_no_file_of_ones_own_wherever_it_is_installed(tmp_path, niidpart, monkeypatch):
+    (tmp_path / "a_library.py").write_text("def refuse(*_, **__):\n    raise ValueError('no')\n")
+    monkeypatch.syspath_prepend(tmp_path)  # as with PYTHONPATH or pip install --user
+    import a_library
+
+    def measure(counts):  # stands for a line of ours that calls the library
+        return a_library.refuse(counts)
+
+    monkeypatch.setattr(library.FederatedSplit, "digest", property(measure))
+    monkeypatch.setattr("niidpart_cli.bugs._PACKAGES", ("niidpart", "niidpart_cli", __name__))
+    done = make(niidpart, tmp_path)
+    assert done.returncode == 1
+    assert REPORT in done.stderr
+
+
+def test_an_error_while_a_users_own_file_is_loaded_says_so(tmp_path, niidpart):
+    (tmp_path / "mine.py").write_text("raise ValueError('not today')\n")
+    done = make(niidpart, tmp_path, "mine.py:function")
+    assert done.returncode == 2
+    assert f"not today ({tmp_path / 'mine.py'}, line 1)" in done.stderr
+
+
 @pytest.mark.parametrize("name", ["niidpart", "fltrain"])
 def test_the_version_that_a_report_needs_is_there(name, tmp_path, request):
     done = request.getfixturevalue(name)("--version", cwd=tmp_path)

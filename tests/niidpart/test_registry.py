@@ -47,6 +47,21 @@ def test_a_range_holds_for_numbers_and_for_each_of_a_list(bound, inside, outside
             coerce("k", value, annotation, [bound])
 
 
+def test_a_number_out_of_range_is_told_what_the_option_means():
+    option = STRATEGIES.options(entry)["mu"]
+    with pytest.raises(niidpart.UsageError) as caught:
+        option.check("mu", 1)
+    assert str(caught.value) == "mu is 1; it must be at least 0 and below 1 (Weight.)"
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"),
+    [(2**63 - 1, "2**63-1"), (2**63, str(2**63)), (1023, "1023"), (1e9, "1e+09"), (0, "0")],
+)
+def test_a_large_bound_is_written_as_a_power(bound, words):
+    assert str(AtMost(bound)) == f"at most {words}"
+
+
 @pytest.mark.parametrize(
     "annotation", [list[float], Any, dict[str, int], int | str, tuple[int, int], object]
 )
