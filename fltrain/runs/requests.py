@@ -66,6 +66,7 @@ def resolve_request(
     values = resolve_preset(preset, split, algorithm, model)
     if isinstance(algorithm, str):
         algorithm = build(algorithm, **values.options | dict(options or {}))
+    _require_algorithm(algorithm)
     _refuse_options(algorithm, settings)
     complete = Settings.of(values.settings | dict(settings))
     complete = _fix_settings(complete, algorithm, settings)
@@ -115,6 +116,16 @@ def _require_model(model: object) -> None:
             f"model is {model!r}; give a name, 'file.py:function', a torch.nn.Module, "
             "or None for the papers' model of such data"
         )
+
+
+def _require_algorithm(algorithm: object) -> None:
+    """Raise UsageError for what is no algorithm, such as a constructor that was not called."""
+    if isinstance(algorithm, Algorithm):
+        return
+    if callable(algorithm):
+        name = getattr(algorithm, "__name__", "it")
+        raise UsageError(f"algorithm is the function {name}; call it: fltrain.algorithms.{name}()")
+    raise UsageError(f"algorithm is {algorithm!r}; give a name, or an fltrain.Algorithm")
 
 
 def _refuse_options(algorithm: Algorithm, asked: Mapping[str, Any]) -> None:

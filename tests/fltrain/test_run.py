@@ -404,3 +404,10 @@ def test_what_is_no_model_is_refused(table, table_split, train):
         match=r"model is <function .*; give a name, 'file\.py:function', a torch\.nn\.Module",
     ):
         train(table_split, table, model=lambda shape, n: None)
+
+
+def test_an_algorithm_that_was_not_called_is_refused(table, table_split):
+    with pytest.raises(fltrain.UsageError, match=r"the function fedprox; call it: .*fedprox\(\)"):
+        fltrain.run(table_split, table, algorithm=fltrain.algorithms.fedprox)
+    with pytest.raises(fltrain.UsageError, match="algorithm is 3; give a name"):
+        fltrain.run(table_split, table, algorithm=3)

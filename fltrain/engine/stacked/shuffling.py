@@ -11,7 +11,7 @@ from ..batches import fixed_order_key
 from ..jobs import Cell, Job
 
 
-class _Stream(NamedTuple):
+class _ShuffleStream(NamedTuple):
     """Orders of one key: of n examples, another one in each epoch."""
 
     key: int
@@ -28,12 +28,14 @@ class StackedOrders:
     Jobs of one key and size share their orders (a party that trains several models).
     """
 
-    def __init__(self, streams: Sequence[_Stream], epochs: Sequence[int], device: torch.device):
+    def __init__(
+        self, streams: Sequence[_ShuffleStream], epochs: Sequence[int], device: torch.device
+    ):
         self.device = device
-        wanted: dict[_Stream, int] = {}  # -> epochs
+        wanted: dict[_ShuffleStream, int] = {}  # -> epochs
         for stream, n_epochs in zip(streams, epochs, strict=True):
             wanted[stream] = max(wanted.get(stream, 0), n_epochs)
-        begins: dict[_Stream, int] = {}
+        begins: dict[_ShuffleStream, int] = {}
         total = 0
         for stream, n_epochs in wanted.items():
             begins[stream] = total
@@ -42,12 +44,12 @@ class StackedOrders:
         self._draw(wanted, begins)
         self.begin = self._tensor([begins[stream] for stream in streams])
 
-    def _draw(self, wanted: dict[_Stream, int], begins: dict[_Stream, int]) -> None:
+    def _draw(self, wanted: dict[_ShuffleStream, int], begins: dict[_ShuffleStream, int]) -> None:
         """Draw all orders, by one sort for each epoch of all streams that are about as long.
 
         Padding to the longest of all would take too much memory.
         """
-        by_length: dict[int, list[_Stream]] = {}
+        by_length: dict[int, list[_ShuffleStream]] = {}
         for stream in wanted:
             by_length.setdefault(stream.n.bit_length(), []).append(stream)
         for _, alike in sorted(by_length.items()):
@@ -57,7 +59,7 @@ class StackedOrders:
                 starts = [begins[stream] + epoch * stream.n for stream in active]
                 self._draw_epoch(active, epoch, starts)
 
-    def _draw_epoch(self, streams: list[_Stream], epoch: int, starts: list[int]) -> None:
+    def _draw_epoch(self, streams: list[_ShuffleStream], epoch: int, starts: list[int]) -> None:
         """Draw the orders of one epoch, and write each to its start in `flat`."""
         sizes = self._tensor([stream.n for stream in streams])
         keys = self._tensor([to_int64(stream.key) for stream in streams])
@@ -92,7 +94,7 @@ def draw_orders(
             order_key = key(one.seed, "job", round, job.party)
         else:
             order_key = fixed_order_key(one.seed)
-        streams.append(_Stream(order_key, int(job.work.n)))
+        streams.append(_ShuffleStream(order_key, int(job.work.n)))
     if not settings[0].shuffle:
         epochs = [1] * len(jobs)
     return StackedOrders(streams, epochs, device)

@@ -47,7 +47,7 @@ class StackOutcome(NamedTuple):
     own: Tree
 
 
-class _Part(NamedTuple):
+class _StackPart(NamedTuple):
     """Jobs that go together in one step, by one call. width: examples of the largest batch."""
 
     rows: StackRows
@@ -181,7 +181,7 @@ class Stack:
         joined = tree.map(join, first, *others)
         return Step(**joined["step"])
 
-    def _divide(self, step: int, n: int) -> list[_Part]:
+    def _divide(self, step: int, n: int) -> list[_StackPart]:
         """Return the parts of the first n jobs that `mixing` lets go together in this step."""
         places = range(n)
         sizes = self.batches.sizes(step, places)
@@ -192,14 +192,14 @@ class Stack:
             epoch = 0 if self.mixing.epochs else epochs[j]
             together.setdefault((size, epoch), []).append(j)
         if len(together) == 1:
-            return [_Part(select_first(n), max(sizes))]
+            return [_StackPart(select_first(n), max(sizes))]
         parts = []
         for some in together.values():
             width = max(sizes[j] for j in some)
-            parts.append(_Part(self.batches.selector.select(some), width))
+            parts.append(_StackPart(self.batches.selector.select(some), width))
         return parts
 
-    def _direct_part(self, step: int, part: _Part) -> Step:
+    def _direct_part(self, step: int, part: _StackPart) -> Step:
         """Return the direction of a part; an error names a party that was in it."""
         rows, width = part
         try:
