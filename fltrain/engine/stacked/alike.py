@@ -44,7 +44,9 @@ def is_same(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):
-        return a.keys() == b.keys() and all(is_same(value, b[key]) for key, value in a.items())
+        if a.keys() != b.keys():
+            return False
+        return all(is_same(value, b[key]) for key, value in a.items())
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(is_same, a, b))
     if is_dataclass(a) and not isinstance(a, type):
