@@ -13,93 +13,17 @@ import niidpart
 from niidpart.data import Data
 from niidpart.hub.fetching import read_local_or_published
 
-from ..engine.auto import choose_execution
-from ..engine.ranks import current_ranks, join_ranks, require_agreement
+from ..engine.ranks import current_ranks, join_ranks
 from ..interface import Algorithm
 from ..settings import SettingValues
-from .cells import build_cells
 from .events import OnProgress, ignore
 from .folder import RunFolder
-from .loop import RunInProgress, TrainingLoop
-from .outcome import Run, make_outcome
-from .requests import Request, load_request, resolve_request, share_settings
-from .starting import (
-    Setup,
-    StartingPoint,
-    create_folders,
-    cut_folders,
-    find_common_starts,
-    hold,
-    make_new_starts,
-)
-from .states import find_device
+from .outcome import Run
+from .requests import load_request, resolve_request
+from .starting import hold
 from .sweep_folder import lock_sweep, read_cells
 from .sweeping import Split, resolve_sweep
-
-
-def _start(
-    requests: Sequence[Request],
-    data: Data | None,
-    out: str | Path | None,
-    progress: OnProgress,
-    *,
-    is_sweep: bool = False,
-) -> list[Run]:
-    """Train new runs side by side: request -> cell -> state -> rounds -> outcome."""
-    setup = _set_up(requests, data)
-    starts = make_new_starts(setup.cells)
-    _require_agreement(setup, starts)
-    with create_folders(setup, starts, out, is_sweep=is_sweep) as folders:
-        return _train(setup, starts, folders, progress)
-
-
-def _resume(
-    requests: Sequence[Request],
-    data: Data | None,
-    folders: Sequence[RunFolder],
-    progress: OnProgress,
-) -> list[Run]:
-    """Train runs from their newest checkpoints on. The caller holds the folders."""
-    setup = _set_up(requests, data)
-    starts = find_common_starts(folders, setup.cells)
-    _require_agreement(setup, starts)
-    cut_folders(setup, starts, folders)
-    return _train(setup, starts, folders, progress)
-
-
-def _set_up(requests: Sequence[Request], data: Data | None) -> Setup:
-    ranks = current_ranks()
-    common = share_settings(requests)
-    device = find_device(common.device)
-    cells = build_cells(requests, data, device)
-    choice = choose_execution(cells, common, device, ranks.size)
-    return Setup(requests, cells, common, choice, ranks)
-
-
-def _require_agreement(setup: Setup, starts: Sequence[StartingPoint]) -> None:
-    digests = dict.fromkeys(request.split.digest for request in setup.requests)
-    require_agreement(
-        setup.ranks,
-        split=", ".join(digests),
-        cells=setup.cells,
-        states=[start.state for start in starts],
-        execution=setup.choice.execution,
-        done=[start.rounds_done for start in starts],
-    )
-
-
-def _train(
-    setup: Setup,
-    starts: Sequence[StartingPoint],
-    folders: Sequence[RunFolder | None],
-    progress: OnProgress,
-) -> list[Run]:
-    runs = [
-        RunInProgress(cell, folder, start.state, folder.history if folder else [])
-        for cell, folder, start in zip(setup.cells, folders, starts, strict=True)
-    ]
-    TrainingLoop(runs, setup.common, setup.choice, progress, setup.ranks).train()
-    return [make_outcome(request, run) for request, run in zip(setup.requests, runs, strict=True)]
+from .training import train
 
 
 def _take_only(outcomes: Sequence[Run]) -> Run:
@@ -166,7 +90,7 @@ def run(
         data_root=data_root,
         settings=settings,
     )
-    return _take_only(_start([request], data, out, progress))
+    return _take_only(train([request], data, progress, out=out))
 
 
 @join_ranks()
@@ -228,7 +152,7 @@ def sweep(
         data_root=data_root,
         settings=settings,
     )
-    return _start(requests, data, out, progress, is_sweep=True)
+    return train(requests, data, progress, out=out, is_sweep=True)
 
 
 @join_ranks()
@@ -286,7 +210,7 @@ def resume(
             trust=trust,
             workers=workers,
         )
-        return _take_only(_resume([request], data, [opened], progress))
+        return _take_only(train([request], data, progress, resumed=[opened]))
 
 
 @join_ranks()
@@ -321,4 +245,4 @@ def resume_sweep(
             )
             for run_folder, numbers in zip(folders, cells.values(), strict=True)
         ]
-        return _resume(requests, data, folders, progress)
+        return train(requests, data, progress, resumed=folders)

@@ -13,8 +13,6 @@ import torch
 
 import niidpart
 
-from ..common import Common
-from ..engine.auto import Choice
 from ..engine.diverged import Diverged
 from ..engine.execution import Execution
 from ..engine.jobs import Cell
@@ -39,12 +37,12 @@ class StartingPoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """All that is settled before the first round of some runs. requests, cells: one a run."""
+    """All that folders say of runs before their first round. requests, cells, starts: one a run."""
 
     requests: Sequence[Request]
     cells: Sequence[Cell]
-    common: Common
-    choice: Choice
+    starts: Sequence[StartingPoint]
+    execution: Execution
     ranks: Ranks
 
 
@@ -83,8 +81,29 @@ def hold(ranks: Ranks, lock: AbstractContextManager[None]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def create_folders(
-    setup: Setup, starts: Sequence[StartingPoint], out: str | Path | None, *, is_sweep: bool
+def open_folders(
+    setup: Setup,
+    resumed: Sequence[RunFolder] | None,
+    out: str | Path | None,
+    *,
+    is_sweep: bool,
+) -> Iterator[Sequence[RunFolder | None]]:
+    """Yield the folder of each run, None where nothing is written.
+
+    resumed: folders that the caller holds, which are cut to where the runs start; None to create
+    new ones in `out`, and hold them while the block trains.
+    """
+    if resumed is not None:
+        _cut_folders(setup, resumed)
+        yield resumed
+        return
+    with _create_folders(setup, out, is_sweep=is_sweep) as folders:
+        yield folders
+
+
+@contextlib.contextmanager
+def _create_folders(
+    setup: Setup, out: str | Path | None, *, is_sweep: bool
 ) -> Iterator[list[RunFolder | None]]:
     """Create the folders of new runs, and hold them while the block trains.
 
@@ -99,35 +118,31 @@ def create_folders(
         return
     path = Path(out)
     if ranks.is_first:
-        _write_folders(path, setup, starts, is_sweep)
+        _write_folders(path, setup, is_sweep)
     folders = [RunFolder(_place(path, request, is_sweep)) for request in setup.requests]
     lock = lock_sweep(path) if is_sweep else RunFolder(path).lock()
     with hold(ranks, lock), _withdraw_on_refusal(ranks, path):
         yield list(folders)
 
 
-def cut_folders(
-    setup: Setup, starts: Sequence[StartingPoint], folders: Sequence[RunFolder]
-) -> None:
-    """Cut off what the folders hold of rounds after their starts. The caller holds the folders."""
+def _cut_folders(setup: Setup, folders: Sequence[RunFolder]) -> None:
+    """Cut off what the folders hold of rounds after their starts."""
     if setup.ranks.is_first:
-        for folder, start in zip(folders, starts, strict=True):
+        for folder, start in zip(folders, setup.starts, strict=True):
             folder.cut(start.rounds_done)
             folder.clean()
     setup.ranks.wait_for_all()  # the others read what was cut
-    _warn_of_another_machine(folders, setup.choice.execution)
+    _warn_of_another_machine(folders, setup.execution)
 
 
 def _place(path: Path, request: Request, is_sweep: bool) -> Path:
     return path / name_folder(request.numbers) if is_sweep else path
 
 
-def _write_folders(
-    path: Path, setup: Setup, starts: Sequence[StartingPoint], is_sweep: bool
-) -> None:
+def _write_folders(path: Path, setup: Setup, is_sweep: bool) -> None:
     """Write the folders of all runs, which appear at once."""
-    requests, execution = setup.requests, setup.choice.execution
-    each = list(zip(requests, setup.cells, starts, strict=True))
+    requests, execution = setup.requests, setup.execution
+    each = list(zip(requests, setup.cells, setup.starts, strict=True))
     if not is_sweep:
         for request, cell, start in each:
             _create_run_folder(path, request, cell, execution, start.state)
