@@ -82,7 +82,7 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper = NON
     first = tree.index(models, 0), tree.index(buffers, 0)
     *hidden, logits = task.forward(*first, far, train=False).taps
     n_classes = logits.shape[1]
-    slots(n_classes)  # classes that do not fit are refused here, not in the first round
+    choose_slots(n_classes)  # classes that do not fit are refused here, not in the first round
     if not all(bool(((tap >= 0) & (tap <= 1)).all()) for tap in hidden):
         raise UsageError(
             "FedNACA is a rule for hidden stages that end in a sigmoid, and this model's go beyond "
@@ -112,7 +112,7 @@ def modulators(seed: int, stage: int, n_classes: int, tap: Tensor) -> Tensor:
     return drawn.to(tap.dtype).reshape(2 * n_classes, *tap.shape[1:])
 
 
-def slots(n_classes: int) -> list[int]:
+def choose_slots(n_classes: int) -> list[int]:
     """Return a_k for each class k = 1..K: its row of the expectation E, of 2K, has 1/2 at a_k and
     at a_k + 1; a_k = floor(2 (K-1) sqrt(ln(K/k) / ln K)).
 
@@ -137,7 +137,7 @@ def slots(n_classes: int) -> list[int]:
 
 def levels(matrix: Tensor) -> Tensor:
     """Return N of each class, [K, ...], from Lambda [2K, ...]."""
-    at = torch.tensor(slots(len(matrix) // 2), device=matrix.device)
+    at = torch.tensor(choose_slots(len(matrix) // 2), device=matrix.device)
     return (matrix[at] + matrix[at + 1]) / 2
 
 

@@ -68,7 +68,7 @@ class Row:
 
     def holds(self, case: Case) -> bool | None:
         """Return whether the row holds in a case; None where the case does not say enough."""
-        answers = [_is_among(getattr(case, key), wanted) for key, wanted in self.when.items()]
+        answers = [_match(getattr(case, key), wanted) for key, wanted in self.when.items()]
         if False in answers:
             return False
         return None if None in answers else True
@@ -114,7 +114,7 @@ class Preset:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
 
-    def listing(self, case: Case) -> list[Row]:
+    def list_rows(self, case: Case) -> list[Row]:
         """Return the rows that hold in the case, and those that may, where it says too little.
 
         Without those whose place a later one takes. A grid stands beside the value, so it takes the
@@ -153,7 +153,7 @@ class Preset:
             own_test=own_test,
             model=model,
         )
-        rows = [row for row in self.listing(case) if row.holds(case)]
+        rows = [row for row in self.list_rows(case) if row.holds(case)]
 
         def pick(kind: RowKind) -> dict[str, Any]:
             return {row.name: row.value for row in rows if row.kind == kind}
@@ -246,7 +246,7 @@ def _as_tuples(when: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
     return {key: value if isinstance(value, tuple) else (value,) for key, value in when.items()}
 
 
-def _is_among(value: Any, wanted: tuple[Any, ...]) -> bool | None:
+def _match(value: Any, wanted: tuple[Any, ...]) -> bool | None:
     """Return whether a value, or one of several, is wanted; None where it is not known."""
     if value is None:
         return None

@@ -138,7 +138,7 @@ def _load_femnist(folder: Path) -> tuple[Data, Data]:
     try:
         apart = load("femnist", folder)
         whole = apart if apart.test_labels is None else load("femnist", folder, pool=True)
-    except ValueError as error:
+    except (UsageError, FileFault) as error:
         raise FileFault(
             f"{folder}: {error}. Of LEAF's data sets only FEMNIST can be imported: 784 numbers an "
             "image, labels 0..61"

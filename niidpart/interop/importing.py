@@ -150,7 +150,7 @@ def _build_split(folder: Path, format: str, found: Imported) -> FederatedSplit:
     try:
         rows = check_strategy_result(Rows(found.parts, {}, found.columns), recipe)
         parts = build_parts(rows, recipe, data.labels, len(data.class_names))
-    except ValueError as error:
+    except (UsageError, FileFault) as error:
         reason = str(error).replace(f"strategy {IMPORTED!r}", "it")
         raise FileFault(f"{folder} is no split of these data: {reason}") from error
     columns = dict(found.columns)

@@ -49,7 +49,7 @@ def _setting(dataset: str, name: str, where: str = TABLE, n_parties: int = 10) -
     )
 
 
-def _mixed(about: str, name: str) -> NamedRecipe:
+def _add_noise(about: str, name: str) -> NamedRecipe:
     """Return a setting of Table V: a skew of Table III and noise."""
     skew = SKEWS[name]
     return NamedRecipe(about, "cifar10", skew.strategy, skew.params, transforms=NOISE)
@@ -76,10 +76,10 @@ RECIPES |= {
         "homo",
         source=_DIGITS,
     ),
-    "cifar10-dir0.5-noise0.1": _mixed(
+    "cifar10-dir0.5-noise0.1": _add_noise(
         "ICDE 2022, Table V, case 1: cifar10, label and feature skew", "dir0.5"
     ),
-    "cifar10-quantity0.5-noise0.1": _mixed(
+    "cifar10-quantity0.5-noise0.1": _add_noise(
         "ICDE 2022, Table V, case 2: cifar10, quantity and feature skew", "quantity0.5"
     ),
     "cifar10-dir0.1": NamedRecipe(_LEADERBOARD, "cifar10", "dir-balanced", {"beta": 0.1}),

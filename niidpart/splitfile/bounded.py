@@ -15,9 +15,9 @@ from .child import (
     ChildFailed,
     OutOfMemory,
     OutOfTime,
+    answer_parent,
     limit_this_process,
     send_frame,
-    serving,
     write_program,
 )
 
@@ -58,7 +58,7 @@ def run_within_limits(
 
 def serve(memory: str, seconds: str, module: str, function: str) -> None:
     """Run in the child: take the arguments, then the limits, and answer."""
-    with serving() as answers:
+    with answer_parent() as answers:
         work = getattr(importlib.import_module(f"niidpart.{module}"), function)
         arguments = pickle.load(sys.stdin.buffer)
         limit_this_process(int(memory), int(seconds))  # libraries and arguments count for nothing

@@ -165,7 +165,7 @@ class Child:
 
 
 @contextlib.contextmanager
-def serving() -> Iterator[IO[bytes]]:
+def answer_parent() -> Iterator[IO[bytes]]:
     """Run the body of a child: gives the stream for its answers, and the exit codes for its end."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer

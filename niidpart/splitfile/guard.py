@@ -143,11 +143,11 @@ def _list_links(base: str, group: h5py.Group) -> list[tuple[str, bytes]]:
     """Return (path, name) of what is in a group, after rules 10 to 12 on links and names."""
     links: list[tuple[bytes, int]] = []
 
-    def note(name: bytes, link: Any) -> bool:  # may not raise: h5py would lose the error
+    def collect(name: bytes, link: Any) -> bool:  # may not raise: h5py would lose the error
         links.append((name, link.type))
         return len(links) > MAX_OBJECTS  # ends the walk
 
-    group.id.links.iterate(note, info=True)
+    group.id.links.iterate(collect, info=True)
     if len(links) > MAX_OBJECTS:
         refuse(11, f"there are more than {MAX_OBJECTS} objects")
     found = []

@@ -28,9 +28,9 @@ from .child import (
     FrameTooLong,
     OutOfMemory,
     OutOfTime,
+    answer_parent,
     limit_this_process,
     send_frame,
-    serving,
     write_program,
 )
 from .faults import Refused, SplitError, refuse
@@ -92,7 +92,7 @@ class RemoteFile:
         try:
             return {entry[0]: self._parse_array(*entry) for entry in said["arrays"]}
         except (ValueError, TypeError, KeyError, LookupError) as error:
-            raise _nonsense() from error
+            raise _build_nonsense() from error
 
     def _parse_array(self, name: str, kind: str, shape: list[int], block: int) -> "RemoteArray":
         whole = all(type(n) is int for n in (*shape, block))
@@ -108,7 +108,7 @@ class RemoteFile:
         with self._end_as_rule():
             self.child.send(question.encode())
         if self._receive().get("bytes") != out.nbytes:
-            raise _nonsense()
+            raise _build_nonsense()
         if out.nbytes:
             flat = out.reshape(-1).view(np.uint8)
             with self._end_as_rule():
@@ -129,7 +129,7 @@ class RemoteFile:
             if type(rule) is not int or type(message) is not str:
                 raise ValueError("no fault")
         except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
-            raise _nonsense() from error
+            raise _build_nonsense() from error
         raise Refused(rule, _make_printable(message[:_MAX_MESSAGE]))
 
     @contextlib.contextmanager
@@ -155,7 +155,7 @@ class RemoteFile:
                 "do not open this file with anything else",
             )
         except FrameTooLong as error:
-            raise _nonsense() from error
+            raise _build_nonsense() from error
         except ChildFailed as error:
             refuse(
                 7,
@@ -173,7 +173,7 @@ def _make_printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
-def _nonsense() -> Refused:
+def _build_nonsense() -> Refused:
     return Refused(
         7,
         "the child process that reads it answers nonsense; "
@@ -204,7 +204,7 @@ class RemoteArray:
 
 def serve(path: str, memory: str, seconds: str) -> None:
     """Open the file under the limits, say what is in it, and hand over rows until nobody asks."""
-    with serving() as answers:
+    with answer_parent() as answers:
         questions = os.fdopen(os.dup(0))
         confine_this_process(int(memory), int(float(seconds)) + 1)
         _answer(path, answers, questions)

@@ -10,7 +10,7 @@ from torch import nn
 import niidpart
 from fltrain import tree
 from fltrain.algorithms import fednaca
-from fltrain.algorithms.fednaca import levels, slots, theta
+from fltrain.algorithms.fednaca import choose_slots, levels, theta
 from fltrain.draws import key, uniform
 from fltrain.interface import Batch, Info, Local
 from fltrain.models import Staged, create
@@ -91,7 +91,7 @@ def test_theta_is_the_four_pieces_of_the_paper_and_odd_about_l(level, height):
 
 
 def test_the_expectation_of_ten_classes():
-    assert slots(10) == [18, 15, 13, 11, 9, 8, 7, 5, 3, 0]
+    assert choose_slots(10) == [18, 15, 13, 11, 9, 8, 7, 5, 3, 0]
     rows = levels(torch.eye(20, dtype=torch.float64))  # E itself, [10, 20]
     expected = np.zeros((10, 20))
     for k, a in enumerate([18, 15, 13, 11, 9, 8, 7, 5, 3, 0]):
@@ -101,7 +101,7 @@ def test_the_expectation_of_ten_classes():
 
 @pytest.mark.parametrize("n_classes", [*range(2, 13), 15, 20, 26, 47, 62, 100, 200, 233])
 def test_no_two_classes_have_one_expectation(n_classes):
-    a = slots(n_classes)
+    a = choose_slots(n_classes)
     assert len(set(a)) == n_classes
     assert (a[0], a[-1]) == (2 * n_classes - 2, 0)
     assert a == sorted(a, reverse=True)
@@ -161,7 +161,7 @@ def test_the_rule_written_out():
         "stage1": (6, 4),
     }
     expectation = torch.zeros(3, 6, dtype=torch.float64)
-    for k, a in enumerate(slots(3)):
+    for k, a in enumerate(choose_slots(3)):
         expectation[k, a] = expectation[k, a + 1] = 0.5
 
     def pull(matrix, h):
@@ -290,9 +290,9 @@ def test_what_cannot_be_done_is_said(table, table_split, train):
             algorithm="fednaca",
         )
     with pytest.raises(ValueError, match="with 234 classes"):
-        slots(234)
+        choose_slots(234)
     with pytest.raises(ValueError, match="two classes or more"):
-        slots(1)
+        choose_slots(1)
 
 
 def test_uniform_draws():

@@ -301,14 +301,14 @@ def test_the_later_row_wins_if_it_holds_and_an_open_one_is_only_listed():
             rows[5:],
             source == "x",
         )
-    assert preset.listing(Case()) == list(rows)
-    assert preset.listing(Case(source="x", algorithm="fedavg")) == [
+    assert preset.list_rows(Case()) == list(rows)
+    assert preset.list_rows(Case(source="x", algorithm="fedavg")) == [
         rows[1],
         rows[2],
         rows[3],
         rows[5],
     ]
-    assert preset.listing(Case(source="z", algorithm="fedprox", parties=7)) == [
+    assert preset.list_rows(Case(source="z", algorithm="fedprox", parties=7)) == [
         rows[2],
         rows[4],
         rows[5],

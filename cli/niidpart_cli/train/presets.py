@@ -91,7 +91,7 @@ def _show_preset(name: str, dataset: str | None, algorithm: str | None, as_json:
         source=_require_entry("niidpart.sources", "data set", dataset),
         algorithm=_require_entry("fltrain.algorithms", "algorithm", algorithm),
     )
-    rows = preset.listing(case)
+    rows = preset.list_rows(case)
     command = _write_command(rows, case) if dataset and algorithm else None
     if as_json:
         parts = {
