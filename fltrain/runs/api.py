@@ -228,7 +228,19 @@ def resume_sweep(
     """Resume all cells of a sweep, from the newest round that they have in common.
 
     The end is that of a sweep never stopped. A cell that stopped earlier than the others, since it
-    diverged or was resumed apart, catches up first. Parameters and errors are those of `resume`.
+    diverged or was resumed apart, catches up first. Errors are those of `resume`.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder of the sweep.
+    data, algorithm, model, data_root, trust, workers, progress
+        As `resume` takes them.
+
+    Returns
+    -------
+    list of Run
+        One for each cell.
     """
     cells = read_cells(folder)
     folders = [RunFolder.open(Path(folder) / name) for name in cells]

@@ -83,6 +83,7 @@ class FeatureSkew:
     each: tuple[float, ...]
 
     def to_json(self) -> JSON:
+        """Return the distances for machines."""
         return asdict(self) | {"parties": list(self.parties), "each": list(self.each)}
 
 

@@ -117,6 +117,7 @@ class OpenedSplit:
 
     @property
     def n_parties(self) -> int:
+        """Parties of the split, those without examples among them."""
         return self.recipe.n_parties
 
     @property

@@ -38,6 +38,7 @@ class OpenedPart:
 
     @property
     def n_parties(self) -> int:
+        """Parties of the split, those without examples among them."""
         return self._split.n_parties
 
     @property

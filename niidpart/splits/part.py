@@ -115,6 +115,7 @@ class Part:
 
     @property
     def n_parties(self) -> int:
+        """Parties of the split, those without examples among them."""
         return len(self.indptr) - 1
 
     @property

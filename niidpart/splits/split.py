@@ -84,6 +84,7 @@ class FederatedSplit:
 
     @property
     def n_parties(self) -> int:
+        """Parties of the split, those without examples among them."""
         return self.recipe.n_parties
 
     @property

@@ -36,7 +36,9 @@ class PartView(Protocol):
         ...
 
     @property
-    def n_parties(self) -> int: ...
+    def n_parties(self) -> int:
+        """Parties of the split, those without examples among them."""
+        ...
 
     @property
     def sizes(self) -> Ints:
@@ -78,10 +80,14 @@ class SplitView(Protocol):
     """
 
     @property
-    def recipe(self) -> Recipe: ...
+    def recipe(self) -> Recipe:
+        """What was asked for."""
+        ...
 
     @property
-    def source(self) -> Source: ...
+    def source(self) -> Source:
+        """Which data the split is of."""
+        ...
 
     @property
     def root(self) -> str:
@@ -94,16 +100,24 @@ class SplitView(Protocol):
         ...
 
     @property
-    def n_parties(self) -> int: ...
+    def n_parties(self) -> int:
+        """Parties of the split, those without examples among them."""
+        ...
 
     @property
-    def train(self) -> PartView: ...
+    def train(self) -> PartView:
+        """The training part."""
+        ...
 
     @property
-    def val(self) -> PartView: ...
+    def val(self) -> PartView:
+        """The validation part."""
+        ...
 
     @property
-    def test(self) -> PartView: ...
+    def test(self) -> PartView:
+        """The test part."""
+        ...
 
     @property
     def parts(self) -> Mapping[str, PartView]:
