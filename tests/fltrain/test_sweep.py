@@ -15,7 +15,7 @@ import niidpart
 from fltrain import RunError, RunFolder
 from fltrain.algorithms import build
 from fltrain.engine import auto
-from fltrain.runs import api, grid, starting
+from fltrain.runs import grid, starting, training
 
 from ._cells import is_moment
 
@@ -239,12 +239,12 @@ def test_examples_are_on_the_device_once_and_augmented_by_each_cell(
 ):
     seen = []
 
-    class Watched(api.TrainingLoop):
+    class Watched(training.TrainingLoop):
         def train(self):
             seen.extend(run.cell for run in self.runs)
             super().train()
 
-    monkeypatch.setattr(api, "TrainingLoop", Watched)
+    monkeypatch.setattr(training, "TrainingLoop", Watched)
     one, two = dealt(images, [i % 2 for i in range(50)]), dealt(images, [i % 3 for i in range(50)])
     asked = {"model": "linear", "rounds": 2, "crop": 2, "flip": True, "normalise": "data"}
     runs = fltrain.sweep(
