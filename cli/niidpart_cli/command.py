@@ -73,6 +73,9 @@ class EntryCommand(click.Command):
         help: str,
         catalogue: str,
     ):
+        taken = {param.name for param in fixed} & {option.name for option in entry_options}
+        if taken:
+            raise TypeError(f"{name} has {', '.join(sorted(map(str, taken)))} already; rename it")
         params = [*fixed, *entry_options]
         super().__init__(name, params=params, callback=callback, help=help)
         self.fixed, self.slots, self.headings = fixed, slots, headings

@@ -24,11 +24,13 @@ def declare_options(declared: Iterable[Option]) -> list[click.Option]:
 
     An option that several entries have is declared once: one name has one type over a folder.
     """
-    options: dict[str, click.Option] = {}
+    options: dict[str, Option] = {}
     for option in declared:
-        if option.name not in options:
-            options[option.name] = _declare(option)
-    return list(options.values())
+        first = options.setdefault(option.name, option)
+        if first.annotation != option.annotation:
+            types = f"{first.annotation} in one entry and {option.annotation} in another"
+            raise TypeError(f"option {option.name} is {types}; one name has one type")
+    return [_declare(option) for option in options.values()]
 
 
 def declare_all(registry: Registry) -> list[click.Option]:

@@ -18,7 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from ..errors import UsageError
 from .hints import did_you_mean, find_near
 from .own_code import Function, fingerprint_file, load_function
-from .ranges import Range, describe_ranges
+from .ranges import RANGES, Range, describe_ranges
 from .values import coerce, why_not_checkable
 
 
@@ -144,13 +144,13 @@ class Registry:
         bare = annotation
         if extras:
             bare = annotation.__origin__
-        reason = why_not_checkable(bare)
+        reason = why_not_checkable(bare) or _why_not_declared(extras)
         if reason:
             where = f"{self.kind} {function.__name__!r}: option {parameter.name!r}"
             raise UsageError(f"{where}: {reason}")
-        texts = [extra for extra in extras if isinstance(extra, str)]
-        ranges = tuple(extra for extra in extras if hasattr(extra, "allows"))
-        about = texts[0] if texts else ""
+        about, ranges = "", extras
+        if extras and isinstance(extras[0], str):
+            about, ranges = extras[0], extras[1:]
         sentences = [about, _sentence(describe_ranges(ranges))]
         help = " ".join(filter(None, sentences))
         return Option(parameter.name, bare, parameter.default, help, ranges, about)
@@ -272,6 +272,15 @@ def _name_entry(module: ModuleType) -> str:
 
 def _has_default(parameter: Parameter) -> bool:
     return parameter.default is not Parameter.empty
+
+
+def _why_not_declared(extras: tuple[Any, ...]) -> str:
+    """Return why what stands behind the type is not one text and then ranges, "" where it is."""
+    rest = extras[1:] if extras and isinstance(extras[0], str) else extras
+    for extra in rest:
+        if not isinstance(extra, RANGES):
+            return f"{extra!r} is no range; behind the text stand AtLeast(0), Below(1) and the like"
+    return ""
 
 
 def _sentence(text: str) -> str:

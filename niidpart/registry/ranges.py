@@ -72,6 +72,9 @@ class Below:
         return f"below {_spell(self.high)}"
 
 
+RANGES = (AtLeast, Above, AtMost, Below)
+
+
 def describe_ranges(ranges: Sequence[Range]) -> str:
     """Return the ranges in words, `at least 0 and below 1`; "" where there are none."""
     return " and ".join(map(str, ranges))

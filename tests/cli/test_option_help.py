@@ -53,7 +53,7 @@ def test_every_option_says_in_a_sentence_what_it_means(registry):
     options = list(registry.all_options())
     assert options
     for entry, option in options:
-        assert option.help[:-1].strip(), (registry.package, entry, option.name)
+        assert option.about[:-1].strip(), (registry.package, entry, option.name)
         assert option.help.endswith("."), (registry.package, entry, option.name, option.help)
 
 
@@ -167,3 +167,11 @@ def test_the_fields_words_lead_to_ours(command, said, tmp_path, niidpart, fltrai
     done = (fltrain if program == "fltrain" else niidpart)(*args, cwd=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr.splitlines()[-1]
+
+
+def test_an_option_of_two_types_is_refused():
+    near_options = [*FOLDER.options(near).values()]
+    wide = [option._replace(annotation=float) for option in near_options if option.name == "k"]
+    assert wide
+    with pytest.raises(TypeError, match=r"option k is .*one name has one type"):
+        declare_options([*near_options, *wide])

@@ -271,7 +271,8 @@ def test_one_party_that_holds_everything_is_1_in_sizes():
     found = by_key(measure(np.array([[50, 50], [0, 0], [0, 0]])))
     for key in SIZES:
         assert found[key].value == pytest.approx(1)
-    assert [(m.n, m.low, m.high) for k, m in found.items() if k in SIZES] == [(3, None, None)] * 3
+        assert (found[key].n, found[key].low, found[key].high) == (3, None, None)
+    assert SIZES
 
 
 @pytest.mark.parametrize(

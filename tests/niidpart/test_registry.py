@@ -110,3 +110,13 @@ def test_a_file_without_a_record_of_its_type_is_an_error():
     registry = RecordRegistry("niidpart.strategies", "thing", Thing, "act")
     with pytest.raises(TypeError, match=r"dir\.py has no ENTRY, a Thing"):
         registry.record("dir")
+
+
+@pytest.mark.parametrize("extra", ["AtMost(20)", AtMost, 3])
+def test_what_stands_behind_the_text_is_a_range(extra):
+    def odd(*, s: float = 1.0):
+        pass
+
+    odd.__annotations__["s"] = Annotated[float, "Exponent.", extra]
+    with pytest.raises(niidpart.UsageError, match=r"'odd': option 's': .* is no range"):
+        STRATEGIES.options(odd)
