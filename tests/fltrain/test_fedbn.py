@@ -12,7 +12,7 @@ import niidpart
 from fltrain import RunFolder, tree
 from fltrain.algorithms import fedavg, fedbn, solo
 from fltrain.engine.cohort import sample
-from fltrain.runs.traffic import model_bytes
+from fltrain.runs.traffic import count_model_bytes
 
 HARD = {
     "rounds": 3,
@@ -163,7 +163,7 @@ def test_the_share_of_the_norm_layers_is_saved_in_traffic(table, table_split, tr
     assert a.history[0]["bytes_up"] == 4 * 4 * 115
     assert b.history[0]["bytes_up"] == b.history[0]["bytes_down"] == 4 * 4 * 83
     assert b.history[0]["bytes_table4"] == 5 * 4 * 83
-    assert model_bytes(b.state) == 4 * 83
+    assert count_model_bytes(b.state) == 4 * 83
 
 
 @pytest.mark.parametrize("norm", [nn.GroupNorm(2, 8), nn.LayerNorm(8)], ids=["group", "layer"])
