@@ -40,7 +40,12 @@ REGISTRIES = {
     "pictures": (PICTURES, "Kinds of picture. `niidpart plot --kind NAME`."),
     "formats": (FORMATS, "Layouts of other libraries. `niidpart export --to NAME`."),
     "algorithms": (ALGORITHMS, "`fltrain run --algorithm NAME`, `fltrain.algorithms.NAME()`."),
-    "models": (MODELS, "`fltrain run --model NAME`."),
+    "models": (
+        MODELS,
+        "`fltrain run --model NAME`. Each takes the shape of one example, (C, H, W) or (D,), and the "
+        "number of classes K, and gives a module that maps `[B, *shape]` to logits [B, K]. A shape "
+        "that the model is not made for is a `UsageError`.",
+    ),
 }
 
 

@@ -13,23 +13,6 @@ def cnn(shape: tuple[int, ...], n_classes: int) -> Staged:
     84 and K units. Li et al., ICDE 2022, section V.
 
     44,426 parameters for 1 x 28 x 28 and 10 classes, 62,006 for 3 x 32 x 32.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one example, (C, H, W).
-    n_classes : int
-        How many classes there are, K.
-
-    Returns
-    -------
-    Staged
-        The model, which maps `[B, *shape]` to logits [B, K].
-
-    Raises
-    ------
-    UsageError
-        The model is not made for examples of that shape.
     """
     require_image("cnn", shape, (28, 32))
     side = (shape[1] - 12) // 4  # of the image behind both convolutions and poolings

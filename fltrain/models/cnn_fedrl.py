@@ -15,23 +15,6 @@ def cnn_fedrl(shape: tuple[int, ...], n_classes: int) -> Staged:
     34,622 parameters for 1 x 28 x 28 and 10 classes, 52,202 for 3 x 32 x 32. Section 4.1, for MNIST
     and Fashion-MNIST, names the layers (two convolutions, two poolings, two fully connected) but
     not their widths: these are those of the CNN of Li et al., ICDE 2022.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one example, (C, H, W).
-    n_classes : int
-        How many classes there are, K.
-
-    Returns
-    -------
-    Staged
-        The model, which maps `[B, *shape]` to logits [B, K].
-
-    Raises
-    ------
-    UsageError
-        The model is not made for examples of that shape.
     """
     require_image("cnn-fedrl", shape, (28, 32))
     side = (shape[1] - 12) // 4  # of the image behind both convolutions and poolings

@@ -12,23 +12,6 @@ def cnn_head(shape: tuple[int, ...], n_classes: int) -> Staged:
     features), K. Li, He, Song, CVPR 2021.
 
     92,626 parameters for 3 x 32 x 32 and 10 classes, 75,046 for 1 x 28 x 28.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one example, (C, H, W).
-    n_classes : int
-        How many classes there are, K.
-
-    Returns
-    -------
-    Staged
-        The model, which maps `[B, *shape]` to logits [B, K].
-
-    Raises
-    ------
-    UsageError
-        The model is not made for examples of that shape.
     """
     require_image("cnn-head", shape, (28, 32))
     return cnn(shape, n_classes).with_head(256)

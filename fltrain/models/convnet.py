@@ -28,23 +28,6 @@ def convnet(shape: tuple[int, ...], n_classes: int) -> Staged:
     1,212,778 parameters for 3 channels and 10 classes, and 2,057 numbers in buffers. Section 3.1
     says 10 layers; from the authors' code the widths 32, 32, 64, 64, 64, 128, 128, 256, 256, stride
     2 at the third and the sixth, no biases in convolutions, ReLU.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one example, (C, H, W).
-    n_classes : int
-        How many classes there are, K.
-
-    Returns
-    -------
-    Staged
-        The model, which maps `[B, *shape]` to logits [B, K].
-
-    Raises
-    ------
-    UsageError
-        The model is not made for examples of that shape.
     """
     require_image("convnet", shape)
     stages, channels = {}, shape[0]

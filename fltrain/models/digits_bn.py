@@ -15,23 +15,6 @@ def digits_bn(shape: tuple[int, ...], n_classes: int) -> Staged:
     14,219,210 parameters for 3 x 28 x 28 and 10 classes, and 5,637 numbers in buffers. The model of
     its digits: ReLU, 2 x 2 max-pooling after the first two. Its norms of single units cannot train
     on a batch of one example.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one example, (C, H, W).
-    n_classes : int
-        How many classes there are, K.
-
-    Returns
-    -------
-    Staged
-        The model, which maps `[B, *shape]` to logits [B, K].
-
-    Raises
-    ------
-    UsageError
-        The model is not made for examples of that shape.
     """
     require_image("digits-bn", shape, (28, 32))
     side = shape[1] // 4

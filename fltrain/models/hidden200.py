@@ -12,18 +12,6 @@ __all__ = ["hidden200"]
 def hidden200(shape: tuple[int, ...], n_classes: int) -> Staged:
     """One hidden layer of 200 units with ReLU; the default for the digits and for images that are
     neither 28 nor 32 pixels wide.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one example, (C, H, W) or (D,).
-    n_classes : int
-        How many classes there are, K.
-
-    Returns
-    -------
-    Staged
-        The model, which maps `[B, *shape]` to logits [B, K].
     """
     return Staged(
         fc1=nn.Sequential(

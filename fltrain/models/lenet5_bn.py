@@ -15,23 +15,6 @@ def lenet5_bn(shape: tuple[int, ...], n_classes: int) -> Staged:
     62,050 parameters for 3 x 32 x 32 and 10 classes, 44,470 for 1 x 28 x 28, and 46 numbers in
     buffers. It is FL-bench's LeNet-5, and what the released settings run on CIFAR-10; the text has
     two layers (`twonn`).
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one example, (C, H, W).
-    n_classes : int
-        How many classes there are, K.
-
-    Returns
-    -------
-    Staged
-        The model, which maps `[B, *shape]` to logits [B, K].
-
-    Raises
-    ------
-    UsageError
-        The model is not made for examples of that shape.
     """
     require_image("lenet5-bn", shape, (28, 32))
     side = (shape[1] - 12) // 4  # of the image behind both convolutions and poolings

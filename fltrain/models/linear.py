@@ -10,18 +10,5 @@ __all__ = ["linear"]
 
 
 def linear(shape: tuple[int, ...], n_classes: int) -> Staged:
-    """One linear layer; 8 parameters for FCUBE, as the authors' code of NIID-Bench has it.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one example, (C, H, W) or (D,).
-    n_classes : int
-        How many classes there are, K.
-
-    Returns
-    -------
-    Staged
-        The model, which maps `[B, *shape]` to logits [B, K].
-    """
+    """One linear layer; 8 parameters for FCUBE, as the authors' code of NIID-Bench has it."""
     return Staged(out=nn.Sequential(nn.Flatten(), nn.Linear(prod(shape), n_classes)))

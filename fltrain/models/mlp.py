@@ -15,18 +15,6 @@ def mlp(shape: tuple[int, ...], n_classes: int) -> Staged:
     ICDE 2022, section V.
 
     4,650 parameters for a9a (123 features, 2 classes), 2,442 for covtype, 1,512,266 for rcv1.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one example, (C, H, W) or (D,).
-    n_classes : int
-        How many classes there are, K.
-
-    Returns
-    -------
-    Staged
-        The model, which maps `[B, *shape]` to logits [B, K].
     """
     widths = [prod(shape), 32, 16, 8]
     hidden = {}

@@ -18,23 +18,6 @@ def naca_cnn(shape: tuple[int, ...], n_classes: int) -> Staged:
     Chang, Information 2025 (their code). Both put a sigmoid on the outputs too: it belongs to their
     squared error, so it is not part of the model. Pooling opens the next stage, so that a stage
     ends with its sigmoid, which is what NACA modulates.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one example, (C, H, W).
-    n_classes : int
-        How many classes there are, K.
-
-    Returns
-    -------
-    Staged
-        The model, which maps `[B, *shape]` to logits [B, K].
-
-    Raises
-    ------
-    UsageError
-        The model is not made for examples of that shape.
     """
     require_image("naca-cnn", shape, (28, 32))
     side = shape[1] // 4

@@ -21,23 +21,6 @@ def resnet18_gn(shape: tuple[int, ...], n_classes: int) -> Staged:
     two groups, as in the code of Acar et al., ICLR 2021 (FedDyn), whose stem is that for large
     images (7 x 7, stride 2, max-pooling: 11,181,642 parameters). 10 stages: the stem, the blocks
     (the last with the mean over the image), the linear layer.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one example, (C, H, W).
-    n_classes : int
-        How many classes there are, K.
-
-    Returns
-    -------
-    Staged
-        The model, which maps `[B, *shape]` to logits [B, K].
-
-    Raises
-    ------
-    UsageError
-        The model is not made for examples of that shape.
     """
     require_image("resnet18-gn", shape)
     return residual_network(shape, n_classes, (2, 2, 2, 2), basic, two_groups)

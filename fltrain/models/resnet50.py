@@ -16,23 +16,6 @@ def resnet50(shape: tuple[int, ...], n_classes: int) -> Staged:
     (25,549,352 parameters) where ours has one for each class, and in Wang, Wang, Pei, ICMLC 2024,
     section 4.1. 18 stages: the stem, the blocks (the last with the mean over the image), the linear
     layer.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one example, (C, H, W).
-    n_classes : int
-        How many classes there are, K.
-
-    Returns
-    -------
-    Staged
-        The model, which maps `[B, *shape]` to logits [B, K].
-
-    Raises
-    ------
-    UsageError
-        The model is not made for examples of that shape.
     """
     require_image("resnet50", shape)
     return residual_network(shape, n_classes, (3, 4, 6, 3), bottleneck, expansion=4)

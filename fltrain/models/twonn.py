@@ -16,18 +16,6 @@ def twonn(shape: tuple[int, ...], n_classes: int) -> Staged:
     794,000 parameters for 1 x 28 x 28 and 10 classes, 3,082,000 for 3 x 32 x 32. The
     class-incremental network of Zhang et al., Science Advances 2023 (NACA), has the same layers,
     with a sigmoid on its outputs too.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one example, (C, H, W) or (D,).
-    n_classes : int
-        How many classes there are, K.
-
-    Returns
-    -------
-    Staged
-        The model, which maps `[B, *shape]` to logits [B, K].
     """
     return Staged(
         fc1=nn.Sequential(

@@ -21,23 +21,6 @@ def vgg11(shape: tuple[int, ...], n_classes: int) -> Staged:
     report of Li et al., ICDE 2022, says VGG-9, the released script runs this one. ReLU. Dropout of
     one half before each hidden layer. Convolutions start from N(0, 2 / (9 channels)) with zero
     biases, as in the authors' code.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one example, (C, H, W).
-    n_classes : int
-        How many classes there are, K.
-
-    Returns
-    -------
-    Staged
-        The model, which maps `[B, *shape]` to logits [B, K].
-
-    Raises
-    ------
-    UsageError
-        The model is not made for examples of that shape.
     """
     require_image("vgg11", shape, (32,), instead="vgg9" if shape[1:] == (28, 28) else "hidden200")
     stages: dict[str, nn.Module] = {}

@@ -16,23 +16,6 @@ def vgg9(shape: tuple[int, ...], n_classes: int) -> Staged:
     4,015,754 for 1 x 28 x 28, where the authors' code (its model `vgg-9`) has 1024 and 512. ReLU.
     Dropout as there: 5 % of the channels before the fifth convolution, 10 % before the first hidden
     and before the last layer.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one example, (C, H, W).
-    n_classes : int
-        How many classes there are, K.
-
-    Returns
-    -------
-    Staged
-        The model, which maps `[B, *shape]` to logits [B, K].
-
-    Raises
-    ------
-    UsageError
-        The model is not made for examples of that shape.
     """
     require_image("vgg9", shape, (28, 32))
     side = shape[1] // 8
