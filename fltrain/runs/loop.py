@@ -23,7 +23,7 @@ from ..engine.ranks import RankLost, Ranks, Terminated
 from ..engine.round import CellRound, Trained, train_round
 from ..engine.scoring import Score
 from ..engine.threads import use_threads
-from ..engine.waiting import let_threads_sleep
+from ..engine.waiting import RoundWaiting
 from ..interface import State
 from .events import Announcement, CellDiverged, JobDone, OnProgress, Progress, RoundDone
 from .finetuning import finetune
@@ -83,14 +83,15 @@ class TrainingLoop:
             use_threads(execution.threads),
             use_precision(execution.device, self.common.tf32),
             borrow_memory(),
-            let_threads_sleep(),
             contextlib.closing(create_executor(cells, execution, self.ranks)) as executor,
         ):
             if rounds_done < self.common.rounds:
                 self._announce(cells)
+            waiting = RoundWaiting()
             for round in range(rounds_done + 1, self.common.rounds + 1):
                 if any(run.is_due(round) for run in self.runs):
-                    self._train_round(executor, round)
+                    with waiting.for_round():
+                        self._train_round(executor, round)
 
     def _announce(self, cells: Sequence[Cell]) -> None:
         # The memory of a run is counted on two examples: only for the rank that says it.

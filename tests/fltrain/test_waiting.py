@@ -1,12 +1,13 @@
 """How torch's threads wait between two steps: a moment, then asleep, however fltrain was started."""
 
+import subprocess
 import sys
 import threading
 
 import pytest
 
 import fltrain
-from fltrain.engine.waiting import let_threads_sleep
+from fltrain.engine.waiting import ProcessorTime, let_threads_sleep, read_processor_time
 
 # How often torch's threads went to sleep while they were woken 100 times in a run and stood idle for
 # a moment after each. One that spins meanwhile never sleeps; else it sleeps in nearly every pause.
@@ -56,15 +57,15 @@ def undecided(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def list_threads(split, data, train):
-    """The names of Python's threads during a run's round."""
+def list_threads(split, data, train, rounds=1):
+    """The names of Python's threads during a run's last round."""
     names = []
 
     def progress(event):
         if isinstance(event, fltrain.RoundDone):
-            names.extend(thread.name for thread in threading.enumerate())
+            names[:] = [thread.name for thread in threading.enumerate()]
 
-    train(split, data, model="linear", rounds=1, local_steps=1, progress=progress)
+    train(split, data, model="linear", rounds=rounds, local_steps=1, progress=progress)
     return names
 
 
@@ -73,6 +74,35 @@ def test_what_makes_threads_sleep_ends_with_the_run(table, table_split, train, u
     before = threading.active_count()
     assert "fltrain waiting" in list_threads(table_split, table, train)
     assert threading.active_count() == before
+
+
+@linux
+@pytest.mark.parametrize(
+    ("others", "sleeps"), [(0.0, False), (0.2, False), (0.5, True), (None, True)]
+)
+def test_later_rounds_sleep_beside_busy_programs_alone(
+    table, table_split, train, undecided, monkeypatch, others, sleeps
+):
+    monkeypatch.setattr(ProcessorTime, "count_others", lambda now, before: others)
+    assert ("fltrain waiting" in list_threads(table_split, table, train, rounds=2)) == sleeps
+
+
+@linux
+def test_a_busy_program_is_seen_and_work_of_our_own_is_none():
+    before = read_processor_time()
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        now = before
+        while now.whole - before.whole < 4:
+            now = read_processor_time()  # which is work of our own
+    finally:
+        busy.kill()
+        busy.wait()
+    assert now.count_others(before) > 0.2
+    assert now.own - before.own > 0.2
+    assert now.count_others(now) is None
+    mine = ProcessorTime(whole=4.0, busy=1.5, own=1.5)
+    assert mine.count_others(ProcessorTime(0.0, 0.0, 0.0)) == 0
 
 
 @linux
