@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .runs.folder import RunFolder
     from .runs.outcome import Run
     from .runs.resuming import resume, resume_sweep
+    from .runs.stopping import EarlyStop
     from .settings import Settings, SettingValues
     from .verification.verdict import RunVerdict
     from .verification.verifying import verify
@@ -30,6 +31,7 @@ _MODULES = {
     "Announcement": "fltrain.runs.events",
     "CellDiverged": "fltrain.runs.events",
     "Diverged": "fltrain.engine.diverged",
+    "EarlyStop": "fltrain.runs.stopping",
     "Execution": "fltrain.engine.execution",
     "FileFault": "niidpart.errors",
     "JobDone": "fltrain.runs.events",
@@ -56,6 +58,7 @@ __all__ = [
     "Announcement",
     "CellDiverged",
     "Diverged",
+    "EarlyStop",
     "Execution",
     "FileFault",
     "JobDone",

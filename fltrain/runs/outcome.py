@@ -18,6 +18,7 @@ from ..tasks.model_task import ModelTask
 from .loop import RunInProgress
 from .metrics import RoundMetrics
 from .requests import Request
+from .stopping import EarlyStop, find_early_stop
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,8 @@ class Run:
     diverged : Diverged or None
         Of a sweep, the error that ended this run before its last round; history and state are those
         before it.
+    stopped : EarlyStop or None
+        Where `stop_at` ended the run before its last round: that round, and the value.
 
     Examples
     --------
@@ -56,6 +59,7 @@ class Run:
     folder: Path | None
     cell: dict[str, Any] = field(default_factory=dict)
     diverged: Diverged | None = None
+    stopped: EarlyStop | None = None
 
     def __repr__(self) -> str:
         parts = [self.algorithm.name]
@@ -137,6 +141,7 @@ def make_outcome(request: Request, run: RunInProgress) -> Run:
         folder=folder.path if folder else None,
         cell=request.numbers,
         diverged=run.diverged,
+        stopped=find_early_stop(cell.settings, run.history),
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -94,6 +95,34 @@ def test_resume_says_that_a_run_was_finished_already(runs, fltrain):
     assert (done.returncode, "finished already" in done.stderr) == (0, False)
     assert "round 2/2" in done.stderr
     shutil.rmtree(runs / "cut")
+
+
+def test_a_run_that_ended_early_says_where_and_why(runs, fltrain):
+    rule = "--rounds 9 --local-steps 1 --stop-at accuracy=0.01"
+    done = fltrain("run", "split.h5", *rule.split(), "--out", "early", cwd=runs)
+    said = r"ended early, after round 1 of 9: test_accuracy 0\.\d+ reaches --stop-at accuracy=0\.01"
+    assert done.returncode == 0
+    assert re.search(rf"^fedavg {said}$", done.stdout, re.MULTILINE)
+    again = fltrain("resume", "early", cwd=runs)
+    assert again.returncode == 0
+    assert re.search(
+        f"early is finished already: it {said}; to train on .*another --stop-at", again.stderr
+    )
+    stopped = json.loads(fltrain("resume", "early", "--json", cwd=runs).stdout)["stopped"]
+    assert isinstance(stopped.pop("value"), float)
+    assert stopped == {
+        "round": 1,
+        "rounds": 9,
+        "metric": "test_accuracy",
+        "stop_at": "accuracy=0.01",
+    }
+    assert json.loads(fltrain("resume", "fedavg", "--json", cwd=runs).stdout)["stopped"] is None
+    swept = f"{rule} --lr 0.1,0.2 --out early-lr".split()
+    done = fltrain("run", "split.h5", *swept, cwd=runs)
+    assert re.search(rf"^lr=0\.1 {said}$", done.stdout, re.MULTILINE)
+    again = fltrain("resume", "early-lr", "--json", cwd=runs)
+    assert "2 of its runs ended early; to train on" in again.stderr
+    assert [cell["stopped"]["round"] for cell in json.loads(again.stdout)] == [1, 1]
 
 
 def test_resume_takes_another_number_of_workers(runs, fltrain):

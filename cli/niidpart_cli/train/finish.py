@@ -3,8 +3,9 @@
 import contextlib
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from niidpart.extras import advise_on_missing
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def report_run(done: "Run", as_json: bool) -> None:
     """Print what a run has come to, and where it lies."""
     if as_json:
-        say(json.dumps(done.history[-1] | {"folder": str(done.folder)}))
+        say(json.dumps(describe_end(done)))
         return
     assert done.folder is not None  # the command gives every run a folder
     n = len(done.history)
@@ -26,9 +27,18 @@ def report_run(done: "Run", as_json: bool) -> None:
     picture = done.folder / "curves.png"
     missing = f"not drawn: {advise_on_missing('matplotlib')}, then fltrain plot"
     say(f"{done.algorithm.name}, {rounds}: {format_round(done.history[-1:])}")
+    if done.stopped:
+        say(f"{done.algorithm.name} {done.stopped}")
     say(f"metrics  {done.folder / 'metrics.jsonl'}")
     say(f"curves   {picture if picture.exists() else missing}")
     say(f"run      {done.folder}")
+
+
+def describe_end(done: "Run") -> dict[str, Any]:
+    """Return what `--json` says of a run: its last metrics, its folder, whether it ended early."""
+    last = done.history[-1] if done.history else {}
+    stopped = asdict(done.stopped) if done.stopped else None
+    return last | {"folder": str(done.folder), "stopped": stopped}
 
 
 @contextlib.contextmanager

@@ -1,7 +1,8 @@
 """`fltrain resume`."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +14,9 @@ from .finish import explain_interrupt, report_run
 from .options import TRACK, declare_moved_data, declare_trust
 from .progress import Bar
 from .sweep import report_sweep
+
+if TYPE_CHECKING:
+    from fltrain import Run
 
 
 def resume_command() -> click.Command:
@@ -75,17 +79,25 @@ def resume(
     if is_sweep(run):
         with Bar(len(read_cells(run))) as progress, explain_interrupt(run), draw_afterwards(run):
             cells = fltrain.resume_sweep(run, progress=progress, **given)
-        _say_if_finished(run, progress)
+        _say_if_finished(run, progress, cells)
         report_sweep(cells, Path(run), as_json)
         return
     with Bar() as progress, explain_interrupt(run), draw_afterwards(run):
         done = fltrain.resume(run, progress=progress, **given)
-    _say_if_finished(run, progress)
+    _say_if_finished(run, progress, [done])
     report_run(done, as_json)
 
 
-def _say_if_finished(run: str, progress: Bar) -> None:
+def _say_if_finished(run: str, progress: Bar, done: "Sequence[Run]") -> None:
     """Say where nothing was trained, since all rounds stood there before."""
-    if not progress.has_trained:
-        said = f"{run} is finished already: there was no round left to train"
-        say(f"{said}; for more rounds start a new run with another --rounds", err=True)
+    if progress.has_trained:
+        return
+    stopped = [one.stopped for one in done if one.stopped]
+    said = f"{run} is finished already: "
+    if stopped:
+        said += f"it {stopped[0]}" if len(done) == 1 else f"{len(stopped)} of its runs ended early"
+        said += "; to train on start a new run with another --stop-at, or without"
+    else:
+        said += "there was no round left to train"
+        said += "; for more rounds start a new run with another --rounds"
+    say(said, err=True)

@@ -15,6 +15,7 @@ from ..command import EntryCommand
 from ..options import AnyType, RoundList, select_given, select_others
 from ..terminal import say, say_table
 from .compare import format_settings, format_summaries, has_trials
+from .finish import describe_end
 
 if TYPE_CHECKING:
     from fltrain import Run
@@ -118,6 +119,9 @@ def report_sweep(done: Sequence["Run"], out: Path, as_json: bool) -> None:
         say(json.dumps([_to_json(run) for run in done]))
     else:
         _print_tables(done)
+        for run in done:
+            if run.stopped:
+                say(f"{_require_folder(run).name} {run.stopped}")
         say(f"\nruns     {out}")
     lost = [(_require_folder(run).name, run.diverged) for run in done if run.diverged]
     if lost:
@@ -148,11 +152,10 @@ def _require_folder(run: "Run") -> Path:
 
 
 def _to_json(run: "Run") -> dict[str, Any]:
-    last = run.history[-1] if run.history else {}
-    told = {"folder": str(run.folder), "cell": run.cell}
+    told = describe_end(run) | {"cell": run.cell}
     if run.diverged:
         told["diverged"] = str(run.diverged)
-    return last | told
+    return told
 
 
 def _join_message(error: BaseException) -> str:
