@@ -19,8 +19,9 @@ from ..features.transforming import draw_columns, transform
 from ..registry import UNSET, Function
 from ..splits.recipe import Recipe
 from ..splits.split import FederatedSplit
-from ..strategies import STRATEGIES
+from ..strategies import STRATEGIES, Deal
 from .completion import compose
+from .deals import carry_out
 from .owners import build_parts, check_strategy_result
 
 
@@ -165,12 +166,21 @@ def _run_strategy(data: Data, recipe: Recipe, given: Mapping[str, NDArray[Any]] 
     function = STRATEGIES.find(recipe.strategy)
     rng = stream(recipe.seed, "strategy", recipe.strategy, given=given)
     inputs = _choose_inputs(function, recipe, data)
+    first = np.bincount(data.labels) if deals_by_sizes(function) else data.labels
     try:
-        return function(data.labels, n_parties=recipe.n_parties, rng=rng, **recipe.params, **inputs)
+        result = function(first, n_parties=recipe.n_parties, rng=rng, **recipe.params, **inputs)
     except Exception as error:
         if ":" in recipe.strategy:  # a user's own: say whose fault it is
             error.add_note(f"raised by the strategy {recipe.strategy}")
         raise
+    if isinstance(result, Deal):
+        return carry_out(result, data.labels, recipe.n_parties, rng)
+    return result
+
+
+def deals_by_sizes(function: Function) -> bool:
+    """Return whether a strategy needs of the labels nothing but the sizes of the classes."""
+    return "class_sizes" in signature(function).parameters
 
 
 def _choose_inputs(function: Function, recipe: Recipe, data: Data) -> dict[str, Any]:

@@ -1,14 +1,18 @@
 """Who owns what: one file a strategy, named after its option; the folder is the registry.
 
-A strategy is a pure function `(labels, n_parties, rng, *, options) -> Owners | Rows`:
+A strategy is a pure function `(labels, n_parties, rng, *, options) -> Owners | Rows`, or, where it
+needs of the labels nothing but how many there are of each class, `(class_sizes, n_parties, rng, *,
+options) -> Deal`. A deal is carried out by `make` (`niidpart/making/deals.py`), in memory or on the
+disk, so such a strategy serves data sets of any size.
 
 - labels: [N] int64 class ids 0..K-1.
+- class_sizes: [K] int64 examples of each class.
 - n_parties: how many parties. It may have a default, behind the `*`, since all but the labels is
   handed over by name; a Literal says that only these numbers are possible.
 - rng: a `Stream`, the only source of randomness.
 - groups, if it names them: [N] the data set's group ids.
 - seed, if it names it: the recipe's seed, for replays of code that has a generator of its own.
-- min_size, if it has this option: it meets it by `deal.fill_up`.
+- min_size, if it has this option: it hands it on in its `Deal`, or meets it by `deal.fill_up`.
 - rule, if it has this option: it is the replay of a peer (`--like`), and the values of `rule` are
   names of our strategies.
 
@@ -32,7 +36,7 @@ from numpy.typing import NDArray
 from ..arithmetic.rng import Ints
 from ..registry import AtLeast, AtMost, Registry
 
-__all__ = ["STRATEGIES", "Arrays", "Beta", "MinSize", "Owners", "Rows"]
+__all__ = ["STRATEGIES", "Arrays", "Beta", "Deal", "MinSize", "Owners", "Rows"]
 
 Arrays = Mapping[str, NDArray[Any]]
 _NONE: Arrays = MappingProxyType({})
@@ -83,6 +87,42 @@ class Owners(NamedTuple):
     owner: NDArray[Any]
     draws: Arrays
     columns: Arrays = _NONE
+
+
+class Deal(NamedTuple):
+    """The result of a strategy that says who gets how many, and leaves to chance which ones.
+
+    The examples are put in a random order (the stream "order") and dealt: the first of them to the
+    first holder, as many as the first size says, the next to the second, and so on.
+
+    Parameters
+    ----------
+    holders : array of int [R]
+        The party that each run of the order goes to, -1 for nobody.
+    sizes : array of int [R]
+        How many examples each run has; they sum to N.
+    draws : mapping of str to array
+        As those of `Owners`.
+    by_class : bool, optional
+        The order goes class by class, random within each; else it looks at no class.
+    min_size : int, optional
+        Smaller parties are filled up by moving examples, which are stored as the draw `moved`.
+    rank : array of int [P], optional
+        A random order of the parties, which settles ties in this; None: nothing is filled up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Deal(holders=np.array([1, 0]), sizes=np.array([3, 2]), draws={}).by_class
+    True
+    """
+
+    holders: NDArray[Any]
+    sizes: Ints
+    draws: Arrays
+    by_class: bool = True
+    min_size: int = 0
+    rank: Ints | None = None
 
 
 class Rows(NamedTuple):

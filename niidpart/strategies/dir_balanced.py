@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ..arithmetic.deal import apportion, deal_rows, fill_up
+from ..arithmetic.deal import apportion
 from ..arithmetic.rng import Ints, Stream
-from . import Beta, MinSize, Owners
+from . import Beta, Deal, MinSize
 
 __all__ = ["balanced_label_dirichlet"]
 
@@ -12,13 +12,13 @@ READING = "proportions"  # largest remainder: a party holds its proportions, rou
 
 
 def balanced_label_dirichlet(
-    labels: Ints,
+    class_sizes: Ints,
     n_parties: int,
     rng: Stream,
     *,
     beta: Beta = 0.5,
     min_size: MinSize = 10,
-) -> Owners:
+) -> Deal:
     """Like dir, but a party that holds N/P examples gets nothing of the classes that follow. The
     code of Li et al., ICDE 2022.
 
@@ -29,10 +29,10 @@ def balanced_label_dirichlet(
 
     Returns
     -------
-    Owners
+    Deal
         Draws: proportions [K, P], before the step; moved [M, 3] (row, from, to).
     """
-    class_sizes = np.bincount(labels)
+    n = int(class_sizes.sum(dtype=np.int64))
     n_classes = len(class_sizes)
     proportions = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_classes, n_parties)))
     rank = rng.child("rank").permutation(n_parties)
@@ -41,7 +41,7 @@ def balanced_label_dirichlet(
     counts = np.zeros((n_classes, n_parties), np.int64)
     for k, size in enumerate(class_sizes.tolist()):
         # Some party always has room: before the last class they hold less than N together.
-        has_room = held * n_parties < len(labels)
+        has_room = held * n_parties < n
         p = np.where(has_room, proportions[k], 0.0)
         if not p.max() > 0:
             candidates = np.flatnonzero(has_room)
@@ -49,7 +49,10 @@ def balanced_label_dirichlet(
             p[chosen] = 1.0
         counts[k] = apportion(p, size, rank)
         held += counts[k]
-    order = rng.child("order").grouped_permutation(labels, n_classes)
-    owner = deal_rows(counts, order)
-    owner, moved = fill_up(owner, labels, n_parties, min_size, rank, order)
-    return Owners(owner, {"proportions": proportions, "moved": moved})
+    return Deal(
+        holders=np.tile(np.arange(n_parties, dtype=np.int32), n_classes),
+        sizes=counts.reshape(-1),
+        draws={"proportions": proportions},
+        min_size=min_size,
+        rank=rank,
+    )

@@ -2,27 +2,24 @@
 
 import numpy as np
 
-from ..arithmetic.deal import repeat_evenly
+from ..arithmetic.deal import split_evenly
 from ..arithmetic.rng import Ints, Stream
-from . import Owners
+from . import Deal
 
 __all__ = ["homogeneous"]
 
 READING = "sample"  # examples are dealt at random, whatever their class
 
 
-def homogeneous(labels: Ints, n_parties: int, rng: Stream) -> Owners:
+def homogeneous(class_sizes: Ints, n_parties: int, rng: Stream) -> Deal:
     """IID: one random order of all examples, cut into equal parts; the first N mod P parties get
     one more. NIID-Bench, `homo`.
 
     Returns
     -------
-    Owners
+    Deal
         Without draws.
     """
-    n = len(labels)
-    order = rng.child("order").permutation(n)
+    n = int(class_sizes.sum(dtype=np.int64))
     parties = np.arange(n_parties, dtype=np.int32)
-    owner = np.empty(n, np.int32)
-    owner[order] = repeat_evenly(parties, n)
-    return Owners(owner, {})
+    return Deal(holders=parties, sizes=split_evenly(n, n_parties), draws={}, by_class=False)

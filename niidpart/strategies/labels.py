@@ -5,11 +5,11 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic.deal import repeat_evenly, split_by_class
+from ..arithmetic.deal import split_evenly
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 from ..registry import AtLeast
-from . import Owners
+from . import Deal
 
 __all__ = ["label_count"]
 
@@ -17,12 +17,12 @@ READING = "proportions"  # a class is dealt evenly: no share of it is left to ch
 
 
 def label_count(
-    labels: Ints,
+    class_sizes: Ints,
     n_parties: int,
     rng: Stream,
     *,
     k: Annotated[int, "Classes that each party holds; all at most.", AtLeast(1)] = 2,
-) -> Owners:
+) -> Deal:
     """#C=k: each party holds k classes, drawn at random, all classes held where there are as many
     parties. Li et al., ICDE 2022, section IV-B.
 
@@ -34,7 +34,7 @@ def label_count(
 
     Returns
     -------
-    Owners
+    Deal
         Draws: held [P, K] uint8, 1 where the party holds the class.
 
     Raises
@@ -42,20 +42,24 @@ def label_count(
     UsageError
         For a k above the number of classes.
     """
-    n_classes = int(labels.max()) + 1
+    n_classes = len(class_sizes)
     if k > n_classes:
         raise UsageError(f"k is {k}; a party can hold 1 to {n_classes} classes of this data")
     held = rng.draw("held", lambda s: _draw_classes(s, n_parties, n_classes, k))
-    order = rng.child("order").grouped_permutation(labels, n_classes)
-    classes = split_by_class(order, np.bincount(labels))
     ranks = rng.child("rank")
-    owner = np.full(len(labels), -1, np.int64)
-    for rows, is_holder in zip(classes, held.T, strict=True):
+    holders, sizes = [], []
+    for size, is_holder in zip(class_sizes.tolist(), held.T, strict=True):
         rank = ranks.permutation(n_parties)  # who gets one more is drawn too
-        holders = rank[is_holder[rank] == 1]
-        if len(holders):
-            owner[rows] = repeat_evenly(holders, len(rows))
-    return Owners(owner, {"held": held})
+        holders_of_class = rank[is_holder[rank] == 1]
+        if not len(holders_of_class):
+            holders_of_class = np.array([-1])
+        holders.append(holders_of_class)
+        sizes.append(split_evenly(size, len(holders_of_class)))
+    return Deal(
+        holders=np.concatenate(holders).astype(np.int32),
+        sizes=np.concatenate(sizes),
+        draws={"held": held},
+    )
 
 
 def _draw_classes(rng: Stream, n_parties: int, n_classes: int, k: int) -> NDArray[np.uint8]:

@@ -4,12 +4,12 @@ from typing import Annotated
 
 import numpy as np
 
-from ..arithmetic.deal import apportion, apportion_rows, apportion_weights, deal_rows, fill_up
+from ..arithmetic.deal import apportion, apportion_rows, apportion_weights
 from ..arithmetic.exact import Floats
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 from ..registry import AtLeast, AtMost
-from . import Beta, MinSize, Owners
+from . import Beta, Deal, MinSize
 
 __all__ = ["party_dirichlet"]
 
@@ -17,7 +17,7 @@ READING = "rough-proportions"  # each round of the sharing out rounds anew
 
 
 def party_dirichlet(
-    labels: Ints,
+    class_sizes: Ints,
     n_parties: int,
     rng: Stream,
     *,
@@ -29,7 +29,7 @@ def party_dirichlet(
         AtMost(1),
     ] = 0.0,
     min_size: MinSize = 10,
-) -> Owners:
+) -> Deal:
     """Each party mixes its classes in proportions q_i ~ Dir(beta); sizes ~ U around N/P. Cha and
     Chang, Information 2025, section 3.2.
 
@@ -40,7 +40,7 @@ def party_dirichlet(
 
     Returns
     -------
-    Owners
+    Deal
         Draws: proportions [P, K]; sizes [P]; moved [M, 3] (row, from, to).
 
     Raises
@@ -48,9 +48,8 @@ def party_dirichlet(
     UsageError
         For stored draws that are not those of a split of these labels.
     """
-    n = len(labels)
-    supply = np.bincount(labels)
-    n_classes = len(supply)
+    n = int(class_sizes.sum(dtype=np.int64))
+    n_classes = len(class_sizes)
     rank = rng.child("rank").permutation(n_parties)
     class_rank = rng.child("class_rank").permutation(n_classes)
 
@@ -67,11 +66,14 @@ def party_dirichlet(
         raise UsageError(
             "the stored proportions and sizes are not those of a split of these labels"
         )
-    counts = _reconcile(proportions, sizes, supply, rank, class_rank)
-    order = rng.child("order").grouped_permutation(labels, n_classes)
-    owner = deal_rows(counts.T, order)
-    owner, moved = fill_up(owner, labels, n_parties, min_size, rank, order)
-    return Owners(owner, {"proportions": proportions, "sizes": sizes, "moved": moved})
+    counts = _reconcile(proportions, sizes, class_sizes, rank, class_rank)
+    return Deal(
+        holders=np.tile(np.arange(n_parties, dtype=np.int32), n_classes),
+        sizes=np.ascontiguousarray(counts.T).reshape(-1),
+        draws={"proportions": proportions, "sizes": sizes},
+        min_size=min_size,
+        rank=rank,
+    )
 
 
 def _reconcile(

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import numpy as np
 
-from ..arithmetic.deal import repeat_evenly
+from ..arithmetic.deal import split_evenly
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 from ..registry import AtLeast
-from . import Owners
+from . import Deal
 
 __all__ = ["sorted_shards"]
 
@@ -16,12 +16,12 @@ READING = "proportions"  # which shards is drawn, what is in them is not
 
 
 def sorted_shards(
-    labels: Ints,
+    class_sizes: Ints,
     n_parties: int,
     rng: Stream,
     *,
     shards: Annotated[int, "Shards that each party gets.", AtLeast(1)] = 2,
-) -> Owners:
+) -> Deal:
     """Sorted by class, cut into shards * P equal shards, `shards` of them dealt to each party.
     McMahan et al., AISTATS 2017, section 3.
 
@@ -30,7 +30,7 @@ def sorted_shards(
 
     Returns
     -------
-    Owners
+    Deal
         Draws: shard [P, shards], which ones each party got.
 
     Raises
@@ -38,7 +38,8 @@ def sorted_shards(
     UsageError
         For more shards than examples.
     """
-    n, n_shards = len(labels), shards * n_parties
+    n = int(class_sizes.sum(dtype=np.int64))
+    n_shards = shards * n_parties
     if n_shards > n:
         raise UsageError(
             f"{n_parties} parties x {shards} shards need {n_shards} examples, there are {n}; "
@@ -46,10 +47,6 @@ def sorted_shards(
         )
     shape = (n_parties, shards)
     shard = rng.draw("shard", lambda s: s.permutation(n_shards).reshape(shape))
-    holder = np.empty(n_shards, np.int64)  # the party of each shard
+    holder = np.empty(n_shards, np.int32)  # the party of each shard
     holder[shard] = np.arange(n_parties)[:, np.newaxis]
-    n_classes = int(labels.max()) + 1
-    order = rng.child("order").grouped_permutation(labels, n_classes)
-    owner = np.empty(n, np.int64)
-    owner[order] = repeat_evenly(holder, n)
-    return Owners(owner, {"shard": shard})
+    return Deal(holders=holder, sizes=split_evenly(n, n_shards), draws={"shard": shard})

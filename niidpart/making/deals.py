@@ -1,0 +1,36 @@
+"""A strategy's deal carried out in memory: which examples go where."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arithmetic.deal import fill_up
+from ..arithmetic.rng import Ints, Stream
+from ..errors import UsageError
+from ..strategies import Deal, Owners
+
+
+def carry_out(deal: Deal, labels: Ints, n_parties: int, rng: Stream) -> Owners:
+    """Return who owns what. labels: [N]. rng: the stream of the strategy that made the deal."""
+    n = len(labels)
+    require_whole(deal, n)
+    ordered_by = labels if deal.by_class else np.zeros(n, np.int64)
+    n_classes = int(ordered_by.max()) + 1
+    order = rng.child("order").grouped_permutation(ordered_by, n_classes)
+    # int32: half the memory of int64 to move about
+    owner: NDArray[Any] = np.empty(n, np.int32)
+    owner[order] = np.repeat(deal.holders.astype(np.int32, copy=False), deal.sizes)
+    if deal.rank is None:
+        return Owners(owner, deal.draws)
+    owner, moved = fill_up(owner, ordered_by, n_parties, deal.min_size, deal.rank, order)
+    return Owners(owner, {**deal.draws, "moved": moved})
+
+
+def require_whole(deal: Deal, n: int) -> None:
+    """Raise UsageError unless a deal, which may be of a user's own strategy, deals n examples."""
+    total = int(deal.sizes.sum(dtype=np.int64))
+    if len(deal.holders) == len(deal.sizes) and deal.sizes.min() >= 0 and total == n:
+        return
+    got = f"{len(deal.sizes)} sizes that sum to {total}, for {len(deal.holders)} holders"
+    raise UsageError(f"the deal has {got}; a size for each holder, {n} in all, is needed")
