@@ -31,7 +31,7 @@ class Rates:
         if settings[0].lr_over == "rounds":
             return
         kinds = list(dict.fromkeys(zip(settings, steps, strict=True)))
-        lists = {kind: _list_rates(*kind, round) for kind in kinds}
+        lists = {kind: list_rates(*kind, round) for kind in kinds}
         if len(kinds) == 1:
             self._one = lists[kinds[0]]
             return
@@ -53,6 +53,8 @@ class Rates:
         return of_round[:n] if isinstance(of_round, Tensor) else of_round
 
 
-def _list_rates(settings: Settings, steps: int, round: int) -> list[float]:
+def list_rates(settings: Settings, steps: int, round: int) -> list[float]:
     """Return the learning rates of the steps of a job in a round."""
+    if settings.lr_over == "rounds":
+        return [settings.lr_at(round)] * steps
     return [settings.lr_at(round, step / steps) for step in range(steps)]

@@ -15,7 +15,7 @@ from .clipping import clip
 # What a party keeps of its optimiser is under this name in `State.parties`, and beside the slots
 # the number of steps that they are made of.
 OPTIMIZER = "optimizer"
-_STEPS = "steps"
+STEPS = "steps"
 
 
 class Updates:
@@ -42,7 +42,7 @@ class Updates:
             self.slots[slot] = tree.clone(kept[slot]) if kept else tree.zeros_like(weights)
         self.steps_before: Tensor | float = 0.0
         if kept:
-            steps = kept[_STEPS]
+            steps = kept[STEPS]
             # the host waits for a job's number once, and never for those of a stack
             self.steps_before = steps if is_stack else float(steps)
 
@@ -61,7 +61,7 @@ class Updates:
         """Return what the party keeps, after so many steps of this training."""
         device = tree.leaves(self.weights)[0].device
         total = torch.as_tensor(self.steps_before + steps, dtype=torch.float64, device=device)
-        return {**self.slots, _STEPS: total}
+        return {**self.slots, STEPS: total}
 
     def _take(self, values: Tree, n: int | None = None) -> list[Tensor]:
         """Return the leaves of the parameters, in their order; [] of nothing."""
@@ -112,4 +112,4 @@ def make_kept_rows(algorithm: Algorithm, settings: Settings, weights: Tree, n_pa
     zero = tree.zeros_like(weights)
     rows: Tree = {slot: tree.repeat(zero, n_parties) for slot in slots}
     steps = torch.zeros(n_parties, dtype=torch.float64, device=tree.leaves(weights)[0].device)
-    return {OPTIMIZER: {**rows, _STEPS: steps}}
+    return {OPTIMIZER: {**rows, STEPS: steps}}

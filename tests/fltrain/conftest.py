@@ -44,6 +44,12 @@ def table_split(table):
 
 
 @pytest.fixture(scope="session")
+def native_cache(tmp_path_factory):
+    """A folder for compiled code, so that a session compiles it once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
 def images():
     """50 training and 20 test images of 28 x 28 bytes in 10 classes: enough to step the papers' CNN."""
     rng = np.random.default_rng(1)

@@ -17,7 +17,6 @@ from fltrain.counting import count_batches, count_epochs, count_group, count_ste
 from fltrain.draws import key
 from fltrain.engine.batches import iterate_batches
 from fltrain.engine.looped import Looped, OneThread
-from fltrain.engine.native.eligibility import require_native
 from fltrain.engine.processes import Processes
 from fltrain.engine.stacked import Stacked
 from fltrain.engine.stragglers import choose_stragglers, draw_part
@@ -124,24 +123,6 @@ def test_cells_of_other_optimisers_or_bounds_have_stacks_of_their_own(table, tab
     others = [{}, {"clip_norm": 1.0}, {"clip_norm": 2.0}, {"optimizer": "adam"}, {"eps": 1e-3}]
     cells = [cell_of(table_split, table, **one) for one in others]
     assert len(Stacked(cells).groups) == len(others)
-
-
-# What compiled code, or a stack, cannot do.
-NOT_NATIVE = [
-    {"optimizer": "adam"}, {"nesterov": True}, {"keep_optimizer": True}, {"clip_norm": 1.0},
-    {"clip_value": 1.0}, {"accumulate": 2}, {"lr_over": "steps"},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("options", NOT_NATIVE, ids=str)
-def test_compiled_code_refuses_by_name_what_it_cannot_do(table, table_split, options):
-    (name,) = options
-    with pytest.raises(fltrain.UsageError, match=f"--{name.replace('_', '-')}.* was asked for"):
-        require_native(cell_of(table_split, table, **options))
-
-
-def test_compiled_code_has_schedules_by_rounds_and_stragglers(table, table_split):
-    require_native(cell_of(table_split, table, lr_schedule="cosine", stragglers=0.5))
 
 
 def test_a_stack_refuses_groups_of_batches(table, table_split):

@@ -36,6 +36,7 @@ from fltrain.runs.states import make_initial_state
 from fltrain.settings import Settings
 
 from ._cells import prepare
+from ._native import compiled
 from ._variants import list_variants
 
 BASE = ALGORITHMS.find("fedavg")()
@@ -50,22 +51,13 @@ USUAL = {
 }
 
 
-def missing():
-    try:
-        find_compiler()
-    except ValueError as error:
-        return str(error)
-    return ""
-
-
-compiled = pytest.mark.skipif(bool(missing()), reason=missing() or "there is a compiler")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory):
-    """Compiled once for this file, in a folder of its own."""
+def cache(native_cache):
+    """Compiled in a folder of its own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_CACHE_HOME", str(native_cache))
         yield
 
 
@@ -406,7 +398,7 @@ def gradient_is_exact(cell):
     exact = F.cross_entropy(module.double()(batch.x.double()), batch.y)
     assert loss == pytest.approx(float(exact.detach()), rel=1e-6)
     assert len(batch.y) == cell.settings.batch_size
-    parts = flat.velocity.double().split([p.numel() for p in module.parameters()])
+    parts = flat.slots["velocity"].double().split([p.numel() for p in module.parameters()])
     expected = torch.autograd.grad(exact, list(module.parameters()))
     return all(
         float((got.view_as(g) - g).abs().max()) <= 1e-6 * float(g.abs().max())

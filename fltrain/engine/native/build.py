@@ -14,7 +14,8 @@ from pathlib import Path
 from niidpart.errors import UsageError
 from niidpart.temporaries import temporary_folder
 
-_SOURCES = ("step.cpp", "layers.h", "kernels.h", "products.h")  # the first is what is compiled
+# the first is what is compiled
+_SOURCES = ("step.cpp", "updates.h", "layers.h", "kernels.h", "products.h")
 _FLAGS = (
     "-std=c++17",
     "-O3",

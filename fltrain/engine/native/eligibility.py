@@ -4,11 +4,12 @@ from niidpart.errors import UsageError
 
 from ...affine import AffineDirection
 from ...settings import Settings
-from ...tasks.losses import cross_entropy
+from ...tasks.losses import Loss, SmoothedCrossEntropy, cross_entropy
 from ..jobs import Cell
 from .build import find_compiler
 from .layers import tabulate_layers
 
+_OPTIMIZERS = ("sgd", "adam", "adamw")  # of updates.h
 _INSTEAD = "use --engine processes or looped"
 
 
@@ -32,11 +33,11 @@ def require_native(cell: Cell) -> None:
             f"engine native is for the CPU, and the device is {device}; "
             "use --engine stacked or looped, or --device cpu"
         )
-    if cell.task.loss is not cross_entropy:
+    if not _is_cross_entropy(cell.task.loss):
         raise UsageError(
             "engine native knows cross entropy alone, and the task has another loss; " + _INSTEAD
         )
-    _require_plain_steps(cell.settings)
+    _require_known_optimizer(cell.settings)
     for name in ("bf16", "compile"):
         if getattr(cell.settings, name):
             raise UsageError(
@@ -45,23 +46,18 @@ def require_native(cell: Cell) -> None:
             )
 
 
-def _require_plain_steps(settings: Settings) -> None:
-    """Raise UsageError for what the steps of compiled code cannot do."""
-    asked = {
-        f"--optimizer {settings.optimizer}": settings.optimizer != "sgd",
-        "--nesterov": settings.nesterov,
-        "--keep-optimizer": settings.keep_optimizer,
-        "--clip-norm": settings.clip_norm is not None,
-        "--clip-value": settings.clip_value is not None,
-        "--accumulate": settings.accumulate > 1,
-        "--lr-over steps": settings.lr_over == "steps",
-    }
-    for option, is_asked in asked.items():
-        if is_asked:
-            raise UsageError(
-                "engine native steps by SGD with momentum, a batch a step, at one learning rate a "
-                f"round, and {option} was asked for; leave it out, or {_INSTEAD}"
-            )
+def _is_cross_entropy(loss: Loss) -> bool:
+    """Return whether a loss is cross entropy, with smoothed labels or without."""
+    return loss is cross_entropy or isinstance(loss, SmoothedCrossEntropy)
+
+
+def _require_known_optimizer(settings: Settings) -> None:
+    """Raise UsageError for an optimiser that the compiled code has no steps of."""
+    if settings.optimizer not in _OPTIMIZERS:
+        raise UsageError(
+            f"engine native steps by {', '.join(_OPTIMIZERS)}, and --optimizer "
+            f"{settings.optimizer} was asked for; {_INSTEAD}"
+        )
 
 
 def require_affine_direction(cell: Cell) -> AffineDirection:

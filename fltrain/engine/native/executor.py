@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
-import torch
-
 from ...inputs.federated import PartyExamples
 from ...interface import Local
 from ...tasks.model_task import ModelTask
@@ -24,12 +22,12 @@ from ..processes import count_cores
 from ..ranks import current_ranks
 from ..sums import Sums
 from ..threads import use_threads
-from .arguments import BYTES, StepArguments, address_of, flatten_parameters
 from .build import load_library
 from .eligibility import require_affine_direction, require_native
+from .flat_job import FlatJob, flatten_job, keep_optimizer, unflatten_parameters
 from .layers import LayerTable, tabulate_layers
-from .portions import FlatJob, Portion, iterate_portions
 from .scoring import score_examples
+from .training import train_flat_job
 
 _DEFAULT = Execution(engine="native")
 
@@ -139,15 +137,7 @@ class Native:
         task = cell.task.bind_examples(examples)
         local = cell.algorithm.begin(task, make_local(cell, broadcast, job))
         terms = require_affine_direction(cell).terms(local)
-        w, pull = flatten_parameters(local.params, layers), float(terms.pull)
-        return local, FlatJob(
-            w=w,
-            velocity=torch.zeros_like(w) if job.work.momentum else None,
-            start=flatten_parameters(local.start, layers) if pull else None,
-            add=flatten_parameters(terms.add, layers) if terms.add else None,
-            after=flatten_parameters(terms.after, layers) if terms.after else None,
-            pull=pull,
-        )
+        return local, flatten_job(cell, job, local, terms, layers)
 
     def _finish(
         self,
@@ -159,62 +149,26 @@ class Native:
         """Add the upload of a trained job to the sums."""
         if not math.isfinite(loss):
             return Done(running.place, loss, {})
-        cell, local = self.cells[job.cell], running.local
-        names = self.layers[cell.task].names
-        sizes = [local.params[name].numel() for name in names]
-        rows = torch.split(running.flat.w, sizes)
-        flat = dict(zip(names, rows, strict=True))
-        # in the order of the tree, which is not that of the flat row
-        params = {}
-        for name, leaf in local.params.items():
-            params[name] = flat[name].view(leaf.shape)
-        after = local._replace(params=params)
+        cell, local, flat = self.cells[job.cell], running.local, running.flat
+        layers = self.layers[cell.task]
+        after = local._replace(params=unflatten_parameters(flat.w, local.params, layers))
         upload, own = cell.algorithm.finish(cell.task, after, job.work)
         sums.add(upload, job.model)
-        return Done(running.place, loss, job.keep_own(own))
+        kept = keep_optimizer(flat, job, local.params, layers)
+        return Done(running.place, loss, job.keep_own(own | kept))
 
     def _train(self, job: Job, flat: FlatJob, round: int) -> float:
-        """Train flat.w on a thread of the pool, and return the summed loss."""
+        """Train the numbers of a job on a thread of the pool, and return the summed loss."""
         cell = self.cells[job.cell]
-        portions = iterate_portions(cell.data.train, job, round, cell.settings)
-        return math.fsum(self._call(job, flat, portion) for portion in portions)
-
-    def _call(self, job: Job, flat: FlatJob, portion: Portion) -> float:
-        """Do the steps of a portion by one call, and return their summed loss."""
-        cell = self.cells[job.cell]
-        ops = self.layers[cell.task].ops
-        decay = cell.settings.weight_decay if cell.algorithm.decay == "executor" else 0.0
-        loss = ctypes.c_double()
-        arguments = StepArguments(
-            ops=address_of(ops),
-            n_ops=len(ops),
-            features=portion.x[0].numel(),
-            parameters=flat.w.numel(),
-            w=address_of(flat.w),
-            velocity=address_of(flat.velocity),
-            start=address_of(flat.start),
-            add=address_of(flat.add),
-            after=address_of(flat.after),
-            lr=job.work.lr,
-            momentum=job.work.momentum,
-            decay=decay,
-            pull=flat.pull,
-            x=address_of(portion.x),
-            bytes=address_of(BYTES) if portion.x.dtype == torch.uint8 else None,
-            y=address_of(portion.y),
-            order=address_of(portion.order),
-            per_epoch=portion.per_epoch,
-            batch=cell.settings.batch_size,
-            steps=portion.steps,
-            stop=ctypes.addressof(self.stop),
+        return train_flat_job(
+            library=self.library,
+            layers=self.layers[cell.task],
+            cell=cell,
+            job=job,
+            flat=flat,
+            round=round,
+            stop=self.stop,
         )
-        # the call lets go of Python's lock, so that threads run at once
-        if self.library.fltrain_train(ctypes.byref(arguments), ctypes.byref(loss)):
-            raise MemoryError(
-                "engine native found no memory for the tensors of a batch of party "
-                f"{job.party}; lower --workers or --batch-size"
-            )
-        return loss.value
 
 
 def count_threads(execution: Execution) -> int:

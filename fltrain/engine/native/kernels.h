@@ -212,15 +212,27 @@ int64_t largest(const float* x, int64_t n) {
     return at;
 }
 
-// Cross entropy, and, where d is given, its gradient times `share`; a lane without an example
-// (label -1) gets 0.
-double cross_entropy(const float* x, float* d, int64_t n, int64_t label, float share) {
+// share: what the gradient of an example is multiplied by; smoothing: of the labels.
+struct Weighting {
+    float share, smoothing;
+};
+
+// Cross entropy, and, where d is given, its gradient; a lane without an example (label -1) gets 0.
+double cross_entropy(const float* x, float* d, int64_t n, int64_t label, const Weighting& by) {
     float most = x[0], all = 0;
     for (int64_t k = 1; k < n; k++) most = std::max(most, x[k * LANES]);
     for (int64_t k = 0; k < n; k++) all += std::exp(x[k * LANES] - most);
-    for (int64_t k = 0; d && k < n; k++)
-        d[k * LANES] = label < 0 ? 0 : (std::exp(x[k * LANES] - most) / all - (k == label)) * share;
-    return label < 0 ? 0.0 : double(most) + std::log(double(all)) - x[label * LANES];
+    const float other = by.smoothing / n, own = 1 - by.smoothing + other;  // of the smoothed label
+    for (int64_t k = 0; d && k < n; k++) {
+        const float target = k == label ? own : other;
+        d[k * LANES] = label < 0 ? 0 : (std::exp(x[k * LANES] - most) / all - target) * by.share;
+    }
+    if (label < 0) return 0.0;
+    const double height = double(most) + std::log(double(all));
+    if (!by.smoothing) return height - x[label * LANES];
+    double answer = (1.0 - by.smoothing) * x[label * LANES];
+    for (int64_t k = 0; k < n; k++) answer += double(other) * x[k * LANES];
+    return height - answer;
 }
 
 }  // namespace

@@ -15,17 +15,25 @@ namespace {
 struct Arguments {
     const Op* ops;
     int64_t n_ops, features, parameters;
-    // Flat. w and velocity are changed; all but w: null for none.
-    float *w, *velocity;
+    // Flat. w and what the optimiser holds (SGD's velocity, Adam's mean and square) are changed;
+    // all but w: null for none.
+    float *w, *velocity, *mean, *square;
     const float *start, *add, *after;
-    float lr, momentum, decay, pull;
+    const double* rates;  // of each step
+    double beta1, beta2, eps;
+    float momentum, decay, pull, smoothing;
+    float clip_norm, clip_value;  // 0 for none
+    // taken: steps that the optimiser's state is made of; decoupled: decay is taken off the
+    // weights.
+    int64_t taken, nesterov, decoupled;
     // n rows of bytes, with `bytes` what each is worth, or of floats where that is null.
     const void* x;
     const float* bytes;
     // order: rows of x, `per_epoch` of them for each epoch. Where answers are counted, `per_epoch`
     // rows in all.
     const int64_t *y, *order;
-    int64_t per_epoch, batch, steps;
+    // accumulate: batches that make a step.
+    int64_t per_epoch, batch, accumulate, steps;
     const volatile int32_t* stop;  // looked at before each step
 };
 
@@ -89,18 +97,5 @@ class Memory {
         return (T*)std::memset(blocks.back().get(), 0, n * sizeof(T));
     }
 };
-
-// One step of SGD with momentum, as fltrain's looped executor has it, with the affine terms.
-void step_weights(const Arguments& a, const float* gradients) {
-    for (int64_t i = 0; i < a.parameters; i++) {
-        float step = gradients[i];
-        if (a.start) step += a.pull * (a.w[i] - a.start[i]);
-        if (a.add) step += a.add[i];
-        step += a.decay * a.w[i];
-        if (a.velocity) step = a.velocity[i] = a.momentum * a.velocity[i] + step;
-        if (a.after) step += a.after[i];
-        a.w[i] -= a.lr * step;
-    }
-}
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""What the compiled code trains a job on: its numbers laid flat, and its steps with their order."""
+"""The steps of a job as the compiled code does them: which examples, in which order."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ...counting import ceil_div, count_epochs
+from ...counting import ceil_div, count_epochs, count_steps_per_epoch
 from ...draws import key, order
 from ...inputs.federated import PartyExamples
 from ...settings import Settings
@@ -14,30 +14,18 @@ from ..batches import fixed_order_key
 from ..jobs import Job
 
 
-class FlatJob(NamedTuple):
-    """A job's numbers, flat [parameters] float32; None for what there is not.
-
-    w and velocity are trained in place.
-    """
-
-    w: Tensor
-    velocity: Tensor | None
-    start: Tensor | None
-    add: Tensor | None
-    after: Tensor | None
-    pull: float
-
-
 class Portion(NamedTuple):
     """Steps that follow each other, by one call.
 
-    order: rows of x and y, epoch after epoch, `per_epoch` of each.
+    order: rows of x and y, epoch after epoch, `per_epoch` of each; begin: the number of the first
+    step, from 0.
     """
 
     x: Tensor
     y: Tensor
     order: Tensor
     per_epoch: int
+    begin: int
     steps: int
 
 
@@ -52,7 +40,7 @@ def iterate_portions(
     n = examples.size(job.party)
     start = examples.indptr[job.party]
     steps = int(job.work.steps)
-    steps_per_epoch = ceil_div(n, settings.batch_size)
+    steps_per_epoch = count_steps_per_epoch(n, settings)
     epochs = ceil_div(steps, steps_per_epoch)
     device = examples.y.device
     if settings.shuffle:
@@ -65,16 +53,17 @@ def iterate_portions(
         rows = slice(start, start + n)
         x = examples.x[rows].contiguous()
         y = examples.y[rows].contiguous()
-        yield Portion(x=x, y=y, order=torch.cat(orders), per_epoch=n, steps=steps)
+        yield Portion(x=x, y=y, order=torch.cat(orders), per_epoch=n, begin=0, steps=steps)
         return
     for epoch, at in enumerate(orders):
         run_epoch = (round - 1) * count_epochs(n, settings) + epoch + 1
         x = examples.inputs(at + start, run_epoch).float().contiguous()
-        left = steps - epoch * steps_per_epoch
+        begin = epoch * steps_per_epoch
         yield Portion(
             x=x,
             y=examples.y[at + start],
             order=torch.arange(n),
             per_epoch=n,
-            steps=min(steps_per_epoch, left),
+            begin=begin,
+            steps=min(steps_per_epoch, steps - begin),
         )

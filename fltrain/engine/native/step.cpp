@@ -11,7 +11,7 @@
 #include <new>
 #include <vector>
 
-#include "layers.h"
+#include "updates.h"
 
 namespace {
 
@@ -40,18 +40,18 @@ class Model {
 
     // The mean loss of each step, summed.
     double train() {
-        const int64_t steps_per_epoch = parts_of(args.per_epoch, args.batch);
+        const int64_t batches = parts_of(args.per_epoch, args.batch);
+        const int64_t steps_per_epoch = parts_of(batches, args.accumulate);
         double loss = 0;
         for (int64_t s = 0; s < args.steps && !*args.stop; s++) {
-            const int64_t first = s % steps_per_epoch * args.batch;
-            const int64_t n = std::min(args.batch, args.per_epoch - first);
-            const int64_t* rows = args.order + s / steps_per_epoch * args.per_epoch + first;
+            const int64_t* rows = args.order + s / steps_per_epoch * args.per_epoch;
+            const int64_t first = s % steps_per_epoch * args.accumulate;
+            const int64_t count = std::min(args.accumulate, batches - first);
             std::memset(gradients, 0, args.parameters * sizeof(float));
             double all = 0;
-            for (int64_t b = 0; b < n; b += groups * LANES)
-                all += block(rows + b, std::min(groups * LANES, n - b), n);
-            loss += all / n;
-            step_weights(args, gradients);
+            for (int64_t b = first; b < first + count; b++) all += batch(rows, b, count);
+            loss += all / count;
+            step_weights(args, gradients, s);
         }
         return loss;
     }
@@ -153,12 +153,24 @@ class Model {
         return used;
     }
 
-    // Adds the gradient of some rows of a batch of n; their summed loss.
-    double block(const int64_t* rows, int64_t size, int64_t n) {
+    // Adds the gradient of a batch of an epoch's rows, one of `count` that make a step; its mean
+    // loss.
+    double batch(const int64_t* rows, int64_t number, int64_t count) {
+        const int64_t first = number * args.batch;
+        const int64_t n = std::min(args.batch, args.per_epoch - first);
+        const float share = 1.0f / (n * count);
+        double loss = 0;
+        for (int64_t b = 0; b < n; b += groups * LANES)
+            loss += block(rows + first + b, std::min(groups * LANES, n - b), share);
+        return loss / n;
+    }
+
+    // Adds the gradient of some rows, each weighted by `share`; their summed loss.
+    double block(const int64_t* rows, int64_t size, float share) {
         const int64_t used = answer(rows, size);
         double loss = 0;
         for (int64_t i = 0; i < used * LANES; i++)
-            loss += entropy(i, i < size ? args.y[rows[i]] : -1, 1.0f / n);
+            loss += entropy(i, i < size ? args.y[rows[i]] : -1, share);
         for (size_t i = layers.size(); i-- > flat;)
             if (layers[i].op.kind == LINEAR)
                 linear_back(layers[i], used, i == 0);
@@ -267,7 +279,7 @@ class Model {
     double entropy(int64_t example, int64_t label, float share) {
         const Tensor& t = tensors.back();
         float* d = trains ? t.grad(example / LANES) + example % LANES : nullptr;
-        return cross_entropy(logits(example), d, t.size, label, share);
+        return cross_entropy(logits(example), d, t.size, label, {share, args.smoothing});
     }
 };
 

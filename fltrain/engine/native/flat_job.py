@@ -1,0 +1,73 @@
+"""A job's numbers as the compiled code trains them: each tree of parameters one flat row."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ...affine import Affine
+from ...interface import Local
+from ...optimizers import find_optimizer
+from ...tree import Tree
+from ..jobs import Cell, Job
+from ..updates import OPTIMIZER, STEPS, list_numbers
+from .arguments import flatten_parameters
+from .layers import LayerTable
+
+
+class FlatJob(NamedTuple):
+    """A job's numbers, flat [parameters] float32; None for what there is not.
+
+    w and slots are trained in place. slots: what the optimiser holds, by name; taken: the steps
+    that it is made of.
+    """
+
+    w: Tensor
+    slots: dict[str, Tensor]
+    taken: int
+    start: Tensor | None
+    add: Tensor | None
+    after: Tensor | None
+    pull: float
+
+
+def flatten_job(cell: Cell, job: Job, local: Local, terms: Affine, layers: LayerTable) -> FlatJob:
+    """Return the numbers of a job before its first step, copied.
+
+    local, terms: after the algorithm's `begin`.
+    """
+    w, pull = flatten_parameters(local.params, layers), float(terms.pull)
+    kept = job.optimizer
+    optimizer = find_optimizer(cell.settings.optimizer)
+    numbers = list_numbers(optimizer, cell.algorithm, cell.settings, job.work)
+    slots = {}
+    for slot in optimizer.list_slots(numbers):
+        slots[slot] = flatten_parameters(kept[slot], layers) if kept else torch.zeros_like(w)
+    return FlatJob(
+        w=w,
+        slots=slots,
+        taken=int(kept[STEPS]) if kept else 0,
+        start=flatten_parameters(local.start, layers) if pull else None,
+        add=flatten_parameters(terms.add, layers) if terms.add else None,
+        after=flatten_parameters(terms.after, layers) if terms.after else None,
+        pull=pull,
+    )
+
+
+def unflatten_parameters(row: Tensor, like: Tree, layers: LayerTable) -> Tree:
+    """Return a flat row as a tree, views into it, in the order of the tree `like`.
+
+    That is not the order of the row.
+    """
+    sizes = [like[name].numel() for name in layers.names]
+    parts = dict(zip(layers.names, torch.split(row, sizes), strict=True))
+    return {name: parts[name].view(leaf.shape) for name, leaf in like.items()}
+
+
+def keep_optimizer(flat: FlatJob, job: Job, like: Tree, layers: LayerTable) -> Tree:
+    """Return what the party keeps of its optimiser after its last step; {} for nothing."""
+    if not job.optimizer:
+        return {}
+    slots = {slot: unflatten_parameters(row, like, layers) for slot, row in flat.slots.items()}
+    steps = torch.tensor(flat.taken + job.work.steps, dtype=torch.float64)
+    return {OPTIMIZER: {**slots, STEPS: steps}}

@@ -1,0 +1,133 @@
+// One step of the weights along the gradients, as engine/updates.py has it: the algorithm's terms,
+// clipping, weight decay, the optimiser. Each is a loop of its own over a piece that stays in the
+// first cache.
+
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "layers.h"
+
+namespace {
+
+constexpr int64_t PIECE = 2048;      // parameters
+constexpr float NORM_OFFSET = 1e-6;  // torch's own: a norm of 0 is not divided by
+
+// What Adam needs of a step besides gradients and its state.
+struct AdamPace {
+    float size, root, keep_mean, keep_square;
+
+    // number: of the step since the state was 0, from 1.
+    AdamPace(const Arguments& a, double lr, int64_t number)
+        : size(lr / (1 - std::pow(a.beta1, number))),
+          root(1 / std::sqrt(1 - std::pow(a.beta2, number))),
+          keep_mean(1 - a.beta1),
+          keep_square(1 - a.beta2) {}
+};
+
+// to [n] += by * from [n].
+void add_scaled(float* __restrict to, float by, const float* __restrict from, int64_t n) {
+    for (int64_t k = 0; k < n; k++) to[k] += by * from[k];
+}
+
+// The algorithm's terms, added to the gradients g of the parameters i..i + n.
+void add_terms(const Arguments& a, float* __restrict g, int64_t i, int64_t n) {
+    if (a.start) {
+        const float *w = a.w + i, *start = a.start + i;
+        for (int64_t k = 0; k < n; k++) g[k] += a.pull * (w[k] - start[k]);
+    }
+    if (a.add) {
+        const float* add = a.add + i;
+        for (int64_t k = 0; k < n; k++) g[k] += add[k];
+    }
+}
+
+float sum_squares(const float* g, int64_t n) {
+    V all{};
+    const int64_t whole = n / LANES * LANES;
+    for (int64_t k = 0; k < whole; k += LANES) {
+        const V one = *(const Loose*)(g + k);
+        all += one * one;
+    }
+    float rest = sum(all);
+    for (int64_t k = whole; k < n; k++) rest += g[k] * g[k];
+    return rest;
+}
+
+void step_sgd(const Arguments& a, float* __restrict g, int64_t i, int64_t n, float lr) {
+    const float* moved = g;
+    if (a.velocity) {
+        float* __restrict velocity = a.velocity + i;
+        for (int64_t k = 0; k < n; k++) velocity[k] = a.momentum * velocity[k] + g[k];
+        if (a.nesterov)
+            add_scaled(g, a.momentum, velocity, n);
+        else
+            moved = velocity;
+    }
+    if (a.after) {
+        const float* after = a.after + i;
+        for (int64_t k = 0; k < n; k++) g[k] = moved[k] + after[k];
+        moved = g;
+    }
+    add_scaled(a.w + i, -lr, moved, n);
+}
+
+void step_adam(const Arguments& a, const AdamPace& pace, const float* __restrict g, int64_t i,
+               int64_t n, float lr) {
+    float* __restrict w = a.w + i, * __restrict mean = a.mean + i, * __restrict square = a.square + i;
+    const float beta2 = a.beta2, eps = a.eps;
+    for (int64_t k = 0; k < n; k++) {
+        mean[k] += pace.keep_mean * (g[k] - mean[k]);
+        square[k] = beta2 * square[k] + pace.keep_square * g[k] * g[k];
+        w[k] -= pace.size * (mean[k] / (std::sqrt(square[k]) * pace.root + eps));
+    }
+    if (a.after) add_scaled(w, -lr, a.after + i, n);
+}
+
+// The parameters i..i + n by their gradients g, which the optimiser may write over.
+void step_piece(const Arguments& a, const AdamPace& pace, float* g, int64_t i, int64_t n,
+                double lr) {
+    if (a.clip_value > 0)
+        for (int64_t k = 0; k < n; k++)  // in this order a NaN stays
+            g[k] = std::min(std::max(g[k], -a.clip_value), a.clip_value);
+    if (a.decay && a.decoupled) {
+        const float rest = 1 - lr * a.decay;
+        for (int64_t k = 0; k < n; k++) a.w[i + k] *= rest;
+    } else if (a.decay)
+        add_scaled(g, a.decay, a.w + i, n);
+    if (a.mean)
+        step_adam(a, pace, g, i, n, lr);
+    else
+        step_sgd(a, g, i, n, lr);
+}
+
+// step: of this call, from 0. The gradients are written over.
+void step_weights(const Arguments& a, float* gradients, int64_t step) {
+    const double lr = a.rates[step];
+    const AdamPace pace(a, lr, a.taken + step + 1);
+    float scale = 1;
+    if (a.clip_norm > 0) {
+        // of all parameters together, so it is known when all terms are in
+        double squares = 0;
+        for (int64_t i = 0; i < a.parameters; i += PIECE) {
+            const int64_t n = std::min(PIECE, a.parameters - i);
+            add_terms(a, gradients + i, i, n);
+            squares += sum_squares(gradients + i, n);
+        }
+        const float norm = std::sqrt(squares);
+        scale = std::min(a.clip_norm / (norm + NORM_OFFSET), 1.0f);  // a NaN stays
+    }
+    for (int64_t i = 0; i < a.parameters; i += PIECE) {
+        const int64_t n = std::min(PIECE, a.parameters - i);
+        float* g = gradients + i;
+        if (a.clip_norm > 0)
+            for (int64_t k = 0; k < n; k++) g[k] *= scale;
+        else
+            add_terms(a, g, i, n);
+        step_piece(a, pace, g, i, n, lr);
+    }
+}
+
+}  // namespace
