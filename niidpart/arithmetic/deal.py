@@ -30,12 +30,9 @@ __all__ = [
     "tally",
 ]
 
-# Of a table of sets and items. Part of the definition of `draw_subsets`: another value gives other
-# draws.
+# Sets times items that are drawn at once. Part of the definition of `draw_subsets`: another value
+# gives other draws.
 _CELLS = 1 << 24
-# Cells of that table for each item drawn, from which on sorting the items is faster than the table.
-# Both ways give the same sets.
-_SPARSE = 32
 
 
 def split_evenly(total: int, n: int) -> Ints:
@@ -164,52 +161,65 @@ def draw_subsets(rng: Stream, sizes: Ints, n: int) -> tuple[Ints, Ints]:
     """
     # Items are drawn until a set has enough different ones; of a set that would hold more than
     # half, what it leaves out is drawn.
-    found: list[tuple[Ints, Ints]] = []
+    found = []
     step = max(1, _CELLS // max(n, 1))
     for start in range(0, len(sizes), step):
         some = sizes[start : start + step]
         is_inverted = some > n // 2
         goal = np.where(is_inverted, n - some, some)
-        n_drawn = int(goal.sum(dtype=np.int64))
-        n_cells = len(some) * n
-        is_sparse = _SPARSE * n_drawn < n_cells
-        if is_sparse and not is_inverted.any():
-            which, item = np.divmod(_draw_distinct(rng, goal, n), n)
-        else:
-            drawn = _draw_table(rng, goal, n)
-            which, item = np.nonzero(drawn ^ is_inverted[:, None])
-        found.append((which + start, item))
-    sets, items = zip(*found, strict=True)
-    return np.concatenate(sets), np.concatenate(items)
+        cells = _draw_cells(rng, goal, n)
+        if is_inverted.any():
+            cells = _invert_sets(cells, is_inverted, n)
+        found.append(cells + start * n)
+    every = np.concatenate(found)
+    sets = every // n
+    items = every - sets * n  # a division by one number is vectorised, a remainder is not
+    return sets, items
 
 
-def _draw_table(rng: Stream, goal: Ints, n: int) -> NDArray[np.bool_]:
-    """Return [S, n] which items are in each set, of sets of `goal` [S] items."""
-    drawn = np.zeros((len(goal), n), bool)
-    while True:
-        missing = goal - np.count_nonzero(drawn, axis=1)
-        if not missing.any():
-            return drawn
-        which = np.repeat(np.arange(len(goal)), missing)
-        items = rng.integers(n, len(which))
-        drawn[which, items] = True
-
-
-def _draw_distinct(rng: Stream, goal: Ints, n: int) -> Ints:
-    """Return set * n + item, ascending, of sets of `goal` [S] items.
-
-    The same draws as `_draw_table` without a table, for few items of many.
-    """
-    keys = np.zeros(0, np.int64)
+def _draw_cells(rng: Stream, goal: Ints, n: int) -> Ints:
+    """Return the cells set * n + item, ascending, of sets of `goal` [S] items."""
+    found = [np.zeros(0, np.int64)]
     missing = goal
     while missing.any():
-        which = np.repeat(np.arange(len(goal)), missing)
-        items = rng.integers(n, len(which))
-        drawn = which * n + items
-        keys = np.unique(np.concatenate([keys, drawn]))
-        n_held = np.bincount(keys // n, minlength=len(goal))
-        missing = goal - n_held
-    return keys
+        sets = np.repeat(np.arange(len(goal)), missing)
+        cells = sets * n + rng.integers(n, len(sets))
+        cells.sort()
+        is_first = np.diff(cells, prepend=-1) > 0
+        cells = cells[is_first]
+        for earlier in found[1:]:
+            cells = cells[~_is_among(cells, earlier)]
+        if cells.size:
+            found.append(cells)
+        missing = missing - np.bincount(cells // n, minlength=len(goal))
+    every = np.concatenate(found)
+    every.sort()
+    return every
+
+
+def _is_among(values: Ints, ascending: Ints) -> NDArray[np.bool_]:
+    """Return which values are among those of an array that has some, which ascend."""
+    places = np.searchsorted(ascending, values)
+    places = np.minimum(places, len(ascending) - 1)
+    is_there: NDArray[np.bool_] = ascending[places] == values
+    return is_there
+
+
+def _invert_sets(cells: Ints, is_inverted: NDArray[np.bool_], n: int) -> Ints:
+    """Return the cells of sets of which some hold what was not drawn, ascending."""
+    inverted = np.flatnonzero(is_inverted)
+    row = np.cumsum(is_inverted, dtype=np.int64) - 1  # of an inverted set in the table below
+    sets = cells // n
+    is_left_out = is_inverted[sets]
+    out_sets = sets[is_left_out]
+    is_held = np.ones(len(inverted) * n, bool)
+    is_held[cells[is_left_out] - (out_sets - row[out_sets]) * n] = False
+    held = np.flatnonzero(is_held)
+    rows = held // n
+    held += (inverted[rows] - rows) * n
+    every = np.concatenate([cells[~is_left_out], held])
+    every.sort()
+    return every
 
 
 def deal_to_fewest(sizes: Ints, n_parties: int, order: Ints, rank: Ints) -> Ints:

@@ -1,6 +1,5 @@
 """A minimum size that every party meets, by moving rows."""
 
-import heapq
 from typing import Any
 
 import numpy as np
@@ -8,8 +7,10 @@ from numpy.typing import NDArray
 
 from ..errors import UsageError
 from .rng import Ints
+from .sorting import sort_by_key
 
 _ROWS = 1 << 20  # looked at at a time
+_CELLS = 1 << 22  # of a table of donors and classes; no move depends on it
 
 
 def tally(owner: NDArray[Any], n_parties: int) -> Ints:
@@ -106,83 +107,162 @@ def fill_up(
     ([0, 0, 1, 1], [[2, 0, 1]])
     """
     sizes = tally(owner, n_parties)
-    short = np.flatnonzero(sizes < min_size)
-    if not short.size:
+    receivers = _queue_receivers(sizes, min_size, rank)
+    if not receivers.size:
         return owner, np.zeros((0, 3), np.int64)
-    holdings = _Holdings(owner, labels, sizes, order)
-    donors = _queue_donors(sizes, min_size, rank)
-    moved = []
-    by_rank = np.argsort(rank[short], kind="stable")
-    for party in short[by_rank].tolist():
-        liked = _sort_by_number(holdings.of(party))
-        n_missing = min_size - int(sizes[party])
-        for _ in range(n_missing):
-            negative_size, place, donor = heapq.heappop(donors)
-            row = _take_row(holdings.of(donor), liked)
-            moved.append((row, donor, party))
-            size = -negative_size - 1
-            if size > min_size:
-                heapq.heappush(donors, (-size, place, donor))
-    moves = np.array(moved, np.int64)
-    rows, receivers = moves[:, 0], moves[:, 2]
+    donors, turns = _queue_donors(sizes, min_size, rank, len(receivers))
+    n_classes = int(labels.max()) + 1
+    likes = _Likes(owner, labels, sizes < min_size, n_classes)
+    rows = np.empty(len(receivers), np.int64)
+    for some in _divide(np.unique(donors), n_classes):
+        holdings = _Holdings(owner, labels, some, order, n_parties, n_classes)
+        moves = np.flatnonzero(holdings.place[donors] >= 0)
+        # The donors of one turn differ, so that no choice depends on another.
+        for now in _list_turns(moves, turns):
+            rows[now] = holdings.take(donors[now], receivers[now], likes)
+    moved = np.stack([rows, donors, receivers], axis=1)
     owner = owner.copy()
     owner[rows] = receivers
-    return owner, moves
+    return owner, moved
 
 
-def _queue_donors(sizes: Ints, min_size: int, rank: Ints) -> list[tuple[int, int, int]]:
-    """Return a heap of (-examples, rank, party) of the parties that can give.
+def _queue_receivers(sizes: Ints, min_size: int, rank: Ints) -> Ints:
+    """Return [M] who gets a row at each move: short parties by rank, each until it has enough."""
+    short = np.flatnonzero(sizes < min_size)
+    by_rank = short[np.argsort(rank[short], kind="stable")]
+    return np.repeat(by_rank, min_size - sizes[by_rank])
 
-    The largest is next. Ranks differ, so there are no ties.
+
+def _queue_donors(
+    sizes: Ints,
+    min_size: int,
+    rank: Ints,
+    n_moves: int,
+) -> tuple[Ints, Ints]:
+    """Return [M] who gives a row at each move, and for the how-manieth time (0, 1, ...).
+
+    A party of s rows can give at the sizes s, s - 1, ..., min_size + 1. It is the largest at the
+    time where no other is larger, so that moves go by these sizes, equal ones by rank.
     """
-    able = np.flatnonzero(sizes > min_size)
-    negative_sizes = (-sizes[able]).tolist()
-    places = rank[able].tolist()
-    donors = list(zip(negative_sizes, places, able.tolist(), strict=True))
-    heapq.heapify(donors)
-    return donors
+    lowest = _find_lowest(sizes, min_size, n_moves)
+    able = np.flatnonzero(sizes >= lowest)
+    n_times = sizes[able] - lowest + 1
+    donors = np.repeat(able, n_times)
+    first = np.cumsum(n_times, dtype=np.int64) - n_times
+    turns = np.arange(len(donors)) - np.repeat(first, n_times)
+    size_then = sizes[donors] - turns
+    queue = np.lexsort((rank[donors], -size_then))[:n_moves]
+    return donors[queue], turns[queue]
 
 
-class _Holdings:
-    """The rows of each party by class, looked up when a party is first asked for."""
+def _find_lowest(sizes: Ints, min_size: int, n_moves: int) -> int:
+    """Return the largest size down to which parties give `n_moves` rows or more; by bisection."""
+    low, high = min_size + 1, int(sizes.max())
+    while low < high:
+        middle = (low + high + 1) // 2
+        given = np.maximum(sizes - middle + 1, 0)
+        if int(given.sum(dtype=np.int64)) >= n_moves:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _divide(donors: Ints, n_classes: int) -> list[Ints]:
+    """Return the donors in blocks of which a table of counts stays small."""
+    step = max(1, _CELLS // n_classes)
+    cuts = np.arange(step, len(donors), step)
+    return np.split(donors, cuts)
+
+
+def _list_turns(moves: Ints, turns: Ints) -> list[Ints]:
+    """Return the moves in which donors give for the first time, those for the second, ..."""
+    turn = turns[moves]
+    by_turn = moves[np.argsort(turn, kind="stable")]
+    ends = np.cumsum(np.bincount(turn), dtype=np.int64)
+    return np.split(by_turn, ends[:-1])
+
+
+class _Likes:
+    """The classes that short parties hold, the most frequent first, equal ones by number."""
 
     def __init__(
         self,
         owner: Ints,
         labels: Ints,
-        sizes: Ints,
-        order: Ints,
+        is_short: NDArray[np.bool_],
+        n_classes: int,
     ):
-        self._labels = labels
-        self._sizes = sizes
-        by_party = np.argsort(owner[order], kind="stable")
-        self._rows = order[by_party]  # party after party
-        self._ends = np.cumsum(sizes, dtype=np.int64)
-        self._of_party: dict[int, dict[int, list[int]]] = {}
+        rows = np.flatnonzero(is_short[owner])
+        cells = owner[rows] * np.int64(n_classes) + labels[rows]
+        cells, times = np.unique(cells, return_counts=True)
+        parties, classes = np.divmod(cells, n_classes)
+        order = np.lexsort((classes, -times, parties))
+        self._classes = classes[order]
+        n_liked = np.bincount(parties, minlength=len(is_short))
+        self._ends = np.cumsum(n_liked, dtype=np.int64)
+        self._begins = self._ends - n_liked
 
-    def of(self, party: int) -> dict[int, list[int]]:
-        """Return {class: rows} of a party; rows that are taken from it stay gone."""
-        if party not in self._of_party:
-            end = self._ends[party]
-            begin = end - self._sizes[party]
-            self._of_party[party] = self._group_by_class(self._rows[begin:end])
-        return self._of_party[party]
-
-    def _group_by_class(self, rows: Ints) -> dict[int, list[int]]:
-        labels = self._labels[rows]
-        classes = np.unique(labels).tolist()
-        return {k: rows[labels == k].tolist() for k in classes}
+    def find(self, parties: Ints, nth: int) -> tuple[NDArray[np.bool_], Ints]:
+        """Return which parties like so many classes, and the nth of each of those."""
+        places = self._begins[parties] + nth
+        has_nth = places < self._ends[parties]
+        return has_nth, self._classes[places[has_nth]]
 
 
-def _sort_by_number(held: dict[int, list[int]]) -> list[int]:
-    """Return the classes of a party, the most frequent first."""
-    return sorted(held, key=lambda k: (-len(held[k]), k))
+class _Holdings:
+    """The rows of some donors by class, and how many of each class they have left.
 
+    place: [P] the row of a donor in the table of counts, -1 for who is none.
+    """
 
-def _take_row(held: dict[int, list[int]], liked: list[int]) -> int:
-    """Remove a row from what a donor holds, of the first class of `liked` that it has."""
-    for label in liked:
-        if held.get(label):
-            return held[label].pop()
-    own = _sort_by_number(held)[0]
-    return held[own].pop()
+    def __init__(
+        self,
+        owner: Ints,
+        labels: Ints,
+        donors: Ints,
+        order: Ints,
+        n_parties: int,
+        n_classes: int,
+    ):
+        self.place = np.full(n_parties, -1)
+        self.place[donors] = np.arange(len(donors))
+        rows = order[self.place[owner[order]] >= 0]
+        cells = self.place[owner[rows]] * n_classes + labels[rows]
+        n_cells = len(donors) * n_classes
+        self._rows = rows[sort_by_key(cells, n_cells)]  # in their random order within a cell
+        sizes = np.bincount(cells, minlength=n_cells)
+        self._begins = np.cumsum(sizes, dtype=np.int64) - sizes
+        self._left = sizes.reshape(len(donors), n_classes)
+
+    def take(self, donors: Ints, receivers: Ints, likes: _Likes) -> Ints:
+        """Return a row of each donor, which are different ones, and remove it.
+
+        Of the first class that the receiver likes and the donor has, else of the donor's own most
+        frequent one.
+        """
+        places = self.place[donors]
+        classes = self._choose_classes(places, receivers, likes)
+        self._left[places, classes] -= 1
+        n_left = self._left[places, classes]
+        cells = places * self._left.shape[1] + classes
+        given: Ints = self._rows[self._begins[cells] + n_left]  # the last one of the cell
+        return given
+
+    def _choose_classes(self, places: Ints, receivers: Ints, likes: _Likes) -> Ints:
+        classes = np.empty(len(places), np.int64)
+        pending, nth = np.arange(len(places)), 0
+        unserved = []
+        while pending.size:
+            has_nth, liked = likes.find(receivers[pending], nth)
+            unserved.append(pending[~has_nth])
+            pending = pending[has_nth]
+            is_there = self._left[places[pending], liked] > 0
+            classes[pending[is_there]] = liked[is_there]
+            pending = pending[~is_there]
+            nth += 1
+        rest = np.concatenate(unserved)
+        if rest.size:
+            # The first of equal counts: the class of the lowest number.
+            classes[rest] = np.argmax(self._left[places[rest]], axis=1)
+        return classes

@@ -1,5 +1,6 @@
 """What callers hand over, made arrays and texts or refused."""
 
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,7 +22,7 @@ def require_texts(what: str, texts: object) -> None:
 
 def to_array(what: str, values: ArrayLike) -> Array:
     """Return the values as an array; UsageError where that would lose or guess something."""
-    if isinstance(values, np.ma.MaskedArray):
+    if _is_masked(values):
         raise UsageError(f"{what} are a masked array; fill or drop the masked values first")
     if hasattr(values, "toarray"):  # sparse: numpy would make one object of it
         raise UsageError(f"{what} are sparse; give .toarray() of them")
@@ -29,3 +30,12 @@ def to_array(what: str, values: ArrayLike) -> Array:
         return np.asarray(values)
     except (ValueError, TypeError, RuntimeError) as error:  # ragged lists, tensors on a GPU
         raise UsageError(f"{what} cannot be made an array ({error})") from error
+
+
+def _is_masked(values: object) -> bool:
+    """Return whether this is a masked array, without an import of numpy.ma.
+
+    That takes as long as a small split. Whoever made a masked array has imported it.
+    """
+    module = sys.modules.get("numpy.ma")
+    return module is not None and isinstance(values, module.MaskedArray)

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from ..arithmetic.deal import tally
 from ..arithmetic.rng import Ints
+from ..arithmetic.sorting import sort_by_key, sort_pairs
 from ..errors import UsageError, require_type
 from .view import RowIds
 
 PARTS = ("train", "val", "test")
 _BLOCK = 1 << 18  # rows looked at at a time
-_RADIX_PARTIES = (1 << 16) - 1  # numpy's stable sort of 16 bits is a radix sort, the fastest
 _INT32_ROWS = 1 << 31  # row numbers below fit in int32, which takes half the memory
 
 
@@ -224,23 +224,8 @@ def make_part(owner: NDArray[Any], labels: Ints, n_parties: int, n_classes: int)
         owner = np.where(owner < 0, n_parties, owner)
     sizes = tally(owner, n_parties + 1)[:n_parties]
     n_held = int(sizes.sum(dtype=np.int64))
-    rows = _sort_by_owner(owner, n_parties)
+    rows = sort_by_key(owner, n_parties + 1)
     return _build(sizes, rows[:n_held], labels, n_classes)
-
-
-def _sort_by_owner(owner: NDArray[Any], n_parties: int) -> Ints:
-    """Return all rows in order of their owner, ascending within one."""
-    if n_parties <= _RADIX_PARTIES:
-        return np.argsort(owner.astype(np.uint16), kind="stable")
-    # Owner and row in one word each: words are unique, so every sorting routine gives one order.
-    row_bits = len(owner).bit_length()
-    row_mask = np.uint64((1 << row_bits) - 1)
-    words = owner.astype(np.uint64)
-    words <<= np.uint64(row_bits)
-    words |= np.arange(len(owner), dtype=np.uint64)
-    words.sort()
-    words &= row_mask
-    return words.view(np.int64)
 
 
 def make_part_from_pairs(
@@ -251,9 +236,9 @@ def make_part_from_pairs(
     n_classes: int,
 ) -> Part:
     """Return the Part in which `party[i]` holds `row[i]`, for all i; parties may share rows."""
-    order = np.lexsort((row, party))  # by party, then by row
-    sizes = np.bincount(party, minlength=n_parties)
-    return _build(sizes, row[order], labels, n_classes)
+    sizes = tally(party, n_parties)
+    rows = sort_pairs(party, row, n_parties, len(labels))
+    return _build(sizes, rows, labels, n_classes)
 
 
 def _build(sizes: Ints, rows: Ints, labels: Ints, n_classes: int) -> Part:

@@ -1,6 +1,8 @@
 """A data set is checked at the door, its arrays stay the caller's, and a source is a record."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -194,3 +196,14 @@ def test_a_source_of_ones_own_is_a_function_in_a_file(tmp_path):
     data = niidpart.load(f"{tmp_path / 'own.py'}:coins", n=6)
     assert len(data.labels) == 6
     assert data.params == {"n": 6}
+
+
+def test_a_split_does_not_wait_for_an_import_of_masked_arrays():
+    code = """
+import sys, numpy as np
+before = "numpy.ma" in sys.modules  # older versions of numpy import it themselves
+import niidpart
+niidpart.make(np.arange(60) % 3, "dir", n_parties=2)
+assert ("numpy.ma" in sys.modules) == before
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=600)

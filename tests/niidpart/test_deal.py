@@ -1,5 +1,6 @@
 """From proportions to rows: exact counts, a minimum that is always met, and no party favoured for its place."""
 
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import niidpart
+from niidpart.arithmetic import filling
 from niidpart.arithmetic.deal import apportion, fill_up, split_evenly
 from niidpart.arithmetic.rng import stream
 
@@ -89,6 +91,40 @@ def test_a_minimum_is_met_by_moving_no_more_rows_than_are_lacking(pairs, seed, d
     assert np.array_equal(np.delete(owner, moved[:, 0]), np.delete(after, moved[:, 0]))
     donors, short = np.unique(moved[:, 1]), np.unique(moved[:, 2])
     assert not np.intersect1d(donors, short).size
+
+
+def fill_up_plainly(owner, labels, n_parties, min_size, rank, order):
+    """The rule of `fill_up` as it is told, one row after the other."""
+    held = {p: [row for row in order if owner[row] == p] for p in range(n_parties)}
+    moves = []
+    for short in sorted(range(n_parties), key=lambda p: rank[p]):
+        liked = Counter(labels[row] for row in held[short])
+        for _ in range(min_size - len(held[short])):
+            donor = min(range(n_parties), key=lambda p: (-len(held[p]), rank[p]))
+            has = Counter(labels[row] for row in held[donor])
+            wish = min(has, key=lambda k: (-liked[k], -has[k] * (liked[k] == 0), k))
+            row = [row for row in held[donor] if labels[row] == wish][-1]
+            held[donor].remove(row)
+            moves.append((row, donor, short))
+        # What it got changes nothing for others: it gives nothing away.
+    return moves
+
+
+@pytest.mark.parametrize("cells", [1 << 22, 4])
+@given(
+    st.lists(st.tuples(st.integers(0, 7), st.integers(0, 3)), min_size=8, max_size=120),
+    st.integers(0, 99),
+    st.data(),
+)
+def test_rows_move_as_the_rule_is_told(cells, pairs, seed, data):
+    owner, labels = np.array(pairs).T
+    min_size = data.draw(st.integers(0, len(owner) // 8))
+    rank, order = stream(seed).permutation(8), stream(seed, "order").permutation(len(owner))
+    told = fill_up_plainly(owner, labels, 8, min_size, rank, order)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(filling, "_CELLS", cells)  # donors are looked at in blocks of this table
+        _, moved = fill_up(owner, labels, 8, min_size, rank, order)
+    assert moved.tolist() == [list(map(int, move)) for move in told]
 
 
 def test_moved_rows_come_from_the_largest_and_are_of_a_class_that_the_short_party_likes():

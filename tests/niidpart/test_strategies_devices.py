@@ -254,7 +254,7 @@ def test_subsets_of_many_sets_span_blocks():
 
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=30), st.integers(0, 99))
 def test_subsets_of_few_and_of_many_are_drawn_alike(sizes, seed):
-    # a set that holds more than half makes the whole block go by the table of sets and items; what was drawn before it is the same
+    # of a set that holds more than half, what it leaves out is drawn; what the others hold is the same
     n = 4000
     few = draw_subsets(stream(seed), np.array(sizes), n)
     many = draw_subsets(stream(seed), np.array([*sizes, n]), n)
