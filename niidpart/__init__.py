@@ -1,36 +1,87 @@
 """Reproducible federated splits: make, measure, draw, verify.
 
-Needs numpy, scipy and h5py; never torch.
+Needs numpy, scipy and h5py; never torch. The names below are loaded when first used, so that help
+and shell completion wait for none of the three.
 """
 
+import importlib
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
-from .checking.differences import Difference, diff
-from .checking.verification import Verdict, verify
-from .data import Data, from_arrays, load
-from .data.of_split import open_data
-from .data.tabular import from_table
-from .data.treatment.looking import TableLook, look
-from .errors import FileFault, UsageError
-from .features.skewness import FeatureSkew, feature_skew
-from .features.transforming import transform
-from .heterogeneity import Skew
-from .hub import pull, push
-from .interop.exporting import export
-from .interop.importing import import_
-from .interop.one_party import to_hf
-from .making.completion import compose
-from .making.derivation import derive, make
-from .making.tuning import tune
-from .splitfile.faults import Fault, SplitError
-from .splitfile.opened import OpenedSplit, open
-from .splitfile.reading import check, read
-from .splitfile.writing import to_bytes, write
-from .splits.dealing import measure_skew
-from .splits.part import Part
-from .splits.recipe import Recipe, Source, Transform
-from .splits.split import FederatedSplit
-from .splits.view import PartView, SplitView
+if TYPE_CHECKING:
+    from .checking.differences import Difference, diff
+    from .checking.verification import Verdict, verify
+    from .data import Data, from_arrays, load
+    from .data.of_split import open_data
+    from .data.tabular import from_table
+    from .data.treatment.looking import TableLook, look
+    from .errors import FileFault, UsageError
+    from .features.skewness import FeatureSkew, feature_skew
+    from .features.transforming import transform
+    from .heterogeneity import Skew
+    from .hub import pull, push
+    from .interop.exporting import export
+    from .interop.importing import import_
+    from .interop.one_party import to_hf
+    from .making.completion import compose
+    from .making.derivation import derive, make
+    from .making.tuning import tune
+    from .splitfile.faults import Fault, SplitError
+    from .splitfile.opened import OpenedSplit, open
+    from .splitfile.reading import check, read
+    from .splitfile.writing import to_bytes, write
+    from .splits.dealing import measure_skew
+    from .splits.part import Part
+    from .splits.recipe import Recipe, Source, Transform
+    from .splits.split import FederatedSplit
+    from .splits.view import PartView, SplitView
+
+_MODULES = {
+    "Data": "niidpart.data",
+    "Difference": "niidpart.checking.differences",
+    "Fault": "niidpart.splitfile.faults",
+    "FeatureSkew": "niidpart.features.skewness",
+    "FederatedSplit": "niidpart.splits.split",
+    "FileFault": "niidpart.errors",
+    "OpenedSplit": "niidpart.splitfile.opened",
+    "Part": "niidpart.splits.part",
+    "PartView": "niidpart.splits.view",
+    "Recipe": "niidpart.splits.recipe",
+    "Skew": "niidpart.heterogeneity",
+    "Source": "niidpart.splits.recipe",
+    "SplitError": "niidpart.splitfile.faults",
+    "SplitView": "niidpart.splits.view",
+    "TableLook": "niidpart.data.treatment.looking",
+    "Transform": "niidpart.splits.recipe",
+    "UsageError": "niidpart.errors",
+    "Verdict": "niidpart.checking.verification",
+    "check": "niidpart.splitfile.reading",
+    "compose": "niidpart.making.completion",
+    "derive": "niidpart.making.derivation",
+    "diff": "niidpart.checking.differences",
+    "export": "niidpart.interop.exporting",
+    "feature_skew": "niidpart.features.skewness",
+    "from_arrays": "niidpart.data",
+    "from_table": "niidpart.data.tabular",
+    "import_": "niidpart.interop.importing",
+    "load": "niidpart.data",
+    "look": "niidpart.data.treatment.looking",
+    "make": "niidpart.making.derivation",
+    "measure_skew": "niidpart.splits.dealing",
+    "open": "niidpart.splitfile.opened",
+    "open_data": "niidpart.data.of_split",
+    "pull": "niidpart.hub",
+    "push": "niidpart.hub",
+    "read": "niidpart.splitfile.reading",
+    "to_bytes": "niidpart.splitfile.writing",
+    "to_hf": "niidpart.interop.one_party",
+    "transform": "niidpart.features.transforming",
+    "tune": "niidpart.making.tuning",
+    "verify": "niidpart.checking.verification",
+    "write": "niidpart.splitfile.writing",
+}
+# Rooms that are there as `niidpart.NAME` without an import of their own.
+_ROOMS = frozenset({"arithmetic", "data", "errors", "files", "heterogeneity", "splitfile"})
 
 __version__ = version("niidpart")
 
@@ -79,3 +130,17 @@ __all__ = [
     "verify",
     "write",
 ]
+
+
+if not TYPE_CHECKING:  # so that mypy knows the names above and no others
+
+    def __getattr__(name: str) -> Any:
+        if name in _ROOMS:
+            return importlib.import_module(f"niidpart.{name}")
+        if name in _MODULES:
+            return getattr(importlib.import_module(_MODULES[name]), name)
+        raise AttributeError(f"module 'niidpart' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_ROOMS])

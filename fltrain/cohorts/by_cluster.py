@@ -8,7 +8,6 @@ parties' labels, which are known before the first round, and each has its turn.
 import functools
 
 import torch
-from scipy.cluster.hierarchy import fcluster, linkage
 from torch import Tensor
 
 from niidpart.errors import UsageError
@@ -49,6 +48,8 @@ def find_clusters(parties: KnownParties, clusters: int) -> tuple[int, ...]:
     Ward's method on square roots of class proportions, whose Euclidean distance is Hellinger's.
     It draws nothing. Parties of equal profiles are in one cluster, so there may be fewer.
     """
+    from scipy.cluster.hierarchy import fcluster, linkage
+
     held = torch.nonzero(parties.n > 0).flatten()
     cluster_of = [-1] * len(parties)
     labels = [0] * len(held)
