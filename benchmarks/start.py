@@ -1,10 +1,11 @@
-"""What a command takes besides training: its help, from the import of torch to the first job, and what follows the last round.
+"""What a command takes besides training: its help, what comes before the first job, and what follows the last one.
 
     python benchmarks/start.py [--beside CLONE] [--repeats 5]
 
 The run: FedAvg on the digits, Dir(0.5) among 10 parties, three rounds, engine looped on one thread, by `fltrain run` into a folder. Each measurement is a
-process of its own. CPU seconds, median and range: of `fltrain run --help` as a whole; of `import torch` alone; from there to the first job;
-from the end of the last round to the end of the process; and of the picture, which `--draw` asks for. Where another clone of the project is given, of another commit, both take turns.
+process of its own. CPU seconds, median and range: of `fltrain run --help` as a whole; of `import torch` alone, until it is done; of a run until its first
+job, the import of torch among it; from its last job to where Python begins to take itself down; that where `--draw` asks for a picture; and of
+the whole run, without. Where another clone of the project is given, of another commit, both take turns; one that knows no --draw always draws.
 Python's compiled files are kept, as an installed package has them.
 """
 
@@ -22,30 +23,34 @@ HERE = Path(__file__).resolve().parents[1]
 MAKE = "from niidpart_cli.split import main; main(['make', '--strategy', 'dir', '-o', 'split.h5'])"
 RUN = """
 import atexit, json, shutil, sys, time
-marks = {"python": time.process_time()}
-import torch
-marks["torch"] = time.process_time()
-import fltrain
+marks = {}
 from niidpart_cli.train import main
+import niidpart_cli.train.run as run
 
 def write():
     marks["end"] = time.process_time()
     json.dump(marks, open("marks.json", "w"))
 
-import fltrain.engine.looped as looped
-train_job = looped.train_job
+def watch_jobs(*args):
+    import fltrain.engine.looped as looped
+    train_job = looped.train_job
 
-def watch(*args):
-    marks.setdefault("job", time.process_time())
-    done = train_job(*args)
-    marks["trained"] = time.process_time()
-    return done
+    def watch(*args):
+        marks.setdefault("job", time.process_time())
+        done = train_job(*args)
+        marks["trained"] = time.process_time()
+        return done
 
-looped.train_job = watch
+    looped.train_job = watch
+    return run_one(*args)
+
+run_one = run._run_one
+run._run_one = watch_jobs
 atexit.register(write)
 how = "--rounds 3 --engine looped --threads 1 --device cpu --out run"
 main(["run", "split.h5", *how.split(), *sys.argv[1:]])
 """
+TORCH = "import json, time, torch; json.dump(time.process_time(), open('marks.json', 'w'))"
 HELP = "from niidpart_cli.train import main; main(['run', '--help'])"
 
 
@@ -65,16 +70,18 @@ def call(clone: Path, place: Path, script: str, *args: str) -> float:
 def measure(clone: Path, place: Path, can_ask: bool) -> dict[str, float]:
     """Return the CPU seconds of each part. can_ask: whether a picture is drawn for the asking alone."""
     taken = {"help": call(clone, place, HELP)}
-    marks = {}
+    call(clone, place, TORCH)
+    taken["import torch"] = json.loads((place / "marks.json").read_text())
+    marks, whole = {}, {}
     for side, args in {"plain": (), "drawn": ("--draw",) if can_ask else ()}.items():
-        call(clone, place, RUN, *args)
+        whole[side] = call(clone, place, RUN, *args)
         marks[side] = json.loads((place / "marks.json").read_text())
         subprocess.run(["rm", "-r", place / "run"], check=True)
     plain, drawn = marks["plain"], marks["drawn"]
-    taken["import of torch"] = plain["torch"] - plain["python"]
-    taken["to the first job"] = plain["job"] - plain["torch"]
-    taken["behind the last job"] = plain["end"] - plain["trained"]
-    taken["behind it, with a picture"] = drawn["end"] - drawn["trained"]
+    taken["to the first job"] = plain["job"]
+    taken["after the last job"] = plain["end"] - plain["trained"]
+    taken["after it, with a picture"] = drawn["end"] - drawn["trained"]
+    taken["the whole run"] = whole["plain"]
     return taken
 
 
@@ -92,7 +99,7 @@ def main() -> None:
             places[side].mkdir()
             call(clone, places[side], MAKE)
         can_ask = {
-            side: "--draw" in (clone / "cli/niidpart_cli/train/options.py").read_text()
+            side: "--draw" in (clone / "cli/niidpart_cli/train/curves.py").read_text()
             for side, clone in clones.items()
         }
         turns = []

@@ -29,6 +29,13 @@ from typing import Self
 IMPORTED = (
     "fltrain",
     "fltrain.algorithms",
+    "fltrain.runs.resuming",
+    "niidpart.checking.verification",
+    "niidpart.hub",
+    "niidpart.interop.exporting",
+    "niidpart.interop.importing",
+    "niidpart.making.tuning",
+    "niidpart.splitfile.writing",
     "niidpart_cli.split",
     "niidpart_cli.train",
     "scipy.special",

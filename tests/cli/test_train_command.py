@@ -47,7 +47,6 @@ def test_a_run_leaves_what_the_docs_say(runs):
         "metrics.jsonl",
         "timing.jsonl",
         "split.h5",
-        "curves.png",
         "checkpoints",
     }
     metrics = [
@@ -58,6 +57,38 @@ def test_a_run_leaves_what_the_docs_say(runs):
     # hidden200 on 8 x 8 pixels has 64 * 200 + 200 + 200 * 10 + 10 = 15,010 parameters of 4 bytes
     assert metrics[0]["bytes_up"] == 10 * 4 * 15_010
     assert metrics[0]["bytes_table4"] == 11 * 4 * 15_010
+
+
+def test_curves_are_drawn_where_they_are_asked_for_and_anew_when_a_run_goes_on(runs, fltrain):
+    args = ["--rounds", "2", "--local-steps", "1", "--out", "drawn"]
+    done = fltrain("run", "split.h5", *args, "--draw", cwd=runs)
+    assert done.returncode == 0, done.stderr
+    assert "curves   drawn/curves.png" in done.stdout
+    picture = runs / "drawn" / "curves.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    picture.write_bytes(b"of fewer rounds")
+    assert "curves   drawn/curves.png" in fltrain("resume", "drawn", cwd=runs).stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    picture.unlink()
+    assert "curves   fltrain plot drawn" in fltrain("resume", "drawn", cwd=runs).stdout
+    assert not picture.exists()
+    assert fltrain("resume", "drawn", "--draw", cwd=runs).returncode == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    shutil.rmtree(runs / "drawn")
+
+
+def test_curves_that_cannot_be_drawn_are_refused_before_the_training(runs, python):
+    code = """
+import sys
+sys.modules["matplotlib"] = None
+from niidpart_cli.train import main
+main(sys.argv[1:])
+"""
+    out = runs / "undrawn"
+    done = python(code, "run", runs / "split.h5", "--rounds", "1", "--draw", "--out", out)
+    assert done.returncode == 2
+    assert "--draw needs matplotlib; pip install matplotlib" in done.stderr
+    assert not out.exists()
 
 
 def test_run_alone_picks_everything(runs, fltrain, warm):

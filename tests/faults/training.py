@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,18 +36,11 @@ def _train(settings: dict[str, Any], out: str = "a/out") -> Callable[[], None]:
     options = []
     for name, value in (_SETTINGS | {"engine": "looped"} | settings).items():
         options += [f"--{name.replace('_', '-')}", str(value)]
-    command = fltrain_command("run", "split.h5", *options, "--out", out)
-    return lambda: _without_curves(command)
+    return fltrain_command("run", "split.h5", *options, "--out", out)
 
 
 def _resume() -> None:
-    _without_curves(fltrain_command("resume", "a/out"))
-
-
-def _without_curves(command: Callable[[], None]) -> None:
-    """Call a command as where matplotlib is not installed: its picture takes longer than the run."""
-    sys.modules["matplotlib"] = None  # type: ignore[assignment]
-    command()
+    fltrain_command("resume", "a/out")()
 
 
 def _stop_after_a_round(event: object) -> None:

@@ -309,7 +309,7 @@ def test_memory_that_ends_here_is_no_crash(room, tmp_path, python):
         niidpart.make(np.zeros(6_000_000, int), "homo", n_parties=1), tmp_path / "split.h5"
     )
     code = """
-import sys, numpy as np, niidpart, niidpart.heterogeneity, scipy.special
+import sys, numpy as np, niidpart, niidpart.checking.verification, scipy.special
 from niidpart.splitfile import child
 data = niidpart.from_arrays(None, np.zeros(6_000_000, int))
 child._ROOM = 0

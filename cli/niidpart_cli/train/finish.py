@@ -7,8 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from niidpart.extras import advise_on_missing
-
 from ..terminal import say
 from .progress import format_round
 
@@ -25,12 +23,11 @@ def report_run(done: "Run", as_json: bool) -> None:
     n = len(done.history)
     rounds = f"{n} round{'s' if n > 1 else ''}"
     picture = done.folder / "curves.png"
-    missing = f"not drawn: {advise_on_missing('matplotlib')}, then fltrain plot"
     say(f"{done.algorithm.name}, {rounds}: {format_round(done.history[-1:])}")
     if done.stopped:
         say(f"{done.algorithm.name} {done.stopped}")
     say(f"metrics  {done.folder / 'metrics.jsonl'}")
-    say(f"curves   {picture if picture.exists() else missing}")
+    say(f"curves   {picture if picture.exists() else f'fltrain plot {done.folder}'}")
     say(f"run      {done.folder}")
 
 

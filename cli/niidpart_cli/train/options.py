@@ -20,6 +20,7 @@ from ..options import (
     to_click_type,
     to_flag,
 )
+from .curves import declare_draw
 from .presets import PRESET_NAME
 from .sweep import make_sweepable
 
@@ -28,7 +29,7 @@ _BESIDES = {
     "Rounds": ("trials",),
     "Local training": ("loss",),
     "Evaluation": ("metrics",),
-    "Output": ("out", "track", "as_json"),
+    "Output": ("out", "track", "draw", "as_json"),
 }
 
 
@@ -154,6 +155,7 @@ def _declare_places() -> list[click.Parameter]:
             help="The run folder.  [runs/ALGORITHM-DIGEST-SEED; of a sweep -sweep]",
         ),
         TRACK,
+        declare_draw(),
         click.Option(
             ["--json", "as_json"],
             is_flag=True,

@@ -9,8 +9,9 @@ import click
 from ..command import AdvisingCommand
 from ..options import declare_data_memory
 from ..terminal import say
-from .curves import draw_afterwards
+from .curves import declare_draw, draw_afterwards, is_drawn
 from .finish import explain_interrupt, report_run
+from .loading import load_training
 from .options import TRACK, declare_moved_data, declare_trust
 from .progress import Bar
 from .sweep import report_sweep
@@ -40,6 +41,7 @@ def resume_command() -> click.Command:
                 help="Which checkpoints stay from here on: all, every:N or last.  [as in the run]",
             ),
             TRACK,
+            declare_draw(),
             click.Option(
                 ["--go-back"],
                 is_flag=True,
@@ -62,12 +64,15 @@ def resume(
     keep: str | None,
     go_back: bool,
     track: tuple[str, ...],
+    draw: bool,
     as_json: bool,
     trust: bool,
 ) -> None:
+    load_training()
     import fltrain
     from fltrain.runs.sweep_folder import is_sweep, read_cells
 
+    draw = draw or is_drawn(run)
     given: dict[str, Any] = {
         "data_root": data_root,
         "trust": trust,
@@ -77,12 +82,13 @@ def resume(
         "track": track,
     }
     if is_sweep(run):
-        with Bar(len(read_cells(run))) as progress, explain_interrupt(run), draw_afterwards(run):
+        progress = Bar(len(read_cells(run)))
+        with progress, explain_interrupt(run), draw_afterwards(run, draw):
             cells = fltrain.resume_sweep(run, progress=progress, **given)
         _say_if_finished(run, progress, cells)
         report_sweep(cells, Path(run), as_json)
         return
-    with Bar() as progress, explain_interrupt(run), draw_afterwards(run):
+    with Bar() as progress, explain_interrupt(run), draw_afterwards(run, draw):
         done = fltrain.resume(run, progress=progress, **given)
     _say_if_finished(run, progress, [done])
     report_run(done, as_json)

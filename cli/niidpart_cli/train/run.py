@@ -13,6 +13,7 @@ from ..options import list_entries, select_given, select_others
 from ..terminal import say
 from .curves import draw_afterwards
 from .finish import explain_interrupt, find_free_folder, report_run
+from .loading import load_training
 from .options import (
     ALGORITHM_SLOT,
     ALGORITHMS,
@@ -44,6 +45,7 @@ def run_command() -> click.Command:
 
     def run(**values: Any) -> None:
         require_single_words(values)
+        load_training()
         if is_swept(values):
             _run_sweep(values, fixed, settings)
         else:
@@ -73,7 +75,7 @@ def _run_one(
     given = select_given(values, [PRESET, *settings])
     seed = given.get("seed", 0)
     out = values["out"] or find_free_folder(f"runs/{algorithm.name}-{split.digest[:8]}-{seed}")
-    with Bar() as progress, explain_interrupt(out), draw_afterwards(out):
+    with Bar() as progress, explain_interrupt(out), draw_afterwards(out, values["draw"]):
         done = fltrain.run(
             split,
             algorithm=algorithm,
@@ -106,7 +108,7 @@ def _run_sweep(
     out = Path(values["out"] or find_free_folder(f"runs/{name}-{first.digest[:8]}-sweep"))
     n_settings = math.prod(map(len, request["grid"].values()))
     n_cells = n_settings * len(splits) * values["trials"]
-    with Bar(n_cells) as progress, explain_interrupt(out), draw_afterwards(out):
+    with Bar(n_cells) as progress, explain_interrupt(out), draw_afterwards(out, values["draw"]):
         done = fltrain.sweep(splits, out=out, progress=progress, track=values["track"], **request)
     report_sweep(done, out, values["as_json"])
 
