@@ -27,6 +27,7 @@ SIDES: dict[str, dict[str, Any]] = {
     "adamw": {"optimizer": "adamw", "lr": 1e-3, "weight_decay": 0.01},
     "adam, kept": {"optimizer": "adam", "lr": 1e-3, "keep_optimizer": True},
     "cosine over steps": {"lr_schedule": "cosine", "lr_over": "steps"},
+    "label smoothing": {"label_smoothing": 0.1},
 }
 
 

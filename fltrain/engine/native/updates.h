@@ -86,16 +86,22 @@ void step_adam(const Arguments& a, const AdamPace& pace, const float* __restrict
     if (a.after) add_scaled(w, -lr, a.after + i, n);
 }
 
+// g [n] cut to -most..most; in this order a NaN stays.
+void cut(float* __restrict g, float most, int64_t n) {
+    for (int64_t k = 0; k < n; k++) g[k] = std::min(std::max(g[k], -most), most);
+}
+
+void multiply(float* __restrict x, float by, int64_t n) {
+    for (int64_t k = 0; k < n; k++) x[k] *= by;
+}
+
 // The parameters i..i + n by their gradients g, which the optimiser may write over.
 void step_piece(const Arguments& a, const AdamPace& pace, float* g, int64_t i, int64_t n,
                 double lr) {
-    if (a.clip_value > 0)
-        for (int64_t k = 0; k < n; k++)  // in this order a NaN stays
-            g[k] = std::min(std::max(g[k], -a.clip_value), a.clip_value);
-    if (a.decay && a.decoupled) {
-        const float rest = 1 - lr * a.decay;
-        for (int64_t k = 0; k < n; k++) a.w[i + k] *= rest;
-    } else if (a.decay)
+    if (a.clip_value > 0) cut(g, a.clip_value, n);
+    if (a.decay && a.decoupled)
+        multiply(a.w + i, 1 - lr * a.decay, n);
+    else if (a.decay)
         add_scaled(g, a.decay, a.w + i, n);
     if (a.mean)
         step_adam(a, pace, g, i, n, lr);
@@ -123,7 +129,7 @@ void step_weights(const Arguments& a, float* gradients, int64_t step) {
         const int64_t n = std::min(PIECE, a.parameters - i);
         float* g = gradients + i;
         if (a.clip_norm > 0)
-            for (int64_t k = 0; k < n; k++) g[k] *= scale;
+            multiply(g, scale, n);
         else
             add_terms(a, g, i, n);
         step_piece(a, pace, g, i, n, lr);
