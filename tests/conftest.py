@@ -24,6 +24,14 @@ settings.load_profile("law")
 settings.register_profile("search", deadline=None, max_examples=2000)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_folder(tmp_path_factory) -> Path:
+    """Where niidpart notes things for this user: never the folder of whoever runs the tests."""
+    folder = tmp_path_factory.mktemp("state")
+    os.environ["XDG_STATE_HOME"] = str(folder)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def project() -> Path:
     """The folder of pyproject.toml."""

@@ -7,11 +7,11 @@ from typing import Any, Literal
 from ..errors import require_type
 from ..heterogeneity import Reading, Skew
 from ..splitfile.reading import read
-from ..splits.dealing import measure_skew
+from ..splits.dealing import find_reading, measure_skew
 from ..splits.digests import digest_array
 from ..splits.recipe import JSON
 from ..splits.split import FederatedSplit
-from .part_differences import PartDifference, compare_parts
+from .part_differences import PartDifference, compare_parts, describe_same_part
 
 Changes = dict[str, tuple[Any, Any]]
 """Field -> (in a, in b); None where one lacks it."""
@@ -36,7 +36,8 @@ class Difference:
         Name -> how many parties have another value; None where the numbers of parties differ or one
         split lacks it.
     skew : dict
-        Measure (with its form, and `map_beta`) -> values to compare by.
+        Measure (with its form, and `map_beta`) -> values to compare by; empty for one split, which
+        has one skew.
     skew_by : str
         What these are: "corrected", for chance as far as it is in the counts of each split, or
         "value" where of one of the splits nobody knows.
@@ -104,12 +105,14 @@ def diff(
     (False, {'seed': (1, 2)})
     """
     a, b = _read_if_path(a), _read_if_path(b)
+    if a.digest == b.digest:
+        return _build_sameness(a, reading)
     skew_of_a = _measure(a, reading)
     skew_of_b = _measure(b, reading)
     skew_by = _choose_number(skew_of_a, skew_of_b)
     why_not = _why_not_rows(a, b)
     return Difference(
-        same=a.digest == b.digest,
+        same=False,
         digests=(a.digest, b.digest),
         recipe=_compare_fields(a.recipe.to_json(), b.recipe.to_json()),
         source=_compare_fields(a.source.to_json(), b.source.to_json()),
@@ -118,6 +121,26 @@ def diff(
         columns=_compare_columns(a, b),
         skew=_compare_skew(skew_of_a, skew_of_b, skew_by),
         skew_by=skew_by,
+    )
+
+
+def _build_sameness(split: FederatedSplit, reading: Reading | None) -> Difference:
+    """Return what two splits have in common that have the digest of this one: all.
+
+    The digests are of what was read and not those that files state, so nothing else is looked at.
+    """
+    known_reading = reading or find_reading(split.recipe)
+    parts = {name: describe_same_part(part) for name, part in split.parts.items() if part.n}
+    return Difference(
+        same=True,
+        digests=(split.digest, split.digest),
+        recipe={},
+        source={},
+        why_not="",
+        parts=parts,
+        columns={},
+        skew={},
+        skew_by="value" if known_reading is None else "corrected",
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arithmetic.rng import Ints
+from ..splits.holdings import count_holdings
 from ..splits.part import Part
 
 # Parties up to which the best matching of names is looked for: its time is of the third power.
@@ -57,6 +58,19 @@ def compare_parts(a: Part, b: Part) -> PartDifference:
         moved=int(has_moved.sum()),
         agreement=agreement,
         adjusted_rand=adjusted,
+    )
+
+
+def describe_same_part(part: Part) -> PartDifference:
+    """Return what `compare_parts` finds of a part that has rows, and itself."""
+    n_distinct, _ = count_holdings([part], int(part.indices.max()) + 1)
+    is_shared = n_distinct < part.n
+    return PartDifference(
+        n=(part.n, part.n),
+        only=(0, 0),
+        moved=0,
+        agreement=1.0 if not is_shared and part.n_parties <= RELABELLED else None,
+        adjusted_rand=None if is_shared else 1.0,
     )
 
 

@@ -12,6 +12,7 @@ from ..errors import UsageError
 from ..registry.own_code import trust_file
 from ..splitfile.bounded import Exceeded, run_within_limits
 from ..splitfile.faults import Fault, SplitError
+from ..splitfile.known_skews import remember_skew
 from ..splitfile.limits import UNTRUSTED_MEMORY, UNTRUSTED_TIME
 from ..splitfile.manifest import Manifest
 from ..splitfile.reading import open_content
@@ -19,6 +20,7 @@ from ..splitfile.rules import Examined, examine
 from ..splits.digests import FORMAT_MAJOR
 from ..splits.recipe import JSON
 from .rederivation import Rederived, StatedSplit, rederive
+from .skew_rule import list_measures
 
 
 @dataclass(frozen=True)
@@ -138,9 +140,20 @@ def verify(
             found = _rederive_in_child(stated, max_memory, timeout, time.monotonic() - start)
         else:
             found = rederive(stated)
+            if not found.faults:
+                _remember_checked_skew(examined)
     except MemoryError as error:
         found = Rederived([], False, f"there is not the memory to derive it ({error})")
     return Verdict(*found, examined.split.digest, versions)
+
+
+def _remember_checked_skew(examined: Examined) -> None:
+    """Note that the skew of a file is right, unless it says more or less than rule 65 looks at."""
+    split, manifest, skew = examined.split, examined.manifest, examined.skew
+    if split is None or manifest is None or skew is None:
+        return
+    if list_measures(skew.table) == list_measures(split.skew.to_json()):
+        remember_skew(manifest.digests, manifest.skew)
 
 
 def _examine_file(

@@ -15,6 +15,7 @@ from ..splits.digests import FORMAT_MAJOR, digest_array, encode_json
 from ..splits.split import FederatedSplit
 from .faults import SplitError
 from .json_text import parse_json
+from .known_skews import remember_skew
 from .layout import build_digest_table, check_layout, list_stored_arrays
 from .limits import MAX_HINT, MAX_MANIFEST
 from .manifest import FORMAT_NAME, parse_manifest
@@ -58,10 +59,14 @@ def write(split: FederatedSplit, path: str | Path, *, overwrite: bool = False) -
     'split.h5'
     """
     require_path("path", path)
-    path, content = Path(path), to_bytes(split)
+    require_type("split", split, FederatedSplit)
+    path, arrays = Path(path), _collect_arrays(split)
+    content = _build_image(arrays)
     if not overwrite:
         _require_replaceable(path, split)
     write_whole(path, content)
+    manifest = parse_json("manifest", arrays["manifest"].tobytes())
+    remember_skew(manifest["digests"], manifest["skew"])
     return path
 
 

@@ -56,6 +56,22 @@ def test_show_prints_each_measure_and_beta(made, niidpart):
     assert all(len(line) <= 100 for line in shown.splitlines())
 
 
+def test_show_says_whether_the_skew_is_the_stored_one(made, niidpart, state_folder):
+    said = "stored in the file by your own niidpart"
+    assert said in niidpart("show", "a.h5", cwd=made).stdout
+    assert said not in niidpart("show", "a.h5", "--reading", "sample", cwd=made).stdout
+    assert json.loads(niidpart("show", "a.h5", "--json", cwd=made).stdout)["skew_is_stored"]
+    record = state_folder / "niidpart" / "skews"
+    noted = record.read_text()
+    try:
+        record.unlink()
+        shown = niidpart("show", "a.h5", cwd=made).stdout
+        assert said not in shown
+        assert "MAP beta" in shown
+    finally:
+        record.write_text(noted)
+
+
 def test_show_has_a_line_for_each_party_with_beta_parts_and_columns(made, niidpart):
     split = package.read(made / "a.h5")
     lines = niidpart("show", "a.h5", cwd=made).stdout.splitlines()

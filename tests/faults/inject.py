@@ -80,6 +80,7 @@ def _start_again(base: Path) -> int:
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
         "XDG_CACHE_HOME": str(home),
+        "XDG_STATE_HOME": str(home),
         "MPLCONFIGDIR": str(home),
         "TMPDIR": str(base / "work" / "tmp"),
         "OMP_NUM_THREADS": "1",

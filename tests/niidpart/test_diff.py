@@ -4,6 +4,7 @@ import itertools
 import json
 from dataclasses import replace
 
+import h5py
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 
 import niidpart
 from niidpart import diff as difference
+from niidpart.checking import differences
 from niidpart.checking.part_differences import compare_parts
+from niidpart.splits import split as splits
 from niidpart.splits.part import make_part, make_part_from_pairs
 
 Y = np.arange(300) % 5
@@ -34,8 +37,47 @@ def test_a_split_differs_from_itself_in_nothing(split):
         1,
         1,
     )
-    assert all(a == b for a, b in found.skew.values())
+    assert (found.skew, found.skew_by) == ({}, "corrected")
     json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_splits_of_one_digest_are_compared_as_row_by_row():
+    for strategy, n_parties in (("dir", 6), ("hierarchical", 4), ("homo", 1_001)):
+        made = niidpart.make(
+            np.arange(1200) % 5,
+            strategy,
+            n_parties=n_parties,
+            val=0,
+            **({"min_size": 0} if strategy == "dir" else {}),
+        )
+        found = difference(made, made)
+        for name, part in made.parts.items():
+            if part.n:
+                assert found.parts[name] == compare_parts(part, part)
+        assert found.parts.keys() == {name for name, part in made.parts.items() if part.n}
+
+
+def test_no_skew_is_computed_of_splits_of_one_digest(split, tmp_path, monkeypatch):
+    paths = [niidpart.write(split, tmp_path / name) for name in ("a.h5", "b.h5")]
+
+    def refuse(*_):
+        raise AssertionError("a skew was computed")
+
+    monkeypatch.setattr(splits, "measure_skew", refuse)
+    monkeypatch.setattr(differences, "measure_skew", refuse)
+    assert difference(*paths).same
+    with pytest.raises(AssertionError, match="was computed"):
+        difference(split, niidpart.make(Y, strategy="homo", n_parties=6))
+
+
+def test_what_a_file_claims_to_be_does_not_make_it_the_same(split, tmp_path):
+    other = niidpart.make(Y, strategy="homo", n_parties=6)
+    a, b = (niidpart.write(s, tmp_path / f"{i}.h5") for i, s in enumerate((split, other)))
+    with h5py.File(b, "r+") as file:
+        manifest = bytes(file["manifest"][:]).replace(other.digest.encode(), split.digest.encode())
+        file["manifest"][...] = np.frombuffer(manifest, np.uint8)
+    with pytest.raises(niidpart.SplitError, match="the digest of the split"):
+        difference(a, b)
 
 
 def test_the_recipe_is_compared_field_by_field(split):

@@ -90,11 +90,22 @@ def describe_measures(skew: "Skew", as_sample: "Skew | None" = None) -> str:
         return "\n".join(lines)
     table = _format_measures(skew) if as_sample is None else _format_both(skew, as_sample)
     lines += ["", table]
+    if is_stored(skew):
+        lines.append(
+            "stored in the file by your own niidpart, or verified by it; not computed anew"
+        )
     lines.append("emd: of classes in the order of their ids; hellinger: squared")
     n_sampled = [m.n for m in skew.measures if m.sampled]
     if n_sampled:
         lines.append(f"pairwise over {max(n_sampled)} pairs drawn at random")
     return "\n".join(lines)
+
+
+def is_stored(skew: "Skew") -> bool:
+    """Whether the skew was taken from the file, whose niidpart is known to be the user's own."""
+    from niidpart.splitfile.stated_skew import StatedSkew
+
+    return isinstance(skew, StatedSkew)
 
 
 def _describe_beta(skew: "Skew") -> str:

@@ -19,12 +19,13 @@ from .report import (
     describe_measures,
     describe_parties,
     describe_split,
+    is_stored,
     skew_to_json,
     split_to_json,
 )
 
 if TYPE_CHECKING:
-    from niidpart import FeatureSkew, FederatedSplit
+    from niidpart import FeatureSkew, FederatedSplit, Skew
     from niidpart.heterogeneity import Reading
 
 SHOWN = 20  # parties in the table, unless --all
@@ -79,13 +80,11 @@ def show(
     found = None
     if features is not None:
         found = _compare_features(split, features, pca, data_root)
-    skew, as_sample = split.skew, None
-    if reading is not None:
-        skew = niidpart.measure_skew(split, reading)
-    elif skew.reading is None:
+    skew, as_sample = _find_skew(split, reading), None
+    if reading is None and skew.reading is None:
         as_sample = niidpart.measure_skew(split, "sample")
     if as_json:
-        extra = {"skew": skew_to_json(skew)}
+        extra: dict[str, Any] = {"skew": skew_to_json(skew), "skew_is_stored": is_stored(skew)}
         if as_sample is not None:
             extra["skew_as_sample"] = skew_to_json(as_sample)
         if found is not None:
@@ -97,6 +96,12 @@ def show(
         blocks.append(describe_features(found))
     blocks.append(describe_parties(split, skew, split.n_parties if everyone else SHOWN))
     say("\n\n".join(blocks))
+
+
+def _find_skew(split: "FederatedSplit", reading: "Reading | None") -> "Skew":
+    import niidpart
+
+    return split.skew if reading is None else niidpart.measure_skew(split, reading)
 
 
 def _compare_features(

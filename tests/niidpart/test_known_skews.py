@@ -1,0 +1,170 @@
+"""A stored skew is believed where this user's own niidpart computed or checked it, and nowhere else."""
+
+import json
+import os
+
+import h5py
+import numpy as np
+import pytest
+from corpus import registry
+
+import niidpart
+from niidpart.splitfile import known_skews
+from niidpart.splitfile.stated_skew import StatedSkew
+
+
+@pytest.fixture
+def record(tmp_path, monkeypatch):
+    """The record of a user who has made nothing yet."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "niidpart" / "skews"
+
+
+@pytest.fixture
+def foreign(small_split, tmp_path, record):
+    """A file that somebody else made: whole and true, and not noted here."""
+    path = niidpart.write(small_split, tmp_path / "foreign.h5")
+    record.unlink()
+    return path
+
+
+def is_believed(path):
+    return isinstance(niidpart.read(path).skew, StatedSkew)
+
+
+def forge(path, change):
+    """Change the stored skew as a forger does: with digests that fit."""
+    with h5py.File(path, "r+", libver=registry.NEW) as file:
+        table = json.loads(bytes(file["skew/table"][:]))
+        change(table)
+        del file["skew/table"]
+        raw = np.frombuffer(json.dumps(table, sort_keys=True).encode(), np.uint8)
+        file.create_dataset("skew/table", data=raw, chunks=(len(raw),), fletcher32=True)
+        registry.put_manifest(file, registry.digested(file))
+    assert niidpart.check(path) == []
+
+
+def make_iid(table):
+    for measure in table["measures"]:
+        measure["value"] = measure["corrected"] = 0.0
+
+
+def add_measure(table):
+    table["measures"].append(dict(table["measures"][0], name="fairness"))
+
+
+def test_what_was_written_here_is_read_as_it_stands(small_split, tmp_path, record):
+    path = niidpart.write(small_split, tmp_path / "split.h5")
+    found = niidpart.read(path).skew
+    assert isinstance(found, StatedSkew)
+    assert found.to_json() == small_split.skew.to_json()
+    assert np.array_equal(found.map_beta, small_split.skew.map_beta)
+    moved = path.rename(tmp_path / "elsewhere.h5")
+    assert is_believed(moved)
+
+
+def test_a_file_from_elsewhere_is_computed_until_it_was_verified(foreign, small_data):
+    assert not is_believed(foreign)
+    assert niidpart.verify(foreign, data=small_data).exit_code == 0
+    assert is_believed(foreign)
+
+
+def test_an_untrusted_file_is_never_believed(small_split, small_data, tmp_path, record):
+    path = niidpart.write(small_split, tmp_path / "split.h5")
+    assert not isinstance(niidpart.read(path, untrusted=True).skew, StatedSkew)
+    record.unlink()
+    assert niidpart.verify(path, data=small_data, untrusted=True).faults == []
+    assert not is_believed(path)
+
+
+def test_a_forged_skew_is_not_shown_though_the_split_was_made_here(small_split, tmp_path, record):
+    path = niidpart.write(small_split, tmp_path / "split.h5")
+    assert is_believed(path)
+    forge(path, make_iid)
+    found = niidpart.read(path).skew
+    assert not isinstance(found, StatedSkew)
+    assert found.to_json() == small_split.skew.to_json()
+
+
+def test_a_skew_is_not_believed_beside_other_counts(small_split, tampered, tmp_path, record):
+    assert is_believed(niidpart.write(small_split, tmp_path / "split.h5"))
+
+    def swap_classes(file):
+        file["train/counts"][...] = file["train/counts"][:][:, ::-1]
+
+    path = tampered(swap_classes, redigest=True)
+    assert niidpart.check(path) == []
+    assert not is_believed(path)
+
+
+def test_verifying_a_forged_skew_does_not_make_it_known(foreign, small_data):
+    forge(foreign, make_iid)
+    assert [fault.rule for fault in niidpart.verify(foreign, data=small_data).faults] == [65]
+    assert not is_believed(foreign)
+
+
+def test_a_measure_that_nobody_here_can_check_is_not_shown(foreign, small_data):
+    forge(foreign, add_measure)
+    assert niidpart.verify(foreign, data=small_data).faults == []
+    assert not is_believed(foreign)
+
+
+def test_of_other_versions_of_the_measures_nothing_is_believed(
+    small_split, tmp_path, record, monkeypatch
+):
+    path = niidpart.write(small_split, tmp_path / "split.h5")
+    later = known_skews._list_versions() | {"emd": 99}
+    monkeypatch.setattr(known_skews, "_list_versions", lambda: later)
+    assert not is_believed(path)
+
+
+@pytest.mark.parametrize("which", ["file", "folder"])
+def test_a_record_that_others_can_write_is_no_record(small_split, tmp_path, record, which):
+    path = niidpart.write(small_split, tmp_path / "split.h5")
+    assert is_believed(path)
+    (record if which == "file" else record.parent).chmod(0o777)
+    assert not is_believed(path)
+
+
+def test_a_record_is_not_read_through_a_link(small_split, tmp_path, record):
+    path = niidpart.write(small_split, tmp_path / "split.h5")
+    record.rename(tmp_path / "downloaded")
+    record.symlink_to(tmp_path / "downloaded")
+    assert not is_believed(path)
+
+
+def test_a_record_is_the_users_alone_and_has_each_skew_once(small_split, tmp_path, record):
+    for name in ("a.h5", "b.h5"):
+        niidpart.write(small_split, tmp_path / name)
+    assert len(record.read_text().splitlines()) == 1
+    assert record.stat().st_mode & 0o777 == 0o600
+    assert record.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_split_is_written_where_nothing_can_be_noted(small_split, tmp_path, monkeypatch):
+    place = tmp_path / "no folder"
+    place.write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(place))
+    path = niidpart.write(small_split, tmp_path / "split.h5")
+    assert niidpart.read(path).digest == small_split.digest
+    assert not is_believed(path)
+
+
+def test_a_user_without_a_home_has_no_record(small_split, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as it does for such a user
+    monkeypatch.chdir(tmp_path)
+    path = niidpart.write(small_split, tmp_path / "split.h5")
+    assert not is_believed(path)
+    assert [found.name for found in tmp_path.iterdir()] == ["split.h5"]
+
+
+def test_a_record_does_not_grow_without_end(small_split, tmp_path, record, monkeypatch):
+    monkeypatch.setattr(known_skews, "_MOST", 10)
+    record.parent.mkdir(parents=True)
+    record.write_text("".join(f"{i:064x}\n" for i in range(10)))
+    path = niidpart.write(small_split, tmp_path / "split.h5")
+    lines = record.read_text().splitlines()
+    assert len(lines) == 6
+    assert lines[:-1] == [f"{i:064x}" for i in range(5, 10)]
+    assert is_believed(path)
