@@ -1,10 +1,17 @@
 """Sums of uploads that do not depend on the order in which they are added."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from .. import tree
 from ..tree import Tree
+
+# (high, low, value) -> None: adds the value to the pair, in place.
+AddPair = Callable[[Tensor, Tensor, Tensor], None]
+# Numbers of a block whose operands and temporaries stay in the cache.
+_BLOCK = 1 << 14
 
 
 class Sums:
@@ -31,8 +38,12 @@ class Sums:
         # no buffers.
         self.empty: list[str] = []
 
-    def add(self, upload: Tree, model: int) -> None:
-        """Add one job's upload to the sums of a model. {} adds nothing."""
+    def add(self, upload: Tree, model: int, add_pair: AddPair | None = None) -> None:
+        """Add one job's upload to the sums of a model. {} adds nothing.
+
+        add_pair: another way to do what `two_sum` does, with the same bits.
+        """
+        add_pair = add_pair or two_sum
         self.empty = self.empty or tree.empties(upload)
         for path, value in tree.flatten(upload).items():
             if path not in self.high:
@@ -40,7 +51,7 @@ class Sums:
                 self.high[path] = torch.zeros(shape, dtype=torch.float64, device=value.device)
                 self.low[path] = torch.zeros_like(self.high[path])
             high, low = self.high[path], self.low[path]
-            two_sum(high[model], low[model], value.double())
+            add_pair(high[model], low[model], value)
 
     def merge(self, other: "Sums") -> None:
         """Add all that another has summed."""
@@ -64,8 +75,26 @@ class Sums:
 def two_sum(high: Tensor, low: Tensor, value: Tensor) -> None:
     """Add a value to a pair, in place: high is rounded, low takes what that lost (two-sum).
 
+    value: of any type; it is added as float64. In blocks on a CPU: every operation on all of a
+    large tensor would fetch it from memory again.
+    """
+    is_plain = high.is_contiguous() and low.is_contiguous() and high.device.type == "cpu"
+    if high.numel() <= _BLOCK or not is_plain:
+        _add_block(high, low, value)
+        return
+    pieces = []
+    for numbers in (high.view(-1), low.view(-1), value.reshape(-1)):
+        pieces.append(torch.split(numbers, _BLOCK))
+    for block in zip(*pieces, strict=True):
+        _add_block(*block)
+
+
+def _add_block(high: Tensor, low: Tensor, value: Tensor) -> None:
+    """Do what `two_sum` says.
+
     No compiler and no kernel may reorder these lines: algebraically low would stay what it is.
     """
+    value = value.double()
     total = high + value
     added = total - high
     low += (high - (total - added)) + (value - added)

@@ -8,7 +8,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fltrain.engine.sums import Sums
+from fltrain.engine.native.build import load_library
+from fltrain.engine.native.sums import make_add_pair
+from fltrain.engine.sums import _BLOCK, Sums, two_sum
+
+from ._native import compiled
 
 Numbers = st.lists(
     st.integers(-(10**6), 10**6), min_size=1, max_size=40
@@ -86,3 +90,51 @@ def test_uploads_of_any_type_are_summed_in_float64(dtype):
     sums.add({"w": torch.tensor([3, 5]).to(dtype)}, 0)
     assert sums.total["w"].dtype == torch.float64
     assert sums.total["w"].tolist() == [[3.0, 5.0]]
+
+
+def add_at_once(high, low, value):
+    """Knuth's two-sum on whole tensors: (high, low) afterwards."""
+    value = value.double()
+    total = high + value
+    added = total - high
+    return total, low + ((high - (total - added)) + (value - added))
+
+
+# Uploads of many blocks, the last of them short, and of one number.
+UPLOADS = {
+    "float64": lambda: torch.randn(3, _BLOCK + 5, dtype=torch.float64),
+    "float32": lambda: torch.randn(3, _BLOCK + 5),
+    "turned": lambda: torch.randn(_BLOCK + 5, 3, dtype=torch.float64).T,
+    "one for all": lambda: torch.randn(3, 1, dtype=torch.float64).expand(3, _BLOCK + 5),
+    "a number": lambda: torch.randn((), dtype=torch.float64),
+    "nothing": lambda: torch.randn(0, 3, dtype=torch.float64),
+}
+
+
+@pytest.fixture(params=["torch", pytest.param("compiled", marks=compiled)])
+def add_pair(request, native_cache, monkeypatch):
+    if request.param == "torch":
+        return two_sum
+    monkeypatch.setenv("XDG_CACHE_HOME", str(native_cache))
+    return make_add_pair(load_library())
+
+
+@pytest.mark.parametrize("kind", UPLOADS)
+def test_a_pair_in_blocks_or_in_compiled_code_has_the_same_bits(kind, add_pair):
+    torch.manual_seed(3)
+    value = UPLOADS[kind]()
+    high = torch.randn(value.shape, dtype=torch.float64) * 1e3
+    low = torch.randn(value.shape, dtype=torch.float64) * 1e-15
+    expected = add_at_once(high, low, value)
+    add_pair(high, low, value)
+    assert torch.equal(high, expected[0])
+    assert torch.equal(low, expected[1])
+
+
+def test_a_pair_that_is_no_piece_of_memory_is_summed_in_place():
+    pairs = torch.randn(_BLOCK, 3, 2, dtype=torch.float64)
+    high, low = pairs[..., 0], pairs[..., 1] * 1e-15
+    expected = add_at_once(high.clone(), low, high * 0.3)
+    two_sum(high, low, high * 0.3)
+    assert torch.equal(pairs[..., 0], expected[0])
+    assert torch.equal(low, expected[1])

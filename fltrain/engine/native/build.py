@@ -15,7 +15,7 @@ from niidpart.errors import UsageError
 from niidpart.temporaries import temporary_folder
 
 # the first is what is compiled
-_SOURCES = ("step.cpp", "updates.h", "layers.h", "kernels.h", "products.h")
+_SOURCES = ("step.cpp", "updates.h", "sums.h", "layers.h", "kernels.h", "products.h")
 _FLAGS = (
     "-std=c++17",
     "-O3",
@@ -50,6 +50,8 @@ def load_library() -> ctypes.CDLL:
         ctypes.POINTER(ctypes.c_int64),
         ctypes.POINTER(ctypes.c_double),
     ]
+    library.fltrain_two_sum.restype = None
+    library.fltrain_two_sum.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_int64]
     return library
 
 

@@ -27,6 +27,7 @@ from .eligibility import require_affine_direction, require_native
 from .flat_job import FlatJob, flatten_job, keep_optimizer, unflatten_parameters
 from .layers import LayerTable, tabulate_layers
 from .scoring import score_examples
+from .sums import make_add_pair
 from .training import train_flat_job
 
 _DEFAULT = Execution(engine="native")
@@ -58,6 +59,7 @@ class Native:
             cell.task: tabulate_layers(cell.task.module, cell.data.shape) for cell in cells
         }
         self.library = load_library()
+        self.add_pair = make_add_pair(self.library)
         self.n = count_threads(execution)
         self.stop = ctypes.c_int32(0)  # looked at by all calls, between two steps
         self.pool = ThreadPoolExecutor(self.n, "fltrain native")
@@ -153,7 +155,7 @@ class Native:
         layers = self.layers[cell.task]
         after = local._replace(params=unflatten_parameters(flat.w, local.params, layers))
         upload, own = cell.algorithm.finish(cell.task, after, job.work)
-        sums.add(upload, job.model)
+        sums.add(upload, job.model, self.add_pair)
         kept = keep_optimizer(flat, job, local.params, layers)
         return Done(running.place, loss, job.keep_own(own | kept))
 

@@ -11,6 +11,7 @@
 #include <new>
 #include <vector>
 
+#include "sums.h"
 #include "updates.h"
 
 namespace {
@@ -304,4 +305,9 @@ extern "C" int fltrain_score(const Arguments* arguments, int64_t* right, double*
     } catch (const std::bad_alloc&) {
         return 1;
     }
+}
+
+// Adds value [n] to the pairs high, low [n], none of which overlap.
+extern "C" void fltrain_two_sum(double* high, double* low, const double* value, int64_t n) {
+    two_sum(high, low, value, n);
 }
