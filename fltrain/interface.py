@@ -125,6 +125,9 @@ class Algorithm:
         "sgd": the equations count on the steps of SGD at one learning rate, with a momentum that
         starts anew in each round (SCAFFOLD's option ii, FedNova). Nothing else is then trained
         with.
+    features : bool
+        Whether it reads `Out.features` (MOON); where it does not, `--features-layer` is said to do
+        nothing.
     settings : dict of str to object
         Settings that the algorithm cannot do without (pFedMe: momentum 0).
     model : str or None
@@ -168,6 +171,7 @@ class Algorithm:
     decay: Literal["executor", "algorithm"] = "executor"
     lockstep: Literal["step", "epoch"] = "step"
     optimizer: Literal["any", "sgd"] = "any"
+    features: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
     model: str | None = None
     pooled: bool = False

@@ -71,6 +71,7 @@ def moon(
         name="moon",
         hyper={"projection": projection},
         adapt=put_head_in if projection else None,
+        features=projection > 0,
     )
     if mu == 0:
         return plain
@@ -81,6 +82,7 @@ def moon(
         begin=begin,
         direction=direction,
         finish=finish,
+        features=True,
     )
 
 

@@ -5,6 +5,7 @@ executor, so its result has the same bits. It never picks `native`, whose bits d
 places from torch's and which needs a compiler; the announcement says where that could run.
 """
 
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -96,6 +97,7 @@ def choose_execution(cells: Sequence[Cell], common: Common, n_ranks: int = 1) ->
     engine: str = common.engine
     if is_open:
         engine = settle_engine({pick_engine(of_cell) for of_cell in facts.values()})
+        _mention_idle(common, engine)
     execution = Execution(
         device=common.device,
         engine=engine,
@@ -104,6 +106,22 @@ def choose_execution(cells: Sequence[Cell], common: Common, n_ranks: int = 1) ->
         memory=common.memory if engine == "stacked" else None,
     )
     return Choice(execution, facts[largest], largest.cost)
+
+
+def _mention_idle(common: Common, engine: str) -> None:
+    """Warn of what was asked for and has nothing to do with the engine that was picked."""
+    if common.workers and engine != "processes":
+        warnings.warn(
+            f"workers {common.workers} does nothing here: auto picked engine {engine}, which has "
+            "none",
+            stacklevel=2,
+        )
+    if common.memory and engine != "stacked":
+        warnings.warn(
+            f"memory {common.memory:g} does nothing here: it is for engine stacked, and auto "
+            f"picked {engine}",
+            stacklevel=2,
+        )
 
 
 def settle_engine(picked: set[str]) -> str:

@@ -11,14 +11,16 @@ from ..settings import Settings
 
 
 def choose_stragglers(parties: Sequence[int], settings: Settings, round: int) -> set[int]:
-    """Return the parties of a round that do a part of the work: the share that was asked for.
-
-    It is rounded to whole parties, a half upwards.
-    """
+    """Return the parties of a round that do a part of the work: the share that was asked for."""
     different = sorted(set(parties))
-    n = int(settings.stragglers * len(different) + 0.5)
+    n = count_stragglers(len(different), settings)
     by_chance = sorted(different, key=lambda party: key(settings.seed, "straggler", round, party))
     return set(by_chance[:n])
+
+
+def count_stragglers(n_parties: int, settings: Settings) -> int:
+    """Return how many of so many parties do a part of the work, a half rounded upwards."""
+    return int(settings.stragglers * n_parties + 0.5)
 
 
 def draw_part(n: int, party: int, settings: Settings, round: int) -> int:

@@ -12,6 +12,7 @@ from ..inputs.augmentation import make_augmentation
 from ..inputs.federated import Federated
 from ..settings import Settings
 from ..tasks.model_task import ModelTask
+from .idle_settings import Circumstances, mention_idle
 from .modules import make_module
 from .requests import Request
 
@@ -53,8 +54,10 @@ def build_cell(request: Request, data: Federated) -> Cell:
         bf16=settings.bf16,
         compiled=settings.compile,
         test_loss=request.losses.test,
-        no_features=made.fault,
+        no_features=made.features_fault,
     )
+    sizes = [data.train.size(party) for party in range(data.n_parties)]
+    mention_idle(settings, request.asked, Circumstances(algorithm, sizes, made.is_drawn))
     return Cell(
         algorithm=algorithm,
         task=task,

@@ -36,6 +36,7 @@ _OPTIONAL: dict[str, tuple[type | tuple[type, ...], str]] = {
     "init_from": (dict, "an object"),
     "loss": (str, "a text"),
     "metrics": (list, "a list"),
+    "metric_names": (list, "a list"),
 }
 
 
@@ -77,9 +78,10 @@ def read_configuration(folder: PlainFolder) -> Configuration:
     _require_types(str(file), "algorithm.", value["algorithm"], _OF_ALGORITHM)
     there = {key: kind for key, kind in _OPTIONAL.items() if key in value}
     _require_types(str(file), "", value, there)
-    for name in value.get("metrics", []):
-        if not isinstance(name, str):
-            raise RunError(f"{file} is damaged: metrics has {name!r:.60}; it must hold texts")
+    for key in ("metrics", "metric_names"):
+        for name in value.get(key, []):
+            if not isinstance(name, str):
+                raise RunError(f"{file} is damaged: {key} has {name!r:.60}; it must hold texts")
     if form >= _SEALED_FROM and not value.get("start"):
         raise RunError(f"{file} is damaged: it lacks start")
     return Configuration(value, sealed.digest)

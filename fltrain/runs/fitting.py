@@ -12,17 +12,24 @@ from ..optimizers import OPTIMIZERS, find_optimizer
 from ..schedules import SCHEDULES, find_schedule
 from ..settings import SETTINGS, Settings
 from ..settings.schedule import ScheduleSettings
+from .idle_settings import drop_idle
 
 # Settings of the parties' optimisers that only some of them use.
 _OF_OPTIMIZERS = ("momentum", "nesterov", "betas", "eps")
+# Two ways to say one thing. None switches the first off, and it counts where both have values.
+_PAIRS = {
+    ("cohort_size", "fraction"): "two sizes of a cohort",
+    ("local_steps", "local_epochs"): "two amounts of work in a round",
+    ("clip_norm", "clip_value"): "two ways to clip a gradient",
+}
 
 
 def fit_settings(settings: Settings, algorithm: Algorithm, asked: Mapping[str, Any]) -> Settings:
     """Return the settings with those that the algorithm cannot do without.
 
-    Those that the cohort's rule, the schedule and the optimiser do not use have values that do
-    nothing. asked: what was asked for by name, and not by a preset. UsageError where that does not
-    suit the rest.
+    Those that the cohort's rule, the schedule and the optimiser do not use, and others that would
+    do nothing, have their defaults. asked: what was asked for by name, and not by a preset.
+    UsageError where that does not suit the rest.
     """
     for name, needed in algorithm.settings.items():
         if asked.get(name, needed) != needed:
@@ -32,11 +39,13 @@ def fit_settings(settings: Settings, algorithm: Algorithm, asked: Mapping[str, A
                 "by its own options"
             )
     fitting = replace(settings, **algorithm.settings)
+    for pair, what in _PAIRS.items():
+        fitting = _choose_one(fitting, asked, pair, what)
     fitting = _fit_cohort(fitting, asked)
     fitting = _fit_schedule(fitting, asked)
     fitting = _fit_optimizer(fitting, asked)
     _require_suited(fitting, algorithm)
-    _require_stragglers(fitting)
+    fitting = drop_idle(fitting, asked)
     if fitting.finetune and algorithm.pooled:
         raise UsageError(
             f"{algorithm.name} trains as one party, and finetune is work of each; leave it out"
@@ -48,8 +57,26 @@ def _flag(name: str) -> str:
     return name.replace("_", "-")
 
 
+def _choose_one(
+    settings: Settings, asked: Mapping[str, Any], pair: tuple[str, str], what: str
+) -> Settings:
+    """Return the settings with one of a pair that exclude each other: the one asked for."""
+    first, second = pair
+    given = [name for name in pair if asked.get(name) is not None]
+    if len(given) == len(pair):
+        values = [f"{_flag(first)} is {getattr(settings, first)}"]
+        values.append(f"{_flag(second)} {getattr(settings, second)}")
+        raise UsageError(f"{' and '.join(values)}: {what}; give one")
+    if given == [second]:
+        return replace(settings, **{first: SETTINGS[first].default})
+    # Epochs that steps stand in the place of may stay: they exclude nothing.
+    if getattr(settings, first) is None or second == "local_epochs":
+        return settings
+    return replace(settings, **{second: SETTINGS[second].default})
+
+
 def _fit_cohort(settings: Settings, asked: Mapping[str, Any]) -> Settings:
-    """Return the settings with one size of the cohort, and without what its rule does not use."""
+    """Return the settings without what the rule of the cohort does not use."""
     used_by = {name: find_cohort_rule(name).uses for name in COHORTS.names()}
     some = {setting for uses in used_by.values() for setting in uses}
     idle = sorted(some.difference(used_by[settings.cohort]))
@@ -60,23 +87,16 @@ def _fit_cohort(settings: Settings, asked: Mapping[str, Any]) -> Settings:
                 f"{_flag(name)} is used by cohort {owner}, and that is {settings.cohort}; "
                 f"leave it out, or add --cohort {owner}"
             )
-    settings = replace(settings, **{name: SETTINGS[name].default for name in idle})
-    if settings.cohort_size is None:
-        return settings
-    if asked.get("fraction") is None:
-        return replace(settings, fraction=SETTINGS["fraction"].default)
-    if asked.get("cohort_size") is None:
-        return replace(settings, cohort_size=None)
-    raise UsageError(
-        f"cohort-size is {settings.cohort_size} and fraction {settings.fraction}: two sizes of a "
-        "cohort; give one"
-    )
+    return replace(settings, **{name: SETTINGS[name].default for name in idle})
 
 
 def _fit_schedule(settings: Settings, asked: Mapping[str, Any]) -> Settings:
     """Return the settings without what the schedule does not use, which nobody asked for."""
     used_by = {name: find_schedule(name).uses for name in SCHEDULES.names()}
     some = {setting for uses in used_by.values() for setting in uses}
+    if _is_asked("lr_drops", asked) and "lr_schedule" not in asked:
+        # They mean their schedule, whatever a preset has.
+        settings = replace(settings, lr_schedule=None)
     in_order = [field.name for field in fields(ScheduleSettings) if field.name in some]
     chosen = settings.schedule_name
     idle = [name for name in in_order if name not in used_by[chosen]]
@@ -141,8 +161,6 @@ def _require_optimizer(settings: Settings) -> None:
         raise UsageError(f"betas is {settings.betas}; two numbers are needed, such as 0.9,0.999")
     if settings.nesterov and settings.momentum == 0:
         raise UsageError("nesterov needs momentum above 0; give --momentum 0.9, or leave it out")
-    if settings.clip_norm is not None and settings.clip_value is not None:
-        raise UsageError("clip-norm and clip-value are two ways to clip a gradient; give one")
     record = find_optimizer(settings.optimizer)
     numbers = {name: getattr(settings, name) for name in record.uses}
     if settings.keep_optimizer and not record.list_slots(numbers):
@@ -172,15 +190,4 @@ def _require_suited(settings: Settings, algorithm: Algorithm) -> None:
         raise UsageError(
             f"{algorithm.name} adds weight decay to the gradient itself, and adamw would take it "
             "off the weights; use --optimizer adam, or --weight-decay 0"
-        )
-
-
-def _require_stragglers(settings: Settings) -> None:
-    """Raise UsageError where a part of the work is all of it."""
-    work = settings.local_steps or settings.local_epochs
-    if settings.stragglers and work == 1:
-        unit = "local-steps" if settings.local_steps else "local-epochs"
-        raise UsageError(
-            f"stragglers do a part of the work, and {unit} is 1; raise it, or leave out "
-            "--stragglers"
         )

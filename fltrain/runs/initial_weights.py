@@ -3,7 +3,7 @@
 import hashlib
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ class InitialWeights:
     """Weights that a run begins with.
 
     file: "" for a state_dict that was handed over. sha256: of the file, or of the tensors. tensors:
-    by name; None where a run goes on and they cannot be had again. partial: what does not fit
+    by name; None where a run goes on, which has them in a checkpoint. partial: what does not fit
     stays as it was drawn.
     """
 
@@ -39,6 +39,15 @@ class InitialWeights:
     def describe(self) -> JSON:
         """Return what a run's configuration says of them."""
         return {INIT_FROM: {"file": self.file, "sha256": self.sha256, "partial": self.partial}}
+
+    def read_again(self) -> "InitialWeights":
+        """Return the weights with their tensors; without, where the file is gone or another."""
+        path = Path(self.file)
+        if self.tensors is not None or not self.file or not path.is_file():
+            return self
+        if hashlib.sha256(path.read_bytes()).hexdigest() != self.sha256:
+            return self
+        return replace(self, tensors=_read_tensors(path))
 
     def fits(self, module: nn.Module) -> bool:
         """Return whether the tensors are those of the module, by name and shape."""
@@ -101,20 +110,19 @@ def read_initial_weights(init_from: InitFrom, partial: bool) -> InitialWeights |
 
 
 def restore_initial_weights(config: JSON) -> InitialWeights | None:
-    """Return the weights that a run began with. Without tensors where the file is gone or another.
+    """Return what a configuration says of the weights that a run began with. Reads no file.
 
-    A run that goes on has its weights in a checkpoint; only round 0 made anew needs them.
+    A run that goes on has its weights in a checkpoint; `read_again` is for round 0 made anew.
     """
     stated = config.get(INIT_FROM)
     if stated is None:
         return None
-    file, digest = str(stated.get("file", "")), str(stated.get("sha256", ""))
-    partial = bool(stated.get("partial"))
-    path = Path(file)
-    tensors = None
-    if file and path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == digest:
-        tensors = _read_tensors(path)
-    return InitialWeights(file, digest, partial, tensors)
+    return InitialWeights(
+        file=str(stated.get("file", "")),
+        sha256=str(stated.get("sha256", "")),
+        partial=bool(stated.get("partial")),
+        tensors=None,
+    )
 
 
 def _read_tensors(path: Path) -> dict[str, Tensor]:

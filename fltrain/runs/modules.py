@@ -1,6 +1,7 @@
 """The module of a run: made or handed over, with its features, as the algorithm wants it."""
 
 import copy
+from typing import NamedTuple
 
 from torch import nn
 
@@ -21,8 +22,20 @@ def name_model(request: Request, shape: tuple[int, ...]) -> str:
     return resolve_function(name)
 
 
-def make_module(request: Request, data: Federated) -> FoundFeatures:
-    """Return the module of a run on its device, and why it has no features, if it has none.
+class MadeModule(NamedTuple):
+    """The module of a run.
+
+    features_fault: why it has no features, "" where it has some. is_drawn: whether a seed drew any
+    of its weights.
+    """
+
+    module: nn.Module
+    features_fault: str
+    is_drawn: bool
+
+
+def make_module(request: Request, data: Federated) -> MadeModule:
+    """Return the module of a run on its device.
 
     The features are the input of a layer named or found, or those of stages. The initial weights
     are those that were asked for: of the model that the algorithm made, where they fit it, else of
@@ -43,10 +56,12 @@ def make_module(request: Request, data: Federated) -> FoundFeatures:
         found = find_features(module, examples)
     module = found.module
     adapted = models.adapt(module, algorithm, seed)
+    is_drawn = adapted is not module or not isinstance(request.model, nn.Module)
     if weights is not None and weights.tensors is not None:
         if adapted is module or weights.fits(adapted):
+            is_drawn = not weights.fits(adapted)
             weights.load(adapted)
         else:
             weights.load(module)
             adapted = models.adapt(module, algorithm, seed)
-    return FoundFeatures(adapted.to(data.device), found.fault)
+    return MadeModule(adapted.to(data.device), found.fault, is_drawn)

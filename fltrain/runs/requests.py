@@ -26,6 +26,7 @@ from ..tasks.losses import Losses, OwnFunction, resolve_losses
 from .fitting import fit_settings
 from .folder import RunFolder
 from .grid import name_folder
+from .idle_settings import mention_given_way
 from .initial_weights import InitialWeights, restore_initial_weights
 from .objective import AskedMetrics, Objective, restore_objective
 from .own_files import list_specs, require_same_code
@@ -36,8 +37,9 @@ class Request:
     """A run as it was asked for, all names looked up.
 
     model: None for the papers' model of such data. device: cpu or cuda, found for the one that the
-    settings ask for. weights: those to begin with, None for those that the seed draws. numbers: of
-    a sweep, those by which this run differs from the others.
+    settings ask for. weights: those to begin with, None for those that the seed draws. asked: the
+    settings that were asked for by name. numbers: of a sweep, those by which this run differs from
+    the others.
     """
 
     split: niidpart.FederatedSplit
@@ -50,6 +52,7 @@ class Request:
     objective: Objective = field(default_factory=Objective)
     losses: Losses = field(default_factory=Losses)
     weights: InitialWeights | None = None
+    asked: frozenset[str] = frozenset()
     numbers: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -81,8 +84,9 @@ def resolve_request(
         algorithm = build(algorithm, **values.options | dict(options or {}))
     _require_algorithm(algorithm)
     _refuse_options(algorithm, settings)
-    complete = Settings.of(values.settings | dict(settings))
-    complete = fit_settings(complete, algorithm, settings)
+    together = Settings.of(values.settings | dict(settings))
+    complete = fit_settings(together, algorithm, settings)
+    mention_given_way(preset, together, complete, settings)
     device = _find_device(complete.device)
     # A run that had workers resumes without them, so this is asked of new runs alone.
     if complete.engine == "processes":
@@ -98,6 +102,7 @@ def resolve_request(
         objective=objective,
         losses=resolve_losses(objective.loss, complete.label_smoothing),
         weights=weights,
+        asked=frozenset(settings),
         numbers=dict(numbers or {}),
     )
 
@@ -179,11 +184,10 @@ def load_request(
     _require_model(model)
     config, path = folder.config, folder.path
     _require_trust(path, config, trust)
-    objective = restore_objective(path, config, loss, metrics)
-    used = [config["algorithm"]["spec"], *objective.specs]
-    if model is None:
-        used.append(config["model"])
+    # Before any of it is loaded. A model that is handed over takes the place of its file.
+    used = list_specs(config if model is None else config | {"model": ""})
     require_same_code(path, config, used)
+    objective = restore_objective(path, config, loss, metrics)
     settings = _restore_settings(path, config, workers)
     if keep is not None:
         settings = replace(settings, keep=keep)

@@ -17,10 +17,13 @@ from ..engine.ranks import ALONE
 from ..environment import describe
 from ..interface import Algorithm, State
 from ..runs.events import Announcement, OnProgress, Progress, RoundDone
+from ..runs.initial_weights import InitialWeights
 from ..runs.loop import RunInProgress, TrainingLoop
+from ..runs.objective import AskedMetrics
 from ..runs.requests import load_request
 from ..runs.starting import make_new_starts, move_state
 from ..runs.training import Prepared, prepare
+from ..tasks.losses import OwnFunction
 from .examination import Examination
 
 
@@ -33,6 +36,8 @@ class Supplies:
     model: nn.Module | None
     data_root: str | Path | None
     trust: bool
+    loss: OwnFunction | None = None
+    metrics: AskedMetrics = ()
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,8 @@ def replay_rounds(
         model=supplies.model,
         data_root=supplies.data_root,
         trust=supplies.trust,
+        loss=supplies.loss,
+        metrics=supplies.metrics,
     )
     rounds = [round for round in found.logged if round <= _count_whole(found)]
     if not rounds:
@@ -85,16 +92,23 @@ def replay_rounds(
     chosen = random.SystemRandom().sample(rounds, min(n_rounds, len(rounds)))
     stretches = choose_stretches(chosen, found.checkpoints)
     progress(Announcement(_describe_costs(found, sorted(chosen), stretches)))
-    weights = request.weights
-    if weights is not None and weights.tensors is None:
-        where = weights.file or "a state_dict that was handed over"
-        lacking = f"{where}, sha256 {weights.sha256[:12]}..., is gone or another one"
-    else:
-        lacking = ""
+    weights, lacking = request.weights, ""
+    if weights is not None and any(stretch.start not in found.checkpoints for stretch in stretches):
+        weights = weights.read_again()
+        request = replace(request, weights=weights)
+        lacking = _why_no_start(weights)
     again = _Replay(found, prepare([request], supplies.data, ALONE.size), progress, lacking)
     for stretch in stretches:
         again.train(stretch)
     return again.equal
+
+
+def _why_no_start(weights: InitialWeights) -> str:
+    """Return why round 0 cannot be made anew with these weights, "" where it can."""
+    if weights.tensors is not None:
+        return ""
+    where = weights.file or "a state_dict that was handed over"
+    return f"{where}, sha256 {weights.sha256[:12]}..., is gone or another one"
 
 
 def _count_whole(found: Examination) -> int:

@@ -11,7 +11,9 @@ from ..disk.plain_folder import escape_signs
 from ..interface import Algorithm
 from ..runs.events import OnProgress, ignore
 from ..runs.folder import RunFolder
+from ..runs.objective import AskedMetrics
 from ..runs.own_files import OwnCodeChanged
+from ..tasks.losses import OwnFunction
 from .examination import Examination, examine_run
 from .replay import Supplies, replay_rounds
 from .verdict import RunVerdict
@@ -24,6 +26,8 @@ def verify(
     replay: int = 0,
     algorithm: Algorithm | None = None,
     model: nn.Module | None = None,
+    loss: OwnFunction | None = None,
+    metrics: AskedMetrics = (),
     data_root: str | Path | None = None,
     trust: bool = False,
     progress: OnProgress = ignore,
@@ -39,7 +43,7 @@ def verify(
     replay : int
         So many rounds, drawn at random, are trained again, each from the nearest checkpoint that
         was kept, and compared.
-    algorithm, model, data_root, trust
+    algorithm, model, loss, metrics, data_root, trust
         As `resume` takes them, for a replay.
     progress : callable
         As for `run`. What a replay will take is said first, by an `fltrain.Announcement`.
@@ -72,7 +76,15 @@ def verify(
     opened = RunFolder.open(folder)
     with opened.lock(is_shared=True):
         found = examine_run(opened)
-        supplies = Supplies(data, algorithm, model, data_root, trust)
+        supplies = Supplies(
+            data=data,
+            algorithm=algorithm,
+            model=model,
+            data_root=data_root,
+            trust=trust,
+            loss=loss,
+            metrics=metrics,
+        )
         replayed = _try_replay(found, replay, supplies, progress) if replay else []
     return RunVerdict(
         faults=found.faults,

@@ -84,7 +84,10 @@ def train():
     """train(split, data, ...): a short run on the CPU, in memory unless `out` is given. hidden200 learns faster than the tables' MLP."""
 
     def run(split, data=None, **options):
-        return fltrain.run(split, data, **SHORT | options)
+        usual = dict(SHORT)
+        if "local_steps" in options:
+            del usual["local_epochs"]
+        return fltrain.run(split, data, **usual | options)
 
     return run
 

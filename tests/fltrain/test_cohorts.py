@@ -255,5 +255,5 @@ def test_more_parties_than_can_be_compared_are_refused_before_anything_is_writte
 ):
     monkeypatch.setattr("fltrain.cohorts.by_cluster._MOST_PARTIES", 4)
     with pytest.raises(fltrain.UsageError, match="5 have examples; it takes at most 4"):
-        train(table_split, table, cohort="by-cluster", out=tmp_path / "run")
+        train(table_split, table, cohort="by-cluster", cohort_size=2, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()

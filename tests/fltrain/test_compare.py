@@ -174,8 +174,8 @@ def test_a_folder_from_before_a_setting_has_its_default(table, table_split, trai
             table_split,
             table,
             model="linear",
-            rounds=1,
-            lr_drops=(5,),
+            rounds=2,
+            lr_drops=(1,),
             bf16=name == "other",
             out=tmp_path / name,
         )

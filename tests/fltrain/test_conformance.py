@@ -15,11 +15,15 @@ from fltrain.algorithms import ALGORITHMS
 from fltrain.checkpoints.state_digest import digest_state
 from fltrain.checkpoints.store import Bound, CheckpointStore
 from fltrain.disk.plain_folder import PlainFolder
+from fltrain.interface import Out
 from fltrain.models import create
 from niidpart.registry import resolve_function
 
 from ._cells import is_moment
 from ._variants import find_declared
+
+# All algorithms are given the same settings, some of which do nothing where all train as one party.
+pytestmark = pytest.mark.filterwarnings("ignore:.*does nothing here")
 
 ROUNDS = 4
 STOPS = [
@@ -187,6 +191,20 @@ def test_every_leaf_of_its_state_is_a_tensor_and_parties_have_their_axis(go, tab
     assert len({len(leaf) for leaf in tree.leaves(state.models)}) == 1
     assert {len(leaf) for leaf in tree.leaves(state.parties)} <= {table_split.n_parties}
     assert all(leaf.isfinite().all() for leaf in tree.leaves(state.models))
+
+
+def test_it_says_whether_it_reads_features(go, built, monkeypatch):
+    read = []
+
+    class Watched(Out):
+        @property
+        def features(self):
+            read.append(True)
+            return self[1]
+
+    monkeypatch.setattr("fltrain.tasks.model_task.Out", Watched)
+    go(rounds=2)
+    assert bool(read) == built.features
 
 
 def test_its_state_survives_a_checkpoint(usual, same_state, tmp_path):

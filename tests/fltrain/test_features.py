@@ -14,7 +14,8 @@ from fltrain.models import Staged
 from fltrain.tasks.model_task import ModelTask
 
 pytestmark = pytest.mark.usefixtures("without_curves")
-SET = {"rounds": 2, "local_epochs": 1, "batch_size": 30, "lr": 0.05}
+STEPS = {"rounds": 2, "batch_size": 30, "lr": 0.05}
+SET = STEPS | {"local_epochs": 1}
 
 
 class Plain(nn.Module):
@@ -268,7 +269,7 @@ def test_fedrl_on_a_sequential_is_fedrl_on_its_stages(table, table_split, train,
         fc=nn.Sequential(nn.Flatten(), first, nn.Tanh()), out=nn.Sequential(nn.Dropout(0.2), second)
     )
     a, b = (
-        train(table_split, table, model=m, algorithm=fedrl(mu=1.0), local_steps=4, **SET)
+        train(table_split, table, model=m, algorithm=fedrl(mu=1.0), local_steps=4, **STEPS)
         for m in (plain, staged)
     )
     assert a.history == b.history

@@ -1,6 +1,7 @@
 """Weights that a run begins with: from which files, what fits, what a run folder says of them."""
 
 import hashlib
+import sys
 
 import pytest
 import safetensors.torch
@@ -97,6 +98,49 @@ def test_a_run_goes_on_without_the_file_and_verify_says_what_it_lacks(
     assert any(f"{file}, sha256" in line for line in verdict.unchecked)
     file.unlink()
     assert fltrain.resume(out, table).history == run.history
+
+
+@pytest.fixture
+def opened():
+    """The paths of all files that are opened meanwhile."""
+    paths, is_listening = [], [True]
+
+    def hear(event, args):
+        if is_listening and event == "open":
+            paths.append(str(args[0]))
+
+    sys.addaudithook(hear)  # it cannot be taken away again
+    yield paths
+    is_listening.clear()
+
+
+def test_the_file_is_read_only_for_round_0_made_anew(
+    weights, table, table_split, train, opened, tmp_path
+):
+    file = tmp_path / "w.pt"
+    torch.save(weights, file)
+    out, kept = tmp_path / "run", tmp_path / "kept"
+    asked = ONE | {"rounds": 3, "init_from": file}
+    run = train(table_split, table, out=out, **asked)
+    train(table_split, table, out=kept, keep="all", **asked)
+    assert str(file) in opened
+    opened.clear()
+    assert fltrain.resume(out, table).history == run.history
+    assert fltrain.verify(kept, table, replay=3).replayed == [1, 2, 3]
+    assert str(file) not in opened
+    assert 1 in fltrain.verify(out, table, replay=3).replayed
+    assert str(file) in opened
+
+
+def test_what_does_not_fit_is_not_said_again_on_resuming(
+    weights, table, table_split, train, tmp_path
+):
+    del weights["out.bias"]
+    file, out = tmp_path / "w.pt", tmp_path / "run"
+    torch.save(weights, file)
+    with pytest.warns(UserWarning, match=r"it lacks out\.bias"):
+        run = train(table_split, table, init_from=file, init_from_partial=True, out=out, **ONE)
+    assert fltrain.resume(out, table).history == run.history  # warnings are errors here
 
 
 def test_moons_head_is_drawn_where_the_file_has_none(

@@ -239,7 +239,7 @@ REFUSED = [
     ({"optimizer": "adamw", "nesterov": True}, "nesterov is of optimizer sgd"),
     ({"optimizer": "adam", "betas": (0.5,)}, "betas is .0.5,.; two numbers are needed"),
     ({"nesterov": True, "momentum": 0.0}, "nesterov needs momentum above 0"),
-    ({"clip_norm": 1.0, "clip_value": 1.0}, "clip-norm and clip-value are two ways"),
+    ({"clip_norm": 1.0, "clip_value": 1.0}, "clip-norm is 1.0 and clip-value 1.0: two ways"),
     ({"keep_optimizer": True, "momentum": 0.0}, "sgd without momentum has nothing to keep"),
     ({"stragglers": 0.5, "local_epochs": 1}, "local-epochs is 1; raise it"),
     ({"stragglers": 0.5, "local_steps": 1}, "local-steps is 1; raise it"),

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 import fltrain
-from fltrain import RunError, tree
+from fltrain import RunError, RunFolder, UsageError, tree
 
 SIZE = {"model": "mlp", "rounds": 2, "local_epochs": 1, "batch_size": 8, "lr": 0.1, "threads": 1}
 
@@ -78,6 +78,46 @@ def test_a_function_has_to_be_handed_over_again(tmp_path, table, table_split):
         fltrain.resume(out, table, loss=squared)
     again = fltrain.resume(out, table, loss=squared, metrics=[squared])
     assert again.history == done.history
+
+
+def test_other_metrics_than_the_run_was_started_with_are_refused(tmp_path, table, table_split):
+    def another(logits, y):
+        return 0.5
+
+    out = tmp_path / "run"
+    fltrain.run(table_split, table, metrics=["auc", squared], out=out, **SIZE)
+    assert RunFolder.open(out).config["metric_names"] == ["auc", "squared"]
+    for others in (["auc", another], [squared, "auc"], [squared]):
+        with pytest.raises(UsageError, match=r"was started with auc, squared, and .* handed over"):
+            fltrain.resume(out, table, metrics=others)
+    assert fltrain.resume(out, table, metrics=["auc", squared]).history
+
+
+def test_a_replay_takes_a_loss_and_metrics_that_are_functions(tmp_path, table, table_split):
+    out = tmp_path / "run"
+    fltrain.run(table_split, table, loss=squared, metrics=[squared], out=out, **SIZE)
+    without = fltrain.verify(out, data=table, replay=1)
+    assert (without.faults, without.replayed) == ([], [])
+    assert any("a loss that has no name" in line for line in without.unchecked)
+    verdict = fltrain.verify(out, data=table, replay=9, loss=squared, metrics=[squared])
+    assert (verdict.faults, verdict.unchecked) == ([], [])
+    assert verdict.replayed == list(range(1, verdict.rounds + 1))
+    other = fltrain.verify(
+        out, data=table, replay=1, loss=torch.nn.CrossEntropyLoss(), metrics=squared
+    )
+    assert "trained again it differs in" in str(other.faults[0])
+
+
+def test_a_changed_file_is_not_run_before_it_is_refused(tmp_path, table, table_split):
+    file = tmp_path / "mine.py"
+    file.write_text("def brier(logits, y):\n    return 0.5\n")
+    out, ran = tmp_path / "run", tmp_path / "ran"
+    name = f"{file}:brier"
+    fltrain.run(table_split, table, metrics=name, out=out, **SIZE)
+    file.write_text(f"open({str(ran)!r}, 'w')\ndef brier(logits, y):\n    return 0.4\n")
+    with pytest.raises(UsageError, match=r"mine\.py has changed since the run was started"):
+        fltrain.resume(out, table, trust=True)
+    assert not ran.exists()
 
 
 def give_each(logits, y):

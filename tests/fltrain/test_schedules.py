@@ -144,9 +144,11 @@ def test_what_would_do_nothing_or_end_below_0_is_refused_before_the_run_starts(
 
 def test_what_a_preset_says_of_another_schedule_gives_way(table, table_split, train, tmp_path):
     """FedRL's preset drops the rate after rounds; who asks for a cosine has that alone."""
-    done = train(
-        table_split, table, preset="fedrl", lr_schedule="cosine", out=tmp_path / "run", rounds=1
-    )
+    gone = "lr-drops 40,80 of the preset fedrl gives way to what was asked for beside it"
+    with pytest.warns(UserWarning, match=gone):
+        done = train(
+            table_split, table, preset="fedrl", lr_schedule="cosine", out=tmp_path / "run", rounds=1
+        )
     settings = fltrain.RunFolder.open(tmp_path / "run").config["settings"]
     assert (settings["lr_schedule"], settings["lr_drops"]) == ("cosine", [])
     assert done.history[0]["lr"] == 0.1

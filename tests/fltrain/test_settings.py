@@ -305,7 +305,7 @@ def test_without_shuffling_rows_come_in_one_order_that_is_not_ascending(table_sp
 @pytest.mark.parametrize("steps", [1, 3, 7, 20])
 def test_local_steps_count_instead_of_epochs(table, dealt, batches_of, steps):
     split = dealt(table, np.repeat([0, 1], [20, 70]))  # 3 and 9 batches an epoch
-    seen, done = batches_of(split, rounds=1, local_epochs=50, local_steps=steps)
+    seen, done = batches_of(split, rounds=1, local_steps=steps)
     assert done.history[0]["steps"] == 2 * steps
     assert [(e, s) for e, s, _ in seen] == [
         (s // per_epoch, s) for per_epoch in (3, 9) for s in range(steps)
