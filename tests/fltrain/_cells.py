@@ -23,6 +23,12 @@ def prepare(split, data, algorithm, module, settings, held=None):
     return build_cell(request, held)
 
 
+def add_to(usual, asked):
+    """The usual settings and those asked for; steps take the place of epochs, beside which they would be refused."""
+    kept = {name: value for name, value in usual.items() if name != "local_epochs"}
+    return (kept if "local_steps" in asked else usual) | asked
+
+
 def is_moment(event, round, job, cell=0):
     """After so many jobs of a round, or all that there are; with job 0 when a cell's round is written down."""
     if isinstance(event, fltrain.JobDone):

@@ -14,6 +14,8 @@ import niidpart
 from fltrain import RunFolder, tree
 from niidpart.splits.part import make_empty_part, make_part
 
+from ._cells import add_to
+
 SHORT = {
     "model": "hidden200",
     "rounds": 2,
@@ -84,10 +86,7 @@ def train():
     """train(split, data, ...): a short run on the CPU, in memory unless `out` is given. hidden200 learns faster than the tables' MLP."""
 
     def run(split, data=None, **options):
-        usual = dict(SHORT)
-        if "local_steps" in options:
-            del usual["local_epochs"]
-        return fltrain.run(split, data, **usual | options)
+        return fltrain.run(split, data, **add_to(SHORT, options))
 
     return run
 

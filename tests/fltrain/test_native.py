@@ -35,7 +35,7 @@ from fltrain.models import Staged, create
 from fltrain.runs.states import make_initial_state
 from fltrain.settings import Settings
 
-from ._cells import prepare
+from ._cells import add_to, prepare
 from ._native import compiled
 from ._variants import list_variants
 
@@ -49,8 +49,6 @@ USUAL = {
     "device": "cpu",
     "threads": 1,
 }
-
-
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -90,7 +88,7 @@ def both(split, data, model, algorithm="fedavg", **options):
             model=model,
             algorithm=build(algorithm) if isinstance(algorithm, str) else algorithm,
             engine=e,
-            **USUAL | options,
+            **add_to(USUAL, options),
         )
         for e in ("looped", "native")
     ]
@@ -417,7 +415,7 @@ def test_the_gradient_of_a_step_is_that_of_autograd_in_float64(name, coloured):
             coloured,
             BASE,
             seeded(LAYERS[name]),
-            **USUAL | {"batch_size": 41, "local_steps": 1},
+            **add_to(USUAL, {"batch_size": 41, "local_steps": 1}),
         )
     )
 
@@ -441,7 +439,7 @@ def test_of_equal_numbers_pooling_takes_the_first_as_torch_does(dealt):
             data,
             BASE,
             module,
-            **USUAL | {"batch_size": 24, "local_steps": 1},
+            **add_to(USUAL, {"batch_size": 24, "local_steps": 1}),
         )
     )
 

@@ -15,7 +15,7 @@ from fltrain.engine.native import eligibility
 from fltrain.engine.native.eligibility import require_native
 from fltrain.models import Staged
 
-from ._cells import is_moment
+from ._cells import add_to, is_moment
 from ._native import compiled
 from ._stacked import cell_of
 
@@ -97,7 +97,8 @@ def test_neither_the_order_of_the_jobs_nor_the_workers_change_anything(
 @pytest.mark.parametrize("rule", RULES | ALONE)
 def test_a_round_of_thirty_steps_is_that_of_looped(rule, table, table_split, train, distance):
     """In two halves, so that what parties keep of their optimisers counts too."""
-    options = USUAL | {"rounds": 2, "local_steps": 15, "model": smooth()} | (RULES | ALONE)[rule]
+    options = add_to(USUAL, {"rounds": 2, "local_steps": 15, "model": smooth()})
+    options |= (RULES | ALONE)[rule]
     looped, native = (
         train(table_split, table, algorithm=build("fedprox", mu=0.1), engine=engine, **options)
         for engine in ("looped", "native")

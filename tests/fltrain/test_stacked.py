@@ -17,6 +17,7 @@ from fltrain.engine.stacked.convolution import with_convolutions
 from fltrain.engine.stacked.executor import Stacked
 from fltrain.models import create
 
+from ._cells import add_to
 from ._cohorts import sample
 from ._stacked import (
     BASE,
@@ -53,9 +54,9 @@ def go(table, table_split, train):
         return train(
             table_split,
             table,
-            **USUAL
-            | {"engine": engine, "algorithm": algorithm, "model": network()}
-            | options
+            **add_to(USUAL, options)
+            | {"engine": engine, "algorithm": algorithm}
+            | {"model": options.get("model") or network()}
             | algorithm.settings,
         )
 
