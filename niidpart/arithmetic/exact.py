@@ -192,6 +192,7 @@ _FAR_TAIL = (
      1.48753612908506148525e-2, 1.36929880922735805310e-1,
      5.99832206555887937690e-1, 1.0],
 )  # fmt: skip
+_CENTRE_ENDS = 0.425  # from 1/2: where the first of them ends
 
 
 def _divide(table: tuple[list[float], list[float]], r: Floats) -> Floats:
@@ -200,7 +201,6 @@ def _divide(table: tuple[list[float], list[float]], r: Floats) -> Floats:
     return _evaluate(numerator, r) / _evaluate(denominator, r)
 
 
-@_in_blocks
 def normal_quantile(p: Floats) -> Floats:
     """Return x with Phi(x) = p, to about 1e-15: the inverse of the normal distribution function.
 
@@ -219,14 +219,29 @@ def normal_quantile(p: Floats) -> Floats:
     >>> normal_quantile(np.array([0.5, 0.975])).round(4).tolist()
     [0.0, 1.96]
     """
-    q = p - 0.5
-    centre = np.maximum(0.180625 - q * q, 0.0)
-    x = q * _divide(_CENTRE, centre)
-    outer = np.abs(q) > 0.425
-    below = q[outer] < 0
-    edge = np.where(below, p[outer], 1 - p[outer])  # distance to the nearer end of (0, 1)
-    r = np.sqrt(-log(edge))
-    near, far = _divide(_TAIL, r - 1.6), _divide(_FAR_TAIL, r - 5.0)
-    tail = np.where(r <= 5.0, near, far)
-    x[outer] = np.where(below, -tail, tail)
+    x = _invert_centre(p)
+    outer = np.flatnonzero(np.abs(p.reshape(-1) - 0.5) > _CENTRE_ENDS)
+    if outer.size:
+        x.reshape(-1)[outer] = _invert_tail(p.reshape(-1)[outer])
     return x
+
+
+@_in_blocks
+def _invert_centre(p: Floats) -> Floats:
+    """Return the quantile of values in the centre; of others something."""
+    q = p - 0.5
+    r = np.maximum(0.180625 - q * q, 0.0)
+    return q * _divide(_CENTRE, r)
+
+
+@_in_blocks
+def _invert_tail(p: Floats) -> Floats:
+    """Return the quantile of values outside the centre."""
+    is_low = p < 0.5
+    edge = np.where(is_low, p, 1 - p)  # distance to the nearer end of (0, 1)
+    r = np.sqrt(-log(edge))
+    x = _divide(_TAIL, r - 1.6)
+    far = np.flatnonzero(r > 5.0)
+    if far.size:
+        x[far] = _divide(_FAR_TAIL, r[far] - 5.0)
+    return np.where(is_low, -x, x)
