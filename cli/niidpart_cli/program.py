@@ -14,6 +14,7 @@ from niidpart.extras import advise_on_missing
 from niidpart.registry import did_you_mean
 
 from .bugs import explain_crash, explain_no_memory, find_own_place, is_out_of_memory
+from .interrupts import Interrupted
 from .terminal import escape_signs, say, say_error, to_one_line
 
 _EXIT_CODES = (
@@ -101,7 +102,7 @@ class Program(click.Group):
             raise click.UsageError(_describe(error)) from error
 
     def main(self, *args: Any, standalone_mode: bool = True, **kwargs: Any) -> Any:
-        """As click's, but an interrupt is exit code 130, as shells expect.
+        """As click's, but an interrupt is exit code 130, as shells expect, and SIGTERM 143.
 
         A bug shows its traceback, an error in a user's own file the frames there, and a line that
         says what to do.
@@ -113,9 +114,10 @@ class Program(click.Group):
             with warnings.catch_warnings():
                 warnings.showwarning = lambda message, *_: _show_warning(message)
                 sys.exit(super().main(*args, **kwargs) or 0)
-        except click.Abort:
-            say("interrupted", err=True)
-            sys.exit(130)
+        except click.Abort as error:
+            end = error.__cause__ if isinstance(error.__cause__, Interrupted) else Interrupted()
+            say(end.text, err=True)
+            sys.exit(end.code)
         except click.ClickException as error:
             say_error(error)
             sys.exit(error.exit_code)
@@ -144,4 +146,6 @@ def _describe(error: Exception) -> str:
 
 
 def _show_warning(message: Warning | str) -> None:
-    say(to_one_line(f"warning: {message}"), err=True, fg="yellow")
+    # Those of torch go over several lines, of which a warning of ours has one.
+    text = " ".join(str(message).split())
+    say(to_one_line(f"warning: {text}"), err=True, fg="yellow")

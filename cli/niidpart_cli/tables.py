@@ -1,5 +1,6 @@
 """Tables as plain text, no wider than the terminal that shows them."""
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
@@ -20,25 +21,53 @@ class _Column(NamedTuple):
     width: int
 
 
+class _CellWrapper(textwrap.TextWrapper):
+    """Ends lines at blanks, and behind the commas of a cell's name: lr=0.1,momentum=0.9."""
+
+    wordsep_re = re.compile(r"(\s+)|(?<=,)")
+
+
 def format_table(
     header: Sequence[str],
     rows: Iterable[Sequence[object]],
     *,
     n_keys: int = 1,
     width: int | None = None,
+    common: Sequence[str] = (),
 ) -> str:
     """Return a table as text, with numbers to the right. A cell is one line, whatever it holds.
 
-    Where there is no room for it, long texts go on in the next line. Where that is not enough, the
-    columns are parted, and each part has the first ones before its own. n_keys: how many these are.
+    Where there is no room for it, a column of `common` whose cells are all equal is said once,
+    above, and long texts go on in the next line. Where that is not enough, the columns are parted,
+    and each part has the first ones before its own. n_keys: how many these are.
     width: letters of a line, those of the terminal unless given.
     """
     columns = _list_columns(header, rows)
     room = find_width() if width is None else width
     if room is None:
         return _format_part(columns)
+    said: list[str] = []
+    if _add_widths(columns) > room:
+        equal = [column for column in columns if column.cells[0] in common and _is_equal(column)]
+        columns = [column for column in columns if column not in equal]
+        said = _say_equal(equal, room)
     parts = _part(_narrow(columns, room, _LEAST), n_keys, room)
-    return "\n\n".join(_format_part(_narrow(part, room, _LEAST_ALONE)) for part in parts)
+    narrowed = [_format_part(_narrow(part, room, _LEAST_ALONE)) for part in parts]
+    return "\n\n".join([*said, *narrowed])
+
+
+def _is_equal(column: _Column) -> bool:
+    """Return whether several rows all have the same in a column."""
+    cells = column.cells[1:]
+    return len(cells) > 1 and len(set(cells)) == 1
+
+
+def _say_equal(columns: Sequence[_Column], room: int) -> list[str]:
+    """Return what stands above a table for columns with one value; [] where there are none."""
+    if not columns:
+        return []
+    values = ", ".join(f"{name} {value}" for name, value, *_ in (c.cells for c in columns))
+    return ["\n".join(["in all rows", *textwrap.wrap(values, room)])]
 
 
 def measure_width(header: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
@@ -106,7 +135,7 @@ def _wrap(text: str, width: int) -> list[str]:
     """Return a text in lines of so many letters; a word that is longer goes on in the next."""
     if len(text) <= width:
         return [text]
-    return textwrap.wrap(text, width)
+    return _CellWrapper(width).wrap(text)
 
 
 def _shorten(text: str, width: int) -> str:

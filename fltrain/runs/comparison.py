@@ -7,7 +7,14 @@ from typing import Any
 from ..common import SEEDS
 from .folder import RunFolder
 from .stopping import is_finished
-from .trials import MODEL_CODE, PARAMETERS, Trials, group_trials, list_comparable
+from .trials import (
+    MODEL_CODE,
+    PARAMETERS,
+    Trials,
+    group_trials,
+    list_comparable,
+    name_algorithm,
+)
 
 # What a summary has a mean of over trials; docs/training.md says what each is.
 MEASURED = ("final", "best", "party_mean", "party_worst", "bytes")
@@ -17,23 +24,22 @@ _LONGEST = 40  # letters of a value that a difference shows
 _NAMED = 3  # runs, and values, that a difference names
 
 
-def summarise(name: str, folder: RunFolder) -> dict[str, Any]:
+def summarise(name: str, folder: RunFolder, metrics: Sequence[str] = ()) -> dict[str, Any]:
     """Return what a run has reached; docs/training.md lists the fields.
 
-    What is not known, such as an accuracy before the first evaluation, is None.
+    What is not known, such as an accuracy before the first evaluation, is None. metrics: names as
+    a history has them, whose last values are told besides.
     """
     config, history = folder.config, folder.history
-    algorithm = config["algorithm"]
     scored = [m for m in history if m.get("test_accuracy") is not None]
     accuracies = _collect(scored, "test_accuracy")
     best = max(accuracies, default=None)
-    options = [f"{key}={value}" for key, value in algorithm.get("options", {}).items()]
     used = _find_party_models(history)
     prefix = _PREFIXES.get(used or "", "")
     asked = config["settings"].get("rounds")
-    return {
+    summary = {
         "run": name,
-        "algorithm": " ".join([algorithm["name"], *options]),
+        "algorithm": name_algorithm(config["algorithm"]),
         "rounds": len(history),
         "rounds_asked": asked,
         "finished": is_finished(config, history),
@@ -46,6 +52,9 @@ def summarise(name: str, folder: RunFolder) -> dict[str, Any]:
         "party_models": used,
         "bytes": sum(m["bytes_down"] + m["bytes_up"] for m in history),
     }
+    if metrics:
+        summary["metrics"] = {metric: _find_last(history, metric) for metric in metrics}
+    return summary
 
 
 def _find_party_models(history: Sequence[Mapping[str, Any]]) -> str | None:
@@ -86,7 +95,18 @@ def _summarise_trials(trials: Trials, rows: Mapping[str, Mapping[str, Any]]) -> 
     for key in MEASURED:
         values = [row[key] if row["finished"] else None for row in members]
         found[key] = _compute_mean(values)
+    if "metrics" in members[0]:
+        found["metrics"] = _average_metrics(members)
     return found
+
+
+def _average_metrics(members: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float | None]]:
+    """Return the mean of each metric that was asked for besides, as those of `MEASURED` are."""
+    averages = {}
+    for metric in members[0]["metrics"]:
+        values = [row["metrics"][metric] if row["finished"] else None for row in members]
+        averages[metric] = _compute_mean(values)
+    return averages
 
 
 def _compute_mean(values: Sequence[float | None]) -> dict[str, float | None]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from niidpart.plot import choose_ink, measure_text, smallest_font, wrap_text
 
-from .points import History
+from .metric_names import History
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,7 +19,8 @@ from niidpart.plot import (
 
 from .curve_key import HistoriesByLabel, add_key
 from .line_styles import FEW, LineStyle, choose_styles
-from .points import Along, Curve, build_curve, require_metric
+from .metric_names import find_metric, is_percentage
+from .points import Along, Curve, build_curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,8 +63,9 @@ def draw_curves(
         Label of a setting -> the metrics of the rounds of each of its runs. Of several it is the
         mean, and a band of a sample standard deviation on both sides.
     metrics : list of str
-        Names in docs/training.md; none for test accuracy and training loss. With the accuracy of
-        the served models goes that of the models that parties keep beside them, with rings.
+        Names in docs/training.md, or as `--metrics` takes them; none for test accuracy and training
+        loss. With the accuracy of the served models goes that of the models that parties keep
+        beside them, with rings.
     settings : mapping of str to str
         Label of a curve -> its setting, where several are of one: they have one colour, and
         a dash each.
@@ -77,12 +79,9 @@ def draw_curves(
     UsageError
         For a metric that no run has.
     """
-    histories = [history for runs in trials.values() for history in runs]
-    for metric in metrics:
-        require_metric(metric, histories)
+    shown = _find_shown(trials, metrics)
     look = choose_medium(medium, width, font_size, dark)
     with use_look(look):
-        shown = metrics or _USUAL
         figure = _make_figure(look, len(shown))
         panels = figure.subplots(1, len(shown), squeeze=False)[0]
         lines = choose_styles(list(trials), settings or {})
@@ -100,11 +99,17 @@ def draw_curves(
 def list_gaps(trials: HistoriesByLabel, metrics: Sequence[str], along: Along) -> list[str]:
     """Return which settings have no curve in a panel, a line each; metrics: as `draw_curves`'."""
     gaps = []
-    for metric in metrics or _USUAL:
+    for metric in _find_shown(trials, metrics):
         for label, runs in trials.items():
             if not build_curve(runs, metric, along).x:
                 gaps.append(f"no curve of {metric} along {along}: {label}")
     return gaps
+
+
+def _find_shown(trials: HistoriesByLabel, metrics: Sequence[str]) -> Sequence[str]:
+    """Return the metric of each panel, as histories call it."""
+    histories = [history for runs in trials.values() for history in runs]
+    return [find_metric(metric, histories) for metric in metrics] or _USUAL
 
 
 def save_curves(trials: HistoriesByLabel, path: str | Path, **how: Any) -> Path:
@@ -209,14 +214,14 @@ def _draw_own(
 
 def _find_scale(metric: str) -> float:
     """Return 100 for accuracies, which are shown in percent."""
-    return 100 if "accuracy" in metric else 1
+    return 100 if is_percentage(metric) else 1
 
 
 def _label_axes(ax: "Axes", metric: str, along: Along, room: float) -> None:
     """room: inches for the label of the vertical axis."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    unit = " (%)" if "accuracy" in metric else ""
+    unit = " (%)" if is_percentage(metric) else ""
     label = f"{_NAMES.get(metric, metric.replace('_', ' '))}{unit}"
     ax.set_ylabel("\n".join(wrap_text(label, room, smallest_font() + 2, 3)))
     ax.grid(color=choose_grey(0.88), linewidth=0.5)

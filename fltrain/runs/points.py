@@ -1,17 +1,14 @@
 """What a curve is made of: a metric of some runs, along rounds, bytes or seconds."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Literal
 
-from niidpart.errors import UsageError
-from niidpart.registry import did_you_mean
-
 from .folder import RunFolder
+from .metric_names import History
 
-History = Sequence[Mapping[str, Any]]
 Along = Literal["rounds", "bytes", "seconds"]
 
 
@@ -34,25 +31,6 @@ def read_history(folder: RunFolder) -> list[dict[str, Any]]:
         taken = [timing.get("train_seconds"), timing.get("evaluate_seconds")]
         times[timing["round"]] = sum(second for second in taken if second is not None)
     return [{**metrics, "seconds": times.get(metrics["round"])} for metrics in folder.history]
-
-
-def list_metrics(histories: Sequence[History]) -> list[str]:
-    """Return the names of all metrics that are numbers, in some round of some run."""
-    known = dict.fromkeys(
-        name
-        for history in histories
-        for metrics in history
-        for name, value in metrics.items()
-        if isinstance(value, int | float) and name not in ("round", "seconds")
-    )
-    return list(known)
-
-
-def require_metric(metric: str, histories: Sequence[History]) -> None:
-    """Raise UsageError where no run has a metric of that name."""
-    known = list_metrics(histories)
-    if metric not in known:
-        raise UsageError(f"no run has the metric {metric!r}; {did_you_mean(metric, known)}")
 
 
 def build_curve(trials: Sequence[History], metric: str, along: Along) -> Curve:

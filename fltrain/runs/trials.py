@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from inspect import Parameter
 from typing import Any
@@ -21,6 +21,8 @@ MODEL_CODE = "model code"  # of one's own; earlier folders do not state its dige
 # Settings that change no result beyond rounding.
 _HARMLESS = {"checkpoint_every", "keep", "device", "threads", "engine", "workers", "memory"}
 _OWN_FILE = re.compile(r"^.*[/\\]([^/\\]+\.py:\w+)$")  # a file of one's own: its folder is left out
+_DEFAULTS: JSON = json.loads(json.dumps(asdict(Settings())))  # by JSON, where a tuple is a list
+_OFF = {key: value for key, value in _DEFAULTS.items() if not value and key not in SEEDS}
 _SHOWN = 32  # letters of a value in a label
 
 
@@ -76,9 +78,22 @@ def list_comparable(config: JSON) -> JSON:
         values[MODEL_CODE] = code
     if PARAMETERS in config:
         values[PARAMETERS] = config[PARAMETERS]
-    defaults = json.loads(json.dumps(asdict(Settings())))  # by JSON, in which a tuple is a list
-    settings = defaults | config["settings"]
+    settings = _DEFAULTS | config["settings"]
     return values | {key: value for key, value in settings.items() if key not in _HARMLESS}
+
+
+def name_algorithm(algorithm: JSON, left_out: Collection[str] = ()) -> str:
+    """Return an algorithm and its options that are not as they are by default: "fedprox mu=0.1".
+
+    left_out: options that are said elsewhere.
+    """
+    defaults = _list_defaults(algorithm)
+    words = [algorithm["name"]]
+    for key, value in algorithm.get("options", {}).items():
+        is_default = key in defaults and value == defaults[key]
+        if not is_default and key not in left_out:
+            words.append(f"{key}={value}")
+    return " ".join(words)
 
 
 def _has_model_code(config: JSON) -> bool:
@@ -120,10 +135,16 @@ def _label_settings(settings: Sequence[JSON]) -> list[str]:
         for key, value in setting.items():
             # An option is told among runs of its algorithm; others need not have it.
             among = alike if key.startswith("option ") or key == "spec" else settings
-            if key not in ("algorithm", PARAMETERS) and _is_varied(key, among):
+            is_told = key not in ("algorithm", PARAMETERS) and not _is_left_off(key, value)
+            if is_told and _is_varied(key, among):
                 words.append(f"{key.removeprefix('option ')}={_shorten(value)}")
         labels.append(" ".join(words))
     return _number_equal(labels)
+
+
+def _is_left_off(key: str, value: Any) -> bool:
+    """Return whether a setting is nothing by default, and is that: finetune=0 is what all have."""
+    return key in _OFF and value == _OFF[key]
 
 
 def _is_varied(key: str, settings: Sequence[JSON]) -> bool:

@@ -9,7 +9,7 @@ import torch
 import niidpart as library
 from niidpart.errors import FileFault, UsageError
 from niidpart_cli.bugs import explain_no_memory, is_out_of_memory
-from niidpart_cli.program import _name_cause
+from niidpart_cli.program import _name_cause, _show_warning
 
 REPORT = "this is a bug of niidpart: please report it, with the traceback and the output of `niidpart --version`"
 
@@ -215,3 +215,9 @@ def test_torchs_end_of_memory_is_told_from_its_other_errors():
     with pytest.raises(RuntimeError) as found:
         torch.ones(2) @ torch.ones(3)
     assert not is_out_of_memory(found.value)
+
+
+def test_a_warning_of_several_lines_is_shown_in_one(capsys):
+    _show_warning(UserWarning("a first line\n  and a second,\nand \x1b[31m no colour"))
+    said = capsys.readouterr().err
+    assert said == "warning: a first line and a second, and \\x1b[31m no colour\n"

@@ -257,6 +257,7 @@ def test_ctrl_c_says_how_to_go_on(folder, warm):
         env=os.environ,
     )
     assert done.returncode == 128 + signal.SIGINT, done.stderr
+    assert "interrupted: " in done.stderr
     assert "go on with: fltrain resume stopped" in done.stderr
     assert (
         subprocess.run(

@@ -39,6 +39,30 @@ def test_a_column_that_no_terminal_holds_stands_alone():
     assert [line.split()[-1] for line in text.splitlines()] == ["number", f"{10**30}", "2"]
 
 
+def test_what_is_equal_in_all_rows_is_said_once_where_there_is_no_room():
+    header = ["run", "algorithm", "rounds", "final %"]
+    names = [f"mu={mu},learning_rate={lr}" for mu in (0.1, 0.01) for lr in (0.1, 0.01)]
+    rows = [[name, "fedprox mu=0.5", 3, 80 + n] for n, name in enumerate(names)]
+    common = ("algorithm", "rounds", "final %")
+    assert format_table(header, rows, width=100, common=common) == format_table(header, rows)
+    said, table = format_table(header, rows, width=40, common=common).split("\n\n")
+    assert said == "in all rows\nalgorithm fedprox mu=0.5, rounds 3"
+    assert table.splitlines()[0].split() == ["run", "final", "%"]
+    assert table.splitlines()[1].split() == ["mu=0.1,learning_rate=0.1", "80"]
+    alone = format_table(header, rows[:1], width=40, common=common)  # nothing to tell it from
+    assert "algorithm" in alone.splitlines()[0]
+
+
+def test_a_name_of_numbers_goes_on_in_the_next_line_behind_a_comma():
+    rows = [["mu=0.1,lr=0.01,weight_decay=0.001,seed=1", 1.5]]
+    lines = format_table(["run", "final %"], rows, width=30).splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [
+        "mu=0.1,lr=0.01,",
+        "weight_decay=0.001,",
+        "seed=1",
+    ]
+
+
 COMMANDS = """
 import sys
 from niidpart_cli.split import main

@@ -130,16 +130,16 @@ def test_resume_says_that_a_run_was_finished_already(runs, fltrain):
 
 def test_a_run_that_ended_early_says_where_and_why(runs, fltrain):
     rule = "--rounds 9 --local-steps 1 --stop-at accuracy=0.01"
-    done = fltrain("run", "split.h5", *rule.split(), "--out", "early", cwd=runs)
+    done = fltrain("run", "split.h5", *rule.split(), "--out", "reached", cwd=runs)
     said = r"ended early, after round 1 of 9: test_accuracy 0\.\d+ reaches --stop-at accuracy=0\.01"
     assert done.returncode == 0
     assert re.search(rf"^fedavg {said}$", done.stdout, re.MULTILINE)
-    again = fltrain("resume", "early", cwd=runs)
+    again = fltrain("resume", "reached", cwd=runs)
     assert again.returncode == 0
     assert re.search(
-        f"early is finished already: it {said}; to train on .*another --stop-at", again.stderr
+        f"reached is finished already: it {said}; to train on .*another --stop-at", again.stderr
     )
-    stopped = json.loads(fltrain("resume", "early", "--json", cwd=runs).stdout)["stopped"]
+    stopped = json.loads(fltrain("resume", "reached", "--json", cwd=runs).stdout)["stopped"]
     assert isinstance(stopped.pop("value"), float)
     assert stopped == {
         "round": 1,
@@ -148,10 +148,10 @@ def test_a_run_that_ended_early_says_where_and_why(runs, fltrain):
         "stop_at": "accuracy=0.01",
     }
     assert json.loads(fltrain("resume", "fedavg", "--json", cwd=runs).stdout)["stopped"] is None
-    swept = f"{rule} --lr 0.1,0.2 --out early-lr".split()
+    swept = f"{rule} --lr 0.1,0.2 --out reached-lr".split()
     done = fltrain("run", "split.h5", *swept, cwd=runs)
     assert re.search(rf"^lr=0\.1 {said}$", done.stdout, re.MULTILINE)
-    again = fltrain("resume", "early-lr", "--json", cwd=runs)
+    again = fltrain("resume", "reached-lr", "--json", cwd=runs)
     assert "2 of its runs ended early; to train on" in again.stderr
     assert [cell["stopped"]["round"] for cell in json.loads(again.stdout)] == [1, 1]
 
@@ -198,6 +198,40 @@ def test_compare_says_final_best_and_what_differs(runs, fltrain):
     last = json.loads((runs / "fedavg" / "metrics.jsonl").read_text().splitlines()[-1])
     assert out["runs"][0]["final"] == last["test_accuracy"]
     assert out["runs"][1]["bytes"] == 0
+
+
+def test_metrics_asked_for_are_printed_compared_and_drawn_by_the_same_name(runs, fltrain, tmp_path):
+    def call(*args):
+        return fltrain(*args, cwd=tmp_path)
+
+    asked = ("--metrics", "macro-f1,class-accuracy,balanced-accuracy")
+    quick = ("--rounds", "1", "--local-steps", "1", "--out", "measured")
+    done = call("run", runs / "split.h5", *asked, *quick)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "measured" / "metrics.jsonl").read_text())
+    shares = sorted(100 * share for share in found["test_class_accuracy"])
+    balanced = f"{100 * found['test_balanced_accuracy']:.2f}"
+    macro_f1 = f"{found['test_macro_f1']:.4f}"
+    said = (
+        f"macro-f1 {macro_f1}  class-accuracy {shares[0]:.2f} to {shares[-1]:.2f}%  "
+        f"balanced-accuracy {balanced}%  train loss"
+    )
+    assert said in done.stdout
+    assert said in done.stderr
+    plain = call("compare", "measured", runs / "fedavg")
+    assert "measured as well: macro-f1, balanced-accuracy (--metric NAME" in plain.stderr
+    wanted = ("--metric", "macro-f1", "--metric", "balanced-accuracy,train-loss")
+    header, first, second = call("compare", "measured", runs / "solo", *wanted).stdout.splitlines()
+    assert "macro-f1  balanced-accuracy %  train_loss" in header
+    assert first.split()[-4:-2] == [macro_f1, balanced]
+    assert second.split()[-4:-2] == ["-", "-"]
+    told = json.loads(call("compare", "measured", *wanted, "--json").stdout)
+    assert told["runs"][0]["metrics"]["test_macro_f1"] == found["test_macro_f1"]
+    assert told["settings"][0]["metrics"]["test_macro_f1"]["mean"] == found["test_macro_f1"]
+    assert call("plot", "measured", *wanted).returncode == 0
+    for command in ("compare", "plot"):
+        wrong = call(command, "measured", "--metric", "makro-f1")
+        assert (wrong.returncode, "did you mean 'test_macro_f1'?" in wrong.stderr) == (2, True)
 
 
 def test_curves_of_several_runs(runs, fltrain):
@@ -367,5 +401,5 @@ def test_module_form_works_for_launchers(runs):
         json.loads(subprocess.run(args, cwd=runs, capture_output=True, text=True).stdout)["runs"][
             0
         ]["algorithm"]
-        == "fedavg server_lr=1.0"
+        == "fedavg"
     )

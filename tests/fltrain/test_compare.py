@@ -14,7 +14,7 @@ from fltrain.runs.comparison import list_differences, summarise, summarise_setti
 from fltrain.runs.points import read_history
 from fltrain.runs.trials import group_trials
 from niidpart import UsageError
-from niidpart_cli.train.compare import format_summaries
+from niidpart_cli.train.compare import format_settings, format_summaries
 
 
 def folder_of(path, history, algorithm="fedavg", split="a" * 64, model="cnn", **settings):
@@ -92,6 +92,52 @@ def test_accuracies_of_parties_own_models_have_a_mark(tmp_path):
     assert solo.split()[-3:-1] == ["-", "-"]
     assert note.startswith("* of parties' own models")
     assert len(format_summaries(rows[:1]).splitlines()) == 2  # no star, no line on it
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"server_lr": 1.0}, "fedavg"),
+        ({"server_lr": 0.5}, "fedavg server_lr=0.5"),
+        ({"server_lr": 1.0, "rounded_to": 2}, "fedavg rounded_to=2"),  # of another version
+    ],
+)
+def test_an_option_of_an_algorithm_is_named_where_it_is_not_the_default(tmp_path, options, named):
+    folder = folder_of(tmp_path / "run", [metrics(1, 0.5)])
+    algorithm = {"name": "fedavg", "spec": "fedavg", "options": options}
+    (folder.path / "config.json").write_text(json.dumps(folder.config | {"algorithm": algorithm}))
+    assert summarise("r", RunFolder.open(folder.path))["algorithm"] == named
+
+
+def test_a_label_does_not_name_what_is_left_off(tmp_path):
+    """A run that is fine-tuned does not make every other one `finetune=0`."""
+    configs = {
+        name: folder_of(tmp_path / name, [], **settings).config
+        for name, settings in (("plain", {}), ("tuned", {"finetune": 5, "momentum": 0.0}))
+    }
+    labels = [group.label for group in group_trials(configs)]
+    assert labels == ["fedavg momentum=0.9", "fedavg momentum=0 finetune=5"]
+
+
+def test_metrics_that_were_asked_for_are_columns_with_their_means(tmp_path):
+    values = {"a": 0.25, "b": 0.75}
+    folders = {
+        name: folder_of(
+            tmp_path / name,
+            [metrics(1, 0.5) | {"test_macro_f1": 0.1}, metrics(2, 0.5) | {"test_macro_f1": value}],
+            seed=seed,
+        )
+        for seed, (name, value) in enumerate(values.items())
+    }
+    rows = [summarise(name, folder, ["test_macro_f1"]) for name, folder in folders.items()]
+    assert [row["metrics"] for row in rows] == [{"test_macro_f1": v} for v in values.values()]
+    header, first, second = format_summaries(rows).splitlines()
+    assert "macro-f1" in header.split()
+    assert (first.split()[-2], second.split()[-2]) == ("0.2500", "0.7500")
+    [setting] = summarise_settings(folders, rows)
+    deviation = pytest.approx(0.125**0.5)
+    assert setting["metrics"] == {"test_macro_f1": {"mean": 0.5, "std": deviation}}
+    assert "0.5000 ± 0.3536" in format_settings([setting])
 
 
 @pytest.mark.parametrize("history", [[], [metrics(1), metrics(2)]])

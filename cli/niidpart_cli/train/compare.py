@@ -9,6 +9,7 @@ import click
 from ..command import AdvisingCommand
 from ..tables import format_table
 from ..terminal import say, say_table, to_one_line
+from .metric_option import declare_metric, join_names
 
 Row = Mapping[str, Any]
 # Whose models numbers are of, where they are not those that parties are served -> mark, and words.
@@ -16,6 +17,7 @@ _MARKS = {
     "own": ("*", "of parties' own models"),
     "fine-tuned": ("+", "of models that parties have fine-tuned"),
 }
+_COMMON = ("algorithm", "trials", "rounds", "MB moved")  # columns that tell runs apart seldom
 _OF_PARTIES = {"parties %": "party_mean", "worst %": "party_worst"}
 
 
@@ -33,6 +35,7 @@ def compare_command() -> click.Command:
             click.Option(
                 ["--each"], is_flag=True, help="A row for each run, also where there are trials."
             ),
+            declare_metric("A column with the last value of this metric"),
             click.Option(
                 ["--json", "as_json"],
                 is_flag=True,
@@ -42,13 +45,18 @@ def compare_command() -> click.Command:
     )
 
 
-def compare(runs: tuple[str, ...], each: bool, as_json: bool) -> None:
+def compare(
+    runs: tuple[str, ...], each: bool, metric: tuple[tuple[str, ...], ...], as_json: bool
+) -> None:
     from fltrain.runs.comparison import list_differences, summarise, summarise_settings
     from fltrain.runs.folder import RunFolder
+    from fltrain.runs.metric_names import find_metric, list_asked_numbers, shorten_name
     from fltrain.runs.sweep_folder import list_runs
 
     folders = {run: RunFolder.open(run) for run in list_runs(runs)}
-    rows = [summarise(run, folder) for run, folder in folders.items()]
+    histories = [folder.history for folder in folders.values()]
+    shown = [find_metric(name, histories) for name in join_names(metric)]
+    rows = [summarise(run, folder, shown) for run, folder in folders.items()]
     settings = summarise_settings(folders, rows)
     found = list_differences(folders)
     if as_json:
@@ -58,6 +66,10 @@ def compare(runs: tuple[str, ...], each: bool, as_json: bool) -> None:
     say_table(format_settings(settings) if is_grouped else format_summaries(rows))
     for line in found:
         say(to_one_line(f"not the same in all runs: {line}"), err=True)
+    measured = list_asked_numbers(histories)
+    if measured and not shown:
+        names = ", ".join(map(shorten_name, measured))
+        say(to_one_line(f"measured as well: {names} (--metric NAME shows them)"), err=True)
 
 
 def has_trials(settings: Sequence[Row]) -> bool:
@@ -68,7 +80,7 @@ def has_trials(settings: Sequence[Row]) -> bool:
 def format_summaries(rows: Sequence[Row]) -> str:
     """Return the table of what runs have reached, from their summaries."""
     of_parties = _list_party_columns(rows)
-    header = ["run", "algorithm", "rounds", "final %", "best %", "at round"]
+    header = ["run", "algorithm", "rounds", "final %", "best %", "at round", *_list_metrics(rows)]
     lines = []
     for row in rows:
         line = [
@@ -78,11 +90,12 @@ def format_summaries(rows: Sequence[Row]) -> str:
             _format_percent(row["final"]),
             _format_percent(row["best"]),
             row["best_round"] or "-",
+            *[_format_metric(name, value) for name, value in row.get("metrics", {}).items()],
             *[_mark_models(row, _format_percent(row[key])) for key in of_parties.values()],
             f"{row['bytes'] / 1e6:.2f}",
         ]
         lines.append(line)
-    table = format_table([*header, *of_parties, "MB moved"], lines)
+    table = format_table([*header, *of_parties, "MB moved"], lines, common=_COMMON)
     return "\n".join([table, *_list_marks(rows)])
 
 
@@ -96,12 +109,13 @@ def format_settings(settings: Sequence[Row]) -> str:
     lines = []
     for row in settings:
         values = [_format_mean(row[key], 100) for key in ("final", "best")]
+        values += [_format_metric_mean(*metric) for metric in row.get("metrics", {}).items()]
         values += [_mark_models(row, _format_mean(row[key], 100)) for key in of_parties.values()]
         moved = _format_mean(row["bytes"], 1e-6)
         equal = moved.removesuffix(" ± 0.00")  # bytes seldom depend on a seed
         lines.append([row["setting"], row["n"], row["rounds"], *values, equal])
-    header = ["setting", "trials", "rounds", "final %", "best %", *of_parties, "MB moved"]
-    table = format_table(header, lines)
+    what = ["setting", "trials", "rounds", "final %", "best %", *_list_metrics(settings)]
+    table = format_table([*what, *of_parties, "MB moved"], lines, common=_COMMON)
     notes = [
         f"{row['setting']}: {row['unfinished']} of {row['n']} trials not finished, so no mean"
         for row in settings
@@ -146,6 +160,28 @@ def _format_mean(found: Mapping[str, float | None], scale: float) -> str:
     if deviation is None:
         return f"{scale * mean:.2f}"
     return f"{scale * mean:.2f} ± {scale * deviation:.2f}"
+
+
+def _list_metrics(rows: Sequence[Row]) -> list[str]:
+    """Return the headers of the metrics that were asked for besides."""
+    from fltrain.runs.metric_names import is_percentage, shorten_name
+
+    asked = rows[0].get("metrics", {}) if rows else {}
+    return [f"{shorten_name(name)}{' %' if is_percentage(name) else ''}" for name in asked]
+
+
+def _format_metric(name: str, value: float | None) -> str:
+    from fltrain.runs.metric_names import format_value
+
+    return "-" if value is None else format_value(name, value)
+
+
+def _format_metric_mean(name: str, found: Mapping[str, float | None]) -> str:
+    """Return a mean and its deviation, to as many digits as a single value has."""
+    mean = _format_metric(name, found["mean"])
+    if found["std"] is None:
+        return mean
+    return f"{mean} ± {_format_metric(name, found['std'])}"
 
 
 def _format_percent(value: float | None) -> str:

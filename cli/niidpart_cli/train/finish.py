@@ -7,8 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..interrupts import explain_interrupt
 from ..terminal import say
-from .progress import format_round
+from .curves import draw_afterwards
+from .progress import Bar, format_round
 
 if TYPE_CHECKING:
     from fltrain import Run
@@ -39,13 +41,34 @@ def describe_end(done: "Run") -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def explain_interrupt(out: str | Path) -> Iterator[None]:
-    """Say on an interrupt how to go on."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        say(f"\nwhat was reached is kept; go on with: fltrain resume {out}", err=True)
-        raise
+def follow_training(out: str | Path, draw: bool, cells: int = 1) -> Iterator[Bar]:
+    """Show how far the block is, draw its curves behind it, and say what is kept if it is ended.
+
+    draw: as `draw_afterwards` takes it. cells: runs side by side.
+    """
+    with (
+        explain_interrupt(lambda: describe_kept(out)),
+        Bar(cells) as progress,
+        draw_afterwards(out, draw),
+    ):
+        yield progress
+
+
+def describe_kept(out: str | Path) -> str:
+    """Return what the folder of a run or a sweep holds, and the command that goes on with it."""
+    from fltrain.runs.folder import RunFolder
+    from fltrain.runs.sweep_folder import list_runs
+
+    if not Path(out).exists():
+        return "no round was trained, and nothing is kept"
+    rounds = [RunFolder.open(run).newest for run in list_runs([out])]
+    low, high = min(rounds), max(rounds)
+    kept = f"all is kept up to round {low}"
+    if low < high:
+        kept = f"all is kept up to rounds {low} to {high} of the {len(rounds)} runs"
+    if high == 0:
+        kept = "no round was finished"
+    return f"{kept}; go on with: fltrain resume {out}"
 
 
 def find_free_folder(wanted: str) -> Path:

@@ -8,6 +8,7 @@ import click
 from ..command import AdvisingCommand
 from ..look import declare_look, read_look
 from ..terminal import say, to_one_line
+from .metric_option import declare_metric, join_names
 
 
 def plot_command() -> click.Command:
@@ -18,13 +19,7 @@ def plot_command() -> click.Command:
         "alone are one curve, the mean, with a band of a sample standard deviation.",
         params=[
             click.Argument(["runs"], type=click.Path(), nargs=-1, required=True),
-            click.Option(
-                ["--metric"],
-                multiple=True,
-                metavar="NAME",
-                help="A panel with this metric (docs/training.md); several times for several.  "
-                "[test_accuracy, train_loss]",
-            ),
+            declare_metric("A panel with this metric, not accuracy and training loss"),
             click.Option(
                 ["--x", "along"],
                 type=click.Choice(["rounds", "bytes", "seconds"]),
@@ -69,16 +64,17 @@ def plot(
     configs = {run: folder.config for run, folder in folders.items()}
     groups = group_trials(configs, each)
     setting_of = {run: group.label for group in group_trials(configs) for run in group.runs}
+    metrics = join_names(values["metric"])
     drawn = {group.label: [read_history(folders[run]) for run in group.runs] for group in groups}
     path = save_curves(
         drawn,
         out,
-        metrics=values["metric"],
+        metrics=metrics,
         settings={group.label: setting_of[group.runs[0]] for group in groups},
         along=values["along"],
         **read_look(values),
     )
-    for gap in list_gaps(drawn, values["metric"], values["along"]):
+    for gap in list_gaps(drawn, metrics, values["along"]):
         say(to_one_line(gap), err=True)
     if as_json:
         curves = {group.label: list(group.runs) for group in groups}

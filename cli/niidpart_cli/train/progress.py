@@ -3,12 +3,14 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from types import TracebackType
 from typing import Any, Self
 
 import click
 
 from fltrain.runs.events import Announcement, CellDiverged, JobDone, Progress, RoundDone
+from fltrain.runs.metric_names import format_value, is_percentage, list_asked, shorten_name
 
 from ..terminal import choose_colour, say
 
@@ -102,9 +104,10 @@ class Bar:
 
 
 def format_round(cells: Sequence[Metrics]) -> str:
-    """Return a round in words: test accuracy and training loss.
+    """Return a round in words: test accuracy, metrics that were asked for, and training loss.
 
-    Of several runs it is their range, and the mean accuracy.
+    Of several runs it is their range, and the mean accuracy. Of a metric with several values, such
+    as one a class, it is the range of these.
     """
     accuracies = [100 * m["test_accuracy"] for m in cells if m.get("test_accuracy") is not None]
     losses = [m["train_loss"] for m in cells if m["train_loss"] is not None]
@@ -116,11 +119,30 @@ def format_round(cells: Sequence[Metrics]) -> str:
         if len(cells) > 1:
             accuracy += f", mean {sum(accuracies) / len(accuracies):.2f}%"
         words.append(accuracy)
+    words += _format_asked(cells)
     tuned = [100 * m["finetuned_party_test_accuracy_mean"] for m in cells if _is_tuned(m)]
     if tuned:
         words.append(f"fine-tuned at home {_format_range(tuned, '.2f', '%')}")
     words.append(f"train loss {_format_range(losses, '.4g') if losses else 'not finite'}")
     return "  ".join(words)
+
+
+def _format_asked(cells: Sequence[Metrics]) -> list[str]:
+    """Return the metrics that `--metrics` asked for, each with its name."""
+    words = []
+    for name in dict.fromkeys(name for metrics in cells for name in list_asked(metrics)):
+        found = [metrics.get(name) for metrics in cells]
+        each = chain.from_iterable(one if isinstance(one, list) else [one] for one in found)
+        values = [value for value in each if value is not None]
+        shown = " to ".join(dict.fromkeys(format_value(name, end) for end in _find_ends(values)))
+        unit = "%" if is_percentage(name) else ""
+        words.append(f"{shorten_name(name)} {shown}{unit}" if shown else f"{shorten_name(name)} -")
+    return words
+
+
+def _find_ends(values: Sequence[float]) -> list[float]:
+    """Return the least and the largest value; [] where there is none."""
+    return [min(values), max(values)] if values else []
 
 
 def _is_tuned(metrics: Metrics) -> bool:

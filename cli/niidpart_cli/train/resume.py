@@ -9,8 +9,8 @@ import click
 from ..command import AdvisingCommand
 from ..options import declare_data_memory
 from ..terminal import say
-from .curves import declare_draw, draw_afterwards, is_drawn
-from .finish import explain_interrupt, report_run
+from .curves import declare_draw, is_drawn
+from .finish import follow_training, report_run
 from .loading import load_training
 from .options import TRACK, declare_moved_data, declare_trust
 from .progress import Bar
@@ -82,13 +82,12 @@ def resume(
         "track": track,
     }
     if is_sweep(run):
-        progress = Bar(len(read_cells(run)))
-        with progress, explain_interrupt(run), draw_afterwards(run, draw):
+        with follow_training(run, draw, len(read_cells(run))) as progress:
             cells = fltrain.resume_sweep(run, progress=progress, **given)
         _say_if_finished(run, progress, cells)
         report_sweep(cells, Path(run), as_json)
         return
-    with Bar() as progress, explain_interrupt(run), draw_afterwards(run, draw):
+    with follow_training(run, draw) as progress:
         done = fltrain.resume(run, progress=progress, **given)
     _say_if_finished(run, progress, [done])
     report_run(done, as_json)

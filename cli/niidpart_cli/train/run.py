@@ -11,8 +11,7 @@ from fltrain.runs import grid
 
 from ..options import list_entries, select_given, select_others
 from ..terminal import say
-from .curves import draw_afterwards
-from .finish import explain_interrupt, find_free_folder, report_run
+from .finish import find_free_folder, follow_training, report_run
 from .loading import load_training
 from .options import (
     ALGORITHM_SLOT,
@@ -24,7 +23,6 @@ from .options import (
     declare_settings,
 )
 from .presets import choose_options
-from .progress import Bar
 from .sweep import HELP, SweepCommand, build_request, is_swept, report_sweep, require_single_words
 
 if TYPE_CHECKING:
@@ -75,7 +73,7 @@ def _run_one(
     given = select_given(values, [PRESET, *settings])
     seed = given.get("seed", 0)
     out = values["out"] or find_free_folder(f"runs/{algorithm.name}-{split.digest[:8]}-{seed}")
-    with Bar() as progress, explain_interrupt(out), draw_afterwards(out, values["draw"]):
+    with follow_training(out, values["draw"]) as progress:
         done = fltrain.run(
             split,
             algorithm=algorithm,
@@ -108,7 +106,7 @@ def _run_sweep(
     out = Path(values["out"] or find_free_folder(f"runs/{name}-{first.digest[:8]}-sweep"))
     n_settings = math.prod(map(len, request["grid"].values()))
     n_cells = n_settings * len(splits) * values["trials"]
-    with Bar(n_cells) as progress, explain_interrupt(out), draw_afterwards(out, values["draw"]):
+    with follow_training(out, values["draw"], n_cells) as progress:
         done = fltrain.sweep(splits, out=out, progress=progress, track=values["track"], **request)
     report_sweep(done, out, values["as_json"])
 

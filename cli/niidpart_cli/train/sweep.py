@@ -134,11 +134,21 @@ def _print_tables(done: Sequence["Run"]) -> None:
     """Print a row a run and, where settings have trials, a row a setting."""
     from fltrain.runs.comparison import summarise, summarise_settings
     from fltrain.runs.folder import RunFolder
+    from fltrain.runs.metric_names import list_asked_numbers
+    from fltrain.runs.trials import name_algorithm
 
     opened = [RunFolder.open(_require_folder(run)) for run in done]
     folders = {folder.path.name: folder for folder in opened}
-    rows = [summarise(name, folder) for name, folder in folders.items()]
-    say_table(format_summaries(rows))
+    histories = [folder.history for folder in opened]
+    measured = list_asked_numbers(histories)
+    rows = [summarise(name, folder, measured) for name, folder in folders.items()]
+    # What is swept stands in the name of each run.
+    algorithms = [
+        {"algorithm": name_algorithm(folder.config["algorithm"], left_out=run.cell)}
+        for run, folder in zip(done, opened, strict=True)
+    ]
+    told = [row | algorithm for row, algorithm in zip(rows, algorithms, strict=True)]
+    say_table(format_summaries(told))
     settings = summarise_settings(folders, rows)
     if has_trials(settings):
         say()

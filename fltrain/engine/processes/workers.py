@@ -24,6 +24,7 @@ from ..sums import Sums
 from .wire import Failure, decode, describe_failure, encode, rebuild_error
 
 _PR_SET_PDEATHSIG = 1  # of Linux's prctl: the signal that this process gets when its parent ends
+_ENDING = {signal.SIGINT, signal.SIGTERM}
 _JOIN_SECONDS = 5  # for a worker whose pipe is closed to be gone
 
 
@@ -95,8 +96,8 @@ def fork_worker(cells: Sequence[Cell], others: list[Connection]) -> Worker:
         name="fltrain worker",
         daemon=True,
     )
-    # Blocked until the worker ignores it: a Ctrl-C in between would show a traceback of the worker.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    # Blocked until the worker ignores them: in between they would show a traceback of the worker.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         with warnings.catch_warnings():
             # Python 3.12 warns of threads whose locks a fork leaves locked. Those here are torch's,
@@ -118,7 +119,8 @@ def _work(pipe: Connection, others: list[Connection], cells: Sequence[Cell], par
     """
     # Ctrl-C goes to all processes of a terminal; the parent decides what it means
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the parent may have a handler, of itself alone
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     for other in others:
         other.close()  # or the end of the parent would not be the end of the pipes
     _end_with(parent)

@@ -1,0 +1,63 @@
+"""Ctrl-C and SIGTERM during a run: one line says what is kept and how to go on, and no traceback."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def started(tmp_path, niidpart):
+    """started(*args): `fltrain run` in a group of its own, in the middle of its rounds."""
+    assert niidpart("make", "--strategy", "dir", cwd=tmp_path).returncode == 0
+
+    def start(*args):
+        # A shell that starts the tests in the background has them ignore Ctrl-C.
+        code = (
+            "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+            "from niidpart_cli.train import main; main(sys.argv[1:])"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, "run", "split.h5", "--rounds", "9999", *args],
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        for line in iter(process.stderr.readline, ""):
+            if line.startswith("round 2/"):
+                return process
+        raise AssertionError(process.wait())
+
+    return start
+
+
+@pytest.mark.parametrize(
+    ("number", "engine", "code", "word"),
+    [
+        (signal.SIGINT, "looped", 130, "interrupted"),
+        (signal.SIGTERM, "processes", 143, "ended by SIGTERM"),
+    ],
+)
+def test_a_run_that_is_ended_says_what_is_kept_and_how_to_go_on(
+    number, engine, code, word, started, tmp_path
+):
+    process = started("--local-steps", "2", "--engine", engine, "--out", "ended")
+    os.killpg(process.pid, number)
+    _, rest = process.communicate(timeout=60)
+    assert process.returncode == code, rest
+    lines = [line for line in rest.splitlines() if line and not line.startswith("round ")]
+    written = len((tmp_path / "ended" / "metrics.jsonl").read_text().splitlines())
+    said = f"{word}: all is kept up to round (\\d+); go on with: fltrain resume ended"
+    assert len(lines) == 1, rest
+    kept = int(re.fullmatch(said, lines[0])[1])
+    assert 2 <= kept <= written <= kept + 1
+
+
+def test_a_run_that_is_ended_before_its_folder_is_there_says_so(tmp_path):
+    from niidpart_cli.train.finish import describe_kept
+
+    assert describe_kept(tmp_path / "none") == "no round was trained, and nothing is kept"
