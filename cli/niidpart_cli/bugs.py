@@ -38,11 +38,22 @@ def _is_loaded(name: str) -> bool:
     return name in sys.modules
 
 
+def name_failure(error: BaseException) -> str:
+    """Return `FUNCTION of FILE failed in round 3` of an error in a file of the user's own, else "".
+
+    The function is the one that we called, and the round stands where there was one.
+    """
+    own = _list_own_frames(error)
+    if not own:
+        return ""
+    return " ".join([f"{own[0].name} of {own[0].filename} failed", *_list_rounds(error)[:1]])
+
+
 def explain_crash(error: BaseException, program: str) -> str:
     """Return what is said of an error that is not one of ours: where it arose, and what to do.
 
-    Of one in a file of the user's own, its frames there; of a bug, and where the environment asks
-    for it, the whole traceback.
+    Of one in a file of the user's own, which function failed and its frames there; of a bug, and
+    where the environment asks for it, the whole traceback.
     """
     whole = "".join(traceback.format_exception(error)).rstrip()
     place = find_own_place(error)
@@ -55,16 +66,33 @@ def explain_crash(error: BaseException, program: str) -> str:
     switch = f"{program.upper()}_TRACEBACK"
     if os.environ.get(switch):
         return f"{whole}\n{blame}"
-    return f"{_format_own_frames(error)}\n{blame}; {switch}=1 shows the whole traceback"
+    return "\n".join(
+        [
+            name_failure(error),
+            _format_own_frames(error),
+            f"{blame}; {switch}=1 shows the whole traceback",
+        ]
+    )
 
 
 def _format_own_frames(error: BaseException) -> str:
     """Return a traceback of the frames in the user's own files, and what the error says."""
-    own = [frame for frame in _list_frames(error) if is_own_file(Path(frame.filename))]
     lines = ["Traceback of your own code:\n"]
-    lines += traceback.format_list(own)
-    lines += traceback.format_exception_only(error)
+    lines += traceback.format_list(_list_own_frames(error))
+    # The round is said already.
+    said = [f"{round}\n" for round in _list_rounds(error)]
+    lines += [line for line in traceback.format_exception_only(error) if line not in said]
     return "".join(lines).rstrip()
+
+
+def _list_own_frames(error: BaseException) -> list[traceback.FrameSummary]:
+    return [frame for frame in _list_frames(error) if is_own_file(Path(frame.filename))]
+
+
+def _list_rounds(error: BaseException) -> list[str]:
+    """Return `in round 3`, as the training loop notes it."""
+    notes: list[str] = getattr(error, "__notes__", [])
+    return [note for note in notes if note.startswith("in round ")]
 
 
 def is_out_of_memory(error: Exception) -> bool:

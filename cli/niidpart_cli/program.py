@@ -13,7 +13,7 @@ from niidpart.errors import FileFault, UsageError, find_machine_fault
 from niidpart.extras import advise_on_missing
 from niidpart.registry import did_you_mean
 
-from .bugs import explain_crash, explain_no_memory, find_own_place, is_out_of_memory
+from .bugs import explain_crash, explain_no_memory, find_own_place, is_out_of_memory, name_failure
 from .interrupts import Interrupted
 from .terminal import escape_signs, say, say_error, to_one_line
 
@@ -142,7 +142,10 @@ def _describe(error: Exception) -> str:
     cause = error.__cause__ or error  # we may have said it better than the user's own code
     place = find_own_place(error) or find_own_place(cause)
     message = f"{error} ({place})" if place else str(error)
-    return escape_signs("\n".join([message, *getattr(error, "__notes__", [])]))
+    lines = [message, *getattr(error, "__notes__", [])]
+    if not isinstance(error, UsageError):
+        lines = [message, name_failure(error)]  # a function of the user's own, and not ours
+    return escape_signs("\n".join(lines))
 
 
 def _show_warning(message: Warning | str) -> None:

@@ -35,6 +35,7 @@ from .timing_log import TIMING, TimingLog
 
 ENVIRONMENT, SPLIT, PICTURE = "environment.json", "split.h5", "curves.png"
 CHECKPOINTS = "checkpoints"
+RUN_ID = "run"  # in environment.json
 _FILES = (CONFIG, ENVIRONMENT, SPLIT, METRICS, TIMING, PICTURE)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
+from niidpart.errors import FileFault, UsageError
 from niidpart.splits.recipe import JSON
 
 from ..algorithms import ALGORITHMS
@@ -103,7 +104,7 @@ class TrainingLoop:
 
     def _train_round(self, executor: Executor, round: int) -> None:
         """Train and finish a round of every run that it is due for."""
-        with self._advise_on_resuming(round):
+        with self._advise_on_resuming(round), _name_round(round):
             began = time.perf_counter()
             due = {
                 i: self._plan_round(executor, run, round)
@@ -220,6 +221,18 @@ class TrainingLoop:
             f"{reached}, and the run goes on from it on any number of ranks: "
             f"fltrain resume {paths.pop()}"
         )
+
+
+@contextlib.contextmanager
+def _name_round(round: int) -> Iterator[None]:
+    """Add the round to an error that we did not raise: one of a user's own function, say."""
+    try:
+        yield
+    except (UsageError, FileFault, OSError, RankLost):
+        raise
+    except Exception as error:
+        error.add_note(f"in round {round}")
+        raise
 
 
 def _list_written(cell: Cell, trained: Trained) -> list[int] | None:

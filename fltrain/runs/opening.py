@@ -1,6 +1,7 @@
 """Runs before their first round: their folders are created, or cut to where they start, held."""
 
 import contextlib
+import secrets
 import shutil
 import warnings
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ from ..engine.ranks import Ranks
 from ..environment import describe
 from ..interface import State
 from .configuration import FORMAT
-from .folder import RunFolder
+from .folder import RUN_ID, RunFolder
 from .loop import RunInProgress
 from .modules import name_model
 from .own_files import OWN_CODE, digest_own_code, list_specs
@@ -172,6 +173,8 @@ def _create_run_folder(
     """Write the folder of a run before its first round."""
     config = make_config(request, cell, execution)
     environment = describe(torch.device(execution.device), execution.threads)
+    # What tells it from another run of the same configuration, wherever the folder is moved.
+    environment[RUN_ID] = secrets.token_hex(8)
     RunFolder.create(path, config, environment, niidpart.to_bytes(request.split), state)
 
 

@@ -15,7 +15,7 @@ from niidpart.extras import advise_on_missing
 from ..trackers import TRACKERS, Log, TrackedRun, Tracker
 from .configuration import CONFIG
 from .events import CellDiverged, OnProgress, Progress, RoundDone
-from .folder import RunFolder
+from .folder import RUN_ID, RunFolder
 from .loop import RunInProgress
 from .opening import Setup, make_config
 
@@ -108,14 +108,14 @@ def describe_tracked(setup: Setup, runs: Sequence[RunInProgress]) -> list[Tracke
 def _identify(folder: RunFolder | None) -> str:
     """Return the id of a run: that of its folder, wherever it is moved; of one in memory a new one.
 
-    Of the configuration and the moment when it was written, so that the same run started twice has
-    two.
+    Of the configuration and of what is drawn when a run is started, so that the same run started
+    twice has two. An older folder has nothing drawn.
     """
     if folder is None:
         return secrets.token_hex(8)
-    file = folder.path / CONFIG
-    moment = str(file.stat().st_mtime_ns)
-    return hashlib.sha256(file.read_bytes() + moment.encode()).hexdigest()[:16]
+    config = (folder.path / CONFIG).read_bytes()
+    drawn = str(folder.environment.get(RUN_ID, ""))
+    return hashlib.sha256(config + drawn.encode()).hexdigest()[:16]
 
 
 class OpenTracker:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 
 import pytest
 import torch
@@ -109,7 +110,8 @@ def test_an_error_in_a_users_own_model_is_told_by_the_frames_there(
     words = f"run split.h5 --model net.py:net --rounds 1 --engine {engine}".split()
     done = fltrain(*words, cwd=tmp_path)
     assert done.returncode == 1
-    _, told = done.stderr.split("Traceback of your own code:\n")
+    before, told = done.stderr.split("Traceback of your own code:\n")
+    assert before.splitlines()[-1] == f"forward of {file} failed in round 1"
     places = [
         f'File "{file}", line {line}, in {name}' for line, name in ((15, "forward"), (6, "refuse"))
     ]
@@ -120,6 +122,47 @@ def test_an_error_in_a_users_own_model_is_told_by_the_frames_there(
     whole = fltrain(*words, cwd=tmp_path, env={"FLTRAIN_TRACEBACK": "1"}).stderr
     assert "Traceback (most recent call last)" in whole
     assert "fltrain/engine/looped.py" in whole
+
+
+FAILING = """
+from torch.nn import functional
+
+calls = []
+
+def fail(logits, y):
+    calls.append(1)
+    if len(calls) > 2:  # the second round evaluates thrice or so
+        raise KIND("no third time")
+    return 0.5
+
+def loss(logits, y):
+    fail(logits, y)
+    return functional.cross_entropy(logits, y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "failed", "code"),
+    [
+        ("--metrics mine.py:fail", "KeyError", "fail", 1),
+        ("--loss mine.py:loss", "KeyError", "loss", 1),
+        ("--loss mine.py:loss", "ValueError", "loss", 2),
+    ],
+)
+def test_a_function_of_ones_own_that_fails_is_named_with_the_round(
+    words, kind, failed, code, tmp_path, niidpart, fltrain
+):
+    file = tmp_path / "mine.py"
+    file.write_text(FAILING.replace("KIND", kind) + f"# {words}\n")
+    assert make(niidpart, tmp_path).returncode == 0
+    run = f"run split.h5 --model linear --rounds 3 --local-steps 1 --engine looped {words}"
+    done = fltrain(*run.split(), cwd=tmp_path)
+    assert done.returncode == code
+    said = [line for line in done.stderr.splitlines() if line.startswith(f"{failed} of {file}")]
+    assert len(said) == 1
+    assert re.fullmatch(rf"{failed} of {re.escape(str(file))} failed in round [123]", said[0])
+    assert done.stderr.count("in round") == 1
+    assert "no third time" in done.stderr
 
 
 def test_an_error_when_a_users_own_model_is_tried_says_where(tmp_path, niidpart, fltrain):

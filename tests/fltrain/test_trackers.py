@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import warnings
@@ -195,6 +196,28 @@ def test_a_function_hears_every_round_and_the_folder_is_the_same(tmp_path, table
     assert list_files(followed) == list_files(alone)
     for name in ("config.json", "metrics.jsonl", "checkpoints/round-000003.json"):
         assert (followed / name).read_bytes() == (alone / name).read_bytes()
+
+
+def test_a_run_is_known_again_in_a_copy_of_its_folder_and_no_two_share_an_id(
+    tmp_path, table, table_split
+):
+    ids = []
+
+    @contextlib.contextmanager
+    def remember(run):
+        ids.append(run.id)
+        yield lambda round, metrics: None
+
+    one, other, copy = (tmp_path / name for name in ("one", "other", "copy"))
+    for out in (one, other):
+        fltrain.run(table_split, table, out=out, track=remember, **SIZE)
+    shutil.copytree(one, copy, copy_function=shutil.copyfile)  # with other times
+    for out in (one, copy, other):
+        fltrain.resume(out, table, track=remember)
+    first, second, *again = ids
+    assert first != second
+    assert again == [first, first, second]
+    assert all(len(each) == 16 for each in ids)
 
 
 def test_a_file_of_ones_own_tracks(tmp_path, table, table_split, monkeypatch):
