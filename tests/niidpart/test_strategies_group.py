@@ -139,3 +139,11 @@ def test_balance_by_examples_is_nearer_to_equal_sizes():
         for b in ("groups", "examples")
     }
     assert spread["examples"] < 0.1 * spread["groups"]
+
+
+@pytest.mark.parametrize("balance", ["groups", "examples"])
+def test_numbers_of_groups_far_apart_are_dealt_as_those_that_lie_together(balance):
+    groups = np.arange(200) * 7 % 23
+    near, far = (made(g, n_parties=5, balance=balance) for g in (groups, groups * 10**12 - 5))
+    assert [rows.tolist() for rows in near.train] == [rows.tolist() for rows in far.train]
+    assert (near.draws["dealt"][:, 0] * 10**12 - 5).tolist() == far.draws["dealt"][:, 0].tolist()
