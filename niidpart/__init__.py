@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .checking.differences import Difference, diff
     from .checking.verification import Verdict, verify
-    from .data import Data, from_arrays, load
+    from .data import Data, from_arrays, load, stream_labels
     from .data.of_split import open_data
     from .data.tabular import from_table
     from .data.treatment.looking import TableLook, look
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .splits.recipe import Recipe, Source, Transform
     from .splits.split import FederatedSplit
     from .splits.view import PartView, SplitView
+    from .streaming.making import make_large
 
 _MODULES = {
     "Data": "niidpart.data",
@@ -67,12 +68,14 @@ _MODULES = {
     "load": "niidpart.data",
     "look": "niidpart.data.treatment.looking",
     "make": "niidpart.making.derivation",
+    "make_large": "niidpart.streaming.making",
     "measure_skew": "niidpart.splits.dealing",
     "open": "niidpart.splitfile.opened",
     "open_data": "niidpart.data.of_split",
     "pull": "niidpart.hub",
     "push": "niidpart.hub",
     "read": "niidpart.splitfile.reading",
+    "stream_labels": "niidpart.data",
     "to_bytes": "niidpart.splitfile.writing",
     "to_hf": "niidpart.interop.one_party",
     "transform": "niidpart.features.transforming",
@@ -117,12 +120,14 @@ __all__ = [
     "load",
     "look",
     "make",
+    "make_large",
     "measure_skew",
     "open",
     "open_data",
     "pull",
     "push",
     "read",
+    "stream_labels",
     "to_bytes",
     "to_hf",
     "transform",

@@ -7,7 +7,7 @@ synced before names lead to them, and folders after their names changed.
 import contextlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from .errors import FileFault, UsageError
@@ -21,17 +21,25 @@ def write_whole(path: Path, data: bytes) -> None:
     which file, how many bytes, and what stands there now. A killed process may leave
     `.NAME.*.tmp` behind, which the next one that writes `path` removes.
     """
+    write_whole_by(path, lambda handle: _write_synced(handle, data), len(data))
+
+
+def write_whole_by(path: Path, write: Callable[[int], None], n_bytes: int) -> None:
+    """Write the file `path` as `write_whole` does, by a function that is given its handle.
+
+    The handle is open to write and to read. n_bytes: about how many there will be, for errors.
+    """
     path = path.resolve()  # a link stays, what it leads to is written
     if path.exists() and not path.is_file():
         raise FileFault(f"{path} is there and is no regular file; take another name")
-    what = f"{path} could not be written ({len(data)} bytes)"
+    what = f"{path} could not be written ({n_bytes} bytes)"
     with explain_refusal(what, "what stood there before is unchanged"):
         make_folder(path.parent)
-        _replace(path, data)
+        _replace(path, write)
     _sync_name(path)
 
 
-def _replace(path: Path, data: bytes) -> None:
+def _replace(path: Path, write: Callable[[int], None]) -> None:
     """Put a new file with the permissions of the old one in the place of `path`."""
     mode = None
     if path.exists():
@@ -41,7 +49,7 @@ def _replace(path: Path, data: bytes) -> None:
     with temporary_file(path, at_first) as (temporary, handle):
         if mode is not None:
             os.fchmod(handle, mode)
-        _write_synced(handle, data)
+        write(handle)
         os.replace(temporary, path)
 
 

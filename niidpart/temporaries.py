@@ -62,7 +62,7 @@ def _shorten(name: str) -> str:
 
 @contextlib.contextmanager
 def temporary_file(path: Path, mode: int) -> Iterator[tuple[Path, int]]:
-    """Yield a new file beside `path`, as (its path, a handle to write), locked.
+    """Yield a new file beside `path`, as (its path, a handle to write and read), locked.
 
     It is removed when the block ends, unless it was renamed. What killed writers left of the same
     name is removed first.
@@ -70,7 +70,7 @@ def temporary_file(path: Path, mode: int) -> Iterator[tuple[Path, int]]:
     sweep_temporaries(path)
     while True:
         temporary = path.parent / choose_temporary_name(path.name)
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         try:
             if _is_ours(temporary, handle):
                 yield temporary, handle

@@ -18,6 +18,7 @@ from .counters import philox
 from .dirichlet import draw_proportions
 from .exact import Floats
 from .fields import normal_blocks, normal_field
+from .order_keys import OrderKeys
 from .words import Ints, Words, to_unit
 
 __all__ = ["Ints", "Stream", "Words", "normal_blocks", "normal_field", "philox", "stream"]
@@ -248,27 +249,15 @@ class Stream:
         >>> stream(0, "example").grouped_permutation(np.array([1, 0, 1, 0]), 2).tolist()
         [3, 1, 0, 2]
         """
-        # One sort of words that hold class, random bits and index, from the top bit down. The
-        # words are unique, so every sorting routine gives the same order.
+        # One sort of words that hold class, random bits and index.
         n = len(labels)
-        index_bits = max(n - 1, 1).bit_length()
-        class_bits = (n_classes - 1).bit_length()
-        index_mask = np.uint64((1 << index_bits) - 1)
-        to_top = np.uint64(64 - class_bits)
+        order = OrderKeys.of(n, n_classes)
         keys = np.empty(n, np.uint64)
         for start in range(0, n, _BLOCK):  # block by block: no other array of n words is needed
             stop = min(start + _BLOCK, n)
-            block = self.words(stop - start)
-            block >>= np.uint64(class_bits)  # room for the class above the random bits
-            block &= ~index_mask  # and for the index below them
-            block |= np.arange(start, stop, dtype=np.uint64)
-            if class_bits:  # a shift by 64 is undefined
-                classes = labels[start:stop].astype(np.uint64)
-                block |= classes << to_top
-            keys[start:stop] = block
+            keys[start:stop] = order.compose(self.words(stop - start), start, labels[start:stop])
         keys.sort()
-        keys &= index_mask
-        return keys.view(np.int64)
+        return order.take_indices(keys)
 
     def dirichlet(self, beta: float, shape: tuple[int, ...]) -> Floats:
         """Return draws from the symmetric Dirichlet distribution Dir(beta).

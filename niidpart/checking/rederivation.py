@@ -1,23 +1,28 @@
 """Derives a split again from its recipe and data (rules 60 to 64 of docs/format.md)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data import Data
-from ..data.of_split import open_data, source_faults
+from ..arithmetic.words import Array
+from ..data import SOURCES, Data
+from ..data.of_split import compare_sources, open_data, read_labels_of, source_faults
+from ..disk.progress import Told, tell_nobody
 from ..errors import UsageError
 from ..making.completion import complete_recipe
-from ..making.derivation import derive
+from ..making.derivation import deals_by_sizes, derive
 from ..splitfile.faults import Fault
 from ..splitfile.rules import StoredSkew
 from ..splits.digests import digest_array
-from ..splits.recipe import IMPORTED
+from ..splits.part import count_classes
+from ..splits.recipe import IMPORTED, Source
 from ..splits.split import FederatedSplit
 from ..strategies import STRATEGIES
+from ..streaming.derivation import derive_on_disk
+from ..streaming.making import require_room
 from ..transforms import TRANSFORMS
 from .skew_rule import check_skew
 
@@ -30,6 +35,15 @@ class StatedSplit(NamedTuple):
     data: Data | None
     data_root: str | Path | None
     trusted: Sequence[str] = ()  # fingerprints of files whose code may be run
+    folder: Path | None = None  # a scratch folder where the split is a large one
+
+
+class FoundLabels(NamedTuple):
+    """The labels that were found for a split, and how it is derived from them again."""
+
+    source: Source
+    labels: Array
+    derive: Callable[[Mapping[str, Array] | None], FederatedSplit]  # of stored draws, or None
 
 
 class Rederived(NamedTuple):
@@ -47,7 +61,7 @@ def answer_rederived(*stated: Any) -> list[Any]:
     return [faults, found.derived, found.why_not]
 
 
-def rederive(stated: StatedSplit) -> Rederived:
+def rederive(stated: StatedSplit, told: Told = tell_nobody) -> Rederived:
     """Derive a split again, where its recipe and its data allow it, and compare."""
     split = stated.split
     faults = check_skew(split, stated.skew)
@@ -60,10 +74,43 @@ def rederive(stated: StatedSplit) -> Rederived:
             reason += "; none of the trusted files is that one, with that text"
         return Rederived(faults, False, reason)
     try:
-        data = _find_data(stated)
+        found = _find_labels(stated, told)
     except (OSError, ValueError) as error:
         return Rederived(faults, False, str(error))
-    return Rederived(faults + _compare(split, data), True)
+    return Rederived(faults + _compare(split, found), True)
+
+
+def _find_labels(stated: StatedSplit, told: Told) -> FoundLabels:
+    """Return the labels of the data set, in memory or on the disk."""
+    recipe, folder = stated.split.recipe, stated.folder
+    if folder is None or not _can_be_streamed(stated):
+        return _find_in_memory(stated)
+    require_room(folder, recipe, stated.split.source.n)
+    column = read_labels_of(stated.split, stated.data_root, folder, told)
+
+    def derive_again(given: Mapping[str, Array] | None) -> FederatedSplit:
+        own = folder / ("derived" if given is None else "replayed")
+        own.mkdir()
+        return derive_on_disk(column, recipe, own, told, given=given)
+
+    return FoundLabels(column.source, column.ids, derive_again)
+
+
+def _find_in_memory(stated: StatedSplit) -> FoundLabels:
+    data = _find_data(stated)
+
+    def derive_again(given: Mapping[str, Array] | None) -> FederatedSplit:
+        return derive(data, stated.split.recipe, given=given)
+
+    return FoundLabels(data.source, data.labels, derive_again)
+
+
+def _can_be_streamed(stated: StatedSplit) -> bool:
+    source, recipe = stated.split.source.name, stated.split.recipe
+    if stated.data is not None or source not in SOURCES.names():
+        return False
+    has_stream = SOURCES.record(source).stream is not None
+    return has_stream and deals_by_sizes(STRATEGIES.find(recipe.strategy))
 
 
 def _find_data(stated: StatedSplit) -> Data:
@@ -80,7 +127,7 @@ def _check_imported(stated: StatedSplit, faults: list[Fault]) -> Rederived:
         data = _find_data(stated)
     except (OSError, ValueError) as error:
         return Rederived(faults, False, f"{why_not}; nor was its data looked at: {error}")
-    faults += source_faults(split, data) or _check_counts(split, data)
+    faults += source_faults(split, data) or _check_counts(split, data.labels)
     return Rederived(faults, False, f"{why_not}; its data and its counts are right")
 
 
@@ -95,23 +142,23 @@ def _find_foreign(split: FederatedSplit, trusted: Sequence[str]) -> str:
     return ""
 
 
-def _compare(split: FederatedSplit, data: Data) -> list[Fault]:
+def _compare(split: FederatedSplit, found: FoundLabels) -> list[Fault]:
     """Return the faults of rules 60 to 64."""
-    faults = source_faults(split, data)
+    faults = compare_sources(split.source, found.source)
     if faults:
         return faults
-    faults = _check_counts(split, data)
+    faults = _check_counts(split, found.labels)
     try:
         if complete_recipe(split.recipe) != split.recipe:
             raise UsageError("it does not say all options")
-        derived = derive(data, split.recipe)
+        derived = found.derive(None)
     except (ValueError, ArithmeticError) as error:
         return [*faults, Fault(64, f"the recipe cannot be carried out: {error}")]
     derived = replace(derived, source=split.source)  # the same data, however it was come by
     for name in sorted(_find_other_draws(derived, split)):
         faults.append(Fault(63, f"/draws/{name} is not what the seed gives"))
     if derived.digest != split.digest:
-        if _replay(split, data) == split.digest:
+        if _replay(split, found) == split.digest:
             how = "the stored draws give it, the seed does not"
         else:
             how = "neither the seed nor the stored draws give it"
@@ -121,15 +168,13 @@ def _compare(split: FederatedSplit, data: Data) -> list[Fault]:
     return faults
 
 
-def _check_counts(split: FederatedSplit, data: Data) -> list[Fault]:
-    """Return the faults of rule 62."""
+def _check_counts(split: FederatedSplit, labels: Array) -> list[Fault]:
+    """Return the faults of rule 62. labels: [N] class ids."""
     faults = []
     n_classes = len(split.source.class_names)
     for name, part in split.parts.items():
-        party = np.repeat(np.arange(split.n_parties), part.sizes)
-        cells = party * n_classes + data.labels[part.indices]
-        right = np.bincount(cells, minlength=part.counts.size)
-        if (right != part.counts.reshape(-1)).any():
+        right = count_classes(part.indptr, part.indices, labels, n_classes)
+        if (right != part.counts).any():
             faults.append(Fault(62, f"/{name}/counts differs from the labels of the examples"))
     return faults
 
@@ -145,11 +190,11 @@ def _digest_draws(split: FederatedSplit) -> set[tuple[str, str]]:
     return {(name, digest_array(draw)) for name, draw in stored.items()}
 
 
-def _replay(split: FederatedSplit, data: Data) -> str:
+def _replay(split: FederatedSplit, found: FoundLabels) -> str:
     """Return the digest of the split that the stored draws give, "" where they make no sense."""
     try:
         with np.errstate(all="ignore"):
-            replayed = derive(data, split.recipe, given=split.draws)
+            replayed = found.derive(split.draws)
     except (ValueError, IndexError, TypeError, ArithmeticError):
         return ""  # stored draws are untrusted numbers
     return replace(replayed, source=split.source).digest

@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 
 from ..data import Data
 from ..data.of_split import DATA_RULES
+from ..disk.progress import Told, tell_nobody
 from ..errors import UsageError
 from ..registry.own_code import trust_file
 from ..splitfile.bounded import Exceeded, run_within_limits
@@ -17,8 +19,11 @@ from ..splitfile.limits import UNTRUSTED_MEMORY, UNTRUSTED_TIME
 from ..splitfile.manifest import Manifest
 from ..splitfile.reading import open_content
 from ..splitfile.rules import Examined, examine
+from ..splitfile.stored import Content
 from ..splits.digests import FORMAT_MAJOR
 from ..splits.recipe import JSON
+from ..streaming.derivation import STREAMED_ROWS
+from ..temporaries import scratch_folder
 from .rederivation import Rederived, StatedSplit, rederive
 from .skew_rule import list_measures
 
@@ -82,6 +87,7 @@ def verify(
     max_memory: int | None = None,
     timeout: float | None = None,
     trust: Sequence[str | Path] = (),
+    told: Told = tell_nobody,
 ) -> Verdict:
     """Check every rule of docs/format.md on a file, and derive its split again to compare.
 
@@ -103,6 +109,9 @@ def verify(
     trust : sequence of path, optional
         Your own python files. A strategy or transform that the recipe cites is run if one of them
         is the file that it was, to the letter. Not with `untrusted`.
+    told : callable, optional
+        told(what is done, rows done, of how many) is called now and then where a split of 2^26 rows
+        or more is derived on the disk, in a folder where the system keeps temporary files.
 
     Returns
     -------
@@ -130,21 +139,45 @@ def verify(
     if untrusted and trust:
         raise UsageError("an untrusted file has no code of yours; leave out trust, or untrusted")
     trusted = [trust_file(file) for file in trust]
-    examined = _examine_file(path, untrusted, max_memory, timeout)
-    versions = _state_versions(examined.manifest)
-    if examined.split is None:
-        return Verdict(examined.faults, False, "the file itself is at fault", versions=versions)
-    stated = StatedSplit(examined.split, examined.skew, data, data_root, trusted)
-    try:
-        if untrusted:
-            found = _rederive_in_child(stated, max_memory, timeout, time.monotonic() - start)
-        else:
-            found = rederive(stated)
-            if not found.faults:
-                _remember_checked_skew(examined)
-    except MemoryError as error:
-        found = Rederived([], False, f"there is not the memory to derive it ({error})")
-    return Verdict(*found, examined.split.digest, versions)
+    with LargeRoom() as room:
+        examined = _examine_file(path, untrusted, max_memory, timeout, room)
+        versions = _state_versions(examined.manifest)
+        if examined.split is None:
+            reason = "the file itself is at fault"
+            return Verdict(examined.faults, False, reason, versions=versions)
+        stated = StatedSplit(
+            examined.split,
+            skew=examined.skew,
+            data=data,
+            data_root=data_root,
+            trusted=trusted,
+            folder=room.folder,
+        )
+        try:
+            if untrusted:
+                found = _rederive_in_child(stated, max_memory, timeout, time.monotonic() - start)
+            else:
+                found = rederive(stated, told)
+                if not found.faults:
+                    _remember_checked_skew(examined)
+        except MemoryError as error:
+            found = Rederived([], False, f"there is not the memory to derive it ({error})")
+        return Verdict(*found, examined.split.digest, versions)
+
+
+class LargeRoom(ExitStack):
+    """A scratch folder for the rows of a large split; `folder` is None as long as none is large."""
+
+    folder: Path | None = None
+
+    def open_for(self, content: Content) -> None:
+        """Make the folder where a file holds so many rows that they are not read into memory."""
+        n_rows = 0
+        for path, array in content.arrays.items():
+            if path.endswith("/indices"):
+                n_rows += array.shape[0]
+        if n_rows >= STREAMED_ROWS:
+            self.folder = self.enter_context(scratch_folder())
 
 
 def _remember_checked_skew(examined: Examined) -> None:
@@ -157,13 +190,19 @@ def _remember_checked_skew(examined: Examined) -> None:
 
 
 def _examine_file(
-    path: str | Path, untrusted: bool, max_memory: int | None, timeout: float | None
+    path: str | Path,
+    untrusted: bool,
+    max_memory: int | None,
+    timeout: float | None,
+    room: LargeRoom,
 ) -> Examined:
     try:
         with open_content(
             path, untrusted=untrusted, max_memory=max_memory, timeout=timeout
         ) as content:
-            return examine(content)
+            if not untrusted:  # what such a file may take is limited as it is
+                room.open_for(content)
+            return examine(content, room.folder)
     except SplitError as error:
         return Examined(error.faults)
 

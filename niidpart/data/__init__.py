@@ -8,7 +8,8 @@ from ..arithmetic.words import Array
 from .columns import escape_names, number_classes, number_groups
 from .construction import check_features, from_arrays, from_columns
 from .downloads import Download, list_downloads
-from .loading import SOURCES, DataSource, load, load_with
+from .label_stream import LabelStream
+from .loading import SOURCES, DataSource, load, load_with, stream_labels
 from .pooling import pool_test_set
 from .readers.budget import limit_memory
 from .record import Data
@@ -21,6 +22,7 @@ __all__ = [
     "DataSource",
     "Download",
     "Features",
+    "LabelStream",
     "chain_features",
     "check_features",
     "escape_names",
@@ -34,4 +36,5 @@ __all__ = [
     "number_groups",
     "pool_test_set",
     "resolve_rows",
+    "stream_labels",
 ]

@@ -12,6 +12,7 @@ from ..errors import UsageError
 from ..registry import RecordRegistry, coerce
 from ..splits.recipe import JSON
 from .downloads import Download
+from .label_stream import LabelStream
 from .pooling import pool_test_set
 from .readers.budget import keep_limit, limit_memory
 from .record import Data
@@ -38,6 +39,9 @@ class DataSource:
     spell : callable
         `spell(given) -> options`: what can be said in several ways, said in the one that a split
         stores.
+    stream : callable, optional
+        `stream(root, *, options) -> LabelStream`, with the options of `load`: the labels in
+        pieces, for data sets that are larger than memory.
     downloads : tuple of Download
         Its files on the net, for `niidpart data get`, each with a digest that somebody published.
 
@@ -57,6 +61,7 @@ class DataSource:
     later: frozenset[str] = frozenset()
     spell: Callable[[JSON], JSON] = dict
     downloads: tuple[Download, ...] = ()
+    stream: Callable[..., LabelStream] | None = None
 
     def __post_init__(self) -> None:
         parameters = inspect.signature(self.load).parameters
@@ -84,6 +89,7 @@ SOURCES = RecordRegistry(
 )
 
 ENDINGS = {
+    ".npy": "npy",
     ".npz": "npz",
     ".csv": "csv",
     ".tsv": "csv",
@@ -229,6 +235,66 @@ def load_with(name: str, root: Root, params: JSON) -> Data:
         root=str(Path(root).resolve()) if root else "",
         features=keep_limit(data.features),
         test_features=keep_limit(data.test_features),
+    )
+
+
+def stream_labels(name: str | os.PathLike[str], root: Root = None, **params: Any) -> LabelStream:
+    """Return the labels of a data set, to be read in pieces: of one that is larger than memory.
+
+    Parameters
+    ----------
+    name : str or path
+        As for `load`: an .npy file, or a parquet file or folder.
+    root : str or path, optional
+        As for `load`.
+    **params
+        The options of the source.
+
+    Returns
+    -------
+    LabelStream
+        The identity of the data set is the one that it has when it is loaded.
+
+    Raises
+    ------
+    UsageError
+        For a source that is read as a whole only, and where there is more than labels to read.
+    FileNotFoundError
+        Where there is no such data.
+    FileFault
+        For a file that is not as it must be.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> np.save("labels.npy", np.arange(100) % 4)
+    >>> stream_labels("labels.npy").n
+    100
+    """
+    source, place, options = resolve_path(os.fspath(name), root, params)
+    return stream_with(source, place, options)
+
+
+def stream_with(name: str, root: Root, params: JSON) -> LabelStream:
+    """Do the same as `stream_labels` with the options as a dict; see `load_with`."""
+    source = SOURCES.record(name)
+    if source.stream is None:
+        able = [each for each in SOURCES.names() if SOURCES.record(each).stream is not None]
+        raise UsageError(
+            f"the data set {name!r} is read as a whole, so it has to fit in memory; read in pieces "
+            f"are {', '.join(able)}"
+        )
+    if params.get("pool"):
+        raise UsageError("labels that are read in pieces have no test set to pool; leave out pool")
+    given = {key: value for key, value in params.items() if key != "pool"}
+    options = SOURCES.complete(name, source.spell(given))
+    if root is None:
+        raise UsageError(f"say where the data set {name!r} lies with --data-root (root=)")
+    return replace(
+        source.stream(root, **options),
+        name=name,
+        params=_drop_later_defaults(source, options),
+        root=str(Path(root).resolve()),
     )
 
 

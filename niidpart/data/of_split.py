@@ -6,11 +6,14 @@ from typing import Protocol, runtime_checkable
 
 from ..arithmetic.rng import Ints
 from ..arithmetic.words import Array
+from ..disk.progress import Told
 from ..errors import FileFault, UsageError, require_type
 from ..splitfile.faults import Fault
 from ..splits.recipe import JSON, Source
 from ..splits.view import SplitView, require_split
 from . import SOURCES, Data, Features, load_with
+from .label_stream import LabelColumn, write_label_column
+from .loading import stream_with
 from .tabular import TABLE
 
 DATA_RULES = (60, 61)  # of docs/format.md, which other data than that of the split breaks
@@ -83,6 +86,23 @@ def load_data_of(split: SplitView, data_root: str | Path | None) -> Data:
     return _open_where_the_file_says(split.source, params, split.root)
 
 
+def read_labels_of(
+    split: SplitView, data_root: str | Path | None, folder: Path, told: Told
+) -> LabelColumn:
+    """Return the labels of the data set of a split in a file of a scratch folder.
+
+    Errors are those of `open_data`.
+    """
+    name, params = split.source.name, _params_of(split.source)
+    if data_root or not split.root:
+        return write_label_column(stream_with(name, data_root or None, params), folder, told)
+    _require_openable(name, split.root)
+    try:
+        return write_label_column(stream_with(name, split.root, params), folder, told)
+    except (OSError, ValueError):
+        raise _build_unreadable(name, split.root) from None
+
+
 def _params_of(source: Source) -> JSON:
     """Return the options to load the source with, of the revision that the split was made of."""
     if source.revision and source.params.get("revision", "") is None:
@@ -98,32 +118,46 @@ def _open_where_the_file_says(wanted: Source, params: JSON, root: str) -> Data:
     unless they hold byte for byte what the writer had.
     """
     name = wanted.name
-    unreadable = (
-        f"what lies at {root!a} is not, or no longer, the data set {name!r} that the split was "
-        "made of: it cannot be read as that. Put back what was there, or make the split again; "
-        "named with --data-root (data_root=), it is read with reasons"
-    )
+    unreadable = _say_unreadable(name, root)
     asked = {key: value for key, value in params.items() if key != "pool"}
     SOURCES.complete(name, asked)  # says what is wrong with these, which is no secret
-    place = Path(root)
-    if place.exists() and not (place.is_file() or place.is_dir()):
-        raise FileFault(unreadable)
+    _require_openable(name, root)
     try:
         data = load_with(name, root, params)
         if _is_known_to_writer(wanted, data):
             return data
     except (OSError, ValueError):
-        if place.exists():
-            raise FileFault(unreadable) from None
-        raise FileNotFoundError(
-            f"there is nothing at {root!a}, where the split's file says it had its data; "
-            "say where it is with --data-root (data_root=)"
-        ) from None
+        raise _build_unreadable(name, root) from None
     return replace(
         data,
         features=_without_reasons(data.features, unreadable),
         test_features=_without_reasons(data.test_features, unreadable),
         feature_fault=unreadable if data.feature_fault else "",
+    )
+
+
+def _require_openable(name: str, root: str) -> None:
+    """Raise FileFault where a place is neither a file nor a folder: a device, a pipe."""
+    place = Path(root)
+    if place.exists() and not (place.is_file() or place.is_dir()):
+        raise FileFault(_say_unreadable(name, root))
+
+
+def _build_unreadable(name: str, root: str) -> Exception:
+    """Return the error for what lies at a place, or does not, that says nothing of its content."""
+    if Path(root).exists():
+        return FileFault(_say_unreadable(name, root))
+    return FileNotFoundError(
+        f"there is nothing at {root!a}, where the split's file says it had its data; "
+        "say where it is with --data-root (data_root=)"
+    )
+
+
+def _say_unreadable(name: str, root: str) -> str:
+    return (
+        f"what lies at {root!a} is not, or no longer, the data set {name!r} that the split was "
+        "made of: it cannot be read as that. Put back what was there, or make the split again; "
+        "named with --data-root (data_root=), it is read with reasons"
     )
 
 

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -175,16 +175,26 @@ def require_columns(train: ArrowTable, test: ArrowTable | None, choice: ColumnCh
 
 def read_labels(table: ArrowTable, name: str) -> tuple[Array, list[str] | None]:
     """Return (labels [n], names of the labels 0, 1, ... where the table says them) of a column."""
-    labels = read_column(table.column(name), name)
+    labels = read_label_column(table.column(name), name)
+    names = find_label_names(table, name)
+    return labels, names if labels.dtype.kind in "iu" else None
+
+
+def read_label_column(column: Any, name: str) -> Array:
+    """Return [n] the labels of a column, or of a piece of one."""
+    labels = read_column(column, name)
     if labels.dtype.kind == "f":
-        labels = parse_labels(labels.astype(str), name)
+        return parse_labels(labels.astype(str), name)
+    return labels
+
+
+def find_label_names(table: ArrowTable, name: str) -> list[str] | None:
+    """Return the names of the labels 0, 1, ... of a column, None where the table does not say."""
     described = table.described.get(name)
     if not isinstance(described, dict) or described.get("_type") != "ClassLabel":
-        return labels, None
+        return None
     names = described.get("names")
-    if names is None or labels.dtype.kind not in "iu":
-        return labels, None
-    return labels, [str(n) for n in names]
+    return None if names is None else [str(n) for n in names]
 
 
 def _read_groups(part: TableRows | None, choice: ColumnChoice) -> Array | None:

@@ -14,7 +14,7 @@ from ..strategies import Deal, Owners
 def carry_out(deal: Deal, labels: Ints, n_parties: int, rng: Stream) -> Owners:
     """Return who owns what. labels: [N]. rng: the stream of the strategy that made the deal."""
     n = len(labels)
-    require_whole(deal, n)
+    require_whole(deal, n, n_parties)
     ordered_by = labels if deal.by_class else np.zeros(n, np.int64)
     n_classes = int(ordered_by.max()) + 1
     order = rng.child("order").grouped_permutation(ordered_by, n_classes)
@@ -27,10 +27,15 @@ def carry_out(deal: Deal, labels: Ints, n_parties: int, rng: Stream) -> Owners:
     return Owners(owner, {**deal.draws, "moved": moved})
 
 
-def require_whole(deal: Deal, n: int) -> None:
+def require_whole(deal: Deal, n: int, n_parties: int) -> None:
     """Raise UsageError unless a deal, which may be of a user's own strategy, deals n examples."""
     total = int(deal.sizes.sum(dtype=np.int64))
-    if len(deal.holders) == len(deal.sizes) and deal.sizes.min() >= 0 and total == n:
+    is_dealt = len(deal.holders) == len(deal.sizes) and deal.sizes.min() >= 0 and total == n
+    low, high = deal.holders.min(), deal.holders.max()
+    if low < -1 or high >= n_parties:
+        needed = f"-1 (nobody) to {n_parties - 1} are needed"
+        raise UsageError(f"the deal is among the holders {low}..{high}; {needed}")
+    if is_dealt:
         return
     got = f"{len(deal.sizes)} sizes that sum to {total}, for {len(deal.holders)} holders"
     raise UsageError(f"the deal has {got}; a size for each holder, {n} in all, is needed")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arithmetic.deal import require_feasible
-from ..arithmetic.rng import stream
+from ..arithmetic.rng import Ints, Stream, stream
 from ..data import Data, Features, number_classes, number_groups
 from ..errors import UsageError
 from ..features.transforming import draw_columns, transform
@@ -142,18 +142,11 @@ def derive(
     [479, 479, 479]
     """
     _keep_freed_memory()
-    n, n_classes = len(data.labels), len(data.class_names)
-    if recipe.n_parties > n:
-        raise UsageError(
-            f"{recipe.n_parties} parties cannot share {n} examples; use at most {n} parties"
-        )
-    require_feasible(n, recipe.n_parties, recipe.params.get("min_size", 0))
+    require_possible(recipe, len(data.labels))
     returned = _run_strategy(data, recipe, given)
     result = check_strategy_result(returned, recipe)
-    parts = build_parts(result, recipe, data.labels, n_classes)
-    columns = dict(result.columns)
-    for name, t in recipe.named_transforms:
-        columns |= draw_columns(recipe, name, t)
+    parts = build_parts(result, recipe, data.labels, len(data.class_names))
+    columns = {**result.columns, **draw_all_columns(recipe)}
     return FederatedSplit(
         recipe=recipe,
         source=data.source,
@@ -174,21 +167,49 @@ def _keep_freed_memory() -> None:
     np.empty(_KEPT, np.uint8)
 
 
+def require_possible(recipe: Recipe, n: int) -> None:
+    """Raise UsageError where n examples are too few for the parties."""
+    if recipe.n_parties > n:
+        raise UsageError(
+            f"{recipe.n_parties} parties cannot share {n} examples; use at most {n} parties"
+        )
+    require_feasible(n, recipe.n_parties, recipe.params.get("min_size", 0))
+
+
+def draw_all_columns(recipe: Recipe) -> dict[str, NDArray[Any]]:
+    """Return what the transforms of a recipe draw, one value a party, by name."""
+    columns: dict[str, NDArray[Any]] = {}
+    for name, t in recipe.named_transforms:
+        columns |= draw_columns(recipe, name, t)
+    return columns
+
+
 def _run_strategy(data: Data, recipe: Recipe, given: Mapping[str, NDArray[Any]] | None) -> object:
     """Return what the recipe's strategy returns, which may be anything if it is a user's own."""
     function = STRATEGIES.find(recipe.strategy)
     rng = stream(recipe.seed, "strategy", recipe.strategy, given=given)
     inputs = _choose_inputs(function, recipe, data)
     first = np.bincount(data.labels) if deals_by_sizes(function) else data.labels
+    result = call_strategy(function, first, recipe, rng, inputs)
+    if isinstance(result, Deal):
+        return carry_out(result, data.labels, recipe.n_parties, rng)
+    return result
+
+
+def call_strategy(
+    function: Function,
+    first: Ints,
+    recipe: Recipe,
+    rng: Stream,
+    inputs: Mapping[str, Any],
+) -> object:
+    """Return what a strategy returns. first: its first argument. inputs: what it names besides."""
     try:
-        result = function(first, n_parties=recipe.n_parties, rng=rng, **recipe.params, **inputs)
+        return function(first, n_parties=recipe.n_parties, rng=rng, **recipe.params, **inputs)
     except Exception as error:
         if ":" in recipe.strategy:  # a user's own: say whose fault it is
             error.add_note(f"raised by the strategy {recipe.strategy}")
         raise
-    if isinstance(result, Deal):
-        return carry_out(result, data.labels, recipe.n_parties, rng)
-    return result
 
 
 def deals_by_sizes(function: Function) -> bool:

@@ -1,8 +1,10 @@
 """Each party's examples into train, val and test, so that all have the party's mix of classes."""
 
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints, Stream
 from ..splits.part import PARTS, Part, make_empty_part, make_part
@@ -26,19 +28,12 @@ def hold_out(
     if not val and not test:
         empty = make_empty_part(n_parties, n_classes)
         return {"train": everything, "val": empty, "test": empty}
-    sizes = everything.counts.reshape(-1).astype(np.int64)
-    cells = np.flatnonzero(sizes)  # one cell for each (party, class) that has examples
-    sizes, party = sizes[cells], cells // n_classes
-    tie = rng.child("rank").permutation(len(cells))
-    n_test = _count_taken(sizes, sizes, party, test, everything.sizes, tie)
-    room = sizes - n_test
-    n_val = _count_taken(sizes, room, party, val, everything.sizes, tie)
-    n_train = room - n_val
+    cuts = plan_cuts(everything.counts, val, test, rng)
     # Of each cell's rows in random order the first go to test, the next to val, the rest to train.
     rows = _order_by_cell(owner, labels, n_classes, rng)
-    cuts = np.stack([n_test, n_val, n_train], axis=1).reshape(-1)
+    taken = np.stack([cuts.n_test, cuts.n_val, cuts.n_train], axis=1).reshape(-1)
     order = [PARTS.index(name) for name in ("test", "val", "train")]
-    which = np.repeat(np.tile(order, len(cells)), cuts)
+    which = np.repeat(np.tile(order, len(cuts.cells)), taken)
     parts = {}
     for i, name in enumerate(PARTS):
         in_part = rows[which == i]
@@ -46,6 +41,29 @@ def hold_out(
         owner_of_part[in_part] = owner[in_part]
         parts[name] = make_part(owner_of_part, labels, n_parties, n_classes)
     return parts
+
+
+class Cuts(NamedTuple):
+    """Cells, which are party * K + class, that have examples, and how many go to each part."""
+
+    cells: Ints
+    n_test: Ints
+    n_val: Ints
+    n_train: Ints
+
+
+def plan_cuts(counts: NDArray[np.int32], val: float, test: float, rng: Stream) -> Cuts:
+    """Return how many examples of each party and class go to each part. counts: [P, K]."""
+    n_classes = counts.shape[1]
+    sizes = counts.reshape(-1).astype(np.int64)
+    party_sizes = counts.sum(axis=1, dtype=np.int64)
+    cells = np.flatnonzero(sizes)  # one cell for each (party, class) that has examples
+    sizes, party = sizes[cells], cells // n_classes
+    tie = rng.child("rank").permutation(len(cells))
+    n_test = _count_taken(sizes, sizes, party, test, party_sizes, tie)
+    room = sizes - n_test
+    n_val = _count_taken(sizes, room, party, val, party_sizes, tie)
+    return Cuts(cells, n_test, n_val, room - n_val)
 
 
 def _order_by_cell(owner: Ints, labels: Ints, n_classes: int, rng: Stream) -> Ints:

@@ -1,11 +1,14 @@
 """Tables in parquet files."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from ..data import Data, DataSource
-from ..data.of_tables import load_tables
+from ..data import Array, Data, DataSource, LabelStream
+from ..data.of_tables import find_label_names, load_tables, read_label_column
+from ..data.readers.arrow_features import FeatureReader
 from ..data.readers.arrow_table import ColumnChoice
-from ..data.readers.files import TestFile, find_companion
+from ..data.readers.files import TestFile, digest_files, find_companion
 from ..data.readers.images import Channels, Checksum, Size
 from ..data.readers.parquet_table import ParquetTable
 from ..data.readers.table import (
@@ -14,9 +17,13 @@ from ..data.readers.table import (
     Group,
     Label,
     TestColumn,
+    require_column,
     require_one_test_set,
 )
 from ..data.treatment.declaration import Columns, Missing, spell_columns
+from ..errors import UsageError
+
+_SHOWN = 12  # columns in an error
 
 
 def parquet(
@@ -56,13 +63,7 @@ def parquet(
     columns, missing : optional
         What is done with columns, and words that stand for a missing value, as for csv.
     """
-    path = Path(root)
-    files = [path]
-    if path.is_dir():
-        files = sorted(path.glob("*.parquet"), key=lambda file: file.name)
-    if not files or not files[0].is_file():
-        advice = "give the path of a file, or of a folder of *.parquet"
-        raise FileNotFoundError(f"there is no parquet file {path}; {advice}")
+    files = _find_files(Path(root))
     require_one_test_set(test_file, test_column)
     test = None
     if test_file:
@@ -84,4 +85,47 @@ def parquet(
     return load_tables(ParquetTable(files), test, choice, files[0].parent)
 
 
-ENTRY = DataSource(load=parquet, later=frozenset({"columns", "missing"}), spell=spell_columns)
+def stream_parquet(root: str | Path, **options: Any) -> LabelStream:
+    """Return the labels in pieces, of a table without features. root, options: as of `parquet`."""
+    for name in ("group", "test_file", "test_column"):
+        if options.pop(name) is not None:
+            raise UsageError(f"labels that are read in pieces have no {name}; leave it out")
+    choice = ColumnChoice(**options)
+    table = ParquetTable(_find_files(Path(root)))
+    require_column(choice.label, list(table.schema.names), "label")
+    features = FeatureReader(table, choice, Path(root)).columns
+    if features:
+        shown = ",".join(features[:_SHOWN])
+        raise UsageError(
+            f"labels that are read in pieces come without features, and the table has {shown}; "
+            f"leave them out with --drop {shown}"
+        )
+
+    def read_pieces() -> Iterator[Array]:
+        for column in table.pieces(choice.label):
+            yield read_label_column(column, choice.label)
+
+    return LabelStream(
+        pieces=read_pieces,
+        n=table.n,
+        label_names=find_label_names(table, choice.label),
+        content_sha256=digest_files([table.files], choice.checksum),
+    )
+
+
+def _find_files(path: Path) -> list[Path]:
+    files = [path]
+    if path.is_dir():
+        files = sorted(path.glob("*.parquet"), key=lambda file: file.name)
+    if not files or not files[0].is_file():
+        advice = "give the path of a file, or of a folder of *.parquet"
+        raise FileNotFoundError(f"there is no parquet file {path}; {advice}")
+    return files
+
+
+ENTRY = DataSource(
+    load=parquet,
+    stream=stream_parquet,
+    later=frozenset({"columns", "missing"}),
+    spell=spell_columns,
+)

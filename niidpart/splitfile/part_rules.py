@@ -1,6 +1,7 @@
 """The rules on the values of parts: 31 to 35 of docs/format.md."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -10,21 +11,30 @@ from ..splits.holdings import count_holdings
 from ..splits.part import Part, build_checked_part
 from .faults import Fault, Refused, refuse
 from .layout import KEYS
-from .stored import StoredArray, read_values
+from .stored import StoredArray, copy_values, read_values
 
 
 def read_part(
-    name: str, arrays: Mapping[str, StoredArray], n: int, faults: list[Fault]
+    name: str,
+    arrays: Mapping[str, StoredArray],
+    n: int,
+    faults: list[Fault],
+    folder: Path | None,
 ) -> Part | None:
     """Read one part and check rules 31 to 33; None, and the fault noted, where it breaks one.
 
-    Works block by block, so that zeros that inflate well are refused at the first.
+    Works block by block, so that zeros that inflate well are refused at the first. folder: a
+    scratch folder for the rows, None for memory.
     """
     indptr, indices, counts = (arrays[f"{name}/{key}"] for key in KEYS)
     try:
         bounds = read_values(indptr)
         require_rising(name, bounds, indices.shape[0])
-        rows = read_values(indices, RowCheck(name, bounds, n))
+        check = RowCheck(name, bounds, n)
+        if folder is None:
+            rows = read_values(indices, check)
+        else:
+            rows = copy_values(indices, check, folder / f"stored_{name}")
         sizes = np.diff(bounds)
 
         def look(start: int, block: Array) -> None:

@@ -7,6 +7,7 @@ The rules in order: 1 to 4 and 8 to 19 on structure in `guard.py` and `chunks.py
 
 from collections.abc import Mapping, Set
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -54,10 +55,11 @@ class Examined(NamedTuple):
     skew: StoredSkew | None = None
 
 
-def examine(content: Content) -> Examined:
+def examine(content: Content, folder: Path | None = None) -> Examined:
     """Check every rule on what a file holds, and build the split in it.
 
-    Later rules are looked at only where the earlier ones hold, since they build on them.
+    Later rules are looked at only where the earlier ones hold, since they build on them. folder: a
+    scratch folder for the rows of parts, None for memory.
     """
     manifest, faults = examine_outline(content)
     if manifest is None or faults:
@@ -66,7 +68,7 @@ def examine(content: Content) -> Examined:
     empty = make_empty_part(recipe.n_parties, len(source.class_names))
     parts = dict.fromkeys(PARTS, empty)
     for name in list_parts(arrays):
-        parts[name] = read_part(name, arrays, source.n, faults) or empty
+        parts[name] = read_part(name, arrays, source.n, faults, folder) or empty
     if faults:
         return Examined(faults, None, manifest)
     faults += check_shared_rows(parts, source.n, "overlap" in manifest.requires)

@@ -5,11 +5,13 @@ Its shape and type are known; its values come when they are asked for, a block o
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..arithmetic.words import Array
+from ..disk.arrays import ArrayFile
 
 Look = Callable[[int, Array], None]
 """Sees (first row of a block, the block); raises faults.Refused where it breaks a rule."""
@@ -64,3 +66,12 @@ def read_values(array: StoredArray, look: Look | None = None) -> Array:
             look(start, rows)
         out[start : start + len(rows)] = rows
     return out
+
+
+def copy_values(array: StoredArray, look: Look, path: Path) -> Array:
+    """Return all values [n] as `read_values` does, in a file that is made: for large arrays."""
+    copy = ArrayFile(path, array.dtype)
+    for start, rows in iterate_blocks(array):
+        look(start, rows)
+        copy.append(rows)
+    return copy.finish()

@@ -1,6 +1,9 @@
 """`write`, `to_bytes`: a split as a file. docs/format.md is the specification."""
 
 import io
+import math
+import os
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -9,10 +12,12 @@ import h5py
 import numpy as np
 
 from ..arithmetic.words import Array
+from ..disk.arrays import release_pages
 from ..errors import FileFault, UsageError, require_path, require_type
-from ..files import write_whole
+from ..files import write_whole, write_whole_by
 from ..splits.digests import FORMAT_MAJOR, digest_array, encode_json
 from ..splits.split import FederatedSplit
+from .disk_image import DiskImage
 from .faults import SplitError
 from .json_text import parse_json
 from .known_skews import remember_skew
@@ -23,6 +28,8 @@ from .opened import open as open_split
 
 FORMAT_MINOR = 1
 _CHUNK, _CHUNK_BYTES = 1 << 18, 1 << 21  # values, bytes
+_LARGE = 1 << 30  # bytes of the arrays, from which on the file is not made in memory
+_WRITTEN = 1 << 22  # values that are handed over at once
 
 
 def write(split: FederatedSplit, path: str | Path, *, overwrite: bool = False) -> Path:
@@ -61,13 +68,26 @@ def write(split: FederatedSplit, path: str | Path, *, overwrite: bool = False) -
     require_path("path", path)
     require_type("split", split, FederatedSplit)
     path, arrays = Path(path), _collect_arrays(split)
-    content = _build_image(arrays)
     if not overwrite:
         _require_replaceable(path, split)
-    write_whole(path, content)
+    n_bytes = sum(array.nbytes for array in arrays.values())
+    if n_bytes < _LARGE:
+        write_whole(path, _build_image(arrays))
+    else:
+        write_whole_by(path, lambda handle: write_image(arrays, handle), n_bytes)
     manifest = parse_json("manifest", arrays["manifest"].tobytes())
     remember_skew(manifest["digests"], manifest["skew"])
     return path
+
+
+def write_image(arrays: Mapping[str, Array], handle: int) -> None:
+    """Write what `_build_image` returns to an empty file, a piece at a time, and sync it."""
+    image = DiskImage(handle)
+    try:
+        _fill_image(arrays, image)
+    finally:
+        image.raise_fault()
+    os.fsync(handle)
 
 
 def _require_replaceable(path: Path, split: FederatedSplit) -> None:
@@ -157,15 +177,23 @@ def _require_readable(manifest: bytes, arrays: dict[str, Array], split: Federate
         raise UsageError(f"the split cannot be stored (docs/format.md): {reasons}")
 
 
-def _build_image(arrays: dict[str, Array]) -> bytes:
+def _build_image(arrays: Mapping[str, Array]) -> bytes:
     """Return the bytes of the HDF5 file.
 
-    v110 has checksums on its own structures; fletcher32 covers the values. Made in memory, so that
-    no fault of a disk happens inside the library, which crashes where it cannot finish what it has
-    open.
+    Made in memory, so that no fault of a disk happens inside the library, which crashes where it
+    cannot finish what it has open. A large one is made in a `DiskImage`, which keeps such faults.
     """
     # Not the core driver's get_file_image: in HDF5 1.14 its superblock has a wrong checksum.
     image = io.BytesIO()
+    _fill_image(arrays, image)
+    return image.getvalue()
+
+
+def _fill_image(arrays: Mapping[str, Array], image: io.BytesIO | DiskImage) -> None:
+    """Write the HDF5 file.
+
+    v110 has checksums on its own structures; fletcher32 covers the values.
+    """
     access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
     access.set_libver_bounds(h5py.h5f.LIBVER_V110, h5py.h5f.LIBVER_V110)
     access.set_fileobj_driver(h5py.h5fd.fileobj_driver, image)
@@ -180,18 +208,28 @@ def _build_image(arrays: dict[str, Array]) -> bytes:
         for name in sorted(groups):
             h5py.h5g.create(file.id, name.encode(), gcpl=group)
         for path in sorted(arrays):
-            array = arrays[path]
-            little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-            file.create_dataset(
-                path,
-                data=little,
-                chunks=_chunk_shape(little),
-                compression="gzip",
-                compression_opts=4,
-                shuffle=True,
-                fletcher32=True,
-            )
-    return image.getvalue()
+            _add_array(file, path, arrays[path], image)
+
+
+def _add_array(file: h5py.File, path: str, array: Array, image: io.BytesIO | DiskImage) -> None:
+    chunks = _chunk_shape(array)
+    dataset = file.create_dataset(
+        path,
+        shape=array.shape,
+        dtype=array.dtype.newbyteorder("<"),
+        chunks=chunks,
+        compression="gzip",
+        compression_opts=4,
+        shuffle=True,
+        fletcher32=True,
+    )
+    # Whole chunks at a time: of an array in a file few are in memory at once.
+    step = chunks[0] * max(1, _WRITTEN // (chunks[0] * math.prod(array.shape[1:])))
+    for start in range(0, len(array), step):
+        if isinstance(image, DiskImage) and image.has_fault:
+            return  # the rest would pile up in memory
+        dataset[start : start + step] = array[start : start + step]
+        release_pages(array)
 
 
 def _chunk_shape(array: Array) -> tuple[int, ...]:

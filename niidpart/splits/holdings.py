@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ..disk.arrays import iterate_pieces
 from .part import Part
 
 # More examples than so many times the rows that are held (and a few) are numbered by the held ones.
@@ -25,6 +26,8 @@ def count_holdings(parts: Iterable[Part], n: int) -> tuple[int, int]:
     held = np.zeros(n, bool)
     across = 0
     for r in rows:
-        across += int(np.count_nonzero(held[r]))
-        held[r] = True
+        for _, some in iterate_pieces(r):
+            across += int(np.count_nonzero(held[some]))
+        for _, some in iterate_pieces(r):  # a part may have a row twice, which is not across
+            held[some] = True
     return int(np.count_nonzero(held)), across

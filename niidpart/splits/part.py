@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from ..arithmetic.deal import tally
 from ..arithmetic.rng import Ints
 from ..arithmetic.sorting import sort_by_key, sort_pairs
+from ..disk.arrays import iterate_pieces, release_pages
 from ..errors import UsageError, require_type
 from .view import RowIds
 
 PARTS = ("train", "val", "test")
 _BLOCK = 1 << 18  # rows looked at at a time
+_RELEASED = 1 << 22  # rows after which those in a file are given back
 _INT32_ROWS = 1 << 31  # row numbers below fit in int32, which takes half the memory
 
 
@@ -125,9 +127,8 @@ class Part:
         """sha256 over indptr then indices, as little-endian int64."""
         state = hashlib.sha256()
         state.update(self.indptr.astype("<i8").tobytes())
-        for start in range(0, self.n, _BLOCK):  # no copy of all rows at once
-            block = self.indices[start : start + _BLOCK]
-            state.update(block.astype("<i8").tobytes())
+        for _, block in iterate_pieces(self.indices):  # no copy of all rows at once
+            state.update(block.astype("<i8").data)
         return state.hexdigest()
 
 
@@ -262,6 +263,8 @@ def count_classes(indptr: Ints, indices: RowIds, labels: Ints, n_classes: int) -
     counts = np.zeros((n_parties, n_classes), np.int32)
     for start in range(0, n, _BLOCK):
         stop = min(start + _BLOCK, n)
+        if start % _RELEASED == 0:
+            release_pages(indices)
         # The block has rows of the parties first..last-1, of some of them not all.
         first = np.searchsorted(indptr, start, side="right") - 1
         last = np.searchsorted(indptr, stop)

@@ -1,6 +1,7 @@
 """`niidpart make`."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +19,9 @@ from ..options import (
     to_click_type,
 )
 from ..terminal import say
+from .large import AskedData, find_large_labels
 from .make_options import declare_output, declare_parties, declare_what
+from .progress import WorkLine
 from .report import describe_split, split_to_json
 
 if TYPE_CHECKING:
@@ -37,7 +40,7 @@ HEADINGS = (
     Heading("Who gets what", ("strategy", "recipe", "like", "parties", "seed", "val", "test")),
     Heading("Features", ("transform", "noise")),
     Heading("A wanted skew", ("target", "tolerance")),
-    Heading("Output", ("out", "force", "as_json")),
+    Heading("Output", ("out", "force", "disk_from", "as_json")),
 )
 _SEARCHED = "beta"  # the option that --target looks for
 
@@ -55,17 +58,23 @@ def make_command() -> click.Command:
     def make(**values: Any) -> None:
         import niidpart
 
-        data = _load_data(values, select_given(values, source_options))
+        asked = _find_data(values, select_given(values, source_options))
         request = _build_request(values) | select_others(values, [*fixed, *source_options])
+        labels = find_large_labels(asked, request, values)
+        if labels is not None:
+            line = WorkLine()
+            scratch = Path(values["out"]).absolute().parent
+            made = niidpart.make_large(labels, scratch=scratch, told=line.tell, **request)
+            with made as split:
+                line.close()
+                _write(split, values)
+            return
+        data = niidpart.load(asked.name, asked.root, **asked.options)
         if values["target"]:
             split = _tune(data, values, request)
         else:
             split = niidpart.make(data, **request)
-        niidpart.write(split, values["out"], overwrite=values["force"])
-        if values["as_json"]:
-            say(json.dumps(split_to_json(split)))
-        else:
-            say(f"{describe_split(split)}\nwritten to {values['out']}")
+        _write(split, values)
 
     return EntryCommand(
         "make",
@@ -82,6 +91,17 @@ def make_command() -> click.Command:
         "\b\nTransforms (as a strategy: homo with that transform):\n"
         f"{list_entries(TRANSFORMS)}\n\n\b\nExamples:{_EXAMPLES}",
     )
+
+
+def _write(split: "FederatedSplit", values: dict[str, Any]) -> None:
+    """Write the split and print what it is."""
+    import niidpart
+
+    niidpart.write(split, values["out"], overwrite=values["force"])
+    if values["as_json"]:
+        say(json.dumps(split_to_json(split)))
+    else:
+        say(f"{describe_split(split)}\nwritten to {values['out']}")
 
 
 def _declare_strategy(name: str) -> list[click.Option]:
@@ -126,12 +146,11 @@ def _build_request(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _load_data(values: dict[str, Any], options: dict[str, Any]) -> "Data":
+def _find_data(values: dict[str, Any], options: dict[str, Any]) -> AskedData:
     """The data set that was asked for.
 
     Else the recipe's, else the strategy's namesake, else the digits.
     """
-    import niidpart
     from niidpart.data import SOURCES
     from niidpart.recipes import find_recipe
 
@@ -151,7 +170,7 @@ def _load_data(values: dict[str, Any], options: dict[str, Any]) -> "Data":
         source = {}
     if values["pool"] is not None:
         options = options | {"pool": values["pool"]}
-    return niidpart.load(dataset, values["data_root"], **source | options)
+    return AskedData(dataset, values["data_root"], source | options)
 
 
 def _tune(data: "Data", values: dict[str, Any], request: dict[str, Any]) -> "FederatedSplit":

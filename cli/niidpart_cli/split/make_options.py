@@ -98,5 +98,12 @@ def declare_output() -> list[click.Parameter]:
             help="How near to --target.",
         ),
         *declare_split_out(),
+        click.Option(
+            ["--disk-from"],
+            type=click.IntRange(min=0),
+            metavar="ROWS",
+            help="From so many rows on the split is made on the disk, beside the split file, in "
+            "pieces: .npy and parquet, strategies that deal by class.  [67108864]",
+        ),
         declare_json("Print what `show --json` prints."),
     ]

@@ -1,6 +1,11 @@
-"""How far a download is, on stderr."""
+"""How far a download or long work is, on stderr."""
+
+import sys
+import time
 
 import click
+
+_PAUSE = 0.5  # seconds between two lines on a terminal
 
 
 class DownloadLine:
@@ -24,3 +29,29 @@ class DownloadLine:
     def _write(self) -> None:
         shown = f"\r{self._name}: {self._n / 1e6:.1f} of {self.total / 1e6:.1f} MB"
         click.echo(shown, err=True, nl=False)
+
+
+class WorkLine:
+    """How far the steps of long work are: a line for each, which a terminal sees grow."""
+
+    def __init__(self) -> None:
+        self._what, self._shown, self._last = "", 0.0, ""
+        self._is_terminal = sys.stderr.isatty()
+
+    def tell(self, what: str, done: int, total: int) -> None:
+        """Say that `done` of `total` rows are through a step."""
+        now = time.monotonic()
+        if what != self._what:
+            self.close()
+            self._what = what
+        self._last = f"{what}: {done:,} of {total:,} rows"
+        if self._is_terminal and now - self._shown > _PAUSE:
+            click.echo(f"\r{self._last}", err=True, nl=False)
+            self._shown = now
+
+    def close(self) -> None:
+        """End the line of the last step."""
+        if self._last:
+            start = "\r" if self._is_terminal else ""
+            click.echo(f"{start}{self._last}", err=True)
+        self._last = ""

@@ -9,6 +9,7 @@ from ..options import declare_data_memory, declare_data_root
 from ..terminal import say, to_one_line
 from .limits import declare_limits, read_limits
 from .params import WHERE_OR_FILE, declare_file, declare_json
+from .progress import WorkLine
 
 if TYPE_CHECKING:
     from niidpart import Verdict
@@ -54,7 +55,11 @@ def verify(
     import niidpart
 
     try:
-        verdict = niidpart.verify(file, data_root=data_root, trust=trust, **read_limits(limits))
+        line = WorkLine()
+        verdict = niidpart.verify(
+            file, data_root=data_root, trust=trust, told=line.tell, **read_limits(limits)
+        )
+        line.close()
     except OSError as error:
         if as_json:  # machines read an answer in any case
             say(json.dumps({"file": file, "error": str(error), "exit": 1}))

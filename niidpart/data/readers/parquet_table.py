@@ -64,6 +64,12 @@ class ParquetTable:
             raise FileFault(f"{self.files[0]} {got}")
         return column
 
+    def pieces(self, name: str) -> Iterator[Any]:
+        """Go through a column in pieces, each a pyarrow.ChunkedArray."""
+        for group in self._row_groups:
+            for _, batch in _read_batches(group, [name]):
+                yield batch.column(name)
+
     def count_missing(self, name: str) -> int:
         """Return how many values of a column are empty, as the heads of the files say.
 

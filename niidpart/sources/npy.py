@@ -1,0 +1,56 @@
+"""Labels alone, in one array of numpy's."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ..data import Array, Data, DataSource, LabelStream, from_arrays
+from ..disk.arrays import iterate_pieces
+from ..errors import FileFault, UsageError, raise_machine_fault
+
+_ADVICE = "numpy.save(path, labels) writes one"
+
+
+def npy(root: str | Path) -> Data:
+    """An .npy file of labels alone: integers, booleans or strings, one for each example.
+
+    Splits of labels that are larger than memory are made of it too. Nothing is unpickled.
+
+    Parameters
+    ----------
+    root : path
+        The file.
+    """
+    return from_arrays(None, _open_labels(Path(root)))
+
+
+def stream_npy(root: str | Path) -> LabelStream:
+    """Return the labels in pieces. root: the file."""
+    n = len(_open_labels(Path(root)))
+
+    def read_pieces() -> Iterator[Array]:
+        for _, piece in iterate_pieces(_open_labels(Path(root))):
+            yield piece
+
+    return LabelStream(read_pieces, n)
+
+
+def _open_labels(path: Path) -> Array:
+    """Return [N] the labels, which are read where they are used."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}; give the path of an .npy array")
+    try:
+        labels = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError) as error:
+        raise_machine_fault(error, f"{path} cannot be read")
+        raise FileFault(f"{path} is no .npy array ({error}); {_ADVICE}") from error
+    if not isinstance(labels, np.ndarray):
+        raise FileFault(f"{path} is an archive of arrays; name it .npz, or write one array")
+    if labels.ndim != 1 or not len(labels):
+        got = f"{path} has the shape {list(labels.shape)}"
+        raise UsageError(f"{got}; one column of labels, [N], is needed")
+    return labels
+
+
+ENTRY = DataSource(load=npy, stream=stream_npy)

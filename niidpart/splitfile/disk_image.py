@@ -1,0 +1,85 @@
+"""`DiskImage`: a file that the HDF5 library writes without being told of a disk's faults."""
+
+import os
+
+
+class DiskImage:
+    """A file for h5py to write to, by its handle.
+
+    The library crashes where it cannot finish what it has open. So a fault of the disk is kept
+    from it: what is written after it stays in memory, so that the library can close its file, and
+    `raise_fault` raises it then. Whoever fills the file looks at `has_fault`, and stops.
+    """
+
+    def __init__(self, handle: int):
+        self._handle = handle
+        self._place = 0
+        self._end = 0  # as the library knows it, whatever reached the disk
+        self._fault: OSError | None = None
+        self._kept: list[tuple[int, bytes]] = []  # places and values that did not reach it
+
+    @property
+    def has_fault(self) -> bool:
+        """Whether the disk has refused something."""
+        return self._fault is not None
+
+    def raise_fault(self) -> None:
+        """Raise the first fault of the disk, if there was one."""
+        if self._fault is not None:
+            raise self._fault
+
+    def _note(self, error: OSError) -> None:
+        # A new error, without the frames of this one: they hold the library's memory, which it
+        # frees.
+        self._fault = OSError(error.errno, error.strerror)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        if whence == os.SEEK_CUR:
+            offset += self._place
+        elif whence == os.SEEK_END:
+            offset += self._end
+        self._place = offset
+        return offset
+
+    def tell(self) -> int:
+        return self._place
+
+    def write(self, data: bytes | memoryview) -> int:
+        raw = memoryview(data).cast("B")
+        place, rest = self._place, raw
+        try:
+            while rest and self._fault is None:  # a file that nearly fills the disk takes a part
+                written = os.pwrite(self._handle, rest, place)
+                place += written
+                rest = rest[written:]
+        except OSError as error:
+            self._note(error)
+        if rest:
+            self._kept.append((place, bytes(rest)))
+        self._place += len(raw)
+        self._end = max(self._end, self._place)
+        return len(raw)
+
+    def readinto(self, buffer: memoryview) -> int:
+        target = memoryview(buffer).cast("B")
+        start, stop = self._place, self._place + len(target)
+        raw = os.pread(self._handle, len(target), start)
+        target[: len(raw)] = raw
+        for place, values in self._kept:
+            first, last = max(start, place), min(stop, place + len(values))
+            if first < last:
+                target[first - start : last - start] = values[first - place : last - place]
+        self._place = stop
+        return len(target)
+
+    def truncate(self, size: int) -> int:
+        try:
+            if self._fault is None:
+                os.ftruncate(self._handle, size)
+        except OSError as error:
+            self._note(error)
+        self._end = size
+        return size
+
+    def flush(self) -> None:
+        """Do nothing: whoever has the handle syncs it."""
