@@ -1,6 +1,6 @@
 """What executors that score in torch have in common."""
 
-from ..inputs.federated import PartyExamples
+from ..inputs.examples import PartyExamples
 from ..tasks.model_task import ModelTask
 from ..tree import Tree
 from .scoring import score_model

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ..counting import ceil_div, count_batches, count_epochs, count_steps
 from ..draws import key as key_of
 from ..draws import order
-from ..inputs.federated import PartyExamples
+from ..inputs.examples import PartyExamples
 from ..interface import Batch
 from ..settings import Settings
 

@@ -5,7 +5,7 @@ import torch
 from niidpart.errors import UsageError
 
 from .. import tree
-from ..inputs.federated import PartyExamples
+from ..inputs.examples import PartyExamples
 from ..tree import Tree
 
 _BATCH = 1000

@@ -14,7 +14,8 @@ from .. import tree
 from ..cohorts import KnownParties, count_cohort
 from ..counting import count_steps
 from ..draws import key
-from ..inputs.federated import Federated, PartyExamples
+from ..inputs.examples import PartyExamples
+from ..inputs.federated import Federated
 from ..interface import Algorithm, Local, Plan, State, Work
 from ..metrics import Metric
 from ..settings import Settings

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..inputs.federated import Federated, PartyExamples
+from ..inputs.examples import PartyExamples
+from ..inputs.federated import Federated
 from ..interface import Served
 from ..metrics import Metric
 from ..tasks.model_task import ModelTask

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from ..inputs.federated import PartyExamples
+from ..inputs.examples import PartyExamples
 from ..interface import Batch, Out
 from ..tasks.model_task import ModelTask
 from ..tree import Tree

@@ -2,14 +2,12 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import torch
 from torch import Tensor
 
 import niidpart
-from niidpart.arithmetic.rng import Ints
 from niidpart.data import Data, Features
 from niidpart.errors import UsageError
 from niidpart.splits.part import Part
@@ -17,90 +15,12 @@ from niidpart.splits.part import Part
 from ..interface import Batch
 from ..settings import Settings
 from .augmentation import Augmentation
-from .noises import Noise, make_noises
-from .normalisation import Normalisation, make_normalisation
+from .examples import PartyExamples, Preparation
+from .gathering import copy_features, hold_features, put_channels_first, share_features
+from .noises import make_noises
+from .normalisation import make_normalisation
 
 _DEFAULT = Settings()
-
-
-@dataclass(frozen=True, eq=False)
-class Preparation:
-    """What is done to a batch on the device, in this order.
-
-    augment: in training alone; noise: drawn afresh for each epoch.
-    """
-
-    augment: Augmentation | None = None
-    noise: tuple[Noise, ...] = ()
-    normalise: Normalisation | None = None
-
-    def __call__(
-        self,
-        x: Tensor,
-        rows: Tensor,
-        party: Tensor,
-        epoch: int | Tensor,
-    ) -> Tensor:
-        """Return x [B, ...] float32 as the model gets it.
-
-        rows, party: [B], of the examples. epoch: of the run, one for all, or [B], one for each; 0
-        where nothing is trained.
-        """
-        if self.augment is not None:
-            x = self._augment_in_training(self.augment, x, rows, party, epoch)
-        for noise in self.noise:
-            x = noise(x, rows, party, epoch)
-        return x if self.normalise is None else self.normalise(x)
-
-    @staticmethod
-    def _augment_in_training(
-        augment: Augmentation,
-        x: Tensor,
-        rows: Tensor,
-        party: Tensor,
-        epoch: int | Tensor,
-    ) -> Tensor:
-        if isinstance(epoch, Tensor):
-            is_training = (epoch > 0).view(-1, 1, 1, 1)
-            return torch.where(is_training, augment(x, rows, party, epoch), x)
-        return augment(x, rows, party, epoch) if epoch > 0 else x
-
-
-@dataclass(frozen=True, eq=False)
-class PartyExamples:
-    """Examples in the order of their parties.
-
-    x: [n, ...] uint8 or float32; y: [n] int64; party p has indptr[p]:indptr[p+1]. rows: [n] their
-    rows in the data set; party: [n] whose transforms they carry. prepare: what is done to each
-    batch of them.
-    """
-
-    x: Tensor
-    y: Tensor
-    indptr: list[int]
-    rows: Tensor
-    party: Tensor
-    prepare: Preparation = Preparation()
-
-    def inputs(self, at: Tensor | slice, epoch: int | Tensor = 0) -> Tensor:
-        """Return examples as the model gets them, [B, ...] float32.
-
-        epoch: of the run, from 1 in training (which draw), 0 in evaluation; [B]: one for each.
-        """
-        x = self.x[at]
-        if x.dtype == torch.uint8:
-            x = x.float().div_(255)
-        rows = self.rows[at]
-        party = self.party[at]
-        return self.prepare(x, rows, party, epoch)
-
-    def view_as(self, party: int) -> "PartyExamples":
-        """Return the same examples with the transforms of one party. Nothing of x is copied."""
-        return replace(self, party=torch.full_like(self.party, party))
-
-    def size(self, party: int) -> int:
-        """Return how many examples a party has."""
-        return self.indptr[party + 1] - self.indptr[party]
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,13 +89,18 @@ def load_federated(
     """
     features = _require_features(data)
     _require_test_set(split, data, settings)
+    shared = None
+    if _can_share(split):
+        shared = share_features(features, len(data.labels), device)
     train, val, test = (
-        _gather_part(split=split, part=part, labels=data.labels, features=features, device=device)
+        _gather_part(
+            split=split, part=part, data=data, features=features, shared=shared, device=device
+        )
         for part in split.parts.values()
     )
     global_test = _gather_global_test(data, device)
     shape = tuple(train.x.shape[1:])
-    normalise = make_normalisation(settings.normalise, train.x)
+    normalise = make_normalisation(settings.normalise, train.x, train.places)
     noises = make_noises(split, shape, device, fixed=settings.noisy_test)
     fresh = tuple(noise for noise in noises if noise.is_fresh)
     of_party = Preparation(noise=fresh, normalise=normalise)
@@ -225,31 +150,59 @@ def _require_test_set(split: niidpart.FederatedSplit, data: Data, settings: Sett
         )
 
 
+def _can_share(split: niidpart.FederatedSplit) -> bool:
+    """Return whether parties can read the rows of the data set itself, most of which they hold."""
+    n_dealt = sum(len(part.indices) for part in split.parts.values())
+    return not split.recipe.transforms and 2 * n_dealt >= split.source.n
+
+
 def _gather_part(
     split: niidpart.FederatedSplit,
     part: Part,
-    labels: Ints,
+    data: Data,
     features: Features,
+    shared: Tensor | None,
     device: torch.device,
 ) -> PartyExamples:
-    """Return one part of the split, with the transforms that are the same in every epoch."""
-    rows = part.indices.astype(np.int64)
-    x = features(rows)
-    indptr = part.indptr.tolist()
+    """Return one part of the split, with the transforms that are the same in every epoch.
+
+    shared: the features of all rows, where parties read those; None where they have copies.
+    """
+    on_host = part.indices.astype(np.int64)
+    rows = torch.from_numpy(on_host).to(device)
     if split.recipe.transforms and len(rows):
-        seen = []
-        for p, (a, b) in enumerate(pairwise(indptr)):
-            mine = slice(a, b)
-            seen.append(niidpart.transform(split, x[mine], p, rows[mine]))
-        x = np.concatenate(seen)
+        x = _transform_rows(split, part, features, device)
+    elif shared is None:
+        x = copy_features(features, on_host, device)
+    else:
+        x = shared
     party = np.repeat(np.arange(split.n_parties), part.sizes)
     return PartyExamples(
-        x=put_channels_first(x).to(device),
-        y=torch.from_numpy(labels[rows]).to(device),
-        indptr=indptr,
-        rows=torch.from_numpy(rows).to(device),
+        x=x,
+        y=torch.from_numpy(data.labels[on_host]).to(device),
+        indptr=part.indptr.tolist(),
+        rows=rows,
         party=torch.from_numpy(party).to(device),
+        places=None if shared is None else rows,
     )
+
+
+def _transform_rows(
+    split: niidpart.FederatedSplit, part: Part, features: Features, device: torch.device
+) -> Tensor:
+    """Return the features of a part as its parties see them."""
+    rows = part.indices.astype(np.int64)
+    x = features(rows)
+    seen: Tensor | None = None
+    for party, size in enumerate(part.sizes.tolist()):
+        start = int(part.indptr[party])
+        mine = slice(start, start + size)
+        its = put_channels_first(niidpart.transform(split, x[mine], party, rows[mine]))
+        if seen is None:
+            seen = torch.empty((len(rows), *its.shape[1:]), dtype=its.dtype, device=device)
+        seen[mine] = its
+    assert seen is not None  # a split has a party
+    return seen
 
 
 def _gather_global_test(data: Data, device: torch.device) -> PartyExamples | None:
@@ -259,20 +212,9 @@ def _gather_global_test(data: Data, device: torch.device) -> PartyExamples | Non
     n = len(data.test_labels)
     rows = torch.arange(n, device=device)
     return PartyExamples(
-        x=put_channels_first(data.test_features(slice(None))).to(device),
+        x=hold_features(data.test_features(slice(None)), device),
         y=torch.from_numpy(data.test_labels).to(device),
         indptr=[0, n],
         rows=rows,
         party=torch.zeros_like(rows),
     )
-
-
-def put_channels_first(x: np.ndarray) -> Tensor:
-    """Return images as [n, C, H, W], tables as [n, D]; uint8 or float32."""
-    if x.dtype != np.uint8:
-        x = x.astype(np.float32, copy=False)
-    if x.ndim == 3:
-        x = x[:, None]
-    elif x.ndim == 4:
-        x = x.transpose(0, 3, 1, 2)
-    return torch.from_numpy(np.array(x, order="C"))

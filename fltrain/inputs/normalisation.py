@@ -41,15 +41,16 @@ class Normalisation:
         return (x - self.mean) / self.std
 
 
-def make_normalisation(how: str, x: Tensor) -> Normalisation | None:
+def make_normalisation(how: str, x: Tensor, places: Tensor | None = None) -> Normalisation | None:
     """Return what the setting `normalise` asks for, None for "none".
 
-    x: training rows [n, C, H, W] or [n, D], uint8 or float32. UsageError where it does not fit.
+    x: training rows [n, C, H, W] or [n, D], uint8 or float32; where there are places [n], these are
+    the training rows among those of x. UsageError where it does not fit.
     """
     if how == "none":
         return None
     if how == "data":
-        return fit_normalisation(x)
+        return fit_normalisation(x, places)
     mean, std = CONSTANTS[how]
     if how != "half" and (x.ndim != 4 or x.shape[1] != len(mean)):
         if x.ndim == 4:
@@ -72,24 +73,32 @@ def _constant_shape(x: Tensor) -> tuple[int, ...]:
     return (-1, 1, 1) if x.ndim == 4 else (-1,)
 
 
-def fit_normalisation(x: Tensor) -> Normalisation:
-    """Return mean and population deviation over the rows x, per channel or column, in float64.
+def fit_normalisation(x: Tensor, places: Tensor | None = None) -> Normalisation:
+    """Return mean and population deviation over the rows, per channel or column, in float64.
 
-    What is constant keeps the deviation 1.
+    What is constant keeps the deviation 1. x, places: as of `make_normalisation`.
     """
-    if not len(x):
+    n_rows = len(x) if places is None else len(places)
+    if not n_rows:
         raise UsageError("normalise is data, and no party has a training row to take the mean of")
-    values = x.reshape(len(x), x.shape[1], -1)  # [n, C, pixels] or [n, D, 1]
     scale = 255 if x.dtype == torch.uint8 else 1
+
+    def read(start: int, end: int) -> Tensor:
+        """Return rows as [rows, C, pixels] or [rows, D, 1]."""
+        rows = x[start:end] if places is None else x[places[start:end]]
+        return rows.reshape(len(rows), x.shape[1], -1)
+
+    one = read(0, 1)[0]
     # taken off before summing, so that what is constant sums to exactly 0
-    first = values[0, :, :1].double() / scale  # [C, 1]
-    n = values.shape[0] * values.shape[2]
+    first = one[:, :1].double() / scale  # [C, 1]
+    n = n_rows * one.shape[1]
 
     def average(f: Callable[[Tensor], Tensor]) -> Tensor:
         """Return the mean of f over all rows and pixels, [C, 1] float64, by blocks of rows."""
         total = torch.zeros_like(first[:, 0])
-        rows_at_once = max(1, _VALUES // values[0].numel())
-        for block in torch.split(values, rows_at_once):
+        at_once = max(1, _VALUES // one.numel())
+        for start in range(0, n_rows, at_once):
+            block = read(start, min(start + at_once, n_rows))
             shifted = block.double() / scale - first
             total = total + f(shifted).sum((0, 2))
         return total.unsqueeze(1) / n

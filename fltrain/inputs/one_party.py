@@ -13,7 +13,7 @@ from niidpart.data.of_split import open_data
 from niidpart.features.examples import read_examples
 from niidpart.splits.view import SplitView
 
-from .federated import put_channels_first
+from .gathering import put_channels_first
 
 
 def party(
@@ -73,6 +73,6 @@ def party(
         data = open_data(split, data_root)
     found = read_examples(split, data, p, part, lossy=lossy)
     x = put_channels_first(found.x)
-    inputs = x.float().div_(255) if x.dtype == torch.uint8 else x.float()
+    inputs = x.float().div_(255) if x.dtype == torch.uint8 else x.clone()
     labels = torch.from_numpy(np.ascontiguousarray(found.y))
     return TensorDataset(inputs, labels)

@@ -30,7 +30,7 @@ from fltrain.engine.native.layers import tabulate_layers
 from fltrain.engine.ranks import Ranks
 from fltrain.engine.round import CellRound, train_round
 from fltrain.engine.scoring import score_model
-from fltrain.inputs.federated import PartyExamples
+from fltrain.inputs.examples import PartyExamples
 from fltrain.models import Staged, create
 from fltrain.runs.states import make_initial_state
 from fltrain.settings import Settings

@@ -18,7 +18,8 @@ from fltrain.engine.cost import Cost
 from fltrain.engine.jobs import Cell
 from fltrain.engine.looped import Looped
 from fltrain.engine.round import CellRound, train_round
-from fltrain.inputs.federated import Federated, PartyExamples
+from fltrain.inputs.examples import PartyExamples
+from fltrain.inputs.federated import Federated
 from fltrain.interface import Info
 from fltrain.settings import Settings
 from fltrain.tasks.model_task import ModelTask

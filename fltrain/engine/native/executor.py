@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
-from ...inputs.federated import PartyExamples
+from ...inputs.examples import PartyExamples
 from ...interface import Local
 from ...tasks.model_task import ModelTask
 from ...tree import Tree

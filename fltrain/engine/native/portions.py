@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ...counting import ceil_div, count_epochs, count_steps_per_epoch
 from ...draws import key, order
-from ...inputs.federated import PartyExamples
+from ...inputs.examples import PartyExamples
 from ...settings import Settings
 from ..batches import fixed_order_key
 from ..jobs import Job
@@ -18,7 +18,7 @@ class Portion(NamedTuple):
     """Steps that follow each other, by one call.
 
     order: rows of x and y, epoch after epoch, `per_epoch` of each; begin: the number of the first
-    step, from 0.
+    step, from 0. Of a large data set x and y are all rows.
     """
 
     x: Tensor
@@ -50,10 +50,11 @@ def iterate_portions(
         orders = [order(fixed_order_key(settings.seed), 0, n, device)] * epochs
     prepare = examples.prepare
     if prepare.augment is None and prepare.normalise is None and not prepare.noise:
-        rows = slice(start, start + n)
-        x = examples.x[rows].contiguous()
-        y = examples.y[rows].contiguous()
-        yield Portion(x=x, y=y, order=torch.cat(orders), per_epoch=n, begin=0, steps=steps)
+        x, y, places = _lay_out(examples, slice(start, start + n))
+        order_in_x = torch.cat(orders)
+        if places is not None:
+            order_in_x = places[order_in_x]
+        yield Portion(x=x, y=y, order=order_in_x, per_epoch=n, begin=0, steps=steps)
         return
     for epoch, at in enumerate(orders):
         run_epoch = (round - 1) * count_epochs(n, settings) + epoch + 1
@@ -67,3 +68,13 @@ def iterate_portions(
             begin=begin,
             steps=min(steps_per_epoch, steps - begin),
         )
+
+
+def _lay_out(examples: PartyExamples, rows: slice) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Return features and labels that hold a party's rows, and the places of these in them.
+
+    None where it is the party's rows that they hold, in order. A large data set is not copied.
+    """
+    if examples.places is None or not examples.x.is_contiguous():
+        return examples.take(rows), examples.y[rows].contiguous(), None
+    return examples.x, examples.labels_in_place, examples.places[rows]

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import torch
 from torch import Tensor
 
-from ...inputs.federated import PartyExamples
+from ...inputs.examples import PartyExamples
 from ...tree import Tree
 from .arguments import BYTES, StepArguments, address_of, flatten_parameters
 from .layers import LANES, LayerTable
@@ -61,8 +61,7 @@ def _score_piece(
     prepare = examples.prepare
     # augmentation is for training alone; bytes go as they are where nothing else is done to them
     is_plain = prepare.normalise is None and not prepare.noise
-    x = examples.x[at] if is_plain else examples.inputs(at).float()
-    x = x.contiguous()
+    x = examples.take(at) if is_plain else examples.inputs(at).float().contiguous()
     y = examples.y[at].contiguous()
     order = torch.arange(len(y))
     right, loss = ctypes.c_int64(), ctypes.c_double()

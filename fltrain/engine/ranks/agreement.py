@@ -118,7 +118,7 @@ def _digest_data_once(known: dict[int, str], data: Federated) -> str:
 
     known: digests by place in memory, since cells share them.
     """
-    place = data.train.x.data_ptr()
+    place = data.train.y.data_ptr()
     if place not in known:
         leaves = {"train": data.train.x, "val": data.val.x}
         normalise = data.train.prepare.normalise

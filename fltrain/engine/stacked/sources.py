@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ...inputs.federated import PartyExamples, Preparation
+from ...inputs.examples import PartyExamples, Preparation
 from .rows import RowSelector, StackRows
 
 
