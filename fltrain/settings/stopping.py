@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from niidpart.errors import UsageError
-from niidpart.registry import did_you_mean
 
 _RULE = re.compile(r"([a-z][a-z0-9_-]*)(>=|<=|=)([^<>=]+)")
+# Where parties are served different models, and not while they are served the same.
+_AT_TIMES = "test_accuracy_std"
 _WHOLE_NAMES = ("test_", "party_", "personal_", "train_")
 # Endings of the names of metrics that are better small; what parties' values are described by comes
 # behind the metric's own name.
@@ -34,28 +35,32 @@ class StopRule:
     def is_reached(self, metrics: Mapping[str, Any]) -> bool:
         """Return whether a round's metrics reach the value.
 
-        UsageError where the round was evaluated and has no such metric.
+        UsageError where the round was evaluated and has no such number. That is asked before the
+        first round too, when nobody knows what a function of the user's own returns.
         """
+        self.refuse_list(metrics)
         found = metrics.get(self.metric)
-        if isinstance(found, list):
-            raise UsageError(
-                f"stop-at waits for {self.metric}, which has a value for each party or class; "
-                f"give {self.metric}_mean or {self.metric}_worst"
-            )
         if found is None:
-            self._require_known(metrics)
+            self._require_measured(metrics)
             return False
         if self.is_ceiling:
             return bool(found <= self.value)
         return bool(found >= self.value)
 
-    def _require_known(self, metrics: Mapping[str, Any]) -> None:
+    def _require_measured(self, metrics: Mapping[str, Any]) -> None:
         is_evaluated = "test_accuracy" in metrics
-        if is_evaluated and self.metric not in metrics:
-            numbers = [name for name, value in metrics.items() if not isinstance(value, list)]
-            hint = did_you_mean(self.metric, numbers)
+        if is_evaluated and self.metric not in metrics and not self.metric.endswith(_AT_TIMES):
             raise UsageError(
-                f"stop-at waits for {self.metric}, which this run does not have; {hint}"
+                f"stop-at waits for {self.metric}, which the round has not: a metric that gives a "
+                "list is one of the global test set alone"
+            )
+
+    def refuse_list(self, metrics: Mapping[str, Any]) -> None:
+        """Raise UsageError where the metric is no number, but has one for each party or class."""
+        if isinstance(metrics.get(self.metric), list):
+            raise UsageError(
+                f"stop-at waits for {self.metric}, which has a value for each party or class; "
+                f"give {self.metric}_mean or {self.metric}_worst"
             )
 
 

@@ -3,8 +3,10 @@
 import pytest
 
 import fltrain
+import niidpart
 from fltrain import RunFolder, Settings
 from fltrain.runs.comparison import summarise
+from fltrain.runs.expected_metrics import sketch_metrics
 from fltrain.settings.stopping import StopRule, parse_stop_rule
 
 HOW = {"model": "mlp", "rounds": 12, "local_epochs": 1, "batch_size": 8, "lr": 0.1, "threads": 1}
@@ -114,3 +116,79 @@ def test_a_list_is_no_value(table, table_split):
 def test_a_percentage_is_no_share():
     with pytest.raises(fltrain.UsageError, match=r"a share from 0 to 1; give test_accuracy=0\.9"):
         Settings(stop_at="accuracy=90")
+
+
+# What a run never writes, and what is said. The split has parts of each kind unless said otherwise.
+NEVER = [
+    ({}, "personal_test_loss=0.1", "fedavg keeps no models of the parties' own"),
+    ({}, "macro-f1=0.9", "add --metrics macro-f1"),
+    ({}, "party_test_auc_worst=0.9", "add --metrics auc"),
+    ({}, "accuracy_noisy=0.9", "add --noisy-test"),
+    ({}, "accuracy_std=0.1", "did you mean"),
+    ({}, "finetuned_party_test_accuracy_mean=0.9", "this run does not have"),
+    ({"metrics": "class-accuracy"}, "class-accuracy>=0.9", "a value for each party or class"),
+    ({"metrics": "class-accuracy"}, "party_test_class_accuracy_mean>=0.9", "does not have"),
+]
+
+
+@pytest.mark.parametrize(("asked", "rule", "message"), NEVER, ids=[rule for _, rule, _ in NEVER])
+def test_what_a_run_never_writes_is_refused_before_it_trains(
+    table, table_split, asked, rule, message
+):
+    trained = []
+    with pytest.raises(fltrain.UsageError, match=message):
+        fltrain.run(
+            table_split, table, stop_at=rule, eval_every=5, progress=trained.append, **HOW, **asked
+        )
+    assert trained == []
+
+
+@pytest.mark.parametrize("part", ["test", "val"])
+def test_parties_without_a_part_have_no_metrics_of_it(table, part):
+    split = niidpart.make(table, "homo", n_parties=3)
+    advice = f"the parties have no {part} part: make the split with --{part} 0.2"
+    with pytest.raises(fltrain.UsageError, match=advice):
+        fltrain.run(split, table, stop_at=f"party_{part}_accuracy_worst=0.5", **HOW)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "asked"),
+    [
+        ("fedavg", {"metrics": ["auc", "class-accuracy"]}),
+        ("solo", {"metrics": ["cross-entropy"]}),
+        ("ditto", {"metrics": ["macro-f1"], "noisy_test": True}),
+        ("fedcd", {}),
+    ],
+)
+@pytest.mark.parametrize(("own_test", "test"), [(True, 0.0), (True, 0.2), (False, 0.2)])
+def test_what_is_expected_is_what_is_written(table, algorithm, asked, own_test, test):
+    """So nothing is refused that a run would have had."""
+    if not own_test:
+        table = niidpart.from_arrays(table.features(slice(None)), table.labels)
+        asked = {name: value for name, value in asked.items() if name != "noisy_test"}
+    split = niidpart.make(
+        table, "homo", n_parties=3, val=0.2, test=test, transforms=[("noise", {"sigma": 0.1})]
+    )
+    expected = {}
+
+    def keep(cell, state):
+        expected.update(sketch_metrics(cell, state))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fltrain.runs.starting.require_stop_metric", keep)
+        how = {"model": "linear", "rounds": 1, "local_epochs": 1, "threads": 1}
+        (written,) = fltrain.run(split, table, algorithm=algorithm, **how, **asked).history
+    of_training = {"round", "lr", "jobs", "steps"} | {name for name in written if "bytes" in name}
+    comes_and_goes = {"test_accuracy_std"} if algorithm == "fedcd" else set()
+    assert set(expected) - comes_and_goes == set(written) - of_training
+    for name, value in written.items():
+        if name in expected:
+            assert isinstance(value, list) == isinstance(expected[name], list), name
+
+
+def test_a_function_that_turns_out_to_give_a_list_is_refused_then(table, table_split):
+    def each(logits, y):
+        return [0.5, 0.5]
+
+    with pytest.raises(fltrain.UsageError, match="a metric that gives a list is one of the global"):
+        fltrain.run(table_split, table, metrics=each, stop_at="party_test_each_mean>=1", **HOW)

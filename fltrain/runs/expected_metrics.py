@@ -1,0 +1,88 @@
+"""What the metrics of a run will be called, known before its first round."""
+
+from typing import Any
+
+from niidpart.errors import UsageError
+from niidpart.registry import did_you_mean
+
+from ..engine.jobs import Cell
+from ..engine.measures import describe_values
+from ..interface import Served, State
+from ..metrics import METRICS, Metric
+from ..settings.stopping import StopRule
+
+
+def require_stop_metric(cell: Cell, state: State) -> None:
+    """Raise UsageError where a run waits for a number that it will never write.
+
+    state: before the first round. A function of the user's own may still turn out to give a list.
+    """
+    rule = cell.settings.stop_rule
+    if rule is None:
+        return
+    expected = sketch_metrics(cell, state)
+    rule.refuse_list(expected)
+    if rule.metric not in expected:
+        numbers = [name for name, value in expected.items() if not isinstance(value, list)]
+        advice = _explain_absence(cell, rule) or did_you_mean(rule.metric, numbers)
+        raise UsageError(f"stop-at waits for {rule.metric}, which this run does not have; {advice}")
+
+
+def sketch_metrics(cell: Cell, state: State) -> dict[str, Any]:
+    """Return the names of the metrics of an evaluated round, with a number or a list as it has.
+
+    Without those of its training but for the loss. `engine/evaluation.py` measures them.
+    """
+    algorithm = cell.algorithm
+    sketch = {"train_loss": 0.0} | _sketch_served(cell, algorithm.serve(state, algorithm.hyper))
+    if algorithm.personal is not None:
+        own = _sketch_served(cell, algorithm.personal(state, algorithm.hyper))
+        sketch |= {f"personal_{name}": value for name, value in own.items()}
+    return sketch
+
+
+def _sketch_served(cell: Cell, served: Served) -> dict[str, Any]:
+    data = cell.data
+    sketch: dict[str, Any] = {"test_accuracy": 0.0, "test_loss": 0.0}
+    if len(served.which) > 1 and data.global_test is not None:
+        sketch["test_accuracy_std"] = 0.0
+    if data.noisy_test is not None:
+        sketch["test_accuracy_noisy"] = 0.0
+    parts = [name for name, part in (("test", data.test), ("val", data.val)) if len(part.y)]
+    for part in parts:
+        sketch |= _sketch_parties(f"party_{part}_accuracy")
+    for metric in cell.metrics:
+        gives_list = _gives_list(metric)
+        sketch[f"test_{metric.name}"] = [] if gives_list else 0.0
+        for part in [] if gives_list else parts:
+            sketch |= _sketch_parties(f"party_{part}_{metric.name}")
+    return sketch
+
+
+def _sketch_parties(name: str) -> dict[str, Any]:
+    return describe_values(name, each=[0.0], sizes=[1])
+
+
+def _gives_list(metric: Metric) -> bool:
+    """Return whether a metric says that it gives a list, which no party then has."""
+    annotations = getattr(metric.compute, "__annotations__", {})
+    return "list" in str(annotations.get("return"))
+
+
+def _explain_absence(cell: Cell, rule: StopRule) -> str:
+    """Return why a run lacks a metric that others have, and what to do; "" where nobody knows."""
+    metric = rule.metric.removeprefix("personal_")
+    if metric != rule.metric and cell.algorithm.personal is None:
+        return f"{cell.algorithm.name} keeps no models of the parties' own"
+    if metric == "test_accuracy_noisy":
+        return "add --noisy-test"
+    for part, examples in (("test", cell.data.test), ("val", cell.data.val)):
+        if metric.startswith(f"party_{part}_") and not len(examples.y):
+            return f"the parties have no {part} part: make the split with --{part} 0.2"
+    known = [one.name for one in cell.metrics]
+    for name in METRICS.names():
+        called = name.replace("-", "_")
+        is_meant = metric.removeprefix("party_").startswith((f"test_{called}", f"val_{called}"))
+        if is_meant and called not in known:
+            return f"add --metrics {name}"
+    return ""
