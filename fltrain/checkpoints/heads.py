@@ -6,7 +6,7 @@ from typing import Any, get_type_hints
 from niidpart.splits.recipe import JSON
 
 from ..disk.plain_folder import PlainFolder, RunError
-from ..disk.sealed import Sealed, read_sealed, write_sealed
+from ..disk.sealed import Sealed, read_sealed, seal_text
 from .names import Place
 
 FORMAT = 2  # of a head; that of earlier versions, 1, is not stated
@@ -44,7 +44,14 @@ class Head:
 
 def write_head(folder: PlainFolder, head: Head) -> str:
     """Write a head, with which its checkpoint counts. Return its digest."""
-    return write_sealed(folder, head.place.head, {"format": FORMAT} | asdict(head))
+    text, digest = seal_head(head)
+    folder.write(head.place.head, text)
+    return digest
+
+
+def seal_head(head: Head) -> tuple[bytes, str]:
+    """Return the text of a head, and its digest."""
+    return seal_text({"format": FORMAT} | asdict(head))
 
 
 def read_head(folder: PlainFolder, place: Place) -> tuple[Head, str]:

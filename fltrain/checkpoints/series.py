@@ -1,13 +1,13 @@
 """One checkpoint after another: a base, then the rows that changed, until a base is due again."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from torch import Tensor
 
 from .. import tree
 from ..interface import State
 from .heads import read_head
-from .names import chain_of
+from .names import Place, chain_of
 from .state_digest import count_parties
 from .store import Bound, CheckpointStore
 
@@ -31,9 +31,31 @@ class CheckpointSeries:
         self._changed: set[int] = set()  # parties, since the last checkpoint
         self._before = ""  # the digest of its head; "" where it is of an earlier version, or none
         self._grown = 0  # bytes of changed rows since the last base
-        for place in chain_of(store.list_places(), round):
-            head, self._before = read_head(store.folder, place)
+        places = [place for place in store.list_places() if place.round <= round]
+        ending = None
+        if places and not store.is_regular(places[-1].round):
+            ending = places.pop()
+        if places:
+            self._follow(chain_of(places, places[-1].round))
+        if ending is not None:
+            self._pass_over(ending)
+
+    def _follow(self, chain: Sequence[Place]) -> None:
+        """Go on behind checkpoints, a base and changed rows behind it."""
+        for place in chain:
+            head, self._before = read_head(self.store.folder, place)
             self._grown = 0 if place.is_base else self._grown + (head.bytes or 0)
+
+    def _pass_over(self, ending: Place) -> None:
+        """Go on behind a checkpoint in which the run ended when it had fewer rounds.
+
+        The next one is what it is in a run that never had this one: it stands on the one before,
+        and a base that was due here is due there, where no fewer rows have changed.
+        """
+        if ending.is_base:
+            self._before = ""
+        else:
+            self._changed.update(self.store.read_rows(ending))
 
     def note(self, changed: Iterable[int]) -> None:
         """Take note of parties whose rows changed."""

@@ -64,13 +64,25 @@ class CheckpointStore:
     ----------
     folder : PlainFolder
         In which no link is followed.
+    every : int
+        Rounds between checkpoints. One of another round, in which a run ended, counts while it is
+        the newest: the run may have got more rounds since, and later ones do not stand on it.
     """
 
     folder: PlainFolder
+    every: int = 1
 
     def list_places(self) -> list[Place]:
         """Return the checkpoints there are, oldest first."""
-        return find_places(self.folder.list_names())
+        return self._choose_places(self.folder.list_names())
+
+    def _choose_places(self, names: Iterable[str]) -> list[Place]:
+        places = find_places(names)
+        return [place for place in places[:-1] if self.is_regular(place.round)] + places[-1:]
+
+    def is_regular(self, round: int) -> bool:
+        """Return whether a run has a checkpoint after that round, however many follow."""
+        return round % self.every == 0
 
     def list_headless(self) -> list[str]:
         """Return the files of tensors that have no head, and so are of no checkpoint."""
@@ -139,16 +151,21 @@ class CheckpointStore:
             raise RunError(f"{place.tensors} is not what was written (its sha256 differs)")
         return Loaded(head, digest, load(data))
 
+    def read_rows(self, place: Place) -> list[int]:
+        """Return the parties whose rows a checkpoint of changed rows has."""
+        rows: list[int] = self.load(place).tensors[_ROWS].tolist()
+        return rows
+
     def keep(self, keep: str) -> None:
         """Remove all checkpoints but those that stay, and tensors that never got their head."""
         names = self.folder.list_names()
-        places = find_places(names)
+        places = self._choose_places(names)
         kept = {name for place in choose_kept(places, keep) for name in (place.head, place.tensors)}
         self._remove(name for name in list_own_names(names) if name not in kept)
 
     def drop_after(self, round: int) -> None:
         """Remove the checkpoints of later rounds."""
-        later = [place for place in self.list_places() if place.round > round]
+        later = [place for place in find_places(self.folder.list_names()) if place.round > round]
         self._remove(name for place in later for name in (place.head, place.tensors))
         if later:
             # Before the metrics go: a checkpoint without those of its rounds cannot be resumed.

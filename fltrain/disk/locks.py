@@ -23,30 +23,52 @@ def lock_file(path: Path, kind: int) -> Iterator[None]:
 
     RunError if another process trains in the file's folder. A warning where files have no locks.
     """
+    is_there = False
+    while not is_there:
+        with _hold_open(path, kind) as file:
+            _lock(file, kind, path)
+            # Another process may have replaced the file before it was locked here.
+            is_there = _is_still(file, path)
+            if is_there:
+                yield
+
+
+@contextlib.contextmanager
+def _hold_open(path: Path, kind: int) -> Iterator[int]:
+    """Yield a descriptor that can be locked so; closing it gives up the lock."""
     file = _open_for_lock(path, kind)
     _held.add(file)
     try:
-        try:
-            fcntl.flock(file, kind | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise RunError(
-                f"{path.parent} is being trained by another process, or verified; "
-                "wait until it ends"
-            ) from error
-        except OSError as error:
-            if error.errno not in _NO_LOCKS:
-                raise
-            warnings.warn(
-                f"{path.parent} lies where files have no locks ({error.strerror}): "
-                "see to it that no other process trains in it",
-                stacklevel=2,
-            )
-        yield
+        yield file
     finally:
         # A forked child that leaves the block has closed its copy already.
         if file in _held:
             _held.remove(file)
             os.close(file)
+
+
+def _lock(file: int, kind: int, path: Path) -> None:
+    """Lock an open file. RunError where another process has it."""
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise RunError(
+            f"{path.parent} is being trained by another process, or verified; wait until it ends"
+        ) from error
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        warnings.warn(
+            f"{path.parent} lies where files have no locks ({error.strerror}): "
+            "see to it that no other process trains in it",
+            stacklevel=4,
+        )
+
+
+def _is_still(file: int, path: Path) -> bool:
+    """Return whether a path leads to this open file."""
+    there = os.stat(path, follow_symlinks=False)
+    return os.path.samestat(os.fstat(file), there)
 
 
 def _open_for_lock(path: Path, kind: int) -> int:

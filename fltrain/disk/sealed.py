@@ -30,11 +30,22 @@ class Sealed(NamedTuple):
 
 def write_sealed(folder: PlainFolder, name: str, value: Mapping[str, Any]) -> str:
     """Write an object into a file, its digest as the last key. Return the digest."""
+    text, digest = seal_text(value)
+    folder.write(name, text)
+    return digest
+
+
+def seal_text(value: Mapping[str, Any]) -> tuple[bytes, str]:
+    """Return the text of an object, its digest as the last key, and the digest."""
     text = json.dumps(value, indent=2, allow_nan=False)
     body = text.removesuffix("\n}").encode() + b",\n  "
     digest = hashlib.sha256(body).hexdigest()
-    folder.write(name, body + f'"{DIGEST}": "{digest}"\n}}\n'.encode())
-    return digest
+    return body + f'"{DIGEST}": "{digest}"\n}}\n'.encode(), digest
+
+
+def write_plain_text(value: Mapping[str, Any]) -> bytes:
+    """Return the text of an object in a file of an earlier version, which has no digest."""
+    return json.dumps(value, indent=2, allow_nan=False).encode() + b"\n"
 
 
 def read_sealed(folder: PlainFolder, name: str) -> Sealed:

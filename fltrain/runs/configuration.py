@@ -5,7 +5,13 @@ from typing import Any, NamedTuple
 from niidpart.splits.recipe import JSON
 
 from ..disk.plain_folder import PlainFolder, RunError
-from ..disk.sealed import read_sealed, require_sealed, write_sealed
+from ..disk.sealed import (
+    read_sealed,
+    require_sealed,
+    seal_text,
+    write_plain_text,
+    write_sealed,
+)
 
 CONFIG = "config.json"
 # 1: what was chosen (device, engine, threads, workers, memory) stands in "settings" in the place of
@@ -51,6 +57,20 @@ class Configuration(NamedTuple):
         """The digest of the state before the first round; "" where the folder does not say."""
         start: str = self.value.get("start", "")
         return start
+
+    @property
+    def checkpoint_every(self) -> int:
+        """The rounds between checkpoints; 1 where a folder, which may be damaged, does not say."""
+        every = self.value["settings"].get("checkpoint_every")
+        return every if type(every) is int and every > 0 else 1
+
+    def write_with_rounds(self, rounds: int) -> tuple[bytes, str]:
+        """Return the text of config.json of the same run with so many rounds, and its digest."""
+        settings = self.value["settings"] | {"rounds": rounds}
+        value = self.value | {"settings": settings}
+        if not self.digest:
+            return write_plain_text(value), ""
+        return seal_text(value)
 
 
 def write_configuration(folder: PlainFolder, value: JSON, start: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..disk.plain_folder import PlainFolder, RunError
+from ..disk.replacing import is_replacing
 from .configuration import CONFIG
 from .sweep_folder import is_sweep
 
@@ -25,6 +26,18 @@ def require_run_folder(path: str | Path) -> None:
     if not PlainFolder(Path(path)).has(CONFIG):
         there_is_none = f"{path} is no run folder: there is no {CONFIG} in it"
         raise RunError(f"{there_is_none}{_name_runs_inside(Path(path))}")
+    _require_settled(Path(path))
+
+
+def _require_settled(path: Path) -> None:
+    """Raise RunError where a change of the rounds of a run, or of its sweep, is under way."""
+    sweep = path.resolve().parent
+    for folder in [path, sweep] if is_sweep(sweep) else [path]:
+        if is_replacing(folder):
+            raise RunError(
+                f"{folder} is getting another number of rounds, and that was cut short, unless it "
+                f"goes on just now; fltrain resume {folder} brings it to its end"
+            )
 
 
 def require_plain(folder: PlainFolder, names: Iterable[str]) -> None:

@@ -108,7 +108,7 @@ def _fit_schedule(settings: Settings, asked: Mapping[str, Any]) -> Settings:
                 f"{chosen}; leave it out, or add --lr-schedule {owners[0]}"
             )
     settings = replace(settings, **{name: SETTINGS[name].default for name in idle})
-    _require_schedule(settings)
+    require_rates(settings)
     return settings
 
 
@@ -117,7 +117,7 @@ def _is_asked(name: str, asked: Mapping[str, Any]) -> bool:
     return name in asked and asked[name] not in ((), [])
 
 
-def _require_schedule(settings: Settings) -> None:
+def require_rates(settings: Settings) -> None:
     """Raise UsageError for a learning rate that rises above --lr, or is 0 before the end."""
     if settings.warmup >= settings.rounds:
         raise UsageError(

@@ -24,12 +24,7 @@ from .configuration import CONFIG, Configuration, read_configuration, write_conf
 from .finding import require_plain, require_run_folder
 from .metrics import RoundMetrics
 from .metrics_log import METRICS, MetricsLog
-from .rewinding import (
-    read_history,
-    restore_before_damage,
-    restore_if_whole,
-    restore_newest,
-)
+from .rewinding import read_history, restore_before_damage, restore_if_whole, restore_newest
 from .sweep_folder import is_sweep, share_sweep
 from .timing_log import TIMING, TimingLog
 
@@ -116,7 +111,7 @@ class RunFolder:
         require_run_folder(path)
         opened = cls(Path(path))
         require_plain(opened._folder, _FILES)
-        checkpoints = opened.store.folder
+        checkpoints = opened._folder.enter(CHECKPOINTS)
         require_plain(checkpoints, list_own_names(checkpoints.list_names()))
         return opened
 
@@ -142,7 +137,7 @@ class RunFolder:
     @property
     def store(self) -> CheckpointStore:
         """The checkpoints."""
-        return CheckpointStore(self._folder.enter(CHECKPOINTS))
+        return CheckpointStore(self._folder.enter(CHECKPOINTS), self.configuration.checkpoint_every)
 
     @property
     def metrics_log(self) -> MetricsLog:

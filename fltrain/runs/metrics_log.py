@@ -15,6 +15,8 @@ METRICS = "metrics.jsonl"
 STATE = "state"
 _NUMBERS = ("lr", "bytes_down", "bytes_up", "bytes_party_down", "bytes_party_up", "bytes_table4")
 _COUNTS = ("round", "jobs", "steps")
+# What a line has whether or not its round was evaluated.
+OF_TRAINING = (*_COUNTS, *_NUMBERS, "train_loss")
 
 
 class LoggedRound(NamedTuple):
@@ -96,16 +98,27 @@ class MetricsLog:
 
     def append(self, metrics: RoundMetrics, state: str, before: str) -> str:
         """Write a line, which is on the disk when this returns. Return its digest."""
+        one = self.seal(metrics, state, before)
+        self.folder.append(METRICS, one.line + b"\n", is_synced=True)
+        return one.chain
+
+    def seal(self, metrics: RoundMetrics, state: str, before: str) -> LoggedRound:
+        """Return the line of a round. before: the digest of the line before it."""
         if self.start:
             line, chain = seal_line(dict(metrics) | {STATE: state}, before)
         else:
             line, chain = write_plain_line(metrics), ""
-        self.folder.append(METRICS, line, is_synced=True)
-        return chain
+        return LoggedRound(metrics, state, chain, line.removesuffix(b"\n"))
 
     def rewrite(self, logged: Sequence[LoggedRound]) -> None:
-        """Replace the log by these lines of it."""
-        self.folder.write(METRICS, b"".join(one.line + b"\n" for one in logged))
+        """Replace the log by these lines of it. None is made of no lines, as before any round."""
+        if logged or self.folder.has(METRICS):
+            self.folder.write(METRICS, join_lines(logged))
+
+
+def join_lines(logged: Sequence[LoggedRound]) -> bytes:
+    """Return the bytes of a log of these lines."""
+    return b"".join(one.line + b"\n" for one in logged)
 
 
 def split_lines(folder: PlainFolder, name: str) -> list[bytes]:
@@ -118,7 +131,7 @@ def split_lines(folder: PlainFolder, name: str) -> list[bytes]:
 
 def require_metrics(value: Mapping[str, Any], round: int) -> None:
     """Raise ValueError where an object does not hold the metrics of that round."""
-    for name in (*_COUNTS, *_NUMBERS, "train_loss"):
+    for name in OF_TRAINING:
         if name not in value:
             raise ValueError(f"it lacks {name}")
     for name in (*_COUNTS, *_NUMBERS):

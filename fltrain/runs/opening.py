@@ -22,6 +22,7 @@ from ..engine.ranks import Ranks
 from ..environment import describe
 from ..interface import State
 from .configuration import FORMAT
+from .extending import extend_runs
 from .folder import RUN_ID, RunFolder
 from .loop import RunInProgress
 from .modules import name_model
@@ -62,12 +63,15 @@ def open_runs(
 ) -> Iterator[list[RunInProgress]]:
     """Yield each run before its first round here, with the folder that it is written into.
 
-    resumed: folders that the caller holds, which are cut to where the runs start; None to create
-    new ones in `out`, and hold them while the block trains.
+    resumed: folders that the caller holds, which are cut to where the runs start, and get the
+    rounds that are asked for; None to create new ones in `out`, and hold them while the block
+    trains.
     """
     if resumed is not None:
         _cut_folders(setup, resumed)
-        yield _start_runs(setup, resumed)
+        settings = [request.settings for request in setup.requests]
+        with hold(setup.ranks, extend_runs(resumed, settings)):
+            yield _start_runs(setup, resumed)
         return
     with _create_folders(setup, out, is_sweep=is_sweep) as folders:
         yield _start_runs(setup, folders)

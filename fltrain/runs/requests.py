@@ -23,6 +23,7 @@ from ..libraries import is_own_code
 from ..presets import ResolvedPreset
 from ..settings import SETTINGS, Settings
 from ..tasks.losses import Losses, OwnFunction, resolve_losses
+from .extending import change_rounds
 from .fitting import fit_settings
 from .folder import RunFolder
 from .grid import name_folder
@@ -174,12 +175,13 @@ def load_request(
     keep: str | None = None,
     loss: OwnFunction | None = None,
     metrics: AskedMetrics = (),
+    rounds: int | None = None,
     numbers: Mapping[str, Any] | None = None,
 ) -> Request:
     """Return the request of the run in a folder. It asks for the execution that was chosen then.
 
-    workers, keep: others than then; None for the same. RunError where something cannot be had
-    again, or is not what is handed over; UsageError where a file of the user's own has changed.
+    workers, keep, rounds: others than then; None for the same. RunError where something cannot be
+    had again, or is not what is handed over; UsageError where a file of the user's own has changed.
     """
     _require_model(model)
     config, path = folder.config, folder.path
@@ -191,6 +193,8 @@ def load_request(
     settings = _restore_settings(path, config, workers)
     if keep is not None:
         settings = replace(settings, keep=keep)
+    if rounds is not None:
+        settings = change_rounds(folder, settings, rounds)
     algorithm = _rebuild_algorithm(path, config["algorithm"], algorithm)
     split = _read_split(folder)
     if model is None and not config["model"]:

@@ -10,6 +10,7 @@ from ..engine.ranks import current_ranks, join_ranks
 from ..interface import Algorithm
 from ..tasks.losses import OwnFunction
 from .events import OnProgress, ignore
+from .extending import require_no_cell, settle
 from .folder import RunFolder
 from .objective import AskedMetrics
 from .opening import hold
@@ -25,6 +26,7 @@ def resume(
     folder: str | Path,
     data: Data | None = None,
     *,
+    rounds: int | None = None,
     algorithm: Algorithm | None = None,
     model: nn.Module | None = None,
     loss: OwnFunction | None = None,
@@ -45,6 +47,9 @@ def resume(
         The run folder.
     data, data_root : Data, path, optional
         The data set, or the folder where it lies now; None to read it from where it was.
+    rounds : int, optional
+        Rounds of the whole run, in place of those that it was started with. The end is that of a
+        run that was started with so many, byte for byte, also where this one was finished.
     algorithm, model, loss, metrics : Algorithm, Module, callable, callables, optional
         Needed only where the run was started from python with an object that has no name.
     trust : bool
@@ -67,6 +72,9 @@ def resume(
     ------
     RunError
         Where the folder cannot be used, or is not of the algorithm or model handed over.
+    UsageError
+        Where the run cannot have so many rounds: more are done, its learning rates depend on their
+        number, or it is one run of a sweep.
 
     Examples
     --------
@@ -74,9 +82,13 @@ def resume(
     >>> first = fltrain.run(split, model="linear", rounds=1, local_epochs=1, out="runs/fedavg")
     >>> resume("runs/fedavg").history == first.history
     True
+    >>> [metrics["round"] for metrics in resume("runs/fedavg", rounds=3).history]
+    [1, 2, 3]
     """
     trackers = resolve_trackers(track)
+    _settle(folder)
     opened = RunFolder.open(folder)
+    require_no_cell(opened, rounds)
     with hold(current_ranks(), opened.lock()):
         request = load_request(
             opened,
@@ -88,6 +100,7 @@ def resume(
             keep=keep,
             loss=loss,
             metrics=metrics,
+            rounds=rounds,
         )
         outcomes = train(
             [request],
@@ -105,6 +118,7 @@ def resume_sweep(
     folder: str | Path,
     data: Data | None = None,
     *,
+    rounds: int | None = None,
     algorithm: Algorithm | None = None,
     model: nn.Module | None = None,
     loss: OwnFunction | None = None,
@@ -126,7 +140,7 @@ def resume_sweep(
     ----------
     folder : str or Path
         The folder of the sweep.
-    data, algorithm, model, loss, metrics, data_root, trust, workers, keep, go_back,
+    data, rounds, algorithm, model, loss, metrics, data_root, trust, workers, keep, go_back,
     progress, track
         As `resume` takes them.
 
@@ -144,6 +158,7 @@ def resume_sweep(
     [{'lr': 0.1}, {'lr': 0.01}]
     """
     trackers = resolve_trackers(track)
+    _settle(folder)
     cells = read_cells(folder)
     folders = [RunFolder.open(Path(folder) / name) for name in cells]
     with hold(current_ranks(), lock_sweep(folder)):
@@ -158,6 +173,7 @@ def resume_sweep(
                 keep=keep,
                 loss=loss,
                 metrics=metrics,
+                rounds=rounds,
                 numbers=numbers,
             )
             for run_folder, numbers in zip(folders, cells.values(), strict=True)
@@ -170,3 +186,11 @@ def resume_sweep(
             can_go_back=go_back,
             trackers=trackers,
         )
+
+
+def _settle(folder: str | Path) -> None:
+    """Bring to its end what a killed process had begun with the rounds of a run or a sweep."""
+    ranks = current_ranks()
+    if ranks.is_first:
+        settle(folder)
+    ranks.wait_for_all()  # the others read what stands then

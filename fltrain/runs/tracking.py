@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import json
 import secrets
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,6 @@ from niidpart.errors import UsageError
 from niidpart.extras import advise_on_missing
 
 from ..trackers import TRACKERS, Log, TrackedRun, Tracker
-from .configuration import CONFIG
 from .events import CellDiverged, OnProgress, Progress, RoundDone
 from .folder import RUN_ID, RunFolder
 from .loop import RunInProgress
@@ -109,13 +109,16 @@ def _identify(folder: RunFolder | None) -> str:
     """Return the id of a run: that of its folder, wherever it is moved; of one in memory a new one.
 
     Of the configuration and of what is drawn when a run is started, so that the same run started
-    twice has two. An older folder has nothing drawn.
+    twice has two. An older folder has nothing drawn. The rounds do not count: a run that gets more
+    of them stays the same one.
     """
     if folder is None:
         return secrets.token_hex(8)
-    config = (folder.path / CONFIG).read_bytes()
+    config = folder.config
+    settings = {name: value for name, value in config["settings"].items() if name != "rounds"}
+    what = json.dumps(config | {"settings": settings}, sort_keys=True)
     drawn = str(folder.environment.get(RUN_ID, ""))
-    return hashlib.sha256(config + drawn.encode()).hexdigest()[:16]
+    return hashlib.sha256((what + drawn).encode()).hexdigest()[:16]
 
 
 class OpenTracker:

@@ -64,4 +64,4 @@ class RunWriter:
         bound = Bound(config=self._config, metrics=self._chain, state=self._digest.value)
         self._checkpoints.write(state, round, bound)
         # Only now: at every moment a whole checkpoint is there to resume from.
-        self.folder.store.keep(self.keep)
+        self._checkpoints.store.keep(self.keep)

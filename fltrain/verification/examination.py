@@ -11,7 +11,7 @@ from niidpart.splits.recipe import JSON
 
 from ..checkpoints.names import Place
 from ..checkpoints.state_digest import StateDigest
-from ..checkpoints.store import DAMAGE, ChainReader, Loaded
+from ..checkpoints.store import DAMAGE, ChainReader, CheckpointStore, Loaded
 from ..disk.plain_folder import PlainFolder, RunError, escape_signs
 from ..runs.configuration import CONFIG, Configuration, read_configuration
 from ..runs.folder import CHECKPOINTS, ENVIRONMENT, SPLIT, RunFolder
@@ -127,7 +127,8 @@ def _find_start(plain: PlainFolder) -> str:
 
 def _examine_checkpoints(found: Examination) -> None:
     """Look at each checkpoint: its files, then the state that they and those before them make."""
-    store = found.folder.store
+    every = found.configuration.checkpoint_every if found.configuration else 1
+    store = CheckpointStore(PlainFolder(found.folder.path).enter(CHECKPOINTS), every)
     places = []
     with found.watch(CHECKPOINTS):
         places = store.list_places()

@@ -125,8 +125,6 @@ ADVICE: dict[str, str] = {
 # Of one command alone.
 ADVICE_OF: dict[str, dict[str, str]] = {
     "resume": {
-        "rounds": "a run ends after the rounds that it was started with, and cannot be extended; "
-        "start one with more rounds in another folder: fltrain run SPLIT --rounds N --out NEW",
         "out": "it goes on in its own folder",
     },
 }

@@ -16,7 +16,6 @@ def ask(main, *args):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ("resume runs/a --rounds 9", "start one with more rounds in another folder"),
         ("resume runs/a --out b", "it goes on in its own folder"),
         ("run split.h5 --server-optimizer adam", "the server's optimisers are algorithms: fedavgm"),
         ("run split.h5 --clients-per-round 5", "did you mean --cohort-size?"),

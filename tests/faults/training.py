@@ -133,6 +133,24 @@ def _resume_stopped(name: str, **settings: Any) -> Scenario:
     return Scenario(name, prepare, _resume, _read_run_state, _resume)
 
 
+def _extend(name: str, rounds: int, **settings: Any) -> Scenario:
+    """A finished run, or a sweep, gets a round more."""
+    command = fltrain_command("resume", "a/out", "--rounds", str(rounds + 1))
+
+    def prepare() -> None:
+        _prepare_training(60, _train(settings | {"rounds": rounds + 1}))
+        call_whole(_train(settings | {"rounds": rounds}))
+
+    return Scenario(name, prepare, command, _read_extended_state, command)
+
+
+def _read_extended_state(said: str) -> str:
+    """OLD also where the change has begun: then nothing is told of the run until it is gone on with."""
+    if Path("a/out/.replacing").exists():
+        return OLD
+    return _read_run_state(said.replace("round ", "", said.count("round 3/3 ")))
+
+
 def _verify() -> Scenario:
     """All rounds are trained again, from the checkpoints of some. Nothing may be changed by it."""
     command = fltrain_command("verify", "run", "--replay", "3")
@@ -168,6 +186,8 @@ def list_training_scenarios() -> list[Scenario]:
         _resume_stopped("resume"),
         _resume_stopped("resume-keep-all", keep="all"),
         _resume_stopped("resume-sweep", lr=rates, rounds=2),
+        _extend("extend", 2, finetune=1),
+        _extend("extend-sweep", 1, lr=rates),
         _verify(),
         _run("run-large", n=300_000, batch_size=30_000, rounds=1),
     ]

@@ -25,9 +25,16 @@ def resume_command() -> click.Command:
         "resume",
         callback=resume,
         help="Go on with a run, or a whole sweep, that was stopped or killed. The end is the same, "
-        "byte for byte, as if it had not been.",
+        "byte for byte, as if it had not been. With --rounds it gets more rounds, also where it "
+        "was finished, and the end is that of a run started with so many.",
         params=[
             click.Argument(["run"], type=click.Path()),
+            click.Option(
+                ["--rounds"],
+                type=int,
+                help="Rounds of the whole run. Not where its learning rates depend on their number "
+                "(--lr-schedule cosine, linear).  [those of the run]",
+            ),
             declare_moved_data(),
             declare_data_memory("--data-memory"),
             click.Option(
@@ -59,6 +66,7 @@ def resume_command() -> click.Command:
 
 def resume(
     run: str,
+    rounds: int | None,
     data_root: str | None,
     workers: int | None,
     keep: str | None,
@@ -74,6 +82,7 @@ def resume(
 
     draw = draw or is_drawn(run)
     given: dict[str, Any] = {
+        "rounds": rounds,
         "data_root": data_root,
         "trust": trust,
         "workers": workers,
@@ -104,5 +113,5 @@ def _say_if_finished(run: str, progress: Bar, done: "Sequence[Run]") -> None:
         said += "; to train on start a new run with another --stop-at, or without"
     else:
         said += "there was no round left to train"
-        said += "; for more rounds start a new run with another --rounds"
+        said += f"; fltrain resume {run} --rounds N gives it more"
     say(said, err=True)
