@@ -37,11 +37,11 @@ def run_campaign(*arguments: str) -> tuple[dict, list[dict]]:
 
 @needs_shim
 def test_a_sample_of_faults_and_power_cuts_finds_nothing():
-    scenarios = ["make-new", "import-fedlab", "push-over", "sweep", "verify-replay"]
+    scenarios = ["make-new", "import-fedlab", "push-over", "sweep", "extend", "verify-replay"]
     summary, findings = run_campaign("--sample", "4", *scenarios)
     assert not findings, findings
     assert summary["trials_of"] == dict.fromkeys(scenarios, 4)
-    assert summary["disks_of"] == dict.fromkeys(["make-new", "import-fedlab", "sweep"], 4)
+    assert summary["disks_of"] == dict.fromkeys(["make-new", "import-fedlab", "sweep", "extend"], 4)
 
 
 def called(
