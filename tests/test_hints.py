@@ -11,7 +11,8 @@ import fltrain
 import niidpart
 from fltrain.settings import SETTINGS
 from niidpart.extras import advise_on_missing
-from niidpart.registry import SYNONYMS
+from niidpart.registry import SYNONYMS, list_names
+from niidpart.registry.hints import find_near
 from niidpart.strategies import STRATEGIES
 from niidpart.transforms import TRANSFORMS
 
@@ -40,12 +41,61 @@ def test_a_word_of_the_field_is_answered_with_ours(strategy, options, hint):
         niidpart.make(LABELS, strategy, **options)
 
 
+# A room, a name that was asked for there, and what it is answered with.
+SLIPS = [
+    ("fltrain.algorithms", "scafold", ["scaffold"]),
+    ("fltrain.algorithms", "fedporx", ["fedprox"]),
+    ("fltrain.algorithms", "fed-avg", ["fedavg"]),
+    ("fltrain.algorithms", "FedProx", ["fedprox"]),
+    ("fltrain.algorithms", "prox", ["fedprox"]),
+    ("fltrain.algorithms", "adam", ["fedadam"]),
+    ("fltrain.algorithms", "mooon", ["moon"]),
+    ("fltrain.models", "mpl", ["mlp"]),
+    ("fltrain.models", "resnet-18", ["resnet18"]),
+    ("fltrain.models", "vit", ["vit-tiny", "vit-fedtp"]),
+    ("fltrain.models", "cnn-pf", ["cnn-pfl"]),
+    ("fltrain.models", "simplecnn", []),
+    ("fltrain.metrics", "f1", ["macro-f1"]),
+    ("fltrain.metrics", "f1-macro", ["macro-f1"]),
+    ("fltrain.metrics", "roc_auc", ["auc"]),
+    ("niidpart.strategies", "dirichelt", ["dir"]),
+    ("niidpart.strategies", "homogenous", ["homo"]),
+    ("niidpart.sources", "minst", ["mnist"]),
+    ("niidpart.sources", "CIFAR10", ["cifar10"]),
+    ("niidpart.sources", "fashion-mnist", ["fmnist"]),
+]
+# Names of other things, which the nearest of ours would answer with a guess.
+FAR = [
+    ("fltrain.algorithms", ["apfl", "fedper", "fedrep", "fedgan", "xgboost", "splitnn"]),
+    ("fltrain.models", ["rnn", "alexnet", "densenet", "efficientnet", "unet", "lstm", "bert"]),
+    ("fltrain.metrics", ["precision", "recall", "brier", "mcc"]),
+    ("niidpart.strategies", ["zipf", "power-law", "gender", "device"]),
+    ("niidpart.sources", ["iris", "reddit", "shakespeare", "stackoverflow"]),
+]
+
+
+@pytest.mark.parametrize(("room", "asked", "near"), SLIPS)
+def test_a_slip_is_answered_with_what_was_meant(room, asked, near):
+    assert find_near(asked, list_names(room))[:2] == near
+
+
+@pytest.mark.parametrize(("room", "asked"), [(room, name) for room, names in FAR for name in names])
+def test_a_name_that_is_not_near_any_is_answered_with_no_guess(room, asked):
+    assert find_near(asked, list_names(room)) == []
+
+
+@pytest.mark.parametrize("asked", ["dropout", "patience", "save", "verbose", "temperature", "gpu"])
+def test_an_option_that_there_is_not_is_no_other_one(asked):
+    assert find_near(asked, SETTINGS) == []
+
+
 def test_every_hint_leads_to_something_that_there_is():
     names = {*STRATEGIES.names(), *TRANSFORMS.names(), *fltrain.algorithms.ALGORITHMS.names()}
     names |= {option.name for _, option in STRATEGIES.all_options()}
     names |= {option.name for _, option in fltrain.algorithms.ALGORITHMS.all_options()}
     names |= {*signature(niidpart.make).parameters, *SETTINGS, *signature(fltrain.run).parameters}
     names |= {"parties"}  # the command line's --parties
+    names |= {*list_names("niidpart.sources"), *list_names("fltrain.metrics")}
     missing = {name for meant in SYNONYMS.values() for name in meant} - names
     assert not missing
 

@@ -5,6 +5,8 @@ will do. One made of `Staged` also declares its stages, which algorithms that lo
 need.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import nn
 
@@ -20,6 +22,11 @@ from ._torchvision import find_torchvision
 __all__ = ["MODELS", "Staged", "adapt", "create", "default"]
 
 MODELS = Registry("fltrain.models", "model")
+
+_ADVICE = (
+    "write a function that makes one from what the data is, def net(shape, n_classes): "
+    "return {}(...), and give its name"
+)
 
 
 def default(source: str, shape: tuple[int, ...]) -> str:
@@ -83,13 +90,44 @@ def create(spec: str, shape: tuple[int, ...], n_classes: int, seed: int) -> nn.M
     15010
     """
     make = find_torchvision(spec) if spec.startswith(TORCHVISION) else MODELS.find(spec)
-    require_takes(make, "model", spec, given=("shape", "n_classes"))
+    _require_factory(make, spec)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        module = make(shape, n_classes)
+        module = _call_factory(make, spec, shape, n_classes)
     if not isinstance(module, nn.Module):
         raise UsageError(f"{spec} returned {module!r}; a torch.nn.Module is needed")
     return module
+
+
+def _require_factory(make: Callable[..., object], spec: str) -> None:
+    """Raise UsageError for what does not make a module of a shape and a number of classes."""
+    if isinstance(make, nn.Module):
+        name = type(make).__name__
+        raise UsageError(
+            f"model {spec!r} is a module ({name}) that is made already; {_ADVICE.format(name)}"
+        )
+    try:
+        require_takes(make, "model", spec, given=("shape", "n_classes"))
+    except UsageError as error:
+        if not isinstance(make, type):
+            raise
+        raise UsageError(f"{error}; {_ADVICE.format(make.__name__)}") from error
+
+
+def _call_factory(
+    make: Callable[..., object], spec: str, shape: tuple[int, ...], n_classes: int
+) -> object:
+    """Return what a factory makes; UsageError where a class takes its arguments for others."""
+    if ":" not in spec or not isinstance(make, type):
+        return make(shape, n_classes)
+    try:
+        return make(shape, n_classes)
+    except TypeError as error:
+        called = f"{make.__name__}({shape}, {n_classes})"
+        raise UsageError(
+            f"model {spec!r} is a class, and {called} failed: {error}; "
+            f"{_ADVICE.format(make.__name__)}"
+        ) from error
 
 
 def adapt(module: nn.Module, algorithm: Algorithm, seed: int) -> nn.Module:

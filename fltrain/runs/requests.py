@@ -27,6 +27,7 @@ from .extending import change_rounds
 from .fitting import fit_settings
 from .folder import RunFolder
 from .grid import name_folder
+from .home_parts import require_home_parts
 from .idle_settings import mention_given_way
 from .initial_weights import InitialWeights, restore_initial_weights
 from .objective import AskedMetrics, Objective, restore_objective
@@ -88,6 +89,7 @@ def resolve_request(
     together = Settings.of(values.settings | dict(settings))
     complete = fit_settings(together, algorithm, settings)
     mention_given_way(preset, together, complete, settings)
+    require_home_parts(split, complete)
     device = _find_device(complete.device)
     # A run that had workers resumes without them, so this is asked of new runs alone.
     if complete.engine == "processes":

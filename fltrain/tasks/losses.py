@@ -48,11 +48,23 @@ class OwnLoss:
         if not isinstance(loss, Tensor):
             raise UsageError(f"the loss {self.name} returned {loss!r}; a tensor is needed")
         if loss.dim() or not loss.is_floating_point():
+            came = _describe_tensor(loss, len(batch.y))
             raise UsageError(
-                f"the loss {self.name} returned a tensor of shape {tuple(loss.shape)} and "
-                f"{loss.dtype}; one floating-point number is needed, the mean over the batch"
+                f"the loss {self.name} returned {came}; one floating-point number is needed, the "
+                "mean over the batch: end it with .mean()"
             )
         return loss
+
+
+def _describe_tensor(loss: Tensor, n_examples: int) -> str:
+    """Return in words what came in the place of one number."""
+    kind = "numbers" if loss.is_floating_point() else f"values of {loss.dtype}"
+    if loss.dim() == 0:
+        return f"one of the {kind}"
+    if loss.shape == (n_examples,):
+        return f"{n_examples} {kind}, one for each example of the batch"
+    sizes = " x ".join(map(str, loss.shape))
+    return f"{sizes} {kind} for a batch of {n_examples} examples"
 
 
 class Losses(NamedTuple):

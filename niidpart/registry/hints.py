@@ -1,7 +1,10 @@
 """Hints in errors: the nearest name, and what the field's other words are called here."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+
+_ALIKE = 0.78  # of difflib: fedporx and fedprox .86, fedper and fedprox .77, iris and digits .6
+_MOST = 3  # names that a hint has, of those that a name is a part of
 
 # The field's word -> what it may be called here. For hints alone: no synonym is ever accepted,
 # since two names for one thing would make recipes differ that say the same.
@@ -103,6 +106,10 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "target-accuracy": ("stop_at",),
     "early-stop": ("stop_at",),
     "proximal-mu": ("mu",),
+    # data sets and metrics
+    "fashion-mnist": ("fmnist",),
+    "fashionmnist": ("fmnist",),
+    "ece": ("calibration",),
     # algorithms
     "local": ("solo",),
     "local-only": ("solo",),
@@ -163,14 +170,51 @@ def did_you_mean(name: object, names: Iterable[str]) -> str:
 
 
 def find_near(name: object, names: Iterable[str]) -> list[str]:
-    """Return the names that a synonym means, else the one that is spelt most alike, or []."""
-    asked = str(name)  # a dict of options may have any keys
+    """Return the names that are meant, as far as one can tell, else [].
+
+    Those that a synonym means; else the one that is spelt most alike, as a slip of the hand has it;
+    else those that the name is a part of, or that are a part of it, the shortest three; else what a
+    misspelt synonym means. A name that merely shares letters with another is not near it.
+    """
+    asked = _spell(str(name))  # a dict of options may have any keys
     by_spelling = {_spell(known): known for known in names}
-    wanted = [_spell(synonym) for synonym in SYNONYMS.get(_spell(asked), ())]
-    meant = [by_spelling[spelling] for spelling in wanted if spelling in by_spelling]
-    if meant:
-        return meant
-    return difflib.get_close_matches(asked, list(by_spelling.values()), n=1, cutoff=0.5)
+    meant = _find_meant(asked, by_spelling) or _find_slips(asked, by_spelling)
+    if not meant:
+        related = [known for known in by_spelling if _is_related(asked, known)]
+        meant = sorted(related, key=len)[:_MOST]
+    if not meant:
+        slips = _find_slips(asked, SYNONYMS)
+        meant = [word for slip in slips for word in _find_meant(slip, by_spelling)]
+    return [by_spelling[spelling] for spelling in meant]
+
+
+def _find_meant(asked: str, known: Container[str]) -> list[str]:
+    """Return which of the known names a word of the field means."""
+    return [_spell(word) for word in SYNONYMS.get(asked, ()) if _spell(word) in known]
+
+
+def _find_slips(asked: str, known: Iterable[str]) -> list[str]:
+    """Return the name that is another by a slip: letters swapped, lost, doubled or mistaken."""
+    by_letters = {name.replace("-", ""): name for name in known}
+    letters = asked.replace("-", "")
+    swapped = [name for name in by_letters if sorted(name) == sorted(letters)]
+    same_words = [name for name in by_letters.values() if _list_words(name) == _list_words(asked)]
+    close = difflib.get_close_matches(letters, by_letters, n=1, cutoff=_ALIKE)
+    return same_words[:1] or [by_letters[name] for name in (swapped or close)[:1]]
+
+
+def _list_words(name: str) -> list[str]:
+    return sorted(name.split("-"))
+
+
+def _is_related(asked: str, known: str) -> bool:
+    """Return whether one of two names begins or ends with the other, or has it as a word."""
+    short, long = sorted((asked, known), key=len)
+    if len(short) > 1 and short in long.split("-"):
+        return True
+    # A known name of three letters ends many others: crop is no hint for a dropcrop.
+    least = 3 if short == asked else 4
+    return len(short) >= least and (long.startswith(short) or long.endswith(short))
 
 
 def _spell(name: str) -> str:

@@ -68,6 +68,31 @@ def test_one_preset_shows_every_value_and_its_source(name, fltrain, tmp_path):
     assert lines[-len(presets.find(name).notes) :] == list(presets.find(name).notes)
 
 
+def test_a_preset_without_a_grid_shows_no_empty_table(fltrain, tmp_path):
+    shown = fltrain("presets", "pfllib", cwd=tmp_path).stdout
+    assert "option" in shown.splitlines()[2]
+    assert [line for line in shown.splitlines() if line.startswith("grid")] == []
+    assert "\n\n\n" not in shown
+
+
+@pytest.mark.parametrize(("extra", "is_said"), [((), True), (("--fraction", "0.3"), False)])
+def test_a_preset_whose_share_is_one_party_says_so(extra, is_said, fltrain, folder, tmp_path):
+    asked = ["--preset", "fedsim", "--model", "linear", *SHORT, *extra]
+    done = fltrain("run", folder / "split.h5", *asked, cwd=tmp_path)
+    said = "fedsim trains 0.1 of the parties in a round, of 10 one alone; --fraction 1 takes them"
+    assert done.returncode == 0, done.stderr
+    assert (said in done.stderr) == is_said
+
+
+def test_metrics_where_parties_have_no_test_part_are_said_to_be_global(fltrain, folder, tmp_path):
+    asked = ["--model", "linear", "--metrics", "macro-f1", *SHORT]
+    for split, is_said in (("split.h5", True), ("held.h5", False)):
+        done = fltrain("run", folder / split, *asked, cwd=tmp_path)
+        said = "the parties have no test part: metrics are those of the global test set alone"
+        assert done.returncode == 0, done.stderr
+        assert (said in done.stderr) == is_said
+
+
 def test_a_case_is_resolved_for_machines(fltrain, tmp_path):
     out = json.loads(
         fltrain(

@@ -124,6 +124,10 @@ def give_each(logits, y):
     return nn.functional.cross_entropy(logits, y, reduction="none")
 
 
+def give_table(logits, y):
+    return logits * 1.0
+
+
 def give_number(logits, y):
     return 0.5
 
@@ -135,8 +139,12 @@ def give_count(logits, y):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"loss": give_each}, r"give_each returned a tensor of shape \(\d,\)"),
+        (
+            {"loss": give_each},
+            r"give_each returned \d numbers, one for each example of the batch; one .* \.mean\(\)",
+        ),
         ({"loss": give_number}, "give_number returned 0.5; a tensor is needed"),
+        ({"loss": give_table}, r"give_table returned \d x 3 numbers for a batch of \d examples"),
         ({"loss": give_count}, "int64; one floating-point number"),
         ({"loss": "mse"}, "one of your own is file.py:function"),
         ({"loss": 3}, "loss is 3; give"),

@@ -126,3 +126,35 @@ def test_runs_of_two_texts_of_a_model_are_no_trials_of_one_setting(
     configs = {name: folder.config for name, folder in folders.items()}
     assert [group.runs for group in group_trials(configs)] == [("run",), ("other",)]
     assert any(line.startswith("model code: ") for line in list_differences(folders))
+
+
+MADE = """
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, n_in, n_out):
+        super().__init__()
+        self.layer = nn.Linear(n_in, n_out)
+
+class Alone(nn.Module):
+    pass
+
+made = Alone()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("made", r"is a module \(Alone\) that is made already; .* def net\(shape, n_classes\)"),
+        ("Net", r"is a class, and Net\(\(6,\), 3\) failed: .*; write a function .* return Net\("),
+        ("Alone", r"takes 1 positional argument but 3 were given; write a function .* return Alone\(\.\.\.\)"),
+    ],
+)
+def test_a_model_that_is_no_factory_is_answered_with_how_to_write_one(
+    name, said, table, table_split, tmp_path
+):
+    file = tmp_path / "made.py"
+    file.write_text(MADE)
+    with pytest.raises(fltrain.UsageError, match=said):
+        fltrain.run(table_split, table, model=f"{file}:{name}", rounds=1)

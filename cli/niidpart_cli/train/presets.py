@@ -26,6 +26,7 @@ def _list_presets() -> list[str]:
 
 PRESET_NAME = KnownName(_list_presets)
 
+_FEW = 2  # parties of a round, of which the smaller number is one
 # What is said with a condition's values where they alone are not clear.
 _CONDITIONS = {
     "transforms": "with {}",
@@ -107,12 +108,18 @@ def _show_preset(name: str, dataset: str | None, algorithm: str | None, as_json:
 
 
 def choose_options(
-    name: str | None, split: "FederatedSplit", algorithm: str, model: str | None
+    name: str | None,
+    split: "FederatedSplit",
+    algorithm: str,
+    model: str | None,
+    *,
+    has_cohort: bool,
 ) -> dict[str, Any]:
     """Return the options that a preset has for the algorithm; {} without a preset.
 
     Its settings and model are for `fltrain.run` to look up. Says on stderr if the data is not the
-    paper's.
+    paper's, and if its share of the parties is a single one. has_cohort: whether another size of
+    the cohort was asked for.
     """
     from fltrain import presets
 
@@ -121,12 +128,22 @@ def choose_options(
     found = presets.find(name).on(split, algorithm, model)
     if not found.known:
         say(_say_foreign(name, split.source.name), err=True)
+    fraction = found.settings.get("fraction", 1.0)
+    n_parties = split.recipe.n_parties
+    if not has_cohort and n_parties > 1 and n_parties * fraction < _FEW:
+        say(_say_alone(name, fraction, n_parties), err=True)
     return found.options
 
 
 def _say_foreign(name: str, source: str) -> str:
     what = "what depends on the data keeps its default"
     return f"{source} is no data set of the paper of {name}: {what}"
+
+
+def _say_alone(name: str, fraction: float, n_parties: int) -> str:
+    """Return that a preset made for many parties trains one of these in each round."""
+    share = f"{name} trains {fraction:.3g} of the parties in a round, of {n_parties} one alone"
+    return f"{share}; --fraction 1 takes them all, --cohort-size N so many"
 
 
 def _require_entry(package: str, kind: str, name: str | None) -> str | None:
@@ -155,10 +172,12 @@ def _format_tables(rows: Sequence["Row"], case: "Case") -> list[str]:
             grids.append([to_flag(row.name), conditions, tried, row.where])
         else:
             values.append([_format_flag(row.name, row.value), conditions, row.where])
-    return [
-        format_table(["option", "for", "source"], values),
-        format_table(["grid", "for", "values", "source"], grids),
-    ]
+    tables = []
+    if values:
+        tables.append(format_table(["option", "for", "source"], values))
+    if grids:
+        tables.append(format_table(["grid", "for", "values", "source"], grids))
+    return tables
 
 
 def _format_conditions(row: "Row", case: "Case") -> str:

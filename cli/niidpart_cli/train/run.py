@@ -68,7 +68,8 @@ def _run_one(
     from fltrain.algorithms import build
 
     split = _read_split(values["split"][0])
-    preset_options = choose_options(values["preset"], split, values["algorithm"], values["model"])
+    preset_options = _choose_options(values, split)
+    _note_parts(values, split)
     algorithm = build(values["algorithm"], **preset_options | select_others(values, fixed))
     given = select_given(values, [PRESET, *settings])
     seed = given.get("seed", 0)
@@ -101,7 +102,8 @@ def _run_sweep(
     request = build_request(values, fixed, settings)
     first = next(iter(splits.values()))
     # Says where the data is not the paper's; the sweep looks the options up itself.
-    choose_options(values["preset"], first, values["algorithm"], values["model"])
+    _choose_options(values, first)
+    _note_parts(values, first)
     name = values["algorithm"].rpartition(":")[2]
     out = Path(values["out"] or find_free_folder(f"runs/{name}-{first.digest[:8]}-sweep"))
     n_settings = math.prod(map(len, request["grid"].values()))
@@ -109,6 +111,23 @@ def _run_sweep(
     with follow_training(out, values["draw"], n_cells) as progress:
         done = fltrain.sweep(splits, out=out, progress=progress, track=values["track"], **request)
     report_sweep(done, out, values["as_json"])
+
+
+def _choose_options(values: dict[str, Any], split: "FederatedSplit") -> dict[str, Any]:
+    return choose_options(
+        values["preset"],
+        split,
+        values["algorithm"],
+        values["model"],
+        has_cohort=any(values[name] is not None for name in ("fraction", "cohort_size")),
+    )
+
+
+def _note_parts(values: dict[str, Any], split: "FederatedSplit") -> None:
+    """Say where metrics that are asked for are not to be had at the parties."""
+    if values["metrics"] and not split.parts["test"].n and split.source.n_test:
+        what = "the parties have no test part: metrics are those of the global test set alone"
+        say(f"{what} (niidpart make --test 0.2 gives them one)", err=True)
 
 
 def _read_split(where: str) -> "FederatedSplit":
