@@ -117,6 +117,9 @@ def fill_up(
     for some in _divide(np.unique(donors), n_classes):
         holdings = _Holdings(owner, labels, some, order, n_parties, n_classes)
         moves = np.flatnonzero(holdings.place[donors] >= 0)
+        if n_classes == 1:  # nothing to choose, so that no turn waits for another
+            rows[moves] = holdings.take_of_one_class(donors[moves], turns[moves])
+            continue
         # The donors of one turn differ, so that no choice depends on another.
         for now in _list_turns(moves, turns):
             rows[now] = holdings.take(donors[now], receivers[now], likes)
@@ -247,6 +250,13 @@ class _Holdings:
         n_left = self._left[places, classes]
         cells = places * self._left.shape[1] + classes
         given: Ints = self._rows[self._begins[cells] + n_left]  # the last one of the cell
+        return given
+
+    def take_of_one_class(self, donors: Ints, turns: Ints) -> Ints:
+        """Return the row that each donor gives for the so-manieth time, where all are alike."""
+        places = self.place[donors]
+        n_left = self._left[places, 0] - 1 - turns
+        given: Ints = self._rows[self._begins[places] + n_left]
         return given
 
     def _choose_classes(self, places: Ints, receivers: Ints, likes: _Likes) -> Ints:

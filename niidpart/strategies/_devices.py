@@ -136,9 +136,13 @@ def draw_rows(
             f"party {p} is to have {counts[p, k]} {part} examples of class {k}, and there are "
             f"{of_class[k]} to draw from; lower n_{part} to {limit}"
         )
-    parties, rows = [], []
+    n_pairs = int(counts.sum(dtype=np.int64))
+    parties, rows = np.empty(n_pairs, np.int64), np.empty(n_pairs, np.int64)
+    start = 0
     for sizes, pool in zip(counts.T, pools[part], strict=True):
         party, item = draw_subsets(rng, sizes, len(pool))
-        parties.append(party)
-        rows.append(pool[item])
-    return np.concatenate(parties), np.concatenate(rows)
+        some = slice(start, start + len(party))
+        parties[some] = party
+        rows[some] = pool[item]
+        start += len(party)
+    return parties, rows

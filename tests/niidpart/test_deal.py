@@ -110,14 +110,15 @@ def fill_up_plainly(owner, labels, n_parties, min_size, rank, order):
     return moves
 
 
-@pytest.mark.parametrize("cells", [1 << 22, 4])
+@pytest.mark.parametrize(("cells", "n_classes"), [(1 << 22, 4), (4, 4), (1 << 22, 1)])
 @given(
     st.lists(st.tuples(st.integers(0, 7), st.integers(0, 3)), min_size=8, max_size=120),
     st.integers(0, 99),
     st.data(),
 )
-def test_rows_move_as_the_rule_is_told(cells, pairs, seed, data):
+def test_rows_move_as_the_rule_is_told(cells, n_classes, pairs, seed, data):
     owner, labels = np.array(pairs).T
+    labels = labels % n_classes
     min_size = data.draw(st.integers(0, len(owner) // 8))
     rank, order = stream(seed).permutation(8), stream(seed, "order").permutation(len(owner))
     told = fill_up_plainly(owner, labels, 8, min_size, rank, order)
