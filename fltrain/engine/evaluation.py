@@ -1,6 +1,7 @@
 """How good the served models are: on the global test set and at each party."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -14,17 +15,19 @@ from ..metrics import Metric
 from ..tasks.model_task import ModelTask
 from ..tree import Tree
 from .measures import describe_values, measure_served
-from .scoring import Score, score_model
+from .scoring import Candidate, Score, score_models
 
-# `score_model` for the served model with that number.
-_ScoreServed = Callable[[int, PartyExamples, int, int], tuple[int, float]]
+# Served models by number, and the examples start..end that each is scored on.
+_Asked = Iterator[tuple[int, PartyExamples, int, int]]
+# `score_models` for served models.
+_ScoreServed = Callable[[_Asked], list[tuple[int, float]]]
 
 
 def evaluate(
     task: ModelTask,
     served: Served,
     data: Federated,
-    score: Score = score_model,
+    score: Score = score_models,
     metrics: Sequence[Metric] = (),
 ) -> dict[str, Any]:
     """Return the metrics of one round, by name (docs/training.md lists them).
@@ -37,12 +40,18 @@ def evaluate(
     """
     which = served.which.tolist()
 
-    def score_served(
-        number: int, examples: PartyExamples, start: int, end: int
-    ) -> tuple[int, float]:
-        models = tree.index(served.models, number)
-        buffers = tree.index(served.buffers, number)
-        return score(task, models, buffers, examples, start, end)
+    def score_served(asked: _Asked) -> list[tuple[int, float]]:
+        candidates = (
+            Candidate(
+                params=tree.index(served.models, number),
+                buffers=tree.index(served.buffers, number),
+                examples=examples,
+                start=start,
+                end=end,
+            )
+            for number, examples, start, end in asked
+        )
+        return score(task, candidates)
 
     scores = {}
     if len(data.test.y):
@@ -67,9 +76,8 @@ def evaluate(
 def _score_globally(score: _ScoreServed, which: list[int], test: PartyExamples) -> dict[str, Any]:
     """Score each served model once on the global test set."""
     n = len(test.y)
-    scores = {}
-    for number in sorted(set(which)):
-        scores[number] = score(number, test, 0, n)
+    numbers = sorted(set(which))
+    scores = dict(zip(numbers, score((number, test, 0, n) for number in numbers), strict=True))
     shares, losses = [], []
     for number in which:  # of each party, so that a model counts as often as it is served
         right, loss = scores[number]
@@ -89,15 +97,12 @@ def _score_parties(
     score: _ScoreServed, which: list[int], part: PartyExamples
 ) -> tuple[list[int], list[float]]:
     """Score each party's model on the party's own part: number right [P] and summed loss [P]."""
-    rights, losses = [], []
-    for party in range(len(part.indptr) - 1):
-        number = _number_for(party, which)
-        start = part.indptr[party]
-        end = part.indptr[party + 1]
-        right, loss = score(number, part, start, end)
-        rights.append(right)
-        losses.append(loss)
-    return rights, losses
+    bounds = pairwise(part.indptr)
+    asked = (
+        (_number_for(party, which), part, start, end) for party, (start, end) in enumerate(bounds)
+    )
+    scores = score(asked)
+    return [right for right, _ in scores], [loss for _, loss in scores]
 
 
 def _number_for(party: int, which: list[int]) -> int:
@@ -110,11 +115,8 @@ def _score_noisy(
 ) -> float:
     """Return the mean accuracy over parties on the global test set with each party's noise."""
     n = len(test.y)
-    right = 0
-    for party in range(n_parties):
-        number = _number_for(party, which)
-        its_right, _ = score(number, test.view_as(party), 0, n)
-        right += its_right
+    asked = ((_number_for(party, which), test.view_as(party), 0, n) for party in range(n_parties))
+    right = sum(its_right for its_right, _ in score(asked))
     return right / (n_parties * n)
 
 
@@ -142,20 +144,25 @@ def grade_exam(
     party: Tensor,
     model: Tensor,
     data: Federated,
-    score: Score = score_model,
+    score: Score = score_models,
 ) -> Tensor:
     """Return the accuracy of each asked (party, model) on that party's validation part.
 
     [Q] float64, NaN where that part is empty. models, buffers: of the state, leading axis M.
     """
-    part = data.val
+    part, parties = data.val, party.tolist()
+    candidates = (
+        Candidate(
+            params=tree.index(models, m),
+            buffers=tree.index(buffers, m),
+            examples=part,
+            start=part.indptr[p],
+            end=part.indptr[p + 1],
+        )
+        for p, m in zip(parties, model.tolist(), strict=True)
+    )
     accuracy = []
-    for p, m in zip(party.tolist(), model.tolist(), strict=True):
-        start = part.indptr[p]
-        end = part.indptr[p + 1]
-        its_model = tree.index(models, m)
-        its_buffers = tree.index(buffers, m)
-        right, _ = score(task, its_model, its_buffers, part, start, end)
-        n = end - start
+    for p, (right, _) in zip(parties, score(task, candidates), strict=True):
+        n = part.size(p)
         accuracy.append(right / n if n else float("nan"))
     return torch.tensor(accuracy, dtype=torch.float64)

@@ -1,6 +1,6 @@
 """What executors receive: the jobs of a round, of one run or of several side by side."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -14,7 +14,6 @@ from .. import tree
 from ..cohorts import KnownParties, count_cohort
 from ..counting import count_steps
 from ..draws import key
-from ..inputs.examples import PartyExamples
 from ..inputs.federated import Federated
 from ..interface import Algorithm, Local, Plan, State, Work
 from ..metrics import Metric
@@ -23,6 +22,7 @@ from ..tasks.model_task import ModelTask
 from ..tree import Tree
 from .cost import Cost
 from .execution import Execution
+from .scoring import Candidate
 from .stragglers import choose_stragglers, draw_part
 from .sums import Sums
 from .updates import OPTIMIZER, uses_momentum
@@ -117,18 +117,10 @@ class Executor(Protocol):
         """
         ...
 
-    def score(
-        self,
-        task: ModelTask,
-        params: Tree,
-        buffers: Tree,
-        examples: PartyExamples,
-        start: int,
-        end: int,
-    ) -> tuple[int, float]:
-        """Return (number right, summed loss) of one model of a cell on examples start..end.
+    def score(self, task: ModelTask, candidates: Iterable[Candidate]) -> list[tuple[int, float]]:
+        """Return (number right, summed loss) of each candidate, with the task of a cell.
 
-        As `scoring.score_model`, or equal to it up to rounding.
+        As `scoring.score_models`, or equal to it up to rounding.
         """
         ...
 

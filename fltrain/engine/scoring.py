@@ -1,6 +1,7 @@
 """One model on some examples: how many it has right, its loss, its answers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -10,8 +11,19 @@ from ..interface import Batch, Out
 from ..tasks.model_task import ModelTask
 from ..tree import Tree
 
-# `score_model` below, which an executor may do in its own way.
-Score = Callable[[ModelTask, Tree, Tree, PartyExamples, int, int], tuple[int, float]]
+
+class Candidate(NamedTuple):
+    """A model, and the examples start..end that it is scored on."""
+
+    params: Tree
+    buffers: Tree
+    examples: PartyExamples
+    start: int
+    end: int
+
+
+# `score_models` below, which an executor may do in its own way.
+Score = Callable[[ModelTask, Iterable[Candidate]], list[tuple[int, float]]]
 
 
 def evaluation_batch_size(device: torch.device) -> int:
@@ -23,21 +35,18 @@ def evaluation_batch_size(device: torch.device) -> int:
     return 250 if device.type == "cpu" else 2000
 
 
+def score_models(task: ModelTask, candidates: Iterable[Candidate]) -> list[tuple[int, float]]:
+    """Return (number right, summed loss) of each candidate, one after the other."""
+    return [_score_model(task, candidate) for candidate in candidates]
+
+
 @torch.no_grad()
-def score_model(
-    task: ModelTask,
-    params: Tree,
-    buffers: Tree,
-    examples: PartyExamples,
-    start: int,
-    end: int,
-) -> tuple[int, float]:
-    """Return (number right, summed loss) of one model on examples start..end."""
-    device = examples.y.device
+def _score_model(task: ModelTask, candidate: Candidate) -> tuple[int, float]:
+    device = candidate.examples.y.device
     # summed on the device, so that the host waits for it once
     right = torch.zeros((), dtype=torch.int64).to(device)
     loss = torch.zeros((), dtype=torch.float64).to(device)
-    for out, y in _answer(task, params, buffers, examples, start, end):
+    for out, y in _answer(task, *candidate):
         right += (out.logits.argmax(1) == y).sum()
         mean = task.test_loss(out, Batch(x=out.logits, y=y, mask=None, epoch=0, step=0))
         loss += mean.double() * len(y)

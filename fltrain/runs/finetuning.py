@@ -15,6 +15,7 @@ from ..engine import create_executor
 from ..engine.evaluation import describe_parties
 from ..engine.execution import Execution
 from ..engine.jobs import Broadcast, Cell, Executor, make_jobs, sort_plan
+from ..engine.scoring import Candidate
 from ..engine.sums import Sums
 from ..interface import Algorithm, Local, Plan, Served, State, Task, Work
 from ..tree import Tree
@@ -64,8 +65,8 @@ class _Scores:
     def add(self, executor: Executor, party: int, own: Tree) -> None:
         for name, part in self.parts.items():
             start, end = part.indptr[party], part.indptr[party + 1]
-            models, buffers = own["models"], own["buffers"]
-            n_right, _ = executor.score(self.task, models, buffers, part, start, end)
+            tuned = Candidate(own["models"], own["buffers"], part, start, end)
+            [(n_right, _)] = executor.score(self.task, [tuned])
             self.right[name][party] = n_right
 
     def describe(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from .. import tree
 from ..engine.cohort import draw_cohort
 from ..engine.jobs import Cell
 from ..engine.ranks import Ranks
-from ..engine.scoring import Score
+from ..engine.scoring import Candidate, Score
 from ..interface import Plan, State
 
 
@@ -31,18 +31,21 @@ def _measure_losses(
     which = served.which.tolist()
     examples = cell.data.train
     mine = ranks.share([examples.size(party) for party in parties])
-    measured = []
-    for place in mine:
-        party = parties[place]
+    my_parties = [parties[place] for place in mine]
+
+    def make_candidate(party: int) -> Candidate:
         number = which[party] if len(which) > 1 else which[0]
-        _, loss = score(
-            cell.task,
-            tree.index(served.models, number),
-            tree.index(served.buffers, number),
-            examples,
-            examples.indptr[party],
-            examples.indptr[party + 1],
+        return Candidate(
+            params=tree.index(served.models, number),
+            buffers=tree.index(served.buffers, number),
+            examples=examples,
+            start=examples.indptr[party],
+            end=examples.indptr[party + 1],
         )
+
+    scores = score(cell.task, map(make_candidate, my_parties))
+    measured = []
+    for place, party, (_, loss) in zip(mine, my_parties, scores, strict=True):
         measured.append((place, loss / examples.size(party)))
     losses: dict[int, float] = {}
     for of_rank in ranks.gather(measured):

@@ -24,12 +24,12 @@ from fltrain.engine.batches import iterate_batches
 from fltrain.engine.evaluation import evaluate, grade_exam
 from fltrain.engine.execution import Execution
 from fltrain.engine.jobs import Broadcast, make_jobs, sort_plan
-from fltrain.engine.native import Native, count_threads, executor, require_native
+from fltrain.engine.native import Native, count_threads, executor, require_native, scoring
 from fltrain.engine.native.build import build_library, find_compiler
 from fltrain.engine.native.layers import tabulate_layers
 from fltrain.engine.ranks import Ranks
 from fltrain.engine.round import CellRound, train_round
-from fltrain.engine.scoring import score_model
+from fltrain.engine.scoring import Candidate, score_models
 from fltrain.inputs.examples import PartyExamples
 from fltrain.models import Staged, create
 from fltrain.runs.states import make_initial_state
@@ -459,7 +459,7 @@ def scored(cell, asked):
     """asked(score) by an executor of its own, and by torch."""
     made = Native([cell])
     try:
-        return asked(made.score), asked(score_model)
+        return asked(made.score), asked(score_models)
     finally:
         made.close()
 
@@ -472,7 +472,10 @@ def test_answers_are_counted_as_by_torch(name, split, coloured):
     for given in (examples, replace(examples, x=examples.x.float() / 100 - 1)):
         for start, end in ((0, 1100), (588, 1100), (587, 1100), (3, 70), (1099, 1100), (7, 7)):
             (right, loss), (expected, expected_loss) = scored(
-                cell, lambda by, at=(start, end), x=given: by(cell.task, params, {}, x, *at)
+                cell,
+                lambda by, at=(start, end), x=given: by(cell.task, [Candidate(params, {}, x, *at)])[
+                    0
+                ],
             )
             assert right == expected
             assert loss == pytest.approx(expected_loss, rel=1e-6)
@@ -491,7 +494,10 @@ def test_answers_have_the_same_bits_for_any_number_of_workers(settings, split, c
             split, coloured, small(), engine="native", workers=n, **settings
         )
         ours, torchs = scored(
-            cell, lambda by, cell=cell, p=params, x=examples: by(cell.task, p, {}, x, 0, 1100)
+            cell,
+            lambda by, cell=cell, p=params, x=examples: by(
+                cell.task, [Candidate(p, {}, x, 0, 1100)]
+            )[0],
         )
         assert ours[0] == torchs[0]
         assert ours[1] == pytest.approx(torchs[1], rel=1e-6)
@@ -519,13 +525,35 @@ def test_of_equal_answers_the_first_counts_and_none_that_is_no_number_as_by_torc
     module[1].bias.data = torch.tensor(bias, dtype=torch.float32)
     cell, params, examples = many(split, coloured, module, n=200)
     ours, torchs = scored(
-        cell, lambda by: [by(cell.task, params, {}, examples, i, i + 1) for i in range(4)]
+        cell,
+        lambda by: by(cell.task, [Candidate(params, {}, examples, i, i + 1) for i in range(4)]),
     )
     assert [right for right, _ in ours] == [right for right, _ in torchs]
     assert sum(right for right, _ in ours) == 1
     assert np.allclose(
         [loss for _, loss in ours], [loss for _, loss in torchs], rtol=1e-6, atol=0, equal_nan=True
     )
+
+
+@compiled
+def test_many_models_at_once_are_scored_as_one_by_one(split, coloured, monkeypatch):
+    """Of sizes from none to several pieces, more of them than are handed out at a time."""
+    monkeypatch.setattr(scoring, "_AHEAD", 2)
+    cell, params, examples = many(split, coloured, small())
+    models = [tree.map(lambda leaf, n=n: leaf * (1 + n / 50), params) for n in range(60)]
+    bounds = [(0, 1100), (7, 7), (3, 4), (100, 140), (588, 1100)]
+    asked = [
+        Candidate(model, {}, examples, *bounds[n % len(bounds)]) for n, model in enumerate(models)
+    ]
+    made = Native([cell])
+    try:
+        one_by_one = [made.score(cell.task, [candidate])[0] for candidate in asked]
+        assert made.score(cell.task, iter(asked)) == one_by_one
+        assert made.score(cell.task, []) == []
+    finally:
+        made.close()
+    assert one_by_one[1] == (0, 0.0)
+    assert len(set(one_by_one)) > 40
 
 
 @compiled
@@ -570,9 +598,10 @@ def test_a_run_is_evaluated_and_examined_by_its_executor(coloured, monkeypatch):
     split = niidpart.make(coloured, "quantity", n_parties=3, seed=1, beta=2.0, val=0.2)
     seen, before = [], Native.score
 
-    def watched(self, task, params, buffers, examples, start, end):
-        seen.append(len(examples.y))
-        return before(self, task, params, buffers, examples, start, end)
+    def watched(self, task, candidates):
+        candidates = list(candidates)
+        seen.extend(len(candidate.examples.y) for candidate in candidates)
+        return before(self, task, candidates)
 
     monkeypatch.setattr(Native, "score", watched)
     history = fltrain.run(

@@ -7,26 +7,25 @@ import ctypes
 import functools
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
-from ...inputs.examples import PartyExamples
 from ...interface import Local
 from ...tasks.model_task import ModelTask
-from ...tree import Tree
 from ..batches import iterate_in_order
 from ..execution import Execution
 from ..jobs import Broadcast, Cell, Done, Job, make_local
 from ..processes import count_cores
 from ..ranks import current_ranks
+from ..scoring import Candidate
 from ..sums import Sums
 from ..threads import use_threads
 from .build import load_library
 from .eligibility import require_affine_direction, require_native
 from .flat_job import FlatJob, flatten_job, keep_optimizer, unflatten_parameters
 from .layers import LayerTable, tabulate_layers
-from .scoring import score_examples
+from .scoring import score_candidates
 from .sums import make_add_pair
 from .training import train_flat_job
 
@@ -101,30 +100,14 @@ class Native:
                 job = jobs[running.place]
                 yield self._finish(running, job, future.result(), sums[job.cell])
 
-    def score(
-        self,
-        task: ModelTask,
-        params: Tree,
-        buffers: Tree,
-        examples: PartyExamples,
-        start: int,
-        end: int,
-    ) -> tuple[int, float]:
-        """Return what `scoring.score_model` does, by the compiled forward pass.
+    def score(self, task: ModelTask, candidates: Iterable[Candidate]) -> list[tuple[int, float]]:
+        """Return what `scoring.score_models` does, by the compiled forward pass.
 
         For the task of one of the cells. The same bits for any number of workers.
         """
         layers = self.layers[task]
         with use_threads(1):
-            return score_examples(
-                library=self.library,
-                layers=layers,
-                pool=self.pool,
-                params=params,
-                examples=examples,
-                start=start,
-                end=end,
-            )
+            return score_candidates(self.library, layers, self.pool, candidates)
 
     def close(self) -> None:
         """End what is still being trained after its step."""
