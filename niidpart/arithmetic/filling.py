@@ -117,12 +117,7 @@ def fill_up(
     for some in _divide(np.unique(donors), n_classes):
         holdings = _Holdings(owner, labels, some, order, n_parties, n_classes)
         moves = np.flatnonzero(holdings.place[donors] >= 0)
-        if n_classes == 1:  # nothing to choose, so that no turn waits for another
-            rows[moves] = holdings.take_of_one_class(donors[moves], turns[moves])
-            continue
-        # The donors of one turn differ, so that no choice depends on another.
-        for now in _list_turns(moves, turns):
-            rows[now] = holdings.take(donors[now], receivers[now], likes)
+        rows[moves] = _choose_rows(holdings, donors[moves], turns[moves], receivers[moves], likes)
     moved = np.stack([rows, donors, receivers], axis=1)
     owner = owner.copy()
     owner[rows] = receivers
@@ -178,12 +173,23 @@ def _divide(donors: Ints, n_classes: int) -> list[Ints]:
     return np.split(donors, cuts)
 
 
-def _list_turns(moves: Ints, turns: Ints) -> list[Ints]:
-    """Return the moves in which donors give for the first time, those for the second, ..."""
-    turn = turns[moves]
-    by_turn = moves[np.argsort(turn, kind="stable")]
-    ends = np.cumsum(np.bincount(turn), dtype=np.int64)
-    return np.split(by_turn, ends[:-1])
+def _choose_rows(
+    holdings: "_Holdings",
+    donors: Ints,
+    turns: Ints,
+    receivers: Ints,
+    likes: "_Likes",
+) -> Ints:
+    """Return the row of each move, and remove it from what its donor holds."""
+    if holdings.n_classes == 1:  # nothing to choose, so that no turn waits for another
+        return holdings.take_of_one_class(donors, turns)
+    rows = np.empty(len(donors), np.int64)
+    by_turn = np.argsort(turns, kind="stable")
+    ends = np.cumsum(np.bincount(turns), dtype=np.int64)
+    # The donors of one turn differ, so that no choice depends on another.
+    for now in np.split(by_turn, ends[:-1]):
+        rows[now] = holdings.take(donors[now], receivers[now], likes)
+    return rows
 
 
 class _Likes:
@@ -228,6 +234,7 @@ class _Holdings:
         n_parties: int,
         n_classes: int,
     ):
+        self.n_classes = n_classes
         self.place = np.full(n_parties, -1)
         self.place[donors] = np.arange(len(donors))
         rows = order[self.place[owner[order]] >= 0]
@@ -248,7 +255,7 @@ class _Holdings:
         classes = self._choose_classes(places, receivers, likes)
         self._left[places, classes] -= 1
         n_left = self._left[places, classes]
-        cells = places * self._left.shape[1] + classes
+        cells = places * self.n_classes + classes
         given: Ints = self._rows[self._begins[cells] + n_left]  # the last one of the cell
         return given
 
