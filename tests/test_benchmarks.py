@@ -113,3 +113,13 @@ def test_csv_memory_tells_each_step(script):
     told = {step: float(value) for step, value, _ in map(str.split, steps)}
     assert list(told) == ["import", "load", "parties", "all"]
     assert 10 < told["import"] < told["load"] < 2000
+
+
+def test_large_splits_are_those_of_memory(script, tmp_path):
+    small = ("--rows", 3000, "--parties", 20, "--classes", 5, "--folder", tmp_path, "--memory")
+    text = script("large.py", *small)
+    found = rows(text, "rows")
+    assert [cells[1] for cells in found] == ["make", "verify", "party", "memory"]
+    assert all(positive(cells[4].replace(",", "")) for cells in found)
+    assert "the files are the same" in text
+    assert not list(tmp_path.iterdir())

@@ -8,8 +8,9 @@ from ..arithmetic.words import Array
 from .columns import escape_names, number_classes, number_groups
 from .construction import check_features, from_arrays, from_columns
 from .downloads import Download, list_downloads
+from .label_loading import stream_labels
 from .label_stream import LabelStream
-from .loading import SOURCES, DataSource, load, load_with, stream_labels
+from .loading import SOURCES, DataSource, load, load_with
 from .pooling import pool_test_set
 from .readers.budget import limit_memory
 from .record import Data

@@ -224,7 +224,7 @@ def load_with(name: str, root: Root, params: JSON) -> Data:
         advice = "say where it lies with --data-root DIR (niidpart.load(name, root))"
         raise UsageError(f"data set {name!r} is read from your disk; {advice}")
     data = source.load(root, **options)
-    stored = _drop_later_defaults(source, options)
+    stored = drop_later_defaults(source, options)
     if pool:
         data = pool_test_set(data)
         stored["pool"] = True  # only where true: digests of splits without it stay
@@ -238,67 +238,7 @@ def load_with(name: str, root: Root, params: JSON) -> Data:
     )
 
 
-def stream_labels(name: str | os.PathLike[str], root: Root = None, **params: Any) -> LabelStream:
-    """Return the labels of a data set, to be read in pieces: of one that is larger than memory.
-
-    Parameters
-    ----------
-    name : str or path
-        As for `load`: an .npy file, or a parquet file or folder.
-    root : str or path, optional
-        As for `load`.
-    **params
-        The options of the source.
-
-    Returns
-    -------
-    LabelStream
-        The identity of the data set is the one that it has when it is loaded.
-
-    Raises
-    ------
-    UsageError
-        For a source that is read as a whole only, and where there is more than labels to read.
-    FileNotFoundError
-        Where there is no such data.
-    FileFault
-        For a file that is not as it must be.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> np.save("labels.npy", np.arange(100) % 4)
-    >>> stream_labels("labels.npy").n
-    100
-    """
-    source, place, options = resolve_path(os.fspath(name), root, params)
-    return stream_with(source, place, options)
-
-
-def stream_with(name: str, root: Root, params: JSON) -> LabelStream:
-    """Do the same as `stream_labels` with the options as a dict; see `load_with`."""
-    source = SOURCES.record(name)
-    if source.stream is None:
-        able = [each for each in SOURCES.names() if SOURCES.record(each).stream is not None]
-        raise UsageError(
-            f"the data set {name!r} is read as a whole, so it has to fit in memory; read in pieces "
-            f"are {', '.join(able)}"
-        )
-    if params.get("pool"):
-        raise UsageError("labels that are read in pieces have no test set to pool; leave out pool")
-    given = {key: value for key, value in params.items() if key != "pool"}
-    options = SOURCES.complete(name, source.spell(given))
-    if root is None:
-        raise UsageError(f"say where the data set {name!r} lies with --data-root (root=)")
-    return replace(
-        source.stream(root, **options),
-        name=name,
-        params=_drop_later_defaults(source, options),
-        root=str(Path(root).resolve()),
-    )
-
-
-def _drop_later_defaults(source: DataSource, options: JSON) -> JSON:
+def drop_later_defaults(source: DataSource, options: JSON) -> JSON:
     """Return the options without those that came later and have their default."""
     declared = SOURCES.options(source.load)
     return {

@@ -12,8 +12,8 @@ from ..splitfile.faults import Fault
 from ..splits.recipe import JSON, Source
 from ..splits.view import SplitView, require_split
 from . import SOURCES, Data, Features, load_with
+from .label_loading import stream_with
 from .label_stream import LabelColumn, write_label_column
-from .loading import stream_with
 from .tabular import TABLE
 
 DATA_RULES = (60, 61)  # of docs/format.md, which other data than that of the split breaks

@@ -69,7 +69,8 @@ class SortedRuns:
             for i in range(len(cuts) + 1):
                 pieces = [np.zeros(0, np.uint64)]
                 for run, cut in zip(self._runs, places, strict=True):
-                    pieces.append(_read(handle, run.place + cut[i], cut[i + 1] - cut[i]))
+                    start, stop = cut[i], cut[i + 1]
+                    pieces.append(_read(handle, run.place + start, stop - start))
                 words = np.concatenate(pieces)
                 words.sort()
                 if len(words):

@@ -43,10 +43,11 @@ def carry_out_on_disk(
     moved = np.zeros((len(moves.places), 3), np.int64)
     moved[:, 1], moved[:, 2] = moves.givers, moves.receivers
     n_classes = len(class_sizes) if deal.by_class else 1
+    ends = np.cumsum(deal.sizes, dtype=np.int64)
     with SortedRuns(folder / "by_row") as by_row:
         start = 0
         for rows in iterate_order(labels, n_classes, rng.child("order"), folder, told):
-            owner = _take_owners(deal, start, len(rows))
+            owner = _take_owners(deal.holders, ends, start, len(rows))
             _move(moves, start, rows, owner, moved)
             by_row.add(_join(rows, owner))
             start += len(rows)
@@ -70,14 +71,16 @@ def iterate_order(
             yield keys.take_indices(words)
 
 
-def _take_owners(deal: Deal, start: int, n: int) -> Ints:
-    """Return [n] the party of each place start, start + 1, ... of the order."""
-    ends = np.cumsum(deal.sizes, dtype=np.int64)
+def _take_owners(holders: Array, ends: Ints, start: int, n: int) -> Ints:
+    """Return [n] the party of each place start, start + 1, ... of the order.
+
+    ends: [R] where the run of each holder ends.
+    """
     first = int(np.searchsorted(ends, start, side="right"))
     last = int(np.searchsorted(ends, start + n))
     bounds = np.clip(ends[first : last + 1], start, start + n)
     lengths = np.diff(bounds, prepend=start)
-    return np.repeat(deal.holders[first : last + 1].astype(np.int64), lengths)
+    return np.repeat(holders[first : last + 1].astype(np.int64), lengths)
 
 
 def _move(moves: Moves, start: int, rows: Ints, owner: Ints, moved: Ints) -> None:
