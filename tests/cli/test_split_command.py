@@ -328,3 +328,30 @@ def test_a_target_is_looked_for_and_every_try_is_said(tmp_path, niidpart):
             "make", "--strategy", "dir", "--beta", "1", "--target", "emd=0.1", cwd=tmp_path
         ).stderr
     )
+
+
+def test_a_split_is_made_on_the_disk_from_as_many_rows_as_told(niidpart, tmp_path):
+    np.save(tmp_path / "y.npy", np.arange(900) ** 2 % 7)
+    make = ("make", "--dataset", "y.npy", "--strategy", "dir", "--parties", 9)
+    small = niidpart(*make, "--disk-from", 901, "-o", "small.h5", cwd=tmp_path)
+    large = niidpart(*make, "--disk-from", 900, "-o", "large.h5", cwd=tmp_path)
+    assert (small.returncode, large.returncode) == (0, 0), large.stderr
+    assert small.stdout.replace("small.h5", "large.h5") == large.stdout
+    assert (tmp_path / "small.h5").read_bytes() == (tmp_path / "large.h5").read_bytes()
+    assert "sorting by row: 900 of 900 rows\n" in large.stderr
+    assert small.stderr == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["large.h5", "small.h5", "y.npy"]
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--strategy", "dir"), "read as a whole"),
+        (("--dataset", "y.npy", "--strategy", "group"), "looks at each row"),
+        (("--dataset", "y.npy", "--strategy", "dir", "--target", "emd=0.3"), "--target tries"),
+    ],
+)
+def test_what_cannot_be_made_on_the_disk_says_why(args, words, niidpart, tmp_path):
+    np.save(tmp_path / "y.npy", np.arange(90) % 7)
+    done = niidpart("make", *args, "--disk-from", 0, cwd=tmp_path)
+    assert (done.returncode, words in done.stderr) == (2, True), done.stderr

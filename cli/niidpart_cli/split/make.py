@@ -67,6 +67,7 @@ def make_command() -> click.Command:
             made = niidpart.make_large(labels, scratch=scratch, told=line.tell, **request)
             with made as split:
                 line.close()
+                say(f"writing {values['out']}", err=True)
                 _write(split, values)
             return
         data = niidpart.load(asked.name, asked.root, **asked.options)
