@@ -105,6 +105,10 @@ class Algorithm:
         The numbers. Those that are floats may differ between jobs that run at once.
     personal : callable or None
         (state, hyper) -> Served: models of the parties' own, evaluated besides those served.
+    serve_new : callable or None
+        (state, hyper) -> Served: what a party is given that never trained (`new_parties`), by its
+        number in `which`; of several it takes the one that is best on its own validation part.
+        None: the model that `serve` gives to all, and no new parties where there is no such one.
     adapt : callable or None
         (module, hyper) -> module: what is trained in place of the model asked for (MOON's head).
     traffic : callable or None
@@ -164,6 +168,7 @@ class Algorithm:
     serve: Callable[[State, Hyper], Served]
     hyper: Hyper = field(default_factory=dict)
     personal: Callable[[State, Hyper], Served] | None = None
+    serve_new: Callable[[State, Hyper], Served] | None = None
     adapt: Callable[[nn.Module, Hyper], nn.Module] | None = None
     traffic: Callable[[State, Plan, Task, Hyper], tuple[Tensor, Tensor]] | None = None
     exam: Callable[[State, Plan, Hyper], tuple[Tensor, Tensor]] | None = None

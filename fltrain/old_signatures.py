@@ -12,6 +12,7 @@ WITH_HYPER = {
     "aggregate": "aggregate(state, plan, total, hyper)",
     "serve": "serve(state, hyper)",
     "personal": "personal(state, hyper)",
+    "serve_new": "serve_new(state, hyper)",
     "adapt": "adapt(module, hyper)",
     "traffic": "traffic(state, plan, task, hyper)",
     "exam": "exam(state, plan, hyper)",

@@ -7,6 +7,7 @@ parties.buffers [P, ...], those layers alone.
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from .. import tree
 from ..interface import Algorithm, Hyper, Info, Local, Served, State, Task, UsageError, Work
@@ -26,9 +27,17 @@ def fedbn() -> Algorithm:
     name; the authors' code goes by "bn" in the name of the parameter, which misses some of a
     ResNet's. All parties start from the common model. Each is served the global model with its own
     normalisation layers, so there is no single model; a model without such layers is FedAvg bit for
-    bit.
+    bit. A party that never trained has no such layers: it is served the mean of the others'.
     """
-    return replace(BASE, name="fedbn", init=init, begin=begin, finish=finish, serve=serve)
+    return replace(
+        BASE,
+        name="fedbn",
+        init=init,
+        begin=begin,
+        finish=finish,
+        serve=serve,
+        serve_new=serve_new,
+    )
 
 
 def init(
@@ -88,6 +97,25 @@ def serve(state: State, hyper: Hyper = NONE) -> Served:
         buffers=view_for_all(state.buffers) | state.parties["buffers"],
         which=torch.arange(n_parties),
     )
+
+
+def serve_new(state: State, hyper: Hyper = NONE) -> Served:
+    """Serve the global model with the mean of all parties' normalisation layers."""
+    kept = state.parties
+    if not tree.leaves(kept):
+        return BASE.serve(state, hyper)
+    return Served(
+        models=state.models | tree.map(_average_rows, kept["params"]),
+        buffers=state.buffers | tree.map(_average_rows, kept["buffers"]),
+        which=torch.zeros(1, dtype=torch.int64),
+    )
+
+
+def _average_rows(rows: Tensor) -> Tensor:
+    """Return the mean over parties, [1, ...]; of whole numbers, counts of batches, the first."""
+    if not rows.is_floating_point():
+        return rows[:1]
+    return rows.double().mean(0, keepdim=True).to(rows.dtype)
 
 
 def _without(values: Tree, names: Tree) -> Tree:

@@ -136,6 +136,7 @@ def fedcd(
         plan=plan,
         finish=finish_rounded if bits < 32 else BASE.finish,
         serve=serve,
+        serve_new=serve_new,
         traffic=traffic,
         exam=exam,
         grade=Grading(exam, far_below_mean if rule == "mean" else far_below_best),
@@ -179,6 +180,12 @@ def serve(state: State, hyper: Hyper = NONE) -> Served:
     """Serve each party its model of the highest score, the oldest of equals."""
     best = find_best(state.server["scores"], state.server["active"])
     return Served(state.models, state.buffers, which=torch.nonzero(best)[:, 1].cpu())
+
+
+def serve_new(state: State, hyper: Hyper = NONE) -> Served:
+    """Offer a party that never trained all models that a party still uses: it takes its best."""
+    used = torch.nonzero(state.server["active"].any(0)).flatten()
+    return Served(state.models, state.buffers, which=used.cpu())
 
 
 def exam_cohort(state: State, plan: Plan, hyper: Hyper) -> tuple[Tensor, Tensor]:

@@ -6,6 +6,7 @@ from niidpart.errors import UsageError
 
 from .. import tree
 from ..inputs.examples import PartyExamples
+from ..inputs.federated import Federated
 from ..tree import Tree
 
 _BATCH = 1000
@@ -28,13 +29,14 @@ class Diverged(UsageError):
     """
 
 
-def blame_party(round: int, party: int, start: Tree, examples: PartyExamples) -> Diverged:
+def blame_party(round: int, party: int, start: Tree, data: Federated) -> Diverged:
     """Return the error for a party whose training loss is not finite.
 
     start: the model that it received.
     """
-    cause = _find_cause(start, party, examples)
-    return Diverged(f"round {round}, party {party}: the training loss is not finite, since {cause}")
+    cause = _find_cause(start, party, data.train)
+    where = f"round {round}, party {data.find_number(party)}"
+    return Diverged(f"{where}: the training loss is not finite, since {cause}")
 
 
 def blame_server(round: int) -> Diverged:

@@ -64,11 +64,11 @@ def evaluate(
         values = _score_together(*scores["test"], data.test)
     if data.noisy_test is not None:
         n_parties = len(data.test.indptr) - 1
-        noisy = _score_noisy(score_served, which, data.noisy_test, n_parties)
-        values["test_accuracy_noisy"] = noisy
+        numbers = data.numbers or range(n_parties)
+        values["test_accuracy_noisy"] = _score_noisy(score_served, which, data.noisy_test, numbers)
     for name, (right, _) in scores.items():
         part = data.test if name == "test" else data.val
-        values |= describe_parties(f"party_{name}_accuracy", right, part)
+        values |= describe_parties(f"party_{name}_accuracy", right, data, part)
     # what is there anyway has its own value
     return measure_served(task, served, data, metrics) | values
 
@@ -111,13 +111,19 @@ def _number_for(party: int, which: list[int]) -> int:
 
 
 def _score_noisy(
-    score: _ScoreServed, which: list[int], test: PartyExamples, n_parties: int
+    score: _ScoreServed, which: list[int], test: PartyExamples, parties: Sequence[int]
 ) -> float:
-    """Return the mean accuracy over parties on the global test set with each party's noise."""
+    """Return the mean accuracy over parties on the global test set with each party's noise.
+
+    parties: their numbers in the split, by which noise is known.
+    """
     n = len(test.y)
-    asked = ((_number_for(party, which), test.view_as(party), 0, n) for party in range(n_parties))
+    asked = (
+        (_number_for(place, which), test.view_as(party), 0, n)
+        for place, party in enumerate(parties)
+    )
     right = sum(its_right for its_right, _ in score(asked))
-    return right / (n_parties * n)
+    return right / (len(parties) * n)
 
 
 def _score_together(right: list[int], loss: list[float], part: PartyExamples) -> dict[str, Any]:
@@ -125,16 +131,19 @@ def _score_together(right: list[int], loss: list[float], part: PartyExamples) ->
     return {"test_accuracy": sum(right) / n, "test_loss": sum(loss) / n}
 
 
-def describe_parties(name: str, right: Sequence[int | None], part: PartyExamples) -> dict[str, Any]:
-    """Return the accuracy of each party, and what describes them all.
+def describe_parties(
+    name: str, right: Sequence[int | None], data: Federated, part: PartyExamples
+) -> dict[str, Any]:
+    """Return the accuracy of each party of the split, and what describes those there.
 
-    right: rows that each party's model has right. None where nobody knows, or there are no rows.
+    right: rows of the part that each party's model has right. None where nobody knows, or there
+    are no rows.
     """
     sizes = [part.size(party) for party in range(len(right))]
     each: list[float | None] = []
     for n_right, n in zip(right, sizes, strict=True):
         each.append(None if n_right is None or not n else n_right / n)
-    return describe_values(name, each, sizes)
+    return describe_values(name, each, sizes) | {name: data.spread(each)}
 
 
 def grade_exam(

@@ -83,8 +83,10 @@ def _count_bytes(values: Tree) -> int:
 def _count_examples(cells: Sequence[Cell]) -> int:
     """Return the bytes of all examples. Cells of one split share them: each storage counts once."""
     storages = {}
-    for cell in cells:
-        for t in _list_tensors(cell.data):
+    data = [cell.data for cell in cells]
+    data += [cell.new_parties for cell in cells if cell.new_parties is not None]
+    for one in data:
+        for t in _list_tensors(one):
             storage = t.untyped_storage()
             storages[storage.data_ptr()] = storage.nbytes()
     return sum(storages.values())

@@ -33,7 +33,8 @@ class Cell:
     """One run: who trains what, on which data, with which numbers. A sweep has several.
 
     settings: as they were asked for; how the jobs run is said by an `Execution`. cost: of an
-    example. metrics: besides accuracy and loss.
+    example. metrics: besides accuracy and loss. new_parties: what parties hold that are held out,
+    None for none; `data` has nothing of it.
     """
 
     algorithm: Algorithm
@@ -42,6 +43,7 @@ class Cell:
     settings: Settings
     cost: Cost
     metrics: Sequence[Metric] = ()
+    new_parties: Federated | None = None
 
     @property
     def cohort_size(self) -> int:
@@ -162,7 +164,7 @@ def make_jobs(
     stragglers = choose_stragglers(plan.party.tolist(), settings, round)
     parties, kept = _part_from_optimizers(state.parties, settings)
     if kept:
-        _require_one_model_each(plan)
+        _require_one_model_each(plan, cell.data)
     momentum = settings.momentum if uses_momentum(settings) else 0.0
     jobs = []
     pairs = zip(plan.party.tolist(), plan.model.tolist(), strict=True)
@@ -200,14 +202,14 @@ def _part_from_optimizers(parties: Tree, settings: Settings) -> tuple[Tree, Tree
     return own, parties[OPTIMIZER]
 
 
-def _require_one_model_each(plan: Plan) -> None:
+def _require_one_model_each(plan: Plan, data: Federated) -> None:
     """Raise UsageError where a party trains several models, and would keep one optimiser."""
     parties = plan.party.tolist()
     if len(set(parties)) < len(parties):
         twice = next(party for party in parties if parties.count(party) > 1)
         raise UsageError(
-            f"keep-optimizer keeps the state of one optimiser at each party, and party {twice} "
-            "trains several models in a round; leave it out"
+            "keep-optimizer keeps the state of one optimiser at each party, and party "
+            f"{data.find_number(twice)} trains several models in a round; leave it out"
         )
 
 

@@ -102,8 +102,9 @@ def _train_locally(
             try:
                 step = _direct(algorithm, task, local, group)
             except ValueError as error:
+                who = cell.data.find_number(job.party)
                 error.add_note(
-                    f"that was party {job.party}, of {examples.size(job.party)} examples, "
+                    f"that was party {who}, of {examples.size(job.party)} examples, "
                     f"in batches of {settings.batch_size}"
                 )
                 raise

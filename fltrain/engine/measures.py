@@ -41,7 +41,7 @@ def measure_served(
     for name, of_parties in logits.items():
         for metric in metrics:
             values |= _measure_parties(
-                f"party_{name}_{metric.name}", metric, of_parties, parts[name]
+                f"party_{name}_{metric.name}", metric, of_parties, data, parts[name]
             )
     return values
 
@@ -92,9 +92,16 @@ def _average_numbers(values: Sequence[float | None]) -> float | None:
 
 
 def _measure_parties(
-    name: str, metric: Metric, logits: Sequence[Tensor | None], part: PartyExamples
+    name: str,
+    metric: Metric,
+    logits: Sequence[Tensor | None],
+    data: Federated,
+    part: PartyExamples,
 ) -> dict[str, Any]:
-    """Return a metric of each party, and what describes them; {} for one that gives lists."""
+    """Return a metric of each party of the split, and what describes those there.
+
+    {} for a metric that gives lists.
+    """
     each: list[float | None] = []
     for party, answers in enumerate(logits):
         value = None
@@ -105,7 +112,8 @@ def _measure_parties(
             return {}
         each.append(value)
     sizes = [part.size(party) for party in range(len(each))]
-    return describe_values(name, each, sizes, is_loss=metric.is_loss)
+    described = describe_values(name, each, sizes, is_loss=metric.is_loss)
+    return described | {name: data.spread(each)}
 
 
 def describe_values(

@@ -1,7 +1,9 @@
 """A split and its data set as tensors on the device."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -18,9 +20,10 @@ from .augmentation import Augmentation
 from .examples import PartyExamples, Preparation
 from .gathering import copy_features, hold_features, put_channels_first, share_features
 from .noises import make_noises
-from .normalisation import make_normalisation
+from .normalisation import Normalisation, make_normalisation
 
 _DEFAULT = Settings()
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +32,8 @@ class Federated:
 
     global_test is None where the data set has no test set of its own. noisy_test: the global test
     set with the noise of the party whose view of it is taken; None where that is not asked for.
+    numbers: those that its parties have in the split, of `n_of_split`, where some are left out; ()
+    where all are there.
     """
 
     train: PartyExamples
@@ -39,6 +44,8 @@ class Federated:
     shape: tuple[int, ...]
     n_classes: int
     noisy_test: PartyExamples | None = None
+    numbers: tuple[int, ...] = ()
+    n_of_split: int = 0
 
     @property
     def n_parties(self) -> int:
@@ -63,6 +70,19 @@ class Federated:
             y = torch.cat([y, y])
         return Batch(x=x, y=y, mask=None, epoch=0, step=0)
 
+    def find_number(self, party: int) -> int:
+        """Return the number that a party which trains has in the split; 0 where all are pooled."""
+        return self.numbers[party] if len(self.numbers) == self.n_parties else party
+
+    def spread(self, values: Sequence[_Value]) -> list[_Value | None]:
+        """Return values of the parties in a list of all that the split has, None for the others."""
+        if not self.numbers:
+            return list(values)
+        of_split: list[_Value | None] = [None] * self.n_of_split
+        for number, value in zip(self.numbers, values, strict=True):
+            of_split[number] = value
+        return of_split
+
     def augment(self, augmentation: Augmentation | None) -> "Federated":
         """Return the same, whose examples are augmented in training; not where it is None."""
         train, val, test = (
@@ -70,6 +90,21 @@ class Federated:
             for part in (self.train, self.val, self.test)
         )
         return replace(self, train=train, val=val, test=test)
+
+    def normalise(self, normalise: Normalisation | None) -> "Federated":
+        """Return the same with another normalisation of all examples."""
+
+        def prepare(part: PartyExamples) -> PartyExamples:
+            return replace(part, prepare=replace(part.prepare, normalise=normalise))
+
+        return replace(
+            self,
+            train=prepare(self.train),
+            val=prepare(self.val),
+            test=prepare(self.test),
+            global_test=self.global_test and prepare(self.global_test),
+            noisy_test=self.noisy_test and prepare(self.noisy_test),
+        )
 
     def pool(self) -> "Federated":
         """Return the same with all parties training as one, each example as its party sees it.

@@ -3,6 +3,8 @@
 import warnings
 from collections.abc import Mapping, Sequence
 
+import torch
+
 from niidpart.errors import UsageError
 
 from ..cohorts import KnownParties, require_cohorts
@@ -10,6 +12,7 @@ from ..engine.cost import count_cost
 from ..engine.jobs import Cell
 from ..inputs.augmentation import make_augmentation
 from ..inputs.federated import Federated
+from ..inputs.new_parties import Parted, draw_new_parties, part_off
 from ..settings import Settings
 from ..tasks.model_task import ModelTask
 from .idle_settings import Circumstances, mention_idle
@@ -25,28 +28,41 @@ _MANY = 300_000  # test examples an evaluation: more take minutes on a CPU
 def build_cells(requests: Sequence[Request], inputs: Mapping[str, Federated]) -> list[Cell]:
     """Return the cell of each request. inputs: what each split holds, by its digest."""
     cells = []
+    # Cells of one seed hold out the same parties, and share what is left.
+    known: dict[tuple[str, tuple[int, ...]], Parted] = {}
     for request in requests:
-        data = inputs[request.split.digest]
-        cells.append(build_cell(request, data))
+        digest = request.split.digest
+        new = draw_new_parties(request.split, request.settings)
+        if (digest, new) not in known:
+            known[digest, new] = part_off(inputs[digest], new, request.settings.normalise)
+        cells.append(build_cell(request, *known[digest, new]))
     return cells
 
 
-def build_cell(request: Request, data: Federated) -> Cell:
+def build_cell(request: Request, data: Federated, new: Federated | None = None) -> Cell:
     """Return the cell of a run.
 
     data: what is on the device for its split; its examples are shared with other cells, not
-    copied. UsageError where the algorithm or the model cannot train on them.
+    copied. new: what the parties hold that are held out, None for none. UsageError where the
+    algorithm or the model cannot train on them.
     """
     algorithm = request.algorithm
     settings = request.settings
     _warn_of_features(data, settings)
     _warn_of_evaluations(data)
+    if new is not None:
+        _warn_of_shared_rows(data, new)
+    held = [data] if new is None else [data, new]
     if algorithm.exam is not None:
-        _require_validation_parts(algorithm.name, data)
-    require_cohorts(KnownParties(data.counts), settings)
+        for one in held:
+            _require_validation_parts(algorithm.name, one)
+    n_held_out = 0 if new is None else new.n_parties
+    require_cohorts(KnownParties(data.counts), settings, n_held_out)
     made = make_module(request, data)
     # Cells of one split may have other seeds, so each has draws of its own.
-    data = data.augment(make_augmentation(settings, data.shape))
+    augmentation = make_augmentation(settings, data.shape)
+    data = data.augment(augmentation)
+    new = new and new.augment(augmentation)
     if algorithm.pooled:
         data = data.pool()
     task = ModelTask(
@@ -66,6 +82,7 @@ def build_cell(request: Request, data: Federated) -> Cell:
         settings=settings,
         cost=count_cost(task, data),
         metrics=request.objective.metrics,
+        new_parties=new,
     )
 
 
@@ -78,11 +95,22 @@ def _require_validation_parts(name: str, data: Federated) -> None:
     held = "the split has none"
     if len(data.val.y):
         held = f"{len(without)} of {data.n_parties} parties have none"
-        held += f", the first is party {without[0]}"
+        held += f", the first is party {data.find_number(without[0])}"
     raise UsageError(
         f"{name} grades models on each party's validation part, and {held}; "
         "make the split with --val 0.2"
     )
+
+
+def _warn_of_shared_rows(data: Federated, new: Federated) -> None:
+    """Warn where parties that train hold examples that new parties are measured on."""
+    n_shared = int(torch.isin(new.test.rows, data.train.rows).sum())
+    if n_shared:
+        warnings.warn(
+            f"parties of this split share examples: {n_shared} of {len(new.test.rows)} test "
+            "examples of the new parties are trained on by others",
+            stacklevel=2,
+        )
 
 
 def _warn_of_features(data: Federated, settings: Settings) -> None:

@@ -17,7 +17,16 @@ from .trials import (
 )
 
 # What a summary has a mean of over trials; docs/training.md says what each is.
-MEASURED = ("final", "best", "party_mean", "party_worst", "bytes")
+MEASURED = (
+    "final",
+    "best",
+    "party_mean",
+    "party_worst",
+    "new_mean",
+    "new_worst",
+    "new_tuned_mean",
+    "bytes",
+)
 # Whose models parties use -> how the names of their metrics begin.
 _PREFIXES = {"fine-tuned": "finetuned_", "own": "personal_", "served": ""}
 _LONGEST = 40  # letters of a value that a difference shows
@@ -48,6 +57,9 @@ def summarise(name: str, folder: RunFolder, metrics: Sequence[str] = ()) -> dict
         "best_round": scored[accuracies.index(best)]["round"] if accuracies else None,
         "party_mean": _find_last(history, f"{prefix}party_test_accuracy_mean"),
         "party_worst": _find_last(history, f"{prefix}party_test_accuracy_worst"),
+        "new_mean": _find_last(history, "new_party_test_accuracy_mean"),
+        "new_worst": _find_last(history, "new_party_test_accuracy_worst"),
+        "new_tuned_mean": _find_last(history, "finetuned_new_party_test_accuracy_mean"),
         "personal": _find_last(history, "personal_party_test_accuracy_mean"),
         "party_models": used,
         "bytes": sum(m["bytes_down"] + m["bytes_up"] for m in history),

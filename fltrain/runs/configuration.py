@@ -14,6 +14,7 @@ from ..disk.sealed import (
 )
 
 CONFIG = "config.json"
+NEW_PARTIES = "new_parties"  # the numbers of the parties that are held out
 # 1: what was chosen (device, engine, threads, workers, memory) stands in "settings" in the place of
 # what was asked for; 2: in "execution"; 3: the files stand under digests, docs/run_folder.md.
 FORMAT = 3
@@ -43,6 +44,7 @@ _OPTIONAL: dict[str, tuple[type | tuple[type, ...], str]] = {
     "loss": (str, "a text"),
     "metrics": (list, "a list"),
     "metric_names": (list, "a list"),
+    NEW_PARTIES: (list, "a list"),
 }
 
 
@@ -102,6 +104,10 @@ def read_configuration(folder: PlainFolder) -> Configuration:
         for name in value.get(key, []):
             if not isinstance(name, str):
                 raise RunError(f"{file} is damaged: {key} has {name!r:.60}; it must hold texts")
+    for party in value.get(NEW_PARTIES, []):
+        if type(party) is not int:
+            what = f"{NEW_PARTIES} has {party!r:.60}; it must hold whole numbers"
+            raise RunError(f"{file} is damaged: {what}")
     if form >= _SEALED_FROM and not value.get("start"):
         raise RunError(f"{file} is damaged: it lacks start")
     return Configuration(value, sealed.digest)

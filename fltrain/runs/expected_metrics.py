@@ -1,5 +1,6 @@
 """What the metrics of a run will be called, known before its first round."""
 
+from dataclasses import replace
 from typing import Any
 
 from niidpart.errors import UsageError
@@ -10,6 +11,8 @@ from ..engine.measures import describe_values
 from ..interface import Served, State
 from ..metrics import METRICS, Metric
 from ..settings.stopping import StopRule
+from .evaluating import NEW, select_new
+from .new_models import list_candidates
 
 
 def require_stop_metric(cell: Cell, state: State) -> None:
@@ -38,6 +41,9 @@ def sketch_metrics(cell: Cell, state: State) -> dict[str, Any]:
     if algorithm.personal is not None:
         own = _sketch_served(cell, algorithm.personal(state, algorithm.hyper))
         sketch |= {f"personal_{name}": value for name, value in own.items()}
+    if cell.new_parties is not None:
+        there = replace(cell, data=cell.new_parties)
+        sketch |= select_new(_sketch_served(there, list_candidates(cell, state)))
     return sketch
 
 
@@ -71,9 +77,11 @@ def _gives_list(metric: Metric) -> bool:
 
 def _explain_absence(cell: Cell, rule: StopRule) -> str:
     """Return why a run lacks a metric that others have, and what to do; "" where nobody knows."""
-    metric = rule.metric.removeprefix("personal_")
-    if metric != rule.metric and cell.algorithm.personal is None:
+    if rule.metric.startswith(NEW) and cell.new_parties is None:
+        return "add --new-parties 0.2"
+    if rule.metric.startswith("personal_") and cell.algorithm.personal is None:
         return f"{cell.algorithm.name} keeps no models of the parties' own"
+    metric = rule.metric.removeprefix("personal_").removeprefix(NEW)
     if metric == "test_accuracy_noisy":
         return "add --noisy-test"
     for part, examples in (("test", cell.data.test), ("val", cell.data.val)):

@@ -15,20 +15,38 @@ from ..engine import create_executor
 from ..engine.evaluation import describe_parties
 from ..engine.execution import Execution
 from ..engine.jobs import Broadcast, Cell, Executor, make_jobs, sort_plan
-from ..engine.scoring import Candidate
+from ..engine.scoring import Candidate, Score, score_models
 from ..engine.sums import Sums
 from ..interface import Algorithm, Local, Plan, Served, State, Task, Work
 from ..tree import Tree
+from .evaluating import NEW
+from .new_models import choose_models
 
 
-def finetune(cell: Cell, state: State, round: int, execution: Execution) -> dict[str, Any]:
+def finetune(
+    cell: Cell, state: State, round: int, execution: Execution, score: Score = score_models
+) -> dict[str, Any]:
     """Fine-tune what each party is served on its own training rows, and measure it there.
 
     By plain steps of the parties' optimiser, for `finetune` epochs at the learning rate of the last
     round; nothing is sent. Return finetuned_party_test_accuracy and what describes it (val too
-    where there is such a part). A party without training rows is measured with what it is served.
+    where there is such a part), for parties held out as finetuned_new_party_.... A party without
+    training rows is measured with what it is served. score: chooses what new parties are served.
     """
     served = cell.algorithm.serve(state, cell.algorithm.hyper)
+    metrics = _tune_parties(cell, served, round, execution, "finetuned_")
+    new = cell.new_parties
+    if new is not None:
+        served = choose_models(cell, new, state, score)
+        there = replace(cell, data=new)
+        metrics |= _tune_parties(there, served, round, execution, f"finetuned_{NEW}")
+    return metrics
+
+
+def _tune_parties(
+    cell: Cell, served: Served, round: int, execution: Execution, prefix: str
+) -> dict[str, Any]:
+    """Return what the parties of a cell reach after tuning, under names with that prefix."""
     which = _list_models(served, cell.data.n_parties)
     tuning = _make_tuning_cell(cell, round)
     start = State(served.models, served.buffers)
@@ -47,8 +65,8 @@ def finetune(cell: Cell, state: State, round: int, execution: Execution) -> dict
             if math.isfinite(done.loss):
                 scores.add(executor, party, done.own)
             else:
-                _warn_of_divergence(party)
-    return scores.describe()
+                _warn_of_divergence(cell.data.find_number(party))
+    return scores.describe(prefix)
 
 
 class _Scores:
@@ -56,6 +74,7 @@ class _Scores:
 
     def __init__(self, cell: Cell):
         self.task = cell.task
+        self.data = cell.data
         parts = {"test": cell.data.test, "val": cell.data.val}
         self.parts = {name: part for name, part in parts.items() if len(part.y)}
         self.right: dict[str, list[int | None]] = {
@@ -69,10 +88,11 @@ class _Scores:
             [(n_right, _)] = executor.score(self.task, [tuned])
             self.right[name][party] = n_right
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self, prefix: str) -> dict[str, Any]:
         metrics: dict[str, Any] = {}
         for name, part in self.parts.items():
-            metrics |= describe_parties(f"finetuned_party_{name}_accuracy", self.right[name], part)
+            full_name = f"{prefix}party_{name}_accuracy"
+            metrics |= describe_parties(full_name, self.right[name], self.data, part)
         return metrics
 
 

@@ -17,7 +17,7 @@ from ..engine.allocator import borrow_memory
 from ..engine.announcement import announce
 from ..engine.auto import Choice
 from ..engine.diverged import Diverged
-from ..engine.evaluation import evaluate, grade_exam
+from ..engine.evaluation import grade_exam
 from ..engine.jobs import Cell, Executor
 from ..engine.precision import use_precision
 from ..engine.ranks import RankLost, Ranks, Terminated
@@ -26,6 +26,7 @@ from ..engine.scoring import Score
 from ..engine.threads import use_threads
 from ..engine.waiting import RoundWaiting
 from ..interface import State
+from .evaluating import evaluate_cell
 from .events import Announcement, CellDiverged, JobDone, OnProgress, Progress, RoundDone
 from .finetuning import finetune
 from .folder import RunFolder
@@ -171,11 +172,11 @@ class TrainingLoop:
         metrics = _measure_training(run, trained, round)
         run.state = _grade(run.cell, trained, self.ranks, executor.score)
         if self.ranks.is_first and self.common.is_evaluated(round):
-            metrics |= _evaluate(run.cell, run.state, executor.score)
+            metrics |= evaluate_cell(run.cell, run.state, executor.score)
         run.has_stopped = self._has_reached(run, metrics)
         is_last = run.has_stopped or round == self.common.rounds
         if self.ranks.is_first and is_last and run.cell.settings.finetune:
-            metrics |= finetune(run.cell, run.state, round, self.choice.execution)
+            metrics |= finetune(run.cell, run.state, round, self.choice.execution, executor.score)
         finished = as_metrics(replace_nan(metrics, round))
         run.history.append(finished)
         if run.writer is not None:
@@ -286,15 +287,3 @@ def _grade(cell: Cell, trained: Trained, ranks: Ranks, score: Score) -> State:
     in_order = [accuracy[i] for i in range(len(party))]
     grades_of_all = torch.tensor(in_order, dtype=torch.float64)
     return algorithm.grade(state, trained.plan, grades_of_all, algorithm.hyper)
-
-
-def _evaluate(cell: Cell, state: State, score: Score) -> JSON:
-    """Return the metrics of the models that are served, and of the parties' own."""
-    algorithm = cell.algorithm
-    served = algorithm.serve(state, algorithm.hyper)
-    metrics = evaluate(cell.task, served, cell.data, score, cell.metrics)
-    if algorithm.personal is not None:
-        personal = algorithm.personal(state, algorithm.hyper)
-        own = evaluate(cell.task, personal, cell.data, score, cell.metrics)
-        metrics |= {f"personal_{name}": value for name, value in own.items()}
-    return metrics

@@ -21,7 +21,8 @@ from ..engine.jobs import Cell
 from ..engine.ranks import Ranks
 from ..environment import describe
 from ..interface import State
-from .configuration import FORMAT
+from ..settings import Settings
+from .configuration import FORMAT, NEW_PARTIES
 from .extending import extend_runs
 from .folder import RUN_ID, RunFolder
 from .loop import RunInProgress
@@ -197,16 +198,29 @@ def make_config(request: Request, cell: Cell, execution: Execution) -> JSON:
         "preset": request.preset,
         "split": split.digest,
         "data_root": root,
-        "settings": asdict(request.settings),
+        "settings": _list_settings(request.settings),
         "execution": asdict(execution),
     }
     config |= request.objective.describe()
+    if cell.new_parties is not None:
+        config[NEW_PARTIES] = list(cell.new_parties.numbers)
     if request.weights is not None:
         config |= request.weights.describe()
     own_code = digest_own_code(list_specs(config))
     if own_code:
         config[OWN_CODE] = own_code
     return config
+
+
+def _list_settings(settings: Settings) -> JSON:
+    """Return the settings by name; those that came later only where they are asked for.
+
+    So the folder of a run that does without has the bytes that it had before.
+    """
+    values = asdict(settings)
+    if settings.new_parties is None:
+        del values["new_parties"]
+    return values
 
 
 def _warn_of_another_machine(folders: Sequence[RunFolder], execution: Execution) -> None:

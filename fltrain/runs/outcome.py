@@ -43,6 +43,8 @@ class Run:
         before it.
     stopped : EarlyStop or None
         Where `stop_at` ended the run before its last round: that round, and the value.
+    new_parties : tuple of int
+        The parties that were held out. What `state` keeps of parties is of the others, in order.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Run:
     cell: dict[str, Any] = field(default_factory=dict)
     diverged: Diverged | None = None
     stopped: EarlyStop | None = None
+    new_parties: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         parts = [self.algorithm.name]
@@ -100,13 +103,7 @@ class Run:
         False
         """
         served = self._serve(personal)
-        n = len(served.which)
-        if n > 1 and (party is None or not 0 <= party < n):
-            raise UsageError(
-                f"{self.algorithm.name} has a model for each of {n} parties; "
-                f"say which, model(party) with 0..{n - 1}, not {party}"
-            )
-        which = int(served.which[party if n > 1 and party is not None else 0])
+        which = int(served.which[self._find_place(party, len(served.which))])
         weights = tree.index(served.models, which)
         values = weights | tree.index(served.buffers, which)
         module = copy.deepcopy(self.task.module)
@@ -117,6 +114,23 @@ class Run:
             for name, value in values.items():
                 of_module[name].copy_(value)
         return module.eval()
+
+    def _find_place(self, party: int | None, n: int) -> int:
+        """Return the place of a party among those that have a model of their own, n of them."""
+        if n == 1:
+            return 0
+        of_split = n + len(self.new_parties)
+        if party is None or not 0 <= party < of_split:
+            raise UsageError(
+                f"{self.algorithm.name} has a model for each of {n} parties; "
+                f"say which, model(party) with 0..{of_split - 1}, not {party}"
+            )
+        if party in self.new_parties:
+            raise UsageError(
+                f"party {party} was held out (new_parties), so it has no model of its own; those "
+                f"without are {', '.join(map(str, self.new_parties))}"
+            )
+        return party - sum(new < party for new in self.new_parties)
 
     def _serve(self, personal: bool) -> Served:
         algorithm = self.algorithm
@@ -142,6 +156,7 @@ def make_outcome(request: Request, run: RunInProgress) -> Run:
         cell=request.numbers,
         diverged=run.diverged,
         stopped=find_early_stop(cell.settings, run.history),
+        new_parties=cell.new_parties.numbers if cell.new_parties else (),
     )
 
 

@@ -29,6 +29,7 @@ from .folder import RunFolder
 from .grid import name_folder
 from .home_parts import require_home_parts
 from .idle_settings import mention_given_way
+from .held_out import require_drawn
 from .initial_weights import InitialWeights, restore_initial_weights
 from .objective import AskedMetrics, Objective, restore_objective
 from .own_files import list_specs, require_same_code
@@ -199,6 +200,7 @@ def load_request(
         settings = change_rounds(folder, settings, rounds)
     algorithm = _rebuild_algorithm(path, config["algorithm"], algorithm)
     split = _read_split(folder)
+    require_drawn(config, split)
     if model is None and not config["model"]:
         raise RunError(
             f"{path} was started with a module that has no name; "

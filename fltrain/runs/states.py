@@ -13,13 +13,14 @@ from ..engine.jobs import Cell
 from ..engine.updates import OPTIMIZER, make_kept_rows
 from ..interface import Info, State
 from ..tree import Tree
+from .new_models import list_candidates
 
 
 def make_initial_state(cell: Cell) -> State:
     """Return the state of round 0.
 
     A frozen parameter (requires_grad=False) is a buffer: used, averaged, not trained. UsageError
-    where the state does not fit into memory.
+    where the state does not fit into memory, and where it has nothing for parties held out.
     """
     trained, fixed = cell.task.split_weights()
     models = tree.map(lambda weight: weight.unsqueeze(0).clone(), trained)
@@ -27,6 +28,8 @@ def make_initial_state(cell: Cell) -> State:
     info = _inform(cell)
     _require_memory(cell, info, models, buffers)
     state = cell.algorithm.init(cell.task, info, models, buffers, cell.algorithm.hyper)
+    if cell.new_parties is not None:
+        list_candidates(cell, state)
     return _add_optimizers(cell, state, len(info.n))
 
 

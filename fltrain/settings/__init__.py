@@ -19,7 +19,7 @@ from .local import LocalSettings, LocalSettingValues
 from .model import ModelSettings, ModelSettingValues
 from .optimizer import OptimizerSettings, OptimizerSettingValues
 from .output import OutputSettings, OutputSettingValues
-from .rounds import RoundSettings, RoundSettingValues
+from .rounds import RoundSettings, RoundSettingValues, require_new_parties
 from .schedule import ScheduleSettings, ScheduleSettingValues
 from .stopping import StopRule, parse_stop_rule
 
@@ -79,6 +79,7 @@ class Settings(
             checked = option.check(name.replace("_", "-"), value)
             object.__setattr__(self, name, checked)
         require_keep(self.keep)
+        require_new_parties(self.new_parties)
         if self.stop_at is not None:
             parse_stop_rule(self.stop_at)
         if self.lr_schedule is not None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, TypedDict
 
+from niidpart.errors import UsageError
 from niidpart.registry import Above, AtLeast, AtMost, Below, list_names
 
 from .ranges import COUNT, SEEDS
@@ -38,10 +39,26 @@ class RoundSettings:
         AtLeast(0),
         Below(1),
     ] = 0.0
+    new_parties: Annotated[
+        float | None,
+        "Parties that never train, a share such as 0.2 or a number: drawn by the seed and measured "
+        "at home, with --finetune also after tuning.",
+        Above(0),
+        COUNT[1],
+    ] = None
     seed: Annotated[
         int, "Seed of cohorts, orders and, without --init-seed, initial weights.", *SEEDS
     ] = 0
     init_seed: Annotated[int | None, "Seed of the initial weights.", *SEEDS] = None
+
+
+def require_new_parties(asked: float | None) -> None:
+    """Raise UsageError for what is neither a share nor a number of parties."""
+    if asked is not None and asked >= 1 and asked != int(asked):
+        raise UsageError(
+            f"new-parties is {asked:g}; it must be a share of the parties below 1, such as 0.2, or "
+            "a whole number of them"
+        )
 
 
 class RoundSettingValues(TypedDict, total=False):
@@ -54,5 +71,6 @@ class RoundSettingValues(TypedDict, total=False):
     candidates: int | None
     clusters: int
     unavailable: float
+    new_parties: float | None
     seed: int
     init_seed: int | None

@@ -10,7 +10,7 @@ from niidpart.errors import UsageError
 _RULE = re.compile(r"([a-z][a-z0-9_-]*)(>=|<=|=)([^<>=]+)")
 # Where parties are served different models, and not while they are served the same.
 _AT_TIMES = "test_accuracy_std"
-_WHOLE_NAMES = ("test_", "party_", "personal_", "train_")
+_WHOLE_NAMES = ("test_", "party_", "new_party_", "personal_", "train_")
 # Endings of the names of metrics that are better small; what parties' values are described by comes
 # behind the metric's own name.
 _BETTER_SMALL = re.compile(

@@ -13,8 +13,9 @@ from ..checkpoints.names import Place
 from ..checkpoints.state_digest import StateDigest
 from ..checkpoints.store import DAMAGE, ChainReader, CheckpointStore, Loaded
 from ..disk.plain_folder import PlainFolder, RunError, escape_signs
-from ..runs.configuration import CONFIG, Configuration, read_configuration
+from ..runs.configuration import CONFIG, NEW_PARTIES, Configuration, read_configuration
 from ..runs.folder import CHECKPOINTS, ENVIRONMENT, SPLIT, RunFolder
+from ..runs.held_out import require_drawn
 from ..runs.metrics_log import METRICS, LoggedRound, MetricsLog
 from ..runs.own_files import list_changed_code, list_specs, list_undigested_code
 from ..runs.timing_log import TIMING, TimingLog
@@ -28,7 +29,7 @@ class Examination:
     """What a folder is found to hold, as far as it is whole.
 
     n_lines: of the metrics; logged: those that are whole, by round. checkpoints: the rounds of
-    those that are whole.
+    those that are whole. new_parties: those that were held out.
     """
 
     folder: RunFolder
@@ -38,6 +39,7 @@ class Examination:
     n_lines: int = 0
     logged: dict[int, LoggedRound] = field(default_factory=dict)
     checkpoints: list[int] = field(default_factory=list)
+    new_parties: list[int] = field(default_factory=list)
 
     def blame(self, file: str, round: int | None, error: object) -> None:
         """Take down a fault. A library's error may quote the folder."""
@@ -67,7 +69,7 @@ def examine_run(folder: RunFolder) -> Examination:
         with found.watch(ENVIRONMENT):
             _ = folder.environment
         with found.watch(SPLIT):
-            _require_split(folder, found.configuration)
+            found.new_parties = _examine_split(folder, found.configuration)
         if not found.configuration.digest:
             form = found.configuration.value["format"]
             what = f"{CONFIG}, {ENVIRONMENT} and {METRICS}"
@@ -88,15 +90,22 @@ def _list_unchecked_code(config: JSON) -> list[str]:
     return lines + [f"the run's own code: {what}" for what in list_changed_code(config, specs)]
 
 
-def _require_split(folder: RunFolder, configuration: Configuration) -> None:
-    """Raise RunError where the copy of the split is not that of the run."""
+def _examine_split(folder: RunFolder, configuration: Configuration) -> list[int]:
+    """Return the parties of the split that were held out.
+
+    RunError where the copy is not the split of the run, or other parties are drawn of it.
+    """
     try:
-        digest = niidpart.read(folder.split_file).digest
+        split = niidpart.read(folder.split_file)
     except niidpart.SplitError as error:
         raise RunError("; ".join(map(str, error.faults))) from error
     stated = configuration.value["split"]
-    if digest != stated:
-        raise RunError(f"it is the split {digest[:12]}..., the run was started on {stated[:12]}...")
+    if split.digest != stated:
+        found = f"{split.digest[:12]}..."
+        raise RunError(f"it is the split {found}, the run was started on {stated[:12]}...")
+    require_drawn(configuration.value, split)
+    new_parties: list[int] = configuration.value.get(NEW_PARTIES, [])
+    return new_parties
 
 
 def _require_times(plain: PlainFolder) -> None:

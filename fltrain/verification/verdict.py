@@ -43,6 +43,8 @@ class RunVerdict:
         The rounds of the checkpoints that are whole.
     replayed : list of int
         The rounds that were trained again, with the same outcome.
+    new_parties : list of int
+        The parties that were held out, as the seed draws them.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class RunVerdict:
     rounds: int = 0
     checkpoints: list[int] = field(default_factory=list)
     replayed: list[int] = field(default_factory=list)
+    new_parties: list[int] = field(default_factory=list)
 
     @property
     def exit_code(self) -> int:

@@ -92,6 +92,7 @@ def verify(
         rounds=len(found.logged),
         checkpoints=found.checkpoints,
         replayed=sorted(set(replayed)),
+        new_parties=found.new_parties,
     )
 
 

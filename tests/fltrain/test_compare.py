@@ -62,6 +62,9 @@ def test_a_summary_has_the_final_and_the_best_accuracy_its_first_round_and_all_b
         "best_round": 3,  # and not 5, which reached the same
         "party_mean": None,
         "party_worst": None,
+        "new_mean": None,
+        "new_worst": None,
+        "new_tuned_mean": None,
         "personal": None,
         "party_models": None,
         "bytes": 7 * 110,

@@ -20,6 +20,7 @@ from fltrain.models import create
 from niidpart.registry import resolve_function
 
 from ._cells import is_moment
+from ._parties import without
 from ._variants import find_declared
 
 # All algorithms are given the same settings, some of which do nothing where all train as one party.
@@ -139,7 +140,7 @@ def exact(name):
 def go(table, table_split, train, model, built):
     """go(...): a run with parts of the parties, momentum, decay, batch norm, dropout and validation parts."""
 
-    def run(algorithm=built, **options):
+    def run(algorithm=built, split=table_split, **options):
         usual = {
             "rounds": ROUNDS,
             "fraction": 0.8,
@@ -149,7 +150,7 @@ def go(table, table_split, train, model, built):
             "batch_size": 7,
             "model": model("normed"),
         }
-        return train(table_split, table, algorithm=algorithm, **usual | options | built.settings)
+        return train(split, table, algorithm=algorithm, **usual | options | built.settings)
 
     return run
 
@@ -319,6 +320,54 @@ def test_a_run_killed_anywhere_ends_the_same(go, table, outcome, tmp_path, monke
     for folder in stopped:
         fltrain.resume(folder, table, trust=True)
         assert outcome(folder) == outcome(whole), folder.name
+
+
+@pytest.fixture
+def has_model_for_all(built, usual):
+    """Whether the algorithm has a model for a party that never trains."""
+    is_one = len(built.serve(usual.state, built.hyper).which) == 1
+    return is_one or built.serve_new is not None
+
+
+def test_parties_held_out_leave_the_run_that_the_others_would_have(
+    go, table, table_split, same_state, built, has_model_for_all
+):
+    """Of a split without them, bit for bit: nothing of them is in weights, states, cohorts or corrections."""
+    asked = {"new_parties": 2, "finetune": 0 if built.pooled else 1, "rounds": 2}
+    if not has_model_for_all:
+        with pytest.raises(fltrain.UsageError, match="gives each party a model of its own"):
+            go(**asked)
+        return
+    done = go(**asked)
+    assert len(done.new_parties) == 2
+    alone = go(split=without(table_split, table, done.new_parties), rounds=2)
+    assert same_state(done.state, alone.state)
+    last, expected = done.history[-1], alone.history[-1]
+    assert last["test_accuracy"] == expected["test_accuracy"]
+    trained = [p for p in range(table_split.n_parties) if p not in done.new_parties]
+    for name in ("party_test_accuracy", "party_val_accuracy"):
+        assert [last[name][p] for p in trained] == expected[name]
+        assert all(last[name][p] is None for p in done.new_parties)
+        of_new = last[f"new_{name}"]
+        assert [p for p, value in enumerate(of_new) if value is not None] == [*done.new_parties]
+
+
+def test_a_run_with_parties_held_out_is_killed_and_ends_the_same(
+    go, table, outcome, tmp_path, monkeypatch, built, has_model_for_all
+):
+    if not has_model_for_all:
+        return  # refused, as the test above shows
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+
+    def copy(event):
+        if is_moment(event, 2, 1):
+            shutil.copytree(whole, stopped)
+
+    tuned = 0 if built.pooled else 1
+    go(out=whole, new_parties=0.4, finetune=tuned, fraction=1.0, rounds=2, progress=copy)
+    fltrain.resume(stopped, table, trust=True)
+    assert outcome(stopped) == outcome(whole)
 
 
 def test_a_frozen_weight_stays_and_the_rest_trains(go, model, built):

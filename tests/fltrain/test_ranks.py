@@ -94,6 +94,7 @@ CASES = {
     "chosen": {"cohort": "power-of-choice", "cohort_size": 2, "rounds": 3},
     "feddyn": {"algorithm": "feddyn"},
     "fedbn": {"algorithm": "fedbn", "model": model()},
+    "new": {"new_parties": 1, "finetune": 1},
 }
 
 def sweep(out):
@@ -349,7 +350,7 @@ def test_what_is_exchanged_is_what_one_rank_would_have(group, tmp_path):
 
 @pytest.mark.parametrize("size", [2, 4])
 @pytest.mark.parametrize(
-    "case", ["fedavg", "scaffold", "fedcd", "ditto", "solo", "feddyn", "fedbn", "chosen"]
+    "case", ["fedavg", "scaffold", "fedcd", "ditto", "solo", "feddyn", "fedbn", "chosen", "new"]
 )
 def test_a_run_is_that_of_one_rank_byte_for_byte(dealt_runs, outcome, case, size):
     folder, said = dealt_runs

@@ -75,6 +75,7 @@ BAD = {
     "candidates": ([0, 10**9], "at least 1 and at most 100000000"),
     "clusters": ([0, 10**9], "at least 1 and at most 100000000"),
     "unavailable": ([-0.1, 1.0], "at least 0 and below 1"),
+    "new_parties": ([0.0, -0.2, 10**9], "above 0 and at most 100000000"),
     "normalise": (
         ["mnist", None],
         "one of none, data, half, cifar10, cifar100, cifar10-fedcd, cifar10-map, mnist-map",
@@ -127,6 +128,7 @@ WRONG_TYPE = {
     "candidates": [2.5, "2"],
     "clusters": [2.5, "2", None],
     "unavailable": ["0.1", None],
+    "new_parties": ["0.2", float("nan")],
     "shuffle": ["no", 2, None],
     "crop": [1.5, "4", None],
     "flip": ["no", 2, None],

@@ -19,6 +19,7 @@ _MARKS = {
 }
 _COMMON = ("algorithm", "trials", "rounds", "MB moved")  # columns that tell runs apart seldom
 _OF_PARTIES = {"parties %": "party_mean", "worst %": "party_worst"}
+_OF_NEW = {"new %": "new_mean", "new worst %": "new_worst", "new tuned %": "new_tuned_mean"}
 
 
 def compare_command() -> click.Command:
@@ -80,6 +81,7 @@ def has_trials(settings: Sequence[Row]) -> bool:
 def format_summaries(rows: Sequence[Row]) -> str:
     """Return the table of what runs have reached, from their summaries."""
     of_parties = _list_party_columns(rows)
+    of_new = _list_new_columns(rows)
     header = ["run", "algorithm", "rounds", "final %", "best %", "at round", *_list_metrics(rows)]
     lines = []
     for row in rows:
@@ -92,10 +94,12 @@ def format_summaries(rows: Sequence[Row]) -> str:
             row["best_round"] or "-",
             *[_format_metric(name, value) for name, value in row.get("metrics", {}).items()],
             *[_mark_models(row, _format_percent(row[key])) for key in of_parties.values()],
+            *[_format_percent(row[key]) for key in of_new.values()],
             f"{row['bytes'] / 1e6:.2f}",
         ]
         lines.append(line)
-    table = format_table([*header, *of_parties, "MB moved"], lines, common=_COMMON)
+    header += [*of_parties, *of_new, "MB moved"]
+    table = format_table(header, lines, common=_COMMON)
     return "\n".join([table, *_list_marks(rows)])
 
 
@@ -104,18 +108,22 @@ def format_settings(settings: Sequence[Row]) -> str:
 
     Below it stands which of them have trials that are not finished, and therefore no mean.
     """
-    means = [{key: row[key]["mean"] for key in _OF_PARTIES.values()} for row in settings]
+    shown = [*_OF_PARTIES.values(), *_OF_NEW.values()]
+    means = [{key: row[key]["mean"] for key in shown} for row in settings]
     of_parties = _list_party_columns(means)
+    of_new = _list_new_columns(means)
     lines = []
     for row in settings:
         values = [_format_mean(row[key], 100) for key in ("final", "best")]
         values += [_format_metric_mean(*metric) for metric in row.get("metrics", {}).items()]
         values += [_mark_models(row, _format_mean(row[key], 100)) for key in of_parties.values()]
+        values += [_format_mean(row[key], 100) for key in of_new.values()]
         moved = _format_mean(row["bytes"], 1e-6)
         equal = moved.removesuffix(" ± 0.00")  # bytes seldom depend on a seed
         lines.append([row["setting"], row["n"], row["rounds"], *values, equal])
-    what = ["setting", "trials", "rounds", "final %", "best %", *_list_metrics(settings)]
-    table = format_table([*what, *of_parties, "MB moved"], lines, common=_COMMON)
+    header = ["setting", "trials", "rounds", "final %", "best %", *_list_metrics(settings)]
+    header += [*of_parties, *of_new, "MB moved"]
+    table = format_table(header, lines, common=_COMMON)
     notes = [
         f"{row['setting']}: {row['unfinished']} of {row['n']} trials not finished, so no mean"
         for row in settings
@@ -136,6 +144,13 @@ def _list_party_columns(rows: Sequence[Row]) -> dict[str, str]:
     if all(row[key] is None for row in rows for key in _OF_PARTIES.values()):
         return {}
     return _OF_PARTIES
+
+
+def _list_new_columns(rows: Sequence[Row]) -> dict[str, str]:
+    """Return the columns of parties that never trained, of those that some run has."""
+    return {
+        title: key for title, key in _OF_NEW.items() if any(row[key] is not None for row in rows)
+    }
 
 
 def _mark_models(row: Row, value: str) -> str:

@@ -17,6 +17,12 @@ from ..terminal import choose_colour, say
 Metrics = Mapping[str, Any]
 _TICKS = 1000  # of the bar, for each round
 _WIDTH, _LEAST_ROOM = 16, 60  # columns of the bar, and of a line that has one
+# Means over parties that a round is shown by, where it has them.
+_AT_HOME = {
+    "finetuned_party_test_accuracy_mean": "fine-tuned at home",
+    "new_party_test_accuracy_mean": "new parties",
+    "finetuned_new_party_test_accuracy_mean": "new parties fine-tuned",
+}
 
 
 class Bar:
@@ -104,7 +110,7 @@ class Bar:
 
 
 def format_round(cells: Sequence[Metrics]) -> str:
-    """Return a round in words: test accuracy, metrics that were asked for, and training loss.
+    """Return a round in words: test accuracy, metrics that were asked for, what parties have, loss.
 
     Of several runs it is their range, and the mean accuracy. Of a metric with several values, such
     as one a class, it is the range of these.
@@ -120,9 +126,10 @@ def format_round(cells: Sequence[Metrics]) -> str:
             accuracy += f", mean {sum(accuracies) / len(accuracies):.2f}%"
         words.append(accuracy)
     words += _format_asked(cells)
-    tuned = [100 * m["finetuned_party_test_accuracy_mean"] for m in cells if _is_tuned(m)]
-    if tuned:
-        words.append(f"fine-tuned at home {_format_range(tuned, '.2f', '%')}")
+    for name, words_of_it in _AT_HOME.items():
+        values = [100 * m[name] for m in cells if m.get(name) is not None]
+        if values:
+            words.append(f"{words_of_it} {_format_range(values, '.2f', '%')}")
     words.append(f"train loss {_format_range(losses, '.4g') if losses else 'not finite'}")
     return "  ".join(words)
 
@@ -143,10 +150,6 @@ def _format_asked(cells: Sequence[Metrics]) -> list[str]:
 def _find_ends(values: Sequence[float]) -> list[float]:
     """Return the least and the largest value; [] where there is none."""
     return [min(values), max(values)] if values else []
-
-
-def _is_tuned(metrics: Metrics) -> bool:
-    return metrics.get("finetuned_party_test_accuracy_mean") is not None
 
 
 def _format_range(values: Sequence[float], how: str, unit: str = "") -> str:

@@ -110,6 +110,9 @@ def _describe(folder: str, verdict: "RunVerdict") -> str:
         of_rounds = f"{rounds} round{'s' if rounds != 1 else ''}"
         of_kept = f"{len(kept)} checkpoint{'s' if len(kept) != 1 else ''}"
         lines = [f"{folder} has nothing wrong: {of_rounds}, {of_kept}"]
+    if verdict.new_parties:
+        numbers = ", ".join(map(str, verdict.new_parties))
+        lines.append(f"  never trained (--new-parties): {numbers}")
     if verdict.replayed:
         again = ", ".join(map(str, verdict.replayed))
         lines.append(f"  trained again, with the same digests: {again}")

@@ -42,7 +42,7 @@ def train_flat_job(
         if library.fltrain_train(ctypes.byref(arguments), ctypes.byref(loss)):
             raise MemoryError(
                 "engine native found no memory for the tensors of a batch of party "
-                f"{job.party}; lower --workers or --batch-size"
+                f"{cell.data.find_number(job.party)}; lower --workers or --batch-size"
             )
         losses.append(loss.value)
     return math.fsum(losses)

@@ -71,6 +71,7 @@ class Stack:
         mixing: Mixing,
     ):
         first = cells[jobs[0].cell]
+        self.cells = cells
         self.jobs = jobs
         self.algorithm = first.algorithm
         self.settings = [cells[job.cell].settings for job in jobs]
@@ -237,10 +238,11 @@ class Stack:
             batch = self.batches.load(step, rows, width)
             return self.direct(rows, batch)
         except ValueError as error:
-            batches = self.batches
-            first = min(rows.places, key=lambda j: (self.jobs[j].cell, self.jobs[j].party))
+            batches, jobs = self.batches, self.jobs
+            first = min(rows.places, key=lambda j: (jobs[j].cell, jobs[j].party))
+            number = self.cells[jobs[first].cell].data.find_number(jobs[first].party)
             error.add_note(
-                f"that was party {self.jobs[first].party}, of {batches.n[first]} examples, "
+                f"that was party {number}, of {batches.n[first]} examples, "
                 f"in batches of {batches.batch_size}"
             )
             raise
