@@ -27,9 +27,9 @@ from .extending import change_rounds
 from .fitting import fit_settings
 from .folder import RunFolder
 from .grid import name_folder
+from .held_out import require_drawn
 from .home_parts import require_home_parts
 from .idle_settings import mention_given_way
-from .held_out import require_drawn
 from .initial_weights import InitialWeights, restore_initial_weights
 from .objective import AskedMetrics, Objective, restore_objective
 from .own_files import list_specs, require_same_code

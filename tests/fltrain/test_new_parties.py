@@ -364,3 +364,14 @@ def test_shared_examples_are_told(table, dealt):
     said = "of .* test examples of the new parties are trained on by others"
     with pytest.warns(UserWarning, match=said):
         fltrain.run(split, table, new_parties=1, **HOW)
+
+
+def test_a_run_that_is_given_more_rounds_ends_as_a_longer_one(
+    tmp_path, table, table_split, outcome
+):
+    short, long = tmp_path / "short", tmp_path / "long"
+    asked = HOW | {"new_parties": 2, "finetune": 1, "eval_every": 3, "engine": "looped"}
+    fltrain.run(table_split, table, out=short, **asked)
+    fltrain.resume(short, table, rounds=4)
+    fltrain.run(table_split, table, out=long, **asked | {"rounds": 4})
+    assert outcome(short) == outcome(long)
