@@ -116,6 +116,8 @@ def test_they_are_measured_where_evaluation_is_due_and_tuned_at_the_end(table, t
     assert not any(TUNED in metrics for metrics in plain)
     stopped = fltrain.run(table_split, table, new_parties=1, stop_at=f"{NEW}_mean=0.0", **how)
     assert len(stopped.history) == 2
+    with pytest.raises(fltrain.UsageError, match=r"does not have; add --new-parties 0\.2"):
+        fltrain.run(table_split, table, stop_at=f"{NEW}_mean=0.5", **how)
 
 
 @pytest.mark.parametrize("engine", ["processes", "stacked", "native"])
@@ -124,6 +126,19 @@ def test_they_are_the_same_at_every_engine(table, table_split, done, engine):
     assert run.new_parties == done.new_parties
     for name in (NEW, TUNED, "party_test_accuracy"):
         assert run.history[-1][name] == done.history[-1][name]
+
+
+def test_a_data_set_that_is_read_where_it_lies_gives_the_same(
+    table, table_split, done, same_state, monkeypatch
+):
+    monkeypatch.setattr("fltrain.inputs.gathering.SHARED_FROM", 0)
+    how = HOW | {"new_parties": 2, "finetune": 3, "engine": "looped"}
+    shared = fltrain.run(table_split, table, **how)
+    assert shared.history == done.history
+    assert same_state(shared.state, done.state)
+    scaled = fltrain.run(table_split, table, normalise="data", **how)
+    monkeypatch.undo()
+    assert scaled.history == fltrain.run(table_split, table, normalise="data", **how).history
 
 
 def test_metrics_by_name_are_theirs_too(table, table_split, done):
