@@ -9,8 +9,11 @@ from ..settings import Settings
 from .configuration import CONFIG, NEW_PARTIES
 
 
-def require_drawn(config: JSON, split: niidpart.FederatedSplit) -> None:
-    """Raise RunError where a configuration names other parties than its seed draws of the split."""
+def require_drawn(config: JSON, split: niidpart.FederatedSplit) -> niidpart.FederatedSplit:
+    """Return the split of a run.
+
+    RunError where the configuration names other parties as held out than its seed draws of it.
+    """
     stated = config.get(NEW_PARTIES, [])
     settings = config["settings"]
     asked = {name: settings[name] for name in ("seed", NEW_PARTIES) if name in settings}
@@ -20,6 +23,7 @@ def require_drawn(config: JSON, split: niidpart.FederatedSplit) -> None:
             f"{CONFIG} says that {_name_parties(stated)} were held out, and its seed draws "
             f"{_name_parties(drawn)}: it was changed, or written by a version that drew otherwise"
         )
+    return split
 
 
 def _name_parties(numbers: list[int]) -> str:

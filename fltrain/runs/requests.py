@@ -199,8 +199,7 @@ def load_request(
     if rounds is not None:
         settings = change_rounds(folder, settings, rounds)
     algorithm = _rebuild_algorithm(path, config["algorithm"], algorithm)
-    split = _read_split(folder)
-    require_drawn(config, split)
+    split = require_drawn(config, _read_split(folder))
     if model is None and not config["model"]:
         raise RunError(
             f"{path} was started with a module that has no name; "
