@@ -36,7 +36,9 @@ class LabelStream:
         How many labels there are.
     label_names : sequence of str, optional
         Names of the labels 0, 1, ..., where the data set has them.
-    content_sha256, name, params, root
+    digest_content : callable, optional
+        Returns the `content_sha256` of `Data`, for which whole files may have to be read.
+    name, params, root
         As of `Data`: what the same data set has in memory.
 
     Examples
@@ -50,7 +52,7 @@ class LabelStream:
     pieces: Callable[[], Iterator[Array]]
     n: int
     label_names: Sequence[str] | None = None
-    content_sha256: str = ""
+    digest_content: Callable[[], str] | None = None
     name: str = "array"
     params: JSON = field(default_factory=dict)
     root: str = ""
@@ -90,7 +92,7 @@ def write_label_column(stream: LabelStream, folder: Path, told: Told) -> LabelCo
             n_test=0,
             class_names=_name_classes(labels, stream.label_names),
             labels_sha256=digest.hexdigest(),
-            content_sha256=stream.content_sha256,
+            content_sha256=stream.digest_content() if stream.digest_content else "",
             params=stream.params,
         ),
         root=stream.root,

@@ -109,7 +109,7 @@ def stream_parquet(root: str | Path, **options: Any) -> LabelStream:
         pieces=read_pieces,
         n=table.n,
         label_names=find_label_names(table, choice.label),
-        content_sha256=digest_files([table.files], choice.checksum),
+        digest_content=lambda: digest_files([table.files], choice.checksum),
     )
 
 
