@@ -25,7 +25,7 @@ class Circumstances:
     """What a run's settings meet: they may leave some of them nothing to do.
 
     sizes: training examples of each party, of the only one where all train as one. seed_is_used:
-    whether a seed draws anything of the initial weights.
+    whether a seed draws any initial weights.
     """
 
     algorithm: Algorithm

@@ -1,11 +1,18 @@
 """Settings that would do nothing: refused where others make them void, else said; never silent."""
 
+import warnings
+
+import hypothesis
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 
 import fltrain
+import niidpart
 from fltrain import Settings
 from fltrain.algorithms import build
+from fltrain.checkpoints.state_digest import digest_state
 from fltrain.runs.fitting import fit_settings
 
 # What others make void, and what the refusal says.
@@ -122,3 +129,98 @@ def test_a_seed_beside_whole_initial_weights_is_said_to_draw_nothing(table, tabl
 def test_what_another_algorithm_makes_use_of_is_not_mentioned(table, table_split, train):
     train(table_split, table, algorithm="moon", features_layer="out", rounds=1)
     train(table_split, table, stragglers=0.1, local_epochs=3, rounds=1, cohort_size=5, lr_drops=())
+
+
+# Something else than the default of each setting that a result depends on, with what it needs.
+ASKS = [
+    {"fraction": 0.6},
+    {"cohort_size": 2},
+    {"cohort": "weighted"},
+    {"cohort": "by-cluster"},
+    {"cohort": "power-of-choice", "candidates": 3},
+    {"unavailable": 0.5},
+    {"seed": 1},
+    {"init_seed": 5},
+    {"local_epochs": 2},
+    {"local_steps": 5},
+    {"batch_size": 7},
+    {"shuffle": False},
+    {"accumulate": 2},
+    {"stragglers": 0.5},
+    {"label_smoothing": 0.2},
+    {"lr": 0.2},
+    {"lr_schedule": "steps"},
+    {"lr_schedule": "cosine"},
+    {"lr_schedule": "linear", "lr_end": 0.02},
+    {"lr_schedule": "exponential", "lr_decay": 0.5},
+    {"lr_drops": (1,)},
+    {"lr_drops": (1,), "lr_factor": 0.5},
+    {"lr_factor": 0.5},
+    {"lr_decay": 0.5},
+    {"lr_end": 0.02},
+    {"warmup": 1},
+    {"lr_over": "steps"},
+    {"optimizer": "adam"},
+    {"optimizer": "adamw", "betas": (0.5, 0.9)},
+    {"eps": 0.1},
+    {"momentum": 0.5},
+    {"nesterov": True},
+    {"weight_decay": 0.1},
+    {"clip_norm": 0.1},
+    {"clip_value": 0.01},
+    {"keep_optimizer": True},
+    {"normalise": "data"},
+    {"crop": 1},
+    {"pad": "reflect"},
+    {"finetune": 1},
+    {"noisy_test": True},
+    {"eval_every": 2},
+    {"stop_at": "accuracy=0.01"},
+    {"features_layer": "1"},
+]
+PAIRS = [(one, other) for one in ASKS for other in ASKS if not one.keys() & other.keys()]
+
+
+@pytest.fixture(scope="module")
+def reach(table):
+    """reach(asked): what a run comes to, and the settings that it says do nothing; None if it is refused."""
+    split = niidpart.make(
+        table,
+        "quantity",
+        n_parties=5,
+        seed=3,
+        beta=2.0,
+        test=0.2,
+        transforms=[("noise", {"sigma": 0.3})],
+    )
+    reached = {}
+
+    def run(asked):
+        name = str(sorted(asked.items()))
+        if name not in reached:
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                try:
+                    usual = {"rounds": 2, "model": "linear", "device": "cpu", "threads": 1}
+                    done = fltrain.run(split, table, **usual, **{"batch_size": 8} | asked)
+                    result = done.history, digest_state(done.state)
+                except fltrain.UsageError:
+                    result = None
+            idle = [
+                str(one.message).split()[0] for one in said if "does nothing" in str(one.message)
+            ]
+            reached[name] = result, {flag.replace("-", "_") for flag in idle}
+        return reached[name]
+
+    return run
+
+
+@hypothesis.settings(max_examples=15)
+@given(st.sampled_from(PAIRS))
+def test_of_two_settings_each_does_something_or_is_refused_or_said(reach, pair):
+    one, other = pair
+    both, idle = reach(one | other)
+    alone, _ = reach(one)
+    if both is None or alone is None:
+        return
+    assert both != alone or idle & other.keys()

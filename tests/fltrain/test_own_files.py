@@ -148,7 +148,10 @@ made = Alone()
     [
         ("made", r"is a module \(Alone\) that is made already; .* def net\(shape, n_classes\)"),
         ("Net", r"is a class, and Net\(\(6,\), 3\) failed: .*; write a function .* return Net\("),
-        ("Alone", r"takes 1 positional argument but 3 were given; write a function .* return Alone\(\.\.\.\)"),
+        (
+            "Alone",
+            r"takes 1 positional argument but 3 were given; write a function .* return Alone\(\.\.\.\)",
+        ),
     ],
 )
 def test_a_model_that_is_no_factory_is_answered_with_how_to_write_one(
