@@ -96,6 +96,34 @@ def test_sh_blocks_run(chain, tmp_path, warm):
         run_lines(text, tmp_path, warm)
 
 
+def list_written() -> list[tuple[str, str]]:
+    """Return what each line of sh writes, in the order of the pages, and the line."""
+    lines = [
+        line.partition(" #")[0].strip()
+        for page in PAGES
+        for kind in ("sh", "sh needs-mnist")
+        for text in blocks(page, kind)
+        for line in text.splitlines()
+    ]
+    written = []
+    for line in lines:
+        named = re.search(r" (?:-o|--out) (\S+)", line)
+        if named:
+            written.append((named[1], line))
+        elif line.startswith("niidpart make "):
+            written.append(("split.h5", line))
+    return written
+
+
+def test_who_follows_several_pages_in_one_folder_overwrites_nothing():
+    """What one block makes, another makes by the same line, or under another name."""
+    lines: dict[str, set[str]] = {}
+    for target, line in list_written():
+        lines.setdefault(target, set()).add(line)
+    assert "split.h5" in lines
+    assert {target: each for target, each in lines.items() if len(each) > 1} == {}
+
+
 @pytest.mark.skipif(not MNIST.is_dir(), reason=f"no MNIST at {MNIST}; set NIIDPART_TEST_DATA")
 def test_blocks_on_real_data_run(tmp_path, warm):
     (tmp_path / "data" / "MNIST").mkdir(parents=True)

@@ -51,6 +51,7 @@ SLIPS = [
     ("fltrain.algorithms", "adam", ["fedadam"]),
     ("fltrain.algorithms", "mooon", ["moon"]),
     ("fltrain.models", "mpl", ["mlp"]),
+    ("fltrain.algorithms", "noon", ["moon"]),
     ("fltrain.models", "resnet-18", ["resnet18"]),
     ("fltrain.models", "vit", ["vit-tiny", "vit-fedtp"]),
     ("fltrain.models", "cnn-pf", ["cnn-pfl"]),

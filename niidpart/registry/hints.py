@@ -3,7 +3,9 @@
 import difflib
 from collections.abc import Container, Iterable
 
-_ALIKE = 0.78  # of difflib: fedporx and fedprox .86, fedper and fedprox .77, iris and digits .6
+# Of difflib: fedporx and fedprox .86, fedper and fedprox .77, iris and digits .6. In a short name
+# one letter weighs more: lasy and lazy .75, rnn and cnn .67.
+_ALIKE, _ALIKE_IN_SHORT, _SHORT = 0.78, 0.75, 5
 _MOST = 3  # names that a hint has, of those that a name is a part of
 
 # The field's word -> what it may be called here. For hints alone: no synonym is ever accepted,
@@ -203,7 +205,8 @@ def _find_slips(asked: str, known: Iterable[str]) -> list[str]:
     letters = asked.replace("-", "")
     swapped = [name for name in by_letters if sorted(name) == sorted(letters)]
     same_words = [name for name in by_letters.values() if _list_words(name) == _list_words(asked)]
-    close = difflib.get_close_matches(letters, by_letters, n=1, cutoff=_ALIKE)
+    least = _ALIKE_IN_SHORT if len(letters) <= _SHORT else _ALIKE
+    close = difflib.get_close_matches(letters, by_letters, n=1, cutoff=least)
     return same_words[:1] or [by_letters[name] for name in (swapped or close)[:1]]
 
 
