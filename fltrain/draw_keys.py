@@ -7,6 +7,8 @@ from torch import Tensor
 
 from .random_words import MASK
 
+# made once: every job asks for keys
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 _MASK64 = 0xFFFFFFFFFFFFFFFF
 # the constants of `fold` as int64 holds them: the bits are the same
 _WEYL = 0x9E3779B97F4A7C15 - (1 << 64)
@@ -33,7 +35,7 @@ def key(seed: int, *names: str | int) -> int:
     >>> key(0, "mine", 1) == key(0, "mine", 1), key(0, "mine", 1) == key(0, "mine", 2)
     (True, False)
     """
-    text = json.dumps(["fltrain key 1", seed, *names], separators=(",", ":"))
+    text = _ENCODER.encode(["fltrain key 1", seed, *names])
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 
 

@@ -160,7 +160,9 @@ def make_jobs(
 ) -> list[Job]:
     """Return the jobs of a sorted plan, for the cell with number `index`."""
     settings = cell.settings
-    shares, is_first = _share_out(plan), _mark_first(plan)
+    shares, is_first = _share_out(plan).tolist(), _mark_first(plan).tolist()
+    keeps = None if plan.keep is None else plan.keep.tolist()
+    lr = settings.lr_at(round)
     stragglers = choose_stragglers(plan.party.tolist(), settings, round)
     parties, kept = _part_from_optimizers(state.parties, settings)
     if kept:
@@ -175,10 +177,10 @@ def make_jobs(
         work = Work(
             steps=part,
             n=n,
-            share=float(shares[j]),
-            lr=settings.lr_at(round),
+            share=shares[j],
+            lr=lr,
             momentum=momentum,
-            first=float(is_first[j]),
+            first=is_first[j],
         )
         job = Job(
             cell=index,
@@ -187,7 +189,7 @@ def make_jobs(
             work=work,
             each=tree.index(plan.each, j),
             own=tree.index(parties, party),
-            keep=plan.keep is None or bool(plan.keep[j]),
+            keep=keeps is None or bool(keeps[j]),
             optimizer=tree.index(kept, party),
         )
         jobs.append(job)
@@ -213,9 +215,13 @@ def _require_one_model_each(plan: Plan, data: Federated) -> None:
         )
 
 
-def make_local(cell: Cell, broadcast: Broadcast, job: Job) -> Local:
-    """Return the argument of the algorithm's `begin`."""
-    start = tree.index(broadcast.models, job.model)
+def make_local(cell: Cell, broadcast: Broadcast, job: Job, start: Tree | None = None) -> Local:
+    """Return the argument of the algorithm's `begin`.
+
+    start: the model that the job trains, where the executor has it at hand.
+    """
+    if start is None:
+        start = tree.index(broadcast.models, job.model)
     hyper = cell.algorithm.hyper
     if cell.algorithm.decay == "algorithm":
         hyper = hyper | {"weight_decay": cell.settings.weight_decay}

@@ -383,20 +383,20 @@ def begun(executor, cell):
         cell.data,
     )
     job = make_jobs(0, cell, state, plan, 1)[0]
-    return job, executor._begin(Broadcast(1, state.models, state.buffers, plan.shared), job)[1]
+    return executor._begin(Broadcast(1, state.models, state.buffers, plan.shared), job, 0)
 
 
 def gradient_is_exact(cell):
     """Whether one step's gradient is that of autograd in float64, to 1e-6 of the largest. After one step the velocity is the gradient."""
     module, executor = cell.task.module, Native([cell])
-    job, flat = begun(executor, cell)
-    loss = executor._train(job, flat, 1)
+    job = begun(executor, cell)
+    (loss,) = executor._train([job], 1)
     executor.close()
     batch = next(iterate_batches(cell.data.train, 0, 1, key(0, "job", 1, 0), cell.settings))
     exact = F.cross_entropy(module.double()(batch.x.double()), batch.y)
     assert loss == pytest.approx(float(exact.detach()), rel=1e-6)
     assert len(batch.y) == cell.settings.batch_size
-    parts = flat.slots["velocity"].double().split([p.numel() for p in module.parameters()])
+    parts = job.flat.slots["velocity"].double().split([p.numel() for p in module.parameters()])
     expected = torch.autograd.grad(exact, list(module.parameters()))
     return all(
         float((got.view_as(g) - g).abs().max()) <= 1e-6 * float(g.abs().max())
@@ -636,11 +636,11 @@ def test_ranks_of_a_machine_share_its_cores(monkeypatch):
 def test_training_ends_when_the_executor_is_closed(split, coloured):
     cell = cell_of(split, coloured, BASE, small(), **USUAL)
     executor = Native([cell])
-    job, flat = begun(executor, cell)
-    before = flat.w.clone()
+    job = begun(executor, cell)
+    before = job.flat.w.clone()
     executor.close()
-    assert executor._train(job, flat, 1) == 0
-    assert torch.equal(flat.w, before)
+    assert executor._train([job], 1) == [0]
+    assert torch.equal(job.flat.w, before)
 
 
 @compiled

@@ -163,7 +163,7 @@ def test_a_large_party_beside_small_ones_is_not_padded_for(table, dealt, monkeyp
         asked.append((epoch, sizes.tolist(), width))
         return orders(keys, epoch, sizes, width)
 
-    monkeypatch.setattr("fltrain.engine.stacked.shuffling.orders", counting)
+    monkeypatch.setattr("fltrain.engine.shuffling.orders", counting)
     split = dealt(table, np.repeat([0, 1, 2, 3], [70, 9, 8, 3]))
     cells = [cell_of(split, table, lr=lr) for lr in (0.1, 0.2)]
     jobs = [job for i, cell in enumerate(cells) for job in make_jobs(i, cell, *planned(cell), 1)]

@@ -9,9 +9,8 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import NamedTuple
 
-from ...interface import Local
+from ... import tree
 from ...tasks.model_task import ModelTask
 from ..batches import iterate_in_order
 from ..execution import Execution
@@ -21,23 +20,17 @@ from ..ranks import current_ranks
 from ..scoring import Candidate
 from ..sums import Sums
 from ..threads import use_threads
+from .arguments import flatten_parameters
 from .build import load_library
+from .bundles import bundle_jobs
 from .eligibility import require_affine_direction, require_native
-from .flat_job import FlatJob, flatten_job, keep_optimizer, unflatten_parameters
+from .flat_job import BegunJob, SentModel, flatten_job, keep_optimizer, unflatten_parameters
 from .layers import LayerTable, tabulate_layers
 from .scoring import score_candidates
 from .sums import make_add_pair
-from .training import train_flat_job
+from .training import train_flat_jobs
 
 _DEFAULT = Execution(engine="native")
-
-
-class _TrainingJob(NamedTuple):
-    """A job that a thread trains. place: in the list of jobs; local: after `begin`."""
-
-    place: int
-    local: Local
-    flat: FlatJob
 
 
 class Native:
@@ -59,6 +52,8 @@ class Native:
         }
         self.library = load_library()
         self.add_pair = make_add_pair(self.library)
+        # the last model that a job received: its cell, its number, by which broadcast
+        self._last_sent: tuple[int, int, Broadcast, SentModel] | None = None
         self.n = count_threads(execution)
         self.stop = ctypes.c_int32(0)  # looked at by all calls, between two steps
         self.pool = ThreadPoolExecutor(self.n, "fltrain native")
@@ -74,31 +69,30 @@ class Native:
         self, broadcasts: Mapping[int, Broadcast], jobs: Sequence[Job], sums: Mapping[int, Sums]
     ) -> Iterator[Done]:
         """Keep all threads busy until no job is left."""
-        longest_first = sorted(
-            range(len(jobs)), key=lambda i: (-jobs[i].work.steps, -jobs[i].work.n)
-        )
-        waiting = iter(longest_first)
-        busy: dict[Future[float], _TrainingJob] = {}
+        sizes = [self.layers[cell.task].n_parameters for cell in self.cells]
+        bundles = bundle_jobs(self.cells, jobs, sizes, self.n)
+        busy: dict[Future[list[float]], list[BegunJob]] = {}
 
         def start_next() -> None:
-            place = next(waiting, None)
-            if place is None:
+            bundle = next(bundles, None)
+            if bundle is None:
                 return
-            job = jobs[place]
-            broadcast = broadcasts[job.cell]
-            local, flat = self._begin(broadcast, job)
-            future = self.pool.submit(self._train, job, flat, broadcast.round)
-            busy[future] = _TrainingJob(place, local, flat)
+            begun = []
+            for place in bundle:
+                job = jobs[place]
+                begun.append(self._begin(broadcasts[job.cell], job, place))
+            round = broadcasts[begun[0].job.cell].round
+            busy[self.pool.submit(self._train, begun, round)] = begun
 
         # one more than there are threads, so that none waits for the next
         for _ in range(self.n + 1):
             start_next()
         while busy:
             for future in wait(busy, return_when=FIRST_COMPLETED).done:
-                running = busy.pop(future)
+                begun = busy.pop(future)
                 start_next()
-                job = jobs[running.place]
-                yield self._finish(running, job, future.result(), sums[job.cell])
+                for one, loss in zip(begun, future.result(), strict=True):
+                    yield self._finish(one, loss, sums[one.job.cell])
 
     def score(self, task: ModelTask, candidates: Iterable[Candidate]) -> list[tuple[int, float]]:
         """Return what `scoring.score_models` does, by the compiled forward pass.
@@ -114,46 +108,52 @@ class Native:
         self.stop.value = 1
         self.pool.shutdown(cancel_futures=True)
 
-    def _begin(self, broadcast: Broadcast, job: Job) -> tuple[Local, FlatJob]:
-        """Return the job after `begin`, and the part of it that the compiled code trains."""
+    def _begin(self, broadcast: Broadcast, job: Job, place: int) -> BegunJob:
+        """Return a job after `begin`, with the numbers that the compiled code trains."""
         cell = self.cells[job.cell]
-        layers = self.layers[cell.task]
         examples = functools.partial(iterate_in_order, cell.data.train, job.party)
         task = cell.task.bind_examples(examples)
-        local = cell.algorithm.begin(task, make_local(cell, broadcast, job))
+        sent = self._find_sent(broadcast, job)
+        local = cell.algorithm.begin(task, make_local(cell, broadcast, job, sent.tree))
         terms = require_affine_direction(cell).terms(local)
-        return local, flatten_job(cell, job, local, terms, layers)
+        layers = self.layers[cell.task]
+        flat = flatten_job(cell=cell, job=job, local=local, terms=terms, sent=sent, layers=layers)
+        return BegunJob(job=job, place=place, local=local, flat=flat)
 
-    def _finish(
-        self,
-        running: _TrainingJob,
-        job: Job,
-        loss: float,
-        sums: Sums,
-    ) -> Done:
+    def _find_sent(self, broadcast: Broadcast, job: Job) -> SentModel:
+        """Return the model that a job receives: the last one, as a rule, which is kept."""
+        known = self._last_sent
+        if known is None or known[:2] != (job.cell, job.model) or known[2] is not broadcast:
+            model = tree.index(broadcast.models, job.model)
+            layers = self.layers[self.cells[job.cell].task]
+            sent = SentModel(model, flatten_parameters(model, layers))
+            self._last_sent = known = (job.cell, job.model, broadcast, sent)
+        return known[3]
+
+    def _train(self, begun: Sequence[BegunJob], round: int) -> list[float]:
+        """Train jobs of one cell on a thread of the pool, and return their summed losses."""
+        cell = self.cells[begun[0].job.cell]
+        return train_flat_jobs(
+            library=self.library,
+            layers=self.layers[cell.task],
+            cell=cell,
+            begun=begun,
+            round=round,
+            stop=self.stop,
+        )
+
+    def _finish(self, begun: BegunJob, loss: float, sums: Sums) -> Done:
         """Add the upload of a trained job to the sums."""
         if not math.isfinite(loss):
-            return Done(running.place, loss, {})
-        cell, local, flat = self.cells[job.cell], running.local, running.flat
+            return Done(begun.place, loss, {})
+        job, local, flat = begun.job, begun.local, begun.flat
+        cell = self.cells[job.cell]
         layers = self.layers[cell.task]
         after = local._replace(params=unflatten_parameters(flat.w, local.params, layers))
         upload, own = cell.algorithm.finish(cell.task, after, job.work)
         sums.add(upload, job.model, self.add_pair)
         kept = keep_optimizer(flat, job, local.params, layers)
-        return Done(running.place, loss, job.keep_own(own | kept))
-
-    def _train(self, job: Job, flat: FlatJob, round: int) -> float:
-        """Train the numbers of a job on a thread of the pool, and return the summed loss."""
-        cell = self.cells[job.cell]
-        return train_flat_job(
-            library=self.library,
-            layers=self.layers[cell.task],
-            cell=cell,
-            job=job,
-            flat=flat,
-            round=round,
-            stop=self.stop,
-        )
+        return Done(begun.place, loss, job.keep_own(own | kept))
 
 
 def count_threads(execution: Execution) -> int:

@@ -31,13 +31,39 @@ class FlatJob(NamedTuple):
     pull: float
 
 
-def flatten_job(cell: Cell, job: Job, local: Local, terms: Affine, layers: LayerTable) -> FlatJob:
-    """Return the numbers of a job before its first step, copied.
+class BegunJob(NamedTuple):
+    """A job that a thread is to train. place: in the list of jobs; local: after `begin`."""
+
+    job: Job
+    place: int
+    local: Local
+    flat: FlatJob
+
+
+class SentModel(NamedTuple):
+    """A model as parties receive it: a tree, and flat. Jobs share both, and change neither."""
+
+    tree: Tree
+    row: Tensor
+
+
+def flatten_job(
+    cell: Cell,
+    job: Job,
+    local: Local,
+    terms: Affine,
+    sent: SentModel,
+    layers: LayerTable,
+) -> FlatJob:
+    """Return the numbers of a job before its first step, copied where they are trained.
 
     local, terms: after the algorithm's `begin`.
     """
-    w, pull = flatten_parameters(local.params, layers), float(terms.pull)
-    kept = job.optimizer
+    pull, kept = float(terms.pull), job.optimizer
+    begins_as_sent = local.params is sent.tree
+    w = sent.row.clone() if begins_as_sent else flatten_parameters(local.params, layers)
+    is_pulled_to_sent = local.start is sent.tree
+    start = sent.row if is_pulled_to_sent else flatten_parameters(local.start, layers)
     optimizer = find_optimizer(cell.settings.optimizer)
     numbers = list_numbers(optimizer, cell.algorithm, cell.settings, job.work)
     slots = {}
@@ -47,7 +73,7 @@ def flatten_job(cell: Cell, job: Job, local: Local, terms: Affine, layers: Layer
         w=w,
         slots=slots,
         taken=int(kept[STEPS]) if kept else 0,
-        start=flatten_parameters(local.start, layers) if pull else None,
+        start=start if pull else None,
         add=flatten_parameters(terms.add, layers) if terms.add else None,
         after=flatten_parameters(terms.after, layers) if terms.after else None,
         pull=pull,
@@ -59,8 +85,7 @@ def unflatten_parameters(row: Tensor, like: Tree, layers: LayerTable) -> Tree:
 
     That is not the order of the row.
     """
-    sizes = [like[name].numel() for name in layers.names]
-    parts = dict(zip(layers.names, torch.split(row, sizes), strict=True))
+    parts = dict(zip(layers.names, row.split_with_sizes(layers.sizes), strict=True))
     return {name: parts[name].view(leaf.shape) for name, leaf in like.items()}
 
 

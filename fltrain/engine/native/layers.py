@@ -72,10 +72,19 @@ class Op(NamedTuple):
 
 
 class LayerTable(NamedTuple):
-    """ops: [n, 11] int64, rows of `Op`. names: of the parameters, in the order they lie flat."""
+    """ops: [n, 11] int64, rows of `Op`. names: of the parameters, in the order they lie flat.
+
+    sizes: numbers in each of them.
+    """
 
     ops: torch.Tensor
     names: list[str]
+    sizes: list[int]
+
+    @property
+    def n_parameters(self) -> int:
+        """Numbers in all parameters."""
+        return sum(self.sizes)
 
 
 def tabulate_layers(module: nn.Module, shape: Shape) -> LayerTable:
@@ -107,7 +116,8 @@ def tabulate_layers(module: nn.Module, shape: Shape) -> LayerTable:
         _raise_odd_parameter(met, set(begins))
     table = torch.tensor(_pool_before_relu(ops), dtype=torch.int64)
     n_fields = len(Op._fields)
-    return LayerTable(table.reshape(-1, n_fields), list(parameters))
+    sizes = [parameter.numel() for parameter in parameters.values()]
+    return LayerTable(table.reshape(-1, n_fields), list(parameters), sizes)
 
 
 def _require_plain_parameters(module: nn.Module, parameters: dict[str, nn.Parameter]) -> None:

@@ -1,17 +1,16 @@
 """The steps of a job as the compiled code does them: which examples, in which order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ...counting import ceil_div, count_epochs, count_steps_per_epoch
-from ...draws import key, order
 from ...inputs.examples import PartyExamples
 from ...settings import Settings
-from ..batches import fixed_order_key
-from ..jobs import Job
+from ..jobs import Cell, Job
+from ..shuffling import draw_orders
 
 
 class Portion(NamedTuple):
@@ -30,44 +29,53 @@ class Portion(NamedTuple):
 
 
 def iterate_portions(
-    examples: PartyExamples, job: Job, round: int, settings: Settings
+    examples: PartyExamples, job: Job, round: int, settings: Settings, order: Tensor
 ) -> Iterator[Portion]:
     """Yield the steps of a job, in the order of `batches.iterate_batches`.
 
-    All at once, or, where examples are prepared (noise, normalisation, augmentation), an epoch at a
-    time.
+    order: of the job's epochs, one behind the other. All steps at once, or, where examples are
+    prepared (noise, normalisation, augmentation), an epoch at a time.
     """
     n = examples.size(job.party)
     start = examples.indptr[job.party]
     steps = int(job.work.steps)
-    steps_per_epoch = count_steps_per_epoch(n, settings)
-    epochs = ceil_div(steps, steps_per_epoch)
-    device = examples.y.device
-    if settings.shuffle:
-        order_key = key(settings.seed, "job", round, job.party)
-        orders = [order(order_key, epoch, n, device) for epoch in range(epochs)]
-    else:
-        orders = [order(fixed_order_key(settings.seed), 0, n, device)] * epochs
     prepare = examples.prepare
     if prepare.augment is None and prepare.normalise is None and not prepare.noise:
         x, y, places = _lay_out(examples, slice(start, start + n))
-        order_in_x = torch.cat(orders)
-        if places is not None:
-            order_in_x = places[order_in_x]
+        order_in_x = order if places is None else places[order]
         yield Portion(x=x, y=y, order=order_in_x, per_epoch=n, begin=0, steps=steps)
         return
-    for epoch, at in enumerate(orders):
+    steps_per_epoch = count_steps_per_epoch(n, settings)
+    in_place = torch.arange(n)
+    for epoch, at in enumerate(torch.split(order, n)):
         run_epoch = (round - 1) * count_epochs(n, settings) + epoch + 1
         x = examples.inputs(at + start, run_epoch).float().contiguous()
         begin = epoch * steps_per_epoch
         yield Portion(
             x=x,
             y=examples.y[at + start],
-            order=torch.arange(n),
+            order=in_place,
             per_epoch=n,
             begin=begin,
             steps=min(steps_per_epoch, steps - begin),
         )
+
+
+def draw_job_orders(cell: Cell, jobs: Sequence[Job], round: int) -> Iterator[Tensor]:
+    """Yield the order of each job's epochs in a round, one behind the other: [epochs * n]."""
+    settings = cell.settings
+    epochs = []
+    for job in jobs:
+        steps_per_epoch = count_steps_per_epoch(int(job.work.n), settings)
+        epochs.append(ceil_div(int(job.work.steps), steps_per_epoch))
+    cells = {job.cell: cell for job in jobs}
+    drawn = draw_orders(cells, jobs, round, epochs, cell.data.train.y.device)
+    for job, n_epochs, begin in zip(jobs, epochs, drawn.begin.tolist(), strict=True):
+        n = int(job.work.n)
+        if settings.shuffle:
+            yield drawn.flat[begin : begin + n_epochs * n]
+        else:
+            yield drawn.flat[begin : begin + n].repeat(n_epochs)
 
 
 def _lay_out(examples: PartyExamples, rows: slice) -> tuple[Tensor, Tensor, Tensor | None]:

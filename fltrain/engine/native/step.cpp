@@ -32,7 +32,7 @@ class Model {
     Model(const Arguments& args, bool trains)
         : args(args),
           trains(trains),
-          groups(std::min<int64_t>(GROUPS, parts_of(args.batch, LANES))) {
+          groups(std::min<int64_t>(GROUPS, parts_of(std::min(args.batch, args.per_epoch), LANES))) {
         chain_layers();
         place_tensors();
         prepare_layers();

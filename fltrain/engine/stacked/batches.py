@@ -8,8 +8,8 @@ from torch import Tensor
 from ...counting import ceil_div, count_epochs
 from ...interface import Batch
 from ..jobs import Cell, Job
+from ..shuffling import draw_orders
 from .rows import RowSelector, StackRows
-from .shuffling import draw_orders
 from .sources import StackedSources
 
 

@@ -1,14 +1,14 @@
-"""The orders in which the jobs of a stack see their examples, drawn for all jobs at once."""
+"""The orders in which some jobs see their examples, drawn for all of them at once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from ...draws import key, orders, to_int64
-from ..batches import fixed_order_key
-from ..jobs import Cell, Job
+from ..draws import key, orders, to_int64
+from .batches import fixed_order_key
+from .jobs import Cell, Job
 
 
 class _ShuffleStream(NamedTuple):
@@ -18,7 +18,7 @@ class _ShuffleStream(NamedTuple):
     n: int
 
 
-class StackedOrders:
+class JobOrders:
     """The orders of J jobs, each of them the numbers 0..n-1 for each epoch.
 
     flat: [total + 1] int64, all orders one after another; its last entry takes what is padding
@@ -77,14 +77,15 @@ class StackedOrders:
 
 
 def draw_orders(
-    cells: Sequence[Cell],
+    cells: Sequence[Cell] | Mapping[int, Cell],
     jobs: Sequence[Job],
     round: int,
     epochs: Sequence[int],
     device: torch.device,
-) -> StackedOrders:
+) -> JobOrders:
     """Return the orders of some jobs in a round, of so many epochs each.
 
+    cells: by the numbers that the jobs have, of one `shuffle`.
     Without `shuffle` a job has one order for good.
     """
     settings = [cells[job.cell].settings for job in jobs]
@@ -97,4 +98,4 @@ def draw_orders(
         streams.append(_ShuffleStream(order_key, int(job.work.n)))
     if not settings[0].shuffle:
         epochs = [1] * len(jobs)
-    return StackedOrders(streams, epochs, device)
+    return JobOrders(streams, epochs, device)

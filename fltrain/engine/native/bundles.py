@@ -1,0 +1,44 @@
+"""Short jobs in bundles: a thread trains a bundle as one task, so that many parties cost little."""
+
+from collections.abc import Iterator, Sequence
+
+from ...settings import Settings
+from ..jobs import Cell, Job
+
+# Examples, counted as often as they are seen, from which on a job is a bundle by itself: some
+# milliseconds of work.
+_ENOUGH = 512
+# Parameters of all jobs of a bundle: each job has copies of its own, which take memory.
+_MOST_PARAMETERS = 1 << 22
+# A round has so many bundles for each thread, at least: all threads are to end together.
+_SHARE = 8
+
+
+def bundle_jobs(
+    cells: Sequence[Cell], jobs: Sequence[Job], sizes: Sequence[int], n_threads: int
+) -> Iterator[list[int]]:
+    """Yield the places of the jobs, the longest first, in bundles of one cell each.
+
+    sizes: parameters of each cell's model. The result of a job does not depend on its company.
+    """
+    seen = [_count_seen(job, cells[job.cell].settings) for job in jobs]
+    enough = min(_ENOUGH, sum(seen) // (_SHARE * n_threads))
+    longest_first = sorted(range(len(jobs)), key=lambda i: (-jobs[i].work.steps, -jobs[i].work.n))
+    bundle: list[int] = []
+    work = 0
+    for place in longest_first:
+        cell = jobs[place].cell
+        is_full = work >= enough or (len(bundle) + 1) * sizes[cell] > _MOST_PARAMETERS
+        if bundle and (is_full or jobs[bundle[0]].cell != cell):
+            yield bundle
+            bundle, work = [], 0
+        bundle.append(place)
+        work += seen[place]
+    if bundle:
+        yield bundle
+
+
+def _count_seen(job: Job, settings: Settings) -> int:
+    """Return about how many examples a job works off, over all its steps."""
+    a_step = min(int(job.work.n), settings.batch_size * settings.accumulate)
+    return int(job.work.steps) * a_step

@@ -1,0 +1,106 @@
+"""Short jobs of compiled code in bundles: every job once, the longest first, within limits; and the same bits as one by one."""
+
+import pytest
+import torch
+from torch import nn
+
+import niidpart
+from fltrain.engine.jobs import make_jobs
+from fltrain.engine.native import Native, bundles
+from fltrain.engine.native.bundles import bundle_jobs
+from fltrain.engine.native.portions import draw_job_orders
+from fltrain.engine.shuffling import draw_orders
+from fltrain.models import Staged
+
+from ._native import compiled
+from ._stacked import cell_of, planned, rounds
+
+
+def smooth():
+    """Few parameters, in float32."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return Staged(fc1=nn.Sequential(nn.Flatten(), nn.Linear(6, 3)))
+
+
+@pytest.fixture(scope="module")
+def many(table):
+    """Twenty parties of 4 or 5 examples."""
+    return niidpart.make(table, "homo", n_parties=20, seed=2)
+
+
+@pytest.fixture
+def cells(many, table):
+    usual = {"local_epochs": 2, "batch_size": 3, "lr": 0.05, "fraction": 1.0}
+    return [cell_of(many, table, model=smooth(), **usual | {"seed": seed}) for seed in (0, 1)]
+
+
+@pytest.fixture
+def jobs(cells):
+    return [job for i, cell in enumerate(cells) for job in make_jobs(i, cell, *planned(cell), 1)]
+
+
+def test_every_job_is_in_one_bundle_of_its_cell_and_the_longest_come_first(cells, jobs):
+    made = list(bundle_jobs(cells, jobs, [21, 21], n_threads=2))
+    places = [place for bundle in made for place in bundle]
+    assert sorted(places) == list(range(40))
+    sizes = [(jobs[place].work.steps, jobs[place].work.n) for place in places]
+    assert sizes == sorted(sizes, reverse=True)
+    assert all(len({jobs[place].cell for place in bundle}) == 1 for bundle in made)
+    assert len(made) < 40
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 7])
+def test_there_is_a_bundle_for_every_thread_several_times(cells, jobs, n_threads):
+    made = list(bundle_jobs(cells, jobs, [21, 21], n_threads))
+    assert len(made) >= min(40, 4 * n_threads)
+
+
+def test_jobs_of_large_models_are_not_held_together(cells, jobs):
+    largest = bundles._MOST_PARAMETERS // 2
+    made = list(bundle_jobs(cells, jobs, [largest, largest * 3], n_threads=1))
+    assert max(len(bundle) for bundle in made if jobs[bundle[0]].cell == 0) == 2
+    assert {len(bundle) for bundle in made if jobs[bundle[0]].cell == 1} == {1}
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_orders_drawn_together_are_those_drawn_alone(many, table, shuffle):
+    cell = cell_of(many, table, model=smooth(), shuffle=shuffle, local_epochs=3, fraction=1.0)
+    jobs = make_jobs(0, cell, *planned(cell), 1)
+    together = draw_job_orders(cell, jobs, 2)
+    for job, order in zip(jobs, together, strict=True):
+        (alone,) = draw_job_orders(cell, [job], 2)
+        assert torch.equal(order, alone)
+        epochs = order.view(3, -1)
+        assert torch.equal(epochs.sort(dim=1).values, torch.arange(job.work.n).expand(3, -1))
+        assert torch.equal(epochs[0], epochs[1]) is not shuffle
+
+
+def test_a_bundle_draws_its_orders_by_one_call(cells, jobs, monkeypatch):
+    asked = []
+
+    def counting(*given):
+        asked.append(len(given[1]))
+        return draw_orders(*given)
+
+    monkeypatch.setattr("fltrain.engine.native.portions.draw_orders", counting)
+    list(draw_job_orders(cells[0], jobs[:20], 1))
+    assert asked == [20]
+
+
+@compiled
+def test_bundles_change_no_bit(cells, monkeypatch, native_cache, same_state):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(native_cache))
+
+    def train():
+        executor = Native(cells)
+        try:
+            return rounds(cells, executor)
+        finally:
+            executor.close()
+
+    together = train()
+    monkeypatch.setattr(bundles, "_ENOUGH", 0)
+    for a, b in zip(together, train(), strict=True):
+        assert same_state(a.state, b.state)
+        assert a.history == b.history
