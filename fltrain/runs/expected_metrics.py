@@ -84,9 +84,6 @@ def _explain_absence(cell: Cell, rule: StopRule) -> str:
     metric = rule.metric.removeprefix("personal_").removeprefix(NEW)
     if metric == "test_accuracy_noisy":
         return "add --noisy-test"
-    for part, examples in (("test", cell.data.test), ("val", cell.data.val)):
-        if metric.startswith(f"party_{part}_") and not len(examples.y):
-            return f"the parties have no {part} part: make the split with --{part} 0.2"
     known = [one.name for one in cell.metrics]
     for name in METRICS.names():
         called = name.replace("-", "_")
