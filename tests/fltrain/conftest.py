@@ -177,12 +177,6 @@ def outcome():
     return read
 
 
-@pytest.fixture
-def without_curves(monkeypatch):
-    """As where matplotlib is not installed: the curves would take longer than the run."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-
-
 @pytest.fixture(scope="session")
 def cube_split():
     data = niidpart.load("fcube")

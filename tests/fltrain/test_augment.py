@@ -380,9 +380,7 @@ def test_parties_trained_as_one_keep_their_draws(pictures, split):
     assert torch.equal(federated.pool().train.inputs(ALL, 4), federated.train.inputs(ALL, 4))
 
 
-def test_a_resumed_run_ends_as_one_that_was_not_stopped(
-    pictures, train, tmp_path, outcome, without_curves
-):
+def test_a_resumed_run_ends_as_one_that_was_not_stopped(pictures, train, tmp_path, outcome):
     transforms = [("noise", {"sigma": 0.3, "level": "std", "fresh": True})]
     split = niidpart.make(pictures, "homo", n_parties=4, transforms=transforms)
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"

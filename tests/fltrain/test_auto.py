@@ -285,7 +285,7 @@ def test_several_runs_side_by_side_are_counted_together(cell):
 
 
 def test_a_run_keeps_the_engine_that_was_chosen_and_resumes_with_it(
-    table, table_split, train, tmp_path, monkeypatch, without_curves
+    table, table_split, train, tmp_path, monkeypatch
 ):
     import niidpart
 
@@ -320,9 +320,7 @@ def test_a_run_keeps_the_engine_that_was_chosen_and_resumes_with_it(
     assert all(line.startswith("engine processes: 2 workers") for line in lines)
 
 
-def test_nothing_is_said_where_nothing_is_left_to_train(
-    table, table_split, train, tmp_path, without_curves
-):
+def test_nothing_is_said_where_nothing_is_left_to_train(table, table_split, train, tmp_path):
     train(table_split, table, model="linear", out=tmp_path / "run")
     heard = []
     fltrain.resume(tmp_path / "run", table, progress=heard.append)

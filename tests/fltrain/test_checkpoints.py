@@ -20,8 +20,6 @@ from fltrain.checkpoints.store import Bound, CheckpointStore
 from fltrain.disk.plain_folder import PlainFolder
 from fltrain.interface import State
 
-pytestmark = pytest.mark.usefixtures("without_curves")
-
 ASKED = {"algorithm": "scaffold", "fraction": 0.4, "rounds": 7}
 
 

@@ -17,8 +17,6 @@ from fltrain.runs.comparison import summarise
 
 from .test_archive import FORMAT_1, read_data
 
-pytestmark = pytest.mark.usefixtures("without_curves")
-
 STOPPED = 3  # the round after whose checkpoint `stopped` was copied
 
 

@@ -20,8 +20,6 @@ from fltrain.runs.extending import rewrite_run
 from fltrain.settings import Settings
 from niidpart_cli.train import main
 
-pytestmark = pytest.mark.usefixtures("without_curves")
-
 FEW, MORE = 5, 7
 SOME = {"algorithm": "scaffold", "fraction": 0.4}  # parties keep something, and not all take part
 CASES = {

@@ -13,7 +13,6 @@ from fltrain.heads import add_head
 from fltrain.models import Staged
 from fltrain.tasks.model_task import ModelTask
 
-pytestmark = pytest.mark.usefixtures("without_curves")
 STEPS = {"rounds": 2, "batch_size": 30, "lr": 0.05}
 SET = STEPS | {"local_epochs": 1}
 

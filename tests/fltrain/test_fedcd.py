@@ -615,9 +615,7 @@ def test_parties_of_opposite_labels_end_with_different_models(dealt, train):
 @pytest.mark.parametrize(
     "at", [(2, 0), (2, 1), (3, 1), (3, 0), (4, 2)], ids="round {0[0]} job {0[1]}".format
 )
-def test_a_run_stopped_around_a_milestone_ends_the_same(
-    table, four, train, outcome, tmp_path, without_curves, at
-):
+def test_a_run_stopped_around_a_milestone_ends_the_same(table, four, train, outcome, tmp_path, at):
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
 
     def copy(p):

@@ -9,8 +9,6 @@ import fltrain
 from fltrain import RunError, RunFolder
 from niidpart_cli.train import main
 
-pytestmark = pytest.mark.usefixtures("without_curves")
-
 ROUNDS = 5
 
 

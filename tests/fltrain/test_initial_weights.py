@@ -13,7 +13,6 @@ from fltrain import RunFolder
 from fltrain.models import create
 from niidpart.errors import FileFault
 
-pytestmark = pytest.mark.usefixtures("without_curves")
 ONE = {"rounds": 1, "model": "hidden200"}
 
 

@@ -8,7 +8,6 @@ from torch import nn
 
 import fltrain
 
-pytestmark = pytest.mark.usefixtures("without_curves")
 ALL = slice(None)
 WHOLE = {
     "batch_size": 90,

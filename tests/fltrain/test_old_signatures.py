@@ -15,8 +15,6 @@ from fltrain.engine.stacked.executor import Stacked
 
 from ._stacked import apart, cell_of, rounds
 
-pytestmark = pytest.mark.usefixtures("without_curves")
-
 OLD = '''
 """The example of the documentation of that time, and a server of one's own."""
 from dataclasses import replace

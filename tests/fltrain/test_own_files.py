@@ -9,8 +9,6 @@ from fltrain import RunFolder
 from fltrain.runs.comparison import list_differences
 from fltrain.runs.trials import group_trials
 
-pytestmark = pytest.mark.usefixtures("without_curves")
-
 NET = """
 from torch import nn
 

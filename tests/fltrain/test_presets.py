@@ -48,11 +48,6 @@ def digits_split():
     return niidpart.make(niidpart.load("digits"), "dir", beta=0.5, test=0.2)
 
 
-@pytest.fixture(autouse=True)
-def _no_curves(without_curves):
-    pass
-
-
 def test_there_is_a_preset_for_each_paper():
     assert presets.names() == [
         "fedcd",

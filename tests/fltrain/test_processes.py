@@ -36,8 +36,6 @@ from ._cells import prepare
 from ._forged import change_settings
 from ._variants import find_declared
 
-pytestmark = pytest.mark.usefixtures("without_curves")
-
 BASE = ALGORITHMS.find("fedavg")()
 TWO_WORKERS = Execution(engine="processes", workers=2)
 USUAL = {

@@ -9,8 +9,6 @@ import fltrain
 from fltrain.algorithms import build, fedavg, fedprox, scaffold
 from fltrain.interface import Algorithm, Provenance
 
-pytestmark = pytest.mark.usefixtures("without_curves")
-
 
 def test_it_is_a_field_that_replace_keeps():
     built = fedprox(mu=0.3)

@@ -22,8 +22,6 @@ from fltrain.engine.ranks.group import ALONE, Ranks
 
 from ._forged import change_settings
 
-pytestmark = pytest.mark.usefixtures("without_curves")
-
 # One interpreter for all, since importing torch takes longer than a run: it forks the ranks. Arguments: folder, split, sizes of groups. `body` is
 # what each rank does; what it returns is written to FOLDER/said-SIZE-RANK.json.
 GROUP = """

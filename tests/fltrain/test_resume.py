@@ -9,8 +9,6 @@ import pytest
 import fltrain
 import niidpart
 
-pytestmark = pytest.mark.usefixtures("without_curves")
-
 # One interpreter for all cases, since importing torch takes longer than a whole run. Arguments: how, folder, split, options.
 # how "kill": case N is a forked child whose Nth write, fsync or rename kills it (SIGKILL). how "fault": case N is a run in which that call
 # fails with "no space left". A write is half done by then. Cases end with the first N that is never reached. how "hunt": one child after

@@ -13,8 +13,6 @@ import fltrain
 from fltrain import RunError, RunFolder
 from fltrain.disk.staging import stage_folder
 
-pytestmark = pytest.mark.usefixtures("without_curves")
-
 LINKED = ["config.json", "environment.json", "split.h5", "metrics.jsonl", "timing.jsonl"]
 LINKED += ["curves.png", "checkpoints/round-000003.json", "checkpoints/round-000003.safetensors"]
 

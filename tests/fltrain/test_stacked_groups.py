@@ -24,9 +24,6 @@ from fltrain.models import Staged
 
 from ._stacked import Double, Small, apart, cell_of, near, network, own, planned, rounds, trained
 
-pytestmark = pytest.mark.usefixtures("without_curves")
-
-
 PAIRS = {
     "fedavg": ({}, {}),
     "fedprox": ({"mu": 0.1}, {"mu": 2.0}),

@@ -22,8 +22,6 @@ from fltrain.interface import Step
 from ._cohorts import sample
 from ._stacked import BASE, USUAL, Double, apart, cell_of, near, network, trained
 
-pytestmark = pytest.mark.usefixtures("without_curves")
-
 
 @pytest.fixture
 def go(table, table_split, train):

@@ -15,8 +15,6 @@ from fltrain.checkpoints.store import Bound, CheckpointStore
 from fltrain.disk.plain_folder import PlainFolder
 from fltrain.interface import State
 
-pytestmark = pytest.mark.usefixtures("without_curves")
-
 ROUNDS = 5
 
 

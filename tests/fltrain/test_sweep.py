@@ -19,8 +19,6 @@ from fltrain.runs import grid, opening, training
 
 from ._cells import is_moment
 
-pytestmark = pytest.mark.usefixtures("without_curves")
-
 SHORT = {
     "model": "hidden200",
     "rounds": 3,

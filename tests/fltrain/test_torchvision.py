@@ -15,8 +15,6 @@ from fltrain.runs.own_files import digest_own_code
 
 from ._torchvision import import_torchvision
 
-pytestmark = pytest.mark.usefixtures("without_curves")
-
 
 @pytest.fixture
 def torchvision():

@@ -21,8 +21,6 @@ from fltrain.verification.replay import Stretch, choose_stretches
 from ._forged import change_settings
 from .test_archive import FORMAT_1, read_data
 
-pytestmark = pytest.mark.usefixtures("without_curves")
-
 
 @pytest.fixture(scope="module")
 def made(table, table_split, train, tmp_path_factory):
