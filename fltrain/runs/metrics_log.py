@@ -126,7 +126,11 @@ def split_lines(folder: PlainFolder, name: str) -> list[bytes]:
     if not folder.has(name):
         return []
     # The last piece is "" behind a whole line, or else the torn line of a killed run.
-    return folder.read(name).split(b"\n")[:-1]
+    lines = folder.read(name).split(b"\n")[:-1]
+    # A power cut can leave the end of the last line with zeros for what had not reached the disk.
+    if lines and b"\0" in lines[-1]:
+        lines.pop()
+    return lines
 
 
 def require_metrics(value: Mapping[str, Any], round: int) -> None:

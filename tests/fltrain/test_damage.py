@@ -115,13 +115,22 @@ def test_checkpoints_that_are_gone_are_no_reason_to_start_anew(stopped, everythi
     assert everything(stopped) == before
 
 
-@pytest.mark.parametrize(
-    "torn", [b'{"round": 4, "lr"', b'{"round": 4, "lr": 0.1}', b"\0\0", b" ", b"\xff"]
-)
+TORN = [
+    b'{"round": 4, "lr"',
+    b'{"round": 4, "lr": 0.1}',
+    b"\0\0",
+    b" ",
+    b"\xff",
+    b'\0\0\0"train_loss": 0.3}\n',  # the line's end without its beginning
+]
+
+
+@pytest.mark.parametrize("torn", TORN)
 def test_a_torn_last_line_is_cut_off(whole, stopped, outcome, torn):
     for log in ("metrics.jsonl", "timing.jsonl"):
         with open(stopped / log, "ab") as f:
             f.write(torn)
+    assert fltrain.verify(stopped).faults == []
     fltrain.resume(stopped)
     assert outcome(stopped) == outcome(whole)
     assert [
