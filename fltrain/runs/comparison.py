@@ -100,6 +100,7 @@ def _summarise_trials(trials: Trials, rows: Mapping[str, Mapping[str, Any]]) -> 
         "setting": trials.label,
         "n": len(members),
         "runs": list(trials.runs),
+        "repeats": list(trials.repeats),
         "rounds": max(row["rounds"] for row in members),
         "party_models": members[0]["party_models"],
         "unfinished": sum(not row["finished"] for row in members),

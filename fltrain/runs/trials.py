@@ -36,10 +36,14 @@ class Trials:
         The algorithm, and what tells this setting from the others: "fedprox mu=0.1".
     runs : tuple of str
         Their names, in the order in which they were given.
+    repeats : tuple of str
+        Runs of the setting with the seeds of one of `runs`: the same trial again, which counts
+        once.
     """
 
     label: str
     runs: tuple[str, ...]
+    repeats: tuple[str, ...] = ()
 
 
 def group_trials(configs: Mapping[str, JSON], each: bool = False) -> list[Trials]:
@@ -58,7 +62,24 @@ def group_trials(configs: Mapping[str, JSON], each: bool = False) -> list[Trials
         groups.setdefault(key, []).append(name)
     described = [_describe(configs[runs[0]], left_out) for runs in groups.values()]
     labels = _label_settings(described)
-    return [Trials(label, tuple(runs)) for label, runs in zip(labels, groups.values(), strict=True)]
+    trials = []
+    for label, names in zip(labels, groups.values(), strict=True):
+        runs, repeats = _part_repeats(names, configs)
+        trials.append(Trials(label, runs, repeats))
+    return trials
+
+
+def _part_repeats(
+    names: Sequence[str], configs: Mapping[str, JSON]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the first run of each pair of seeds, and the others."""
+    first: dict[str, str] = {}
+    for name in names:
+        values = list_comparable(configs[name])
+        seeds = json.dumps([values[key] for key in SEEDS])
+        first.setdefault(seeds, name)
+    runs = tuple(first.values())
+    return runs, tuple(name for name in names if name not in runs)
 
 
 def list_comparable(config: JSON) -> JSON:

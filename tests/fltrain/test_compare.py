@@ -296,6 +296,20 @@ def test_runs_that_differ_in_seeds_alone_are_trials_of_one_setting(tmp_path):
     assert [line.split(":")[0] for line in list_differences(names)] == ["lr"]
 
 
+def test_a_trial_done_twice_counts_once(tmp_path):
+    seeds = {"a": 0, "again": 0, "b": 1}
+    folders = {
+        name: folder_of(tmp_path / name, [metrics(1, seed / 2)], seed=seed, rounds=1)
+        for name, seed in seeds.items()
+    }
+    rows = [summarise(name, folder) for name, folder in folders.items()]
+    [setting] = summarise_settings(folders, rows)
+    assert (setting["n"], setting["runs"], setting["repeats"]) == (2, ["a", "b"], ["again"])
+    assert setting["final"]["mean"] == 0.25
+    *_, note = format_settings([setting]).splitlines()
+    assert note == "fedavg: of the same seeds as another run, and so no trial more: again"
+
+
 def test_a_trial_that_is_not_finished_leaves_its_setting_without_a_mean(tmp_path):
     folders = {
         str(seed): folder_of(

@@ -129,6 +129,12 @@ def format_settings(settings: Sequence[Row]) -> str:
         for row in settings
         if row["unfinished"]
     ]
+    notes += [
+        f"{row['setting']}: of the same seeds as another run, and so no trial more: "
+        f"{', '.join(row['repeats'])}"
+        for row in settings
+        if row["repeats"]
+    ]
     return "\n".join([table, *_list_marks(settings), *map(to_one_line, notes)])
 
 

@@ -63,7 +63,9 @@ def plot(
     folders = {run: RunFolder.open(run) for run in list_runs(runs)}
     configs = {run: folder.config for run, folder in folders.items()}
     groups = group_trials(configs, each)
-    setting_of = {run: group.label for group in group_trials(configs) for run in group.runs}
+    setting_of = {
+        run: group.label for group in group_trials(configs) for run in (*group.runs, *group.repeats)
+    }
     metrics = join_names(values["metric"])
     drawn = {group.label: [read_history(folders[run]) for run in group.runs] for group in groups}
     path = save_curves(
