@@ -35,7 +35,7 @@ from ._stacked import (
 )
 from ._variants import list_own_variants
 
-pytestmark = pytest.mark.filterwarnings("ignore:fraction .* does nothing here: centralised")
+pytestmark = pytest.mark.filterwarnings("ignore:fraction .* does nothing here")
 
 CASES = [(name, options) for name in ALGORITHMS.names() for options in list_own_variants(name)]
 CASES.append(("own", {}))
