@@ -67,8 +67,8 @@ def write_data(n: int, width: int = 6) -> None:
     np.savez("data.npz", x=x, y=labels, x_test=x[:half], y_test=labels[:half])
 
 
-def make_split(seed: int, out: str) -> Callable[[], None]:
-    dataset = ("--dataset", "data.npz", *_RECIPE)
+def make_split(seed: int, out: str, *more: str) -> Callable[[], None]:
+    dataset = ("--dataset", "data.npz", *_RECIPE, *more)
     return niidpart_command("make", *dataset, "--seed", str(seed), "-o", out, "--force")
 
 

@@ -104,9 +104,9 @@ def _read_one(out: Path, wanted: Path, told: int) -> str:
     return NEW if is_same else "it ended, with other metrics"
 
 
-def _prepare_training(n: int, command: Callable[[], None]) -> None:
+def _prepare_training(n: int, command: Callable[[], None], *of_split: str) -> None:
     write_data(n)
-    call_whole(make_split(1, "split.h5"))
+    call_whole(make_split(1, "split.h5", *of_split))
     call_whole(command)
     os.rename("a/out", "wanted")
     os.rmdir("a")
@@ -138,7 +138,8 @@ def _extend(name: str, rounds: int, **settings: Any) -> Scenario:
     command = fltrain_command("resume", "a/out", "--rounds", str(rounds + 1))
 
     def prepare() -> None:
-        _prepare_training(60, _train(settings | {"rounds": rounds + 1}))
+        longer = _train(settings | {"rounds": rounds + 1})
+        _prepare_training(60, longer, "--test", "0.2")  # of parties, which fine-tuning needs
         call_whole(_train(settings | {"rounds": rounds}))
 
     return Scenario(name, prepare, command, _read_extended_state, command)

@@ -36,6 +36,8 @@ from ._cells import prepare
 from ._forged import change_settings
 from ._variants import find_declared
 
+pytestmark = pytest.mark.filterwarnings("ignore:fraction .* does nothing here")
+
 BASE = ALGORITHMS.find("fedavg")()
 TWO_WORKERS = Execution(engine="processes", workers=2)
 USUAL = {

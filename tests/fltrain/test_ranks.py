@@ -511,7 +511,8 @@ def test_the_command_on_two_ranks_writes_and_says_what_it_does_on_one(
     alone = fltrain.run(
         split_file, out=tmp_path / "alone", rounds=2, local_epochs=1, engine="looped", threads=1
     )
-    assert json.loads(line) == alone.history[-1] | {"folder": str(written.relative_to(tmp_path))}
+    said = {"folder": str(written.relative_to(tmp_path)), "stopped": None}
+    assert json.loads(line) == alone.history[-1] | said
     assert outcome(written) == outcome(alone.folder)
     assert len(re.findall("^round 2/2", stderr, re.MULTILINE)) == 1
     assert not ours(stderr)

@@ -189,7 +189,7 @@ def test_a_file_that_is_not_there_is_an_error_that_names_it(name, file, tmp_path
 
 
 def test_every_source_is_in_one_of_these_tests():
-    files = {"npz", "csv", "libsvm", "image-folder", "parquet", "hf"}
+    files = {"npz", "npy", "csv", "libsvm", "image-folder", "parquet", "hf"}
     assert set(SOURCES.names()) == set(FOLDERS) | files | {"digits", "fcube"}
 
 
