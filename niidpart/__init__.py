@@ -1,10 +1,11 @@
 """Reproducible federated splits: make, measure, draw, verify.
 
 Needs numpy, scipy and h5py; never torch. The names below are loaded when first used, so that help
-and shell completion wait for none of the three.
+and shell completion wait for none of the three. So are the packages in here.
 """
 
 import importlib
+import pkgutil
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -83,8 +84,6 @@ _MODULES = {
     "verify": "niidpart.checking.verification",
     "write": "niidpart.splitfile.writing",
 }
-# Rooms that are there as `niidpart.NAME` without an import of their own.
-_ROOMS = frozenset({"arithmetic", "data", "errors", "files", "heterogeneity", "splitfile"})
 
 __version__ = version("niidpart")
 
@@ -140,12 +139,19 @@ __all__ = [
 if not TYPE_CHECKING:  # so that mypy knows the names above and no others
 
     def __getattr__(name: str) -> Any:
-        if name in _ROOMS:
-            return importlib.import_module(f"niidpart.{name}")
         if name in _MODULES:
-            return getattr(importlib.import_module(_MODULES[name]), name)
-        raise AttributeError(f"module 'niidpart' has no attribute {name!r}")
+            found = getattr(importlib.import_module(_MODULES[name]), name)
+            globals()[name] = found  # what is asked for again is there
+            return found
+        if name not in _list_rooms():
+            raise AttributeError(f"module 'niidpart' has no attribute {name!r}")
+        return importlib.import_module(f"niidpart.{name}")
+
+
+def _list_rooms() -> list[str]:
+    """Return the packages and modules in here: `niidpart.NAME` needs no import of its own."""
+    return [module.name for module in pkgutil.iter_modules(__path__)]
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_ROOMS])
+    return sorted({*globals(), *_MODULES, *_list_rooms()})
