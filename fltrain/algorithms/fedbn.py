@@ -27,7 +27,7 @@ def fedbn() -> Algorithm:
     name; the authors' code goes by "bn" in the name of the parameter, which misses some of a
     ResNet's. All parties start from the common model. Each is served the global model with its own
     normalisation layers, so there is no single model; a model without such layers is FedAvg bit for
-    bit. A party that never trained has no such layers: it is served the mean of the others'.
+    bit. A new party has no such layers: it is served the mean of those that others trained.
     """
     return replace(
         BASE,
@@ -100,15 +100,33 @@ def serve(state: State, hyper: Hyper = NONE) -> Served:
 
 
 def serve_new(state: State, hyper: Hyper = NONE) -> Served:
-    """Serve the global model with the mean of all parties' normalisation layers."""
+    """Serve the global model with the mean of the normalisation layers that parties trained."""
     kept = state.parties
     if not tree.leaves(kept):
         return BASE.serve(state, hyper)
+    is_trained = _find_trained(kept)
+
+    def average(rows: Tensor) -> Tensor:
+        return _average_rows(rows[is_trained])
+
     return Served(
-        models=state.models | tree.map(_average_rows, kept["params"]),
-        buffers=state.buffers | tree.map(_average_rows, kept["buffers"]),
+        models=state.models | tree.map(average, kept["params"]),
+        buffers=state.buffers | tree.map(average, kept["buffers"]),
         which=torch.zeros(1, dtype=torch.int64),
     )
+
+
+def _find_trained(kept: Tree) -> Tensor:
+    """Return whose layers were trained, [P] bool; all where they are the same for all.
+
+    The state does not say who was drawn. But all parties start alike, and no two train alike: layers
+    that several have are the initial ones. A single party that is left over passes for a trained
+    one.
+    """
+    rows = torch.cat([leaf.reshape(len(leaf), -1) for leaf in tree.leaves(kept)], dim=1)
+    _, group, sizes = torch.unique(rows, dim=0, return_inverse=True, return_counts=True)
+    is_alone = sizes[group] == 1
+    return is_alone if bool(is_alone.any()) else torch.ones_like(is_alone)
 
 
 def _average_rows(rows: Tensor) -> Tensor:

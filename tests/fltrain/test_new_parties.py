@@ -17,6 +17,7 @@ from fltrain import RunFolder, Settings, tree
 from fltrain.disk.plain_folder import PlainFolder
 from fltrain.disk.sealed import read_sealed, write_sealed
 from fltrain.inputs.new_parties import draw_new_parties
+from fltrain.interface import State
 from fltrain.runs.comparison import list_differences, summarise
 
 from ._parties import without
@@ -196,6 +197,27 @@ def test_a_new_party_of_fedbn_has_the_mean_of_the_norms(table, table_split):
             getattr(model[1], name).copy_(mean)
     expected = measure(model, table, table_split.test.party(new))
     assert run.history[-1][NEW][new] == expected
+
+
+def test_a_new_party_of_fedbn_has_no_layers_that_nobody_trained(table, table_split):
+    how = HOW | {"model": normed(), "batch_size": 7, "rounds": 1, "new_parties": 1}
+    run = fltrain.run(table_split, table, algorithm="fedbn", cohort_size=2, **how)
+    kept = run.state.parties
+    batches = kept["buffers"]["1.num_batches_tracked"]
+    assert (batches > 0).sum() == 2
+    served = fltrain.algorithms.fedbn().serve_new(run.state, {})
+    for part, name in (("params", "1.weight"), ("buffers", "1.running_mean")):
+        given = (served.models if part == "params" else served.buffers)[name]
+        mean = kept[part][name][batches > 0].double().mean(0, keepdim=True).to(given.dtype)
+        assert torch.equal(given, mean)
+    assert served.buffers["1.num_batches_tracked"].item() == batches.max()
+
+
+def test_a_new_party_of_fedbn_has_the_initial_layers_where_nobody_trained():
+    layer = {"1.weight": torch.tensor([[0.3, 2.0]])}
+    kept = {"params": tree.repeat(tree.index(layer, 0), 3), "buffers": {}}
+    state = State(models={"0.weight": torch.ones(1, 2)}, buffers={}, parties=kept)
+    assert torch.equal(fltrain.algorithms.fedbn().serve_new(state, {}).models["1.weight"], layer["1.weight"])
 
 
 def test_a_new_party_of_fedcd_takes_the_model_that_is_best_on_its_validation_part(
