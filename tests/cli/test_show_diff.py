@@ -231,7 +231,7 @@ def test_diff_of_a_file_that_is_no_split_is_a_fault(made, niidpart):
 
 
 def test_what_a_split_lacks_is_said(tmp_path, niidpart):
-    np.savez(tmp_path / "own.npz", y=np.arange(60) % 3)
+    np.savez(tmp_path / "own.npz", x=np.ones((60, 2)), y=np.arange(60) % 3)
     assert (
         "test   none; training needs one"
         in niidpart("make", "--dataset", "own.npz", "--strategy", "homo", cwd=tmp_path).stdout

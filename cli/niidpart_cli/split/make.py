@@ -27,6 +27,7 @@ from .report import describe_split, split_to_json
 if TYPE_CHECKING:
     from niidpart import Data, FederatedSplit
     from niidpart.registry import Registry
+    from niidpart.splits.recipe import Recipe
 
 _EXAMPLES = """
   niidpart make --strategy dir --beta 0.5
@@ -62,6 +63,7 @@ def make_command() -> click.Command:
         request = _build_request(values) | select_others(values, [*fixed, *source_options])
         labels = find_large_labels(asked, request, values)
         if labels is not None:
+            _require_no_transforms(niidpart.compose(**request), asked)
             line = WorkLine()
             scratch = Path(values["out"]).absolute().parent
             made = niidpart.make_large(labels, scratch=scratch, told=line.tell, **request)
@@ -75,6 +77,8 @@ def make_command() -> click.Command:
             split = _tune(data, values, request)
         else:
             split = niidpart.make(data, **request)
+        if data.features is None:
+            _require_no_transforms(split.recipe, asked)
         _write(split, values)
 
     return EntryCommand(
@@ -92,6 +96,19 @@ def make_command() -> click.Command:
         "\b\nTransforms (as a strategy: homo with that transform):\n"
         f"{list_entries(TRANSFORMS)}\n\n\b\nExamples:{_EXAMPLES}",
     )
+
+
+def _require_no_transforms(recipe: "Recipe", asked: AskedData) -> None:
+    """Raise UsageError where the features of labels alone are to be changed.
+
+    In python this is allowed: whoever hands labels over may have the features elsewhere.
+    """
+    if recipe.transforms:
+        names = ", ".join(transform.name for transform in recipe.transforms)
+        raise UsageError(
+            f"{names} changes features, and {asked.name} is read as labels alone; leave it out, or "
+            "give a data set with features (an .npz with x and y, say)"
+        )
 
 
 def _write(split: "FederatedSplit", values: dict[str, Any]) -> None:

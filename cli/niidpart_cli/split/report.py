@@ -9,6 +9,7 @@ from ..terminal import find_width, to_one_line
 if TYPE_CHECKING:
     from niidpart import FeatureSkew, FederatedSplit, Skew
     from niidpart.heterogeneity import Measure
+    from niidpart.splits.recipe import Source
 
 _WIDE = 100  # letters of a line; a table of counts that would not fit says less instead
 _CLASSES = 12  # of which every count is shown
@@ -31,7 +32,9 @@ def describe_split(split: "FederatedSplit") -> str:
     for name, part in split.parts.items():
         if name != "train" and part.n:
             lines.append(f"{name:6} {part.n} examples, at the parties")
-    if not source.n_test and not split.test.n:
+    if _has_labels_alone(source):
+        lines.append("features none: the data set is labels alone, so nothing can be trained on it")
+    elif not source.n_test and not split.test.n:
         lines.append("test   none; training needs one: --test 0.2 gives each party its own")
     moved = _count_moved(split)
     if moved:
@@ -40,6 +43,15 @@ def describe_split(split: "FederatedSplit") -> str:
     if split.n_unheld:
         lines.append(f"nobody holds {split.n_unheld} examples")
     return "\n".join(map(to_one_line, lines))
+
+
+def _has_labels_alone(source: "Source") -> bool:
+    """Return whether a data set is known to have no features.
+
+    Of labels that python handed over ("array"), and of a user's own source, that is not known.
+    """
+    is_ours = source.name != "array" and ":" not in source.name
+    return is_ours and not source.content_sha256 and not source.revision
 
 
 def _count_moved(split: "FederatedSplit") -> int:
