@@ -22,6 +22,7 @@ MEASURED = (
     "best",
     "party_mean",
     "party_worst",
+    "personal",
     "new_mean",
     "new_worst",
     "new_tuned_mean",

@@ -395,6 +395,7 @@ def test_the_table_over_trials():
         "best": {"mean": 0.5, "std": 0.1},
         "party_mean": nothing,
         "party_worst": nothing,
+        "personal": nothing,
         "new_mean": nothing,
         "new_worst": nothing,
         "new_tuned_mean": nothing,

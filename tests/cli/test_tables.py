@@ -81,7 +81,7 @@ call("diff", "one.h5", "two.h5")
 call("data", "look", "people.csv")
 print("==== compare", flush=True)
 row = dict(run="runs/scaffold-of-a-long-name", algorithm="scaffold", rounds=3, finished=True)
-row |= dict(new_mean=None, new_worst=None, new_tuned_mean=None)
+row |= dict(personal=None, new_mean=None, new_worst=None, new_tuned_mean=None)
 row |= dict(final=0.81, best=0.82, best_round=2, party_mean=0.7, party_worst=0.5, bytes=7e6)
 say_table(format_summaries([row | {"party_models": "served"}]))
 """

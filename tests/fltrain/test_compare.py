@@ -15,6 +15,7 @@ from fltrain.runs.points import read_history
 from fltrain.runs.trials import group_trials
 from niidpart import UsageError
 from niidpart_cli.train.compare import format_settings, format_summaries
+from niidpart_cli.train.progress import format_round
 
 
 def folder_of(path, history, algorithm="fedavg", split="a" * 64, model="cnn", **settings):
@@ -95,6 +96,26 @@ def test_accuracies_of_parties_own_models_have_a_mark(tmp_path):
     assert solo.split()[-3:-1] == ["-", "-"]
     assert note.startswith("* of parties' own models")
     assert len(format_summaries(rows[:1]).splitlines()) == 2  # no star, no line on it
+
+
+def test_fine_tuning_does_not_hide_the_models_that_parties_keep(tmp_path):
+    served = metrics(1, 0.5) | {"party_test_accuracy_mean": 0.6, "party_test_accuracy_worst": 0.5}
+    of_parties = {name: value for name, value in served.items() if name.startswith("party_")}
+    own = served | {f"personal_{name}": value + 0.2 for name, value in of_parties.items()}
+    tuned = {f"finetuned_{name}": value + 0.1 for name, value in of_parties.items()}
+    histories = {"fedavg": [served | tuned], "ditto": [own | tuned]}
+    folders = {
+        name: folder_of(tmp_path / name, history, name) for name, history in histories.items()
+    }
+    rows = [summarise(name, folder) for name, folder in folders.items()]
+    for table in (format_summaries(rows), format_settings(summarise_settings(folders, rows))):
+        header, fedavg, ditto, _ = table.splitlines()
+        assert "worst %  personal %  MB moved" in header
+        assert fedavg.split()[-4:-1] == ["70.00+", "60.00+", "-"]
+        assert ditto.split()[-4:-1] == ["70.00+", "60.00+", "80.00"]
+    assert "personal" not in format_summaries(rows[:1])
+    assert "fine-tuned at home 70.00%" in format_round([own | tuned])
+    assert "personal 80.00%" in format_round([own | tuned])
 
 
 @pytest.mark.parametrize(

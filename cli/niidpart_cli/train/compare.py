@@ -19,6 +19,7 @@ _MARKS = {
 }
 _COMMON = ("algorithm", "trials", "rounds", "MB moved")  # columns that tell runs apart seldom
 _OF_PARTIES = {"parties %": "party_mean", "worst %": "party_worst"}
+_OF_OWN = {"personal %": "personal"}
 _OF_NEW = {"new %": "new_mean", "new worst %": "new_worst", "new tuned %": "new_tuned_mean"}
 
 
@@ -81,7 +82,7 @@ def has_trials(settings: Sequence[Row]) -> bool:
 def format_summaries(rows: Sequence[Row]) -> str:
     """Return the table of what runs have reached, from their summaries."""
     of_parties = _list_party_columns(rows)
-    of_new = _list_new_columns(rows)
+    others = _list_other_columns(rows, rows)
     header = ["run", "algorithm", "rounds", "final %", "best %", "at round", *_list_metrics(rows)]
     lines = []
     for row in rows:
@@ -94,11 +95,11 @@ def format_summaries(rows: Sequence[Row]) -> str:
             row["best_round"] or "-",
             *[_format_metric(name, value) for name, value in row.get("metrics", {}).items()],
             *[_mark_models(row, _format_percent(row[key])) for key in of_parties.values()],
-            *[_format_percent(row[key]) for key in of_new.values()],
+            *[_format_percent(row[key]) for key in others.values()],
             f"{row['bytes'] / 1e6:.2f}",
         ]
         lines.append(line)
-    header += [*of_parties, *of_new, "MB moved"]
+    header += [*of_parties, *others, "MB moved"]
     table = format_table(header, lines, common=_COMMON)
     return "\n".join([table, *_list_marks(rows)])
 
@@ -108,21 +109,21 @@ def format_settings(settings: Sequence[Row]) -> str:
 
     Below it stands which of them have trials that are not finished, and therefore no mean.
     """
-    shown = [*_OF_PARTIES.values(), *_OF_NEW.values()]
+    shown = [*_OF_PARTIES.values(), *_OF_OWN.values(), *_OF_NEW.values()]
     means = [{key: row[key]["mean"] for key in shown} for row in settings]
     of_parties = _list_party_columns(means)
-    of_new = _list_new_columns(means)
+    others = _list_other_columns(settings, means)
     lines = []
     for row in settings:
         values = [_format_mean(row[key], 100) for key in ("final", "best")]
         values += [_format_metric_mean(*metric) for metric in row.get("metrics", {}).items()]
         values += [_mark_models(row, _format_mean(row[key], 100)) for key in of_parties.values()]
-        values += [_format_mean(row[key], 100) for key in of_new.values()]
+        values += [_format_mean(row[key], 100) for key in others.values()]
         moved = _format_mean(row["bytes"], 1e-6)
         equal = moved.removesuffix(" ± 0.00")  # bytes seldom depend on a seed
         lines.append([row["setting"], row["n"], row["rounds"], *values, equal])
     header = ["setting", "trials", "rounds", "final %", "best %", *_list_metrics(settings)]
-    header += [*of_parties, *of_new, "MB moved"]
+    header += [*of_parties, *others, "MB moved"]
     table = format_table(header, lines, common=_COMMON)
     notes = [
         f"{row['setting']}: {row['unfinished']} of {row['n']} trials not finished, so no mean"
@@ -152,10 +153,21 @@ def _list_party_columns(rows: Sequence[Row]) -> dict[str, str]:
     return _OF_PARTIES
 
 
-def _list_new_columns(rows: Sequence[Row]) -> dict[str, str]:
-    """Return the columns of parties that never trained, of those that some run has."""
+def _list_other_columns(rows: Sequence[Row], values: Sequence[Row]) -> dict[str, str]:
+    """Return the columns behind those: parties' own models, and parties that never trained.
+
+    Own models where some run has them and the columns before are of what it fine-tuned, which
+    starts from what is served. values: what each of the rows has, None for nothing.
+    """
+    pairs = zip(rows, values, strict=True)
+    is_hidden = any(
+        value["personal"] is not None and row["party_models"] != "own" for row, value in pairs
+    )
+    columns = (_OF_OWN if is_hidden else {}) | _OF_NEW
     return {
-        title: key for title, key in _OF_NEW.items() if any(row[key] is not None for row in rows)
+        title: key
+        for title, key in columns.items()
+        if any(value[key] is not None for value in values)
     }
 
 
