@@ -26,7 +26,7 @@ def explain_interrupt(describe_kept: Callable[[], str]) -> Iterator[None]:
     describe_kept: asked once the block is over.
     """
     try:
-        with _raise_sigterm():
+        with raise_sigterm():
             yield
     except KeyboardInterrupt as error:
         found = error if isinstance(error, Interrupted) else Interrupted()
@@ -34,7 +34,7 @@ def explain_interrupt(describe_kept: Callable[[], str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _raise_sigterm() -> Iterator[None]:
+def raise_sigterm() -> Iterator[None]:
     """Raise SIGTERM as `Interrupted`, in the main thread, which alone is told of signals.
 
     Not under torchrun, whose ranks have a handler of their own.

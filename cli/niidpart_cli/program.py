@@ -14,13 +14,13 @@ from niidpart.extras import advise_on_missing
 from niidpart.registry import did_you_mean
 
 from .bugs import explain_crash, explain_no_memory, find_own_place, is_out_of_memory, name_failure
-from .interrupts import Interrupted
+from .interrupts import Interrupted, raise_sigterm
 from .terminal import escape_signs, say, say_error, to_one_line
 
 _EXIT_CODES = (
     "Exit codes: 0 done; 1 a file or the machine is at fault{others}; "
     "2 what was asked cannot be done; 3 verify could not re-derive; 130 interrupted; "
-    "141 nobody reads the output any more."
+    "141 nobody reads the output any more; 143 ended by SIGTERM."
 )
 _PIPE_CLOSED = 141  # 128 + SIGPIPE, as of a program that the signal ends
 
@@ -111,7 +111,7 @@ class Program(click.Group):
         if not standalone_mode:
             return super().main(*args, **kwargs)
         try:
-            with warnings.catch_warnings():
+            with raise_sigterm(), warnings.catch_warnings():
                 warnings.showwarning = lambda message, *_: _show_warning(message)
                 sys.exit(super().main(*args, **kwargs) or 0)
         except click.Abort as error:

@@ -1,11 +1,13 @@
-"""Ctrl-C and SIGTERM during a run: one line says what is kept and how to go on, and no traceback."""
+"""Ctrl-C and SIGTERM: one line says what is kept and how to go on, no traceback, nothing left behind."""
 
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 
+import numpy as np
 import pytest
 
 
@@ -61,3 +63,22 @@ def test_a_run_that_is_ended_before_its_folder_is_there_says_so(tmp_path):
     from niidpart_cli.train.finish import describe_kept
 
     assert describe_kept(tmp_path / "none") == "no round was trained, and nothing is kept"
+
+
+def test_a_split_on_the_disk_that_is_ended_leaves_nothing_behind(tmp_path):
+    np.save(tmp_path / "labels.npy", (np.arange(20_000_000) % 10).astype(np.int8))
+    command = [sys.executable, "-m", "niidpart_cli.split", "make", "--dataset", "labels.npy"]
+    process = subprocess.Popen(
+        [*command, "--strategy", "dir", "--disk-from", "1"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not list(tmp_path.glob(".niidpart.*.tmp/labels*")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said.split("\n")[-2]) == (143, "ended by SIGTERM"), said
+    assert "Traceback" not in said
+    assert os.listdir(tmp_path) == ["labels.npy"]
