@@ -17,10 +17,13 @@ from ..arithmetic.words import Array
 from ..disk.arrays import ArrayFile
 from ..disk.progress import Told
 from ..errors import UsageError
+from ..splitfile.limits import MAX_MANIFEST
 from ..splits.recipe import JSON, Source
 from .columns import escape_names, number_classes, select_names
 
 Label = int | bool | str
+
+_AROUND_NAME = len('"",')  # bytes of a manifest around the name of a class
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,7 @@ def _count_labels(stream: LabelStream, told: Told) -> Counter[Label]:
     for found, numbers in _number_pieces(stream):
         times = np.bincount(numbers, minlength=len(found))
         sizes.update(dict(zip(found, times.tolist(), strict=True)))
+        _require_nameable(sizes)
         done += len(numbers)
         told("counting classes", done, stream.n)
     if len({type(label) for label in sizes}) > 1:
@@ -112,6 +116,16 @@ def _count_labels(stream: LabelStream, told: Told) -> Counter[Label]:
     if done != stream.n:
         raise UsageError(f"there are {done} labels where {stream.n} were announced")
     return sizes
+
+
+def _require_nameable(sizes: Counter[Label]) -> None:
+    """Raise UsageError where no manifest holds the names of so many classes."""
+    needed = sum(len(str(label)) + _AROUND_NAME for label in sizes)
+    if needed > MAX_MANIFEST:
+        raise UsageError(
+            f"there are {len(sizes)} distinct labels or more, whose names take {needed} bytes of a "
+            f"split file, where {MAX_MANIFEST} are allowed; is this a column of ids?"
+        )
 
 
 def _number_pieces(stream: LabelStream) -> Iterator[tuple[list[Label], Ints]]:

@@ -19,6 +19,7 @@ from option_values import values_of
 
 import niidpart
 from niidpart.checking import rederivation, verification
+from niidpart.data import LabelStream
 from niidpart.disk import arrays
 from niidpart.disk.sorting import SortedRuns
 from niidpart.making.derivation import deals_by_sizes
@@ -357,3 +358,19 @@ def test_as_much_is_in_memory_as_a_lot_or_two(kind, tmp_path):
             runs.add(words[kind].astype(np.uint64))
         longest = max(len(block) for block in runs.iterate())
     assert longest <= 10_000
+
+
+def test_a_column_of_ids_is_refused_before_it_is_read_to_its_end(tmp_path):
+    def read_pieces():
+        for k in range(3):
+            assert k < 2, "it was read on"
+            yield np.arange(300_000) + 300_000 * k
+
+    labels = LabelStream(read_pieces, n=900_000)
+    expected = "600000 distinct labels or more, .* is this a column of ids?"
+    with (
+        pytest.raises(niidpart.UsageError, match=expected),
+        niidpart.make_large(labels, "dir", scratch=tmp_path),
+    ):
+        pass
+    assert not list(tmp_path.iterdir())
