@@ -68,6 +68,34 @@ def require_no_cell(folder: RunFolder, rounds: int | None) -> None:
         )
 
 
+def require_unended(folders: Sequence[RunFolder], settings: Sequence[Settings]) -> None:
+    """Raise UsageError where other rounds would change nothing: all runs reached their --stop-at.
+
+    One of a sweep that did stays as it is, while the others go on.
+    """
+    pairs = list(zip(folders, settings, strict=True))
+    if not all(_is_ended(folder, wanted) for folder, wanted in pairs):
+        return
+    folder, wanted = pairs[0]
+    if len(pairs) == 1:
+        which = f"{folder.path} ended after round {len(folder.history)}"
+    else:
+        which = f"all {len(pairs)} runs of {folder.path.parent} have ended"
+    raise UsageError(
+        f"{which} by --stop-at {wanted.stop_at}, and would with {wanted.rounds} rounds too. "
+        "Start one with another --stop-at, or without: "
+        f"fltrain run {folder.split_file} --rounds {wanted.rounds} ... --out NEW"
+    )
+
+
+def _is_ended(folder: RunFolder, wanted: Settings) -> bool:
+    """Return whether a run that is to have other rounds has reached what it stops at."""
+    if wanted.stop_rule is None or wanted.rounds == _read_rounds(folder):
+        return False
+    history = folder.history
+    return bool(history) and has_reached_end(wanted, [drop_ending(history[-1], wanted)])
+
+
 def _read_rounds(folder: RunFolder) -> int:
     """Return the rounds that a run was asked for; the default where an old folder does not say."""
     rounds: int = folder.config["settings"].get("rounds", Settings.rounds)

@@ -10,7 +10,7 @@ from ..engine.ranks import current_ranks, join_ranks
 from ..interface import Algorithm
 from ..tasks.losses import OwnFunction
 from .events import OnProgress, ignore
-from .extending import require_no_cell, settle
+from .extending import require_no_cell, require_unended, settle
 from .folder import RunFolder
 from .objective import AskedMetrics
 from .opening import hold
@@ -74,7 +74,7 @@ def resume(
         Where the folder cannot be used, or is not of the algorithm or model handed over.
     UsageError
         Where the run cannot have so many rounds: more are done, its learning rates depend on their
-        number, or it is one run of a sweep.
+        number, it is one run of a sweep, or `stop_at` has ended it.
 
     Examples
     --------
@@ -102,6 +102,7 @@ def resume(
             metrics=metrics,
             rounds=rounds,
         )
+        require_unended([opened], [request.settings])
         outcomes = train(
             [request],
             data,
@@ -178,6 +179,7 @@ def resume_sweep(
             )
             for run_folder, numbers in zip(folders, cells.values(), strict=True)
         ]
+        require_unended(folders, [request.settings for request in requests])
         return train(
             requests,
             data,

@@ -192,13 +192,26 @@ def test_one_run_of_a_sweep_gets_none_by_itself(table, table_split, read, tmp_pa
     assert read(sweep) == before
 
 
-def test_a_run_that_stop_at_ended_stays_ended_and_says_so(made, finished, table, read):
-    asked = {"stop_at": "loss=1.0", "finetune": 1}
-    run = finished(**asked)
-    done = fltrain.resume(run, table, rounds=MORE)
-    assert done.stopped is not None
-    assert (done.stopped.round, done.stopped.rounds) == (len(done.history), MORE)
-    assert read(run) == read(made(MORE, **asked))
+def test_a_run_that_stop_at_ended_is_refused_more_rounds_and_stays_as_it_is(finished, table, read):
+    run = finished(stop_at="loss=1.0", finetune=1)
+    before = read(run)
+    done = len(RunFolder.open(run).history)
+    said = rf"ended after round {done} by --stop-at loss=1.0, .* with {MORE} rounds too"
+    with pytest.raises(fltrain.UsageError, match=rf"{said}.*another --stop-at, or without: "):
+        fltrain.resume(run, table, rounds=MORE)
+    assert read(run) == before
+
+
+def test_a_sweep_whose_runs_have_all_ended_is_refused_more_rounds(
+    table, table_split, read, tmp_path
+):
+    how = {"model": "linear", "rounds": 2, "local_epochs": 1, "stop_at": "accuracy=0.01"}
+    sweep = tmp_path / "sweep"
+    fltrain.sweep(table_split, table, grid=GRID, out=sweep, **how)
+    before = read(sweep)
+    with pytest.raises(fltrain.UsageError, match=r"all \d runs of .*sweep have ended by --stop-at"):
+        fltrain.resume_sweep(sweep, table, rounds=3)
+    assert read(sweep) == before
 
 
 def test_a_value_that_only_the_last_round_was_asked_for_does_not_end_a_longer_run(
