@@ -8,20 +8,28 @@ class DiskImage:
 
     The library crashes where it cannot finish what it has open. So a fault of the disk is kept
     from it: what is written after it stays in memory, so that the library can close its file, and
-    `raise_fault` raises it then. Whoever fills the file looks at `has_fault`, and stops.
+    `raise_fault` raises it then. Whoever fills the file looks at `is_over`, and stops.
+
+    Nor may the handler of a signal raise in here. Handlers run in the main thread, so the file is
+    filled in another one.
     """
 
     def __init__(self, handle: int):
         self._handle = handle
+        self._is_stopped = False
         self._place = 0
         self._end = 0  # as the library knows it, whatever reached the disk
         self._fault: OSError | None = None
         self._kept: list[tuple[int, bytes]] = []  # places and values that did not reach it
 
     @property
-    def has_fault(self) -> bool:
-        """Whether the disk has refused something."""
-        return self._fault is not None
+    def is_over(self) -> bool:
+        """Whether nothing more is to be written: the disk has refused, or `stop` was called."""
+        return self._is_stopped or self._fault is not None
+
+    def stop(self) -> None:
+        """Tell whoever fills the file, in another thread, to stop."""
+        self._is_stopped = True
 
     def raise_fault(self) -> None:
         """Raise the first fault of the disk, if there was one."""
@@ -29,6 +37,8 @@ class DiskImage:
             raise self._fault
 
     def _note(self, error: OSError) -> None:
+        if self._fault is not None:
+            return
         # A new error, without the frames of this one: they hold the library's memory, which it
         # frees.
         self._fault = OSError(error.errno, error.strerror)
@@ -63,14 +73,22 @@ class DiskImage:
     def readinto(self, buffer: memoryview) -> int:
         target = memoryview(buffer).cast("B")
         start, stop = self._place, self._place + len(target)
-        raw = os.pread(self._handle, len(target), start)
+        raw = self._read(len(target), start)
         target[: len(raw)] = raw
+        target[len(raw) :] = bytes(len(target) - len(raw))
         for place, values in self._kept:
             first, last = max(start, place), min(stop, place + len(values))
             if first < last:
                 target[first - start : last - start] = values[first - place : last - place]
         self._place = stop
         return len(target)
+
+    def _read(self, n: int, place: int) -> bytes:
+        try:
+            return os.pread(self._handle, n, place)
+        except OSError as error:
+            self._note(error)
+            return b""
 
     def truncate(self, size: int) -> int:
         try:

@@ -3,6 +3,7 @@
 import io
 import math
 import os
+import threading
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -81,12 +82,40 @@ def write(split: FederatedSplit, path: str | Path, *, overwrite: bool = False) -
 
 
 def write_image(arrays: Mapping[str, Array], handle: int) -> None:
-    """Write what `_build_image` returns to an empty file, a piece at a time, and sync it."""
-    image = DiskImage(handle)
+    """Write what `_build_image` returns to an empty file, a piece at a time, and sync it.
+
+    In a thread of its own: an interrupt that is raised within the library crashes it.
+    """
+    own = os.dup(handle)  # a second interrupt does not wait for the thread, which has its own
+    image = DiskImage(own)
+    errors: list[BaseException] = []
+    # Not Thread.join: where an interrupt ends it, Python 3.11 takes the thread for ended.
+    filled = threading.Lock()
+    filled.acquire()
+
+    def fill() -> None:
+        try:
+            _fill_image(arrays, image)
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            os.close(own)
+            filled.release()
+
+    filling = threading.Thread(target=fill, name="split file")
     try:
-        _fill_image(arrays, image)
-    finally:
-        image.raise_fault()
+        filling.start()
+        with filled:
+            pass
+    except BaseException:
+        image.stop()
+        if filling.ident is not None:
+            with filled:
+                pass
+        raise
+    image.raise_fault()
+    for error in errors:
+        raise error
     os.fsync(handle)
 
 
@@ -226,8 +255,8 @@ def _add_array(file: h5py.File, path: str, array: Array, image: io.BytesIO | Dis
     # Whole chunks at a time: of an array in a file few are in memory at once.
     step = chunks[0] * max(1, _WRITTEN // (chunks[0] * math.prod(array.shape[1:])))
     for start in range(0, len(array), step):
-        if isinstance(image, DiskImage) and image.has_fault:
-            return  # the rest would pile up in memory
+        if isinstance(image, DiskImage) and image.is_over:
+            return  # after a fault the rest would pile up in memory
         dataset[start : start + step] = array[start : start + step]
         release_pages(array)
 

@@ -24,6 +24,7 @@ from niidpart.disk import arrays
 from niidpart.disk.sorting import SortedRuns
 from niidpart.making.derivation import deals_by_sizes
 from niidpart.splitfile import writing
+from niidpart.splitfile.disk_image import DiskImage
 from niidpart.strategies import STRATEGIES
 from niidpart.temporaries import name_of_temporary
 
@@ -236,6 +237,55 @@ except OSError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True)
     assert done.returncode == 7, done.stderr.decode()
+
+
+def test_ctrl_c_while_a_large_file_is_written_leaves_what_stood_there(tmp_path):
+    """In a process of its own, within a call of the library, which must not see the interrupt."""
+    code = """
+import os, signal, sys, time
+import numpy as np, niidpart
+from niidpart.splitfile import writing
+labels = np.arange(200_000) ** 2 % 11
+old = niidpart.write(niidpart.make(labels, "homo"), "split.h5").read_bytes()
+split = niidpart.make(labels, "dir", n_parties=2000)
+split.digest, split.skew
+writing._LARGE, really, calls = 0, os.pwrite, []
+def pwrite(*arguments):
+    calls.append(1)
+    if len(calls) == 5:
+        signal.raise_signal(signal.SIGINT)
+        time.sleep(0.5)
+        calls.append("waited for")
+    return really(*arguments)
+os.pwrite = pwrite
+try:
+    niidpart.write(split, "split.h5", overwrite=True)
+except KeyboardInterrupt:
+    assert open("split.h5", "rb").read() == old
+    assert os.listdir() == ["split.h5"]
+    assert "waited for" in calls
+    sys.exit(7)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True)
+    assert done.returncode == 7, done.stderr.decode()
+
+
+def test_a_disk_that_cannot_be_read_is_no_error_within_the_library(tmp_path, monkeypatch):
+    with open(tmp_path / "x", "w+b") as file:
+        image = DiskImage(file.fileno())
+        image.write(b"abc")
+        image.seek(0)
+
+        def pread(*_):
+            raise OSError(errno.EIO, "Input/output error")
+
+        monkeypatch.setattr("os.pread", pread)
+        buffer = bytearray(b"xyz")
+        assert image.readinto(memoryview(buffer)) == 3
+    assert buffer == b"\0\0\0"
+    assert image.is_over
+    with pytest.raises(OSError, match="Input/output"):
+        image.raise_fault()
 
 
 def test_a_large_file_has_the_bytes_of_a_small_one(small_split, tmp_path, monkeypatch):
