@@ -10,6 +10,7 @@ from niidpart.registry import Registry
 from niidpart.registry.hints import find_advice, find_near
 
 from .options import declare_entry
+from .wrong_values import explain_missing, explain_value
 
 Params = Sequence[click.Parameter]
 
@@ -49,12 +50,21 @@ class AdvisingCommand(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             # Of click's own error, which knows spellings alone, the field's words get no hint.
-            flags = [flag for param in self.get_params(ctx) for flag in param.opts]
-            near = find_near(error.option_name, [flag for flag in flags if flag.startswith("--")])
+            near = self._find_near(error.option_name, args, ctx)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             advice = find_advice(error.option_name, self.name or "")
             said = f"; {advice}" if advice else hint
             raise click.UsageError(f"there is no option {error.option_name}{said}", ctx) from error
+        except click.MissingParameter as error:
+            raise click.UsageError(explain_missing(error, ctx.command_path), ctx) from error
+        except click.BadParameter as error:
+            raise click.BadParameter(
+                explain_value(error), ctx=error.ctx, param=error.param, param_hint=error.param_hint
+            ) from error
+
+    def _find_near(self, asked: str, args: Sequence[str], ctx: click.Context) -> list[str]:
+        """Return the options that are meant by one that is not there."""
+        return find_near(asked, _list_flags(self.get_params(ctx)))
 
     def _require_once(self, ctx: click.Context, args: Sequence[str]) -> None:
         """Raise UsageError where an option that takes one value is given twice.
@@ -123,6 +133,13 @@ class EntryCommand(AdvisingCommand):
                 self._choose(slot, name)
         return super().parse_args(ctx, args)
 
+    def _find_near(self, asked: str, args: Sequence[str], ctx: click.Context) -> list[str]:
+        """As of all commands, but what the named entries have comes before the other options."""
+        named = [(slot, _find_value(slot.flag, args)) for slot in self.slots]
+        own = [option for slot, name in named if name for option in slot.declare(name)]
+        near = find_near(asked, _list_flags([*self.fixed, *own]))
+        return near or super()._find_near(asked, args, ctx)
+
     def _choose(self, slot: Slot, name: str) -> None:
         options = slot.declare(name)
         self.chosen[slot.flag] = name, options
@@ -171,6 +188,11 @@ class EntryCommand(AdvisingCommand):
                     formatter.write_text(
                         f"{slot.flag} NAME --help shows those of {article} {slot.kind}."
                     )
+
+
+def _list_flags(params: Params) -> list[str]:
+    """Return the long flags of parameters."""
+    return [flag for param in params for flag in param.opts if flag.startswith("--")]
 
 
 def _find_value(flag: str, args: Sequence[str]) -> str | None:

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from ..errors import UsageError, require_type
-from .hints import did_you_mean, find_near
+from .hints import did_you_mean, find_advice_of, find_near
 from .listing import list_names
 from .options import Option, fill_in_options, read_options
 from .own_code import Function, load_function, refuse_bare_file
@@ -235,7 +235,9 @@ class Registry:
     def _say_who_has(self, key: str, declared: list[str]) -> str:
         owners = [name for name, option in self.all_options() if option.name == key]
         if owners:
-            return f"it belongs to {', '.join(owners)}"
+            elsewhere = find_advice_of(self.kind, key)
+            advice = f"; {elsewhere}" if elsewhere else ""
+            return f"it belongs to {', '.join(owners)}{advice}"
         # An option of this entry comes first: what the caller takes counts only if none is near.
         if not find_near(key, declared):
             near = find_near(key, self.caller_options)

@@ -40,11 +40,12 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "num-partitions": ("n_parties", "parties"),
     "parties": ("n_parties",),
     "n-parties": ("parties",),
-    "classes": ("k",),
-    "classes-per-client": ("k",),
-    "classes-per-party": ("k",),
-    "num-classes-per-client": ("k",),
-    "num-classes-per-partition": ("k",),
+    "classes": ("k", "shards"),
+    "classes-per-client": ("k", "shards"),
+    "classes-per-party": ("k", "shards"),
+    "num-classes-per-client": ("k", "shards"),
+    "num-classes-per-partition": ("k", "shards"),
+    "c": ("k",),
     "num-shards-per-client": ("shards",),
     "shards-per-client": ("shards",),
     "min-partition-size": ("min_size",),
@@ -89,10 +90,12 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "batch": ("batch_size",),
     "bs": ("batch_size",),
     "local-batch-size": ("batch_size",),
+    "local-bs": ("batch_size",),
     "decay": ("weight_decay",),
     "wd": ("weight_decay",),
     "optimizer-momentum": ("momentum",),
     "optimiser": ("optimizer",),
+    "opt": ("optimizer",),
     "scheduler": ("lr_schedule",),
     "schedule": ("lr_schedule",),
     "lr-scheduler": ("lr_schedule",),
@@ -105,6 +108,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "accumulation": ("accumulate",),
     "gradient-accumulation-steps": ("accumulate",),
     "smoothing": ("label_smoothing",),
+    "output": ("out",),
     "log": ("track",),
     "logger": ("track",),
     "wandb": ("track",),
@@ -135,8 +139,27 @@ ADVICE: dict[str, str] = {
     "seeds": "give one --seed with --trials T, or several as --seed 0,1,2",
     "resume": "a run goes on by another command: fltrain resume FOLDER",
 }
-# Of one command alone.
+_PARTIES = "the split has the parties: niidpart make --parties 10"
+_CUDA = "did you mean cuda? CUDA_VISIBLE_DEVICES=0 before the command picks one of several GPUs"
+# Of one asker alone: a command, a kind of entry, or an option whose value it is.
 ADVICE_OF: dict[str, dict[str, str]] = {
+    "run": {
+        "clients": _PARTIES,
+        "num-clients": _PARTIES,
+        "n-clients": _PARTIES,
+        "num-users": _PARTIES,
+        "num-parties": _PARTIES,
+        "n-parties": _PARTIES,
+        "parties": _PARTIES,
+        "dataset": "make a split first, of which the run knows its data: "
+        "niidpart make --dataset mnist --strategy dir",
+        "gpu": "--device cuda trains on the GPU, and CUDA_VISIBLE_DEVICES=0 before the command "
+        "picks one of several",
+    },
+    "algorithm": {
+        "alpha": "the Dirichlet skew belongs to the split: niidpart make --strategy dir --beta 0.5",
+    },
+    "device": {"gpu": _CUDA, "cuda": _CUDA},
     "resume": {
         "out": "it goes on in its own folder",
     },
@@ -146,7 +169,12 @@ ADVICE_OF: dict[str, dict[str, str]] = {
 def find_advice(name: str, command: str) -> str:
     """Return what to do where an option is not there; "" where there is nothing to say."""
     word = _spell(name).replace("optimiser", "optimizer")
-    return ADVICE_OF.get(command, {}).get(word) or ADVICE.get(word, "")
+    return find_advice_of(command, word) or ADVICE.get(word, "")
+
+
+def find_advice_of(asker: str, word: str) -> str:
+    """Return what to do where this asker has no such word; "" where there is nothing to say."""
+    return ADVICE_OF.get(asker, {}).get(_spell(word), "")
 
 
 def did_you_mean(name: object, names: Iterable[str]) -> str:

@@ -29,3 +29,46 @@ def test_labels_alone_are_not_told_to_get_a_test_part(where, labels, niidpart):
     for told in (made.stdout, niidpart("show", "split.h5", cwd=labels).stdout):
         assert "nothing can be trained on it" in told
         assert "training needs one" not in told
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ("--alpha 0.5", "it belongs to feddyn; the Dirichlet skew belongs to the split"),
+        ("--gpu 0", "--device cuda trains on the GPU"),
+        ("--num-clients 10", "the split has the parties: niidpart make --parties"),
+        ("--dataset mnist", "niidpart make --dataset mnist"),
+        ("--local-bs 10", "did you mean --batch-size?"),
+        ("--device gpu", "did you mean cuda? CUDA_VISIBLE_DEVICES"),
+        ("--device cuda:0", "did you mean cuda? CUDA_VISIBLE_DEVICES"),
+        ("--opt adam", "did you mean --optimizer?"),
+        ("--new-parties 20%", "'20%' is no number as it stands; write 0.2."),
+        ("--rounds ten", "'ten' is no whole number; write one such as 10."),
+    ],
+)
+def test_words_of_other_programs_lead_to_those_of_a_run(args, said, tmp_path, niidpart, fltrain):
+    niidpart("make", "--strategy", "homo", cwd=tmp_path)
+    done = fltrain("run", "split.h5", *args.split(), cwd=tmp_path)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ("--strategy shards --classes 2", "did you mean --shards?"),
+        ("--strategy labels --classes 2", "did you mean --k?"),
+        ("--strategy labels --c 2", "did you mean --k?"),
+        ("--strategy homo --output q.h5", "did you mean --out?"),
+        ("--strategy dir --beta 0,5", "'0,5' is no number as it stands; write 0.5."),
+        ("--strategy homo --disk-from 1e5", "write 100000."),
+        ("--strategy homo --parties 1.5", "'1.5' is no whole number; write one such as 10."),
+    ],
+)
+def test_words_of_other_programs_lead_to_those_of_a_split(args, said, tmp_path, niidpart):
+    done = niidpart("make", *args.split(), cwd=tmp_path)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_a_run_of_nothing_is_answered_with_a_sentence(tmp_path, fltrain):
+    done = fltrain("run", cwd=tmp_path)
+    assert (done.returncode, "run needs a split file, as in" in done.stderr) == (2, True)

@@ -278,7 +278,7 @@ def test_ctrl_c_says_how_to_go_on(folder, warm):
         (
             "dir0.5.h5 --rounds 1,2",
             2,
-            "'1,2' is not a valid integer. It takes one value: numbers of the algorithm and --lr, --momentum",
+            "'1,2' is no whole number; write one such as 10. It takes one value: numbers of the algorithm and --lr, --momentum",
         ),
         (
             "dir0.5.h5 --algorithm fedavg,fedprox",
@@ -292,8 +292,8 @@ def test_ctrl_c_says_how_to_go_on(folder, warm):
             "'mean,max' is not one of 'mean', 'max'. It takes one value",
         ),
         ("dir0.5.h5 --engine looped,processes", 2, "It takes one value"),
-        ("dir0.5.h5 --lr 0.1,x", 2, "Invalid value for '--lr': 'x' is not a valid float"),
-        ("dir0.5.h5 --lr 0.1,", 2, "'' is not a valid float"),
+        ("dir0.5.h5 --lr 0.1,x", 2, "Invalid value for '--lr': 'x' is no number"),
+        ("dir0.5.h5 --lr 0.1,", 2, "'' is no number"),
         ("dir0.5.h5 --lr-drops 4,x", 2, "'4,x' is not a list of rounds such as 40,80"),
         ("dir0.5.h5 --lr 0.1,0.1", 2, "lr has the value 0.1 twice"),
         ("dir0.5.h5 --seed 0,1 --trials 2", 2, "2 trials and 2 seeds were asked for"),
@@ -302,7 +302,7 @@ def test_ctrl_c_says_how_to_go_on(folder, warm):
         ("dir0.5.h5 dir0.5.h5", 2, "the splits dir0.5 and dir0.5-2 are the same"),
         ("dir0.5.h5 nothing.h5", 1, "there is no file nothing.h5"),
         ("dir0.5.h5 --trials 2 --out runs/sweep", 1, "go on with it: fltrain resume runs/sweep"),
-        ("", 2, "Missing argument"),
+        ("", 2, "needs a split file, as in"),
     ],
 )
 def test_bad_input_says_what_to_do(folder, swept, fltrain, args, code, said):
