@@ -53,7 +53,12 @@ def iterate_pieces(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
 
 
 def release_pages(array: NDArray[Any]) -> None:
-    """Give back the memory of an array that lies in a file; it is read again where it is used."""
+    """Give back the memory of an array that lies in a file; it is read again where it is used.
+
+    Of any other mode than "r" the memory may hold what the file does not.
+    """
     pages = getattr(array, "_mmap", None)
+    if getattr(array, "mode", "") != "r":
+        return
     if isinstance(pages, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         pages.madvise(mmap.MADV_DONTNEED)

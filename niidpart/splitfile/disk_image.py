@@ -2,6 +2,9 @@
 
 import os
 
+from ..errors import UsageError
+from .limits import MAX_FILE
+
 
 class DiskImage:
     """A file for h5py to write to, by its handle.
@@ -19,12 +22,12 @@ class DiskImage:
         self._is_stopped = False
         self._place = 0
         self._end = 0  # as the library knows it, whatever reached the disk
-        self._fault: OSError | None = None
+        self._fault: OSError | UsageError | None = None
         self._kept: list[tuple[int, bytes]] = []  # places and values that did not reach it
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is to be written: the disk has refused, or `stop` was called."""
+        """Whether nothing more is to be written: a fault, or `stop` was called."""
         return self._is_stopped or self._fault is not None
 
     def stop(self) -> None:
@@ -32,7 +35,7 @@ class DiskImage:
         self._is_stopped = True
 
     def raise_fault(self) -> None:
-        """Raise the first fault of the disk, if there was one."""
+        """Raise the first fault, if there was one: the disk's, or that no reader takes the file."""
         if self._fault is not None:
             raise self._fault
 
@@ -42,6 +45,13 @@ class DiskImage:
         # A new error, without the frames of this one: they hold the library's memory, which it
         # frees.
         self._fault = OSError(error.errno, error.strerror)
+
+    def _note_size(self, size: int) -> None:
+        if self._fault is None:
+            self._fault = UsageError(
+                f"the split file would have {size} bytes or more, and {MAX_FILE} are allowed "
+                "(docs/format.md, rule 2); make it of fewer rows"
+            )
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         if whence == os.SEEK_CUR:
@@ -57,6 +67,8 @@ class DiskImage:
     def write(self, data: bytes | memoryview) -> int:
         raw = memoryview(data).cast("B")
         place, rest = self._place, raw
+        if place + len(raw) > MAX_FILE:
+            self._note_size(place + len(raw))
         try:
             while rest and self._fault is None:  # a file that nearly fills the disk takes a part
                 written = os.pwrite(self._handle, rest, place)

@@ -23,7 +23,7 @@ from .faults import SplitError
 from .json_text import parse_json
 from .known_skews import remember_skew
 from .layout import build_digest_table, check_layout, list_stored_arrays
-from .limits import MAX_HINT, MAX_MANIFEST
+from .limits import MAX_CHUNKS, MAX_HINT, MAX_MANIFEST, MAX_MEMORY
 from .manifest import FORMAT_NAME, parse_manifest
 from .opened import open as open_split
 
@@ -199,11 +199,27 @@ def _require_readable(manifest: bytes, arrays: dict[str, Array], split: Federate
             f"the split needs a manifest of {len(manifest)} bytes, {MAX_MANIFEST} are allowed; "
             f"it has {len(split.source.class_names)} classes"
         )
+    _require_size(arrays)
     faults = check_layout(arrays, split.recipe, split.source, split.overlaps)
     faults += parse_manifest(parse_json("manifest", manifest))[1]
     if faults:
         reasons = "; ".join(map(str, faults))
         raise UsageError(f"the split cannot be stored (docs/format.md): {reasons}")
+
+
+def _require_size(arrays: Mapping[str, Array]) -> None:
+    """Raise UsageError where arrays are more than a reader allows in all (rules 17 and 19)."""
+    n_bytes = sum(array.nbytes for array in arrays.values())
+    n_chunks = 0
+    for array in arrays.values():
+        sides = zip(array.shape, _chunk_shape(array), strict=True)
+        n_chunks += math.prod(-(-n // side) for n, side in sides)
+    for what, n, most in [("bytes", n_bytes, MAX_MEMORY), ("chunks", n_chunks, MAX_CHUNKS)]:
+        if n > most:
+            raise UsageError(
+                f"the split needs arrays of {n} {what}, {most} are allowed (docs/format.md); "
+                "make it of fewer rows or parties"
+            )
 
 
 def _build_image(arrays: Mapping[str, Array]) -> bytes:

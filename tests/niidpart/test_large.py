@@ -23,7 +23,7 @@ from niidpart.data import LabelStream
 from niidpart.disk import arrays
 from niidpart.disk.sorting import SortedRuns
 from niidpart.making.derivation import deals_by_sizes
-from niidpart.splitfile import writing
+from niidpart.splitfile import disk_image, writing
 from niidpart.splitfile.disk_image import DiskImage
 from niidpart.strategies import STRATEGIES
 from niidpart.temporaries import name_of_temporary
@@ -286,6 +286,37 @@ def test_a_disk_that_cannot_be_read_is_no_error_within_the_library(tmp_path, mon
     assert image.is_over
     with pytest.raises(OSError, match="Input/output"):
         image.raise_fault()
+
+
+@pytest.mark.parametrize("most", [20_000, 90_000])
+def test_a_large_file_is_no_larger_than_a_reader_allows(most, tmp_path, monkeypatch):
+    labels = np.arange(200_000) ** 2 % 11
+    split = niidpart.make(labels, "dir", n_parties=2000)
+    old = niidpart.write(niidpart.make(labels, "homo"), tmp_path / "x.h5").read_bytes()
+    assert len(niidpart.to_bytes(split)) > most
+    monkeypatch.setattr(writing, "_LARGE", 0)
+    monkeypatch.setattr(disk_image, "MAX_FILE", most)
+    with pytest.raises(niidpart.UsageError, match=f"{most} are allowed.* fewer rows"):
+        niidpart.write(split, tmp_path / "x.h5", overwrite=True)
+    assert (tmp_path / "x.h5").read_bytes() == old
+    assert os.listdir(tmp_path) == ["x.h5"]
+
+
+@pytest.mark.parametrize(("limit", "most"), [("MAX_MEMORY", 400), ("MAX_CHUNKS", 4)])
+def test_arrays_that_no_reader_takes_are_not_written(limit, most, tmp_path, monkeypatch):
+    split = niidpart.make(np.arange(100) % 4, "dir")
+    monkeypatch.setattr(writing, limit, most)
+    with pytest.raises(niidpart.UsageError, match=f"{most} are allowed"):
+        niidpart.write(split, tmp_path / "x.h5")
+    assert not os.listdir(tmp_path)
+
+
+def test_what_a_caller_changed_in_an_array_of_a_file_stays(tmp_path):
+    np.save(tmp_path / "y.npy", np.zeros(10_000, int))
+    labels = np.load(tmp_path / "y.npy", mmap_mode="c")
+    labels[5] = 3
+    pieces = [piece.copy() for _, piece in arrays.iterate_pieces(labels)]
+    assert labels[5] == np.concatenate(pieces)[5] == 3
 
 
 def test_a_large_file_has_the_bytes_of_a_small_one(small_split, tmp_path, monkeypatch):
