@@ -119,9 +119,9 @@ def serve_new(state: State, hyper: Hyper = NONE) -> Served:
 def _find_trained(kept: Tree) -> Tensor:
     """Return whose layers were trained, [P] bool; all where they are the same for all.
 
-    The state does not say who was drawn. But all parties start alike, and no two train alike: layers
-    that several have are the initial ones. A single party that is left over passes for a trained
-    one.
+    The state does not say who was drawn. But all parties start alike, and no two train alike:
+    layers that several have are the initial ones. A single party that is left over passes for a
+    trained one.
     """
     rows = torch.cat([leaf.reshape(len(leaf), -1) for leaf in tree.leaves(kept)], dim=1)
     _, group, sizes = torch.unique(rows, dim=0, return_inverse=True, return_counts=True)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -53,14 +54,25 @@ class OwnLoss:
                 f"the loss {self.name} returned {came}; one floating-point number is needed, the "
                 "mean over the batch: end it with .mean()"
             )
+        self._require_gradient(loss, out.logits)
         return loss
+
+    def _require_gradient(self, loss: Tensor, logits: Tensor) -> None:
+        """Raise UsageError in training for a loss that training cannot change."""
+        is_trained = torch.is_grad_enabled() and logits.requires_grad
+        if is_trained and not loss.requires_grad:
+            raise UsageError(
+                f"the loss {self.name} returned a number without a gradient: it does not depend on "
+                "the logits by torch's operations, so nothing can be trained with it; compute it "
+                "from the logits without detach(), item(), argmax() or numpy"
+            )
 
 
 def _describe_tensor(loss: Tensor, n_examples: int) -> str:
     """Return in words what came in the place of one number."""
-    kind = "numbers" if loss.is_floating_point() else f"values of {loss.dtype}"
     if loss.dim() == 0:
-        return f"one of the {kind}"
+        return f"one number of type {loss.dtype}"
+    kind = "numbers" if loss.is_floating_point() else f"values of {loss.dtype}"
     if loss.shape == (n_examples,):
         return f"{n_examples} {kind}, one for each example of the batch"
     sizes = " x ".join(map(str, loss.shape))

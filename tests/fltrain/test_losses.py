@@ -136,6 +136,18 @@ def give_count(logits, y):
     return y.sum()
 
 
+def give_constant(logits, y):
+    return torch.tensor(1.0)
+
+
+def give_detached(logits, y):
+    return nn.functional.cross_entropy(logits, y).detach()
+
+
+def give_by_numpy(logits, y):
+    return torch.tensor(logits.detach().numpy().mean())
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
@@ -145,7 +157,11 @@ def give_count(logits, y):
         ),
         ({"loss": give_number}, "give_number returned 0.5; a tensor is needed"),
         ({"loss": give_table}, r"give_table returned \d x 3 numbers for a batch of \d examples"),
-        ({"loss": give_count}, "int64; one floating-point number"),
+        ({"loss": give_count}, "returned one number of type torch.int64; one floating"),
+        ({"loss": give_constant}, "give_constant .* it does not depend on the logits by torch's"),
+        ({"loss": give_detached}, "give_detached .* it does not depend on the logits by torch's"),
+        ({"loss": give_by_numpy}, "give_by_numpy .* it does not depend on the logits by torch's"),
+        ({"loss": give_detached, "engine": "stacked"}, "does not depend on the logits"),
         ({"loss": "mse"}, "one of your own is file.py:function"),
         ({"loss": 3}, "loss is 3; give"),
         ({"loss": squared, "label_smoothing": 0.1}, "smooth the labels there"),

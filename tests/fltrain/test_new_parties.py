@@ -217,7 +217,9 @@ def test_a_new_party_of_fedbn_has_the_initial_layers_where_nobody_trained():
     layer = {"1.weight": torch.tensor([[0.3, 2.0]])}
     kept = {"params": tree.repeat(tree.index(layer, 0), 3), "buffers": {}}
     state = State(models={"0.weight": torch.ones(1, 2)}, buffers={}, parties=kept)
-    assert torch.equal(fltrain.algorithms.fedbn().serve_new(state, {}).models["1.weight"], layer["1.weight"])
+    assert torch.equal(
+        fltrain.algorithms.fedbn().serve_new(state, {}).models["1.weight"], layer["1.weight"]
+    )
 
 
 def test_a_new_party_of_fedcd_takes_the_model_that_is_best_on_its_validation_part(
