@@ -1,5 +1,7 @@
 """Training that left the finite numbers: which round, which party, and why."""
 
+import math
+
 import torch
 
 from niidpart.errors import UsageError
@@ -7,6 +9,7 @@ from niidpart.errors import UsageError
 from .. import tree
 from ..inputs.examples import PartyExamples
 from ..inputs.federated import Federated
+from ..tasks.losses import Loss, OwnLoss
 from ..tree import Tree
 
 _BATCH = 1000
@@ -29,12 +32,15 @@ class Diverged(UsageError):
     """
 
 
-def blame_party(round: int, party: int, start: Tree, data: Federated) -> Diverged:
+def blame_party(round: int, party: int, start: Tree, data: Federated, loss: Loss) -> Diverged:
     """Return the error for a party whose training loss is not finite.
 
-    start: the model that it received.
+    start: the model that it received. loss: what is minimised.
     """
     cause = _find_cause(start, party, data.train)
+    if not cause:
+        largest = _find_largest(party, data.train)
+        cause = _guess_cause(largest, loss)
     where = f"round {round}, party {data.find_number(party)}"
     return Diverged(f"{where}: the training loss is not finite, since {cause}")
 
@@ -53,23 +59,42 @@ def is_finite(values: Tree) -> bool:
 
 
 def _find_cause(start: Tree, party: int, examples: PartyExamples) -> str:
+    """Return what was not finite before the party trained, and what to do; "" for nothing."""
     if not is_finite(start):
         return "the model that it received is not finite: lower --server-lr or --lr"
+    if not math.isfinite(_find_largest(party, examples)):
+        return "its features are not all finite numbers: mend the data"
+    return ""
+
+
+def _find_largest(party: int, examples: PartyExamples) -> float:
+    """Return the largest magnitude of a party's features; what is not finite where one is that."""
     largest = torch.zeros(())
     end = examples.indptr[party + 1]
     for first in range(examples.indptr[party], end, _BATCH):
         at = slice(first, min(first + _BATCH, end))
-        x = examples.inputs(at)
-        highest = x.abs().max().cpu()
+        highest = examples.inputs(at).abs().max().cpu()
         if not highest.isfinite():
-            return "its features are not all finite numbers: mend the data"
+            return float(highest)
         largest = torch.maximum(largest, highest)
-    if largest > LARGE:
+    return float(largest)
+
+
+def _guess_cause(largest: float, loss: Loss) -> str:
+    """Return what may have made the loss grow, where all that came to the party was finite.
+
+    largest: magnitude of its features.
+    """
+    has_large = largest > LARGE
+    remedy = "lower --lr, or the options of the algorithm that scale its step"
+    if has_large:
+        remedy = "--normalise data brings them to one scale, or lower --lr"
+    if isinstance(loss, OwnLoss):
+        grown = f"its features reach {largest:.4g}" if has_large else "its steps may have grown"
         return (
-            f"its features reach {float(largest):.4g}: "
-            "--normalise data brings them to one scale, or lower --lr"
+            f"the loss {loss.name} returned no finite number: it may have divided by 0, or taken "
+            f"a logarithm or a root of 0. Or {grown}: {remedy}"
         )
-    return (
-        "its steps grew without bound: "
-        "lower --lr, or the options of the algorithm that scale its step"
-    )
+    if has_large:
+        return f"its features reach {largest:.4g}: {remedy}"
+    return f"its steps grew without bound: {remedy}"

@@ -138,7 +138,7 @@ def _end_round(
     for job, done in results:
         if not math.isfinite(done.loss):
             start = tree.index(state.models, job.model)
-            return blame_party(round, job.party, start, cell.data)
+            return blame_party(round, job.party, start, cell.data, cell.task.loss)
     kept = [(job.party, done.own) for job, done in results if job.keep]
     _require_shapes(cell.algorithm.name, state.parties, [own for _, own in kept])
     old_rows = _swap_rows(state.parties, kept)

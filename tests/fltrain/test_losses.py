@@ -172,3 +172,15 @@ def give_by_numpy(logits, y):
 def test_a_wrong_loss_is_a_clear_error(table, table_split, asked, said):
     with pytest.raises(fltrain.UsageError, match=said):
         fltrain.run(table_split, table, **SIZE | asked)
+
+
+def test_a_loss_of_ones_own_that_is_not_finite_is_named_before_the_learning_rate(
+    table, table_split
+):
+    def spoilt(logits, y):
+        return logits.mean() / 0
+
+    with pytest.raises(
+        fltrain.Diverged, match=r"since the loss spoilt returned no finite .*may have grown: lower"
+    ):
+        fltrain.run(table_split, table, loss=spoilt, **SIZE)
