@@ -84,18 +84,13 @@ def count_cohort(n_parties: int, settings: Settings) -> int:
     return max(1, math.floor(n_parties * settings.fraction + 1e-9))
 
 
-def require_cohorts(parties: KnownParties, settings: Settings, n_held_out: int = 0) -> None:
-    """Raise UsageError where such cohorts cannot be chosen among these parties.
-
-    n_held_out: how many the split has besides, which never train.
-    """
+def require_cohorts(parties: KnownParties, settings: Settings) -> None:
+    """Raise UsageError where such cohorts cannot be chosen among these parties."""
     n_parties = len(parties)
     if settings.cohort_size is not None and settings.cohort_size > n_parties:
-        there = f"the split has {n_parties} parties"
-        if n_held_out:
-            there += " beside those that --new-parties holds out"
         raise UsageError(
-            f"cohort-size is {settings.cohort_size}, and {there}; give at most that, or --fraction"
+            f"cohort-size is {settings.cohort_size}, and the split has "
+            f"{parties.describe_number()}; give at most that, or --fraction"
         )
     rule = find_cohort_rule(settings.cohort)
     if rule.require is not None:

@@ -15,9 +15,12 @@ class KnownParties:
     ----------
     counts : Tensor
         [P, K] int64, training examples of each class.
+    n_held_out : int
+        How many parties the split has besides, which never train.
     """
 
     counts: Tensor
+    n_held_out: int = 0
 
     @property
     def n(self) -> Tensor:
@@ -26,6 +29,18 @@ class KnownParties:
 
     def __len__(self) -> int:
         return len(self.counts)
+
+    def describe_number(self) -> str:
+        """Return how many parties there are, in words, and that some are held out.
+
+        Examples
+        --------
+        >>> import torch
+        >>> KnownParties(torch.ones(8, 3), n_held_out=2).describe_number()
+        '8 parties beside those that --new-parties holds out'
+        """
+        beside = " beside those that --new-parties holds out" if self.n_held_out else ""
+        return f"{len(self)} parties{beside}"
 
 
 class CohortDraw(NamedTuple):

@@ -31,8 +31,8 @@ def require_candidates(parties: KnownParties, size: int, *, candidates: int | No
     n_parties = len(parties)
     if candidates is not None and not size <= candidates <= n_parties:
         raise UsageError(
-            f"candidates is {candidates}; it must be at least the cohort, {size}, and at most the "
-            f"number of parties, {n_parties}"
+            f"candidates is {candidates}; it must be at least the cohort, {size}, and at most "
+            f"{n_parties}: the split has {parties.describe_number()}"
         )
 
 

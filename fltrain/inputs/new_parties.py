@@ -45,10 +45,11 @@ def draw_new_parties(split: niidpart.FederatedSplit, settings: Settings) -> tupl
     in_order = order(key(settings.seed, "new-parties"), 0, n_parties, torch.device("cpu"))
     measured = [party for party in in_order.tolist() if split.test.sizes[party]]
     if wanted > len(measured):
+        there = f"{len(measured)} of {n_parties} parties have" if measured else "no party has"
+        fewer = ", or ask for fewer" if measured else ""
         raise UsageError(
-            f"new-parties asks for {wanted}, and {len(measured)} of {n_parties} parties have a "
-            "test part to measure them on; make the split with niidpart make ... --test 0.2, or "
-            "ask for fewer"
+            f"new-parties asks for {wanted}, and {there} a test part to measure them on; make the "
+            f"split with niidpart make ... --test 0.2{fewer}"
         )
     drawn = sorted(measured[:wanted])
     if not any(split.train.sizes[party] for party in range(n_parties) if party not in drawn):

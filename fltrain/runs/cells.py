@@ -57,7 +57,7 @@ def build_cell(request: Request, data: Federated, new: Federated | None = None) 
         for one in held:
             _require_validation_parts(algorithm.name, one)
     n_held_out = 0 if new is None else new.n_parties
-    require_cohorts(KnownParties(data.counts), settings, n_held_out)
+    require_cohorts(KnownParties(data.counts, n_held_out), settings)
     made = make_module(request, data)
     # Cells of one split may have other seeds, so each has draws of its own.
     augmentation = make_augmentation(settings, data.shape)

@@ -240,7 +240,7 @@ def test_a_presets_share_gives_way_to_a_size():
 TOO_MANY = [
     ({"cohort_size": 8}, "cohort-size is 8, and the split has 7 parties"),
     ({"candidates": 2, "cohort_size": 3}, "candidates is 2; it must be at least the cohort, 3"),
-    ({"candidates": 8, "cohort_size": 3}, "at most the number of parties, 7"),
+    ({"candidates": 8, "cohort_size": 3}, "at most 7: the split has 7 parties"),
 ]
 
 
@@ -248,6 +248,14 @@ TOO_MANY = [
 def test_a_cohort_that_the_parties_cannot_give_is_refused(asked, message):
     with pytest.raises(fltrain.UsageError, match=message):
         require_cohorts(MIXED, Settings(cohort="power-of-choice", **asked))
+
+
+def test_candidates_beside_new_parties_are_counted_as_cohorts_are(table, table_split):
+    said = "at most 3: the split has 3 parties beside those that --new-parties holds out"
+    with pytest.raises(fltrain.UsageError, match=said):
+        fltrain.run(
+            table_split, table, new_parties=2, cohort="power-of-choice", cohort_size=2, candidates=4
+        )
 
 
 def test_more_parties_than_can_be_compared_are_refused_before_anything_is_written(
