@@ -23,6 +23,7 @@ def require_stop_metric(cell: Cell, state: State) -> None:
     rule = cell.settings.stop_rule
     if rule is None:
         return
+    rule.require_possible()
     expected = sketch_metrics(cell, state)
     rule.refuse_list(expected)
     if rule.metric not in expected:

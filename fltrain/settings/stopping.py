@@ -10,7 +10,10 @@ from niidpart.errors import UsageError
 _RULE = re.compile(r"([a-z][a-z0-9_-]*)(>=|<=|=)([^<>=]+)")
 # Where parties are served different models, and not while they are served the same.
 _AT_TIMES = "test_accuracy_std"
-_WHOLE_NAMES = ("test_", "party_", "new_party_", "personal_", "train_")
+_OF_NEW = "new_test_"  # nothing is: new parties are measured at home
+_TUNED = "finetuned_"
+_WHOLE_NAMES = ("test_", "party_", "new_party_", "personal_", "train_", _OF_NEW, _TUNED)
+_OF_PARTIES = ("party_", "new_party_")
 # Endings of the names of metrics that are better small; what parties' values are described by comes
 # behind the metric's own name.
 _BETTER_SMALL = re.compile(
@@ -57,10 +60,30 @@ class StopRule:
 
     def refuse_list(self, metrics: Mapping[str, Any]) -> None:
         """Raise UsageError where the metric is no number, but has one for each party or class."""
-        if isinstance(metrics.get(self.metric), list):
+        if not isinstance(metrics.get(self.metric), list):
+            return
+        if self.metric.removeprefix("personal_").startswith(_OF_PARTIES):
             raise UsageError(
-                f"stop-at waits for {self.metric}, which has a value for each party or class; "
+                f"stop-at waits for {self.metric}, which has a value for each party; "
                 f"give {self.metric}_mean or {self.metric}_worst"
+            )
+        raise UsageError(
+            f"stop-at waits for {self.metric}, which has several values; give a metric that is one "
+            "number, such as test_accuracy, or write one that returns a number"
+        )
+
+    def require_possible(self) -> None:
+        """Raise UsageError for a metric that no run has while it trains."""
+        if self.metric.startswith(_TUNED):
+            raise UsageError(
+                f"stop-at waits for {self.metric}, and fine-tuning comes after the last round, so "
+                f"a run cannot stop at it; give {self.metric.removeprefix(_TUNED)}"
+            )
+        if self.metric.startswith(_OF_NEW):
+            at_home = self.metric.replace(_OF_NEW, "new_party_test_", 1)
+            raise UsageError(
+                f"stop-at waits for {self.metric}, which no run has: new parties are measured at "
+                f"home; give {at_home}_mean or {at_home}_worst"
             )
 
 

@@ -113,6 +113,14 @@ def test_a_list_is_no_value(table, table_split):
         fltrain.run(table_split, table, stop_at="party_test_accuracy=0.9", **HOW)
 
 
+def test_values_that_a_function_gives_unforeseen_have_no_mean_to_stop_at(table, table_split):
+    def both(logits, y):
+        return [0.5, 0.6]
+
+    with pytest.raises(fltrain.UsageError, match=r"test_both, which has several .*write one that"):
+        fltrain.run(table_split, table, metrics=both, stop_at="both>=0.9", **HOW)
+
+
 def test_a_percentage_is_no_share():
     with pytest.raises(fltrain.UsageError, match=r"a share from 0 to 1; give test_accuracy=0\.9"):
         Settings(stop_at="accuracy=90")
@@ -125,8 +133,10 @@ NEVER = [
     ({}, "party_test_auc_worst=0.9", "add --metrics auc"),
     ({}, "accuracy_noisy=0.9", "add --noisy-test"),
     ({}, "accuracy_std=0.1", "did you mean"),
-    ({}, "finetuned_party_test_accuracy_mean=0.9", "this run does not have"),
-    ({"metrics": "class-accuracy"}, "class-accuracy>=0.9", "a value for each party or class"),
+    ({}, "finetuned_party_test_accuracy_mean=0.9", "stop at it; give party_test_accuracy_mean"),
+    ({"finetune": 1}, "finetuned-party-test-accuracy-mean=0.9", "comes after the last round"),
+    ({"new_parties": 1}, "new_test_accuracy=0.9", "home; give new_party_test_accuracy_mean or"),
+    ({"metrics": "class-accuracy"}, "class-accuracy>=0.9", "has several values; .* one number,"),
     ({"metrics": "class-accuracy"}, "party_test_class_accuracy_mean>=0.9", "does not have"),
 ]
 
