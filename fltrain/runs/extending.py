@@ -30,7 +30,7 @@ from .fitting import require_rates
 from .folder import CHECKPOINTS, RunFolder
 from .metrics import RoundMetrics, as_metrics
 from .metrics_log import METRICS, OF_TRAINING, LoggedRound, join_lines
-from .stopping import has_reached_end
+from .stopping import find_early_stop, has_reached_end
 from .sweep_folder import is_sweep, lock_sweep
 
 
@@ -51,11 +51,26 @@ def change_rounds(folder: RunFolder, settings: Settings, rounds: int) -> Setting
     done = max((place.round for place in folder.store.list_places()), default=0)
     if rounds <= done:
         raise UsageError(
-            f"rounds is {rounds}, and {folder.path} has its checkpoint of round {done} already; "
-            f"give more than {done}"
+            f"rounds is {rounds}, and {_describe_end(folder, settings, done)}. A run cannot be "
+            f"made shorter; start one with --rounds {rounds} and another --out"
         )
     require_rates(changed)
     return changed
+
+
+def _describe_end(folder: RunFolder, settings: Settings, done: int) -> str:
+    """Return how far a run has come, and what ended it or what can be asked for.
+
+    done: the round of its newest checkpoint.
+    """
+    # The metrics of a run that stops at nothing are not read for this: they may be damaged.
+    stopped = settings.stop_rule and find_early_stop(settings, folder.history)
+    if stopped:
+        return f"{folder.path} {stopped}"
+    return (
+        f"{folder.path} has its checkpoint of round {done} already; give more than {done} to "
+        "train on"
+    )
 
 
 def require_no_cell(folder: RunFolder, rounds: int | None) -> None:

@@ -228,6 +228,7 @@ REFUSED = [
     ({"lr_schedule": "cosine"}, MORE, r"--lr-schedule cosine, whose rates depend on the number"),
     ({"lr_schedule": "linear"}, MORE, r"Start a run: fltrain run .*split.h5 --rounds 7"),
     ({}, 2, r"rounds is 2, and .* has its checkpoint of round 5 already; give more than 5"),
+    ({}, 4, "cannot be made shorter; start one with --rounds 4 and another --out"),
     ({}, 0, "rounds is 0; it must be at least 1"),
     ({}, 2.5, "rounds is 2.5"),
 ]
@@ -241,6 +242,15 @@ def test_what_cannot_be_is_refused_and_changes_nothing(finished, table, read, as
         fltrain.resume(run, table, rounds=rounds)
     assert read(run) == before
     assert len(fltrain.resume(run, table, rounds=FEW).history) == FEW
+
+
+def test_a_run_that_stopped_by_itself_is_not_made_shorter_either(finished, table, read):
+    run = finished(stop_at="loss<=9")
+    before = read(run)
+    said = r"after round 1 of 5: .* reaches --stop-at loss<=9\. A run cannot be made shorter"
+    with pytest.raises(fltrain.UsageError, match=said):
+        fltrain.resume(run, table, rounds=1)
+    assert read(run) == before
 
 
 def test_fewer_rounds_leave_one_behind_the_warm_up(table, table_split, train, tmp_path):
