@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import click
 from niidpart.errors import FileFault, UsageError, find_machine_fault
 from niidpart.extras import advise_on_missing
 from niidpart.registry import did_you_mean
+from niidpart.registry.hints import find_advice_of
 
 from .bugs import explain_crash, explain_no_memory, find_own_place, is_out_of_memory, name_failure
 from .interrupts import Interrupted, raise_sigterm
@@ -23,6 +25,8 @@ _EXIT_CODES = (
     "141 nobody reads the output any more; 143 ended by SIGTERM."
 )
 _PIPE_CLOSED = 141  # 128 + SIGPIPE, as of a program that the signal ends
+# The library says both, `--force (overwrite=True)`: of a command's user only the first is wanted.
+_PYTHONS_WORDS = re.compile(r"(--[a-z-]+) \([a-z_]+=(?:True|False|\.\.\.)\)")
 
 CommandMaker = Callable[[], click.Command]
 
@@ -65,9 +69,16 @@ class Program(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
         if name and not name.startswith("-") and name not in self.makers:
-            hint = did_you_mean(name, list(self.makers))
+            hint = self._find_meant(name) or did_you_mean(name, list(self.makers))
             raise click.UsageError(f"unknown command {name!r}; {hint}", ctx)
         return super().resolve_command(ctx, args)
+
+    def _find_meant(self, name: str) -> str:
+        """Return which command was meant by what is none, "" where that does not show."""
+        if name.endswith(".h5"):
+            command = "run" if "run" in self.makers else "show"
+            return f"{self.program} {command} {name} was meant, if that is a split file"
+        return find_advice_of(self.program, name)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; errors that are raised on purpose become those of click.
@@ -132,9 +143,10 @@ def _name_cause(error: Exception) -> str:
     reason = os.strerror(errno.ENOMEM)
     if isinstance(fault, OSError):
         reason = os.strerror(fault.errno or 0)
-    if fault is None or reason in str(error):
-        return str(error)
-    return f"{error} ({reason})" if str(error) else reason
+    said = _PYTHONS_WORDS.sub(r"\1", str(error))
+    if fault is None or reason in said:
+        return said
+    return f"{said} ({reason})" if said else reason
 
 
 def _describe(error: Exception) -> str:
@@ -145,7 +157,7 @@ def _describe(error: Exception) -> str:
     lines = [message, *getattr(error, "__notes__", [])]
     if not isinstance(error, UsageError):
         lines = [message, name_failure(error)]  # a function of the user's own, and not ours
-    return escape_signs("\n".join(lines))
+    return _PYTHONS_WORDS.sub(r"\1", escape_signs("\n".join(lines)))
 
 
 def _show_warning(message: Warning | str) -> None:

@@ -35,7 +35,7 @@ class RunError(FileFault):
     >>> fltrain.RunFolder.open("runs/none")
     Traceback (most recent call last):
     ...
-    fltrain.disk.plain_folder.RunError: runs/none is no run folder: there is no config.json in it
+    fltrain.disk.plain_folder.RunError: there is no folder runs/none
     """
 
     def __init__(self, message: str):

@@ -1,7 +1,9 @@
 """Whether a path is the folder of a run, and what else it is."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from niidpart.registry.hints import find_near
 
 from ..disk.plain_folder import PlainFolder, RunError
 from ..disk.replacing import is_replacing
@@ -23,6 +25,8 @@ def require_run_folder(path: str | Path) -> None:
             f"{path} is a file, no run folder; if it is a split file, niidpart verify {path} "
             f"checks it, and fltrain run {path} trains on it"
         )
+    if not Path(path).is_dir():
+        raise RunError(f"there is no folder {path}{_name_runs_beside(Path(path))}")
     if not PlainFolder(Path(path)).has(CONFIG):
         there_is_none = f"{path} is no run folder: there is no {CONFIG} in it"
         raise RunError(f"{there_is_none}{_name_runs_inside(Path(path))}")
@@ -48,11 +52,28 @@ def require_plain(folder: PlainFolder, names: Iterable[str]) -> None:
 
 def _name_runs_inside(path: Path) -> str:
     """Return which run folders and sweeps lie in a folder that is neither; "" where none does."""
-    names = PlainFolder(path).list_names()
-    inside = [name for name in names if (path / name / CONFIG).is_file() or is_sweep(path / name)]
+    inside = _list_runs(path)
     if not inside:
         return ""
-    shown = ", ".join(inside[:_NAMED])
-    if len(inside) > _NAMED:
-        shown += f" and {len(inside) - _NAMED} more"
-    return f"; it holds the runs {shown}: name one, as {path / inside[0]}"
+    return f"; it holds the runs {_name_first(inside)}: name one, as {path / inside[0]}"
+
+
+def _name_runs_beside(path: Path) -> str:
+    """Return which runs lie where one was looked for in vain, the nearest names alone if any."""
+    beside = _list_runs(path.parent) if path.parent.is_dir() else []
+    near = find_near(path.name, beside)
+    if near:
+        return f"; did you mean {' or '.join(str(path.parent / name) for name in near)}?"
+    return f"; {path.parent} holds the runs {_name_first(beside)}" if beside else ""
+
+
+def _list_runs(path: Path) -> list[str]:
+    """Return the names of the run folders and sweeps in a folder."""
+    names = PlainFolder(path).list_names()
+    return [name for name in names if (path / name / CONFIG).is_file() or is_sweep(path / name)]
+
+
+def _name_first(names: Sequence[str]) -> str:
+    """Return the first of some names in a line, and how many more there are."""
+    shown = ", ".join(names[:_NAMED])
+    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown

@@ -176,6 +176,10 @@ def resolve_path(name: str, root: Root, params: JSON) -> tuple[str, Root, JSON]:
         return source, name, params
     if Path(name).is_dir():
         return "image-folder", name, params
+    if "/" in name and not Path(name).exists():
+        raise FileNotFoundError(
+            f"there is no file or folder {name}; a data set's name, or the path of one, is needed"
+        )
     return name, root, params
 
 

@@ -143,6 +143,13 @@ _PARTIES = "the split has the parties: niidpart make --parties 10"
 _CUDA = "did you mean cuda? CUDA_VISIBLE_DEVICES=0 before the command picks one of several GPUs"
 # Of one asker alone: a command, a kind of entry, or an option whose value it is.
 ADVICE_OF: dict[str, dict[str, str]] = {
+    "niidpart": {
+        "split": "niidpart make splits a data set",
+        "partition": "niidpart make splits a data set",
+    },
+    "fltrain": {
+        "train": "fltrain run trains on a split file",
+    },
     "run": {
         "clients": _PARTIES,
         "num-clients": _PARTIES,

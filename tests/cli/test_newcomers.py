@@ -72,3 +72,34 @@ def test_words_of_other_programs_lead_to_those_of_a_split(args, said, tmp_path, 
 def test_a_run_of_nothing_is_answered_with_a_sentence(tmp_path, fltrain):
     done = fltrain("run", cwd=tmp_path)
     assert (done.returncode, "run needs a split file, as in" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ("--metrics macro-f1 auc", "auc is a metric and no split file; several values"),
+        ("--lr 0.1 0.01", "0.01 is a number and no split file; several values"),
+    ],
+)
+def test_a_blank_that_stands_for_a_comma_is_told(args, said, tmp_path, niidpart, fltrain):
+    niidpart("make", "--strategy", "homo", cwd=tmp_path)
+    done = fltrain("run", "split.h5", *args.split(), cwd=tmp_path)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_the_command_that_was_meant_is_named(tmp_path, niidpart, fltrain):
+    assert "fltrain run split.h5 was meant" in fltrain("split.h5", cwd=tmp_path).stderr
+    assert "niidpart show split.h5 was meant" in niidpart("split.h5", cwd=tmp_path).stderr
+    assert "niidpart make splits" in niidpart("split", cwd=tmp_path).stderr
+    assert "fltrain run trains" in fltrain("train", "split.h5", cwd=tmp_path).stderr
+
+
+def test_a_command_says_nothing_of_python(tmp_path, niidpart):
+    niidpart("make", "--strategy", "homo", cwd=tmp_path)
+    done = niidpart("make", "--strategy", "homo", "--seed", "1", cwd=tmp_path)
+    assert done.stderr.endswith("have it replaced: --force\n")
+
+
+def test_a_path_that_is_not_there_is_no_unknown_data_set(tmp_path, niidpart):
+    done = niidpart("make", "--strategy", "homo", "--dataset", "none/here", cwd=tmp_path)
+    assert (done.returncode, "there is no file or folder none/here" in done.stderr) == (1, True)

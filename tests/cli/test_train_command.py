@@ -326,8 +326,8 @@ def test_an_algorithm_of_ones_own_has_its_options(runs, fltrain):
         ("compare .", 1, "it holds the runs fedavg, "),
         ("run split.h5 --model bare.py", 2, "give bare.py:FUNCTION; it has: net, other"),
         ("run split.h5 --algorithm bare.py", 2, "give bare.py:FUNCTION; it has: net, other"),
-        ("resume nothing", 1, "no config.json"),
-        ("compare nothing", 1, "no config.json"),
+        ("resume nothing", 1, "there is no folder nothing; . holds the runs fedavg"),
+        ("compare nothing", 1, "there is no folder nothing; . holds"),
     ],
 )
 def test_bad_input_says_what_to_do(runs, args, code, said, fltrain):

@@ -144,11 +144,18 @@ def test_a_run_that_cannot_start_leaves_no_folder(table, train, tmp_path):
 
 
 def test_what_is_no_run_folder_says_so(tmp_path):
-    for path in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(
-            RunError, match=f"{path} is no run folder: there is no config.json in it"
-        ):
-            fltrain.resume(path)
+    with pytest.raises(
+        RunError, match=f"{tmp_path} is no run folder: there is no config.json in it"
+    ):
+        fltrain.resume(tmp_path)
+    with pytest.raises(RunError, match=f"^there is no folder {tmp_path}/missing$"):
+        fltrain.resume(tmp_path / "missing")
+    (tmp_path / "runs" / "fedavg").mkdir(parents=True)
+    (tmp_path / "runs" / "fedavg" / "config.json").touch()
+    with pytest.raises(RunError, match=r"did you mean .*runs/fedavg\?"):
+        fltrain.resume(tmp_path / "runs" / "fedvag")
+    with pytest.raises(RunError, match=r"runs holds the runs fedavg$"):
+        fltrain.resume(tmp_path / "runs" / "other")
 
 
 def saved(state, tmp_path):

@@ -1,6 +1,7 @@
 """`fltrain run`."""
 
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fltrain.runs import grid
+from niidpart.errors import UsageError
+from niidpart.registry import list_names
 
 from ..options import list_entries, select_given, select_others
 from ..terminal import say
@@ -35,6 +38,8 @@ _EXAMPLES = """
   fltrain run split.h5 --preset niid --rounds 10
   fltrain run split.h5 --algorithm fedprox --mu 0.001,0.01,0.1,1 --trials 3"""
 
+_NUMBER = re.compile(r"-?[0-9.]+(e-?[0-9]+)?")
+
 
 def run_command() -> click.Command:
     settings = declare_settings()
@@ -43,6 +48,7 @@ def run_command() -> click.Command:
 
     def run(**values: Any) -> None:
         require_single_words(values)
+        _require_splits(values["split"])
         load_training()
         if is_swept(values):
             _run_sweep(values, fixed, settings)
@@ -130,9 +136,21 @@ def _note_parts(values: dict[str, Any], split: "FederatedSplit") -> None:
         say(f"{what} (niidpart make --test 0.2 gives them one)", err=True)
 
 
+def _require_splits(named: Sequence[str]) -> None:
+    """Raise UsageError where a blank stands for a comma: --metrics macro-f1 auc, --lr 0.1 0.01."""
+    for value in named[1:]:
+        is_metric = value in list_names("fltrain.metrics")
+        if (is_metric or _NUMBER.fullmatch(value)) and not Path(value).exists():
+            what = "a metric" if is_metric else "a number"
+            option = "--metrics macro-f1,auc" if is_metric else "--lr 0.1,0.01"
+            raise UsageError(
+                f"{value} is {what} and no split file; several values of an option are joined by "
+                f"commas, without blanks: {option}"
+            )
+
+
 def _read_split(where: str) -> "FederatedSplit":
     from fltrain.runs.configuration import CONFIG
-    from niidpart.errors import UsageError
     from niidpart.hub.fetching import read_local_or_published
 
     if (Path(where) / CONFIG).is_file():
