@@ -30,7 +30,7 @@ from .evaluating import evaluate_cell
 from .events import Announcement, CellDiverged, JobDone, OnProgress, Progress, RoundDone
 from .finetuning import finetune
 from .folder import RunFolder
-from .metrics import RoundMetrics, as_metrics, replace_nan
+from .metrics import RoundMetrics, as_metrics, replace_nan, warn_of_empty
 from .planning import plan_round
 from .traffic import count_bytes
 from .writer import RunWriter
@@ -179,6 +179,8 @@ class TrainingLoop:
             metrics |= finetune(run.cell, run.state, round, self.choice.execution, executor.score)
         finished = as_metrics(replace_nan(metrics, round))
         run.history.append(finished)
+        if self.ranks.is_first and is_last:
+            warn_of_empty([metric.name for metric in run.cell.metrics], run.history)
         if run.writer is not None:
             evaluating = time.perf_counter() - began
             timing = {

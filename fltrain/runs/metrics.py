@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, cast
 
 from niidpart.splits.recipe import JSON
@@ -65,3 +65,19 @@ def replace_nan(metrics: JSON, round: int) -> JSON:
             stacklevel=3,
         )
     return metrics | dict.fromkeys(not_finite)
+
+
+def warn_of_empty(asked: Sequence[str], history: Sequence[Mapping[str, Any]]) -> None:
+    """Warn of metrics that had no value on the global test set in any round of a finished run.
+
+    asked: their own names.
+    """
+    for metric in asked:
+        name = f"test_{metric}"
+        values = [metrics.get(name) for metrics in history if name in metrics]
+        if values and all(value is None for value in values):
+            warnings.warn(
+                f"the metric {metric} gave no finite number for the test set in any round: "
+                f"{name} is null throughout; a metric returns a number or a list of numbers",
+                stacklevel=3,
+            )

@@ -135,7 +135,10 @@ def accuracy(logits, y):
 
 
 def test_a_value_that_is_not_finite_is_none(tmp_path, table, table_split):
-    run = fltrain.run(table_split, table, metrics=never, out=tmp_path / "run", **SIZE)
+    said = "the metric never gave no finite number for the test set in any round"
+    with pytest.warns(UserWarning, match=said) as warned:
+        run = fltrain.run(table_split, table, metrics=never, out=tmp_path / "run", **SIZE)
+    assert len(warned) == 1
     assert run.history[-1]["test_never"] is None
     assert run.history[-1]["party_test_never"] == [None] * 5
 
