@@ -106,4 +106,4 @@ def test_what_is_no_run_is_told_to_machines_too(folder, fltrain):
     assert done.returncode == 1
     told = json.loads(done.stdout)
     assert (told["run"], told["exit"]) == ("nowhere", 1)
-    assert "is no run folder" in told["error"]
+    assert "there is no folder nowhere" in told["error"]
