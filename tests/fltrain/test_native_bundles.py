@@ -7,6 +7,7 @@ from torch import nn
 import niidpart
 from fltrain.engine.jobs import make_jobs
 from fltrain.engine.native import Native, bundles
+from fltrain.engine.native.arguments import flatten_parameters
 from fltrain.engine.native.bundles import bundle_jobs
 from fltrain.engine.native.portions import draw_job_orders
 from fltrain.engine.shuffling import draw_orders
@@ -37,17 +38,46 @@ def cells(many, table):
 
 @pytest.fixture
 def jobs(cells):
+    return jobs_of(cells)
+
+
+def jobs_of(cells):
     return [job for i, cell in enumerate(cells) for job in make_jobs(i, cell, *planned(cell), 1)]
+
+
+@pytest.fixture
+def uneven_cells(table):
+    """A sweep over parties of very different sizes: jobs of its two runs mix by length."""
+    split = niidpart.make(table, "quantity", n_parties=20, seed=2, min_size=1)
+    usual = {"local_epochs": 2, "batch_size": 3, "fraction": 1.0}
+    return [cell_of(split, table, model=smooth(), **usual | {"lr": lr}) for lr in (0.05, 0.1)]
+
+
+def lengths(jobs, places):
+    return [(jobs[place].work.steps, jobs[place].work.n) for place in places]
 
 
 def test_every_job_is_in_one_bundle_of_its_cell_and_the_longest_come_first(cells, jobs):
     made = list(bundle_jobs(cells, jobs, [21, 21], n_threads=2))
-    places = [place for bundle in made for place in bundle]
-    assert sorted(places) == list(range(40))
-    sizes = [(jobs[place].work.steps, jobs[place].work.n) for place in places]
-    assert sizes == sorted(sizes, reverse=True)
+    assert sorted(place for bundle in made for place in bundle) == list(range(40))
+    firsts = lengths(jobs, [bundle[0] for bundle in made])
+    assert firsts == sorted(firsts, reverse=True)
+    for cell in (0, 1):
+        of_cell = [place for bundle in made for place in bundle if jobs[place].cell == cell]
+        assert lengths(jobs, of_cell) == sorted(lengths(jobs, of_cell), reverse=True)
     assert all(len({jobs[place].cell for place in bundle}) == 1 for bundle in made)
     assert len(made) < 40
+
+
+def test_jobs_of_other_cells_close_no_bundle(uneven_cells, monkeypatch):
+    monkeypatch.setattr(bundles, "_ENOUGH", 20)  # one to some jobs
+    jobs = jobs_of(uneven_cells)
+    n = len(jobs) // 2
+    alone = list(bundle_jobs(uneven_cells[:1], jobs[:n], [21], n_threads=1))
+    assert len(alone) < n
+    of_both = alone + [[place + n for place in bundle] for bundle in alone]
+    together = bundle_jobs(uneven_cells, jobs, [21, 21], n_threads=1)
+    assert sorted(together) == sorted(of_both)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 7])
@@ -104,3 +134,23 @@ def test_bundles_change_no_bit(cells, monkeypatch, native_cache, same_state):
     for a, b in zip(together, train(), strict=True):
         assert same_state(a.state, b.state)
         assert a.history == b.history
+
+
+@compiled
+def test_a_model_is_laid_flat_once_a_round_for_all_jobs_of_its_cell(
+    uneven_cells, monkeypatch, native_cache
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(native_cache))
+    laid = []
+
+    def counting(*given):
+        laid.append(given)
+        return flatten_parameters(*given)
+
+    monkeypatch.setattr("fltrain.engine.native.executor.flatten_parameters", counting)
+    executor = Native(uneven_cells)
+    try:
+        rounds(uneven_cells, executor)
+    finally:
+        executor.close()
+    assert len(laid) == 2 * len(uneven_cells)

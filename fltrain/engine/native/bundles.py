@@ -17,19 +17,34 @@ _SHARE = 8
 def bundle_jobs(
     cells: Sequence[Cell], jobs: Sequence[Job], sizes: Sequence[int], n_threads: int
 ) -> Iterator[list[int]]:
-    """Yield the places of the jobs, the longest first, in bundles of one cell each.
+    """Yield the places of the jobs in bundles of one cell each, those with the longest jobs first.
 
     sizes: parameters of each cell's model. The result of a job does not depend on its company.
     """
     seen = [_count_seen(job, cells[job.cell].settings) for job in jobs]
     enough = min(_ENOUGH, sum(seen) // (_SHARE * n_threads))
-    longest_first = sorted(range(len(jobs)), key=lambda i: (-jobs[i].work.steps, -jobs[i].work.n))
+
+    def rank(place: int) -> tuple[int, int]:
+        work = jobs[place].work
+        return -int(work.steps), -int(work.n)
+
+    # cell by cell: as jobs of all cells mix by length, a bundle would end at nearly every job
+    places_of: dict[int, list[int]] = {}
+    for place in sorted(range(len(jobs)), key=rank):
+        places_of.setdefault(jobs[place].cell, []).append(place)
+    bundles: list[list[int]] = []
+    for cell, places in places_of.items():
+        bundles += _cut(places, seen, enough, sizes[cell])
+    yield from sorted(bundles, key=lambda bundle: rank(bundle[0]))
+
+
+def _cut(places: Sequence[int], seen: Sequence[int], enough: int, size: int) -> Iterator[list[int]]:
+    """Yield places of a cell's jobs in their order, in bundles that end where one is full."""
     bundle: list[int] = []
     work = 0
-    for place in longest_first:
-        cell = jobs[place].cell
-        is_full = work >= enough or (len(bundle) + 1) * sizes[cell] > _MOST_PARAMETERS
-        if bundle and (is_full or jobs[bundle[0]].cell != cell):
+    for place in places:
+        is_full = work >= enough or (len(bundle) + 1) * size > _MOST_PARAMETERS
+        if bundle and is_full:
             yield bundle
             bundle, work = [], 0
         bundle.append(place)

@@ -30,11 +30,14 @@ from .scoring import score_candidates
 from .sums import make_add_pair
 from .training import train_flat_jobs
 
+# By cell, the model that a job of the round received last: its number, and itself.
+LastSent = dict[int, tuple[int, SentModel]]
+
 _DEFAULT = Execution(engine="native")
 
 
 class Native:
-    """Trains jobs on threads of this process, the longest first.
+    """Trains jobs on threads of this process, bundles with the longest first.
 
     A job is the work of one thread, so the result does not depend on their number. The algorithm's
     own functions run in the thread that asks for the round; only what is between `begin` and
@@ -52,8 +55,6 @@ class Native:
         }
         self.library = load_library()
         self.add_pair = make_add_pair(self.library)
-        # the last model that a job received: its cell, its number, by which broadcast
-        self._last_sent: tuple[int, int, Broadcast, SentModel] | None = None
         self.n = count_threads(execution)
         self.stop = ctypes.c_int32(0)  # looked at by all calls, between two steps
         self.pool = ThreadPoolExecutor(self.n, "fltrain native")
@@ -69,6 +70,7 @@ class Native:
         self, broadcasts: Mapping[int, Broadcast], jobs: Sequence[Job], sums: Mapping[int, Sums]
     ) -> Iterator[Done]:
         """Keep all threads busy until no job is left."""
+        last_sent: LastSent = {}
         sizes = [self.layers[cell.task].n_parameters for cell in self.cells]
         bundles = bundle_jobs(self.cells, jobs, sizes, self.n)
         busy: dict[Future[list[float]], list[BegunJob]] = {}
@@ -80,7 +82,7 @@ class Native:
             begun = []
             for place in bundle:
                 job = jobs[place]
-                begun.append(self._begin(broadcasts[job.cell], job, place))
+                begun.append(self._begin(broadcasts[job.cell], job, place, last_sent))
             round = broadcasts[begun[0].job.cell].round
             busy[self.pool.submit(self._train, begun, round)] = begun
 
@@ -108,27 +110,27 @@ class Native:
         self.stop.value = 1
         self.pool.shutdown(cancel_futures=True)
 
-    def _begin(self, broadcast: Broadcast, job: Job, place: int) -> BegunJob:
+    def _begin(self, broadcast: Broadcast, job: Job, place: int, last_sent: LastSent) -> BegunJob:
         """Return a job after `begin`, with the numbers that the compiled code trains."""
         cell = self.cells[job.cell]
         examples = functools.partial(iterate_in_order, cell.data.train, job.party)
         task = cell.task.bind_examples(examples)
-        sent = self._find_sent(broadcast, job)
+        sent = self._find_sent(broadcast, job, last_sent)
         local = cell.algorithm.begin(task, make_local(cell, broadcast, job, sent.tree))
         terms = require_affine_direction(cell).terms(local)
         layers = self.layers[cell.task]
         flat = flatten_job(cell=cell, job=job, local=local, terms=terms, sent=sent, layers=layers)
         return BegunJob(job=job, place=place, local=local, flat=flat)
 
-    def _find_sent(self, broadcast: Broadcast, job: Job) -> SentModel:
-        """Return the model that a job receives: the last one, as a rule, which is kept."""
-        known = self._last_sent
-        if known is None or known[:2] != (job.cell, job.model) or known[2] is not broadcast:
-            model = tree.index(broadcast.models, job.model)
+    def _find_sent(self, broadcast: Broadcast, job: Job, last_sent: LastSent) -> SentModel:
+        """Return the model that a job receives: the cell's last one, as a rule, which is kept."""
+        model, sent = last_sent.get(job.cell, (None, None))
+        if sent is None or model != job.model:
+            received = tree.index(broadcast.models, job.model)
             layers = self.layers[self.cells[job.cell].task]
-            sent = SentModel(model, flatten_parameters(model, layers))
-            self._last_sent = known = (job.cell, job.model, broadcast, sent)
-        return known[3]
+            sent = SentModel(received, flatten_parameters(received, layers))
+            last_sent[job.cell] = job.model, sent
+        return sent
 
     def _train(self, begun: Sequence[BegunJob], round: int) -> list[float]:
         """Train jobs of one cell on a thread of the pool, and return their summed losses."""
