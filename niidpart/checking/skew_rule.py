@@ -36,14 +36,6 @@ def check_skew(split: FederatedSplit, stored: StoredSkew | None) -> list[Fault]:
     return [Fault(65, f"/skew does not follow from the counts: {', '.join(wrong[:8])}")]
 
 
-def list_measures(table: JSON) -> list[tuple[str, str, int]]:
-    """Return name, form and version of each measure in a table, MAP beta first."""
-    found = [("map_beta", "", table["map_beta"]["version"])]
-    for measure in table["measures"]:
-        found.append((measure["name"], measure["form"], measure["version"]))
-    return found
-
-
 def _find_wrong_beta(split: FederatedSplit, stored: StoredSkew) -> list[str]:
     stated = stored.table["map_beta"]
     right = split.skew.to_json()["map_beta"]

@@ -8,13 +8,15 @@ where it cannot be read or written, is computed.
 """
 
 import contextlib
+import errno
+import fcntl
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO, cast
 
-from ..files import write_whole
 from ..heterogeneity import MEASURES
 from ..heterogeneity.concentration import VERSION as MAP_BETA_VERSION
 from ..splits.digests import encode_json, sha256
@@ -28,18 +30,14 @@ def remember_skew(digests: Mapping[str, str], skew: Mapping[str, str]) -> None:
     """Note that the skew with these digests is right for the split with those of `digests`."""
     name = _name_statement(digests, skew)
     path = _find_record()
-    if path is None or name in _read_lines(path):
+    if path is None:
         return
     # A full disk or a folder that is not there to be written costs the shortcut and no more.
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
-        handle = os.open(path, flags, 0o600)
-        try:
-            os.write(handle, f"{name}\n".encode())
-        finally:
-            os.close(handle)
-        _shorten(path)
+        with _open_record(path, "a+b") as file:
+            _lock(file)
+            _note(file, name.encode())
 
 
 def is_known_skew(digests: Mapping[str, str], skew: Mapping[str, str]) -> bool:
@@ -74,23 +72,52 @@ def _find_record() -> Path | None:
 def _read_lines(path: Path) -> set[str]:
     """Return what is noted; nothing where somebody else could have noted it."""
     try:
-        if not _is_own(path.parent.lstat()):
-            return set()
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with open(handle, encoding="ascii", errors="replace") as file:
-            found = os.fstat(handle)
-            if not (_is_own(found) and stat.S_ISREG(found.st_mode)):
-                return set()
-            return set(file.read(2 * _MOST * _LINE).splitlines())
+        with _open_record(path, "rb") as file:
+            whole = file.read(2 * _MOST * _LINE)
     except OSError:
         return set()
+    return set(whole.decode("ascii", errors="replace").splitlines())
 
 
-def _is_own(found: os.stat_result) -> bool:
-    return found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE
+@contextlib.contextmanager
+def _open_record(path: Path, mode: str) -> Iterator[BinaryIO]:
+    """Yield the record, open. OSError where it is no file, or not this user's alone to write."""
+    _require_own(path.parent.lstat())
+    with cast(BinaryIO, open(path, mode, opener=_open_handle)) as file:
+        found = os.fstat(file.fileno())
+        _require_own(found)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "no regular file")
+        yield file
 
 
-def _shorten(path: Path) -> None:
-    if path.stat().st_size > _MOST * _LINE:
-        lines = path.read_bytes().splitlines(keepends=True)
-        write_whole(path, b"".join(lines[len(lines) // 2 :]))
+def _open_handle(path: str, flags: int) -> int:
+    """Open a file, not through a link; a pipe under its name is not waited for."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+
+
+def _require_own(found: os.stat_result) -> None:
+    if found.st_uid != os.geteuid() or found.st_mode & _OTHERS_WRITE:
+        raise PermissionError(errno.EPERM, "others may write it")
+
+
+def _lock(file: BinaryIO) -> None:
+    """Wait until no other process writes. Where the file system has no locks, a line may go."""
+    with contextlib.suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def _note(file: BinaryIO, name: bytes) -> None:
+    """Write a line, where it is not there yet, and take out the older half of too many."""
+    file.seek(0)
+    whole = file.read()
+    lines = whole.splitlines()
+    if name in lines:
+        return
+    lines.append(name)
+    is_torn = not whole.endswith(b"\n") and whole != b""
+    added = b"\n" + name if is_torn else name
+    if len(lines) > _MOST:
+        added = b"\n".join(lines[len(lines) // 2 :])
+        file.truncate(0)
+    file.write(added + b"\n")

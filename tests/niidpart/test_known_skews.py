@@ -1,7 +1,11 @@
 """A stored skew is believed where this user's own niidpart computed or checked it, and nowhere else."""
 
+import fcntl
 import json
 import os
+import subprocess
+import sys
+import threading
 
 import h5py
 import numpy as np
@@ -109,6 +113,16 @@ def test_a_measure_that_nobody_here_can_check_is_not_shown(foreign, small_data):
     assert not is_believed(foreign)
 
 
+def nudge(table):
+    table["measures"][0]["corrected"] += 1e-9
+
+
+def test_a_skew_that_is_right_but_for_its_last_digits_is_not_shown(foreign, small_data):
+    forge(foreign, nudge)
+    assert niidpart.verify(foreign, data=small_data).exit_code == 0
+    assert not is_believed(foreign)
+
+
 def test_of_other_versions_of_the_measures_nothing_is_believed(
     small_split, tmp_path, record, monkeypatch
 ):
@@ -168,3 +182,42 @@ def test_a_record_does_not_grow_without_end(small_split, tmp_path, record, monke
     assert len(lines) == 6
     assert lines[:-1] == [f"{i:064x}" for i in range(5, 10)]
     assert is_believed(path)
+
+
+def test_a_record_that_others_can_write_is_not_written(small_split, tmp_path, record):
+    record.parent.mkdir(parents=True)
+    record.write_text("")
+    record.chmod(0o666)
+    niidpart.write(small_split, tmp_path / "split.h5")
+    assert record.read_text() == ""
+
+
+def test_a_pipe_in_the_place_of_the_record_is_not_waited_for(tmp_path, record):
+    record.parent.mkdir(parents=True)
+    os.mkfifo(record)
+    code = (
+        "import niidpart, numpy as np\n"
+        "split = niidpart.make(np.arange(100) % 4, 'dir', n_parties=5, min_size=1)\n"
+        "niidpart.write(split, 'split.h5')"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=60)
+
+
+def test_a_note_after_a_torn_line_has_a_line_of_its_own(small_split, tmp_path, record):
+    record.parent.mkdir(parents=True)
+    record.write_text("a" * 64 + "\n" + "b" * 20)
+    path = niidpart.write(small_split, tmp_path / "split.h5")
+    assert is_believed(path)
+    assert record.read_text().splitlines()[:2] == ["a" * 64, "b" * 20]
+
+
+def test_a_note_waits_for_whoever_writes(record):
+    known_skews.remember_skew({"split": "1"}, {})
+    with open(record) as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        other = threading.Thread(target=known_skews.remember_skew, args=({"split": "2"}, {}))
+        other.start()
+        other.join(0.3)
+        assert other.is_alive()
+    other.join()
+    assert known_skews.is_known_skew({"split": "2"}, {})
