@@ -137,7 +137,7 @@ def _queue_donors(
     rank: Ints,
     n_moves: int,
 ) -> tuple[Ints, Ints]:
-    """Return [M] who gives a row at each move, and for the how-manieth time (0, 1, ...).
+    """Return [M] who gives a row at each move, and which of its turns that is (0, 1, ...).
 
     A party of s rows can give at the sizes s, s - 1, ..., min_size + 1. It is the largest at the
     time where no other is larger, so that moves go by these sizes, equal ones by rank.
@@ -260,7 +260,7 @@ class _Holdings:
         return given
 
     def take_of_one_class(self, donors: Ints, turns: Ints) -> Ints:
-        """Return the row that each donor gives for the so-manieth time, where all are alike."""
+        """Return the row that each donor gives at its turn, where all are alike."""
         places = self.place[donors]
         n_left = self._left[places, 0] - 1 - turns
         given: Ints = self._rows[self._begins[places] + n_left]

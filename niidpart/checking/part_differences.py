@@ -62,7 +62,7 @@ def compare_parts(a: Part, b: Part) -> PartDifference:
 
 
 def describe_same_part(part: Part) -> PartDifference:
-    """Return what `compare_parts` finds of a part that has rows, and itself."""
+    """Return what `compare_parts` finds of a part with rows and the same part again."""
     n_distinct, _ = count_holdings([part], int(part.indices.max()) + 1)
     is_shared = n_distinct < part.n
     return PartDifference(

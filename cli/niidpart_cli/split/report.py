@@ -114,7 +114,7 @@ def describe_measures(skew: "Skew", as_sample: "Skew | None" = None) -> str:
 
 
 def is_stored(skew: "Skew") -> bool:
-    """Whether the skew was taken from the file, whose niidpart is known to be the user's own."""
+    """Return whether the skew was taken from the file: this user's own niidpart computed it."""
     from niidpart.splitfile.stated_skew import StatedSkew
 
     return isinstance(skew, StatedSkew)
