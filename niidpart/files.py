@@ -30,13 +30,18 @@ def write_whole_by(path: Path, write: Callable[[int], None], n_bytes: int) -> No
     The handle is open to write and to read. n_bytes: about how many there will be, for errors.
     """
     path = path.resolve()  # a link stays, what it leads to is written
-    if path.exists() and not path.is_file():
-        raise FileFault(f"{path} is there and is no regular file; take another name")
+    require_regular(path)
     what = f"{path} could not be written ({n_bytes} bytes)"
     with explain_refusal(what, "what stood there before is unchanged"):
         make_folder(path.parent)
         _replace(path, write)
     _sync_name(path)
+
+
+def require_regular(path: Path) -> None:
+    """Raise FileFault where something is there that is no regular file."""
+    if path.exists() and not path.is_file():
+        raise FileFault(f"{path} is there and is no regular file; take another name")
 
 
 def _replace(path: Path, write: Callable[[int], None]) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 __all__ = [
     "ELSEWHERE",
+    "advise_elsewhere",
     "choose_temporary_name",
     "name_of_temporary",
     "scratch_folder",
@@ -31,6 +32,16 @@ _DIGITS = 8  # hexadecimal, drawn for each temporary name
 _TEMPORARY = re.compile(rf"\.(.+)\.[0-9a-f]{{{_DIGITS}}}\.tmp", re.DOTALL)
 _LONGEST = 255 - len("..") - _DIGITS - len(".tmp")  # bytes that a file system leaves for a name
 ELSEWHERE = "make room there, or set TMPDIR to another folder"
+
+_BESIDE_OUTPUT = "make room there, or write to another disk with -o (scratch=)"
+
+
+def advise_elsewhere(folder: Path) -> str:
+    """Return what to do where a folder, or the one that it was made in, takes no more."""
+    system = Path(tempfile.gettempdir()).resolve()
+    if system in folder.resolve().parents:
+        return f"{ELSEWHERE}; what make writes goes to another disk with -o"
+    return _BESIDE_OUTPUT
 
 
 def choose_temporary_name(name: str) -> str:
@@ -108,7 +119,8 @@ def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
         try:
             folder = made.enter_context(temporary_folder(place / "niidpart", 0o700))
         except OSError as error:
-            message = f"no folder can be made in {place}: {error.strerror}; {ELSEWHERE}"
+            advice = advise_elsewhere(place / "niidpart")
+            message = f"no folder can be made in {place}: {error.strerror}; {advice}"
             raise OSError(error.errno, message) from error
         yield folder
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..files import explain_refusal
-from ..temporaries import ELSEWHERE
+from ..temporaries import advise_elsewhere
 
 _PIECE = 1 << 22  # values at a time
 
@@ -26,7 +26,8 @@ class ArrayFile:
     def append(self, values: NDArray[Any]) -> None:
         """Write values behind those that are there."""
         raw = np.ascontiguousarray(values, self._dtype).view(np.uint8).data
-        with explain_refusal(f"{self._path.parent} took no more", ELSEWHERE):
+        folder = self._path.parent
+        with explain_refusal(f"{folder} took no more", advise_elsewhere(folder)):
             while raw:  # a file that nearly fills the disk takes a part
                 raw = raw[os.write(self._handle, raw) :]
         self.n += len(values)

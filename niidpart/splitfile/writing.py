@@ -14,18 +14,17 @@ import numpy as np
 
 from ..arithmetic.words import Array
 from ..disk.arrays import release_pages
-from ..errors import FileFault, UsageError, require_path, require_type
+from ..errors import UsageError, require_path, require_type
 from ..files import write_whole, write_whole_by
 from ..splits.digests import FORMAT_MAJOR, digest_array, encode_json
 from ..splits.split import FederatedSplit
 from .disk_image import DiskImage
-from .faults import SplitError
 from .json_text import parse_json
 from .known_skews import remember_skew
 from .layout import build_digest_table, check_layout, list_stored_arrays
 from .limits import MAX_CHUNKS, MAX_HINT, MAX_MANIFEST, MAX_MEMORY
 from .manifest import FORMAT_NAME, parse_manifest
-from .opened import open as open_split
+from .replacing import require_replaceable_by
 
 FORMAT_MINOR = 1
 _CHUNK, _CHUNK_BYTES = 1 << 18, 1 << 21  # values, bytes
@@ -70,7 +69,7 @@ def write(split: FederatedSplit, path: str | Path, *, overwrite: bool = False) -
     require_type("split", split, FederatedSplit)
     path, arrays = Path(path), _collect_arrays(split)
     if not overwrite:
-        _require_replaceable(path, split)
+        require_replaceable_by(path, split)
     n_bytes = sum(array.nbytes for array in arrays.values())
     if n_bytes < _LARGE:
         write_whole(path, _build_image(arrays))
@@ -117,25 +116,6 @@ def write_image(arrays: Mapping[str, Array], handle: int) -> None:
     for error in errors:
         raise error
     os.fsync(handle)
-
-
-def _require_replaceable(path: Path, split: FederatedSplit) -> None:
-    """Raise FileFault where the file `path` holds something that is not this split."""
-    if not path.is_file() or not path.stat().st_size:
-        return
-    try:
-        with open_split(path) as found:
-            digest = found.digest
-    except SplitError:
-        held = "is no split file"
-    else:
-        if digest == split.digest:
-            return
-        held = f"holds another split ({digest[:16]}...)"
-    raise FileFault(
-        f"{path} is there already and {held}; take another name, or have it replaced: "
-        "--force (overwrite=True)"
-    )
 
 
 def to_bytes(split: FederatedSplit) -> bytes:

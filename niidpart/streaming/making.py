@@ -11,11 +11,12 @@ from typing import Any
 from ..data.label_stream import LabelStream, write_label_column
 from ..disk.progress import Told, tell_nobody
 from ..errors import require_type
+from ..files import explain_refusal, make_folder
 from ..making.completion import compose
 from ..registry import UNSET
 from ..splits.recipe import Recipe
 from ..splits.split import FederatedSplit
-from ..temporaries import ELSEWHERE, scratch_folder
+from ..temporaries import advise_elsewhere, scratch_folder
 from .derivation import derive_on_disk, require_streamable
 
 _BYTES_ON_DISK = 24  # of a row, at most at one time: sorted words twice, and what is kept
@@ -87,6 +88,9 @@ def make_large(
     )
     require_streamable(complete, labels.n)
     parent = None if scratch is None else Path(scratch)
+    if parent is not None:
+        with explain_refusal(f"the folder {parent} cannot be made", "write to another place"):
+            make_folder(parent)
     with scratch_folder(parent) as folder:
         require_room(folder, complete, labels.n)
         column = write_label_column(labels, folder, told)
@@ -102,4 +106,4 @@ def require_room(folder: Path, recipe: Recipe, n: int) -> None:
     if needed > free:
         got = f"{folder.parent} has {free / 1e9:.1f} GB free"
         wanted = f"making a split of {n} rows takes up to {needed / 1e9:.1f} GB on the way"
-        raise OSError(errno.ENOSPC, f"{got}, and {wanted}; {ELSEWHERE}")
+        raise OSError(errno.ENOSPC, f"{got}, and {wanted}; {advise_elsewhere(folder)}")

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -102,6 +103,45 @@ def test_make_replaces_another_split_only_on_request(made, niidpart):
     assert (made / "split.h5").read_bytes() == first
     assert niidpart("make", "--strategy", "homo", "--force", cwd=made).returncode == 0
     assert "homo" in niidpart("show", "split.h5", cwd=made).stdout
+
+
+@pytest.mark.parametrize("way", [("--disk-from", 0), ()], ids=["disk", "memory"])
+@pytest.mark.parametrize("there", ["notes", "pipe", "recipe", "rows"])
+def test_what_cannot_be_replaced_is_said_before_the_work(way, there, niidpart, tmp_path):
+    np.save(tmp_path / "y.npy", np.arange(900) ** 2 % 7)
+    np.save(tmp_path / "less.npy", np.arange(800) ** 2 % 7)
+    make = ("make", "--strategy", "dir", *way, "-o", "x.h5", "--dataset")
+    if there == "notes":
+        (tmp_path / "x.h5").write_text("notes")
+    elif there == "pipe":
+        os.mkfifo(tmp_path / "x.h5")
+    elif there == "recipe":
+        niidpart(*make, "y.npy", "--seed", 1, cwd=tmp_path)
+    else:
+        niidpart(*make, "less.npy", cwd=tmp_path)
+    done = niidpart(*make, "y.npy", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "x.h5 is there" in done.stderr
+    assert "of 900 rows" not in done.stderr
+    if there == "pipe":
+        forced = niidpart(*make, "y.npy", "--force", cwd=tmp_path)
+        assert "no regular file" in forced.stderr
+        assert "of 900 rows" not in forced.stderr
+
+
+def test_the_same_split_is_made_on_the_disk_twice(niidpart, tmp_path):
+    np.save(tmp_path / "y.npy", np.arange(900) ** 2 % 7)
+    make = ("make", "--dataset", "y.npy", "--strategy", "dir", "--disk-from", 0)
+    assert niidpart(*make, cwd=tmp_path).returncode == 0
+    assert niidpart(*make, cwd=tmp_path).returncode == 0
+
+
+def test_a_split_is_made_on_the_disk_in_a_new_folder(niidpart, tmp_path):
+    np.save(tmp_path / "y.npy", np.arange(900) ** 2 % 7)
+    make = ("make", "--dataset", "y.npy", "--strategy", "dir", "--disk-from", 0)
+    done = niidpart(*make, "-o", "new/one/x.h5", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in (tmp_path / "new" / "one").iterdir()] == ["x.h5"]
 
 
 def test_an_npz_of_ones_own_is_found_again(tmp_path, niidpart):

@@ -210,6 +210,28 @@ def test_no_room_on_the_disk_is_said_before_anything_is_written(tmp_path, monkey
     assert os.listdir(tmp_path) == ["y.npy"]
 
 
+@pytest.mark.parametrize("is_system", [True, False])
+def test_a_full_disk_is_advised_by_where_the_split_is_made(is_system, tmp_path, monkeypatch):
+    """TMPDIR has no effect where the temporary files lie beside the split."""
+    (tmp_path / "system").mkdir()
+    (tmp_path / "own").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "system"))
+    np.save(tmp_path / "y.npy", np.arange(1000) % 4)
+    stream = niidpart.stream_labels(tmp_path / "y.npy")
+
+    def write(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.write", write)
+    with (
+        pytest.raises(OSError, match="took no more") as raised,
+        niidpart.make_large(stream, "homo", scratch=None if is_system else tmp_path / "own"),
+    ):
+        pass
+    assert "with -o" in str(raised.value)
+    assert ("TMPDIR" in str(raised.value)) == is_system
+
+
 @pytest.mark.parametrize("last", [0, 3, 12])
 def test_a_full_disk_under_a_large_file_leaves_what_stood_there(last, tmp_path, monkeypatch):
     """In a process of its own: the library would crash it when it ends."""

@@ -26,6 +26,7 @@ from .report import describe_split, split_to_json
 
 if TYPE_CHECKING:
     from niidpart import Data, FederatedSplit
+    from niidpart.data import LabelStream
     from niidpart.registry import Registry
     from niidpart.splits.recipe import Recipe
 
@@ -62,6 +63,7 @@ def make_command() -> click.Command:
         asked = _find_data(values, select_given(values, source_options))
         request = _build_request(values) | select_others(values, [*fixed, *source_options])
         labels = find_large_labels(asked, request, values)
+        _check_out(labels, request, values)
         if labels is not None:
             _require_no_transforms(niidpart.compose(**request), asked)
             line = WorkLine()
@@ -109,6 +111,23 @@ def _require_no_transforms(recipe: "Recipe", asked: AskedData) -> None:
             f"{names} changes features, and {asked.name} is read as labels alone; leave it out, or "
             "give a data set with features (an .npz with x and y, say)"
         )
+
+
+def _check_out(
+    labels: "LabelStream | None", request: dict[str, Any], values: dict[str, Any]
+) -> None:
+    """Refuse, before the work, what the split cannot replace."""
+    import niidpart
+    from niidpart.files import require_regular
+    from niidpart.splitfile.replacing import require_replaceable
+
+    out = Path(values["out"])
+    if values["force"]:
+        require_regular(out)
+    elif labels is None:
+        require_replaceable(out)
+    else:
+        require_replaceable(out, niidpart.compose(**request), labels.n)
 
 
 def _write(split: "FederatedSplit", values: dict[str, Any]) -> None:
