@@ -49,7 +49,8 @@ def build_cell(request: Request, data: Federated, new: Federated | None = None) 
     algorithm = request.algorithm
     settings = request.settings
     _warn_of_features(data, settings)
-    _warn_of_evaluations(data)
+    is_asked = "noisy_test" in request.asked
+    _warn_of_evaluations(data, of_preset="" if is_asked else request.preset or "")
     if new is not None:
         _warn_of_shared_rows(data, new)
     held = [data] if new is None else [data, new]
@@ -128,14 +129,17 @@ def _warn_of_features(data: Federated, settings: Settings) -> None:
         )
 
 
-def _warn_of_evaluations(data: Federated) -> None:
-    """Warn of evaluations that take long."""
+def _warn_of_evaluations(data: Federated, of_preset: str) -> None:
+    """Warn of evaluations that take long. of_preset: the one that asks for them; "" for none."""
     if data.noisy_test is None or data.global_test is None:
         return
     passes = len(data.val.indptr) - 1
     if passes * len(data.global_test.y) > _MANY:
+        source, advice = "--noisy-test", "--eval-every 10 makes that rarer"
+        if of_preset:
+            source += f" of preset {of_preset}"
+            advice += ", --no-noisy-test leaves it out"
         warnings.warn(
-            f"each evaluation goes over the test set {passes} times (--noisy-test); "
-            "--eval-every 10 makes that rarer",
+            f"each evaluation goes over the test set {passes} times ({source}); {advice}",
             stacklevel=2,
         )

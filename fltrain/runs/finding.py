@@ -55,7 +55,8 @@ def _name_runs_inside(path: Path) -> str:
     inside = _list_runs(path)
     if not inside:
         return ""
-    return f"; it holds the runs {_name_first(inside)}: name one, as {path / inside[0]}"
+    held, one = _name_first(inside), path / inside[0]
+    return f"; it holds the runs {held}: name one, as {one}; compare and plot take all: {path}/*"
 
 
 def _name_runs_beside(path: Path) -> str:

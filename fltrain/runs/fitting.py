@@ -22,6 +22,8 @@ _PAIRS = {
     ("local_steps", "local_epochs"): "two amounts of work in a round",
     ("clip_norm", "clip_value"): "two ways to clip a gradient",
 }
+# Whose options let its steps be those of any optimiser, and by what.
+_TAKES_ANY = {"scaffold": "give --option i --correction grad, which takes any (docs/training.md)"}
 
 
 def fit_settings(settings: Settings, algorithm: Algorithm, asked: Mapping[str, Any]) -> Settings:
@@ -181,10 +183,11 @@ def _require_suited(settings: Settings, algorithm: Algorithm) -> None:
         }
         for what, is_there in unsuited.items():
             if is_there:
+                way_out = _TAKES_ANY.get(algorithm.name, "leave it out")
                 raise UsageError(
                     f"{algorithm.name} cannot do with {what}: its equations count on plain SGD, "
                     "whose momentum starts anew and whose learning rate stays within a round; "
-                    "leave it out, or take another algorithm"
+                    f"{way_out}, or take another algorithm"
                 )
     if algorithm.decay == "algorithm" and settings.optimizer == "adamw" and settings.weight_decay:
         raise UsageError(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from niidpart.errors import UsageError
+from niidpart.registry.hints import find_near
 
 _RULE = re.compile(r"([a-z][a-z0-9_-]*)(>=|<=|=)([^<>=]+)")
 # Where parties are served different models, and not while they are served the same.
@@ -21,6 +22,16 @@ _BETTER_SMALL = re.compile(
 )
 _BETTER_LARGE = re.compile(
     r"_(accuracy|accuracy_noisy|balanced_accuracy|macro_f1|auc)(_mean|_p10|_worst|_weighted)?$"
+)
+# Those whose direction is known, as they are asked for.
+_KNOWN = (
+    "accuracy",
+    "loss",
+    "balanced-accuracy",
+    "macro-f1",
+    "auc",
+    "cross-entropy",
+    "calibration",
 )
 
 
@@ -118,10 +129,12 @@ def _find_direction(name: str, sign: str, value: str) -> str:
         return "<="
     if _BETTER_LARGE.search(name):
         return ">="
+    near = find_near(name.removeprefix("test_"), _KNOWN)
+    guess = f"did you mean {near[0]}? if not, " if near else ""
     raise UsageError(
-        f"stop-at: nobody says whether more or less of {name} is better; "
+        f"stop-at: {guess}nobody says whether more or less of {name} is better; "
         f"give '{name}>={value}' or '{name}<={value}', or a metric whose direction is known: "
-        "accuracy, loss, balanced-accuracy, macro-f1, auc, cross-entropy, calibration"
+        f"{', '.join(_KNOWN)}"
     )
 
 

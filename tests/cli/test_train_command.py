@@ -324,6 +324,8 @@ def test_an_algorithm_of_ones_own_has_its_options(runs, fltrain):
         ("verify split.h5", 1, "niidpart verify split.h5"),
         ("compare split.h5", 1, "niidpart verify split.h5"),
         ("compare .", 1, "it holds the runs fedavg, "),
+        ("compare .", 1, "compare and plot take all: ./*"),
+        ("run split.h5 --stop-at acc=70", 2, "stop-at: did you mean accuracy? if not, nobody"),
         ("run split.h5 --model bare.py", 2, "give bare.py:FUNCTION; it has: net, other"),
         ("run split.h5 --algorithm bare.py", 2, "give bare.py:FUNCTION; it has: net, other"),
         ("resume nothing", 1, "there is no folder nothing; . holds the runs fedavg"),

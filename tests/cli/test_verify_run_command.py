@@ -5,6 +5,9 @@ import shutil
 
 import pytest
 
+from fltrain.verification.verdict import RunVerdict
+from niidpart_cli.train.verify import _describe
+
 QUICK = ["--rounds", "2", "--local-steps", "2", "--batch-size", "16", "--threads", "1"]
 
 
@@ -99,6 +102,13 @@ def test_a_replay_says_first_what_it_takes(folder, fltrain):
     first = done.stderr.splitlines()[0]
     assert first.startswith("replay of rounds 1, 2 from ")
     assert "rounds to train, which took" in first
+
+
+def test_what_could_not_be_checked_comes_before_what_is_right():
+    verdict = RunVerdict(faults=[], unchecked=["the data is gone"], rounds=2)
+    first, second = _describe("run", verdict).splitlines()
+    assert first.startswith("run could not be checked in full; in the rest nothing is wrong: 2 ")
+    assert second == "  not checked: the data is gone"
 
 
 def test_what_is_no_run_is_told_to_machines_too(folder, fltrain):

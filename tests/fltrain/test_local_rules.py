@@ -243,7 +243,7 @@ REFUSED = [
     ({"keep_optimizer": True, "momentum": 0.0}, "sgd without momentum has nothing to keep"),
     ({"stragglers": 0.5, "local_epochs": 1}, "local-epochs is 1; raise it"),
     ({"stragglers": 0.5, "local_steps": 1}, "local-steps is 1; raise it"),
-    ({"algorithm": "scaffold", "optimizer": "adam"}, "scaffold cannot do with optimizer adam"),
+    ({"algorithm": "scaffold", "optimizer": "adam"}, "scaffold cannot do with optimizer adam.* give --option i --correction grad, which takes any"),
     ({"algorithm": "fednova", "optimizer": "adamw"}, "fednova cannot do with optimizer adamw"),
     ({"algorithm": "fednova", "nesterov": True}, "fednova cannot do with nesterov"),
     ({"algorithm": "scaffold", "lr_over": "steps"}, "scaffold cannot do with lr-over steps"),

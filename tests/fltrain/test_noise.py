@@ -8,6 +8,7 @@ import niidpart
 from fltrain import Settings
 from fltrain.inputs.federated import load_federated
 from niidpart.arithmetic.rng import normal_field
+from niidpart_cli.train.progress import format_round
 
 CPU = torch.device("cpu")
 ALL = slice(None)
@@ -148,6 +149,18 @@ def test_where_no_noise_is_strong_the_noisy_accuracy_is_the_clean_one(table, tra
     split = niidpart.make(table, "homo", n_parties=3, transforms=noise(True, sigma=0.0))
     for metrics in train(split, table, noisy_test=True).history:
         assert metrics["test_accuracy_noisy"] == pytest.approx(metrics["test_accuracy"], abs=1e-12)
+
+
+def test_evaluations_that_take_long_are_told_with_what_makes_them_short(table, train, monkeypatch):
+    split = niidpart.make(table, "homo", n_parties=3, transforms=noise(True))
+    monkeypatch.setattr("fltrain.runs.cells._MANY", 1)
+    with pytest.warns(UserWarning, match=r"3 times \(--noisy-test\); --eval-every 10 .*rarer$"):
+        done = train(split, table, noisy_test=True)
+    share = 100 * done.history[-1]["test_accuracy_noisy"]
+    assert f"  noisy test {share:.2f}%  " in format_round(done.history[-1:])
+    said = r"3 times \(--noisy-test of preset niid\); .*, --no-noisy-test leaves it out"
+    with pytest.warns(UserWarning, match=said):
+        train(split, table, model="mlp", preset="niid")
 
 
 def test_a_split_without_noise_has_no_noisy_test_set(table, table_split, train):

@@ -109,12 +109,15 @@ def _describe(folder: str, verdict: "RunVerdict") -> str:
         rounds, kept = verdict.rounds, verdict.checkpoints
         of_rounds = f"{rounds} round{'s' if rounds != 1 else ''}"
         of_kept = f"{len(kept)} checkpoint{'s' if len(kept) != 1 else ''}"
-        lines = [f"{folder} has nothing wrong: {of_rounds}, {of_kept}"]
+        found = "has nothing wrong"
+        if verdict.unchecked:
+            found = "could not be checked in full; in the rest nothing is wrong"
+        lines = [f"{folder} {found}: {of_rounds}, {of_kept}"]
+    lines += [f"  not checked: {what}" for what in verdict.unchecked]
     if verdict.new_parties:
         numbers = ", ".join(map(str, verdict.new_parties))
         lines.append(f"  never trained (--new-parties): {numbers}")
     if verdict.replayed:
         again = ", ".join(map(str, verdict.replayed))
         lines.append(f"  trained again, with the same digests: {again}")
-    lines += [f"  not checked: {what}" for what in verdict.unchecked]
     return "\n".join(lines)
