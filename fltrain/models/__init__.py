@@ -21,7 +21,7 @@ from ._torchvision import find_torchvision
 
 __all__ = ["MODELS", "Staged", "adapt", "create", "default"]
 
-MODELS = Registry("fltrain.models", "model")
+MODELS = Registry("fltrain.models", "model", other_names=(f"{TORCHVISION}NAME", "FILE.py:FUNCTION"))
 
 _ADVICE = (
     "write a function that makes one from what the data is, def net(shape, n_classes): "

@@ -15,7 +15,7 @@ from ..errors import UsageError, require_type
 from .hints import did_you_mean, find_advice_of, find_near
 from .listing import list_names
 from .options import Option, fill_in_options, read_options
-from .own_code import Function, load_function, refuse_bare_file
+from .own_code import Function, load_function, refuse_bare_file, suggest_function
 
 
 class Registry:
@@ -34,6 +34,8 @@ class Registry:
         Parameters that the caller fills in; they are no options.
     caller_options : tuple of str
         Names that the caller itself takes, for hints.
+    other_names : tuple of str
+        What is a name besides, for errors: `FILE.py:FUNCTION`.
 
     Examples
     --------
@@ -48,11 +50,13 @@ class Registry:
         kind: str,
         given: frozenset[str] = frozenset(),
         caller_options: tuple[str, ...] = (),
+        other_names: tuple[str, ...] = (),
     ):
         self.package = package
         self.kind = kind
         self.given = given
         self.caller_options = caller_options
+        self.other_names = other_names
 
     def names(self) -> list[str]:
         """Return the names of all entries.
@@ -95,7 +99,8 @@ class Registry:
         names = self.names()
         if name not in names:
             refuse_bare_file(name, self.kind)
-            raise UsageError(f"unknown {self.kind} {name!r}; {did_you_mean(name, names)}")
+            advice = suggest_function(name) + did_you_mean(name, [*names, *self.other_names])
+            raise UsageError(f"unknown {self.kind} {name!r}; {advice}")
         return importlib.import_module(f"{self.package}.{name.replace('-', '_')}")
 
     def find(self, name: str) -> Function:

@@ -109,6 +109,13 @@ def refuse_bare_file(name: str, kind: str) -> None:
     raise UsageError(f"{kind} {name!r} is a file; give {name}:FUNCTION; it has: {known}")
 
 
+def suggest_function(name: str) -> str:
+    """Return what is meant by mine.net where there is a mine.py; "" where there is none."""
+    stem, _, function = name.rpartition(".")
+    is_meant = function.isidentifier() and stem != "" and Path(f"{stem}.py").is_file()
+    return f"did you mean {f'{stem}.py:{function}'!r}? " if is_meant else ""
+
+
 def require_takes(
     function: Function,
     kind: str,

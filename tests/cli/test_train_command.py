@@ -307,6 +307,8 @@ def test_an_algorithm_of_ones_own_has_its_options(runs, fltrain):
             "algorithm 'solo' has no option 'server_lr'; it belongs to fedadagrad, fedadam, fedavg",
         ),
         ("run split.h5 --model cn", 2, "unknown model 'cn'; did you mean 'cnn'?"),
+        ("run split.h5 --model cn", 2, ", torchvision:NAME, FILE.py:FUNCTION"),
+        ("run split.h5 --model bare.net", 2, "model 'bare.net'; did you mean 'bare.py:net'? there"),
         (
             "run split.h5 --model cnn",
             2,
