@@ -383,7 +383,8 @@ def begun(executor, cell):
         cell.data,
     )
     job = make_jobs(0, cell, state, plan, 1)[0]
-    return executor._begin(Broadcast(1, state.models, state.buffers, plan.shared), job, 0)
+    broadcast = Broadcast(1, state.models, state.buffers, plan.shared)
+    return executor._begin(broadcast, job, place=0, last_sent={})
 
 
 def gradient_is_exact(cell):
