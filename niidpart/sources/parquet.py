@@ -8,6 +8,7 @@ from ..data import Array, Data, DataSource, LabelStream
 from ..data.of_tables import find_label_names, load_tables, read_label_column
 from ..data.readers.arrow_features import FeatureReader
 from ..data.readers.arrow_table import ColumnChoice
+from ..data.readers.arrow_values import require_no_empty
 from ..data.readers.files import TestFile, digest_files, find_companion
 from ..data.readers.images import Channels, Checksum, Size
 from ..data.readers.parquet_table import ParquetTable
@@ -93,6 +94,7 @@ def stream_parquet(root: str | Path, **options: Any) -> LabelStream:
     choice = ColumnChoice(**options)
     table = ParquetTable(_find_files(Path(root)))
     require_column(choice.label, list(table.schema.names), "label")
+    require_no_empty(table.count_missing(choice.label), choice.label)  # a piece has but its own
     features = FeatureReader(table, choice, Path(root)).columns
     if features:
         shown = ",".join(features[:_SHOWN])

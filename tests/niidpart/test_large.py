@@ -477,3 +477,17 @@ def test_a_column_of_ids_is_refused_before_it_is_read_to_its_end(tmp_path):
     ):
         pass
     assert not list(tmp_path.iterdir())
+
+
+def test_empty_labels_of_every_piece_are_counted(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    table = pa.table({"label": [0, None, 1, 0, None, None]})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=3)
+    with (
+        pytest.raises(niidpart.UsageError, match="'label' has 3 empty values"),
+        niidpart.make_large(
+            niidpart.stream_labels(tmp_path / "t.parquet"), "dir", scratch=tmp_path
+        ),
+    ):
+        pass

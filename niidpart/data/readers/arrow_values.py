@@ -16,9 +16,7 @@ def read_column(column: Any, name: str) -> Array:
     """
     import pyarrow as pa
 
-    if column.null_count:
-        got = f"the column {name!r} has {column.null_count} empty values"
-        raise UsageError(f"{got}; fill or drop these rows first")
+    require_no_empty(column.null_count, name)
     # Numbers may be stored by their distinct values too; then the values are what counts.
     is_dictionary = pa.types.is_dictionary(column.type)
     if is_dictionary and not _is_text(column.type.value_type):
@@ -82,6 +80,12 @@ def list_shared(values: Any) -> list[Any]:
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     plain: list[Any] = values.to_pylist()
     return plain
+
+
+def require_no_empty(n: int, name: str) -> None:
+    """Raise UsageError where a column has n empty values, unless that is none."""
+    if n:
+        raise UsageError(f"the column {name!r} has {n} empty values; fill or drop these rows first")
 
 
 def require_no_nulls(values: Any, name: str) -> None:
