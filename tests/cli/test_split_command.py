@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from niidpart_cli.split.progress import WorkLine
+
 BIN = Path(sys.executable).parent
 
 
@@ -142,6 +144,13 @@ def test_a_split_is_made_on_the_disk_in_a_new_folder(niidpart, tmp_path):
     done = niidpart(*make, "-o", "new/one/x.h5", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert [path.name for path in (tmp_path / "new" / "one").iterdir()] == ["x.h5"]
+
+
+def test_the_line_of_work_that_fails_is_ended(capsys):
+    with pytest.raises(OSError), WorkLine() as line:  # noqa: PT011, PT012
+        line.tell("sorting", 5, 900)
+        raise OSError
+    assert capsys.readouterr().err == "sorting: 5 of 900 rows\n"
 
 
 def test_an_npz_of_ones_own_is_found_again(tmp_path, niidpart):

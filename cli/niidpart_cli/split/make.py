@@ -66,10 +66,10 @@ def make_command() -> click.Command:
         _check_out(labels, request, values)
         if labels is not None:
             _require_no_transforms(niidpart.compose(**request), asked)
-            line = WorkLine()
             scratch = Path(values["out"]).absolute().parent
+            line = WorkLine()
             made = niidpart.make_large(labels, scratch=scratch, told=line.tell, **request)
-            with made as split:
+            with line, made as split:
                 line.close()
                 say(f"writing {values['out']}", err=True)
                 _write(split, values)

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from typing import Self
 
 import click
 
@@ -37,6 +38,12 @@ class WorkLine:
     def __init__(self) -> None:
         self._what, self._shown, self._last = "", 0.0, ""
         self._is_terminal = sys.stderr.isatty()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def tell(self, what: str, done: int, total: int) -> None:
         """Say that `done` of `total` rows are through a step."""

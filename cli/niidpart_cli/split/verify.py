@@ -55,11 +55,10 @@ def verify(
     import niidpart
 
     try:
-        line = WorkLine()
-        verdict = niidpart.verify(
-            file, data_root=data_root, trust=trust, told=line.tell, **read_limits(limits)
-        )
-        line.close()
+        with WorkLine() as line:
+            verdict = niidpart.verify(
+                file, data_root=data_root, trust=trust, told=line.tell, **read_limits(limits)
+            )
     except OSError as error:
         if as_json:  # machines read an answer in any case
             say(json.dumps({"file": file, "error": str(error), "exit": 1}))
