@@ -5,6 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from niidpart.errors import UsageError
+
 from .. import tree
 from ..tree import Tree
 
@@ -41,7 +43,8 @@ class Sums:
     def add(self, upload: Tree, model: int, add_pair: AddPair | None = None) -> None:
         """Add one job's upload to the sums of a model. {} adds nothing.
 
-        add_pair: another way to do what `two_sum` does, with the same bits.
+        add_pair: another way to do what `two_sum` does, with the same bits. UsageError where a
+        tensor has another shape than that of an earlier job.
         """
         add_pair = add_pair or two_sum
         self.empty = self.empty or tree.empties(upload)
@@ -50,8 +53,14 @@ class Sums:
                 shape = (self.n_models, *value.shape)
                 self.high[path] = torch.zeros(shape, dtype=torch.float64, device=value.device)
                 self.low[path] = torch.zeros_like(self.high[path])
-            high, low = self.high[path], self.low[path]
-            add_pair(high[model], low[model], value)
+            high, low = self.high[path][model], self.low[path][model]
+            if value.shape != high.shape:
+                raise UsageError(
+                    f"one job uploads {path} of the shape {tuple(value.shape)}, another one of "
+                    f"{tuple(high.shape)}; an algorithm's `finish` has to return the same shapes "
+                    "for all jobs, since they are summed"
+                )
+            add_pair(high, low, value)
 
     def merge(self, other: "Sums") -> None:
         """Add all that another has summed."""
