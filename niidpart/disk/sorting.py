@@ -15,7 +15,7 @@ _SAMPLES = 1 << 10  # of a run, kept in memory
 _WORD = 8  # bytes
 
 
-class _Stretch(NamedTuple):
+class _Lot(NamedTuple):
     """A part of the words, sorted, in the file from a place on.
 
     samples: every `step`-th of its words, the first among them.
@@ -40,7 +40,7 @@ class SortedRuns:
     def __init__(self, path: Path):
         self._path = path
         self._file = ArrayFile(path, np.uint64)
-        self._runs: list[_Stretch] = []
+        self._runs: list[_Lot] = []
 
     def __enter__(self) -> Self:
         return self
@@ -56,7 +56,7 @@ class SortedRuns:
         words.sort()
         step = max(1, len(words) // _SAMPLES)
         samples = words[::step].copy()
-        self._runs.append(_Stretch(self._file.n, len(words), step, samples))
+        self._runs.append(_Lot(self._file.n, len(words), step, samples))
         self._file.append(words)
 
     def iterate(self) -> Iterator[Words]:
@@ -88,7 +88,7 @@ class SortedRuns:
         return np.unique(samples[_SAMPLES::_SAMPLES])
 
 
-def _find_places(handle: int, run: _Stretch, cuts: Words) -> list[int]:
+def _find_places(handle: int, run: _Lot, cuts: Words) -> list[int]:
     """Return 0, the number of words in a run that are below each cut, and that of all its words."""
     places = [0]
     after: Ints = np.searchsorted(run.samples, cuts)  # the first sample that is not below
