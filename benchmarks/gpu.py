@@ -256,9 +256,8 @@ def agree(bench: Bench) -> bool:
 
 def go(split: niidpart.FederatedSplit, data: niidpart.Data, **fixed: Any) -> Callable[..., Any]:
     """A run that lacks only what `Bench.took` hands it."""
-    return lambda **given: fltrain.run(
-        split, data, **{"model": "cnn", "local_epochs": 1} | fixed | given
-    )
+    work = {} if "local_steps" in fixed else {"local_epochs": 1}
+    return lambda **given: fltrain.run(split, data, **{"model": "cnn"} | work | fixed | given)
 
 
 def papers(bench: Bench) -> tuple[niidpart.FederatedSplit, niidpart.Data]:

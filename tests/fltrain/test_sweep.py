@@ -605,7 +605,8 @@ def test_what_is_wrong_with_a_sweep_is_said(killed, table, tmp_path):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"grid": {"nu": [1, 2]}}, "no option or setting 'nu'; did you mean 'mu'"),
+        ({"grid": {"my": [1, 2]}}, "no option or setting 'my'; there are: mu"),
+        ({"grid": {"muu": [1, 2]}}, "no option or setting 'muu'; did you mean 'mu'"),
         (
             {"grid": {"server_lr": [1, 2]}},
             "algorithm 'fedprox' has no option 'server_lr'; it belongs to fedadagrad",

@@ -234,7 +234,7 @@ def test_the_ending_of_a_path_says_the_source(tmp_path, monkeypatch):
     assert niidpart.load("digits").name == "digits"  # a source's name is not a path
     with pytest.raises(FileNotFoundError, match=r"digits has no folders of images"):
         niidpart.load("./digits")
-    with pytest.raises(ValueError, match="unknown data set 'nowhere/at/all'"):
+    with pytest.raises(FileNotFoundError, match="there is no file or folder nowhere/at/all"):
         niidpart.load("nowhere/at/all")
     with pytest.raises(
         FileNotFoundError, match=r"there is no folder no/such/folder; hf:PATH is a folder, hf:ID"

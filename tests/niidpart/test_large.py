@@ -275,7 +275,7 @@ writing._LARGE, really, calls = 0, os.pwrite, []
 def pwrite(*arguments):
     calls.append(1)
     if len(calls) == 5:
-        signal.raise_signal(signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)  # to the process: its main thread wakes up for it
         time.sleep(0.5)
         calls.append("waited for")
     return really(*arguments)
