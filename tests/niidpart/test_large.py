@@ -239,7 +239,6 @@ def test_a_full_disk_under_a_large_file_leaves_what_stood_there(last, tmp_path, 
 import errno, os, sys
 import numpy as np, niidpart
 from niidpart.splitfile import writing
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 labels = np.arange(200_000) ** 2 % 11
 old = niidpart.write(niidpart.make(labels, "homo"), "split.h5").read_bytes()
 split = niidpart.make(labels, "dir", n_parties=2000)
@@ -268,6 +267,7 @@ def test_ctrl_c_while_a_large_file_is_written_leaves_what_stood_there(tmp_path):
 import os, signal, sys, time
 import numpy as np, niidpart
 from niidpart.splitfile import writing
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 labels = np.arange(200_000) ** 2 % 11
 old = niidpart.write(niidpart.make(labels, "homo"), "split.h5").read_bytes()
 split = niidpart.make(labels, "dir", n_parties=2000)
