@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints, stream
 from ..arithmetic.words import Array
@@ -35,6 +36,19 @@ class HeldRows(NamedTuple):
         classes = labels[start : start + len(party)]
         return cls(held + start, party[held].astype(np.int64), classes[held])
 
+    def select(self, here: NDArray[np.bool_]) -> Self:
+        """Return some of them. here: [n]."""
+        return type(self)(self.rows[here], self.party[here], self.classes[here])
+
+    def number_cells(self, n_classes: int) -> Ints:
+        """Return [n] party * K + class."""
+        return self.party * n_classes + self.classes
+
+    def add_to(self, counts: Array) -> None:
+        """Count them. counts: [P, K]."""
+        present, times = np.unique(self.number_cells(counts.shape[1]), return_counts=True)
+        counts.reshape(-1)[present] += times.astype(counts.dtype)
+
 
 class Divider:
     """Says of each row that somebody owns which part it is in.
@@ -58,7 +72,9 @@ class Divider:
         self._rng = stream(recipe.seed, "holdout")
         self._n_cells = recipe.n_parties * n_classes
         self._places = self._draw_places()
-        counts = self._count().reshape(recipe.n_parties, n_classes)
+        counts = np.zeros((recipe.n_parties, n_classes), np.int32)
+        for start, party in iterate_told(owner, "counting", told):
+            HeldRows.of(start, party, labels).add_to(counts)
         cuts = plan_cuts(counts, recipe.val, recipe.test, self._rng)
         n_test = np.zeros(self._n_cells, np.int64)
         n_test[cuts.cells] = cuts.n_test
@@ -82,8 +98,7 @@ class Divider:
         """Go through (rows, their cells, their places in the random order), by row."""
         for start, party in iterate_told(self._owner, what, self._told):
             held = HeldRows.of(start, party, self._labels)
-            cells = held.party * self._n_classes + held.classes
-            yield held, cells, self._places[held.rows]
+            yield held, held.number_cells(self._n_classes), self._places[held.rows]
 
     def _draw_places(self) -> Array:
         """Return [N] where each row stands in the random order."""
@@ -101,16 +116,6 @@ class Divider:
                 places.append((words & _PLACE_MASK).astype(np.int32))
                 self._told("sorting by row", places.n, n)
         return places.finish()
-
-    def _count(self) -> Array:
-        """Return [P * K] how many rows each cell has."""
-        counts = np.zeros(self._n_cells, np.int32)
-        for start, party in iterate_told(self._owner, "counting", self._told):
-            held = HeldRows.of(start, party, self._labels)
-            cells = held.party * self._n_classes + held.classes
-            present, times = np.unique(cells, return_counts=True)
-            counts[present] += times.astype(np.int32)
-        return counts
 
     def _find_begins(self, sizes: Ints, wanted: tuple[tuple[Ints, Array], ...]) -> None:
         """Note the places of some rows of each cell. wanted: (which row, where to note it)."""

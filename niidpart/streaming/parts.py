@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ..arithmetic.rng import Ints
 from ..arithmetic.words import Array
 from ..disk.arrays import ArrayFile
 from ..disk.progress import Told, iterate_told
@@ -21,21 +20,18 @@ class PartBuilder:
         self._name, self._folder = name, folder
         self._shape = (n_parties, n_classes)
         self._row_bits = np.uint64(max(n, 2).bit_length())
-        self._counts = np.zeros(n_parties * n_classes, np.int32)
+        self._counts = np.zeros(self._shape, np.int32)
         self._by_party = SortedRuns(folder / f"by_party_{name}")
 
-    def add(self, rows: Ints, party: Ints, classes: Array) -> None:
-        cells = party * self._shape[1] + classes
-        present, times = np.unique(cells, return_counts=True)
-        self._counts[present] += times.astype(np.int32)
-        words = party.astype(np.uint64)
+    def add(self, held: HeldRows) -> None:
+        held.add_to(self._counts)
+        words = held.party.astype(np.uint64)
         words <<= self._row_bits
-        words |= rows.astype(np.uint64)
+        words |= held.rows.astype(np.uint64)
         self._by_party.add(words)
 
     def finish(self, told: Told) -> Part:
-        counts = self._counts.reshape(self._shape)
-        sizes = counts.sum(axis=1, dtype=np.int64)
+        sizes = self._counts.sum(axis=1, dtype=np.int64)
         indptr = np.zeros(len(sizes) + 1, np.int64)
         np.cumsum(sizes, dtype=np.int64, out=indptr[1:])
         n_rows = int(indptr[-1])
@@ -47,7 +43,7 @@ class PartBuilder:
                 told(f"sorting {self._name} by party", indices.n, n_rows)
         if not n_rows:
             return make_empty_part(*self._shape)
-        return build_checked_part(indptr, indices.finish(), counts)
+        return build_checked_part(indptr, indices.finish(), self._counts)
 
 
 def build_parts_on_disk(
@@ -65,12 +61,10 @@ def build_parts_on_disk(
         builders[name] = PartBuilder(name, n_parties, n_classes, n, folder)
     if not recipe.val and not recipe.test:
         for start, party in iterate_told(owner, "dividing", told):
-            held = HeldRows.of(start, party, labels)
-            builders["train"].add(held.rows, held.party, held.classes)
+            builders["train"].add(HeldRows.of(start, party, labels))
     else:
         divide = Divider(owner, labels, recipe, n_classes, folder, told)
         for held, which in divide.iterate():
             for i, name in enumerate(PARTS):
-                here = which == i
-                builders[name].add(held.rows[here], held.party[here], held.classes[here])
+                builders[name].add(held.select(which == i))
     return {name: builder.finish(told) for name, builder in builders.items()}

@@ -1,4 +1,4 @@
-"""Splits that lack some parties of another."""
+"""Splits that lack some parties of another, and a short training of what parties are measured by."""
 
 from dataclasses import replace
 
@@ -6,6 +6,17 @@ import numpy as np
 
 import niidpart
 from niidpart.splits.part import make_part
+
+# Two quick rounds in which parties come apart.
+HOW = {
+    "model": "mlp",
+    "rounds": 2,
+    "local_epochs": 1,
+    "batch_size": 8,
+    "lr": 0.1,
+    "momentum": 0.5,
+    "threads": 1,
+}
 
 
 def without(split, data, left_out):

@@ -12,15 +12,7 @@ from fltrain.runs.objective import Objective
 from fltrain.runs.requests import resolve_request
 from fltrain.runs.training import prepare
 
-HOW = {
-    "model": "mlp",
-    "rounds": 2,
-    "local_epochs": 1,
-    "batch_size": 8,
-    "lr": 0.1,
-    "momentum": 0.5,
-    "threads": 1,
-}
+from ._parties import HOW
 
 
 def test_a_party_is_tuned_as_torch_does_it(table, dealt):

@@ -20,17 +20,8 @@ from fltrain.inputs.new_parties import draw_new_parties
 from fltrain.interface import State
 from fltrain.runs.comparison import list_differences, summarise
 
-from ._parties import without
+from ._parties import HOW, without
 
-HOW = {
-    "model": "mlp",
-    "rounds": 2,
-    "local_epochs": 1,
-    "batch_size": 8,
-    "lr": 0.1,
-    "momentum": 0.5,
-    "threads": 1,
-}
 NEW = "new_party_test_accuracy"
 TUNED = "finetuned_new_party_test_accuracy"
 
