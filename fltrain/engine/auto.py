@@ -85,15 +85,10 @@ def choose_execution(cells: Sequence[Cell], common: Common, n_ranks: int = 1) ->
     largest = max(cells, key=lambda cell: len(cell.data.train.y))
     is_open = common.engine == "auto"
     threads = common.threads if is_open else None
-    facts: dict[Cell, Facts] = {}
-    for cell in cells if is_open else [largest]:
-        facts[cell] = gather_facts(
-            cell=cell,
-            device=common.device,
-            threads=threads,
-            workers=common.workers,
-            n_ranks=n_ranks,
-        )
+    facts = {
+        cell: gather_facts(cell, common.device, threads, common.workers, n_ranks)
+        for cell in (cells if is_open else [largest])
+    }
     engine: str = common.engine
     if is_open:
         engine = settle_engine({pick_engine(of_cell) for of_cell in facts.values()})

@@ -84,7 +84,7 @@ def _count_examples(cells: Sequence[Cell]) -> int:
     """Return the bytes of all examples. Cells of one split share them: each storage counts once."""
     storages = {}
     data = [cell.data for cell in cells]
-    data += [cell.new_parties for cell in cells if cell.new_parties is not None]
+    data += [cell.data.new_parties for cell in cells if cell.data.new_parties is not None]
     for one in data:
         for t in _list_tensors(one):
             storage = t.untyped_storage()

@@ -33,8 +33,7 @@ class Cell:
     """One run: who trains what, on which data, with which numbers. A sweep has several.
 
     settings: as they were asked for; how the jobs run is said by an `Execution`. cost: of an
-    example. metrics: besides accuracy and loss. new_parties: what parties hold that are held out,
-    None for none; `data` has nothing of it.
+    example. metrics: besides accuracy and loss.
     """
 
     algorithm: Algorithm
@@ -43,7 +42,6 @@ class Cell:
     settings: Settings
     cost: Cost
     metrics: Sequence[Metric] = ()
-    new_parties: Federated | None = None
 
     @property
     def cohort_size(self) -> int:

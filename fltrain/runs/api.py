@@ -20,11 +20,11 @@ from ..tasks.losses import OwnFunction
 from .events import OnProgress, ignore
 from .initial_weights import InitFrom, read_initial_weights
 from .objective import AskedMetrics, resolve_objective
-from .outcome import Run, take_only
+from .outcome import Run
 from .requests import resolve_request
 from .sweeping import Split, resolve_sweep
 from .tracking import Track, resolve_trackers
-from .training import train
+from .training import train, train_alone
 
 
 @join_ranks()
@@ -109,8 +109,7 @@ def run(
         objective=resolve_objective(loss, metrics),
         weights=read_initial_weights(init_from, init_from_partial),
     )
-    outcomes = train([request], data, progress, out=out, trackers=trackers)
-    return take_only(outcomes)
+    return train_alone(request, data, progress, out=out, trackers=trackers)
 
 
 @join_ranks()

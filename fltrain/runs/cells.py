@@ -1,18 +1,15 @@
 """From a request and its data to a cell, which stays the same from round to round."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 
 from niidpart.errors import UsageError
 
-from ..cohorts import KnownParties, require_cohorts
 from ..engine.cost import count_cost
 from ..engine.jobs import Cell
-from ..inputs.augmentation import make_augmentation
 from ..inputs.federated import Federated
-from ..inputs.new_parties import Parted, draw_new_parties, part_off
 from ..settings import Settings
 from ..tasks.model_task import ModelTask
 from .idle_settings import Circumstances, mention_idle
@@ -25,47 +22,31 @@ _ROWS = 10_000  # of a table, looked at together
 _MANY = 300_000  # test examples an evaluation: more take minutes on a CPU
 
 
-def build_cells(requests: Sequence[Request], inputs: Mapping[str, Federated]) -> list[Cell]:
-    """Return the cell of each request. inputs: what each split holds, by its digest."""
+def build_cells(requests: Sequence[Request], inputs: Sequence[Federated]) -> list[Cell]:
+    """Return the cell of each request. inputs: what each of them trains on."""
     cells = []
-    # Cells of one seed hold out the same parties, and share what is left.
-    known: dict[tuple[str, tuple[int, ...]], Parted] = {}
-    for request in requests:
-        digest = request.split.digest
-        new = draw_new_parties(request.split, request.settings)
-        if (digest, new) not in known:
-            known[digest, new] = part_off(inputs[digest], new, request.settings.normalise)
-        cells.append(build_cell(request, *known[digest, new]))
+    for request, data in zip(requests, inputs, strict=True):
+        cells.append(build_cell(request, data))
     return cells
 
 
-def build_cell(request: Request, data: Federated, new: Federated | None = None) -> Cell:
+def build_cell(request: Request, data: Federated) -> Cell:
     """Return the cell of a run.
 
-    data: what is on the device for its split; its examples are shared with other cells, not
-    copied. new: what the parties hold that are held out, None for none. UsageError where the
-    algorithm or the model cannot train on them.
+    data: what it trains on; its examples are shared with other cells, not copied. UsageError where
+    the algorithm or the model cannot train on them.
     """
     algorithm = request.algorithm
     settings = request.settings
     _warn_of_features(data, settings)
     is_asked = "noisy_test" in request.asked
     _warn_of_evaluations(data, of_preset="" if is_asked else request.preset or "")
-    if new is not None:
-        _warn_of_shared_rows(data, new)
-    held = [data] if new is None else [data, new]
+    _warn_of_shared_rows(data)
     if algorithm.exam is not None:
-        for one in held:
-            _require_validation_parts(algorithm.name, one)
-    n_held_out = 0 if new is None else new.n_parties
-    require_cohorts(KnownParties(data.counts, n_held_out), settings)
+        _require_validation_parts(algorithm.name, data)
+        if data.new_parties is not None:
+            _require_validation_parts(algorithm.name, data.new_parties)
     made = make_module(request, data)
-    # Cells of one split may have other seeds, so each has draws of its own.
-    augmentation = make_augmentation(settings, data.shape)
-    data = data.augment(augmentation)
-    new = new and new.augment(augmentation)
-    if algorithm.pooled:
-        data = data.pool()
     task = ModelTask(
         made.module,
         request.losses.train,
@@ -83,7 +64,6 @@ def build_cell(request: Request, data: Federated, new: Federated | None = None) 
         settings=settings,
         cost=count_cost(task, data),
         metrics=request.objective.metrics,
-        new_parties=new,
     )
 
 
@@ -103,8 +83,11 @@ def _require_validation_parts(name: str, data: Federated) -> None:
     )
 
 
-def _warn_of_shared_rows(data: Federated, new: Federated) -> None:
+def _warn_of_shared_rows(data: Federated) -> None:
     """Warn where parties that train hold examples that new parties are measured on."""
+    new = data.new_parties
+    if new is None:
+        return
     n_shared = int(torch.isin(new.test.rows, data.train.rows).sum())
     if n_shared:
         warnings.warn(

@@ -26,7 +26,7 @@ def evaluate_cell(cell: Cell, state: State, score: Score) -> dict[str, Any]:
 
 def _evaluate_new_parties(cell: Cell, state: State, score: Score) -> dict[str, Any]:
     """Return how good what new parties are given is on their own parts; {} without such parties."""
-    new = cell.new_parties
+    new = cell.data.new_parties
     if new is None:
         return {}
     served = choose_models(cell, new, state, score)

@@ -42,8 +42,8 @@ def sketch_metrics(cell: Cell, state: State) -> dict[str, Any]:
     if algorithm.personal is not None:
         own = _sketch_served(cell, algorithm.personal(state, algorithm.hyper))
         sketch |= {f"personal_{name}": value for name, value in own.items()}
-    if cell.new_parties is not None:
-        there = replace(cell, data=cell.new_parties)
+    if cell.data.new_parties is not None:
+        there = replace(cell, data=cell.data.new_parties)
         sketch |= select_new(_sketch_served(there, list_candidates(cell, state)))
     return sketch
 
@@ -78,7 +78,7 @@ def _gives_list(metric: Metric) -> bool:
 
 def _explain_absence(cell: Cell, rule: StopRule) -> str:
     """Return why a run lacks a metric that others have, and what to do; "" where nobody knows."""
-    if rule.metric.startswith(NEW) and cell.new_parties is None:
+    if rule.metric.startswith(NEW) and cell.data.new_parties is None:
         return "add --new-parties 0.2"
     if rule.metric.startswith("personal_") and cell.algorithm.personal is None:
         return f"{cell.algorithm.name} keeps no models of the parties' own"

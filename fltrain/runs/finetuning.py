@@ -35,7 +35,7 @@ def finetune(
     """
     served = cell.algorithm.serve(state, cell.algorithm.hyper)
     metrics = _tune_parties(cell, served, round, execution, "finetuned_")
-    new = cell.new_parties
+    new = cell.data.new_parties
     if new is not None:
         served = choose_models(cell, new, state, score)
         there = replace(cell, data=new)

@@ -1,29 +1,108 @@
-"""The parties that a run folder says were held out, compared with those that its seed draws."""
+"""What a run asks of the parties: who never trains, who is chosen, what is measured at home."""
+
+import math
+
+import numpy as np
+import torch
 
 import niidpart
+from niidpart.errors import UsageError
 from niidpart.splits.recipe import JSON
 
+from ..cohorts import KnownParties, require_cohorts
 from ..disk.plain_folder import RunError
-from ..inputs.new_parties import draw_new_parties
+from ..draws import key, order
 from ..settings import Settings
 from .configuration import CONFIG, NEW_PARTIES
 
+_ADVICE = "make the split with one: niidpart make ... --{} 0.2"
 
-def require_drawn(config: JSON, split: niidpart.FederatedSplit) -> niidpart.FederatedSplit:
-    """Return the split of a run.
 
-    RunError where the configuration names other parties as held out than its seed draws of it.
+def settle_parties(split: niidpart.FederatedSplit, settings: Settings) -> tuple[int, ...]:
+    """Return the parties that are held out, as `draw_new_parties` does.
+
+    UsageError where the others cannot be chosen from as the settings ask for, and where a run would
+    wait for a number of the parties that it can never have.
     """
+    _require_home_parts(split, settings)
+    held_out = draw_new_parties(split, settings)
+    counts = np.delete(split.train.counts, held_out, axis=0).astype(np.int64)
+    require_cohorts(KnownParties(torch.from_numpy(counts), len(held_out)), settings)
+    return held_out
+
+
+def draw_new_parties(split: niidpart.FederatedSplit, settings: Settings) -> tuple[int, ...]:
+    """Return the numbers of the parties that are held out, ascending; () where none is asked for.
+
+    They are the first that have a test part, in an order of all parties drawn by the seed: so fewer
+    of them are some of more. UsageError where the split does not have as many, or nobody is left
+    to train.
+    """
+    if settings.new_parties is None:
+        return ()
+    sizes = split.test.sizes.tolist()
+    n_parties = len(sizes)
+    wanted = _count_wanted(n_parties, settings.new_parties)
+    if wanted >= n_parties:
+        raise UsageError(
+            f"new-parties is {settings.new_parties:g}, and the split has {n_parties} parties: "
+            f"none would be left to train; give at most {n_parties - 1}"
+        )
+    in_order = order(key(settings.seed, "new-parties"), 0, n_parties, torch.device("cpu"))
+    measured = [party for party in in_order.tolist() if sizes[party]]
+    if wanted > len(measured):
+        there = f"{len(measured)} of {n_parties} parties have" if measured else "no party has"
+        fewer = ", or ask for fewer" if measured else ""
+        raise UsageError(
+            f"new-parties asks for {wanted}, and {there} a test part to measure them on; make the "
+            f"split with niidpart make ... --test 0.2{fewer}"
+        )
+    drawn = sorted(measured[:wanted])
+    if not np.delete(split.train.sizes, drawn).any():
+        raise UsageError(
+            f"new-parties holds out {', '.join(map(str, drawn))}, and no other party has a "
+            "training example; ask for fewer, or take another --seed"
+        )
+    return tuple(drawn)
+
+
+def _count_wanted(n_parties: int, asked: float) -> int:
+    """Return how many parties a number, or a share of all, is: the floor, at least one."""
+    if asked >= 1:
+        return int(asked)
+    # 100 x 0.29 is 28.999999999999996 in floats
+    return max(1, math.floor(n_parties * asked + 1e-9))
+
+
+def _require_home_parts(split: niidpart.FederatedSplit, settings: Settings) -> None:
+    """Raise UsageError where a run would wait for a number of the parties that it can never have.
+
+    That of fine-tuning needs a test or a validation part, one that the run stops at just that part.
+    """
+    held = [name for name in ("test", "val") if split.parts[name].n]
+    if settings.finetune and not held:
+        raise UsageError(
+            "what fine-tuning comes to is measured at home, and the parties have no test part; "
+            f"leave finetune out, or {_ADVICE.format('test')}"
+        )
+    rule = settings.stop_rule
+    for name in ("test", "val"):
+        if rule is not None and f"party_{name}_" in rule.metric and name not in held:
+            raise UsageError(
+                f"stop-at waits for {rule.metric}, and the parties have no {name} part; "
+                f"{_ADVICE.format(name)}"
+            )
+
+
+def require_same_drawn(config: JSON, drawn: tuple[int, ...]) -> None:
+    """Raise RunError where a configuration names other parties as held out than its seed draws."""
     stated = config.get(NEW_PARTIES, [])
-    settings = config["settings"]
-    asked = {name: settings[name] for name in ("seed", NEW_PARTIES) if name in settings}
-    drawn = list(draw_new_parties(split, Settings.of(asked)))
-    if stated != drawn:
+    if stated != list(drawn):
         raise RunError(
             f"{CONFIG} says that {_name_parties(stated)} were held out, and its seed draws "
-            f"{_name_parties(drawn)}: it was changed, or written by a version that drew otherwise"
+            f"{_name_parties(list(drawn))}: it was changed, or written by a version that drew "
+            "otherwise"
         )
-    return split
 
 
 def _name_parties(numbers: list[int]) -> str:

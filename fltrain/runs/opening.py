@@ -202,8 +202,8 @@ def make_config(request: Request, cell: Cell, execution: Execution) -> JSON:
         "execution": asdict(execution),
     }
     config |= request.objective.describe()
-    if cell.new_parties is not None:
-        config[NEW_PARTIES] = list(cell.new_parties.numbers)
+    if cell.data.new_parties is not None:
+        config[NEW_PARTIES] = list(cell.data.new_parties.numbers)
     if request.weights is not None:
         config |= request.weights.describe()
     own_code = digest_own_code(list_specs(config))

@@ -1,7 +1,6 @@
 """The outcome of a run, as `run` and `sweep` return it."""
 
 import copy
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -156,13 +155,5 @@ def make_outcome(request: Request, run: RunInProgress) -> Run:
         cell=request.numbers,
         diverged=run.diverged,
         stopped=find_early_stop(cell.settings, run.history),
-        new_parties=cell.new_parties.numbers if cell.new_parties else (),
+        new_parties=cell.data.new_parties.numbers if cell.data.new_parties else (),
     )
-
-
-def take_only(outcomes: Sequence[Run]) -> Run:
-    """Return the outcome of a single run. Diverged if training left the finite numbers."""
-    (outcome,) = outcomes
-    if outcome.diverged:
-        raise outcome.diverged
-    return outcome

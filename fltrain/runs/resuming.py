@@ -14,11 +14,11 @@ from .extending import require_no_cell, require_unended, settle
 from .folder import RunFolder
 from .objective import AskedMetrics
 from .opening import hold
-from .outcome import Run, take_only
-from .requests import load_request
+from .outcome import Run
+from .restoring import load_request
 from .sweep_folder import lock_sweep, read_cells
 from .tracking import Track, resolve_trackers
-from .training import train
+from .training import train, train_alone
 
 
 @join_ranks()
@@ -103,15 +103,14 @@ def resume(
             rounds=rounds,
         )
         require_unended([opened], [request.settings])
-        outcomes = train(
-            [request],
+        return train_alone(
+            request,
             data,
             progress,
-            resumed=[opened],
+            resumed=opened,
             can_go_back=go_back,
             trackers=trackers,
         )
-        return take_only(outcomes)
 
 
 @join_ranks()

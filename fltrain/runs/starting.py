@@ -8,7 +8,6 @@ import torch
 from .. import tree
 from ..engine.jobs import Cell
 from ..interface import State
-from .expected_metrics import require_stop_metric
 from .folder import RunFolder
 from .states import make_initial_state
 
@@ -21,13 +20,8 @@ class StartingPoint(NamedTuple):
 
 
 def make_new_starts(cells: Sequence[Cell]) -> list[StartingPoint]:
-    """Return the states of round 0. UsageError where a run would wait for what it never has."""
-    starts = []
-    for cell in cells:
-        state = make_initial_state(cell)
-        require_stop_metric(cell, state)
-        starts.append(StartingPoint(0, state))
-    return starts
+    """Return the states of round 0."""
+    return [StartingPoint(0, make_initial_state(cell)) for cell in cells]
 
 
 def find_common_starts(

@@ -16,7 +16,8 @@ from ..common import Common
 from ..engine.auto import Choice, choose_execution
 from ..engine.jobs import Cell
 from ..engine.ranks import current_ranks, require_agreement
-from ..inputs.federated import Federated, load_federated
+from ..inputs.federated import Federated
+from ..inputs.gathering import load_federated
 from .cells import build_cells
 from .events import OnProgress
 from .folder import RunFolder
@@ -26,6 +27,34 @@ from .outcome import Run, make_outcome
 from .requests import Request
 from .starting import find_common_starts, make_new_starts
 from .tracking import AskedTracker, follow
+
+
+def train_alone(
+    request: Request,
+    data: Data | None,
+    progress: OnProgress,
+    *,
+    out: str | Path | None = None,
+    resumed: RunFolder | None = None,
+    can_go_back: bool = False,
+    trackers: Sequence[AskedTracker] = (),
+) -> Run:
+    """Train one run, as a sweep of one. Diverged where training leaves the finite numbers.
+
+    All is as for `train`.
+    """
+    (outcome,) = train(
+        [request],
+        data,
+        progress,
+        out=out,
+        resumed=None if resumed is None else [resumed],
+        can_go_back=can_go_back,
+        trackers=trackers,
+    )
+    if outcome.diverged:
+        raise outcome.diverged
+    return outcome
 
 
 def train(
@@ -88,7 +117,8 @@ def prepare(requests: Sequence[Request], data: Data | None, n_ranks: int) -> Pre
     inputs = _load_inputs(requests, data)
     cells = build_cells(requests, inputs)
     choice = choose_execution(cells, common, n_ranks)
-    return Prepared(digests=list(inputs), common=common, cells=cells, choice=choice)
+    digests = dict.fromkeys(request.split.digest for request in requests)
+    return Prepared(digests=list(digests), common=common, cells=cells, choice=choice)
 
 
 def _share_settings(requests: Sequence[Request]) -> Common:
@@ -108,22 +138,25 @@ def _share_settings(requests: Sequence[Request]) -> Common:
     return Common.of(asked)
 
 
-def _load_inputs(requests: Sequence[Request], data: Data | None) -> dict[str, Federated]:
-    """Return what each split holds, on the device once for all its cells, by the split's digest.
+def _load_inputs(requests: Sequence[Request], data: Data | None) -> list[Federated]:
+    """Return what each run trains on. What runs share lies on the device once.
 
     data: that of the splits; None to read it from where they say.
     """
     if data is not None:
         require_type("data", data, Data, "a data set (niidpart.load, niidpart.from_arrays)")
-    inputs: dict[str, Federated] = {}
+    loaded: dict[tuple[str, tuple[int, ...]], Federated] = {}
+    inputs = []
     for request in requests:
-        split = request.split
-        if split.digest in inputs:
-            continue
+        split, settings = request.split, request.settings
         # Splits of a sweep are of one data set: what is read for the first serves the others.
         if data is None:
             data = load_data_of(split, request.data_root)
-        require_data_of(split, data)
-        device = torch.device(request.device)
-        inputs[split.digest] = load_federated(split, data, device, request.settings)
+        shared_by = split.digest, request.held_out
+        if shared_by not in loaded:
+            require_data_of(split, data)
+            device = torch.device(request.device)
+            loaded[shared_by] = load_federated(split, data, device, settings, request.held_out)
+        pooled = request.algorithm.pooled
+        inputs.append(loaded[shared_by].prepare_for(settings, pooled=pooled))
     return inputs

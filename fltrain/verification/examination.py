@@ -15,10 +15,11 @@ from ..checkpoints.store import DAMAGE, ChainReader, CheckpointStore, Loaded
 from ..disk.plain_folder import PlainFolder, RunError, escape_signs
 from ..runs.configuration import CONFIG, NEW_PARTIES, Configuration, read_configuration
 from ..runs.folder import CHECKPOINTS, ENVIRONMENT, SPLIT, RunFolder
-from ..runs.held_out import require_drawn
+from ..runs.held_out import draw_new_parties, require_same_drawn
 from ..runs.metrics_log import METRICS, LoggedRound, MetricsLog
 from ..runs.own_files import list_changed_code, list_specs, list_undigested_code
 from ..runs.timing_log import TIMING, TimingLog
+from ..settings import Settings
 from .verdict import RunFault
 
 _START = re.compile(rb'"start": "([0-9a-f]{64})"')
@@ -103,9 +104,11 @@ def _examine_split(folder: RunFolder, configuration: Configuration) -> list[int]
     if split.digest != stated:
         found = f"{split.digest[:12]}..."
         raise RunError(f"it is the split {found}, the run was started on {stated[:12]}...")
-    require_drawn(configuration.value, split)
-    new_parties: list[int] = configuration.value.get(NEW_PARTIES, [])
-    return new_parties
+    settings = configuration.value["settings"]
+    asked = {name: settings[name] for name in ("seed", NEW_PARTIES) if name in settings}
+    drawn = draw_new_parties(split, Settings.of(asked))
+    require_same_drawn(configuration.value, drawn)
+    return list(drawn)
 
 
 def _require_times(plain: PlainFolder) -> None:

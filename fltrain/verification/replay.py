@@ -20,7 +20,7 @@ from ..runs.events import Announcement, OnProgress, Progress, RoundDone
 from ..runs.initial_weights import InitialWeights
 from ..runs.loop import RunInProgress, TrainingLoop
 from ..runs.objective import AskedMetrics
-from ..runs.requests import load_request
+from ..runs.restoring import load_request
 from ..runs.starting import make_new_starts, move_state
 from ..runs.training import Prepared, prepare
 from ..tasks.losses import OwnFunction

@@ -3,7 +3,7 @@
 import torch
 
 import fltrain
-from fltrain.inputs.federated import load_federated
+from fltrain.inputs.gathering import load_federated
 from fltrain.runs.cells import build_cell
 from fltrain.runs.requests import Request
 
@@ -20,7 +20,7 @@ def prepare(split, data, algorithm, module, settings, held=None):
         settings=settings,
         device="cpu",
     )
-    return build_cell(request, held)
+    return build_cell(request, held.prepare_for(settings, pooled=algorithm.pooled))
 
 
 def add_to(usual, asked):

@@ -16,8 +16,8 @@ import niidpart
 from fltrain import Settings, resume
 from fltrain.draws import augmentation, key
 from fltrain.engine.batches import iterate_in_order
-from fltrain.inputs.augmentation import Augmentation, find_sources, make_augmentation
-from fltrain.inputs.federated import load_federated
+from fltrain.inputs.augmentation import Augmentation, find_sources
+from fltrain.inputs.gathering import load_federated
 from niidpart.arithmetic import rng
 
 CPU = torch.device("cpu")
@@ -279,8 +279,7 @@ def split(pictures):
 
 
 def load_augmented(split, data, device, settings=PLAIN):
-    data = load_federated(split, data, device, settings)
-    return data.augment(make_augmentation(settings, data.shape))
+    return load_federated(split, data, device, settings).prepare_for(settings)
 
 
 def test_training_is_augmented_and_evaluation_is_not(pictures, split):
@@ -376,8 +375,10 @@ def test_a_run_trains_on_the_draws_of_its_epochs(pictures, split, train):
 
 
 def test_parties_trained_as_one_keep_their_draws(pictures, split):
-    federated = load_augmented(split, pictures, CPU, Settings(**EVERYTHING))
-    assert torch.equal(federated.pool().train.inputs(ALL, 4), federated.train.inputs(ALL, 4))
+    settings = Settings(**EVERYTHING)
+    loaded = load_federated(split, pictures, CPU, settings)
+    apart, pooled = (loaded.prepare_for(settings, pooled=pooled) for pooled in (False, True))
+    assert torch.equal(pooled.train.inputs(ALL, 4), apart.train.inputs(ALL, 4))
 
 
 def test_a_resumed_run_ends_as_one_that_was_not_stopped(pictures, train, tmp_path, outcome):

@@ -9,7 +9,7 @@ from scipy import stats
 
 import fltrain
 import niidpart
-from fltrain.inputs.federated import load_federated
+from fltrain.inputs.gathering import load_federated
 
 CPU = torch.device("cpu")
 RARE = 1e-4
@@ -318,7 +318,7 @@ def test_centralised_trains_on_the_noisy_examples_of_the_parties(table, noisy, t
 
 def test_pooled_parties_are_still_evaluated_one_by_one(table, table_split):
     federated = load_federated(table_split, table, CPU)
-    pooled = federated.pool()
+    pooled = federated.prepare_for(fltrain.Settings(), pooled=True)
     assert pooled.n_parties == 1
     assert pooled.train.size(0) == table_split.train.n
     assert pooled.counts.tolist() == [table_split.train.counts.sum(0).tolist()]

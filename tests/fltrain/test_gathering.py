@@ -7,7 +7,7 @@ import torch
 import niidpart
 from fltrain import tree
 from fltrain.inputs import gathering
-from fltrain.inputs.federated import load_federated
+from fltrain.inputs.gathering import load_federated
 
 CPU = torch.device("cpu")
 SHAPES = {"grey": (28, 28), "colour": (32, 32, 3), "table": (20,)}

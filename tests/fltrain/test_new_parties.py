@@ -16,9 +16,9 @@ import niidpart
 from fltrain import RunFolder, Settings, tree
 from fltrain.disk.plain_folder import PlainFolder
 from fltrain.disk.sealed import read_sealed, write_sealed
-from fltrain.inputs.new_parties import draw_new_parties
 from fltrain.interface import State
 from fltrain.runs.comparison import list_differences, summarise
+from fltrain.runs.held_out import draw_new_parties
 
 from ._parties import HOW, without
 

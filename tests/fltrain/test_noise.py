@@ -6,7 +6,7 @@ import torch
 
 import niidpart
 from fltrain import Settings
-from fltrain.inputs.federated import load_federated
+from fltrain.inputs.gathering import load_federated
 from niidpart.arithmetic.rng import normal_field
 from niidpart_cli.train.progress import format_round
 

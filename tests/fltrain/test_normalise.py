@@ -12,7 +12,7 @@ import torch
 import niidpart
 from fltrain import Diverged, Settings
 from fltrain.inputs import normalisation as normalise
-from fltrain.inputs.federated import load_federated
+from fltrain.inputs.gathering import load_federated
 from fltrain.inputs.normalisation import CONSTANTS, fit_normalisation, make_normalisation
 
 CPU = torch.device("cpu")

@@ -6,7 +6,7 @@ import torch
 
 import fltrain
 import niidpart
-from fltrain.inputs.federated import load_federated
+from fltrain.inputs.gathering import load_federated
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import fltrain
 import niidpart
 from fltrain import RunFolder
 from fltrain.checkpoints.state_digest import digest_state
-from fltrain.runs.requests import load_request
+from fltrain.runs.restoring import load_request
 
 ARCHIVE = Path(__file__).resolve().parents[2] / "fltrain" / "archive" / "format-1"
 N, FEATURES, CLASSES = 60, 4, 3
