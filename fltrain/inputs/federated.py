@@ -81,14 +81,15 @@ class Federated:
         one, each example as its party sees it; they are still evaluated one by one. UsageError
         where these examples cannot be augmented.
         """
-        prepared = self._augment(make_augmentation(settings, self.shape))
+        augment = make_augmentation(settings, self.shape)
+        prepared = self if augment is None else self._augment(augment)
         if not pooled:
             return prepared
         train = replace(prepared.train, indptr=[0, len(self.train.y)])
         return replace(prepared, train=train, counts=self.counts.sum(0, keepdim=True))
 
-    def _augment(self, augment: Augmentation | None) -> "Federated":
-        """Return the same with this augmentation of all that parties hold; not where it is None."""
+    def _augment(self, augment: Augmentation) -> "Federated":
+        """Return the same with this augmentation of all that parties hold."""
         train, val, test = (
             replace(part, prepare=replace(part.prepare, augment=augment))
             for part in (self.train, self.val, self.test)
