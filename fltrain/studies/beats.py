@@ -1,0 +1,148 @@
+"""Which workers live: each writes a counter, and whoever watches reads its own clock alone."""
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from niidpart.splits.recipe import JSON
+from niidpart.temporaries import choose_temporary_name
+
+BEAT, LEASE = (
+    5.0,
+    60.0,
+)  # seconds from one beat to the next, and without one until it counts as dead
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_PROCESSES = Path("/proc/self/ns/pid")  # containers of one machine number processes anew
+
+
+def name_worker() -> str:
+    """Return a name that no other worker has: machine, process and a few random digits."""
+    host = "".join(sign if sign.isalnum() else "-" for sign in socket.gethostname())
+    return f"{host[:40]}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+def find_home() -> str:
+    """Return what tells this boot of this machine from all others; "" where the system is silent.
+
+    Where two workers have the same, one can ask whether the process of the other is there.
+    """
+    try:
+        return f"{_BOOT.read_text().strip()} {os.readlink(_PROCESSES)}"
+    except OSError:
+        return ""
+
+
+def find_start(pid: int) -> str:
+    """Return when a process was started, in the system's own count; "" where there is none.
+
+    A number of a process is given again, its start is not.
+    """
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+@dataclass
+class Beating:
+    """A worker's beats, in `workers/NAME.json`, by a thread of its own while the block lasts.
+
+    doing: what the worker is at, told with each beat: round and rounds by cell.
+    """
+
+    path: Path
+    name: str
+    doing: dict[str, tuple[int, int]] = field(default_factory=dict)
+    seconds: float = BEAT
+    _count: int = 0
+    _ending: threading.Event = field(default_factory=threading.Event)
+
+    def __enter__(self) -> "Beating":
+        self.beat()
+        self._thread = threading.Thread(target=self._go_on, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ending.set()
+        self._thread.join()
+        with contextlib.suppress(OSError):
+            (self.path / f"{self.name}.json").unlink()
+
+    def beat(self) -> None:
+        """Write the next beat. A disk that refuses one may take the next."""
+        self._count += 1
+        pid = os.getpid()
+        value = {
+            "beat": self._count,
+            "home": find_home(),
+            "pid": pid,
+            "start": find_start(pid),
+            "doing": dict(self.doing),
+        }
+        temporary = self.path / choose_temporary_name(f"{self.name}.json")
+        with contextlib.suppress(OSError):
+            temporary.write_text(json.dumps(value))
+            os.replace(temporary, self.path / f"{self.name}.json")
+
+    def _go_on(self) -> None:
+        while not self._ending.wait(self.seconds):
+            self.beat()
+
+
+@dataclass
+class Watch:
+    """Watches the workers of a study.
+
+    lease: seconds of this machine's own clock in which a worker that lives is heard.
+    """
+
+    path: Path
+    lease: float = LEASE
+    _heard: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+    def read(self, worker: str) -> JSON:
+        """Return the last beat of a worker; {} where there is none, or a torn one."""
+        try:
+            value = json.loads((self.path / f"{worker}.json").read_text())
+        except (OSError, ValueError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    def is_dead(self, worker: str) -> bool:
+        """Return whether a worker is known to be gone.
+
+        At once where it ran on this machine and its process is not there; else when it was not
+        heard for the lease, as this object has watched it.
+        """
+        last = self.read(worker)
+        home = find_home()
+        if home and last.get("home") == home and not _is_running(last):
+            return True
+        beat, now = int(last.get("beat", 0)), time.monotonic()
+        before = self._heard.get(worker)
+        if before is None or before[0] != beat:
+            self._heard[worker] = beat, now
+            return False
+        return now - before[1] > self.lease
+
+    def is_alive(self, worker: str) -> bool:
+        """Return whether a worker was heard to beat, at least twice here, or is a process here."""
+        last = self.read(worker)
+        home = find_home()
+        if home and last.get("home") == home:
+            return _is_running(last)
+        before = self._heard.get(worker)
+        return before is not None and before[0] != int(last.get("beat", 0))
+
+
+def _is_running(last: Mapping[str, Any]) -> bool:
+    return find_start(int(last.get("pid", 0))) == last.get("start")

@@ -1,0 +1,115 @@
+"""Who works on which cell: claims are numbered leases. Needs no torch.
+
+A claim is a file `CELL.000003.claim` that one worker alone can make. Its number is the fencing
+token: the worker trains in `work/CELL.3`, and a place whose number is not the newest is closed
+(`places`), so that whatever its worker still writes is refused by the file system. Nothing here
+reads a clock.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from niidpart.splits.recipe import JSON
+
+from ..disk.plain_folder import PlainFolder, RunError
+from ..disk.sealed import read_sealed, seal_text
+from .new_files import create_once
+
+# How a claim can end.
+DONE, STOPPED, FAILED, UNNEEDED = "done", "stopped", "failed", "unneeded"
+_FILE = re.compile(r"(.+)\.([0-9]{6})\.(claim|end|retry)")
+_CLAIM, _END, _RETRY = "claim", "end", "retry"
+
+
+class ClaimLost(Exception):
+    """Another worker has the cell: what is done here is not counted."""
+
+
+class Standing(NamedTuple):
+    """The newest claim of a cell.
+
+    number: 0 where there never was one. is_ended: whether its worker has let go of it. is_open:
+    whether the cell may be claimed without asking whether the worker lives.
+    """
+
+    number: int
+    is_ended: bool
+    is_open: bool
+    has_failed: bool
+
+
+_NEVER = Standing(number=0, is_ended=True, is_open=True, has_failed=False)
+
+
+@dataclass(frozen=True)
+class ClaimBook:
+    """The claims of a study, a folder of files that are written once and never changed."""
+
+    path: Path
+
+    def list_standings(self, cells: Iterable[str]) -> dict[str, Standing]:
+        """Return the newest claim of each cell."""
+        found: dict[str, dict[int, set[str]]] = {}
+        for name in PlainFolder(self.path).list_names():
+            matched = _FILE.fullmatch(name)
+            if matched:
+                kinds = found.setdefault(matched[1], {}).setdefault(int(matched[2]), set())
+                kinds.add(matched[3])
+        return {cell: self._find_standing(cell, found.get(cell)) for cell in cells}
+
+    def _find_standing(self, cell: str, numbers: dict[int, set[str]] | None) -> Standing:
+        if not numbers:
+            return _NEVER
+        newest = max(numbers)
+        kinds = numbers[newest]
+        is_ended = _END in kinds
+        has_failed = is_ended and _RETRY not in kinds and self._has_failed(cell, newest)
+        return Standing(
+            number=newest,
+            is_ended=is_ended,
+            is_open=is_ended and not has_failed,
+            has_failed=has_failed,
+        )
+
+    def _has_failed(self, cell: str, number: int) -> bool:
+        return self.read_end(cell, number).get("end") == FAILED
+
+    def claim(self, cell: str, number: int, value: JSON) -> bool:
+        """Claim a cell by a number. Return whether it is ours: another one may have been faster.
+
+        value: who claims it, and on what it will be trained.
+        """
+        return create_once(self._place(cell, number, _CLAIM), seal_text(value)[0])
+
+    def end(self, cell: str, number: int, value: JSON) -> None:
+        """Let go of a claim. value: `end`, one of the four ways, and what is to be said of it."""
+        create_once(self._place(cell, number, _END), seal_text(value)[0])
+
+    def allow_retry(self, cell: str, number: int) -> None:
+        """Let a cell whose claim failed be tried again."""
+        create_once(self._place(cell, number, _RETRY), seal_text({})[0])
+
+    def is_newest(self, cell: str, number: int) -> bool:
+        """Return whether nobody has claimed a cell after that number."""
+        return not self._place(cell, number + 1, _CLAIM).exists()
+
+    def read_claim(self, cell: str, number: int) -> JSON:
+        """Return who claimed a cell; {} for a claim that was torn by a kill."""
+        return self._read(cell, number, _CLAIM)
+
+    def read_end(self, cell: str, number: int) -> JSON:
+        """Return how a claim ended; {} where nobody has said so."""
+        return self._read(cell, number, _END)
+
+    def _read(self, cell: str, number: int, kind: str) -> JSON:
+        place = self._place(cell, number, kind)
+        try:
+            return read_sealed(PlainFolder(self.path), place.name).value
+        except (FileNotFoundError, RunError):
+            return {}
+
+    def _place(self, cell: str, number: int, kind: str) -> Path:
+        return self.path / f"{cell}.{number:06d}.{kind}"

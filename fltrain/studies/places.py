@@ -1,0 +1,137 @@
+"""Where the claims of a study are worked on: a folder a claim, which is closed for late workers."""
+
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from niidpart.files import make_folder, stage_folder, sync_folder
+
+from .claims import ClaimLost
+
+RUN = "run"  # the run folder in the place of a claim
+_LEFT = "left"  # what a place is called once another claim has closed it
+_CHECKPOINTS = "checkpoints"
+
+
+@dataclass(frozen=True)
+class Places:
+    """The folders `work/CELL.3/run`, in which runs are trained, and `cells/CELL`, where they go.
+
+    The place of an older claim is moved away, and a file stands where it was. A worker that wakes
+    up late opens its run folder by that path for each thing that it writes: it finds no folder,
+    and can neither write, nor make the folder again, nor move it among the cells.
+    """
+
+    work: Path
+    cells: Path
+
+    def find_run(self, cell: str, number: int) -> Path:
+        """Return where the run of a claim is trained."""
+        return self.work / f"{cell}.{number}" / RUN
+
+    def find_cell(self, cell: str) -> Path:
+        """Return where a finished run lies."""
+        return self.cells / cell
+
+    def is_done(self, cell: str) -> bool:
+        """Return whether a cell's run is finished."""
+        return self.find_cell(cell).is_dir()
+
+    def prepare(self, cell: str, number: int) -> bool:
+        """Close the places of older claims, and bring over what they reached.
+
+        Return whether there is a run to go on with. ClaimLost where one of them was faster and has
+        finished.
+        """
+        for older in range(1, number):
+            self._close(cell, older)
+        if self.is_done(cell):
+            raise ClaimLost(f"{cell} was finished meanwhile")
+        left = self._find_left(cell)
+        place = self.work / f"{cell}.{number}"
+        if left is None:
+            make_folder(place)
+            return False
+        with stage_folder(place) as new:
+            _copy_run(left / RUN, new / RUN)
+        return True
+
+    def finish(self, cell: str, number: int) -> None:
+        """Move a finished run among the cells, at once. ClaimLost where the place was closed."""
+        make_folder(self.cells)
+        try:
+            os.rename(self.find_run(cell, number), self.find_cell(cell))
+        except OSError as error:
+            raise ClaimLost(f"{cell} is another worker's ({error.strerror})") from error
+        sync_folder(self.cells)
+
+    def clear(self, cell: str) -> None:
+        """Remove what the claims of a finished cell left."""
+        for entry in self._list_entries(cell):
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
+
+    def _close(self, cell: str, number: int) -> None:
+        """Close a place for good: a file stands at its path when this returns."""
+        place = self.work / f"{cell}.{number}"
+        while not place.is_file():
+            with contextlib.suppress(FileNotFoundError):
+                if place.is_dir():
+                    os.rename(place, self._choose_left(place))
+            with contextlib.suppress(FileExistsError):  # a late worker has made it again
+                os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+
+    def _choose_left(self, place: Path) -> Path:
+        """Return a path for what is moved away, at which nothing is."""
+        n = 1
+        while True:
+            left = place.with_name(f"{place.name}.{_LEFT}{n}")
+            if not left.exists():
+                return left
+            n += 1
+
+    def _find_left(self, cell: str) -> Path | None:
+        """Return the newest place that was closed and holds a run; None where none does."""
+        held = [entry for entry in self._list_entries(cell) if _holds_run(entry)]
+        return max(held, key=_read_number, default=None)
+
+    def _list_entries(self, cell: str) -> list[Path]:
+        ours = re.compile(rf"{re.escape(cell)}\.[0-9]+(\.{_LEFT}[0-9]+)?")
+        if not self.work.is_dir():
+            return []
+        return [entry for entry in self.work.iterdir() if ours.fullmatch(entry.name)]
+
+
+def _holds_run(place: Path) -> bool:
+    return (place / RUN / "config.json").is_file()
+
+
+def _read_number(place: Path) -> int:
+    """Return the number of the claim that a place, or what is left of one, is of."""
+    return int(
+        place.name.removesuffix(place.suffix if _LEFT in place.suffix else "").split(".")[-1]
+    )
+
+
+def _copy_run(old: Path, new: Path) -> None:
+    """Copy a run folder. Checkpoints, which are never changed, are linked where the disk can.
+
+    So a worker that still has a file of the old folder open writes into that one alone.
+    """
+    shutil.copytree(old, new, copy_function=_choose_copy(old))
+
+
+def _choose_copy(old: Path) -> Callable[[str, str], None]:
+    def copy(source: str, target: str) -> None:
+        is_checkpoint = Path(source).parent == old / _CHECKPOINTS
+        if is_checkpoint:
+            with contextlib.suppress(OSError):
+                os.link(source, target)
+                return
+        shutil.copyfile(source, target)
+
+    return copy
