@@ -42,11 +42,17 @@ class Heading(NamedTuple):
 
 
 class AdvisingCommand(click.Command):
-    """A command that says what to do where an option is not there, or stands twice."""
+    """A command that says what to do where an option is not there, or stands twice.
+
+    once: what is said of an option of one value that is given several times.
+    """
+
+    once = "give it once, for it holds one value"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
             self._require_once(ctx, args)
+            self._require_one_side(ctx, args)
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             # Of click's own error, which knows spellings alone, the field's words get no hint.
@@ -78,8 +84,15 @@ class AdvisingCommand(click.Command):
             n = sum(other is param for other in order)
             if n > 1:
                 flag = param.opts[-1]
-                advice = "give it once; several numbers stand with commas between them"
-                raise click.UsageError(f"{flag} is given {n} times; {advice}", ctx)
+                raise click.UsageError(f"{flag} is given {n} times; {self.once}", ctx)
+
+    def _require_one_side(self, ctx: click.Context, args: Sequence[str]) -> None:
+        """Raise UsageError where a switch is turned on and off, of which the last would count."""
+        for param in self.get_params(ctx):
+            on = [flag for flag in param.opts if flag in args]
+            off = [flag for flag in param.secondary_opts if flag in args]
+            if on and off:
+                raise click.UsageError(f"{on[0]} and {off[0]} exclude each other; give one", ctx)
 
 
 class EntryCommand(AdvisingCommand):

@@ -8,12 +8,29 @@ from niidpart.registry.hints import find_near
 from ..disk.plain_folder import PlainFolder, RunError
 from ..disk.replacing import is_replacing
 from .configuration import CONFIG
-from .sweep_folder import is_sweep
+from .sweep_folder import is_sweep, list_runs
 
 _NAMED = 8  # runs that an error names
 
 
+def find_runs(paths: Iterable[str | Path]) -> list[str]:
+    """Return the run folders named, those in it for a sweep. Needs no torch.
+
+    RunError where one is no run folder: a wrong path is told before torch is imported.
+    """
+    runs = list_runs(paths)
+    for run in runs:
+        require_run_folder(run)
+    return runs
+
+
 def require_run_folder(path: str | Path) -> None:
+    """Raise RunError where a path is no run folder, or one that is being changed."""
+    require_run(path)
+    _require_settled(Path(path))
+
+
+def require_run(path: str | Path) -> None:
     """Raise RunError where a path is a sweep, a file, or a folder without a run's configuration."""
     if is_sweep(path):
         raise RunError(
@@ -30,7 +47,6 @@ def require_run_folder(path: str | Path) -> None:
     if not PlainFolder(Path(path)).has(CONFIG):
         there_is_none = f"{path} is no run folder: there is no {CONFIG} in it"
         raise RunError(f"{there_is_none}{_name_runs_inside(Path(path))}")
-    _require_settled(Path(path))
 
 
 def _require_settled(path: Path) -> None:
@@ -52,7 +68,7 @@ def require_plain(folder: PlainFolder, names: Iterable[str]) -> None:
 
 def _name_runs_inside(path: Path) -> str:
     """Return which run folders and sweeps lie in a folder that is neither; "" where none does."""
-    inside = _list_runs(path)
+    inside = _list_run_names(path)
     if not inside:
         return ""
     held, one = _name_first(inside), path / inside[0]
@@ -61,14 +77,14 @@ def _name_runs_inside(path: Path) -> str:
 
 def _name_runs_beside(path: Path) -> str:
     """Return which runs lie where one was looked for in vain, the nearest names alone if any."""
-    beside = _list_runs(path.parent) if path.parent.is_dir() else []
+    beside = _list_run_names(path.parent) if path.parent.is_dir() else []
     near = find_near(path.name, beside)
     if near:
         return f"; did you mean {' or '.join(str(path.parent / name) for name in near)}?"
     return f"; {path.parent} holds the runs {_name_first(beside)}" if beside else ""
 
 
-def _list_runs(path: Path) -> list[str]:
+def _list_run_names(path: Path) -> list[str]:
     """Return the names of the run folders and sweeps in a folder."""
     names = PlainFolder(path).list_names()
     return [name for name in names if (path / name / CONFIG).is_file() or is_sweep(path / name)]

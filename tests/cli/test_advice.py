@@ -33,6 +33,24 @@ def test_fltrain_advises(args, said):
     assert said in output
 
 
+@pytest.mark.parametrize(
+    ("main", "args", "said"),
+    [
+        (niidpart_main, "show a.h5 --pca 3 --pca 4", "--pca is given 2 times; give it once"),
+        (niidpart_main, "verify a.h5 --memory 1 --memory 2", "--memory is given 2 times"),
+        (niidpart_main, "data look a.csv --label a --label b", "--label is given 2 times"),
+        (niidpart_main, "data get mnist --root a --root b", "--root is given 2 times"),
+        (niidpart_main, "push a.h5 --repo a/b --repo c/d", "--repo is given 2 times"),
+        (niidpart_main, "pull a/b -o c.h5 --out d.h5", "--out is given 2 times"),
+        (fltrain_main, "presets niid --dataset a --dataset b", "--dataset is given 2 times"),
+        (fltrain_main, "run a.h5 --shuffle --no-shuffle", "--shuffle and --no-shuffle exclude"),
+    ],
+)
+def test_no_command_takes_the_last_of_two_values_in_silence(main, args, said):
+    code, output = ask(main, *args.split())
+    assert (code, said in output) == (2, True), output
+
+
 def test_an_option_that_may_be_repeated_may_be(tmp_path):
     args = "make --strategy homo --transform noise:sigma=0.1 --transform noise-space:sigma=0.1 -o"
     code, output = ask(niidpart_main, *args.split(), str(tmp_path / "split.h5"))

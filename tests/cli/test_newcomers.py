@@ -1,5 +1,8 @@
 """What a newcomer types first, and the sentence that leads on from it."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -103,3 +106,27 @@ def test_a_command_says_nothing_of_python(tmp_path, niidpart):
 def test_a_path_that_is_not_there_is_no_unknown_data_set(tmp_path, niidpart):
     done = niidpart("make", "--strategy", "homo", "--dataset", "none/here", cwd=tmp_path)
     assert (done.returncode, "there is no file or folder none/here" in done.stderr) == (1, True)
+
+
+_WRONG_PATHS = """
+import sys
+from niidpart_cli.train import main
+
+for words in ("compare nope", "plot nope", "verify nope", "resume nope", "run nope.h5",
+              "compare file.h5", "verify empty", "run nope.h5 nor.h5 --lr 0.1,1"):
+    try:
+        main(words.split())
+    except SystemExit as end:
+        print(words, end.code, "torch" in sys.modules, sep="|")
+"""
+
+
+def test_a_wrong_path_is_told_without_torch(tmp_path):
+    (tmp_path / "file.h5").write_bytes(b"")
+    (tmp_path / "empty").mkdir()
+    # in a process of its own: the tests' has torch
+    program = [sys.executable, "-c", _WRONG_PATHS]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    told = [line.split("|") for line in done.stdout.splitlines()]
+    assert [line[1:] for line in told] == 8 * [["1", "False"]], done.stdout + done.stderr
+    assert done.stderr.count("there is no folder nope") == 4

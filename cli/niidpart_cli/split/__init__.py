@@ -20,7 +20,7 @@ main = Program(
     help="Reproducible federated splits: make, show, compare, verify and draw them.",
     makers={
         "make": ("Split a data set among parties.", make_command),
-        "data": ("Look at a table before it is split.", data_command),
+        "data": ("Before a split: get a data set, look at a table.", data_command),
         "show": ("Print what a split file holds.", show_command),
         "diff": ("Say what differs between two split files.", diff_command),
         "verify": ("Check a split file and derive it again.", verify_command),

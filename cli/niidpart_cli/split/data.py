@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..command import AdvisingCommand
 from ..options import declare_data_memory
 from ..tables import format_table
 from ..terminal import say
@@ -39,7 +40,9 @@ _MANY_COLUMNS = 20  # of which a command names more than can be read
 
 def data_command() -> click.Command:
     group = click.Group(
-        "data", help="Get a data set by its name; look at a table before it is split."
+        "data",
+        help="What is done about a data set before it is split: `data get NAME` fetches one, "
+        "`data look FILE` says what the columns of a table hold.",
     )
     group.add_command(declare_get())
     group.add_command(_declare_look())
@@ -47,7 +50,7 @@ def data_command() -> click.Command:
 
 
 def _declare_look() -> click.Command:
-    return click.Command(
+    return AdvisingCommand(
         "look",
         params=[
             click.Argument(["file"], type=click.Path()),

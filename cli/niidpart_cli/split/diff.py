@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..command import AdvisingCommand
 from ..tables import format_table
 from ..terminal import say, to_one_line
 from .limits import declare_limits, read_limits
@@ -18,7 +19,7 @@ _LONG = 60  # characters of a value that are shown
 
 
 def diff_command() -> click.Command:
-    return click.Command(
+    return AdvisingCommand(
         "diff",
         callback=click.pass_context(diff),
         help="Say what differs between two split files: recipe, source, who holds what, columns, "

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from ..command import AdvisingCommand
 from ..tables import format_table
 from ..terminal import say
 from .params import declare_json
@@ -39,7 +40,7 @@ there is no such data set."""
 
 
 def declare_get() -> click.Command:
-    return click.Command(
+    return AdvisingCommand(
         "get",
         params=[
             click.Argument(["name"], required=False),

@@ -4,6 +4,7 @@ import json
 
 import click
 
+from ..command import AdvisingCommand
 from ..terminal import say
 from .limits import to_bytes
 from .params import declare_json, declare_split_out
@@ -14,7 +15,7 @@ _EXAMPLES = """
 
 
 def pull_command() -> click.Command:
-    return click.Command(
+    return AdvisingCommand(
         "pull",
         callback=pull,
         help="Fetch a published split from the Hugging Face Hub and check it. Only the split file "

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..command import AdvisingCommand
 from ..options import declare_data_root
 from ..terminal import say
 from .params import declare_file, declare_json
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def push_command() -> click.Command:
-    return click.Command(
+    return AdvisingCommand(
         "push",
         callback=push,
         help="Publish a split on the Hugging Face Hub: the split file, its rows as parquet, a "

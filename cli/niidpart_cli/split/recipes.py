@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..command import AdvisingCommand
 from ..options import KnownName, to_flag
 from ..terminal import say
 from .params import declare_json
@@ -25,7 +26,7 @@ NAME = KnownName(_list_names)
 
 
 def recipes_command() -> click.Command:
-    return click.Command(
+    return AdvisingCommand(
         "recipes",
         callback=list_recipes,
         help="List the settings of published experiments; with NAME those of one paper (niid), or "

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from ..command import AdvisingCommand
 from ..options import declare_data_memory, declare_data_root
 from ..terminal import say
 from .limits import declare_limits, read_limits
@@ -32,7 +33,7 @@ SHOWN = 20  # parties in the table, unless --all
 
 
 def show_command() -> click.Command:
-    return click.Command(
+    return AdvisingCommand(
         "show",
         callback=show,
         help="Print what a split file holds: recipe, source, digest, how skewed it is "

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..command import AdvisingCommand
 from ..options import declare_data_memory, declare_data_root
 from ..terminal import say, to_one_line
 from .limits import declare_limits, read_limits
@@ -21,7 +22,7 @@ _UNTRUSTED = (
 
 
 def verify_command() -> click.Command:
-    return click.Command(
+    return AdvisingCommand(
         "verify",
         callback=click.pass_context(verify),
         help="Check every rule of the format, and derive the split again from its recipe and its "

@@ -50,12 +50,14 @@ def compare_command() -> click.Command:
 def compare(
     runs: tuple[str, ...], each: bool, metric: tuple[tuple[str, ...], ...], as_json: bool
 ) -> None:
+    from fltrain.runs.finding import find_runs
+
+    named = find_runs(runs)  # before torch is imported, which takes seconds
     from fltrain.runs.comparison import list_differences, summarise, summarise_settings
     from fltrain.runs.folder import RunFolder
     from fltrain.runs.metric_names import find_metric, list_asked_numbers, shorten_name
-    from fltrain.runs.sweep_folder import list_runs
 
-    folders = {run: RunFolder.open(run) for run in list_runs(runs)}
+    folders = {run: RunFolder.open(run) for run in named}
     histories = [folder.history for folder in folders.values()]
     shown = [find_metric(name, histories) for name in join_names(metric)]
     rows = [summarise(run, folder, shown) for run, folder in folders.items()]

@@ -54,13 +54,15 @@ def plot(
     as_json: bool,
     **values: Any,
 ) -> None:
+    from fltrain.runs.finding import find_runs
+
+    found = find_runs(runs)  # before torch is imported, which takes seconds
     from fltrain.runs.curves import list_gaps, save_curves
     from fltrain.runs.folder import RunFolder
     from fltrain.runs.points import read_history
-    from fltrain.runs.sweep_folder import list_runs
     from fltrain.runs.trials import group_trials
 
-    folders = {run: RunFolder.open(run) for run in list_runs(runs)}
+    folders = {run: RunFolder.open(run) for run in found}
     configs = {run: folder.config for run, folder in folders.items()}
     groups = group_trials(configs, each)
     setting_of = {

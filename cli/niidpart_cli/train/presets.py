@@ -9,6 +9,7 @@ import click
 from niidpart.errors import UsageError
 from niidpart.registry import did_you_mean, list_names
 
+from ..command import AdvisingCommand
 from ..options import EntryName, KnownName, to_flag
 from ..tables import format_table
 from ..terminal import say
@@ -37,7 +38,7 @@ _CONDITIONS = {
 
 
 def presets_command() -> click.Command:
-    return click.Command(
+    return AdvisingCommand(
         "presets",
         callback=list_presets,
         help="List the presets; with NAME every value of one, for whom it holds and where it is "

@@ -76,9 +76,13 @@ def resume(
     as_json: bool,
     trust: bool,
 ) -> None:
+    from fltrain.runs.finding import require_run
+    from fltrain.runs.sweep_folder import is_sweep, read_cells
+
+    if not is_sweep(run):
+        require_run(run)  # before torch is imported, which takes seconds
     load_training()
     import fltrain
-    from fltrain.runs.sweep_folder import is_sweep, read_cells
 
     draw = draw or is_drawn(run)
     given: dict[str, Any] = {

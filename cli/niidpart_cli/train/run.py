@@ -49,7 +49,6 @@ def run_command() -> click.Command:
     def run(**values: Any) -> None:
         require_single_words(values)
         _require_splits(values["split"])
-        load_training()
         if is_swept(values):
             _run_sweep(values, fixed, settings)
         else:
@@ -70,10 +69,11 @@ def run_command() -> click.Command:
 def _run_one(
     values: dict[str, Any], fixed: Sequence[click.Parameter], settings: Sequence[click.Parameter]
 ) -> None:
+    split = _read_split(values["split"][0])
+    load_training()
     import fltrain
     from fltrain.algorithms import build
 
-    split = _read_split(values["split"][0])
     preset_options = _choose_options(values, split)
     _note_parts(values, split)
     algorithm = build(values["algorithm"], **preset_options | select_others(values, fixed))
@@ -101,10 +101,11 @@ def _run_one(
 def _run_sweep(
     values: dict[str, Any], fixed: Sequence[click.Parameter], settings: Sequence[click.Parameter]
 ) -> None:
-    import fltrain
-
     names = grid.name_splits(values["split"])
     splits = {name: _read_split(where) for name, where in zip(names, values["split"], strict=True)}
+    load_training()
+    import fltrain
+
     request = build_request(values, fixed, settings)
     first = next(iter(splits.values()))
     # Says where the data is not the paper's; the sweep looks the options up itself.

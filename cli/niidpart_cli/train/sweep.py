@@ -58,6 +58,8 @@ class SweepCommand(EntryCommand):
     Where another option is given several values, the error says which ones take several.
     """
 
+    once = "give it once; several numbers stand with commas between them"
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)

@@ -43,13 +43,16 @@ def verify_command() -> click.Command:
 
 
 def verify(ctx: click.Context, run: str, as_json: bool, **given: Any) -> None:
-    import fltrain
+    from fltrain.runs.finding import require_run_folder
     from fltrain.runs.sweep_folder import is_sweep
+    from niidpart.errors import FileFault
 
     try:
         is_one = not is_sweep(run)
+        if is_one:
+            require_run_folder(run)  # before torch is imported, which takes seconds
         verdicts = {run: _verify_run(run, **given)} if is_one else _verify_cells(run, **given)
-    except (OSError, fltrain.FileFault) as error:
+    except (OSError, FileFault) as error:
         if as_json:  # machines read an answer in any case
             say(json.dumps({"run": run, "error": str(error), "exit": 1}))
         raise
