@@ -189,6 +189,11 @@ class Algorithm:
             raise UsageError(f"lockstep is {self.lockstep!r}; it must be 'step' or 'epoch'")
         if self.optimizer not in ("any", "sgd"):
             raise UsageError(f"optimizer is {self.optimizer!r}; it must be 'any' or 'sgd'")
+        if self.pooled and self.exam is not None:
+            raise UsageError(
+                f"{self.name} is pooled and has an exam, which grades models party by party; "
+                "leave out one of them"
+            )
         functions = {name: getattr(self, name) for name in WITH_HYPER}
         for name, function in adapt_old_signatures(self.name, functions).items():
             object.__setattr__(self, name, function)

@@ -18,7 +18,7 @@ from niidpart.splits.part import Part
 from ..settings import Settings
 from .examples import PartyExamples, Preparation
 from .federated import Federated
-from .noises import make_noises
+from .noises import Noise, make_noises
 from .normalisation import make_normalisation
 
 # Bytes from which on the parties read the rows of the data set itself. Less is copied, in the order
@@ -28,17 +28,22 @@ _PIECE = 1 << 26  # bytes copied at a time
 _DEFAULT = Settings()
 
 
-class _Loading(NamedTuple):
-    """Where examples come from, and where they go.
+class SharedInputs(NamedTuple):
+    """What all runs on a split share, whoever is held out.
 
-    shared: the features of all rows, where parties read those; None where they have copies.
+    all_rows: the features of all rows, where parties read those; None where they have copies.
+    global_test: without what is done to a batch. shape: of one example.
     """
 
     split: niidpart.FederatedSplit
     labels: Ints
     features: Features
-    shared: Tensor | None
+    all_rows: Tensor | None
     device: torch.device
+    global_test: PartyExamples | None
+    shape: tuple[int, ...]
+    noises: tuple[Noise, ...]
+    n_classes: int
 
 
 def load_federated(
@@ -46,64 +51,73 @@ def load_federated(
     data: Data,
     device: torch.device,
     settings: Settings = _DEFAULT,
-    held_out: Sequence[int] = (),
 ) -> Federated:
-    """Return what the parties of a split hold, gathered once for all runs on it.
+    """Return what the parties of a split hold, where nobody is held out."""
+    return gather_federated(open_inputs(split, data, device, settings), settings)
 
-    settings: what is done to each batch, but for what a run does with draws of its own
-    (`Federated.prepare_for`). held_out: the parties that never train, ascending. Examples lie in
-    the order of their parties; a data set that is read where it lies stays there. UsageError where
-    there is nothing to train on, or to measure what is asked for.
+
+def open_inputs(
+    split: niidpart.FederatedSplit, data: Data, device: torch.device, settings: Settings
+) -> SharedInputs:
+    """Return what all runs on a split share, on the device.
+
+    UsageError where there is nothing to train on, or to measure what is asked for.
     """
     features = _require_features(data)
     _require_test_set(split, data, settings)
-    shared = None
-    if _can_share(split):
-        shared = share_features(features, len(data.labels), device)
-    source = _Loading(split, data.labels, features, shared, device)
-    trained = sorted(set(range(split.n_parties)).difference(held_out))
-    train, val, test = _gather_parts(source, trained)
-    of_new = _gather_parts(source, held_out) if held_out else None
-    global_test = _gather_global_test(data, device)
-    # What is fitted to training rows is fitted to those of parties that train.
-    normalise = make_normalisation(settings.normalise, train.x, train.places)
-    shape = tuple(train.x.shape[1:])
-    noises = make_noises(split, shape, device, fixed=settings.noisy_test)
-    fresh = tuple(noise for noise in noises if noise.is_fresh)
-    of_party = Preparation(noise=fresh, normalise=normalise)
-    noisy_test = None
-    if global_test is not None:
-        global_test = replace(global_test, prepare=Preparation(normalise=normalise))
-        if settings.noisy_test:
-            # Its rows are numbered after those of the data: no noise of training again.
-            rows = global_test.rows + len(data.labels)
-            shown = Preparation(noise=noises, normalise=normalise)
-            noisy_test = replace(global_test, rows=rows, prepare=shown)
-    federated = Federated(
-        train=replace(train, prepare=of_party),
-        val=replace(val, prepare=of_party),
-        test=replace(test, prepare=of_party),
-        global_test=global_test,
-        counts=_count_classes(split, trained),
+    shape = tuple(put_channels_first(features(slice(0, 1))).shape[1:])
+    return SharedInputs(
+        split=split,
+        labels=data.labels,
+        features=features,
+        all_rows=share_features(features, len(data.labels), device) if _can_share(split) else None,
+        device=device,
+        global_test=_gather_global_test(data, device),
         shape=shape,
+        noises=make_noises(split, shape, device, fixed=settings.noisy_test),
         n_classes=len(data.class_names),
-        noisy_test=noisy_test,
     )
-    if of_new is None:
+
+
+def gather_federated(
+    shared: SharedInputs, settings: Settings, held_out: Sequence[int] = ()
+) -> Federated:
+    """Return what parties hold, in their order, for all runs that hold out the same.
+
+    settings: what is done to each batch, but for what a run does with draws of its own
+    (`Federated.prepare_for`). held_out: the parties that never train, ascending. A data set that is
+    read where it lies stays there.
+    """
+    everybody = range(shared.split.n_parties)
+    trained = sorted(set(everybody).difference(held_out))
+    stored = [_gather_parties(shared, trained)]
+    if held_out:
+        stored.append(_gather_parties(shared, held_out))
+    # What is fitted to training rows is fitted to those of parties that train.
+    train = stored[0].train
+    normalise = make_normalisation(settings.normalise, train.x, train.places)
+    fresh = tuple(noise for noise in shared.noises if noise.is_fresh)
+    of_party = Preparation(noise=fresh, normalise=normalise)
+    prepared = []
+    for parties in stored:
+        parts = (parties.train, parties.val, parties.test)
+        train, val, test = (replace(part, prepare=of_party) for part in parts)
+        prepared.append(replace(parties, train=train, val=val, test=test))
+    federated = prepared[0]
+    plain = shared.global_test
+    if plain is not None:
+        of_server = Preparation(normalise=normalise)
+        federated = replace(federated, global_test=replace(plain, prepare=of_server))
+    if plain is not None and settings.noisy_test:
+        # Its rows are numbered after those of the data: no noise of training again.
+        rows = plain.rows + len(shared.labels)
+        shown = Preparation(noise=shared.noises, normalise=normalise)
+        federated = replace(federated, noisy_test=replace(plain, rows=rows, prepare=shown))
+    if not held_out:
         return federated
-    train, val, test = of_new
-    new = replace(
-        federated,
-        train=replace(train, prepare=of_party),
-        val=replace(val, prepare=of_party),
-        test=replace(test, prepare=of_party),
-        global_test=None,
-        counts=_count_classes(split, held_out),
-        noisy_test=None,
-        numbers=tuple(held_out),
-        n_of_split=split.n_parties,
-    )
-    return replace(federated, numbers=tuple(trained), n_of_split=split.n_parties, new_parties=new)
+    n_of_split = len(everybody)
+    new = replace(prepared[1], numbers=tuple(held_out), n_of_split=n_of_split)
+    return replace(federated, numbers=tuple(trained), n_of_split=n_of_split, new_parties=new)
 
 
 def _require_features(data: Data) -> Features:
@@ -138,51 +152,55 @@ def _can_share(split: niidpart.FederatedSplit) -> bool:
     return not split.recipe.transforms and 2 * n_dealt >= split.source.n
 
 
-def _count_classes(split: niidpart.FederatedSplit, parties: Sequence[int]) -> Tensor:
-    """Return how many training examples of each class some parties have, [P, K] int64."""
-    return torch.from_numpy(split.train.counts[list(parties)].astype(np.int64))
-
-
-def _gather_parts(
-    source: _Loading, parties: Sequence[int]
-) -> tuple[PartyExamples, PartyExamples, PartyExamples]:
-    """Return the train, val and test examples of some parties."""
-    train, val, test = (_gather_part(source, part, parties) for part in source.split.parts.values())
-    return train, val, test
-
-
-def _gather_part(source: _Loading, part: Part, parties: Sequence[int]) -> PartyExamples:
-    """Return what some parties have of a part, with transforms that are the same in every epoch."""
-    of_party = [part.indices[part.indptr[p] : part.indptr[p + 1]] for p in parties]
-    on_host = np.concatenate(of_party).astype(np.int64)
-    indptr = np.cumsum([0, *map(len, of_party)])
-    rows = torch.from_numpy(on_host).to(source.device)
-    if source.split.recipe.transforms and len(rows):
-        x = _transform_rows(source, on_host, parties, indptr)
-    elif source.shared is None:
-        x = copy_features(source.features, on_host, source.device)
-    else:
-        x = source.shared
-    party = np.repeat(np.array(parties, np.int64), np.diff(indptr))
-    return PartyExamples(
-        x=x,
-        y=torch.from_numpy(source.labels[on_host]).to(source.device),
-        indptr=indptr.tolist(),
-        rows=rows,
-        party=torch.from_numpy(party).to(source.device),
-        places=None if source.shared is None else rows,
+def _gather_parties(shared: SharedInputs, parties: Sequence[int]) -> Federated:
+    """Return what some parties hold, as it is stored."""
+    train, val, test = (_gather_part(shared, part, parties) for part in shared.split.parts.values())
+    counts = shared.split.train.counts[list(parties)].astype(np.int64)
+    return Federated(
+        train=train,
+        val=val,
+        test=test,
+        global_test=None,
+        counts=torch.from_numpy(counts),
+        shape=shared.shape,
+        n_classes=shared.n_classes,
     )
 
 
-def _transform_rows(source: _Loading, rows: Ints, parties: Sequence[int], indptr: Ints) -> Tensor:
+def _gather_part(shared: SharedInputs, part: Part, parties: Sequence[int]) -> PartyExamples:
+    """Return what some parties have of a part, with transforms that are the same in every epoch."""
+    indices = [part.indices[part.indptr[p] : part.indptr[p + 1]] for p in parties]
+    on_host = np.concatenate(indices).astype(np.int64)
+    indptr = np.cumsum([0, *map(len, indices)])
+    rows = torch.from_numpy(on_host).to(shared.device)
+    if shared.split.recipe.transforms and len(rows):
+        x = _transform_rows(shared, on_host, parties, indptr)
+    elif shared.all_rows is None:
+        x = copy_features(shared.features, on_host, shared.device)
+    else:
+        x = shared.all_rows
+    party = np.repeat(np.array(parties, np.int64), np.diff(indptr))
+    return PartyExamples(
+        x=x,
+        y=torch.from_numpy(shared.labels[on_host]).to(shared.device),
+        indptr=indptr.tolist(),
+        rows=rows,
+        party=torch.from_numpy(party).to(shared.device),
+        places=None if shared.all_rows is None else rows,
+    )
+
+
+def _transform_rows(
+    shared: SharedInputs, rows: Ints, parties: Sequence[int], indptr: Ints
+) -> Tensor:
     """Return the features of rows as their parties see them."""
-    x = source.features(rows)
+    x = shared.features(rows)
     seen: Tensor | None = None
     for number, party in enumerate(parties):
         mine = slice(indptr[number], indptr[number + 1])
-        its = put_channels_first(niidpart.transform(source.split, x[mine], party, rows[mine]))
+        its = put_channels_first(niidpart.transform(shared.split, x[mine], party, rows[mine]))
         if seen is None:
-            seen = torch.empty((len(rows), *its.shape[1:]), dtype=its.dtype, device=source.device)
+            seen = torch.empty((len(rows), *its.shape[1:]), dtype=its.dtype, device=shared.device)
         seen[mine] = its
     assert seen is not None  # a split has a party
     return seen

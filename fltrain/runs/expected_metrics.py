@@ -1,6 +1,6 @@
 """What the metrics of a run will be called, known before its first round."""
 
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 from niidpart.errors import UsageError
@@ -8,11 +8,11 @@ from niidpart.registry import did_you_mean
 
 from ..engine.jobs import Cell
 from ..engine.measures import describe_values
+from ..inputs.federated import Federated
 from ..interface import Served, State
 from ..metrics import METRICS, Metric
 from ..settings.stopping import StopRule
-from .evaluating import NEW, select_new
-from .new_models import list_candidates
+from .evaluating import NEW
 
 
 def require_stop_metric(cell: Cell, state: State) -> None:
@@ -23,13 +23,12 @@ def require_stop_metric(cell: Cell, state: State) -> None:
     rule = cell.settings.stop_rule
     if rule is None:
         return
-    rule.require_possible()
     expected = sketch_metrics(cell, state)
-    rule.refuse_list(expected)
     if rule.metric not in expected:
         numbers = [name for name, value in expected.items() if not isinstance(value, list)]
         advice = _explain_absence(cell, rule) or did_you_mean(rule.metric, numbers)
         raise UsageError(f"stop-at waits for {rule.metric}, which this run does not have; {advice}")
+    rule.refuse_list(expected)
 
 
 def sketch_metrics(cell: Cell, state: State) -> dict[str, Any]:
@@ -43,8 +42,8 @@ def sketch_metrics(cell: Cell, state: State) -> dict[str, Any]:
         own = _sketch_served(cell, algorithm.personal(state, algorithm.hyper))
         sketch |= {f"personal_{name}": value for name, value in own.items()}
     if cell.data.new_parties is not None:
-        there = replace(cell, data=cell.data.new_parties)
-        sketch |= select_new(_sketch_served(there, list_candidates(cell, state)))
+        at_home = _sketch_home(cell.data.new_parties, cell.metrics)
+        sketch |= {f"{NEW}{name}": value for name, value in at_home.items()}
     return sketch
 
 
@@ -55,14 +54,19 @@ def _sketch_served(cell: Cell, served: Served) -> dict[str, Any]:
         sketch["test_accuracy_std"] = 0.0
     if data.noisy_test is not None:
         sketch["test_accuracy_noisy"] = 0.0
-    parts = [name for name, part in (("test", data.test), ("val", data.val)) if len(part.y)]
-    for part in parts:
-        sketch |= _sketch_parties(f"party_{part}_accuracy")
     for metric in cell.metrics:
-        gives_list = _gives_list(metric)
-        sketch[f"test_{metric.name}"] = [] if gives_list else 0.0
-        for part in [] if gives_list else parts:
-            sketch |= _sketch_parties(f"party_{part}_{metric.name}")
+        sketch[f"test_{metric.name}"] = [] if _gives_list(metric) else 0.0
+    return sketch | _sketch_home(data, cell.metrics)
+
+
+def _sketch_home(data: Federated, metrics: Sequence[Metric]) -> dict[str, Any]:
+    """Return what is measured on the parties' own parts."""
+    sketch: dict[str, Any] = {}
+    names = ["accuracy", *(metric.name for metric in metrics if not _gives_list(metric))]
+    for part in ("test", "val"):
+        if len(getattr(data, part).y):
+            for name in names:
+                sketch |= _sketch_parties(f"party_{part}_{name}")
     return sketch
 
 

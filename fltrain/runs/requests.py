@@ -21,10 +21,10 @@ from ..settings import SETTINGS, Settings
 from ..tasks.losses import Losses, resolve_losses
 from .fitting import fit_settings
 from .grid import name_folder
-from .held_out import settle_parties
 from .idle_settings import mention_given_way
 from .initial_weights import InitialWeights
 from .objective import Objective
+from .parties import draw_new_parties, require_choice, require_home_parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,9 @@ def resolve_request(
     together = Settings.of(values.settings | dict(settings))
     complete = fit_settings(together, algorithm, settings)
     mention_given_way(preset, together, complete, settings)
-    held_out = settle_parties(split, complete)
+    require_home_parts(split, complete)
+    held_out = draw_new_parties(split, complete)
+    require_choice(split, held_out, complete)
     device = find_device(complete.device)
     # A run that had workers resumes without them, so this is asked of new runs alone.
     if complete.engine == "processes":

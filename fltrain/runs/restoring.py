@@ -20,10 +20,10 @@ from ..settings import Settings
 from ..tasks.losses import OwnFunction, resolve_losses
 from .extending import change_rounds
 from .folder import RunFolder
-from .held_out import require_same_drawn, settle_parties
 from .initial_weights import restore_initial_weights
 from .objective import AskedMetrics, restore_objective
 from .own_files import list_specs, require_same_code
+from .parties import draw_new_parties, require_choice, require_stated
 from .requests import Request, find_device, require_model
 
 
@@ -44,7 +44,8 @@ def load_request(
     """Return the request of the run in a folder. It asks for the execution that was chosen then.
 
     workers, keep, rounds: others than then; None for the same. RunError where something cannot be
-    had again, or is not what is handed over; UsageError where a file of the user's own has changed.
+    had again, or is not what is handed over; UsageError where a file of the user's own has changed,
+    and for numbers that nothing can be run with.
     """
     require_model(model)
     config, path = folder.config, folder.path
@@ -60,8 +61,9 @@ def load_request(
         settings = change_rounds(folder, settings, rounds)
     algorithm = _rebuild_algorithm(path, config["algorithm"], algorithm)
     split = _read_split(folder)
-    held_out = settle_parties(split, settings)
-    require_same_drawn(config, held_out)
+    held_out = draw_new_parties(split, settings)
+    require_stated(config, held_out)
+    require_choice(split, held_out, settings)
     if model is None and not config["model"]:
         raise RunError(
             f"{path} was started with a module that has no name; "

@@ -8,6 +8,7 @@ import torch
 from .. import tree
 from ..engine.jobs import Cell
 from ..interface import State
+from .expected_metrics import require_stop_metric
 from .folder import RunFolder
 from .states import make_initial_state
 
@@ -20,8 +21,11 @@ class StartingPoint(NamedTuple):
 
 
 def make_new_starts(cells: Sequence[Cell]) -> list[StartingPoint]:
-    """Return the states of round 0."""
-    return [StartingPoint(0, make_initial_state(cell)) for cell in cells]
+    """Return the states of round 0. UsageError where a run would wait for what it never has."""
+    starts = [StartingPoint(0, make_initial_state(cell)) for cell in cells]
+    for cell, start in zip(cells, starts, strict=True):
+        require_stop_metric(cell, start.state)
+    return starts
 
 
 def find_common_starts(

@@ -13,7 +13,6 @@ from ..engine.jobs import Cell
 from ..engine.updates import OPTIMIZER, make_kept_rows
 from ..interface import Info, State
 from ..tree import Tree
-from .expected_metrics import require_stop_metric
 from .new_models import list_candidates
 
 
@@ -21,8 +20,7 @@ def make_initial_state(cell: Cell) -> State:
     """Return the state of round 0.
 
     A frozen parameter (requires_grad=False) is a buffer: used, averaged, not trained. UsageError
-    where the state does not fit into memory, where it has nothing for parties held out, and where
-    the run would wait for a number that it never has.
+    where the state does not fit into memory, and where it has nothing for parties held out.
     """
     trained, fixed = cell.task.split_weights()
     models = tree.map(lambda weight: weight.unsqueeze(0).clone(), trained)
@@ -32,9 +30,7 @@ def make_initial_state(cell: Cell) -> State:
     state = cell.algorithm.init(cell.task, info, models, buffers, cell.algorithm.hyper)
     if cell.data.new_parties is not None:
         list_candidates(cell, state)
-    state = _add_optimizers(cell, state, len(info.n))
-    require_stop_metric(cell, state)
-    return state
+    return _add_optimizers(cell, state, len(info.n))
 
 
 def _add_optimizers(cell: Cell, state: State, n_parties: int) -> State:

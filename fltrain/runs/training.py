@@ -17,7 +17,7 @@ from ..engine.auto import Choice, choose_execution
 from ..engine.jobs import Cell
 from ..engine.ranks import current_ranks, require_agreement
 from ..inputs.federated import Federated
-from ..inputs.gathering import load_federated
+from ..inputs.gathering import SharedInputs, gather_federated, open_inputs
 from .cells import build_cells
 from .events import OnProgress
 from .folder import RunFolder
@@ -145,18 +145,20 @@ def _load_inputs(requests: Sequence[Request], data: Data | None) -> list[Federat
     """
     if data is not None:
         require_type("data", data, Data, "a data set (niidpart.load, niidpart.from_arrays)")
-    loaded: dict[tuple[str, tuple[int, ...]], Federated] = {}
+    opened: dict[str, SharedInputs] = {}
+    gathered: dict[tuple[str, tuple[int, ...]], Federated] = {}
     inputs = []
     for request in requests:
-        split, settings = request.split, request.settings
+        split, settings, held_out = request.split, request.settings, request.held_out
+        digest = split.digest
         # Splits of a sweep are of one data set: what is read for the first serves the others.
         if data is None:
             data = load_data_of(split, request.data_root)
-        shared_by = split.digest, request.held_out
-        if shared_by not in loaded:
+        if digest not in opened:
             require_data_of(split, data)
-            device = torch.device(request.device)
-            loaded[shared_by] = load_federated(split, data, device, settings, request.held_out)
+            opened[digest] = open_inputs(split, data, torch.device(request.device), settings)
+        if (digest, held_out) not in gathered:
+            gathered[digest, held_out] = gather_federated(opened[digest], settings, held_out)
         pooled = request.algorithm.pooled
-        inputs.append(loaded[shared_by].prepare_for(settings, pooled=pooled))
+        inputs.append(gathered[digest, held_out].prepare_for(settings, pooled=pooled))
     return inputs

@@ -83,26 +83,12 @@ class StopRule:
             "number, such as test_accuracy, or write one that returns a number"
         )
 
-    def require_possible(self) -> None:
-        """Raise UsageError for a metric that no run has while it trains."""
-        if self.metric.startswith(_TUNED):
-            raise UsageError(
-                f"stop-at waits for {self.metric}, and fine-tuning comes after the last round, so "
-                f"a run cannot stop at it; give {self.metric.removeprefix(_TUNED)}"
-            )
-        if self.metric.startswith(_OF_NEW):
-            at_home = self.metric.replace(_OF_NEW, "new_party_test_", 1)
-            raise UsageError(
-                f"stop-at waits for {self.metric}, which no run has: new parties are measured at "
-                f"home; give {at_home}_mean or {at_home}_worst"
-            )
-
 
 def parse_stop_rule(text: str) -> StopRule:
     """Return the rule of a text: METRIC=VALUE, METRIC>=VALUE or METRIC<=VALUE.
 
     accuracy is test_accuracy, and so on. With = a loss and a spread have to fall to the value, an
-    accuracy to rise to it. UsageError for another text.
+    accuracy to rise to it. UsageError for another text, and for what no run has while it trains.
     """
     match = _RULE.fullmatch(text.strip())
     value = _parse_number(match[3]) if match else None
@@ -114,11 +100,27 @@ def parse_stop_rule(text: str) -> StopRule:
     name = match[1].replace("-", "_")
     if not name.startswith(_WHOLE_NAMES):
         name = f"test_{name}"
+    _require_possible(name)
     if _BETTER_LARGE.search(name) and not 0 <= value <= 1:
         raise UsageError(
             f"stop-at is {text!r}, and {name} is a share from 0 to 1; give {name}={value / 100:g}"
         )
     return StopRule(name, value, is_ceiling=_find_direction(name, match[2], match[3]) == "<=")
+
+
+def _require_possible(metric: str) -> None:
+    """Raise UsageError for a metric that no run has while it trains."""
+    if metric.startswith(_TUNED):
+        raise UsageError(
+            f"stop-at waits for {metric}, and fine-tuning comes after the last round, so a run "
+            f"cannot stop at it; give {metric.removeprefix(_TUNED)}"
+        )
+    if metric.startswith(_OF_NEW):
+        at_home = metric.replace(_OF_NEW, "new_party_test_", 1)
+        raise UsageError(
+            f"stop-at waits for {metric}, which no run has: new parties are measured at home; "
+            f"give {at_home}_mean or {at_home}_worst"
+        )
 
 
 def _find_direction(name: str, sign: str, value: str) -> str:

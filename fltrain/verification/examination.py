@@ -15,9 +15,9 @@ from ..checkpoints.store import DAMAGE, ChainReader, CheckpointStore, Loaded
 from ..disk.plain_folder import PlainFolder, RunError, escape_signs
 from ..runs.configuration import CONFIG, NEW_PARTIES, Configuration, read_configuration
 from ..runs.folder import CHECKPOINTS, ENVIRONMENT, SPLIT, RunFolder
-from ..runs.held_out import draw_new_parties, require_same_drawn
 from ..runs.metrics_log import METRICS, LoggedRound, MetricsLog
 from ..runs.own_files import list_changed_code, list_specs, list_undigested_code
+from ..runs.parties import draw_new_parties, require_stated
 from ..runs.timing_log import TIMING, TimingLog
 from ..settings import Settings
 from .verdict import RunFault
@@ -107,7 +107,7 @@ def _examine_split(folder: RunFolder, configuration: Configuration) -> list[int]
     settings = configuration.value["settings"]
     asked = {name: settings[name] for name in ("seed", NEW_PARTIES) if name in settings}
     drawn = draw_new_parties(split, Settings.of(asked))
-    require_same_drawn(configuration.value, drawn)
+    require_stated(configuration.value, drawn)
     return list(drawn)
 
 

@@ -29,3 +29,19 @@ def test_a_validation_part_is_enough_for_fine_tuning(table, train):
     split = niidpart.make(table, "homo", n_parties=3, val=0.2)
     done = train(split, table, rounds=1, finetune=1)
     assert done.history[-1]["finetuned_party_val_accuracy_mean"] is not None
+
+
+def test_a_folder_that_waits_for_such_a_number_resumes_as_it_always_did(table, tmp_path):
+    """Runs could be started that way once; a resumed one cannot leave the setting out."""
+    split = niidpart.make(table, "homo", n_parties=3)
+    how = {"model": "linear", "local_epochs": 1, "finetune": 1, "out": tmp_path / "run"}
+
+    def stop(event):
+        if isinstance(event, fltrain.RoundDone):
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fltrain.runs.requests.require_home_parts", lambda *_: None)
+        with pytest.raises(KeyboardInterrupt):
+            fltrain.run(split, table, rounds=2, progress=stop, **how)
+    assert len(fltrain.resume(tmp_path / "run", table).history) == 2

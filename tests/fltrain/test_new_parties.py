@@ -16,9 +16,10 @@ import niidpart
 from fltrain import RunFolder, Settings, tree
 from fltrain.disk.plain_folder import PlainFolder
 from fltrain.disk.sealed import read_sealed, write_sealed
+from fltrain.inputs.gathering import gather_federated, open_inputs
 from fltrain.interface import State
 from fltrain.runs.comparison import list_differences, summarise
-from fltrain.runs.held_out import draw_new_parties
+from fltrain.runs.parties import draw_new_parties
 
 from ._parties import HOW, without
 
@@ -405,3 +406,15 @@ def test_a_run_that_is_given_more_rounds_ends_as_a_longer_one(
     fltrain.resume(short, table, rounds=4)
     fltrain.run(table_split, table, out=long, **asked | {"rounds": 4})
     assert outcome(short) == outcome(long)
+
+
+def test_runs_that_hold_out_others_share_what_is_not_theirs(table, table_split, monkeypatch):
+    """The test set and the noises are there once, and all rows where parties read them in place."""
+    monkeypatch.setattr("fltrain.inputs.gathering.SHARED_FROM", 1)
+    opened = open_inputs(table_split, table, torch.device("cpu"), Settings())
+    one, other = (gather_federated(opened, Settings(), held_out) for held_out in [(0,), (1, 3)])
+    assert one.global_test.x is other.global_test.x
+    assert one.train.x is other.train.x
+    assert one.train.x is one.new_parties.test.x
+    assert (one.numbers, one.new_parties.numbers) == ((1, 2, 3, 4), (0,))
+    assert (other.numbers, other.new_parties.numbers) == ((0, 2, 4), (1, 3))

@@ -185,7 +185,7 @@ def test_what_is_expected_is_what_is_written(table, algorithm, asked, own_test, 
         expected.update(sketch_metrics(cell, state))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fltrain.runs.states.require_stop_metric", keep)
+        patch.setattr("fltrain.runs.starting.require_stop_metric", keep)
         how = {"model": "linear", "rounds": 1, "local_epochs": 1, "threads": 1}
         (written,) = fltrain.run(split, table, algorithm=algorithm, **how, **asked).history
     of_training = {"round", "lr", "jobs", "steps"} | {name for name in written if "bytes" in name}

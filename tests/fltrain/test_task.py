@@ -9,10 +9,11 @@ from torch import nn
 from torch.nn import functional as F
 
 from fltrain import tree
-from fltrain.algorithms import ALGORITHMS, build, fedavg, fedrl
+from fltrain.algorithms import ALGORITHMS, build, centralised, fedavg, fedcd, fedrl
 from fltrain.interface import Batch, Local
 from fltrain.models import Staged
 from fltrain.tasks.model_task import ModelTask
+from niidpart.errors import UsageError
 
 needs_compiler = pytest.mark.skipif(
     shutil.which("g++") is None,
@@ -100,6 +101,11 @@ def test_lockstep_is_by_epoch_only_where_the_epoch_is_read():
     assert fedrl(schedule="epoch").lockstep == "epoch"
     with pytest.raises(ValueError, match="lockstep is 'round'; it must be 'step' or 'epoch'"):
         replace(fedavg(), lockstep="round")
+
+
+def test_a_pooled_algorithm_has_no_exam_which_is_held_party_by_party():
+    with pytest.raises(UsageError, match="centralised is pooled and has an exam"):
+        replace(centralised(), exam=fedcd().exam)
 
 
 # bf16

@@ -1,5 +1,6 @@
 """CSV is read in blocks: columns that change their kind on the way, long rows, numbers that are infinite."""
 
+import contextlib
 import gc
 import weakref
 
@@ -14,6 +15,7 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow, which reads tables, is not 
 from niidpart.data.of_tables import load_rows  # noqa: E402
 from niidpart.data.readers import csv_column  # noqa: E402
 from niidpart.data.readers.arrow_table import ColumnChoice  # noqa: E402
+from niidpart.data.readers.csv_text import read_csv  # noqa: E402
 from niidpart.data.readers.memory_table import MemoryTable  # noqa: E402
 from niidpart.data.treatment.treated import TableRows  # noqa: E402
 
@@ -62,6 +64,24 @@ def test_a_row_longer_than_a_block_is_read(million, tmp_path):
     (tmp_path / "t.csv").write_text("\n".join(["x,note,label", *rows]))
     data = niidpart.load(tmp_path / "t.csv", drop="note")
     assert data.features(slice(None)).ravel().tolist() == list(range(60))
+
+
+@pytest.mark.parametrize("last", ["1,2", "1,2,3"])
+def test_no_thread_holds_the_file_when_it_has_been_read(last, tmp_path, monkeypatch):
+    """A thread that let go of it while the interpreter ends would abort the process."""
+    lent = []
+
+    def note(self, file):
+        lent.append(weakref.ref(self))
+        self._file = file
+
+    monkeypatch.setattr("niidpart.data.readers.loan._LentFile.__init__", note)
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(["a,b", *["1,2"] * 50, last]))
+    for _ in range(100):
+        with contextlib.suppress(niidpart.errors.FileFault):
+            read_csv([path], ["a", "b"], columns=["a", "b"], words=(), missing=())
+        assert lent.pop()() is None
 
 
 def test_rows_are_taken_a_few_megabytes_at_a_time():

@@ -16,6 +16,7 @@ from ...errors import FileFault
 from .arrow_table import require_pyarrow
 from .csv_column import CsvColumn, make_column
 from .files import PACKED, open_packed
+from .loan import Loan
 from .memory_table import MemoryTable
 from .packed_text import require_believable_text
 
@@ -148,14 +149,13 @@ def _read_batches(
     with open_packed(path) as file:
         watched = _QuoteWatcher(file)
         try:
-            batches = arrow_csv.open_csv(
-                pa.PythonFile(watched, mode="r"),
-                read_options=reading,
-                parse_options=parsing,
-                convert_options=converting,
-            )
-            with batches:
-                yield from batches
+            with Loan(watched) as loan:
+                yield from arrow_csv.open_csv(
+                    loan.lend(),
+                    read_options=reading,
+                    parse_options=parsing,
+                    convert_options=converting,
+                )
         except pa.ArrowInvalid as error:
             if watched.has_quotes:
                 _require_strict_quotes(path)
@@ -171,8 +171,6 @@ def _read_batches(
 
 class _QuoteWatcher:
     """A file that is read, and whether there was a quote in it."""
-
-    closed = False
 
     def __init__(self, file: IO[bytes]):
         self._file = file

@@ -1,4 +1,4 @@
-"""What a run asks of the parties: who never trains, who is chosen, what is measured at home."""
+"""What a run asks of the parties of its split: who never trains, and what the others must have."""
 
 import math
 
@@ -16,19 +16,6 @@ from ..settings import Settings
 from .configuration import CONFIG, NEW_PARTIES
 
 _ADVICE = "make the split with one: niidpart make ... --{} 0.2"
-
-
-def settle_parties(split: niidpart.FederatedSplit, settings: Settings) -> tuple[int, ...]:
-    """Return the parties that are held out, as `draw_new_parties` does.
-
-    UsageError where the others cannot be chosen from as the settings ask for, and where a run would
-    wait for a number of the parties that it can never have.
-    """
-    _require_home_parts(split, settings)
-    held_out = draw_new_parties(split, settings)
-    counts = np.delete(split.train.counts, held_out, axis=0).astype(np.int64)
-    require_cohorts(KnownParties(torch.from_numpy(counts), len(held_out)), settings)
-    return held_out
 
 
 def draw_new_parties(split: niidpart.FederatedSplit, settings: Settings) -> tuple[int, ...]:
@@ -74,7 +61,7 @@ def _count_wanted(n_parties: int, asked: float) -> int:
     return max(1, math.floor(n_parties * asked + 1e-9))
 
 
-def _require_home_parts(split: niidpart.FederatedSplit, settings: Settings) -> None:
+def require_home_parts(split: niidpart.FederatedSplit, settings: Settings) -> None:
     """Raise UsageError where a run would wait for a number of the parties that it can never have.
 
     That of fine-tuning needs a test or a validation part, one that the run stops at just that part.
@@ -94,7 +81,15 @@ def _require_home_parts(split: niidpart.FederatedSplit, settings: Settings) -> N
             )
 
 
-def require_same_drawn(config: JSON, drawn: tuple[int, ...]) -> None:
+def require_choice(
+    split: niidpart.FederatedSplit, held_out: tuple[int, ...], settings: Settings
+) -> None:
+    """Raise UsageError where the others cannot be chosen from as the settings ask for."""
+    counts = np.delete(split.train.counts, held_out, axis=0).astype(np.int64)
+    require_cohorts(KnownParties(torch.from_numpy(counts), len(held_out)), settings)
+
+
+def require_stated(config: JSON, drawn: tuple[int, ...]) -> None:
     """Raise RunError where a configuration names other parties as held out than its seed draws."""
     stated = config.get(NEW_PARTIES, [])
     if stated != list(drawn):
