@@ -64,6 +64,14 @@ void correlate(float* dst, int64_t m, int64_t dh, int64_t dw, const Image& src, 
             t.width = k * src.n;
             t.lo = j0 * src.n;
             t.hi = std::max(j0, j1) * src.n;
+            // In the columns before this one and from that one on not all places meet the image.
+            const int64_t whole0 = std::max<int64_t>(0, src.pad - x);
+            const int64_t whole1 = std::min(k, src.w + src.pad - x1 + 1);
+            if (whole0 <= whole1) {
+                t.column = src.n;
+                t.rising = whole0 - j0;
+                t.falling = j1 - whole1;
+            }
             product(t, m, x1 - x);
         }
     }
@@ -99,6 +107,22 @@ constexpr auto gradients_of(std::integer_sequence<int, i...>) {
 }
 constexpr auto GRADIENTS = gradients_of(std::make_integer_sequence<int, KB * JB>{});
 
+// db [K] += sum over g [k][plane]. One channel alone would wait for each of its additions.
+template <int K>
+void bias_gradient(float* db, const float* g, int64_t plane) {
+    V all[K] = {};
+    for (int64_t i = 0; i < plane; i += LANES)
+#pragma GCC unroll 8
+        for (int k = 0; k < K; k++) all[k] += *(const V*)(g + k * plane + i);
+    for (int k = 0; k < K; k++) db[k] += sum(all[k]);
+}
+
+template <int... i>
+constexpr auto bias_gradients_of(std::integer_sequence<int, i...>) {
+    return std::array{bias_gradient<i + 1>...};
+}
+constexpr auto BIAS_GRADIENTS = bias_gradients_of(std::make_integer_sequence<int, KB>{});
+
 // dw of the output channels k0..k1, by the rows y..y + strip of g.
 void conv_gradient_strip(float* dw, const float* g, const float* x, const Op& o, int64_t y,
                          int64_t strip, int64_t k0, int64_t k1) {
@@ -129,10 +153,9 @@ void conv_gradient(float* dw, float* db, const float* g, const float* x, const O
     for (int64_t y = 0; y < o.oh; y += strip)
         for (int64_t q = 0; q < ks; q++)
             conv_gradient_strip(dw, g, x, o, y, strip, edge(o.out, q, ks), edge(o.out, q + 1, ks));
-    for (int64_t k = 0; db && k < o.out; k++) {
-        V all{};
-        for (int64_t i = 0; i < o.oh * o.ow; i++) all += ((const V*)(g + k * plane))[i];
-        db[k] += sum(all);
+    for (int64_t q = 0; db && q < ks; q++) {
+        const int64_t k0 = edge(o.out, q, ks), k1 = edge(o.out, q + 1, ks);
+        BIAS_GRADIENTS[k1 - k0 - 1](db + k0, g + k0 * plane, plane);
     }
 }
 

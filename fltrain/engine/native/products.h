@@ -52,6 +52,11 @@ struct Tap {
 
 // C[m][n] = or += bias[m] + sum over taps A[m] B[n], for some numbers m and vectors n. cm, cn, am,
 // bn: from one m or n to the next, in floats. Taps lo..hi of each of `rows` rows of `width`.
+//
+// At the edges of an image taps meet zeros, which need not be added. `column` taps each have a
+// column of the kernel: the last of the first `rising` columns counts for all vectors but the first
+// one, the column before it for all but two, and so on; the first of the last `falling` ones counts
+// for all but the last one.
 struct Tile {
     float* c;
     int64_t cm, cn;
@@ -63,29 +68,73 @@ struct Tile {
     bool add;
     const Tap* taps;
     int64_t rows, width, lo, hi;
+    int64_t column = 0, rising = 0, falling = 0;
 };
 
+#define INLINE inline __attribute__((always_inline))
+
+// The sum that a tile holds in registers.
 template <int M, int N>
-void tile(const Tile& t) {
-    // Unrolled, all of acc and x stay in registers for the whole sum.
+struct Sum {
     V acc[M][N];
-#pragma GCC unroll 8
-    for (int m = 0; m < M; m++)
-#pragma GCC unroll 8
-        for (int n = 0; n < N; n++) acc[m][n] = V{} + (t.bias ? t.bias[m] : 0.0f);
-    const int64_t am = t.am, bn = t.bn;
-    for (int64_t row = 0; row < t.rows; row++) {
-        const Tap *tap = t.taps + row * t.width + t.lo, *end = t.taps + row * t.width + t.hi;
+
+    // Adds taps, for the vectors N0..N1 alone.
+    template <int N0, int N1>
+    INLINE void add(const Tile& t, const Tap* tap, const Tap* end) {
+        const int64_t am = t.am, bn = t.bn;
         for (; tap != end; tap++) {
             const float *a = t.a + tap->a, *b = t.b + tap->b;
             V x[N];
 #pragma GCC unroll 8
-            for (int n = 0; n < N; n++) x[n] = *(const Loose*)(b + n * bn);
+            for (int n = N0; n < N1; n++) x[n] = *(const Loose*)(b + n * bn);
 #pragma GCC unroll 8
             for (int m = 0; m < M; m++)
 #pragma GCC unroll 8
-                for (int n = 0; n < N; n++) acc[m][n] += a[m * am] * x[n];
+                for (int n = N0; n < N1; n++) acc[m][n] += a[m * am] * x[n];
         }
+    }
+
+    // Adds a column for all vectors but the first `without`, or but the last.
+    INLINE void add_last(const Tile& t, const Tap* tap, int64_t without) {
+        const Tap* end = tap + t.column;
+        if constexpr (N > 1)
+            if (without == 1) add<1, N>(t, tap, end);
+        if constexpr (N > 2)
+            if (without == 2) add<2, N>(t, tap, end);
+        if constexpr (N > 3)
+            if (without == 3) add<3, N>(t, tap, end);
+    }
+    INLINE void add_first(const Tile& t, const Tap* tap, int64_t without) {
+        const Tap* end = tap + t.column;
+        if constexpr (N > 1)
+            if (without == 1) add<0, N - 1>(t, tap, end);
+        if constexpr (N > 2)
+            if (without == 2) add<0, N - 2>(t, tap, end);
+        if constexpr (N > 3)
+            if (without == 3) add<0, N - 3>(t, tap, end);
+    }
+};
+
+static_assert(NB <= 4);  // `add_last` and `add_first` know no more
+
+// EDGES: whether there are rising or falling columns, which would slow down all others.
+template <int M, int N, bool EDGES>
+void tile(const Tile& t) {
+    // Unrolled, all of it stays in registers for the whole sum.
+    Sum<M, N> sum;
+    V(&acc)[M][N] = sum.acc;
+#pragma GCC unroll 8
+    for (int m = 0; m < M; m++)
+#pragma GCC unroll 8
+        for (int n = 0; n < N; n++) acc[m][n] = V{} + (t.bias ? t.bias[m] : 0.0f);
+    const int64_t rise = EDGES ? t.rising * t.column : 0, fall = EDGES ? t.falling * t.column : 0;
+    for (int64_t row = 0; row < t.rows; row++) {
+        const Tap *first = t.taps + row * t.width + t.lo, *end = t.taps + row * t.width + t.hi;
+        for (int64_t j = 0; EDGES && j < t.rising; j++)
+            sum.add_last(t, first + j * t.column, t.rising - j);
+        sum.template add<0, N>(t, first + rise, end - fall);
+        for (int64_t j = 0; EDGES && j < t.falling; j++)
+            sum.add_first(t, end - fall + j * t.column, j + 1);
     }
 #pragma GCC unroll 8
     for (int m = 0; m < M; m++)
@@ -97,15 +146,17 @@ void tile(const Tile& t) {
 }
 
 // One function for each size of a tile, so that its loops are unrolled: [m - 1][n - 1].
-template <int... i>
+template <bool EDGES, int... i>
 constexpr auto tiles_of(std::integer_sequence<int, i...>) {
-    return std::array{tile<i / NB + 1, i % NB + 1>...};
+    return std::array{tile<i / NB + 1, i % NB + 1, EDGES>...};
 }
-constexpr auto TILES = tiles_of(std::make_integer_sequence<int, MB * NB>{});
+constexpr auto TILES = tiles_of<false>(std::make_integer_sequence<int, MB * NB>{});
+constexpr auto EDGE_TILES = tiles_of<true>(std::make_integer_sequence<int, MB * NB>{});
 
 // The same for m numbers and n vectors, any number of them.
 void product(const Tile& t, int64_t m, int64_t n) {
     const int64_t ms = parts_of(m, MB), ns = parts_of(n, NB);
+    const auto& tiles = t.rising || t.falling ? EDGE_TILES : TILES;
     for (int64_t q = 0; q < ns; q++) {
         const int64_t n0 = edge(n, q, ns), n1 = edge(n, q + 1, ns);
         for (int64_t p = 0; p < ms; p++) {
@@ -115,7 +166,7 @@ void product(const Tile& t, int64_t m, int64_t n) {
             u.a += m0 * t.am;
             u.b += n0 * t.bn;
             if (t.bias) u.bias += m0;
-            TILES[(m1 - m0 - 1) * NB + n1 - n0 - 1](u);
+            tiles[(m1 - m0 - 1) * NB + n1 - n0 - 1](u);
         }
     }
 }
