@@ -14,6 +14,7 @@ from .. import tree
 from ..engine.diverged import Diverged
 from ..interface import Algorithm, Served, State
 from ..tasks.model_task import ModelTask
+from ..trackers import TrackedPlace
 from .loop import RunInProgress
 from .metrics import RoundMetrics
 from .requests import Request
@@ -44,6 +45,8 @@ class Run:
         Where `stop_at` ended the run before its last round: that round, and the value.
     new_parties : tuple of int
         The parties that were held out. What `state` keeps of parties is of the others, in order.
+    tracked : tuple of TrackedPlace
+        Which trackers followed the run, and where their logs went.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class Run:
     diverged: Diverged | None = None
     stopped: EarlyStop | None = None
     new_parties: tuple[int, ...] = ()
+    tracked: tuple[TrackedPlace, ...] = ()
 
     def __repr__(self) -> str:
         parts = [self.algorithm.name]
@@ -143,7 +147,9 @@ class Run:
         return algorithm.personal(self.state, algorithm.hyper)
 
 
-def make_outcome(request: Request, run: RunInProgress) -> Run:
+def make_outcome(
+    request: Request, run: RunInProgress, tracked: tuple[TrackedPlace, ...] = ()
+) -> Run:
     """Return the outcome of a run after its last round."""
     cell, folder = run.cell, run.folder
     return Run(
@@ -156,4 +162,5 @@ def make_outcome(request: Request, run: RunInProgress) -> Run:
         diverged=run.diverged,
         stopped=find_early_stop(cell.settings, run.history),
         new_parties=cell.data.new_parties.numbers if cell.data.new_parties else (),
+        tracked=tracked,
     )

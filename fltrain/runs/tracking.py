@@ -13,7 +13,7 @@ from types import TracebackType
 from niidpart.errors import UsageError
 from niidpart.extras import advise_on_missing
 
-from ..trackers import TRACKERS, Log, TrackedRun, Tracker
+from ..trackers import TRACKERS, Log, PlacedLog, TrackedPlace, TrackedRun, Tracker
 from .events import CellDiverged, OnProgress, Progress, RoundDone
 from .folder import RUN_ID, RunFolder
 from .loop import RunInProgress
@@ -51,37 +51,44 @@ def _resolve_tracker(asked: object) -> AskedTracker:
 
 
 @contextmanager
-def follow(
-    trackers: Sequence[AskedTracker],
-    setup: Setup,
-    runs: Sequence[RunInProgress],
-    progress: OnProgress,
-) -> Iterator[OnProgress]:
-    """Yield the progress that the trackers of all runs hear of too."""
+def open_trackers(
+    trackers: Sequence[AskedTracker], setup: Setup, runs: Sequence[RunInProgress]
+) -> Iterator[list[list["OpenTracker"]]]:
+    """Yield the trackers of each run, opened; [] for each on ranks that are not the first."""
+    opened: list[list[OpenTracker]] = [[] for _ in runs]
     if not trackers or not setup.ranks.is_first:
-        yield progress
+        yield opened
         return
     with ExitStack() as stack:
-        opened = []
-        for run in describe_tracked(setup, runs):
-            of_run = [OpenTracker(one.name) for one in trackers]
-            for tracker, one in zip(of_run, trackers, strict=True):
+        for run, of_run in zip(describe_tracked(setup, runs), opened, strict=True):
+            for one in trackers:
+                tracker = OpenTracker(one.name)
+                of_run.append(tracker)
                 own = replace(run, place=one.place, config=copy.deepcopy(run.config))
                 tracker.open(one.make, own)
                 stack.push(tracker.close)
-            opened.append(of_run)
+        yield opened
 
-        def hear(event: Progress) -> None:
-            progress(event)
-            if isinstance(event, RoundDone):
-                for tracker in opened[event.cell]:
-                    tracker.log(event)
-            elif isinstance(event, CellDiverged):
-                for tracker in opened[event.cell]:
-                    error = RuntimeError(event.cause)
-                    tracker.close(type(error), error, None)
 
-        yield hear
+def tell_trackers(opened: Sequence[Sequence["OpenTracker"]], progress: OnProgress) -> OnProgress:
+    """Return the progress that the trackers of all runs hear of too."""
+
+    def hear(event: Progress) -> None:
+        progress(event)
+        if isinstance(event, RoundDone):
+            for tracker in opened[event.cell]:
+                tracker.log(event)
+        elif isinstance(event, CellDiverged):
+            for tracker in opened[event.cell]:
+                error = RuntimeError(event.cause)
+                tracker.close(type(error), error, None)
+
+    return hear
+
+
+def list_places(opened: Sequence["OpenTracker"]) -> tuple[TrackedPlace, ...]:
+    """Return where the trackers of a run have followed it to; those that could not are left out."""
+    return tuple(tracker.place for tracker in opened if tracker.place is not None)
 
 
 def describe_tracked(setup: Setup, runs: Sequence[RunInProgress]) -> list[TrackedRun]:
@@ -128,14 +135,17 @@ class OpenTracker:
         self.name = name
         self._context: AbstractContextManager[Log] | None = None
         self._log: Log | None = None
+        self.place: TrackedPlace | None = None  # known once it is open
 
     def open(self, make: Tracker, run: TrackedRun) -> None:
         """Begin to follow a run."""
 
         def enter() -> None:
             context = make(run)
-            self._log = context.__enter__()
+            self._log = log = context.__enter__()
             self._context = context
+            placed = log if isinstance(log, PlacedLog) else PlacedLog(log, place=run.place)
+            self.place = TrackedPlace(self.name, placed.place, placed.command)
 
         self._try(enter)
 

@@ -26,7 +26,7 @@ from .opening import Setup, open_runs
 from .outcome import Run, make_outcome
 from .requests import Request
 from .starting import find_common_starts, make_new_starts
-from .tracking import AskedTracker, follow
+from .tracking import AskedTracker, list_places, open_trackers, tell_trackers
 
 
 def train_alone(
@@ -96,10 +96,14 @@ def train(
     )
     with (
         open_runs(setup, resumed, out, is_sweep=is_sweep) as runs,
-        follow(trackers, setup, runs, progress) as hear,
+        open_trackers(trackers, setup, runs) as opened,
     ):
+        hear = tell_trackers(opened, progress)
         TrainingLoop(runs, prepared.common, choice, hear, ranks).train()
-    return [make_outcome(request, run) for request, run in zip(requests, runs, strict=True)]
+    return [
+        make_outcome(request, run, list_places(of_run))
+        for request, run, of_run in zip(requests, runs, opened, strict=True)
+    ]
 
 
 class Prepared(NamedTuple):

@@ -6,8 +6,25 @@ the same with and without a tracker, and a tracker that fails ends no run.
 
 from niidpart.registry import Registry
 
-from ._interface import Log, TrackedRun, Tracker, select_lists, select_numbers
+from ._interface import (
+    Log,
+    PlacedLog,
+    TrackedPlace,
+    TrackedRun,
+    Tracker,
+    select_lists,
+    select_numbers,
+)
 
-__all__ = ["TRACKERS", "Log", "TrackedRun", "Tracker", "select_lists", "select_numbers"]
+__all__ = [
+    "TRACKERS",
+    "Log",
+    "PlacedLog",
+    "TrackedPlace",
+    "TrackedRun",
+    "Tracker",
+    "select_lists",
+    "select_numbers",
+]
 
 TRACKERS = Registry("fltrain.trackers", "tracker")

@@ -5,7 +5,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Log", "TrackedRun", "Tracker", "select_lists", "select_numbers"]
+__all__ = [
+    "Log",
+    "PlacedLog",
+    "TrackedPlace",
+    "TrackedRun",
+    "Tracker",
+    "select_lists",
+    "select_numbers",
+]
 
 # log(round, metrics): called after each round.
 Log = Callable[[int, Mapping[str, Any]], None]
@@ -37,6 +45,51 @@ class TrackedRun:
     rounds_done: int
     config: dict[str, Any]
     place: str = ""
+
+
+@dataclass(frozen=True)
+class PlacedLog:
+    """A log that says where it writes, which the command then tells its user.
+
+    Parameters
+    ----------
+    log : callable
+        log(round, metrics).
+    place : str
+        A folder, an address, or the name of what it writes to.
+    command : str
+        What shows it; "" where there is no command.
+
+    Examples
+    --------
+    >>> placed = PlacedLog(lambda round, metrics: print(round), place="my/notes.txt")
+    >>> placed(1, {})
+    1
+    """
+
+    log: Log
+    place: str
+    command: str = ""
+
+    def __call__(self, round: int, metrics: Mapping[str, Any]) -> None:
+        self.log(round, metrics)
+
+
+@dataclass(frozen=True)
+class TrackedPlace:
+    """Where a tracker has followed a run to.
+
+    Parameters
+    ----------
+    tracker : str
+        Its name.
+    place, command : str
+        As its `PlacedLog` says them; "" where it does not.
+    """
+
+    tracker: str
+    place: str
+    command: str
 
 
 # An error that ends the run goes through the context.

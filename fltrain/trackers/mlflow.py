@@ -5,9 +5,10 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from shlex import quote
 from typing import Any
 
-from ._interface import Log, TrackedRun, select_numbers
+from ._interface import Log, PlacedLog, TrackedRun, select_numbers
 
 __all__ = ["mlflow"]
 
@@ -34,8 +35,11 @@ def mlflow(run: TrackedRun) -> Iterator[Log]:
         batch = [Metric(_fit_name(name), x, now, round) for name, x in numbers.items()]
         client.log_batch(run_id, batch)
 
+    where = client.tracking_uri
+    place = f"{where}, experiment {run.place or 'fltrain'}, run {run_id}"
+    command = "" if _is_server(where) else f"mlflow ui --backend-store-uri {quote(where)}"
     try:
-        yield log
+        yield PlacedLog(log, place=place, command=command)
     except BaseException:
         client.set_terminated(run_id, "FAILED")
         raise
@@ -57,6 +61,11 @@ def _find_run(client: Any, run: TrackedRun) -> str:
     for key, value in _flatten(run.config).items():
         client.log_param(created.info.run_id, _fit_name(key), value[:_LONGEST])
     return str(created.info.run_id)
+
+
+def _is_server(where: str) -> bool:
+    """Return whether a store is a server's, which shows its runs itself."""
+    return where.startswith(("http://", "https://", "databricks"))
 
 
 def _fit_name(name: str) -> str:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
 
-from ._interface import Log, TrackedRun, select_lists, select_numbers
+from ._interface import Log, PlacedLog, TrackedRun, select_lists, select_numbers
 
 __all__ = ["tensorboard"]
 
@@ -20,7 +22,8 @@ def tensorboard(run: TrackedRun) -> Iterator[Log]:
     """
     from torch.utils.tensorboard import SummaryWriter
 
-    folder = f"{run.place or 'tensorboard'}/{run.group or '.'}/{run.name}-{run.id[:8]}"
+    all_runs = Path(run.place or "tensorboard")
+    folder = all_runs / run.group / f"{run.name}-{run.id[:8]}"
     first = run.rounds_done + 1
 
     def log(round: int, metrics: Mapping[str, Any]) -> None:
@@ -30,10 +33,11 @@ def tensorboard(run: TrackedRun) -> Iterator[Log]:
             writer.add_histogram(name, np.asarray(values), round)
         writer.flush()
 
-    with SummaryWriter(folder, purge_step=first) as writer:
+    with SummaryWriter(str(folder), purge_step=first) as writer:
         if first == 1:
             writer.add_text("config", _format_config(run.config))
-        yield log
+        command = f"tensorboard --logdir {quote(str(all_runs))}"
+        yield PlacedLog(log, place=str(folder), command=command)
 
 
 def _format_config(config: Mapping[str, Any]) -> str:

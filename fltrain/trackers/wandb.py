@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
-from ._interface import Log, TrackedRun, select_lists, select_numbers
+from ._interface import Log, PlacedLog, TrackedRun, select_lists, select_numbers
 
 __all__ = ["wandb"]
 
@@ -35,8 +37,16 @@ def wandb(run: TrackedRun) -> Iterator[Log]:
         settings=library.Settings(console="off"),  # the terminal is the progress line's
     )
     try:
-        yield log
+        yield _say_place(log, session)
     except BaseException:
         session.finish(exit_code=1)
         raise
     session.finish()
+
+
+def _say_place(log: Log, session: Any) -> PlacedLog:
+    """Return the log with its place: its page, or offline the folder that is sent there later."""
+    if session.url:
+        return PlacedLog(log, place=str(session.url))
+    folder = str(Path(session.dir).parent)  # where its files lie, and beside them its records
+    return PlacedLog(log, place=folder, command=f"wandb sync {quote(folder)}")

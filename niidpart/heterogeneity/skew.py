@@ -12,13 +12,14 @@ from .estimates import Reading
 from .terms import BetaLikelihood
 
 _READINGS: dict[Reading | None, str] = {
-    "sample": "parties hold a sample of their proportions: compare by corrected, without that "
-    "chance",
-    "proportions": "parties hold their proportions, rounded: there is no chance to correct for",
-    "rough-proportions": "parties hold their proportions, roughly rounded: there is no chance to "
-    "correct for",
-    None: "nobody knows how these parties were dealt to, so both readings stand here: compare by "
-    "value",
+    "sample": "which examples a party got was drawn by chance, so a part of each value is luck: "
+    "compare splits by corrected, which leaves it out",
+    "proportions": "a party's classes are the shares that the strategy gave it, rounded to whole "
+    "examples: no luck is in them, so corrected leaves their values as they are",
+    "rough-proportions": "a party's classes are nearly the shares that the strategy gave it, "
+    "rounded more than once: no luck is in them, so corrected leaves their values as they are",
+    None: "how much of the skew is luck is not known, since another program dealt these parties, or "
+    "examples came in groups: compare splits by value",
 }
 
 
@@ -146,7 +147,7 @@ class Skew:
         >>> import niidpart
         >>> split = niidpart.make([0, 1] * 50, strategy="homo", n_parties=2)
         >>> split.skew.describe_reading().partition(":")[0]
-        'parties hold a sample of their proportions'
+        'which examples a party got was drawn by chance, so a part of each value is luck'
         """
         return _READINGS[self.reading]
 

@@ -1,5 +1,6 @@
 """What a newcomer types first, and the sentence that leads on from it."""
 
+import json
 import subprocess
 import sys
 
@@ -130,3 +131,42 @@ def test_a_wrong_path_is_told_without_torch(tmp_path):
     told = [line.split("|") for line in done.stdout.splitlines()]
     assert [line[1:] for line in told] == 8 * [["1", "False"]], done.stdout + done.stderr
     assert done.stderr.count("there is no folder nope") == 4
+
+
+_TRACKER = """
+import contextlib
+from fltrain.trackers import PlacedLog
+
+@contextlib.contextmanager
+def notes(run):
+    yield PlacedLog(lambda round, metrics: None, place=f"notes/{run.name}", command="less notes")
+"""
+
+
+def test_a_tracked_run_ends_with_where_its_log_went(tmp_path, niidpart, fltrain):
+    (tmp_path / "mine.py").write_text(_TRACKER)
+    niidpart("make", "--strategy", "homo", "--parties", "3", cwd=tmp_path)
+    how = ["--rounds", "1", "--local-steps", "1", "--model", "linear", "--track", "mine.py:notes"]
+    one = fltrain("run", "split.h5", *how, "--out", "one", cwd=tmp_path)
+    assert one.stdout.endswith("tracked  mine.py:notes: notes/one (less notes shows it)\n")
+    # what shows both is said once
+    two = fltrain("run", "split.h5", *how, "--lr", "0.1,1", "--out", "two", cwd=tmp_path)
+    assert two.stdout.count("less notes shows it") == 1
+    told = fltrain("resume", "one", "--rounds", "2", "--json", cwd=tmp_path).stdout
+    assert json.loads(told)["tracked"] == []
+
+
+@pytest.mark.parametrize(
+    ("strategy", "said"),
+    [
+        ("homo", "drawn by chance, so a part of each value is luck: compare splits by corrected"),
+        ("dir", "no luck is in them, so corrected leaves their values as they are"),
+    ],
+)
+def test_the_skew_is_told_in_words_of_its_own_table(strategy, said, tmp_path, niidpart):
+    niidpart("make", "--strategy", strategy, cwd=tmp_path)
+    shown = niidpart("show", "split.h5", cwd=tmp_path).stdout
+    reading, beta, what_beta_is = shown[shown.index("\n\n") :].splitlines()[2:5]
+    assert said in reading
+    assert beta.startswith("MAP beta ")
+    assert "0.1 is strong skew, 100 nearly none" in what_beta_is

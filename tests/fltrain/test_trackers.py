@@ -18,7 +18,7 @@ SIZE = {"rounds": 3, "local_steps": 1, "model": "linear", "device": "cpu", "thre
 
 # A run of three rounds, stopped after the second and resumed; and a sweep of two. All by all three.
 SESSION = """
-import sys, warnings
+import dataclasses, json, sys, warnings
 import fltrain, niidpart
 
 names = ["tensorboard=logs", "wandb=mine", "mlflow"]
@@ -36,8 +36,10 @@ try:
     fltrain.run(split, rounds=3, out="runs/one", progress=stop, track=names, **how)
 except Stop:
     pass
-fltrain.resume("runs/one", track=names)
-fltrain.sweep(split, grid={"lr": [0.1, 0.2]}, rounds=1, out="runs/lr", track=names, **how)
+one = fltrain.resume("runs/one", track=names)
+cells = fltrain.sweep(split, grid={"lr": [0.1, 0.2]}, rounds=1, out="runs/lr", track=names, **how)
+with open("places.json", "w") as file:
+    json.dump([[dataclasses.asdict(place) for place in run.tracked] for run in [one, *cells]], file)
 """
 
 
@@ -87,6 +89,22 @@ def test_tensorboard_shows_every_round_once(tracked):
     assert {event.num for event in each} == {3}
     assert [event.sum / 3 for event in each] == pytest.approx(list(mean.values()))
     assert len({path.name.rpartition("-")[0] for path in (tracked / "logs/lr").iterdir()}) == 2
+
+
+def test_the_outcome_says_where_each_log_went_and_what_shows_it(tracked):
+    one, *cells = json.loads((tracked / "places.json").read_text())
+    assert [place["tracker"] for place in one] == ["tensorboard", "wandb", "mlflow"]
+    board, wandb, mlflow = one
+    assert list((tracked / board["place"]).glob("events.*"))
+    assert board["command"] == "tensorboard --logdir logs"
+    assert list((tracked / wandb["place"]).glob("*.wandb"))
+    assert wandb["command"] == f"wandb sync {wandb['place']}"
+    number = mlflow["place"].rpartition(" ")[2]
+    assert list((tracked / "mlruns").glob(f"*/{number}/metrics"))
+    assert mlflow["command"] == "mlflow ui --backend-store-uri file:mlruns"
+    places = [cell[0]["place"] for cell in cells]
+    assert len(set(places)) == 2
+    assert all(place.startswith("logs/lr/") for place in places)
 
 
 def read_records(path):

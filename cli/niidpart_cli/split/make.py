@@ -244,7 +244,7 @@ def _describe_reached(split: "FederatedSplit", measure: str) -> str:
     [found] = [m for m in split.skew.measures if m.name == measure and m.form in ("to-global", "")]
     text = f"reached: {measure} {found.value:.4f}, the plain value"
     if found.corrected == found.value:
-        return f"{text}, in which there is no chance to correct for"
+        return f"{text}; no luck is in it, so corrected is the same"
     return f"{text}; corrected for chance {found.corrected:.4f}"
 
 

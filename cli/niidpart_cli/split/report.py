@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 _WIDE = 100  # letters of a line; a table of counts that would not fit says less instead
 _CLASSES = 12  # of which every count is shown
 _NAME = 24  # letters of a class's name
+_WHAT_BETA_IS = (
+    "  the beta of a Dirichlet draw that gives such parties most probably: "
+    "0.1 is strong skew, 100 nearly none"
+)
+_BOTH_READINGS = (
+    "as proportions: if no luck is in what parties hold; "
+    "as a sample: if it was drawn by chance, and that luck is left out"
+)
 
 
 def describe_split(split: "FederatedSplit") -> str:
@@ -91,8 +99,10 @@ def describe_measures(skew: "Skew", as_sample: "Skew | None" = None) -> str:
     if as_sample is None:
         lines.append(_describe_beta(skew))
     else:
+        lines.append(_BOTH_READINGS)
         lines.append(f"as proportions: {_describe_beta(skew)}")
         lines.append(f"as a sample:    {_describe_beta(as_sample)}")
+    lines.append(_WHAT_BETA_IS)
     if skew.n_empty:
         lines.append(
             f"{skew.n_empty} parties without training examples are left out, but for the sizes"
@@ -122,9 +132,9 @@ def is_stored(skew: "Skew") -> bool:
 
 def _describe_beta(skew: "Skew") -> str:
     low, middle, high = skew.beta_range
-    interval = f"95 % {skew.map_beta_low:.3g} .. {skew.map_beta_high:.3g}"
-    overall = f"MAP beta {skew.map_beta_overall:.4g} over all parties, {interval}"
-    return f"{overall}; of one party {low:.3g} to {high:.3g}, median {middle:.3g}"
+    interval = f"(95 %: {skew.map_beta_low:.3g} .. {skew.map_beta_high:.3g})"
+    overall = f"MAP beta {skew.map_beta_overall:.4g} over all parties {interval}"
+    return f"{overall}; party by party {low:.3g} to {high:.3g}, median {middle:.3g}"
 
 
 def _format_measures(skew: "Skew") -> str:

@@ -2,18 +2,20 @@
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..interrupts import explain_interrupt
-from ..terminal import say
+from ..terminal import say, to_one_line
 from .curves import draw_afterwards
 from .progress import Bar, format_round
 
 if TYPE_CHECKING:
     from fltrain import Run
+
+_PLACES = 8  # of trackers, that are named at the end of a sweep
 
 
 def report_run(done: "Run", as_json: bool) -> None:
@@ -31,13 +33,32 @@ def report_run(done: "Run", as_json: bool) -> None:
     say(f"metrics  {done.folder / 'metrics.jsonl'}")
     say(f"curves   {picture if picture.exists() else f'fltrain plot {done.folder}'}")
     say(f"run      {done.folder}")
+    say_places([done])
+
+
+def say_places(runs: "Sequence[Run]") -> None:
+    """Print where trackers have followed runs to, and what shows it.
+
+    A command that shows several runs is said once, with the first of them.
+    """
+    lines: dict[str, str] = {}  # by what shows it, or where it is
+    for place in (place for run in runs for place in run.tracked):
+        line = f"tracked  {place.tracker}"
+        line += f": {place.place}" if place.place else ""
+        line += f" ({place.command} shows it)" if place.command else ""
+        lines.setdefault(place.command or line, line)
+    for line in list(lines.values())[:_PLACES]:
+        say(to_one_line(line))
+    if len(lines) > _PLACES:
+        say(f"tracked  {len(lines) - _PLACES} more (--json names them all)")
 
 
 def describe_end(done: "Run") -> dict[str, Any]:
-    """Return what `--json` says of a run: its last metrics, its folder, whether it ended early."""
+    """Return what `--json` says of a run: its last metrics, its folder, its end, its trackers."""
     last = done.history[-1] if done.history else {}
     stopped = asdict(done.stopped) if done.stopped else None
-    return last | {"folder": str(done.folder), "stopped": stopped}
+    tracked = [asdict(place) for place in done.tracked]
+    return last | {"folder": str(done.folder), "stopped": stopped, "tracked": tracked}
 
 
 @contextlib.contextmanager

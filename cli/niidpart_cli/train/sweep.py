@@ -15,7 +15,7 @@ from ..command import EntryCommand
 from ..options import AnyType, RoundList, select_given, select_others
 from ..terminal import say, say_table
 from .compare import format_settings, format_summaries, has_trials
-from .finish import describe_end
+from .finish import describe_end, say_places
 
 if TYPE_CHECKING:
     from fltrain import Run
@@ -125,6 +125,7 @@ def report_sweep(done: Sequence["Run"], out: Path, as_json: bool) -> None:
             if run.stopped:
                 say(f"{_require_folder(run).name} {run.stopped}")
         say(f"\nruns     {out}")
+        say_places(done)
     lost = [(_require_folder(run).name, run.diverged) for run in done if run.diverged]
     if lost:
         told = [f"{name}: {_join_message(error)}" for name, error in lost]
