@@ -18,6 +18,7 @@ BESIDE = (
     "SECURITY.md",
     "constraints.txt",
     "constraints-oldest.txt",
+    "hatch_build.py",
 )
 ADDED = {"PKG-INFO", ".gitignore"}  # by hatchling
 

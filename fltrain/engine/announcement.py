@@ -11,13 +11,9 @@ from .auto import Choice, Facts
 from .execution import Execution
 from .footprint import estimate_footprint
 from .jobs import Cell
-from .native import can_train_natively, count_threads
+from .native import count_threads
 from .processes import has_lost_workers
 from .stacked.memory import memory_budget
-
-# Seconds of training on one core, estimated. In less, compiled code saves little beside the time
-# that its compiling takes, and nothing is said of it.
-LONG = 30.0
 
 
 def announce(
@@ -52,10 +48,7 @@ def announce(
     side_by_side = f"{len(cells)} runs, " if len(cells) > 1 else ""
     load = f"{side_by_side}{_count(jobs, 'job')} a round"
     how = _describe_engine(execution, choice, load, at_once)
-    return (
-        f"engine {execution.engine}: {how}, "
-        f"about {memory / 1e9:.2g} GB{_hint_at_native(cells, choice, execution)}"
-    )
+    return f"engine {execution.engine}: {how}, about {memory / 1e9:.2g} GB"
 
 
 def _count_at_once(execution: Execution, facts: Facts, jobs: int) -> int:
@@ -76,9 +69,11 @@ def _describe_engine(execution: Execution, choice: Choice, load: str, at_once: i
     """
     facts = choice.facts
     if execution.engine == "processes":
+        load += _add_clause(choice.reason_against_native)
         return f"{_count(at_once, 'worker')} of 1 thread ({facts.cores} cores, {load})"
     if execution.engine == "native":
-        return f"{_count(at_once, 'thread')} of compiled code ({facts.cores} cores, {load})"
+        code = f"code compiled for {execution.instructions}"
+        return f"{_count(at_once, 'thread')} of {code} ({facts.cores} cores, {load})"
     if execution.engine == "stacked":
         return f"jobs side by side ({load}, {facts.flop / 1e9:.2g} GFLOP a step of each)"
     threads = _count(execution.threads, "thread")
@@ -91,20 +86,11 @@ def _count(n: int, thing: str) -> str:
 
 def _explain_looped(choice: Choice) -> str:
     """Return why jobs do not run side by side."""
-    if not choice.reason:
-        return ""
     if choice.facts.device == "cuda":
-        return f"; {choice.reason}"
-    return f"; no workers: {choice.reason}"
+        return _add_clause(choice.reason)
+    no_workers = f"no workers: {choice.reason}" if choice.reason else ""
+    return _add_clause(no_workers) + _add_clause(choice.reason_against_native)
 
 
-def _hint_at_native(cells: Sequence[Cell], choice: Choice, execution: Execution) -> str:
-    """Return that compiled code could train these cells, where that would save a while."""
-    if execution.engine not in ("looped", "processes"):
-        return ""
-    rounds = sum(cell.settings.rounds for cell in cells)
-    if rounds * choice.facts.seconds < LONG:
-        return ""
-    if not all(can_train_natively(cell) for cell in cells):
-        return ""
-    return "; --engine native is several times faster here"
+def _add_clause(reason: str) -> str:
+    return f"; {reason}" if reason else ""

@@ -1,8 +1,8 @@
 """The executor that runs where the settings leave it open, and what cannot run here.
 
 The rule looks at facts and never at a clock: the same command on the same machine picks the same
-executor, so its result has the same bits. It never picks `native`, whose bits differ in the last
-places from torch's and which needs a compiler; the announcement says where that could run.
+executor, so its result has the same bits. On a CPU it picks `native` wherever compiled code can
+train the model and torch is not as fast by itself, which is counted and not measured.
 """
 
 import warnings
@@ -17,6 +17,7 @@ from ..common import Common
 from .cost import Cost
 from .execution import Execution
 from .jobs import Cell
+from .native import Build, find_build, why_no_build, why_not_native
 from .processes import can_fork, count_cores
 from .stacked.convolution import BEST
 from .stacked.stackable import why_not_stackable
@@ -25,6 +26,9 @@ from .stacked.stackable import why_not_stackable
 STEP, RATE = 4e-4, 2e10
 # Seconds of a round on one core, from which on workers are worth their start and their messages.
 PAYS = 0.25
+# Operations of a step for each byte of activations and weights, from which on torch's own kernels
+# are as fast as compiled code. Below, a step moves numbers rather than multiplying them.
+DENSE = 400.0
 # Operations of a step that keep a GPU busy by themselves. An estimate: 20 GFLOP take about as long
 # as the step's launches.
 FILLS = 2e10
@@ -35,7 +39,9 @@ class Facts(NamedTuple):
 
     cores: that this process may use; fork: whether it can have workers; ranks: processes that share
     the run (torchrun); threads, workers: asked for, None if not; jobs, steps: of a round, one model
-    a party; flop: operations of a step; stackable: why the model cannot be stacked, "" if it can.
+    a party; flop: operations of a step; density: operations for each byte that it reads or keeps;
+    native: why compiled code cannot train the cell, stackable: why the model cannot be stacked, ""
+    if they can.
     """
 
     device: str
@@ -48,6 +54,8 @@ class Facts(NamedTuple):
     jobs: int
     steps: int
     flop: float
+    density: float
+    native: str
     stackable: str
 
     @property
@@ -61,11 +69,13 @@ class Choice(NamedTuple):
 
     facts, cost: of the cell with most examples, which speaks for all. The facts are those that the
     rule saw; where the engine was asked for, they leave out the threads that were.
+    is_open: whether the engine was left open.
     """
 
     execution: Execution
     facts: Facts
     cost: Cost
+    is_open: bool
 
     @property
     def reason(self) -> str:
@@ -73,6 +83,12 @@ class Choice(NamedTuple):
         if self.facts.device == "cuda":
             return why_not_stacking(self.facts)
         return why_not_processes(self.facts)
+
+    @property
+    def reason_against_native(self) -> str:
+        """Return why compiled code was not chosen on a CPU, "" where it was or nobody asked."""
+        is_about_it = self.is_open and self.facts.device == "cpu"
+        return why_not_compiled(self.facts) if is_about_it else ""
 
 
 def choose_execution(cells: Sequence[Cell], common: Common, n_ranks: int = 1) -> Choice:
@@ -91,21 +107,56 @@ def choose_execution(cells: Sequence[Cell], common: Common, n_ranks: int = 1) ->
     }
     engine: str = common.engine
     if is_open:
+        facts = _look_for_build(facts)
         engine = settle_engine({pick_engine(of_cell) for of_cell in facts.values()})
         _mention_idle(common, engine)
+    build = _find_build(engine, cells)
     execution = Execution(
         device=common.device,
         engine=engine,
         threads=common.threads or torch.get_num_threads(),
-        workers=common.workers if engine in ("processes", "native") else None,
+        workers=_settle_workers(common, engine),
         memory=common.memory if engine == "stacked" else None,
+        build=build.digest if build else None,
+        instructions=build.instructions if build else None,
     )
-    return Choice(execution, facts[largest], largest.cost)
+    return Choice(execution, facts[largest], largest.cost, is_open)
+
+
+def _look_for_build(facts: dict[Cell, Facts]) -> dict[Cell, Facts]:
+    """Return the facts, with a reason against compiled code where there is none to be had.
+
+    It is looked for, and compiled if need be, where all cells would be trained by it alone.
+    """
+    if settle_engine({pick_engine(of_cell) for of_cell in facts.values()}) != "native":
+        return facts
+    reason = why_no_build()
+    return {cell: of_cell._replace(native=reason) for cell, of_cell in facts.items()}
+
+
+def _find_build(engine: str, cells: Sequence[Cell]) -> Build | None:
+    """Return the compiled code that will run, None for another engine's.
+
+    Also for cells that cannot be trained so: the executor refuses those, and nothing is compiled.
+    """
+    if engine != "native" or any(why_not_native(cell) for cell in cells):
+        return None
+    return find_build()
+
+
+def _settle_workers(common: Common, engine: str) -> int | None:
+    """Return the processes or threads that train, None for as many as there are cores.
+
+    Where the engine was left open, threads that were asked for are those of whatever trains.
+    """
+    if engine == "native" and common.engine == "auto":
+        return common.workers or common.threads
+    return common.workers if engine in ("processes", "native") else None
 
 
 def _mention_idle(common: Common, engine: str) -> None:
     """Warn of what was asked for and has nothing to do with the engine that was picked."""
-    if common.workers and engine != "processes":
+    if common.workers and engine not in ("processes", "native"):
         warnings.warn(
             f"workers {common.workers} does nothing here: auto picked engine {engine}, which has "
             "none",
@@ -122,10 +173,10 @@ def _mention_idle(common: Common, engine: str) -> None:
 def settle_engine(picked: set[str]) -> str:
     """Return the engine for all cells of a sweep, of those that are picked for each.
 
-    Workers if they pay for one cell, since they take any that `looped` takes; a stack only if it
-    pays for all, since it takes some models alone.
+    Workers if they pay for one cell, since they take any that `looped` takes; compiled code or a
+    stack only if it pays for all, since it takes some models alone.
     """
-    for engine in ("processes", "looped"):
+    for engine in ("processes", "looped", "native"):
         if engine in picked:
             return engine
     return "stacked"
@@ -135,7 +186,20 @@ def pick_engine(facts: Facts) -> str:
     """Return the name of the executor."""
     if facts.device == "cuda":
         return "looped" if why_not_stacking(facts) else "stacked"
+    if not why_not_compiled(facts):
+        return "native"
     return "looped" if why_not_processes(facts) else "processes"
+
+
+def why_not_compiled(facts: Facts) -> str:
+    """Return why compiled code cannot train, or would not pay, "" if it would."""
+    if facts.device != "cpu":
+        return "compiled code is for the CPU"
+    if facts.native:
+        return facts.native
+    if facts.density >= DENSE:
+        return f"with {facts.density:.0f} operations a byte torch is as fast as compiled code"
+    return ""
 
 
 def why_not_processes(facts: Facts) -> str:
@@ -188,6 +252,7 @@ def gather_facts(
     jobs = cell.cohort_size
     # A stack on a CPU is made only where it is asked for, and refused there.
     stackable = why_not_stackable(cell, BEST["cuda"]) if device == "cuda" else ""
+    native = why_not_native(cell) if device == "cpu" else ""
     return Facts(
         device=device,
         cores=count_cores(),
@@ -199,8 +264,16 @@ def gather_facts(
         jobs=jobs,
         steps=round(cell.n_steps * jobs / data.n_parties),
         flop=cell.cost.flop * settings.batch_size * settings.accumulate,
+        density=_count_density(cell.cost, settings.batch_size),
+        native=native,
         stackable=stackable,
     )
+
+
+def _count_density(cost: Cost, batch_size: int) -> float:
+    """Return the operations of a batch for each byte of activations and weights."""
+    moved = cost.saved * batch_size + cost.weights
+    return cost.flop * batch_size / moved
 
 
 def require_consistent(common: Common) -> None:

@@ -1,6 +1,10 @@
 """How and where the jobs of a run train, once that is chosen."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
+
+# What was found rather than asked for, and so is no setting.
+OF_BUILD = ("build", "instructions")
 
 
 @dataclass(frozen=True)
@@ -18,9 +22,14 @@ class Execution:
     threads : int
         Of torch, on the CPU.
     workers : int or None
-        Of the engines that have some; None for as many as there are cores.
+        Of the engines that have some, threads of `native`; None for as many as there are cores.
     memory : float or None
         GiB for the jobs that a stack holds; None for half of the device's.
+    build : str or None
+        Of `native`: the beginning of the sha256 of the compiled code. Two runs with the same one
+        had the same code.
+    instructions : str or None
+        Of `native`: the instruction set that the code was made for, "baseline", "avx2" or "avx512".
 
     Examples
     --------
@@ -36,3 +45,13 @@ class Execution:
     threads: int = 1
     workers: int | None = None
     memory: float | None = None
+    build: str | None = None
+    instructions: str | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """Return what config.json says: of what `native` alone has, only where that runs."""
+        values = asdict(self)
+        for name in OF_BUILD:
+            if values[name] is None:
+                del values[name]
+        return values

@@ -23,6 +23,7 @@ from ..environment import describe
 from ..interface import State
 from ..settings import Settings
 from .configuration import FORMAT, NEW_PARTIES
+from .elsewhere import describe_changes
 from .extending import extend_runs
 from .folder import RUN_ID, RunFolder
 from .loop import RunInProgress
@@ -199,7 +200,7 @@ def make_config(request: Request, cell: Cell, execution: Execution) -> JSON:
         "split": split.digest,
         "data_root": root,
         "settings": _list_settings(request.settings),
-        "execution": asdict(execution),
+        "execution": execution.describe(),
     }
     config |= request.objective.describe()
     if cell.data.new_parties is not None:
@@ -225,14 +226,11 @@ def _list_settings(settings: Settings) -> JSON:
 
 def _warn_of_another_machine(folders: Sequence[RunFolder], execution: Execution) -> None:
     """Warn where runs were started on another machine or with other versions."""
-    here = describe(torch.device(execution.device), execution.threads)
     changes: dict[str, Path] = {}
     for folder in folders:
-        there = folder.environment
-        changed = [name for name, value in here.items() if there.get(name) != value]
-        differ = [f"{name} {there.get(name)} -> {here[name]}" for name in changed]
-        if differ:
-            changes.setdefault(", ".join(differ), folder.path)
+        change = describe_changes(folder, execution)
+        if change:
+            changes.setdefault(change, folder.path)
     for change, path in changes.items():
         warnings.warn(
             f"{path} was started elsewhere ({change}); results may differ in the last bits",

@@ -14,6 +14,7 @@ from niidpart.splits.recipe import JSON
 
 from ..algorithms import ALGORITHMS, build
 from ..disk.plain_folder import RunError
+from ..engine.execution import OF_BUILD
 from ..interface import Algorithm
 from ..libraries import is_own_code
 from ..settings import Settings
@@ -108,7 +109,10 @@ def _restore_settings(path: Path, config: JSON, workers: int | None) -> Settings
     """
     # What was chosen takes the place of what was asked for: another choice, on another machine,
     # would change the last bits. Folders of format 1 have it among the settings.
-    stored = config["settings"] | config.get("execution", {})
+    chosen = dict(config.get("execution", {}))
+    for name in OF_BUILD:
+        chosen.pop(name, None)
+    stored = config["settings"] | chosen
     if workers is not None:
         stored["workers"] = None
     try:

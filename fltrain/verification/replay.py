@@ -6,16 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from niidpart.data import Data
 
 from ..checkpoints.state_digest import digest_state
-from ..engine.execution import Execution
 from ..engine.ranks import ALONE
-from ..environment import describe
 from ..interface import Algorithm, State
+from ..runs.elsewhere import describe_changes
 from ..runs.events import Announcement, OnProgress, Progress, RoundDone
 from ..runs.initial_weights import InitialWeights
 from ..runs.loop import RunInProgress, TrainingLoop
@@ -213,7 +211,7 @@ class _Replay:
         self.equal.append(event.round)
 
     def _blame(self, round: int, what: str) -> None:
-        elsewhere = _describe_other_machine(self.found, self.prepared.choice.execution)
+        elsewhere = describe_changes(self.found.folder, self.prepared.choice.execution)
         if elsewhere:
             self.found.unchecked.append(
                 f"round {round}: {what}; it was made elsewhere ({elsewhere}), where last bits may "
@@ -226,10 +224,3 @@ class _Replay:
 def _find_other_metrics(logged: Mapping[str, Any], trained: Mapping[str, Any]) -> list[str]:
     """Return the metrics of a line that came out otherwise."""
     return [name for name, value in logged.items() if trained.get(name) != value]
-
-
-def _describe_other_machine(found: Examination, execution: Execution) -> str:
-    here = describe(torch.device(execution.device), execution.threads)
-    there = found.folder.environment
-    changed = [name for name, value in here.items() if there.get(name) != value]
-    return ", ".join(f"{name} {there.get(name)} -> {here[name]}" for name in changed)

@@ -10,30 +10,49 @@ from torch import nn
 
 import fltrain
 from fltrain.common import Common
-from fltrain.engine import announcement, auto, cost
+from fltrain.engine import auto, cost
 from fltrain.engine.announcement import announce
 from fltrain.engine.auto import (
     Facts,
     choose_execution,
     gather_facts,
     pick_engine,
+    why_not_compiled,
     why_not_processes,
     why_not_stacking,
 )
-from fltrain.engine.execution import Execution
+from fltrain.engine.execution import OF_BUILD, Execution
 from fltrain.engine.footprint import estimate_footprint
-from fltrain.engine.native import can_train_natively
+from fltrain.engine.native import find_build, why_not_native
 from fltrain.models import create
 from fltrain.runs import cells
 from fltrain.runs.states import make_initial_state
 from fltrain.settings import Settings
 
 from ._cells import prepare
+from ._native import compiled
 
 BASE = fltrain.algorithms.ALGORITHMS.find("fedavg")()
 # Ten parties and 940 steps of the papers' CNN a round: about 5 s on one core.
-LONG = Facts("cpu", 2, True, 1, None, None, False, 10, 940, 64 * 1.517e6, "")
+LONG = Facts(
+    device="cpu",
+    cores=2,
+    fork=True,
+    ranks=1,
+    threads=None,
+    workers=None,
+    compiled=False,
+    jobs=10,
+    steps=940,
+    flop=64 * 1.517e6,
+    density=40.0,
+    native="engine native has no kernel for it",
+    stackable="",
+)
 GPU = LONG._replace(device="cuda")
+
+# A layer that compiled code does not know.
+UNKNOWN = nn.Sequential(nn.Linear(6, 4), nn.Softplus(), nn.Linear(4, 3))
 
 
 @pytest.fixture
@@ -67,10 +86,10 @@ def say(*cells):
 
 
 def test_the_announcement_gives_the_reason_that_the_rule_had(cell):
-    line = say(cell(threads=2, local_epochs=200))
-    because = "no workers: 2 threads were asked for"
+    line = say(cell(model=UNKNOWN, threads=2, local_epochs=200))
+    because = "no workers: 2 threads were asked for; engine native has no kernel for layer 1, "
     assert line.startswith(
-        f"engine looped: one job after another on 2 threads (5 jobs a round; {because})"
+        f"engine looped: one job after another on 2 threads (5 jobs a round; {because}"
     )
 
 
@@ -127,7 +146,21 @@ def test_on_a_gpu_jobs_are_stacked_where_one_of_them_leaves_it_idle(facts, engin
     assert (pick_engine(facts), why_not_stacking(facts)) == (engine, because)
 
 
-def test_a_demo_of_the_digits_and_the_tables_of_the_tests_stay_with_the_loop():
+@pytest.mark.parametrize("facts", [LONG, LONG._replace(steps=1, jobs=1), LONG._replace(cores=1)])
+@pytest.mark.parametrize(
+    "more", [{}, {"threads": 2}, {"workers": 3}, {"ranks": 2}, {"fork": False}]
+)
+def test_on_a_cpu_compiled_code_is_taken_wherever_it_can_train_and_torch_is_not_as_fast(
+    facts, more
+):
+    facts = facts._replace(native="", **more)
+    assert (pick_engine(facts), why_not_compiled(facts)) == ("native", "")
+    dense = facts._replace(density=500.0)
+    assert pick_engine(dense) in ("looped", "processes")
+    assert why_not_compiled(dense) == "with 500 operations a byte torch is as fast as compiled code"
+
+
+def test_without_compiled_code_the_digits_and_the_tables_of_the_tests_stay_with_the_loop():
     digits = LONG._replace(steps=260, flop=64 * 6 * 15_010.0)
     assert (
         pick_engine(digits) == pick_engine(LONG._replace(steps=60, flop=8 * 6 * 21.0)) == "looped"
@@ -151,7 +184,7 @@ def test_facts_are_those_of_the_cell(cell, table_split):
 
 
 def test_the_engine_and_the_number_of_threads_are_chosen(cell):
-    execution = choose(cell())
+    execution = choose(cell(model=UNKNOWN))
     assert (execution.engine, execution.threads) == ("looped", torch.get_num_threads())
     assert choose(cell(engine="processes", threads=3)).threads == 3
 
@@ -214,11 +247,10 @@ def test_one_line_says_what_runs_once_before_the_first_round(table, table_split,
         how = r"stacked: jobs side by side \(5 jobs a round, 5\.8e-07 GFLOP a step of each\)"
     elif engine != "processes":
         reason = r"no workers: (one core|a round of about 0\.0\d+ s is too short)"
+        if engine == "auto":
+            reason += "; engine native needs a C.* there is neither .*"
         how = rf"looped: one job after another on 1 thread \(5 jobs a round; {reason}\)"
     assert re.fullmatch(rf"engine {how}, about 0\.[23]\d? GB", first.text), first.text
-
-
-HINT = "; --engine native is several times faster here"
 
 
 @pytest.fixture
@@ -227,53 +259,67 @@ def without_compiler(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
 
 
-@pytest.fixture
-def with_compiler(monkeypatch, tmp_path):
-    """One that says its version, and cannot be asked for more."""
-    (tmp_path / "c++").write_text('#!/bin/sh\n[ "$*" = --version ] && echo compiler 1.0\n')
-    (tmp_path / "c++").chmod(0o755)
-    monkeypatch.setenv("CXX", str(tmp_path / "c++"))
+@compiled
+def test_what_compiled_code_can_train_it_trains_and_the_line_says_for_which_processor(cell):
+    run = cell()
+    execution = choose(run)
+    build = find_build()
+    assert execution.engine == "native"
+    assert (execution.build, execution.instructions) == (build.digest, build.instructions)
+    assert why_not_native(run) == ""
+    line = say(cell(workers=3))
+    code = f"code compiled for {build.instructions}"
+    assert re.fullmatch(
+        rf"engine native: 3 threads of {code} \(\d+ cores, 5 jobs a round\), about 0\.[23]\d? GB",
+        line,
+    ), line
+    assert say(cell(threads=2)).startswith("engine native: 2 threads of code")
+    line = say(cell(engine="native", workers=8, fraction=0.2))
+    assert line.startswith(f"engine native: 1 thread of {code} (")
 
 
-@pytest.mark.usefixtures("with_compiler")
-def test_compiled_code_is_named_where_it_could_train_the_model(cell, monkeypatch):
-    assert HINT not in say(cell())  # which is trained within a second
-    monkeypatch.setattr(announcement, "LONG", 0.0)
-
-    def line(**given):
-        return say(cell(**given))
-
-    assert all(
-        line(engine=engine).endswith(f" GB{HINT}") for engine in ("auto", "looped", "processes")
-    )
-    assert HINT not in line(engine="stacked")
-    assert HINT not in line(bf16=True)
-    assert HINT not in line(model=nn.Sequential(nn.Linear(6, 4), nn.Dropout(0.5), nn.Linear(4, 3)))
-    one = cell()
-    other = replace(one, algorithm=fltrain.algorithms.build("fedrl"))
-    assert can_train_natively(one)
-    assert not can_train_natively(other)
-    assert HINT not in say(one, other)
+def test_what_compiled_code_cannot_train_is_said_in_the_line(cell):
+    for run, reason in (
+        (
+            cell(model=UNKNOWN),
+            r"engine native has no kernel for layer 1, Softplus\(.*\), on \(4,\)",
+        ),
+        (cell(bf16=True), "engine native calculates by itself, in float32, .* would do nothing"),
+        (
+            replace(cell(), algorithm=fltrain.algorithms.build("fedrl")),
+            "engine native takes algorithms whose steps are .*, and fedrl's are not",
+        ),
+    ):
+        assert re.fullmatch(reason, why_not_native(run))
+        assert choose(run).build is None
+        assert re.search(rf"; {reason}\), about ", say(run)), say(run)
+    named = replace(run, settings=replace(run.settings, engine="looped"))
+    assert "native" not in say(named)  # nobody asked
 
 
 @pytest.mark.usefixtures("without_compiler")
-def test_compiled_code_is_not_named_without_a_compiler(cell, monkeypatch):
-    monkeypatch.setattr(announcement, "LONG", 0.0)
+def test_without_a_compiler_torch_trains_and_the_line_says_why_and_what_to_get(cell):
     run = cell()
-    assert not can_train_natively(run)
-    assert say(run).endswith(" GB")
+    assert choose(run).engine in ("looped", "processes")
+    needed = "engine native needs a C++ compiler here, or a wheel of niidpart for x86-64 Linux"
+    missing = "and there is neither $CXX nor c++, g++ or clang++"
+    assert f"; {needed}, {missing}), about " in say(run)
+    with pytest.raises(fltrain.UsageError, match="use --engine processes, which needs no compiler"):
+        choose(cell(engine="native"))
 
 
-def test_compiled_code_is_never_chosen_and_said_with_its_threads(cell):
-    assert choose(cell(engine="auto", workers=2)).engine == "processes"
-    run = cell(engine="native", workers=3)
-    line = say(run)
-    assert re.fullmatch(
-        r"engine native: 3 threads of compiled code \(\d+ cores, 5 jobs a round\), about 0\.[23]\d? GB",
-        line,
-    ), line
-    run = cell(engine="native", workers=8, fraction=0.2)
-    assert say(run).startswith("engine native: 1 thread of compiled code (")
+@pytest.mark.usefixtures("without_compiler")
+def test_nothing_is_compiled_for_what_compiled_code_cannot_train(cell):
+    run = cell(model=UNKNOWN, engine="native")
+    assert choose(run).build is None  # no word of a compiler: the executor refuses the layer
+
+
+@compiled
+def test_sweeps_are_compiled_if_all_cells_can_be(cell):
+    one = cell()
+    other = replace(one, algorithm=fltrain.algorithms.build("fedrl"))
+    assert choose(one, one).engine == "native"
+    assert choose(one, other).engine in ("looped", "processes")
 
 
 def test_several_runs_side_by_side_are_counted_together(cell):
@@ -291,6 +337,7 @@ def test_a_run_keeps_the_engine_that_was_chosen_and_resumes_with_it(
 
     monkeypatch.setattr(auto, "PAYS", 0.0)
     monkeypatch.setattr(auto, "count_cores", lambda: 2)
+    monkeypatch.setattr(auto, "why_no_build", lambda: "there is no compiled code")
     niidpart.write(table_split, tmp_path / "split.h5")
     heard = []
 
@@ -313,7 +360,7 @@ def test_a_run_keeps_the_engine_that_was_chosen_and_resumes_with_it(
     kept = config["execution"]
     assert (config["settings"]["engine"], config["settings"]["threads"]) == ("auto", None)
     assert (kept["engine"], kept["threads"]) == ("processes", torch.get_num_threads())
-    monkeypatch.setattr(auto, "PAYS", 1e9)  # a rule that would choose otherwise now
+    monkeypatch.setattr(auto, "why_no_build", lambda: "")  # it would choose otherwise now
     fltrain.resume(tmp_path / "run", table, progress=lambda p: heard.append(getattr(p, "text", "")))
     lines = [told for told in heard if told]
     assert len(lines) == 2
@@ -392,5 +439,6 @@ def test_memory_grows_by_what_parties_keep(cell):
 def test_what_was_chosen_stays_when_it_is_asked_for(cell):
     run = cell()
     chosen = choose(run)
-    again = replace(run, settings=replace(run.settings, **asdict(chosen)))
-    assert choose(again) == chosen
+    settings = {name: value for name, value in asdict(chosen).items() if name not in OF_BUILD}
+    again = replace(run, settings=replace(run.settings, **settings))
+    assert choose(again) == chosen  # with the same build

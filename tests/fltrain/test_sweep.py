@@ -118,6 +118,7 @@ def test_the_order_of_splits_decides_no_engine(
 ):
     """By itself the cell of one party has no use for workers, the other one has. All have them, and are the runs of that engine."""
     monkeypatch.setattr(auto, "PAYS", 0.0)
+    monkeypatch.setattr(auto, "why_no_build", lambda: "there is no compiled code")
     monkeypatch.setattr(auto, "count_cores", lambda: 2)
     one, asked = niidpart.make(table, "homo", n_parties=1), {"engine": "auto", "workers": 2}
     assert engines([alone({}, one, table, "fedavg", {}, engine="auto")]) == {"looped"}
@@ -158,6 +159,9 @@ def test_the_order_of_splits_decides_no_engine(
         ("looped stacked", "looped"),
         ("looped", "looped"),
         ("stacked", "stacked"),
+        ("native", "native"),
+        ("native processes", "processes"),
+        ("looped native", "looped"),
     ],
 )
 def test_the_engine_of_all_is_one_that_every_cell_can_have(picked, common):

@@ -3,7 +3,16 @@
 The same code counts the right answers of models.
 """
 
-from .eligibility import can_train_natively, require_native
+from .build import Build, find_build
+from .eligibility import require_native, why_no_build, why_not_native
 from .executor import Native, count_threads
 
-__all__ = ["Native", "can_train_natively", "count_threads", "require_native"]
+__all__ = [
+    "Build",
+    "Native",
+    "count_threads",
+    "find_build",
+    "require_native",
+    "why_no_build",
+    "why_not_native",
+]

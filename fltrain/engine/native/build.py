@@ -1,46 +1,69 @@
-"""The compiled code, made at its first use and kept in the user's cache."""
+"""The compiled code for this processor: what a wheel brought, else made at its first use.
+
+What is made here is kept in the user's cache.
+"""
 
 import ctypes
-import functools
 import hashlib
 import os
 import platform
-import shlex
-import shutil
 import stat
-import subprocess
 from pathlib import Path
+from typing import NamedTuple
+
+import torch
 
 from niidpart.errors import UsageError
 from niidpart.temporaries import temporary_folder
 
-# the first is what is compiled
-_SOURCES = ("step.cpp", "updates.h", "sums.h", "layers.h", "kernels.h", "products.h")
-_FLAGS = (
-    "-std=c++17",
-    "-O3",
-    "-march=native",
-    # no flag that lets the compiler reorder sums: errno and traps alone are given up
-    "-fno-math-errno",
-    "-fno-trapping-math",
-    "-Wno-psabi",
-    "-shared",
-    "-fPIC",
-)
-_COMPILERS = ("c++", "g++", "clang++")
-_NEEDED = "engine native needs a C++ compiler"
-_INSTEAD = "; use --engine processes, which needs no compiler"
+from . import compiling
+from .compiling import BASELINE, CompilerFault, compile_library, list_instruction_sets, name_library
+
+_NEEDED = "engine native needs a C++ compiler here, or a wheel of niidpart for x86-64 Linux"
+_INSTEAD = "use --engine processes, which needs no compiler"
 
 
-def load_library() -> ctypes.CDLL:
-    """Return the compiled code for this processor; UsageError where it cannot be made."""
-    file = build_library(*find_compiler())
+class Build(NamedTuple):
+    """A library of compiled code.
+
+    digest: the beginning of the sha256 of the file: two runs that have the same one had the same
+    code, and the same bits of it. instructions: the set that it was made for.
+    """
+
+    file: Path
+    digest: str
+    instructions: str
+
+
+def find_build() -> Build:
+    """Return the compiled code for this processor; UsageError where there is none to be had."""
+    instructions = find_instructions()
+    file = compiling.SHIPPED / name_library(instructions)
+    if not file.exists():
+        file = build_library(*find_compiler())
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    return Build(file, digest[:16], instructions)
+
+
+def find_instructions() -> str:
+    """Return the widest instruction set that this processor has, of those that there is code for.
+
+    It is what torch found for its own kernels. So ATEN_CPU_CAPABILITY, which makes torch do with
+    less, makes this code do with as much.
+    """
+    found = torch.backends.cpu.get_cpu_capability().lower()
+    return found if found in list_instruction_sets() else BASELINE
+
+
+def load_library(build: Build | None = None) -> ctypes.CDLL:
+    """Return the functions of the compiled code; UsageError where there is none, or none loads."""
+    file = (build or find_build()).file
     try:
         library = ctypes.CDLL(str(file))
     except OSError as error:
         raise UsageError(
-            f"engine native cannot load what it compiled: {error}; "
-            "delete it or set XDG_CACHE_HOME to another folder"
+            f"engine native cannot load its compiled code: {error}; "
+            f"delete {file}, or set XDG_CACHE_HOME to another folder"
         ) from error
     library.fltrain_train.restype = ctypes.c_int
     library.fltrain_train.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_double)]
@@ -56,53 +79,35 @@ def load_library() -> ctypes.CDLL:
 
 
 def find_compiler() -> tuple[list[str], str]:
-    """Return the compiler's command and its version; UsageError where none works.
-
-    $CXX where that is set, else the first of c++, g++ and clang++ that there is.
-    """
-    command = shlex.split(os.environ.get("CXX", ""))
-    if not command:
-        found = [path for path in map(shutil.which, _COMPILERS) if path]
-        if not found:
-            raise UsageError(
-                f"{_NEEDED}, and there is neither $CXX nor c++, g++ or clang++{_INSTEAD}"
-            )
-        command = found[:1]
+    """Return the compiler's command and its version; UsageError where none works."""
     try:
-        answer = subprocess.run(
-            [*command, "--version"], capture_output=True, text=True, check=False
-        )
-    except OSError as error:
-        raise UsageError(
-            f"{_NEEDED}, and {_describe(command)} cannot be run ({error.strerror}){_INSTEAD}"
-        ) from error
-    if answer.returncode or not answer.stdout:
-        raise UsageError(
-            f"{_NEEDED}, and {_describe(command)} gives no version "
-            f"(exit code {answer.returncode}){_INSTEAD}"
-        )
-    return command, answer.stdout
+        return compiling.find_compiler()
+    except CompilerFault as fault:
+        raise UsageError(f"{_NEEDED}, and {fault}; {_INSTEAD}") from fault
 
 
 def build_library(command: list[str], version: str) -> Path:
-    """Return the library's file, made where it is missing.
+    """Return the library's file for this processor, made where it is missing.
 
     Its name is of all that it depends on. It comes into its place whole, whoever else makes it at
     the same time.
     """
-    here = Path(__file__).parent
+    instructions = find_instructions()
+    machine = f"{platform.system()} {platform.machine()}"  # a home folder may be shared
     folder = _cache_folder() / "niidpart" / "native"
-    file = folder / f"step-{_digest_inputs(here, command, version)[:32]}.so"
+    file = folder / name_library(instructions, made_by=repr((command, version, machine)))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _require_own(folder)
         if not file.exists():
             with temporary_folder(file, 0o700) as scratch:
                 made = scratch / file.name
-                _compile(command, here / _SOURCES[0], made)
+                compile_library(command, instructions, made)
                 made.chmod(0o700)  # whatever the umask: `_require_own` wants it so
                 os.replace(made, file)
         _require_own(file)
+    except CompilerFault as fault:
+        raise UsageError(f"engine native could not be compiled with {fault}; {_INSTEAD}") from fault
     except OSError as error:
         raise UsageError(
             f"engine native keeps what it compiles in {folder}, which fails: {error}; "
@@ -111,21 +116,21 @@ def build_library(command: list[str], version: str) -> Path:
     return file
 
 
-def _digest_inputs(here: Path, command: list[str], version: str) -> str:
-    """Return a digest of the sources, the compiler and the processor."""
-    parts = [(here / name).read_bytes() for name in _SOURCES]
-    parts += [repr((command, _FLAGS)).encode(), version.encode(), _describe_processor().encode()]
-    digests = [hashlib.sha256(part).digest() for part in parts]
-    return hashlib.sha256(b"".join(digests)).hexdigest()
-
-
 def _cache_folder() -> Path:
     """Return the user's folder for what can be made again.
 
     A relative $XDG_CACHE_HOME counts as none, as the XDG specification says.
     """
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return named if named.is_absolute() else Path.home() / ".cache"
+    if named.is_absolute():
+        return named
+    try:
+        return Path.home() / ".cache"
+    except RuntimeError as error:  # a user without a name, as in containers
+        raise UsageError(
+            f"engine native has no folder to keep what it compiles in ({error}); "
+            "set XDG_CACHE_HOME to one"
+        ) from error
 
 
 def _require_own(path: Path) -> None:
@@ -143,36 +148,3 @@ def _require_own(path: Path) -> None:
             f"(mode {stat.S_IMODE(found.st_mode):o}); "
             f"delete it, chmod go-w it if all that is there is yours, {otherwise}"
         )
-
-
-def _compile(command: list[str], source: Path, to: Path) -> None:
-    """Run the compiler; UsageError with its first error where it fails."""
-    done = subprocess.run(
-        [*command, *_FLAGS, str(source), "-o", str(to)], capture_output=True, text=True, check=False
-    )
-    if done.returncode == 0 and to.exists():
-        return
-    errors = [line for line in done.stderr.splitlines() if "error" in line]
-    first = errors[0] if errors else done.stderr.strip()[:200]
-    raise UsageError(
-        f"engine native could not be compiled with {_describe(command)} "
-        f"(exit code {done.returncode}): {first}{_INSTEAD}"
-    )
-
-
-def _describe(command: list[str]) -> str:
-    """Return the compiler's command, and where it was named."""
-    return f"{shlex.join(command)} ($CXX)" if os.environ.get("CXX") else shlex.join(command)
-
-
-@functools.cache
-def _describe_processor() -> str:
-    """Return what the processor can do, as far as the system says so.
-
-    A home folder may be shared by machines that differ.
-    """
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    flags = [line for line in lines if line.startswith(("flags", "Features"))]
-    known = flags[0] if flags else platform.processor()
-    return f"{platform.system()} {platform.machine()} {known}"

@@ -6,22 +6,38 @@ from ...affine import AffineDirection
 from ...settings import Settings
 from ...tasks.losses import Loss, SmoothedCrossEntropy, cross_entropy
 from ..jobs import Cell
-from .build import find_compiler
+from .build import load_library
 from .layers import tabulate_layers
 
 _OPTIMIZERS = ("sgd", "adam", "adamw")  # of updates.h
 _INSTEAD = "use --engine processes or looped"
 
 
-def can_train_natively(cell: Cell) -> bool:
-    """Return whether `Native` could train a cell here: all that is known without compiling."""
+def why_not_native(cell: Cell) -> str:
+    """Return why compiled code cannot train a cell, in a clause; "" if it can, once there is some.
+
+    It is the reason of the refusal that asking for it would get, without what to do instead.
+    """
     try:
         require_native(cell)
         tabulate_layers(cell.task.module, cell.data.shape)
-        find_compiler()
-    except UsageError:
-        return False
-    return True
+    except UsageError as refusal:
+        return _give_reason(str(refusal))
+    return ""
+
+
+def why_no_build() -> str:
+    """Return why there is no compiled code that can be loaded, in a clause; "" where there is."""
+    try:
+        load_library()
+    except UsageError as refusal:
+        return _give_reason(str(refusal))
+    return ""
+
+
+def _give_reason(refusal: str) -> str:
+    """Return the first clause of a refusal, which says why; the others say what to do."""
+    return refusal.partition("; ")[0]
 
 
 def require_native(cell: Cell) -> None:

@@ -199,7 +199,7 @@ def _translate(name: str, layer: nn.Module, shape: Shape) -> tuple[Op | None, Sh
     text = repr(layer)
     what = type(layer).__name__ if "\n" in text else text
     raise UsageError(
-        f"engine native has no kernel for {_describe(name)}, {what}, on {shape}: "
+        f"engine native has no kernel for {_describe(name)}, {what}, on {shape}; "
         f"it knows {_KNOWN}; {_INSTEAD}"
     )
 
