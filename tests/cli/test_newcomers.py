@@ -166,7 +166,8 @@ def test_a_tracked_run_ends_with_where_its_log_went(tmp_path, niidpart, fltrain)
 def test_the_skew_is_told_in_words_of_its_own_table(strategy, said, tmp_path, niidpart):
     niidpart("make", "--strategy", strategy, cwd=tmp_path)
     shown = niidpart("show", "split.h5", cwd=tmp_path).stdout
-    reading, beta, what_beta_is = shown[shown.index("\n\n") :].splitlines()[2:5]
-    assert said in reading
-    assert beta.startswith("MAP beta ")
-    assert "0.1 is strong skew, 100 nearly none" in what_beta_is
+    assert said in " ".join(shown.split())
+    at = shown.splitlines()
+    [beta] = [number for number, line in enumerate(at) if line.startswith("MAP beta ")]
+    assert "0.1 is strong skew, 100 nearly none" in at[beta + 1]
+    assert max(map(len, at[: beta + 2])) <= 100

@@ -1,6 +1,7 @@
 """What commands say about a split: a summary, tables of the measures and of the parties, JSON."""
 
 import math
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from ..tables import format_table, measure_width
@@ -15,13 +16,9 @@ _WIDE = 100  # letters of a line; a table of counts that would not fit says less
 _CLASSES = 12  # of which every count is shown
 _NAME = 24  # letters of a class's name
 _WHAT_BETA_IS = (
-    "  the beta of a Dirichlet draw that gives such parties most probably: "
-    "0.1 is strong skew, 100 nearly none"
+    "  the Dirichlet beta that gives such parties most probably; 0.1 is strong skew, 100 nearly none"
 )
-_BOTH_READINGS = (
-    "as proportions: if no luck is in what parties hold; "
-    "as a sample: if it was drawn by chance, and that luck is left out"
-)
+_BOTH_READINGS = "as proportions: if no luck is in them; as a sample: if there is, which is left out"
 
 
 def describe_split(split: "FederatedSplit") -> str:
@@ -95,7 +92,7 @@ def describe_measures(skew: "Skew", as_sample: "Skew | None" = None) -> str:
 
     as_sample: where nobody knows how they are to be read, the skew if they are a sample.
     """
-    lines = [skew.describe_reading()]
+    lines = [textwrap.fill(skew.describe_reading(), _WIDE, subsequent_indent="  ")]
     if as_sample is None:
         lines.append(_describe_beta(skew))
     else:
