@@ -1,12 +1,14 @@
 """What a round costs as parties, local epochs or the model grow: seconds and memory, each point in a fresh process.
 
-    python benchmarks/scaling.py [--engines looped,processes] [--svg FILE] [--rounds 2] [--quick] [--limit 120]
+    python benchmarks/scaling.py [--engines looped,processes,native] [--svg FILE] [--rounds 3] [--quick] [--limit 120]
 
-60,000 random images of 28 x 28 bytes in 10 classes, dealt evenly; the papers' CNN, batch 64, one local epoch, evaluation on 10,000 images each round.
-Three tables: parties 1, 10, 100, 1,000 and 10,000 (cohorts of 100) with FedAvg and SCAFFOLD, the total of the data fixed; local epochs 1, 2, 5, 10;
-models. Each process has one thread, so that engines do the same arithmetic. Seconds are those of the last round: training until the last job is done,
-and the rest of it (mean, evaluation). Memory is the most that the process and its workers were seen with, pages that they share counted once (PSS);
-beside it stands what the run had announced. --svg draws the first two tables, log-log. --quick is a small check. Linux alone.
+60,000 random images of 28 x 28 bytes in 10 classes, dealt evenly; the papers' CNN, batch 64, one local epoch, evaluation on 10,000 images and a
+checkpoint each round. Three tables: parties 1, 10, 100, 1,000 and 10,000 (cohorts of 100; with native all of them too) with FedAvg and SCAFFOLD, the
+total of the data fixed, and FedAvg with 100,000 parties of ten images (cohorts of 1,000; SCAFFOLD would keep 17.8 GB); local epochs 1, 2, 5, 10 with
+the last engine; models. looped has one thread, processes and native have as many workers as there are cores. Seconds are those of the last round:
+training until the last job is done, and the rest of it (mean, evaluation, checkpoint). Memory is the most that the process and its workers were seen
+with, pages that they share counted once (PSS); beside it stands what the run had announced. --svg draws the first two tables, log-log. --quick is a
+small check. Linux alone.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,11 +35,13 @@ from fltrain.environment import describe
 
 SECONDS = ("train", "train_cpu", "rest", "rest_cpu")
 COHORT = 100  # parties of a round where there are 10,000
+MANY, MANY_COHORT, MANY_EXAMPLES = 100_000, 1000, 1_000_000
+TESTS = 10_000
 IMAGE, COLOUR = (28, 28), (32, 32, 3)
 HEAD = [
     "seconds a round, training",
     "CPU seconds of it",
-    "the rest, seconds",
+    "mean, evaluation and checkpoint, seconds",
     "CPU seconds",
     "peak MB",
     "MB announced",
@@ -58,14 +63,9 @@ class Point(NamedTuple):
 
 def tables(engines: list[str], quick: bool) -> dict[str, dict[str, list[Point]]]:
     """{what grows: {line: its points}}."""
-    n, most = (600, 20) if quick else (60_000, 1000)
-    counts = [p for p in (1, 10, 100, 1000) if p <= most]
-    tail = [(10_000, COHORT)] if not quick else []
+    n = 600 if quick else 60_000
     grown = {
-        f"{algorithm}, {engine}": [
-            Point(engine, algorithm, p, cohort, n=n)
-            for p, cohort in [*((c, 0) for c in counts), *tail]
-        ]
+        f"{algorithm}, {engine}": list_parties(engine, algorithm, n, quick)
         for algorithm in ("fedavg", "scaffold")
         for engine in engines
     }
@@ -87,10 +87,23 @@ def tables(engines: list[str], quick: bool) -> dict[str, dict[str, list[Point]]]
     return {"parties": grown, "epochs": epochs, "model": models}
 
 
+def list_parties(engine: str, algorithm: str, n: int, quick: bool) -> list[Point]:
+    """The points of one line of the table of parties."""
+    counts = [1, 10] if quick else [1, 10, 100, 1000]
+    if engine == "native" and not quick:
+        counts.append(10_000)
+    points = [Point(engine, algorithm, parties, n=n) for parties in counts]
+    if not quick:
+        points.append(Point(engine, algorithm, 10_000, COHORT, n=n))
+        if algorithm == "fedavg":
+            points.append(Point(engine, algorithm, MANY, MANY_COHORT, n=MANY_EXAMPLES))
+    return points
+
+
 def child(point: Point, rounds: int) -> dict[str, Any]:
     """The measurement itself, in this process."""
     rng = np.random.default_rng(0)
-    sizes = [point.n, max(point.n // 6, 10)]
+    sizes = [point.n, min(max(point.n // 6, 10), TESTS)]
     x, x_test = (rng.integers(0, 256, (size, *point.shape), np.uint8) for size in sizes)
     y, y_test = (np.arange(size) % 10 for size in sizes)
     data = niidpart.from_arrays(x, y, x_test, y_test)
@@ -106,18 +119,20 @@ def child(point: Point, rounds: int) -> dict[str, Any]:
         elif isinstance(p, fltrain.Announcement):
             told, ended[0] = p.text, clocks()
 
-    run = fltrain.run(
-        split,
-        data,
-        algorithm=point.algorithm,
-        model=point.model,
-        rounds=rounds,
-        local_epochs=point.epochs,
-        fraction=point.cohort / point.parties if point.cohort else 1.0,
-        engine=point.engine,
-        device="cpu",
-        progress=progress,
-    )
+    with tempfile.TemporaryDirectory() as scratch:
+        run = fltrain.run(
+            split,
+            data,
+            algorithm=point.algorithm,
+            model=point.model,
+            rounds=rounds,
+            local_epochs=point.epochs,
+            fraction=point.cohort / point.parties if point.cohort else 1.0,
+            engine=point.engine,
+            device="cpu",
+            out=Path(scratch, "run"),
+            progress=progress,
+        )
     announced = re.search(r"about ([\d.]+) GB", told)
     parameters = sum(p.numel() for p in run.task.module.parameters())
     seconds = dict(
@@ -166,7 +181,7 @@ def label(what: str, point: Point) -> str:
     if what == "model":
         return f"{point.model}, {point.n:,} of {' x '.join(map(str, point.shape))}"
     value = getattr(point, what)
-    return f"{value:,}, cohorts of {point.cohort}" if point.cohort else f"{value:,}"
+    return f"{value:,}, cohorts of {point.cohort:,}" if point.cohort else f"{value:,}"
 
 
 def report(
@@ -230,11 +245,11 @@ def main() -> None:
     parser.add_argument(
         "--engines",
         type=lambda text: text.split(","),
-        default=["looped", "processes"],
-        help="Default: looped,processes.",
+        default=["looped", "processes", "native"],
+        help="Default: looped,processes,native.",
     )
     parser.add_argument(
-        "--rounds", type=int, default=2, help="Rounds of each point; the last one counts."
+        "--rounds", type=int, default=3, help="Rounds of each point; the last one counts."
     )
     parser.add_argument("--svg", type=Path, metavar="FILE")
     parser.add_argument("--quick", action="store_true", help="A hundredth of the data, few points.")

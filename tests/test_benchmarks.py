@@ -35,7 +35,10 @@ def positive(cell):
 
 
 def test_scaling_measures_every_point_and_draws_them(script, tmp_path):
-    text = script("scaling.py", "--quick", "--rounds", 1, "--svg", tmp_path / "scaling.svg")
+    svg = tmp_path / "scaling.svg"
+    text = script(
+        "scaling.py", "--quick", "--rounds", 1, "--svg", svg, "--engines", "looped,processes"
+    )
     lines = [
         cells
         for head in ("run | parties", "run | epochs", "run | model")

@@ -1,0 +1,58 @@
+"""Runs the Flower app of BlazeFL's benchmark in Flower's simulation:
+
+    flower_app.py CASE PROCESSES [NAME=VALUE ...]
+
+`flwr run` would start it as a service and install it; here its own client and server are handed to
+`run_simulation`, with the settings of CASE/pyproject.toml and those of the command line.
+"""
+
+import sys
+import tomllib
+from pathlib import Path
+
+from flwr.app import Context, Message
+from flwr.clientapp import ClientApp
+from flwr.serverapp import Grid, ServerApp
+from flwr.simulation import run_simulation
+
+PARTIES = 100
+
+
+def read_settings(case: Path, given: list[str]) -> dict[str, int | float | str]:
+    with (case / "pyproject.toml").open("rb") as file:
+        settings = tomllib.load(file)["tool"]["flwr"]["app"]["config"]
+    for each in given:
+        name, _, value = each.partition("=")
+        settings[name] = int(value)
+    return settings
+
+
+def main() -> None:
+    case, processes = Path(sys.argv[1]), int(sys.argv[2])
+    settings = read_settings(case, sys.argv[3:])
+    client, server = ClientApp(), ServerApp()
+
+    @client.train()
+    def train(message: Message, context: Context) -> Message:
+        import launch  # noqa: F401 - torchvision's operators, in each actor of Ray
+        from example import client as theirs
+
+        context.run_config = settings
+        return theirs.train(message, context)
+
+    @server.main()
+    def serve(grid: Grid, context: Context) -> None:
+        from example import server as theirs
+
+        context.run_config = settings
+        theirs.main(grid, context)
+
+    cores = {
+        "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
+        "init_args": {"num_cpus": processes},
+    }
+    run_simulation(server, client, PARTIES, backend_config=cores)
+
+
+if __name__ == "__main__":
+    main()
