@@ -8,9 +8,6 @@ from torch import Tensor
 from ...tree import Tree
 from .layers import LayerTable
 
-# What each byte is worth: [256] float32, as `PartyExamples.inputs` has it.
-BYTES = torch.arange(256, dtype=torch.uint8).float().div_(255)
-
 
 class StepArguments(ctypes.Structure):
     """`Arguments` of step.cpp: the same fields, in the same order."""
@@ -41,7 +38,7 @@ class StepArguments(ctypes.Structure):
         ("nesterov", ctypes.c_int64),
         ("decoupled", ctypes.c_int64),
         ("x", ctypes.c_void_p),
-        ("bytes", ctypes.c_void_p),
+        ("bytes", ctypes.c_int64),
         ("y", ctypes.c_void_p),
         ("order", ctypes.c_void_p),
         ("per_epoch", ctypes.c_int64),

@@ -27,6 +27,35 @@ struct Op {
     int64_t kind, c, h, w, out, oh, ow, k, pad, weight, bias;
 };
 
+// ---- examples ----
+
+// What a number of an example is worth to the network: of bytes, as `PartyExamples.inputs` has it.
+inline float widen_one(float x) { return x; }
+inline float widen_one(uint8_t x) { return x / 255.0f; }
+
+// LANES numbers side by side. Plain loops: of `__builtin_convertvector` GCC 12 makes code that
+// takes one number after the other.
+inline V widen(const float* x) { return *(const Loose*)x; }
+inline V widen(const uint8_t* x) {
+    alignas(4 * LANES) float worth[LANES];
+    for (int l = 0; l < LANES; l++) worth[l] = widen_one(x[l]);
+    return *(const V*)worth;
+}
+
+inline I widen(const int8_t* x) {
+    alignas(4 * LANES) int32_t whole[LANES];
+    for (int l = 0; l < LANES; l++) whole[l] = x[l];
+    return *(const I*)whole;
+}
+
+// to [LANES examples][width] = from [n features][LANES], n <= LANES, and zeros behind them.
+void turn_features(float* to, int64_t width, const V* from, int64_t n) {
+    V rows[LANES];
+    for (int i = 0; i < LANES; i++) rows[i] = i < n ? from[i] : V{};
+    turn(rows);
+    for (int e = 0; e < LANES; e++) *(Loose*)(to + e * width) = rows[e];
+}
+
 // ---- convolutions ----
 
 // An image between zeros at both sides: [n][h][w + 2 pad].
@@ -199,7 +228,7 @@ void unpool(const Op& o, const float* dy, const int8_t* which, float* dx) {
         V* to = (V*)dx + (r / o.oh * o.h + r % o.oh * 2) * o.w;
         for (int64_t i = 0; i < o.ow; i++) {
             const V d = ((const V*)dy)[r * o.ow + i];
-            const I at = __builtin_convertvector(((const Bytes*)which)[r * o.ow + i], I);
+            const I at = widen(which + (r * o.ow + i) * LANES);
             for (int p = 0; p < 4; p++) to[p / 2 * o.w + 2 * i + p % 2] = at == p ? d : V{};
         }
     }

@@ -26,9 +26,9 @@ struct Arguments {
     // taken: steps that the optimiser's state is made of; decoupled: decay is taken off the
     // weights.
     int64_t taken, nesterov, decoupled;
-    // n rows of bytes, with `bytes` what each is worth, or of floats where that is null.
+    // n rows of bytes or of floats; bytes: whether they are bytes.
     const void* x;
-    const float* bytes;
+    int64_t bytes;
     // order: rows of x, `per_epoch` of them for each epoch. Where answers are counted, `per_epoch`
     // rows in all.
     const int64_t *y, *order;

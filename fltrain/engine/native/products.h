@@ -40,6 +40,28 @@ float sum(const V& v) {
     return s[0];
 }
 
+// One stage of `turn`: a and b swap blocks of S lanes across the diagonal.
+template <int S, int... l>
+void swap_blocks(V& a, V& b, std::integer_sequence<int, l...>) {
+#if defined(__clang__)
+    const V first = __builtin_shufflevector(a, b, (l & S ? LANES + l - S : l)...);
+    b = __builtin_shufflevector(a, b, (l & S ? LANES + l : l + S)...);
+#else
+    const V first = __builtin_shuffle(a, b, I{(l & S ? LANES + l - S : l)...});
+    b = __builtin_shuffle(a, b, I{(l & S ? LANES + l : l + S)...});
+#endif
+    a = first;
+}
+
+// Swaps rows and lanes: number l of row i becomes number i of row l.
+template <int S = LANES / 2>
+void turn(V (&rows)[LANES]) {
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; i++)
+        if (!(i & S)) swap_blocks<S>(rows[i], rows[i + S], std::make_integer_sequence<int, LANES>{});
+    if constexpr (S > 1) turn<S / 2>(rows);
+}
+
 // How many parts of at most `most` n has; part p of `parts` nearly equal ones begins at edge(n, p).
 inline int64_t parts_of(int64_t n, int64_t most) { return (n + most - 1) / most; }
 inline int64_t edge(int64_t n, int64_t p, int64_t parts) { return n * p / parts; }

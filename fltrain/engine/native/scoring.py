@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ...inputs.examples import PartyExamples
 from ..scoring import Candidate
-from .arguments import BYTES, StepArguments, address_of, flatten_parameters
+from .arguments import StepArguments, address_of, flatten_parameters
 from .layers import LANES, LayerTable
 
 # Examples of a call, and of a thread's turn: some milliseconds of work, so that threads end
@@ -108,7 +108,7 @@ def _score_piece(library: ctypes.CDLL, layers: LayerTable, piece: _Piece) -> tup
         parameters=w.numel(),
         w=address_of(w),
         x=address_of(x),
-        bytes=address_of(BYTES) if x.dtype == torch.uint8 else None,
+        bytes=x.dtype == torch.uint8,
         y=address_of(y),
         order=address_of(order),
         per_epoch=len(y),

@@ -198,14 +198,16 @@ class Model {
         const T* from[LANES];
         for (int l = 0; l < LANES; l++)
             from[l] = l < count ? (const T*)args.x + rows[l] * features : (const T*)blank.data();
-        float* to = tensors[0].at(group);
-        for (int64_t f = 0; f < features; f++)
-            for (int l = 0; l < LANES; l++) {
-                if constexpr (sizeof(T) == 1)
-                    to[f * LANES + l] = args.bytes[from[l][f]];
-                else
-                    to[f * LANES + l] = from[l][f];
-            }
+        V* to = (V*)tensors[0].at(group);
+        int64_t f = 0;
+        for (; f + LANES <= features; f += LANES) {
+            V square[LANES];
+            for (int l = 0; l < LANES; l++) square[l] = widen(from[l] + f);
+            turn(square);
+            for (int i = 0; i < LANES; i++) to[f + i] = square[i];
+        }
+        for (; f < features; f++)
+            for (int l = 0; l < LANES; l++) to[f][l] = widen_one(from[l][f]);
     }
 
     void forward(Layer& l, int64_t g) {
@@ -255,9 +257,9 @@ class Model {
         const int64_t width = parts_of(o.c, LANES) * LANES, whole = o.c / LANES, n = used * LANES;
         // turned: x with the features of an example side by side, as the vectors of B
         for (int64_t g = 0; g < used; g++)
-            for (int64_t f = 0; f < o.c; f++)
-                for (int64_t e = 0; e < LANES; e++)
-                    turned[(g * LANES + e) * width + f] = x.at(g)[f * LANES + e];
+            for (int64_t f = 0; f < o.c; f += LANES)
+                turn_features(turned + g * LANES * width + f, width, (const V*)x.at(g) + f,
+                              std::min<int64_t>(LANES, o.c - f));
         Tile t{gradients + o.weight, o.c, LANES, y.d, LANES, turned, LANES, nullptr, true,
                l.outer.data(),       1,   n,     0,   n};
         product(t, o.out, whole);

@@ -11,7 +11,7 @@ from ...tasks.losses import SmoothedCrossEntropy
 from ..jobs import Cell, Job
 from ..rates import list_rates
 from ..updates import list_numbers
-from .arguments import BYTES, StepArguments, address_of
+from .arguments import StepArguments, address_of
 from .flat_job import BegunJob, FlatJob
 from .layers import LayerTable
 from .portions import Portion, draw_job_orders, iterate_portions
@@ -116,7 +116,7 @@ def _add_portion(arguments: StepArguments, portion: Portion, rates: int, taken: 
     x = portion.x
     arguments.features = math.prod(x.shape[1:])
     arguments.x = address_of(x)
-    arguments.bytes = address_of(BYTES) if x.dtype == torch.uint8 else None
+    arguments.bytes = x.dtype == torch.uint8
     arguments.y = address_of(portion.y)
     arguments.order = address_of(portion.order)
     arguments.per_epoch = portion.per_epoch
