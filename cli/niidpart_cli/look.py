@@ -27,3 +27,8 @@ def declare_look() -> list[click.Option]:
 def read_look(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was given for these options, by the names that pictures have for them."""
     return {name: values[name] for name in _NAMES}
+
+
+def describe_drawn(path: object, is_replaced: bool) -> str:
+    """Return where a picture was drawn, and whether another file stood there."""
+    return f"drawn in {path}{', in the place of what was there' if is_replaced else ''}"

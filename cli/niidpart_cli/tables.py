@@ -70,6 +70,11 @@ def _say_equal(columns: Sequence[_Column], room: int) -> list[str]:
     return ["\n".join(["in all rows", *textwrap.wrap(values, room)])]
 
 
+def format_digits(value: float, digits: int) -> str:
+    """Return a number with so many digits that count, zeros too: 0.510 below 0.642."""
+    return f"{value:#.{digits}g}".removesuffix(".")
+
+
 def measure_width(header: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
     """Return how many letters a line of a table has, where there is room for all."""
     return _add_widths(_list_columns(header, rows))

@@ -1,6 +1,7 @@
 """What a newcomer types first, and the sentence that leads on from it."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -171,3 +172,45 @@ def test_the_skew_is_told_in_words_of_its_own_table(strategy, said, tmp_path, ni
     [beta] = [number for number, line in enumerate(at) if line.startswith("MAP beta ")]
     assert "0.1 is strong skew, 100 nearly none" in at[beta + 1]
     assert max(map(len, at[: beta + 2])) <= 100
+
+
+def test_a_border_above_the_rows_there_are_is_said(labels, niidpart):
+    command = ["make", "--dataset", "labels.npy", "--strategy", "homo", "--disk-from", "2000"]
+    done = niidpart(*command, cwd=labels)
+    assert done.returncode == 0
+    assert "labels.npy has 1000 rows, fewer than --disk-from 2000" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("folder", "there"), [("mnist", "mnist"), ("mnist/raw", "mnist"), ("MNIST/RAW", "MNIST/RAW")]
+)
+def test_a_folder_in_other_letters_is_named(folder, there, tmp_path, niidpart):
+    (tmp_path / "data" / folder).mkdir(parents=True)
+    command = ["make", "--dataset", "mnist", "--data-root", "data", "--strategy", "homo"]
+    done = niidpart(*command, cwd=tmp_path)
+    assert done.returncode == 1
+    assert (
+        f"There is data/{there}: rename it to {'raw' if 'RAW' in there else 'MNIST'}" in done.stderr
+    )
+
+
+def test_a_picture_that_stood_there_is_said(tmp_path, niidpart, fltrain):
+    niidpart("make", "--strategy", "homo", cwd=tmp_path)
+    how = ["--rounds", "1", "--local-steps", "1", "--model", "linear", "--out", "one"]
+    fltrain("run", "split.h5", *how, cwd=tmp_path)
+    for draw, args in ((fltrain, ["one"]), (niidpart, ["split.h5"])):
+        first, second = (draw("plot", *args, cwd=tmp_path).stdout for _ in range(2))
+        assert second == first.rstrip() + ", in the place of what was there\n"
+        told = json.loads(draw("plot", *args, "--json", cwd=tmp_path).stdout)
+        assert told["replaced"] is True
+
+
+def test_losses_and_betas_are_written_to_as_many_digits(tmp_path, niidpart, fltrain):
+    niidpart("make", "--strategy", "dir", "--beta", "0.5", "--test", "0.2", cwd=tmp_path)
+    rows = niidpart("show", "split.h5", cwd=tmp_path).stdout.split("\nparty ")[1].splitlines()[1:]
+    assert {len(row.split()[3].lstrip("0.")) for row in rows} == {3}  # 0.510, not 0.51
+    how = ["--rounds", "6", "--local-steps", "1", "--model", "linear", "--out", "one"]
+    told = fltrain("run", "split.h5", *how, cwd=tmp_path).stderr
+    losses = re.findall(r"train loss (\S+)", told)
+    assert len(losses) == 6
+    assert all(re.fullmatch(r"\d+\.\d{4}", loss) for loss in losses)

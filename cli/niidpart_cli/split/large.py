@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ..terminal import say
+
 if TYPE_CHECKING:
     from niidpart.data import LabelStream
 
@@ -42,6 +44,9 @@ def find_large_labels(
     try:
         labels = stream_labels(asked.name, asked.root, **asked.options)
         if labels.n < least:
+            if is_asked:
+                few = f"{asked.name} has {labels.n} rows, fewer than --disk-from {least}"
+                say(f"{few}, so it is split in memory, with the same result", err=True)
             return None
         require_streamable(compose(**request), labels.n)
     except UsageError:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..command import EntryCommand, Slot
-from ..look import declare_look, read_look
+from ..look import declare_look, describe_drawn, read_look
 from ..options import (
     EntryName,
     declare_all,
@@ -81,10 +81,12 @@ def _draw(values: dict[str, Any], options: dict[str, Any]) -> None:
     kind, file = values["kind"], Path(values["file"])
     split = niidpart.read(file, **read_limits(values))
     data = open_data(split, values["data_root"]) if needs_data(kind) else None
+    out = Path(values["out"] or file.with_name(f"{file.stem}{_suffix(kind)}.png"))
+    is_replaced = out.exists()
     try:
         path = save(
             split,
-            values["out"] or file.with_name(f"{file.stem}{_suffix(kind)}.png"),
+            out,
             kind,
             data=data,
             parties=values["parties"],
@@ -96,9 +98,10 @@ def _draw(values: dict[str, Any], options: dict[str, Any]) -> None:
             raise
         raise click.ClickException(str(error)) from error
     if values["as_json"]:
-        say(json.dumps({"file": str(path), "kind": kind, "digest": split.digest}))
+        told = {"file": str(path), "kind": kind, "digest": split.digest, "replaced": is_replaced}
+        say(json.dumps(told))
         return
-    say(f"drawn in {path}")
+    say(describe_drawn(path, is_replaced))
 
 
 def _suffix(kind: str) -> str:

@@ -4,7 +4,7 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from ..tables import format_table, measure_width
+from ..tables import format_digits, format_table, measure_width
 from ..terminal import find_width, to_one_line
 
 if TYPE_CHECKING:
@@ -16,9 +16,12 @@ _WIDE = 100  # letters of a line; a table of counts that would not fit says less
 _CLASSES = 12  # of which every count is shown
 _NAME = 24  # letters of a class's name
 _WHAT_BETA_IS = (
-    "  the Dirichlet beta that gives such parties most probably; 0.1 is strong skew, 100 nearly none"
+    "  the Dirichlet beta that gives such parties most probably; "
+    "0.1 is strong skew, 100 nearly none"
 )
-_BOTH_READINGS = "as proportions: if no luck is in them; as a sample: if there is, which is left out"
+_BOTH_READINGS = (
+    "as proportions: if no luck is in them; as a sample: if there is, which is left out"
+)
 
 
 def describe_split(split: "FederatedSplit") -> str:
@@ -138,7 +141,9 @@ def _format_measures(skew: "Skew") -> str:
     rows = []
     for m in skew.measures:
         value, corrected, iid = f"{m.value:.3f}", f"{m.corrected:.3f}", f"{m.iid:.3f}"
-        rows.append([m.name, m.form, value, corrected, _format_interval(m), iid, f"{m.raw:.4g}"])
+        rows.append(
+            [m.name, m.form, value, corrected, _format_interval(m), iid, format_digits(m.raw, 4)]
+        )
     header = ["skew, 0 IID to 1 one class each", "", "value", "corrected"]
     return format_table([*header, "95 % interval", "IID deal", "unscaled"], rows, n_keys=2)
 
@@ -210,7 +215,7 @@ def _describe_classes(split: "FederatedSplit", skew: "Skew", party: int) -> list
     if not total:
         return ["-", n_classes, "-"]
     effective = np.exp2(entropy_in_bits(counts / total))
-    return [f"{skew.map_beta[party]:.3g}", n_classes, f"{effective:.1f}"]
+    return [format_digits(skew.map_beta[party], 3), n_classes, f"{effective:.1f}"]
 
 
 def _name_largest(split: "FederatedSplit", party: int) -> str:
@@ -227,7 +232,7 @@ def _format_value(value: Any) -> str:
     if isinstance(value, bytes):
         return value.decode("ascii", "backslashreplace")
     if hasattr(value, "dtype") and value.dtype.kind == "f":
-        return f"{value:.4g}"
+        return format_digits(value, 4)
     return str(value)
 
 

@@ -1,12 +1,13 @@
 """`fltrain plot`."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import click
 
 from ..command import AdvisingCommand
-from ..look import declare_look, read_look
+from ..look import declare_look, describe_drawn, read_look
 from ..terminal import say, to_one_line
 from .metric_option import declare_metric, join_names
 
@@ -70,6 +71,7 @@ def plot(
     }
     metrics = join_names(values["metric"])
     drawn = {group.label: [read_history(folders[run]) for run in group.runs] for group in groups}
+    is_replaced = Path(out).exists()
     path = save_curves(
         drawn,
         out,
@@ -82,6 +84,6 @@ def plot(
         say(to_one_line(gap), err=True)
     if as_json:
         curves = {group.label: list(group.runs) for group in groups}
-        say(json.dumps({"file": str(path), "curves": curves}))
+        say(json.dumps({"file": str(path), "curves": curves, "replaced": is_replaced}))
         return
-    say(f"drawn in {path}")
+    say(describe_drawn(path, is_replaced))

@@ -132,7 +132,8 @@ def format_round(cells: Sequence[Metrics]) -> str:
         values = [100 * m[name] for m in cells if m.get(name) is not None]
         if values:
             words.append(f"{words_of_it} {_format_range(values, '.2f', '%')}")
-    words.append(f"train loss {_format_range(losses, '.4g') if losses else 'not finite'}")
+    shown = " to ".join(dict.fromkeys(format_value("loss", end) for end in _find_ends(losses)))
+    words.append(f"train loss {shown or 'not finite'}")
     return "  ".join(words)
 
 

@@ -56,7 +56,26 @@ def build_not_found(
 ) -> FileNotFoundError:
     """Return the error that says where was looked, what for, and the command that gets it."""
     looked = f"looked for {', '.join(names)} in {', '.join(map(str, places))}"
-    return FileNotFoundError(f"{what} was not found: {looked}. Get it with: {get}")
+    hints = [hint for place in places if (hint := _name_other_case(place))]
+    hint = f" {hints[0]}." if hints else ""
+    return FileNotFoundError(f"{what} was not found: {looked}.{hint} Get it with: {get}")
+
+
+def _name_other_case(place: Path) -> str:
+    """Return which folder is there in other letters, mnist for MNIST, and what to do; "" if none.
+
+    It is not read unasked: where both are there, which one was meant would hang on the disk.
+    """
+    missing = place
+    while not missing.parent.is_dir() and missing != missing.parent:
+        missing = missing.parent
+    if missing.exists() or not missing.parent.is_dir():
+        return ""
+    for name in sorted(os.listdir(missing.parent)):
+        if name.lower() == missing.name.lower():
+            there = missing.parent / name
+            return f"There is {there}: rename it to {missing.name}, or make a link of that name"
+    return ""
 
 
 def spell_get(name: str, root: str | Path) -> str:
