@@ -134,6 +134,7 @@ def options():
         "lr": 0.1,
         "device": "cpu",
         "threads": 1,
+        "engine": "looped",  # what fails and is killed here are the run's own steps to the disk
     }
 
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "elementary.h"
 #include "products.h"
 
 namespace {
@@ -241,7 +242,7 @@ void activate(Kind kind, V* x, int64_t n) {
             x[i] = x[i] < 0 ? V{} : x[i];  // a NaN stays
         else
             for (int l = 0; l < LANES; l++)
-                x[i][l] = kind == TANH ? std::tanh(x[i][l]) : 1 / (1 + std::exp(-x[i][l]));
+                x[i][l] = kind == TANH ? hyperbolic_tangent(x[i][l]) : sigmoid(x[i][l]);
 }
 
 // d [n] vectors, in place: the derivative at the outputs y, times d.
@@ -273,14 +274,18 @@ struct Weighting {
 double cross_entropy(const float* x, float* d, int64_t n, int64_t label, const Weighting& by) {
     float most = x[0], all = 0;
     for (int64_t k = 1; k < n; k++) most = std::max(most, x[k * LANES]);
-    for (int64_t k = 0; k < n; k++) all += std::exp(x[k * LANES] - most);
+    for (int64_t k = 0; k < n; k++) {
+        const float one = exponential(x[k * LANES] - most);
+        all += one;
+        if (d) d[k * LANES] = one;
+    }
     const float other = by.smoothing / n, own = 1 - by.smoothing + other;  // of the smoothed label
     for (int64_t k = 0; d && k < n; k++) {
         const float target = k == label ? own : other;
-        d[k * LANES] = label < 0 ? 0 : (std::exp(x[k * LANES] - most) / all - target) * by.share;
+        d[k * LANES] = label < 0 ? 0 : (d[k * LANES] / all - target) * by.share;
     }
     if (label < 0) return 0.0;
-    const double height = double(most) + std::log(double(all));
+    const double height = double(most) + logarithm(all);
     if (!by.smoothing) return height - x[label * LANES];
     double answer = (1.0 - by.smoothing) * x[label * LANES];
     for (int64_t k = 0; k < n; k++) answer += double(other) * x[k * LANES];

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "elementary.h"
 #include "layers.h"
 
 namespace {
@@ -21,8 +22,8 @@ struct AdamPace {
 
     // number: of the step since the state was 0, from 1.
     AdamPace(const Arguments& a, double lr, int64_t number)
-        : size(lr / (1 - std::pow(a.beta1, number))),
-          root(1 / std::sqrt(1 - std::pow(a.beta2, number))),
+        : size(lr / (1 - power_of(a.beta1, number))),
+          root(1 / std::sqrt(1 - power_of(a.beta2, number))),
           keep_mean(1 - a.beta1),
           keep_square(1 - a.beta2) {}
 };
