@@ -54,7 +54,7 @@ Found = dict[str, object]
 
 
 def list_ours(case: Case, place: Place) -> list[Side]:
-    """Return our sides of a case: the engine that `auto` takes, and compiled code."""
+    """Return our sides of a case: the engine that `auto` takes, and torch in processes."""
     program = (sys.executable, "-c")
     make, train = (
         (*program, f"from niidpart_cli.{name} import main; main()") for name in ("split", "train")

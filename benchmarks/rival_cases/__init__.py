@@ -79,4 +79,4 @@ class Case:
     sides: Callable[[Place], list[Side]]
     split: Callable[[bool], str]
     run: Callable[[bool], str]
-    engines: tuple[str, ...] = ("auto", "native")
+    engines: tuple[str, ...] = ("auto", "processes")

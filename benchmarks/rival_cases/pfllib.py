@@ -44,7 +44,15 @@ CASE = Case(
     repository="PFLlib",
     commit="d832e76",
     python="python3.11",
-    packages=("torchvision==0.28.0", "scikit-learn", "h5py", "ujson", "matplotlib"),
+    packages=(
+        "torchvision==0.28.0",
+        "scikit-learn",
+        "h5py",
+        "ujson",
+        "matplotlib",
+        "cvxpy",
+        "calmsize",
+    ),
     work=f"MNIST's 70,000 images, Dir(0.1) among 20 parties, a quarter of each for its tests, "
     f"{ROUNDS} of 2,000 rounds of one local epoch, batch 10, its CNN of 582,026 parameters, "
     "lr 0.005",
