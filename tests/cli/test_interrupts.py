@@ -42,6 +42,7 @@ def started(tmp_path, niidpart):
     [
         (signal.SIGINT, "looped", 130, "interrupted"),
         (signal.SIGTERM, "processes", 143, "ended by SIGTERM"),
+        (signal.SIGTERM, "auto", 143, "ended by SIGTERM"),
     ],
 )
 def test_a_run_that_is_ended_says_what_is_kept_and_how_to_go_on(

@@ -445,7 +445,10 @@ def test_a_round_in_words():
         for acc, loss in ((0.5, 1.0), (0.75, 0.5), (None, None))
     )
     assert format_round([a]) == "test 50.00%  train loss 1.0000"
-    assert format_round([a, b]) == "2 runs  test 50.00% to 75.00%, mean 62.50%  train loss 0.5000 to 1.0000"
+    assert (
+        format_round([a, b])
+        == "2 runs  test 50.00% to 75.00%, mean 62.50%  train loss 0.5000 to 1.0000"
+    )
     assert format_round([c]) == "train loss not finite"
     assert format_round([a, c]) == "2 runs  test 50.00%, mean 50.00%  train loss 1.0000"
 

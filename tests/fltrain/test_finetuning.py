@@ -39,7 +39,7 @@ def test_a_party_is_tuned_as_torch_does_it(table, dealt):
 
 @pytest.fixture(scope="module")
 def plain(table, table_split):
-    return fltrain.run(table_split, table, **HOW)
+    return fltrain.run(table_split, table, engine="looped", **HOW)
 
 
 @pytest.mark.parametrize("engine", ["looped", "processes", "stacked", "native"])

@@ -33,7 +33,7 @@ def go(table, split, train):
             split,
             table,
             algorithm=replace(BASE, **changes),
-            **{"rounds": 1, "model": "linear"} | (settings or {}),
+            **{"rounds": 1, "model": "linear", "engine": "looped"} | (settings or {}),
         )
 
     return run
