@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .runs.resuming import resume, resume_sweep
     from .runs.stopping import EarlyStop
     from .settings import Settings, SettingValues
+    from .studies.api import Study, study
     from .verification.verdict import RunVerdict
     from .verification.verifying import verify
 
@@ -43,11 +44,13 @@ _MODULES = {
     "RunVerdict": "fltrain.verification.verdict",
     "SettingValues": "fltrain.settings",
     "Settings": "fltrain.settings",
+    "Study": "fltrain.studies.api",
     "UsageError": "niidpart.errors",
     "party": "fltrain.inputs.one_party",
     "resume": "fltrain.runs.resuming",
     "resume_sweep": "fltrain.runs.resuming",
     "run": "fltrain.runs.api",
+    "study": "fltrain.studies.api",
     "sweep": "fltrain.runs.api",
     "verify": "fltrain.verification.verifying",
 }
@@ -70,6 +73,7 @@ __all__ = [
     "RunVerdict",
     "SettingValues",
     "Settings",
+    "Study",
     "UsageError",
     "algorithms",
     "models",
@@ -77,6 +81,7 @@ __all__ = [
     "resume",
     "resume_sweep",
     "run",
+    "study",
     "sweep",
     "verify",
 ]

@@ -138,5 +138,9 @@ class CellDiverged(Progress):
 OnProgress = Callable[[Progress], None]
 
 
+class Preempted(Exception):
+    """Raised by a progress function to end training: a checkpoint of the last round is written."""
+
+
 def ignore(event: Progress) -> None:
     """Do nothing with an event."""

@@ -27,7 +27,7 @@ from ..engine.threads import use_threads
 from ..engine.waiting import RoundWaiting
 from ..interface import State
 from .evaluating import evaluate_cell
-from .events import Announcement, CellDiverged, JobDone, OnProgress, Progress, RoundDone
+from .events import Announcement, CellDiverged, JobDone, OnProgress, Preempted, Progress, RoundDone
 from .finetuning import finetune
 from .folder import RunFolder
 from .metrics import RoundMetrics, as_metrics, replace_nan, warn_of_empty
@@ -92,7 +92,7 @@ class TrainingLoop:
             waiting = RoundWaiting()
             for round in range(rounds_done + 1, self.common.rounds + 1):
                 if any(run.is_due(round) for run in self.runs):
-                    with waiting.for_round():
+                    with waiting.for_round(), self._keep_on_preemption():
                         self._train_round(executor, round)
 
     def _announce(self, cells: Sequence[Cell]) -> None:
@@ -128,6 +128,18 @@ class TrainingLoop:
                     self._finish_round(
                         i=i, executor=executor, trained=outcome, round=round, train_seconds=seconds
                     )
+
+    @contextlib.contextmanager
+    def _keep_on_preemption(self) -> Iterator[None]:
+        """Write the checkpoints of runs that are ended between two jobs, off their turn."""
+        try:
+            yield
+        except Preempted:
+            for run in self.runs:
+                reached = len(run.history)
+                if run.writer is not None and run.writer.folder.newest < reached:
+                    run.writer.save(run.state, reached)
+            raise
 
     def _plan_round(self, executor: Executor, run: RunInProgress, round: int) -> CellRound:
         plan = plan_round(run.cell, run.state, round, self.ranks, executor.score)

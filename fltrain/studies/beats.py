@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from niidpart.splits.recipe import JSON
 from niidpart.temporaries import choose_temporary_name
@@ -98,6 +98,14 @@ class Beating:
             self.beat()
 
 
+class Heard(NamedTuple):
+    """A beat of a worker. since: when it was first seen here. is_moving: another was before it."""
+
+    beat: int
+    since: float
+    is_moving: bool
+
+
 @dataclass
 class Watch:
     """Watches the workers of a study.
@@ -107,7 +115,7 @@ class Watch:
 
     path: Path
     lease: float = LEASE
-    _heard: dict[str, tuple[int, float]] = field(default_factory=dict)
+    _heard: dict[str, Heard] = field(default_factory=dict)
 
     def read(self, worker: str) -> JSON:
         """Return the last beat of a worker; {} where there is none, or a torn one."""
@@ -117,31 +125,26 @@ class Watch:
             return {}
         return value if isinstance(value, dict) else {}
 
-    def is_dead(self, worker: str) -> bool:
-        """Return whether a worker is known to be gone.
+    def judge(self, worker: str) -> Literal["alive", "dead", "unknown"]:
+        """Return what is known of a worker.
 
-        At once where it ran on this machine and its process is not there; else when it was not
-        heard for the lease, as this object has watched it.
+        Where it runs on this machine its process is there, or it is dead. Elsewhere it lives when
+        its count moves, and is dead when that was not heard for the lease, as this object has
+        watched it.
         """
         last = self.read(worker)
         home = find_home()
         if home and last.get("home") == home and not _is_running(last):
-            return True
+            return "dead"
         beat, now = int(last.get("beat", 0)), time.monotonic()
         before = self._heard.get(worker)
-        if before is None or before[0] != beat:
-            self._heard[worker] = beat, now
-            return False
-        return now - before[1] > self.lease
-
-    def is_alive(self, worker: str) -> bool:
-        """Return whether a worker was heard to beat, at least twice here, or is a process here."""
-        last = self.read(worker)
-        home = find_home()
-        if home and last.get("home") == home:
-            return _is_running(last)
-        before = self._heard.get(worker)
-        return before is not None and before[0] != int(last.get("beat", 0))
+        if before is None or before.beat != beat:
+            self._heard[worker] = Heard(beat, now, is_moving=before is not None)
+            before = self._heard[worker]
+        if now - before.since > self.lease:
+            return "dead"
+        is_here = bool(home) and last.get("home") == home
+        return "alive" if before.is_moving or is_here else "unknown"
 
 
 def _is_running(last: Mapping[str, Any]) -> bool:

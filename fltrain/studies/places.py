@@ -41,8 +41,20 @@ class Places:
         """Return whether a cell's run is finished."""
         return self.find_cell(cell).is_dir()
 
-    def prepare(self, cell: str, number: int) -> bool:
+    def list_done(self) -> set[str]:
+        """Return the cells whose runs are finished."""
+        return {entry.name for entry in self.cells.iterdir()} if self.cells.is_dir() else set()
+
+    def find_newest(self, cell: str) -> tuple[int, Path] | None:
+        """Return the newest claim that has left a run, and where that is; None where none has."""
+        held = [entry for entry in self._list_entries(cell) if _holds_run(entry)]
+        newest = max(held, key=_read_number, default=None)
+        return None if newest is None else (_read_number(newest), newest / RUN)
+
+    def prepare(self, cell: str, number: int, *, is_afresh: bool = False) -> bool:
         """Close the places of older claims, and bring over what they reached.
+
+        is_afresh: whether that is left behind, since it cannot be gone on with.
 
         Return whether there is a run to go on with. ClaimLost where one of them was faster and has
         finished.
@@ -51,13 +63,13 @@ class Places:
             self._close(cell, older)
         if self.is_done(cell):
             raise ClaimLost(f"{cell} was finished meanwhile")
-        left = self._find_left(cell)
+        newest = self.find_newest(cell)
         place = self.work / f"{cell}.{number}"
-        if left is None:
+        if newest is None or is_afresh:
             make_folder(place)
             return False
         with stage_folder(place) as new:
-            _copy_run(left / RUN, new / RUN)
+            _copy_run(newest[1], new / RUN)
         return True
 
     def finish(self, cell: str, number: int) -> None:
@@ -93,11 +105,6 @@ class Places:
             if not left.exists():
                 return left
             n += 1
-
-    def _find_left(self, cell: str) -> Path | None:
-        """Return the newest place that was closed and holds a run; None where none does."""
-        held = [entry for entry in self._list_entries(cell) if _holds_run(entry)]
-        return max(held, key=_read_number, default=None)
 
     def _list_entries(self, cell: str) -> list[Path]:
         ours = re.compile(rf"{re.escape(cell)}\.[0-9]+(\.{_LEFT}[0-9]+)?")

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from fltrain.disk.plain_folder import PlainFolder
-from fltrain.studies import new_files
+from fltrain.studies import beats, new_files
 from fltrain.studies.beats import Beating, Watch
 from fltrain.studies.claims import ClaimBook, ClaimLost
 from fltrain.studies.new_files import create_once
@@ -145,20 +145,31 @@ def test_what_a_killed_newcomer_left_is_found_by_the_next(places):
 def test_a_process_that_is_gone_is_dead_at_once_and_a_living_one_is_not(tmp_path):
     watch = Watch(tmp_path)
     with Beating(tmp_path, "me", seconds=60):
-        assert not watch.is_dead("me")
+        assert watch.judge("me") == "alive"
         last = json.loads((tmp_path / "me.json").read_text())
         (tmp_path / "gone.json").write_text(json.dumps(last | {"start": "1"}))
-    assert watch.is_dead("gone")
+    assert watch.judge("gone") == "dead"
 
 
-def test_a_worker_elsewhere_is_dead_when_its_count_stands_still(tmp_path):
-    watch = Watch(tmp_path, lease=0)
+def test_a_worker_elsewhere_is_dead_when_its_count_stands_still(tmp_path, monkeypatch):
+    watch, now = Watch(tmp_path, lease=60), [0.0]
+    monkeypatch.setattr(beats.time, "monotonic", lambda: now[0])
 
-    def beat(count):
-        (tmp_path / "far.json").write_text(json.dumps({"beat": count, "home": "another machine"}))
+    def judge(beat, after):
+        (tmp_path / "far.json").write_text(json.dumps({"beat": beat, "home": "another machine"}))
+        now[0] += after
+        return watch.judge("far")
 
-    beat(1)
-    assert not watch.is_dead("far")
-    beat(2)
-    assert not watch.is_dead("far")
-    assert watch.is_dead("far")  # not heard since, for longer than the lease
+    assert judge(1, 0) == "unknown"
+    assert judge(2, 50) == "alive"
+    assert judge(2, 50) == "alive"
+    assert judge(2, 11) == "dead"
+    assert judge(3, 1) == "alive"  # it was paused, and has come back
+
+
+def test_a_worker_that_was_never_heard_is_dead_after_the_lease(tmp_path, monkeypatch):
+    watch, now = Watch(tmp_path, lease=60), [0.0]
+    monkeypatch.setattr(beats.time, "monotonic", lambda: now[0])
+    assert watch.judge("") == "unknown"
+    now[0] = 61.0
+    assert watch.judge("") == "dead"

@@ -1,4 +1,4 @@
-"""`fltrain`: run, resume, verify, plot, compare and presets. One file a command."""
+"""`fltrain`: runs, their comparison, and studies of many. One file a command."""
 
 import click
 
@@ -8,7 +8,10 @@ from .presets import presets_command
 from .ranked import RankedProgram
 from .resume import resume_command
 from .run import run_command
+from .study import study_command
+from .table import table_command
 from .verify import verify_command
+from .work import work_command
 
 main = click.version_option(package_name="niidpart", prog_name="fltrain")(
     RankedProgram(
@@ -20,6 +23,9 @@ main = click.version_option(package_name="niidpart", prog_name="fltrain")(
             "verify": ("Check the digests of a run, and train rounds again.", verify_command),
             "plot": ("Draw the curves of runs together.", plot_command),
             "compare": ("A table of final and best accuracy.", compare_command),
+            "study": ("Train all cells of a plan.", study_command),
+            "work": ("Work on a study, as one of its workers.", work_command),
+            "table": ("A table of a study, by any axes.", table_command),
             "presets": ("List the settings of papers.", presets_command),
         },
     )

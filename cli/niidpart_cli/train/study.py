@@ -1,0 +1,292 @@
+"""`fltrain study`."""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from niidpart.errors import UsageError
+from niidpart.registry import UnimportedRegistry
+
+from ..command import EntryCommand, Slot
+from ..interrupts import explain_interrupt
+from ..options import EntryName, declare_all, declare_entry, select_others
+from ..tables import format_table
+from ..terminal import choose_colour, say, say_table
+from .loading import load_training
+from .options import declare_trust
+
+if TYPE_CHECKING:
+    from fltrain.studies.api import PreparedStudy
+    from fltrain.studies.folder import StudyFolder
+    from fltrain.studies.standing import StudyStanding
+
+_ENGINES = UnimportedRegistry("fltrain.studies.engines", "engine", given=frozenset({"order"}))
+_QUIET = 30.0  # seconds between two lines where there is no terminal
+_LOOK = 1.0  # seconds between two looks of --watch
+_FAILURES = 5  # causes that are shown
+
+_SLOT = Slot(
+    flag="--engine",
+    kind="engine",
+    declare=lambda name: declare_entry(_ENGINES, name),
+    summarise=_ENGINES.summary,
+)
+
+
+def study_command() -> click.Command:
+    fixed: list[click.Parameter] = [
+        click.Argument(["plan"], type=click.Path(), metavar="PLAN.toml|FOLDER"),
+        click.Option(
+            ["--dry-run"],
+            is_flag=True,
+            help="Print the cells, and what they take, and train nothing.",
+        ),
+        click.Option(
+            ["--out"], type=click.Path(file_okay=False), help="Its folder.  [studies/NAME]"
+        ),
+        click.Option(
+            ["--engine"],
+            type=EntryName("fltrain.studies.engines"),
+            default="local",
+            show_default=True,
+            help="What starts the workers.",
+        ),
+        click.Option(
+            ["--workers"],
+            type=click.IntRange(min=1),
+            help="How many.  [one a core, or one a GPU]",
+        ),
+        click.Option(["--retry-failed"], is_flag=True, help="Try cells again that have failed."),
+        click.Option(
+            ["--anywhere"],
+            is_flag=True,
+            help="Take up runs that were begun where other last bits are computed (another torch, "
+            "instruction set or device), and record it.",
+        ),
+        click.Option(
+            ["--watch"],
+            is_flag=True,
+            help="Only show how the study stands, until it is done: workers are elsewhere.",
+        ),
+        declare_trust("Of a folder: "),
+        click.Option(["--json", "as_json"], is_flag=True, help="For machines."),
+    ]
+
+    def study(**values: Any) -> None:
+        load_training()
+        _study(options=select_others(values, fixed), **{p.name: values[p.name] for p in fixed})
+
+    return EntryCommand(
+        "study",
+        fixed=fixed,
+        entry_options=declare_all(_ENGINES),
+        slots=[_SLOT],
+        headings=(),
+        callback=study,
+        help="Train all cells of a plan (docs/studies.md), or go on with the study of a folder: "
+        "what is done is not done again.",
+        catalogue="\b\nExamples:\n"
+        "  fltrain study plan.toml --dry-run\n"
+        "  fltrain study plan.toml --out studies/skew --workers 2\n"
+        "  fltrain study studies/skew --watch\n"
+        "  fltrain study studies/skew --retry-failed",
+    )
+
+
+def _study(
+    plan: str,
+    dry_run: bool,
+    out: str | None,
+    watch: bool,
+    as_json: bool,
+    options: dict[str, Any],
+    **asked: Any,
+) -> None:
+    from fltrain.studies.api import prepare_study, write_study
+    from fltrain.studies.folder import StudyFolder, is_study
+
+    if watch:
+        _watch(StudyFolder.open(plan), as_json)
+        return
+    if is_study(plan):
+        if dry_run or out:
+            raise UsageError(f"{plan} is a study; --dry-run and --out are for a plan")
+        _carry_out(StudyFolder.open(Path(plan).resolve()), 0.0, as_json, options, **asked)
+        return
+    if not Path(plan).is_file():
+        raise UsageError(f"there is no plan and no study {plan}")
+    prepared = prepare_study(plan)
+    if dry_run:
+        _describe_plan(prepared, as_json)
+        return
+    where = Path(out) if out is not None else Path("studies") / prepared.plan.name
+    study = write_study(prepared, where.resolve())
+    asked["trust"] = True  # the plan is the user's own
+    _carry_out(study, prepared.estimate.seconds, as_json, options, **asked)
+
+
+def _carry_out(
+    study: "StudyFolder",
+    seconds: float,
+    as_json: bool,
+    options: dict[str, Any],
+    *,
+    engine: str,
+    workers: int | None,
+    retry_failed: bool,
+    anywhere: bool,
+    trust: bool,
+) -> None:
+    """Have a study worked on, and print what has come of it; exit code 1 where cells failed."""
+    from fltrain.studies.api import StudyDirector, allow_retries
+    from fltrain.studies.worker import read_cells
+
+    names = list(read_cells(study))
+    if retry_failed:
+        allow_retries(study, names)
+    with explain_interrupt(lambda: f"go on with: fltrain study {study.path}"), _Board() as board:
+        director = StudyDirector(
+            study=study,
+            names=names,
+            seconds=seconds,
+            trust=trust,
+            anywhere=anywhere,
+            on_standing=board.show,
+            on_news=board.tell,
+        )
+        standing = director.run(engine, workers, options)
+    _report(study, standing, as_json)
+
+
+def _report(study: "StudyFolder", standing: "StudyStanding", as_json: bool) -> None:
+    if as_json:
+        say(json.dumps(standing.to_json() | {"folder": str(study.path)}))
+    else:
+        say(f"{_describe(standing)}\nstudy    {study.path}\ntable    fltrain table {study.path}")
+        if standing.beyond:
+            say(f"{standing.beyond} finished cells of earlier plans are not in this one; they stay")
+    failed = [cell for cell in standing.cells if cell.state == "failed"]
+    left = len(standing.cells) - standing.count("done") - len(failed)
+    lines = [f"{cell.name}: {cell.cause}" for cell in failed[:_FAILURES]]
+    if len(failed) > _FAILURES:
+        lines.append(f"and {len(failed) - _FAILURES} more")
+    if failed:
+        retry = f"fltrain study {study.path} --retry-failed tries them again"
+        raise click.ClickException("\n".join([f"{len(failed)} cells failed; {retry}", *lines]))
+    if left:
+        raise click.ClickException(
+            f"{left} cells are left to others: their workers live, or they were begun where other "
+            "last bits are computed (--anywhere takes them)"
+        )
+
+
+def _watch(study: "StudyFolder", as_json: bool) -> None:
+    """Show how a study stands until it is over; with --json once."""
+    from fltrain.studies.beats import Watch
+    from fltrain.studies.standing import StudyWatch
+    from fltrain.studies.worker import read_cells
+
+    watch = StudyWatch(study, Watch(study.workers), list(read_cells(study)))
+    standing = watch.look()
+    if as_json:
+        say(json.dumps(standing.to_json() | {"folder": str(study.path)}))
+        return
+    with _Board() as board:
+        board.show(standing, None)
+        while not standing.is_over:
+            time.sleep(_LOOK)
+            standing = watch.look()
+            board.show(standing, watch.estimate_left(standing))
+
+
+class _Board:
+    """How a study stands, on stderr: a line that is written anew on a terminal, else now and then.
+
+    Before it, once each, what is told.
+    """
+
+    def __init__(self) -> None:
+        self.shown = ""
+        self.last = -_QUIET
+        self.is_drawn = False
+
+    def __enter__(self) -> "_Board":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.is_drawn:
+            say(err=True)
+
+    def show(self, standing: "StudyStanding", left: float | None) -> None:
+        """Show how the study stands. left: seconds."""
+        from fltrain.studies.estimate import describe_seconds
+
+        text = _describe(standing)
+        if left is not None and not standing.is_over:
+            text += f", about {describe_seconds(left)} left"
+        if sys.stderr.isatty():
+            room = os.get_terminal_size(sys.stderr.fileno()).columns - 1
+            line = f"\r{text[:room].ljust(room)}"
+            click.echo(line, err=True, nl=False, color=choose_colour())
+            self.is_drawn = True
+            return
+        now = time.monotonic()
+        is_time = now - self.last >= _QUIET or standing.is_over
+        if is_time and text != self.shown:
+            say(text, err=True)
+            self.last, self.shown = now, text
+
+    def tell(self, news: str) -> None:
+        """Say something that stays."""
+        if self.is_drawn:
+            say(err=True)
+            self.is_drawn = False
+        say(news, err=True)
+
+
+def _describe(standing: "StudyStanding") -> str:
+    """Return `12 of 48 cells done, 2 running, 1 failed`."""
+    words = [f"{standing.count('done')} of {len(standing.cells)} cells done"]
+    for state in ("running", "stopped", "failed"):
+        n = standing.count(state)
+        if n:
+            words.append(f"{n} {state}")
+    return ", ".join(words)
+
+
+def _describe_plan(prepared: "PreparedStudy", as_json: bool) -> None:
+    """Print the cells of a plan, and what they take."""
+    from fltrain.studies.engines.local import count_cores
+    from fltrain.studies.estimate import describe_bytes, describe_seconds
+
+    cells = [one.cell for one in prepared.resolved.cells]
+    total = prepared.estimate
+    cores = count_cores()
+    if as_json:
+        each = [
+            {"cell": cell.name, "where": cell.where} | estimate._asdict()
+            for cell, estimate in zip(cells, prepared.estimates, strict=True)
+        ]
+        totals = vars(total) | {"cores": cores, "cells": each}
+        say(json.dumps({"study": prepared.plan.name, **totals}))
+        return
+    axes = list(dict.fromkeys(axis for cell in cells for at in cell.where.values() for axis in at))
+    firsts = [next(iter(cell.where.values())) for cell in cells]
+    varied = [axis for axis in axes if len({repr(at.get(axis)) for at in firsts}) > 1]
+    rows = [
+        ["+".join(cell.groups), *[at.get(axis, "-") for axis in varied], estimate.steps]
+        for cell, at, estimate in zip(cells, firsts, prepared.estimates, strict=True)
+    ]
+    say_table(format_table(["group", *varied, "steps"], rows))
+    say(
+        f"\n{total.cells} cells, {total.steps} steps, {total.examples} examples\n"
+        f"about {describe_seconds(total.seconds)} on one core, "
+        f"{describe_seconds(total.seconds / cores)} on the {cores} here (counted, not timed)\n"
+        f"about {describe_bytes(total.disk)} of disk, {describe_bytes(total.memory)} of memory "
+        "a worker"
+    )

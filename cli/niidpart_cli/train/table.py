@@ -1,0 +1,88 @@
+"""`fltrain table`."""
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from ..command import AdvisingCommand
+from ..options import NameList
+from ..tables import format_table
+from ..terminal import say, say_table
+
+if TYPE_CHECKING:
+    from fltrain.studies.table import StudyTable
+
+
+def table_command() -> click.Command:
+    return AdvisingCommand(
+        "table",
+        callback=table,
+        help="A table for each group of a study: mean and sample standard deviation of the last "
+        "round's accuracy on the global test set, and over how many cells. A row whose cells are "
+        "not all done has no mean.",
+        params=[
+            click.Argument(["study"], type=click.Path()),
+            click.Option(
+                ["--by"],
+                type=NameList(),
+                help="The axes of the rows, with commas: algorithm, split, an option, a setting.  "
+                "[all on which cells differ but the seeds]",
+            ),
+            click.Option(
+                ["--metric"], default="test_accuracy", show_default=True, help="Of the metrics."
+            ),
+            click.Option(["--best"], is_flag=True, help="The largest of all rounds, not the last."),
+            click.Option(
+                ["--partial"], is_flag=True, help="A mean of what is done, where cells are missing."
+            ),
+            click.Option(["--json", "as_json"], is_flag=True, help="For machines."),
+        ],
+    )
+
+
+def table(
+    study: str,
+    by: tuple[str, ...] | None,
+    metric: str,
+    best: bool,
+    partial: bool,
+    as_json: bool,
+) -> None:
+    from fltrain.studies.folder import StudyFolder
+    from fltrain.studies.table import tabulate
+    from fltrain.studies.worker import read_cells
+
+    opened = StudyFolder.open(study)
+    tables = tabulate(
+        opened,
+        list(read_cells(opened).values()),
+        by=by or (),
+        metric=metric,
+        best=best,
+        partial=partial,
+    )
+    if as_json:
+        say(json.dumps([one.to_json() for one in tables]))
+        return
+    for number, one in enumerate(tables):
+        if number:
+            say()
+        if len(tables) > 1:
+            say(one.group)
+        say_table(_format(one))
+
+
+def _format(table: "StudyTable") -> str:
+    from fltrain.runs.metric_names import is_percentage
+
+    scale, unit = (100, " %") if is_percentage(table.metric) else (1, "")
+    rows = []
+    for row in table.rows:
+        values = [row.where[axis] for axis in table.axes]
+        mean = "-" if row.mean is None else f"{scale * row.mean:.2f}"
+        if row.std is not None:
+            mean += f" ± {scale * row.std:.2f}"
+        n = str(row.n) if row.n == row.cells else f"{row.n} of {row.cells}"
+        rows.append([*["-" if value is None else value for value in values], mean, n])
+    return format_table([*table.axes, f"{table.metric}{unit}", "n"], rows)

@@ -1,0 +1,188 @@
+"""The cells of a study: what each asks for, complete and under a digest that names it."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import niidpart
+from niidpart.data import Data
+from niidpart.errors import UsageError
+from niidpart.splits.recipe import JSON
+
+from ..libraries import is_own_code
+from ..runs.initial_weights import read_initial_weights
+from ..runs.objective import resolve_objective
+from ..runs.own_files import digest_own_code, list_specs
+from ..runs.requests import Request, resolve_request
+from .expansion import AskedCell
+from .plan import StudyPlan
+from .split_words import make_split
+
+# Settings on which no result depends, so that a cell is the same with others.
+_HARMLESS = ("checkpoint_every", "keep", "device", "threads", "workers", "memory")
+
+
+@dataclass(frozen=True)
+class StudyCell:
+    """A cell of a study.
+
+    digest: of all that it asks for. split: the digest of its split. asked: what a worker hands to
+    `fltrain.run`: algorithm, options, words, settings. where: its values on the axes, by group.
+    """
+
+    digest: str
+    split: str
+    asked: JSON
+    where: JSON = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Of its folder: the algorithm, which a person looks for, and the digest."""
+        algorithm = re.sub(r"[^A-Za-z0-9_+-]+", "-", self.asked["algorithm"].rpartition(":")[2])
+        return f"{algorithm[:40]}-{self.digest[:12]}"
+
+    @property
+    def groups(self) -> list[str]:
+        """The groups of the plan that count it."""
+        return list(self.where)
+
+    @property
+    def own_code(self) -> list[str]:
+        """The code outside fltrain that it names."""
+        words = self.asked["words"]
+        metrics = words.get("metrics") or []
+        listed = [metrics] if isinstance(metrics, str) else list(metrics)
+        specs = [self.asked["algorithm"], words.get("model"), words.get("loss"), *listed]
+        return [spec for spec in specs if isinstance(spec, str) and is_own_code(spec)]
+
+    def to_json(self) -> JSON:
+        """Return all of it for a file."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: JSON) -> "StudyCell":
+        """Return the cell of a file."""
+        return cls(**value)
+
+
+@dataclass(frozen=True)
+class ResolvedCell:
+    """A cell, and its request: names looked up, a preset's values in their places."""
+
+    cell: StudyCell
+    request: Request
+
+
+@dataclass
+class Resolved:
+    """All cells of a plan, each once; the splits that they are trained on by digest."""
+
+    cells: list[ResolvedCell] = field(default_factory=list)
+    splits: dict[str, niidpart.FederatedSplit] = field(default_factory=dict)
+
+
+def resolve_cells(plan: StudyPlan, asked: Iterable[AskedCell]) -> Resolved:
+    """Look up all that cells ask for.
+
+    UsageError, with the line, for what `fltrain.run` would refuse before its first round, and where
+    two cells of a group are the same.
+    """
+    resolved = Resolved()
+    places: dict[str, int] = {}
+    made: dict[str, niidpart.FederatedSplit] = {}
+    data: dict[str, Data] = {}
+    for one in asked:
+        split = made.get(one.split.key)
+        if split is None:
+            split = made[one.split.key] = make_split(one.split, data)
+            resolved.splits[split.digest] = split
+        try:
+            found = _resolve_cell(one, split)
+        except UsageError as error:
+            raise UsageError(f"{plan.text.locate(one.path)}{_describe(one)}: {error}") from error
+        digest = found.cell.digest
+        if digest in places:
+            known = resolved.cells[places[digest]]
+            resolved.cells[places[digest]] = _join(known, found, plan, one)
+        else:
+            places[digest] = len(resolved.cells)
+            resolved.cells.append(found)
+    return resolved
+
+
+def _join(known: ResolvedCell, new: ResolvedCell, plan: StudyPlan, one: AskedCell) -> ResolvedCell:
+    """Return a cell that two groups count. UsageError where one group has it twice."""
+    if one.group in known.cell.where:
+        first = known.cell.where[one.group]
+        second = new.cell.where[one.group]
+        differing = {key: (first.get(key), second.get(key)) for key in {**first, **second}}
+        told = [f"{key} {a} and {b}" for key, (a, b) in differing.items() if a != b] or [
+            "the plan says it twice"
+        ]
+        raise UsageError(
+            f"{plan.text.locate(one.path)}two cells are the same, {_describe(one)}: "
+            f"{', '.join(told)} change nothing; leave one out"
+        )
+    cell = replace(known.cell, where=known.cell.where | new.cell.where)
+    return ResolvedCell(cell, known.request)
+
+
+def _resolve_cell(one: AskedCell, split: niidpart.FederatedSplit) -> ResolvedCell:
+    words = one.words
+    request = resolve_request(
+        split,
+        algorithm=one.algorithm,
+        options=one.options,
+        model=words.get("model"),
+        preset=words.get("preset"),
+        data_root=words.get("data_root"),
+        settings=one.settings,
+        objective=resolve_objective(words.get("loss"), words.get("metrics") or ()),
+        weights=read_initial_weights(
+            words.get("init_from"), bool(words.get("init_from_partial", False))
+        ),
+    )
+    asked = {
+        "algorithm": request.algorithm.spec,
+        "options": request.algorithm.options,
+        "words": dict(words),
+        "settings": dict(one.settings),
+    }
+    where = {key: value for key, value in one.where.items() if key != "group"}
+    cell = StudyCell(
+        digest=_digest(request),
+        split=split.digest,
+        asked=json.loads(json.dumps(asked)),
+        where={one.group: json.loads(json.dumps(where))},
+    )
+    return ResolvedCell(cell, request)
+
+
+def _digest(request: Request) -> str:
+    """Return the digest of all on which a result depends, as far as it was asked for."""
+    settings = asdict(request.settings)
+    kept = {key: settings[key] for key in settings if key not in _HARMLESS}
+    objective = request.objective.describe()
+    asked = {
+        "split": request.split.digest,
+        "algorithm": request.algorithm.spec,
+        "options": request.algorithm.options,
+        "model": request.model,
+        "settings": kept | {"init_seed": request.settings.model_seed},
+        "objective": objective,
+        "weights": {} if request.weights is None else request.weights.describe(),
+    }
+    named = {"algorithm": {"spec": request.algorithm.spec}, "model": request.model or ""}
+    code = digest_own_code(list_specs(named | objective))
+    return hashlib.sha256(json.dumps([asked, code], sort_keys=True).encode()).hexdigest()
+
+
+def _describe(one: AskedCell) -> str:
+    """Return a cell in words, for errors."""
+    told: Mapping[str, Any] = {key: one.where[key] for key in ("algorithm", "split")}
+    words = [str(value) for value in told.values()]
+    words += [f"{key}={value}" for key, value in one.options.items()]
+    return " ".join(words)

@@ -1,0 +1,192 @@
+"""What a study will take, from counted work: steps, examples, time, disk and memory."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from niidpart.data import Data
+from niidpart.data.of_split import open_data
+
+from .. import tree
+from ..cohorts import count_cohort
+from ..counting import count_steps
+from ..engine.auto import RATE, STEP
+from ..engine.footprint import estimate_footprint
+from ..runs.requests import Request
+from ..runs.starting import make_new_starts
+from ..runs.training import prepare
+from .cells import ResolvedCell
+
+_FORWARD = 3  # a forward and backward pass takes so many times the operations of a forward pass
+_LOG = 2000  # bytes of a line of metrics and of timing
+
+
+class CellEstimate(NamedTuple):
+    """What a cell takes. seconds: of one core. disk, memory: bytes."""
+
+    steps: int
+    examples: int
+    seconds: float
+    disk: float
+    memory: float
+
+
+@dataclass(frozen=True)
+class StudyEstimate:
+    """What the cells of a study take together. memory: of the largest of them, one worker's."""
+
+    cells: int
+    steps: int
+    examples: int
+    seconds: float
+    disk: float
+    disk_of_last: float
+    memory: float
+
+
+class _Prototype(NamedTuple):
+    """What cells of one model, data set and algorithm have in common. state: bytes."""
+
+    flop: float
+    n_test: int
+    state: int
+    memory: float
+
+
+def estimate_cells(cells: Sequence[ResolvedCell]) -> list[CellEstimate]:
+    """Return what each cell takes. Nothing is timed; one step of each kind is counted.
+
+    UsageError where the first round would refuse the data or the model.
+    """
+    counted: dict[Any, _Prototype] = {}
+    data: dict[Any, Data] = {}
+    estimates = []
+    for one in cells:
+        request = one.request
+        key = _find_kind(request)
+        if key not in counted:
+            counted[key] = _count(request, data)
+        estimates.append(_estimate(request, counted[key]))
+    return estimates
+
+
+def sum_estimates(
+    cells: Sequence[ResolvedCell], estimates: Sequence[CellEstimate]
+) -> StudyEstimate:
+    """Return what cells take together. disk_of_last: with --keep last."""
+    last = [
+        min(estimate.disk, _estimate_disk(estimate.disk, one.request, 2))
+        for one, estimate in zip(cells, estimates, strict=True)
+    ]
+    return StudyEstimate(
+        cells=len(cells),
+        steps=sum(one.steps for one in estimates),
+        examples=sum(one.examples for one in estimates),
+        seconds=sum(one.seconds for one in estimates),
+        disk=sum(one.disk for one in estimates),
+        disk_of_last=sum(last),
+        memory=max((one.memory for one in estimates), default=0.0),
+    )
+
+
+def _find_kind(request: Request) -> tuple[Any, ...]:
+    source = request.split.source
+    return (
+        source.name,
+        repr(source.params),
+        request.split.n_parties,
+        request.algorithm.spec,
+        request.model,
+        request.settings.batch_size,
+        request.settings.finetune,
+    )
+
+
+def _count(request: Request, cache: dict[Any, Data]) -> _Prototype:
+    """Count a step of a run, and its state."""
+    source = request.split.source
+    key = (source.name, repr(source.params), request.split.root, request.data_root)
+    if key not in cache:
+        cache.clear()
+        cache[key] = open_data(request.split, request.data_root)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the run says them
+        prepared = prepare([request], cache[key], 1)
+        (start,) = make_new_starts(prepared.cells)
+    (cell,) = prepared.cells
+    tests = [part for part in (cell.data.global_test, cell.data.test) if part is not None]
+    memory = estimate_footprint(
+        cells=[cell],
+        states=[start.state],
+        one=cell.cost,
+        execution=prepared.choice.execution,
+        at_once=1,
+        is_written=True,
+    )
+    return _Prototype(
+        flop=cell.cost.flop,
+        n_test=sum(len(part.y) for part in tests),
+        state=sum(leaf.nbytes for leaf in tree.leaves(start.state.parts)),
+        memory=memory,
+    )
+
+
+def _estimate(request: Request, kind: _Prototype) -> CellEstimate:
+    settings = request.settings
+    sizes = [int(size) for size in request.split.parts["train"].sizes]
+    share = count_cohort(len(sizes), settings) / len(sizes)
+    steps = sum(count_steps(size, settings) for size in sizes) * share * settings.rounds
+    passes = sum(sizes) * share * settings.rounds * settings.local_epochs
+    examples = min(passes, steps * settings.batch_size) if settings.local_epochs else passes
+    evaluations = -(-settings.rounds // settings.eval_every)
+    flop = examples * kind.flop + evaluations * kind.n_test * kind.flop / _FORWARD
+    written = _count_kept(request)
+    return CellEstimate(
+        steps=round(steps),
+        examples=round(examples),
+        seconds=steps * STEP + flop / RATE,
+        disk=written * kind.state + settings.rounds * _LOG + _measure_split(request),
+        memory=kind.memory,
+    )
+
+
+def _count_kept(request: Request) -> int:
+    """Return how many checkpoints stay in the end, as bases: changed rows take less."""
+    settings = request.settings
+    written = 1 + -(-settings.rounds // settings.checkpoint_every)
+    if settings.keep == "all":
+        return written
+    if settings.keep.startswith("every:"):
+        every = int(settings.keep.removeprefix("every:"))
+        return min(written, 2 + settings.rounds // every)
+    return min(written, 2)
+
+
+def _estimate_disk(disk: float, request: Request, kept: int) -> float:
+    """Return the bytes of a run with another number of checkpoints."""
+    fixed = request.settings.rounds * _LOG + _measure_split(request)
+    return fixed + (disk - fixed) / _count_kept(request) * kept
+
+
+def _measure_split(request: Request) -> int:
+    """Return about the bytes of the split's copy."""
+    return sum(int(part.indices.nbytes) for part in request.split.parts.values())
+
+
+def describe_bytes(n: float) -> str:
+    """Return `1.2 GB`."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if n < 1000:
+            return f"{n:.3g} {unit}"
+        n /= 1000
+    return f"{n:.3g} TB"
+
+
+def describe_seconds(seconds: float) -> str:
+    """Return `3.5 h`."""
+    for unit, length in (("s", 60.0), ("min", 60.0), ("h", 24.0)):
+        if seconds < length * 1.5:
+            return f"{seconds:.2g} {unit}"
+        seconds /= length
+    return f"{seconds:.2g} days"

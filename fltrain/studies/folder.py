@@ -1,0 +1,175 @@
+"""The folder of a study: its plans, splits, claims and runs. Needs no torch."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import niidpart
+from niidpart.errors import UsageError
+from niidpart.files import make_folder, write_whole
+from niidpart.splits.recipe import JSON
+
+from ..disk.plain_folder import PlainFolder, RunError
+from ..disk.sealed import read_sealed, require_sealed, seal_text
+from .claims import ClaimBook
+from .new_files import create_once
+from .places import Places
+
+MARK = ".study.json"
+FORMAT = 1
+_PLAN = re.compile(r"([0-9]+)\.json")
+
+
+@dataclass(frozen=True)
+class StoredPlan:
+    """A plan as a study keeps it. cells: as `StudyCell.to_json` gives them."""
+
+    number: int
+    name: str
+    text: str
+    cells: Sequence[JSON]
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """The folder of a study, made by `create` and found again by `open`.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    path: Path
+
+    @classmethod
+    def create(cls, path: Path, name: str) -> "StudyFolder":
+        """Make the folder of a study, or open the one that is there.
+
+        UsageError where it is another study's, or holds something else.
+        """
+        if is_study(path):
+            study = cls.open(path)
+            if study.name != name:
+                raise UsageError(
+                    f"{path} is the study {study.name!r}, and the plan is called {name!r}; "
+                    "give another --out, or the plan that name"
+                )
+            return study
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise UsageError(f"{path} is there and holds no study; give another --out")
+        for folder in ("plans", "splits", "claims", "work", "cells", "workers"):
+            make_folder(path / folder)
+        create_once(path / MARK, seal_text({"format": FORMAT, "name": name})[0])
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: str | Path) -> "StudyFolder":
+        """Return the study of a folder. RunError where it holds none, or one of a later version."""
+        path = Path(path)
+        if not is_study(path):
+            raise RunError(f"{path} holds no study: there is no {MARK} in it")
+        study = cls(path)
+        version = study._mark.get("format")
+        if version != FORMAT:
+            raise RunError(
+                f"{path} is a study of format {version}, and this version knows {FORMAT}; "
+                "go on with the version that wrote it"
+            )
+        return study
+
+    @property
+    def _mark(self) -> JSON:
+        sealed = read_sealed(PlainFolder(self.path), MARK)
+        return require_sealed(sealed, self.path / MARK).value
+
+    @property
+    def name(self) -> str:
+        """What its plan is called."""
+        return str(self._mark.get("name"))
+
+    @property
+    def claims(self) -> ClaimBook:
+        """Who works on what."""
+        return ClaimBook(self.path / "claims")
+
+    @property
+    def places(self) -> Places:
+        """Where runs are trained, and where they lie."""
+        return Places(work=self.path / "work", cells=self.path / "cells")
+
+    @property
+    def workers(self) -> Path:
+        """Where workers beat."""
+        return self.path / "workers"
+
+    def find_split(self, digest: str) -> Path:
+        """Return where a split lies."""
+        return self.path / "splits" / f"{digest}.h5"
+
+    def read_plan(self) -> StoredPlan:
+        """Return the newest plan. RunError where there is none yet, or it is damaged."""
+        numbers = self._list_plans()
+        if not numbers:
+            raise RunError(f"{self.path} has no plan yet; fltrain study PLAN.toml gives it one")
+        name = f"{max(numbers)}.json"
+        place = PlainFolder(self.path / "plans")
+        value = require_sealed(read_sealed(place, name), place.path / name).value
+        return StoredPlan(max(numbers), value["name"], value["text"], value["cells"])
+
+    def add_plan(self, text: str, cells: Sequence[JSON]) -> StoredPlan:
+        """Make a plan the newest, unless the newest is the same."""
+        while True:
+            numbers = self._list_plans()
+            newest = self.read_plan() if numbers else None
+            if newest is not None and list(newest.cells) == list(cells):
+                return newest
+            number = max(numbers, default=0) + 1
+            value = {"format": FORMAT, "name": self.name, "text": text, "cells": list(cells)}
+            if create_once(self.path / "plans" / f"{number}.json", seal_text(value)[0]):
+                return StoredPlan(number, self.name, text, list(cells))
+
+    def has_plan(self) -> bool:
+        """Return whether a plan was written: a kill may have come before the first."""
+        return bool(self._list_plans())
+
+    def _list_plans(self) -> list[int]:
+        names = PlainFolder(self.path / "plans").list_names()
+        matched = [_PLAN.fullmatch(name) for name in names]
+        return [int(found[1]) for found in matched if found]
+
+    def write_splits(self, splits: Mapping[str, "niidpart.FederatedSplit"]) -> None:
+        """Write the splits that are not there yet."""
+        for digest, split in splits.items():
+            place = self.find_split(digest)
+            if not place.exists():
+                write_whole(place, niidpart.to_bytes(split))
+
+    def measure_room(self) -> int:
+        """Return the bytes that are free where the study lies."""
+        return shutil.disk_usage(self.path).free
+
+
+def is_study(path: str | Path) -> bool:
+    """Return whether a folder is that of a study."""
+    try:
+        return PlainFolder(Path(path)).has(MARK)
+    except NotADirectoryError:
+        return False
+
+
+def require_same_study(stored: StoredPlan, cells: Iterable[str]) -> None:
+    """Raise UsageError where a plan shares no cell with the one that a folder holds."""
+    before = {cell["digest"] for cell in stored.cells}
+    if before and not before.intersection(cells):
+        raise UsageError(
+            f"the plan shares no cell with the study {stored.name!r} that is there: all would be "
+            "trained anew; give another --out, or another name"
+        )
+
+
+def write_text(value: JSON) -> str:
+    """Return a plan from python as text."""
+    return json.dumps(value, indent=2, default=str)

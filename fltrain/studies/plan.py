@@ -1,0 +1,227 @@
+"""What a plan asks for: groups of algorithms, splits, axes and seeds, all words checked.
+
+Needs no torch but where an algorithm's options are looked up.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from niidpart.errors import UsageError
+from niidpart.registry import did_you_mean
+
+from ..settings import SETTINGS
+from .plan_text import PlanPath, PlanText
+
+SEED_KINDS = ("split", "init", "order")
+# Words of `fltrain.run` besides the settings.
+RUN_WORDS = ("model", "preset", "data_root", "metrics", "loss", "init_from", "init_from_partial")
+_GROUP_WORDS = ("algorithms", "splits", "axes", "fixed", "seeds", "trials", "exclude", "when")
+_TOP_WORDS = ("name", "about", "groups", *_GROUP_WORDS)
+_OWN_SEEDS = {"seed": "order", "init_seed": "init"}
+
+Table = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What holds for cells of which all in `match` is so: they get the values of `put`."""
+
+    match: Table
+    put: Table
+
+
+@dataclass(frozen=True)
+class PlanGroup:
+    """Cells that belong together, one figure or table.
+
+    algorithms: each with the values of its options and settings. splits: each with what it is made
+    of. axes, fixed: settings and words of `fltrain.run`. seeds: lists of those that were named.
+    exclude: cells that are left out. when: values that hold for some cells alone.
+    path: where it stands in the plan.
+    """
+
+    name: str
+    algorithms: Sequence[Table]
+    splits: Sequence[Table]
+    axes: Mapping[str, list[Any]] = field(default_factory=dict)
+    fixed: Table = field(default_factory=dict)
+    seeds: Mapping[str, list[int]] = field(default_factory=dict)
+    trials: int | None = None
+    exclude: Sequence[Table] = ()
+    when: Sequence[Condition] = ()
+    path: PlanPath = ()
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """A plan. text: as it was given."""
+
+    name: str
+    groups: Sequence[PlanGroup]
+    text: PlanText
+
+
+def read_plan(text: PlanText, name: str = "") -> StudyPlan:
+    """Return the plan that a text holds. name: where the text says none.
+
+    UsageError for a word that there is not, with the line and the nearest one; for an axis without
+    values, and a plan without algorithms or splits.
+    """
+    values = text.values
+    _require_words(values, _TOP_WORDS, (), text)
+    called = values.get("name", name)
+    if not isinstance(called, str) or not called:
+        raise UsageError(f"{text.locate(('name',))}a plan needs a name, such as name = 'skew'")
+    groups = values.get("groups")
+    if groups is None:
+        return StudyPlan(called, [_read_group(values, {}, (), text, called)], text)
+    found = []
+    for place, group in enumerate(_require_tables(groups, ("groups",), text)):
+        path: PlanPath = ("groups", place)
+        _require_words(group, ("name", *_GROUP_WORDS), path, text)
+        if not isinstance(group.get("name"), str):
+            raise UsageError(f"{text.locate(path)}a group needs a name, such as name = 'table-3'")
+        found.append(_read_group(group, values, path, text, group["name"]))
+    names = [group.name for group in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"{text.locate(('groups',))}two groups are called {twice!r}; rename one")
+    return StudyPlan(called, found, text)
+
+
+def _read_group(group: Table, outer: Table, path: PlanPath, text: PlanText, name: str) -> PlanGroup:
+    """Return a group; what it does not say is as the plan around it says."""
+    read = _GroupReader(group, outer, path, text)
+    found = PlanGroup(
+        name=name,
+        algorithms=read.list_tables("algorithms"),
+        splits=read.list_tables("splits"),
+        axes=read.read_axes(),
+        fixed=read.read_fixed(),
+        seeds=read.read_seeds(),
+        trials=read.read_trials(),
+        exclude=read.list_tables("exclude"),
+        when=read.read_conditions(),
+        path=path,
+    )
+    for what, tables in (("algorithms", found.algorithms), ("splits", found.splits)):
+        if not tables:
+            raise UsageError(f"{text.locate(path)}there are no {what}; say [[{what}]]")
+    return found
+
+
+@dataclass(frozen=True)
+class _GroupReader:
+    group: Table
+    outer: Table
+    path: PlanPath
+    text: PlanText
+
+    def find(self, word: str) -> tuple[Any, PlanPath]:
+        """Return what the group says by a word, else what the plan around it does, and where."""
+        if word in self.group:
+            return self.group[word], (*self.path, word)
+        return self.outer.get(word), (word,)
+
+    def list_tables(self, word: str) -> list[Table]:
+        value, path = self.find(word)
+        if isinstance(value, str):
+            value = [value]
+        if isinstance(value, list | tuple):
+            # A name alone is a table with nothing else in it.
+            key = "name" if word == "algorithms" else "recipe"
+            value = [{key: one} if isinstance(one, str) else one for one in value]
+        return list(_require_tables(value or [], path, self.text))
+
+    def read_axes(self) -> dict[str, list[Any]]:
+        table, path = self._read_table("axes")
+        axes = {}
+        for word, values in table.items():
+            place = (*path, word)
+            _require_setting(word, place, self.text)
+            if not isinstance(values, list | tuple | range) or not len(values):
+                raise UsageError(
+                    f"{self.text.locate(place)}the axis {word} is {values!r}; it must be a list of "
+                    "at least one value; a single value stands in [fixed]"
+                )
+            axes[word] = list(values)
+        return axes
+
+    def read_fixed(self) -> dict[str, Any]:
+        """Return what is fixed: a group's own values beside those of the plan around it."""
+        fixed = {}
+        for holder, path in ((self.outer, ()), (self.group, self.path)):
+            if "fixed" not in holder:
+                continue
+            place: PlanPath = (*path, "fixed")
+            for word, value in _require_table(holder["fixed"], place, self.text).items():
+                _require_setting(word, (*place, word), self.text)
+                fixed[word] = value
+        return fixed
+
+    def read_seeds(self) -> dict[str, list[int]]:
+        table, path = self._read_table("seeds")
+        _require_words(table, SEED_KINDS, path, self.text)
+        seeds = {}
+        for kind, given in table.items():
+            values = list(given) if isinstance(given, list | tuple | range) else [given]
+            are_whole = all(type(value) is int and value >= 0 for value in values)
+            if not values or not are_whole:
+                where = self.text.locate((*path, kind))
+                raise UsageError(f"{where}{kind} is {given!r}; seeds are whole numbers from 0 on")
+            seeds[kind] = values
+        return seeds
+
+    def read_trials(self) -> int | None:
+        value, path = self.find("trials")
+        if value is not None and (type(value) is not int or value < 1):
+            where = self.text.locate(path)
+            raise UsageError(f"{where}trials is {value!r}; it must be a whole number, at least 1")
+        return value
+
+    def read_conditions(self) -> list[Condition]:
+        value, path = self.find("when")
+        conditions = []
+        for place, table in enumerate(_require_tables(value or [], path, self.text)):
+            _require_words(table, ("match", "set"), (*path, place), self.text)
+            match = _require_table(table.get("match"), (*path, place), self.text)
+            put = _require_table(table.get("set"), (*path, place), self.text)
+            for word in put:
+                _require_setting(word, (*path, place, "set", word), self.text)
+            conditions.append(Condition(match=match, put=put))
+        return conditions
+
+    def _read_table(self, word: str) -> tuple[Table, PlanPath]:
+        value, path = self.find(word)
+        return _require_table({} if value is None else value, path, self.text), path
+
+
+def _require_words(table: Table, known: Sequence[str], path: PlanPath, text: PlanText) -> None:
+    for word in table:
+        if word not in known:
+            where = text.locate((*path, word))
+            raise UsageError(f"{where}there is no word {word!r} here; {did_you_mean(word, known)}")
+
+
+def _require_setting(word: str, path: PlanPath, text: PlanText) -> None:
+    """Raise UsageError where a word is neither a setting nor a word of a run."""
+    if word in _OWN_SEEDS:
+        kind = _OWN_SEEDS[word]
+        raise UsageError(f"{text.locate(path)}{word} is said by [seeds]: {kind} = [0, 1]")
+    known = [name for name in (*RUN_WORDS, *SETTINGS) if name not in _OWN_SEEDS]
+    if word not in known:
+        where = text.locate(path)
+        raise UsageError(f"{where}there is no setting {word!r}; {did_you_mean(word, known)}")
+
+
+def _require_table(value: Any, path: PlanPath, text: PlanText) -> Table:
+    if not isinstance(value, Mapping):
+        raise UsageError(f"{text.locate(path)}{path[-1]} is {value!r}; a table is needed")
+    return value
+
+
+def _require_tables(value: Any, path: PlanPath, text: PlanText) -> Sequence[Table]:
+    if not isinstance(value, list | tuple):
+        raise UsageError(f"{text.locate(path)}{path[-1]} is {value!r}; a list of tables is needed")
+    return [_require_table(one, (*path, place), text) for place, one in enumerate(value)]

@@ -1,0 +1,77 @@
+"""A plan as a file of TOML, and at which line each of its words stands. Needs no torch."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from niidpart.errors import UsageError
+
+PlanPath = tuple[str | int, ...]  # ("algorithms", 1, "mu"): the second table of [[algorithms]]
+_HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?")
+_KEY = re.compile(r"""\s*(?:"([^"]+)"|'([^']+)'|([A-Za-z0-9_-]+))\s*=""")
+
+
+@dataclass(frozen=True)
+class PlanText:
+    """What a plan says.
+
+    name: of the file, "" for a plan from python. lines: where each word stands, as far as known.
+    """
+
+    values: Mapping[str, Any]
+    name: str = ""
+    text: str = ""
+    lines: Mapping[PlanPath, int] = field(default_factory=dict)
+
+    def locate(self, path: PlanPath) -> str:
+        """Return `plan.toml, line 7: ` for a word, or for what it stands in; "" in python."""
+        for length in range(len(path), 0, -1):
+            line = self.lines.get(path[:length])
+            if line is not None:
+                return f"{self.name}, line {line}: "
+        return f"{self.name}: " if self.name else ""
+
+
+def read_plan_text(path: Path) -> PlanText:
+    """Return what a file of TOML says. UsageError where it is none."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (UnicodeDecodeError, IsADirectoryError) as error:
+        raise UsageError(f"{path} is no plan: {error}; a plan is a file of TOML") from error
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path} is no TOML: {error}") from error
+    return PlanText(values=values, name=str(path), text=text, lines=_find_lines(text))
+
+
+def _find_lines(text: str) -> dict[PlanPath, int]:
+    """Return the line of each table and key that begins one."""
+    lines: dict[PlanPath, int] = {}
+    counts: dict[PlanPath, int] = {}
+    table: PlanPath = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        header = _HEADER.fullmatch(line)
+        key = _KEY.match(line)
+        if header:
+            table = _find_table(header[2], counts, is_list=header[1] == "[[")
+            lines.setdefault(table, number)
+        elif key:
+            lines.setdefault((*table, key[1] or key[2] or key[3]), number)
+    return lines
+
+
+def _find_table(name: str, counts: dict[PlanPath, int], *, is_list: bool) -> PlanPath:
+    """Return the path of a table; one of a list gets the next number."""
+    path: PlanPath = ()
+    parts = [part.strip().strip("\"'") for part in name.split(".")]
+    for place, part in enumerate(parts):
+        path = (*path, part)
+        if is_list and place == len(parts) - 1:
+            counts[path] = counts.get(path, -1) + 1
+        if path in counts:
+            path = (*path, counts[path])
+    return path

@@ -1,0 +1,179 @@
+"""The splits of a plan: files, recipes of papers, strategies; and how one is made. No torch."""
+
+import itertools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import niidpart
+from niidpart.data import SOURCES, Data
+from niidpart.errors import UsageError
+from niidpart.hub.fetching import read_local_or_published
+from niidpart.recipes import find_recipe
+from niidpart.registry import did_you_mean
+from niidpart.strategies import STRATEGIES
+from niidpart.transforms import TRANSFORMS
+
+from .plan import Table
+from .plan_text import PlanPath, PlanText
+
+_WORDS = ("name", "file", "recipe", "dataset", "data_root", "pool", "strategy", "like")
+_OF_MAKE = ("n_parties", "val", "test", "transforms")
+_WHOLE = ("transforms",)  # words whose value is a list itself
+
+
+@dataclass(frozen=True)
+class SplitRequest:
+    """A split that a plan asks for.
+
+    file: where it lies; "" for one that is made. source: options of the data set. make: what
+    `niidpart.make` is given. where: its values on axes.
+    """
+
+    where: Mapping[str, Any]
+    file: str = ""
+    dataset: str = ""
+    data_root: str | None = None
+    source: Mapping[str, Any] = field(default_factory=dict)
+    make: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether a seed draws it."""
+        return not self.file
+
+    @property
+    def key(self) -> str:
+        """What tells it from all other splits of a plan."""
+        made = (self.file, self.dataset, self.data_root, self.source, self.make, self.seed)
+        return json.dumps(made, sort_keys=True, default=str)
+
+    def with_root(self, root: str | None) -> "SplitRequest":
+        """Return the same split, its data in a folder unless it says another."""
+        return replace(self, data_root=self.data_root or root) if self.is_drawn else self
+
+    def with_seed(self, seed: int) -> "SplitRequest":
+        """Return the same split, drawn by a seed."""
+        return replace(self, seed=seed) if self.is_drawn else self
+
+
+def list_split_requests(table: Table, path: PlanPath, text: PlanText) -> list[SplitRequest]:
+    """Return the splits that a table of a plan asks for: lists in it multiply.
+
+    UsageError for a word that there is not.
+    """
+    lists = {}
+    for word, given in table.items():
+        is_list = isinstance(given, list | tuple) and word not in _WHOLE
+        lists[word] = list(given) if is_list else [given]
+        if not lists[word]:
+            where = text.locate((*path, word))
+            raise UsageError(f"{where}the axis {word} has no values; give one at least")
+    several = [word for word, values in lists.items() if len(values) > 1]
+    requests = []
+    for values in itertools.product(*lists.values()):
+        chosen = dict(zip(lists, values, strict=True))
+        requests.append(_read_request(chosen, several, path, text))
+    return requests
+
+
+def _read_request(
+    chosen: dict[str, Any], several: list[str], path: PlanPath, text: PlanText
+) -> SplitRequest:
+    if "file" in chosen:
+        _require_alone(chosen, path, text)
+        name = chosen.get("name") or Path(chosen["file"]).name.removesuffix(".h5")
+        label = _add_values(name, chosen, several, ("file", "name"))
+        return SplitRequest(where={"split": label}, file=str(chosen["file"]))
+    recipe = find_recipe(chosen["recipe"]) if "recipe" in chosen else None
+    dataset = chosen.get("dataset") or (recipe.dataset if recipe else "")
+    if not dataset:
+        where = text.locate(path)
+        raise UsageError(
+            f"{where}a split needs file, recipe or dataset, such as dataset = 'digits'"
+        )
+    strategy = chosen.get("strategy") or (recipe.strategy if recipe else "dir")
+    own = _list_options(strategy, chosen.get("like"))
+    sources = SOURCES.options(SOURCES.find(dataset))
+    known = [*_WORDS, *_OF_MAKE, *own, *sources]
+    for word in chosen:
+        if word not in known:
+            where = text.locate((*path, word))
+            raise UsageError(f"{where}{word!r} is no word of a split; {did_you_mean(word, known)}")
+    make = {word: chosen[word] for word in chosen if word in (*_OF_MAKE, *own)}
+    make |= {word: chosen[word] for word in ("recipe", "strategy", "like") if word in chosen}
+    source = dict(recipe.source) if recipe and dataset == recipe.dataset else {}
+    source |= {word: chosen[word] for word in chosen if word in sources and word not in own}
+    if "pool" in chosen:
+        source["pool"] = chosen["pool"]
+    label = _name_split(chosen, several, dataset, strategy)
+    told = {word: chosen[word] for word in chosen if word in (*own, "n_parties", "recipe", "like")}
+    return SplitRequest(
+        where={"dataset": dataset, "split": label, "strategy": strategy} | told,
+        dataset=dataset,
+        data_root=chosen.get("data_root"),
+        source=source,
+        make=make,
+    )
+
+
+def _list_options(strategy: str, like: str | None) -> list[str]:
+    """Return the options of a strategy; of a replay those of the peer's."""
+    names = [like or strategy]
+    if like:
+        names.append(strategy)
+    there = [name for name in names if name in STRATEGIES.names() or ":" in name]
+    found = [word for name in there for word in STRATEGIES.options(STRATEGIES.find(name))]
+    if strategy in TRANSFORMS.names():
+        found += TRANSFORMS.options(TRANSFORMS.find(strategy))
+    return found
+
+
+def _require_alone(chosen: Table, path: PlanPath, text: PlanText) -> None:
+    for word in chosen:
+        if word not in ("file", "name"):
+            where = text.locate((*path, word))
+            raise UsageError(f"{where}a split of a file is as it is; {word} cannot be said of it")
+
+
+def _name_split(chosen: Table, several: list[str], dataset: str, strategy: str) -> str:
+    """Return what a table calls a split: its name, or its recipe, or data set and strategy."""
+    base = chosen.get("name") or chosen.get("recipe") or f"{dataset} {strategy}"
+    shown = ("name", "recipe", "dataset", "strategy")
+    if chosen.get("name"):
+        return _add_values(base, chosen, several, ("name",))
+    if chosen.get("recipe"):
+        return _add_values(base, chosen, several, ("name", "recipe"))
+    own = [word for word in chosen if word not in (*shown, "data_root", "transforms", "pool")]
+    return _add_values(base, chosen, own, shown)
+
+
+def _add_values(name: str, chosen: Table, words: list[str], left_out: tuple[str, ...]) -> str:
+    told = [f"{word}={chosen[word]}" for word in words if word not in left_out]
+    return " ".join([name, *told])
+
+
+def make_split(request: SplitRequest, cache: dict[str, Data]) -> niidpart.FederatedSplit:
+    """Return a split. cache: the data sets that were read for other splits."""
+    if request.file:
+        return read_local_or_published(request.file)
+    root = request.data_root if SOURCES.record(request.dataset).needs_root else None
+    key = json.dumps([request.dataset, root, request.source], sort_keys=True, default=str)
+    if key not in cache:
+        cache[key] = niidpart.load(request.dataset, root, **request.source)
+    made = dict(request.make)
+    if "transforms" in made:
+        made["transforms"] = [_to_pair(transform) for transform in made["transforms"]]
+    return niidpart.make(cache[key], seed=request.seed or 0, **made)
+
+
+def _to_pair(transform: Any) -> tuple[str, dict[str, Any]]:
+    """Return the name and the options of a transform."""
+    if isinstance(transform, str):
+        return transform, {}
+    if not isinstance(transform, Mapping) or "name" not in transform:
+        raise UsageError(f"a transform is {transform!r}; a name, or a table with one, is needed")
+    return transform["name"], {key: value for key, value in transform.items() if key != "name"}

@@ -1,0 +1,281 @@
+"""What a worker does: it claims cells of a study, trains them, and ends when none is left for it.
+
+It may be started at any time and killed at any moment, on any machine that sees the folder.
+"""
+
+import contextlib
+import os
+import random
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from niidpart.errors import FileFault, UsageError
+from niidpart.splits.recipe import JSON
+
+from ..disk.plain_folder import RunError
+from ..engine.diverged import Diverged
+from ..runs.events import JobDone, Preempted, Progress, RoundDone
+from ..runs.requests import find_device
+from .beats import Beating, Watch, name_worker
+from .cell_training import CellTrainer, count_rounds, read_end
+from .cells import StudyCell
+from .claims import DONE, FAILED, STOPPED, UNNEEDED, ClaimLost, Standing
+from .folder import StudyFolder
+from .machine import describe_place, list_changes
+
+_AMONG = 8  # open cells of which one is chosen, so that workers do not run for the same
+_POLL = 1.0  # seconds until a worker that may be dead is looked at again
+
+
+@dataclass
+class Stopping:
+    """That a worker is to end: asked for by a signal, or since its time is up.
+
+    limit: seconds from now on, None for no limit. signal: the one that asked; 0 for none.
+    """
+
+    limit: float | None = None
+    signal: int = 0
+    _began: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the worker is to end."""
+        is_over = self.limit is not None and time.monotonic() - self._began >= self.limit
+        return bool(self.signal) or is_over
+
+    @contextlib.contextmanager
+    def hear_signals(self) -> Iterator[None]:
+        """Take the first SIGTERM or SIGINT as a wish to end; the second one ends at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def hear(number: int, _: Any) -> None:
+            if self.signal:
+                raise KeyboardInterrupt
+            self.signal = number
+
+        before = {one: signal.signal(one, hear) for one in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+
+@dataclass
+class Worked:
+    """What a worker has done. done, failed: names of cells."""
+
+    done: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    stopped: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Worker:
+    """A worker of a study.
+
+    cells: those that it may work on. is_anywhere: whether it takes up runs that were begun where
+    other bits are computed.
+    """
+
+    study: StudyFolder
+    cells: dict[str, StudyCell]
+    trainer: CellTrainer
+    stopping: Stopping
+    watch: Watch
+    is_anywhere: bool = False
+    name: str = field(default_factory=name_worker)
+    worked: Worked = field(default_factory=Worked)
+    doing: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def work(self) -> Worked:
+        """Work until no cell is left that this worker may claim, or it is to stop."""
+        with self.stopping.hear_signals(), Beating(self.study.workers, self.name, self.doing):
+            while not self.stopping.is_due:
+                claimed = self._claim_next()
+                if claimed is None:
+                    break
+                self._train(*claimed)
+        return self.worked
+
+    def _claim_next(self) -> tuple[StudyCell, int] | None:
+        """Return a cell, claimed, and the number of the claim; None where none is left."""
+        while not self.stopping.is_due:
+            open_cells, in_doubt = self._list_claimable()
+            for name, standing in _shuffle(open_cells):
+                number = standing.number + 1
+                if self._claim(name, number):
+                    return self.cells[name], number
+            if not open_cells and not in_doubt:
+                return None
+            if not open_cells:
+                time.sleep(_POLL)
+        return None
+
+    def _list_claimable(self) -> tuple[list[tuple[str, Standing]], bool]:
+        """Return the cells that can be claimed, and whether a worker may yet prove to be dead."""
+        done = self.study.places.list_done()
+        wanted = [name for name in self.cells if name not in done and name not in self.worked.left]
+        claimable, in_doubt = [], False
+        for name, standing in self.study.claims.list_standings(wanted).items():
+            if standing.is_open:
+                claimable.append((name, standing))
+            elif not standing.is_ended:
+                holder = self.study.claims.read_claim(name, standing.number).get("worker", "")
+                judged = self.watch.judge(holder)
+                in_doubt |= judged == "unknown"
+                if judged == "dead":
+                    claimable.append((name, standing))
+        return claimable, in_doubt
+
+    def _claim(self, name: str, number: int) -> bool:
+        """Claim a cell, unless what was begun of it would go on with other bits."""
+        device = self.cells[name].asked["settings"].get("device", "auto")
+        place = describe_place(find_device(device))
+        value: JSON = {"worker": self.name, "place": place}
+        changes = self._find_changes(name, place)
+        if changes:
+            if not self.is_anywhere:
+                self.worked.left.append(name)
+                return False
+            value["anywhere"] = changes
+        return self.study.claims.claim(name, number, value)
+
+    def _find_changes(self, name: str, here: JSON) -> JSON:
+        """Return by what the place of a begun run differs from here; {} where nothing is begun."""
+        newest = self.study.places.find_newest(name)
+        if newest is None or not count_rounds(newest[1]):
+            return {}
+        there = self.study.claims.read_claim(name, newest[0]).get("place")
+        return list_changes(there, here) if there else {}
+
+    def _train(self, cell: StudyCell, number: int) -> None:
+        """Train a claimed cell; however that ends, the claim says it."""
+        name, places = cell.name, self.study.places
+        began = time.process_time()
+        try:
+            is_afresh = self.study.claims.read_end(name, number - 1).get("is_damaged", False)
+            is_begun = places.prepare(name, number, is_afresh=is_afresh)
+            folder = places.find_run(name, number)
+            self.trainer.train(cell, folder, self._follow(name, number), is_begun=is_begun)
+            end = read_end(folder)
+            self._require_newest(name, number)
+            places.finish(name, number)
+        except ClaimLost:
+            self._end(name, number, UNNEEDED)
+        except Preempted:
+            self.worked.stopped.append(name)
+            self._end(name, number, STOPPED)
+        except Exception as error:
+            self._end_failed(name, number, error)
+        except BaseException:
+            self._end(name, number, STOPPED)
+            raise
+        else:
+            self.worked.done.append(name)
+            self._end(name, number, DONE, cpu=round(time.process_time() - began, 3), **end)
+            places.clear(name)
+        finally:
+            self.doing.pop(name, None)
+
+    def _follow(self, name: str, number: int) -> "Any":
+        """Return the progress function of a cell: between two jobs it may end the training."""
+
+        def progress(event: Progress) -> None:
+            if isinstance(event, RoundDone):
+                self.doing[name] = event.round, event.rounds
+                self._require_newest(name, number)
+            is_between = isinstance(event, JobDone | RoundDone)
+            if is_between and self.stopping.is_due and event.round <= event.rounds:
+                if isinstance(event, RoundDone) and event.round == event.rounds:
+                    return  # it is finished, and may as well be counted
+                raise Preempted
+
+        return progress
+
+    def _require_newest(self, name: str, number: int) -> None:
+        if not self.study.claims.is_newest(name, number):
+            raise ClaimLost(f"{name} was claimed by another worker")
+
+    def _end_failed(self, name: str, number: int, error: Exception) -> None:
+        """End the claim of a cell whose training failed; of a lost one nothing is said."""
+        if not self.study.claims.is_newest(name, number):
+            self._end(name, number, UNNEEDED)
+            return
+        self.worked.failed.append(name)
+        is_ours = isinstance(error, UsageError | FileFault | OSError | Diverged)
+        said = [str(error), *getattr(error, "__notes__", [])]
+        where = "" if is_ours else "".join(traceback.format_exception(error))
+        self._end(
+            name,
+            number,
+            FAILED,
+            kind=type(error).__name__,
+            cause="\n".join(said),
+            traceback=where,
+            is_damaged=isinstance(error, RunError),
+        )
+
+    def _end(self, name: str, number: int, how: str, **told: Any) -> None:
+        self.study.claims.end(name, number, {"end": how, "worker": self.name} | told)
+
+
+def _shuffle(cells: Sequence[tuple[str, Standing]]) -> list[tuple[str, Standing]]:
+    """Return the first cells in any order: results do not depend on who has which."""
+    first = list(cells[:_AMONG])
+    random.Random(os.urandom(8)).shuffle(first)
+    return first
+
+
+def read_cells(study: StudyFolder, only: Sequence[str] = ()) -> dict[str, StudyCell]:
+    """Return the cells of a study's newest plan by name. only: these names; () for all.
+
+    UsageError for a name that there is not.
+    """
+    stored = [StudyCell.from_json(value) for value in study.read_plan().cells]
+    cells = {cell.name: cell for cell in stored}
+    for name in only:
+        if name not in cells:
+            raise UsageError(
+                f"{study.path} has no cell {name!r}; fltrain study {study.path} --json"
+            )
+    return {name: cells[name] for name in only} if only else cells
+
+
+def work(
+    folder: str | Path,
+    *,
+    cells: Sequence[str] = (),
+    anywhere: bool = False,
+    limit: float | None = None,
+    trust: bool = False,
+) -> tuple[Worked, int]:
+    """Work on a study in this process. Return what was done, and the signal that ended it, or 0."""
+    study = StudyFolder.open(folder)
+    known = read_cells(study, cells)
+    foreign = sorted({spec for cell in known.values() for spec in cell.own_code})
+    if foreign and not trust:
+        raise RunError(
+            f"{folder} names code outside fltrain, {foreign[0]}; if it is yours, allow it with "
+            "--trust (trust=True)"
+        )
+    stopping = Stopping(limit)
+    worker = Worker(
+        study=study,
+        cells=known,
+        trainer=CellTrainer(study, trust),
+        stopping=stopping,
+        watch=Watch(study.workers),
+        is_anywhere=anywhere,
+    )
+    return worker.work(), stopping.signal

@@ -1,0 +1,163 @@
+"""Plans: their words, their cells, and what is refused before the first run."""
+
+import pytest
+
+from fltrain.studies.api import prepare_study
+from fltrain.studies.expansion import expand_plan
+from fltrain.studies.plan import read_plan
+from fltrain.studies.plan_text import PlanText, read_plan_text
+from niidpart.errors import UsageError
+
+FIXED = {"model": "linear", "rounds": 2, "local_epochs": 1}
+SPLIT = {"dataset": "digits", "beta": 0.5, "n_parties": 5}
+
+
+def plan(**words):
+    return {"name": "p", "algorithms": ["fedavg"], "splits": [SPLIT], "fixed": FIXED} | words
+
+
+def cells_of(**words):
+    return expand_plan(read_plan(PlanText(plan(**words))))
+
+
+def list_where(cells, *axes):
+    return [tuple(cell.where.get(axis) for axis in axes) for cell in cells]
+
+
+def test_axes_grids_splits_and_trials_multiply():
+    cells = cells_of(
+        algorithms=["fedavg", {"name": "fedprox", "mu": [0.1, 1]}],
+        splits=[SPLIT | {"beta": [0.1, 0.5]}, {"dataset": "digits", "strategy": "homo"}],
+        axes={"local_epochs": [1, 2], "lr": [0.1, 0.01]},
+        trials=2,
+    )
+    assert len(cells) == 3 * 3 * 4 * 2
+    assert len({cell.split.key for cell in cells}) == 3 * 2  # a split a trial
+
+
+def test_a_trial_has_one_number_in_all_seeds_and_a_named_seed_is_its_own_axis():
+    three = ("split_seed", "init_seed", "order_seed")
+    assert list_where(cells_of(trials=2), *three) == [(0, 0, 0), (1, 1, 1)]
+    assert list_where(cells_of(trials=2, seeds={"split": 7}), *three) == [(7, 0, 0), (7, 1, 1)]
+    crossed = cells_of(seeds={"split": [0, 1], "init": [5, 6], "order": 9})
+    assert list_where(crossed, *three) == [(0, 5, 9), (0, 6, 9), (1, 5, 9), (1, 6, 9)]
+    assert crossed[0].settings["seed"] == 9
+    assert crossed[0].settings["init_seed"] == 5
+
+
+def test_conditions_put_values_and_exclusions_leave_cells_out():
+    cells = cells_of(
+        algorithms=["fedavg", "scaffold"],
+        axes={"local_epochs": [1, 2]},
+        when=[{"match": {"algorithm": "scaffold"}, "set": {"lr": [0.1, 0.2]}}],
+        exclude=[{"algorithm": "fedavg", "local_epochs": 2}],
+    )
+    found = list_where(cells, "algorithm", "local_epochs", "lr")
+    assert found == [
+        ("fedavg", 1, None),
+        *[("scaffold", epochs, lr) for epochs in (1, 2) for lr in (0.1, 0.2)],
+    ]
+
+
+def test_groups_have_what_the_plan_says_and_their_own():
+    cells = cells_of(
+        groups=[
+            {"name": "a", "axes": {"lr": [0.1, 0.2]}},
+            {"name": "b", "fixed": {"rounds": 1}, "algorithms": ["solo"]},
+        ]
+    )
+    found = [(cell.group, cell.algorithm, cell.settings["rounds"]) for cell in cells]
+    assert found == [("a", "fedavg", 2), ("a", "fedavg", 2), ("b", "solo", 1)]
+
+
+def test_an_option_that_takes_a_list_goes_through_lists():
+    assert len(cells_of(fixed=FIXED | {"lr_drops": [3, 5]})) == 1
+    cells = cells_of(algorithms=[{"name": "fedavg", "lr_drops": [[3, 5], [7]]}])
+    assert [cell.settings["lr_drops"] for cell in cells] == [[3, 5], [7]]
+
+
+def test_cells_that_groups_share_are_one_and_counted_in_both():
+    groups = [{"name": "a", "axes": {"lr": [0.1, 0.2]}}, {"name": "b", "axes": {"lr": [0.2]}}]
+    resolved = prepare_study(plan(groups=groups)).resolved
+    assert [one.cell.groups for one in resolved.cells] == [["a"], ["a", "b"]]
+
+
+def test_two_cells_that_are_the_same_are_refused_though_worded_otherwise():
+    with pytest.raises(UsageError, match="two cells are the same, again"):
+        prepare_study(plan(algorithms=["fedavg", {"name": "fedavg", "label": "again"}]))
+    with pytest.raises(UsageError, match="two cells are the same"):
+        prepare_study(plan(axes={"threads": [1, 2]}))  # no result depends on threads
+
+
+def test_a_cell_keeps_its_digest_however_the_plan_is_worded_and_grows():
+    def digests(**words):
+        return [one.cell.digest for one in prepare_study(plan(**words)).resolved.cells]
+
+    (alone,) = digests()
+    assert digests(fixed=FIXED | {"lr": 0.01, "checkpoint_every": 2}) == [alone]
+    assert alone in digests(algorithms=["solo", "fedavg"], axes={"lr": [0.1, 0.01]}, trials=2)
+    assert digests(fixed=FIXED | {"rounds": 3}) != [alone]
+
+
+def test_a_preset_counts_as_what_it_says():
+    (one,) = prepare_study(plan(fixed=FIXED | {"preset": "niid"})).resolved.cells
+    assert one.request.settings.lr == 0.01
+    assert one.request.settings.rounds == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nam = 'p'", "line 1: there is no word 'nam' here; did you mean 'name'"),
+        ("[fixed]\n\nrouns = 3", "line 3: there is no setting 'rouns'; did you mean 'rounds'"),
+        (
+            "[fixed]\nlearning-rate = 3",
+            "line 2: there is no setting 'learning-rate'; did you mean 'lr'",
+        ),
+        ("[axes]\nlr = []", "line 2: the axis lr is \\[\\]; it must be a list of at least one"),
+        ("[axes]\nlr = 0.1", "line 2: the axis lr is 0.1; it must be a list"),
+        ("[axes]\nseed = [0]", "line 2: seed is said by \\[seeds\\]: order"),
+        ("[seeds]\nsplits = 1", "line 2: there is no word 'splits' here; did you mean 'split'"),
+        ("trials = 0", "line 1: trials is 0"),
+        (
+            "splits = ['niid/fcube']\n[[algorithms]]\nname = 'fedavg'\n[[algorithms]]\nname = 'fedprox'\nmuu = 1",
+            "line 6: 'muu' is no option of fedprox and no setting; did you mean 'mu'",
+        ),
+        (
+            "algorithms = ['fedavg']\n[[splits]]\ndataset = 'digits'\nalpha = 0.1",
+            "line 4: 'alpha' is no word of a split; did you mean 'beta'",
+        ),
+        (
+            "algorithms = ['fedavg']\n[[splits]]\ndataset = 'digits'\n[[exclude]]\nalgoritm = 'x'",
+            "line 4: no cell has 'algoritm'; did you mean 'algorithm'",
+        ),
+        ("algorithms = ['fedavg']", "there are no splits; say \\[\\[splits\\]\\]"),
+        ("x = ", "is no TOML: Invalid value"),
+    ],
+)
+def test_a_wrong_word_is_told_with_its_line_and_the_nearest(tmp_path, text, said):
+    file = tmp_path / "plan.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=said):
+        expand_plan(read_plan(read_plan_text(file), "p"))
+
+
+def test_what_a_run_would_refuse_is_refused_before_the_first(tmp_path):
+    with pytest.raises(UsageError, match=r"fedavg digits dir.*lr is -1"):
+        prepare_study(plan(axes={"lr": [0.1, -1]}))
+    with pytest.raises(UsageError, match="fedcd grades models on each party's validation part"):
+        prepare_study(plan(algorithms=["fedcd"]))
+    with pytest.raises(FileNotFoundError):
+        prepare_study(plan(splits=[{"file": str(tmp_path / "none.h5")}]))
+
+
+def test_work_is_counted_and_grows_with_rounds_and_epochs():
+    def take(**fixed):
+        return prepare_study(plan(fixed=FIXED | fixed)).estimate
+
+    one = take()
+    assert one.examples == 1437 * 2
+    assert take(rounds=4).steps == 2 * one.steps
+    assert take(local_epochs=2).examples == 2 * one.examples
+    assert take(fraction=0.2).examples == one.examples // 5 + 1
+    assert take(keep="all", rounds=20).disk > take(rounds=20).disk
