@@ -10,6 +10,7 @@ from niidpart.data import Data
 from niidpart.data.of_split import open_data
 
 from ..algorithms import build
+from ..engine.processes.availability import leave_cores
 from ..runs.api import run
 from ..runs.events import Progress
 from ..runs.folder import RunFolder
@@ -46,15 +47,16 @@ class CellTrainer:
             resume(folder, data, trust=self.trust, progress=progress)
             return
         algorithm = build(cell.asked["algorithm"], **_restore_options(cell.asked["options"]))
-        run(
-            split,
-            data,
-            algorithm=algorithm,
-            out=folder,
-            progress=progress,
-            **words,
-            **settle_engine(cell),
-        )
+        with leave_cores():
+            run(
+                split,
+                data,
+                algorithm=algorithm,
+                out=folder,
+                progress=progress,
+                **words,
+                **settle_threads(cell),
+            )
 
     def _open_data(self, split: niidpart.FederatedSplit, root: str | None) -> Data:
         source = split.source
@@ -70,19 +72,15 @@ def _restore_options(options: dict[str, Any]) -> dict[str, Any]:
     return {key: tuple(one) if isinstance(one, list) else one for key, one in options.items()}
 
 
-def settle_engine(cell: StudyCell) -> dict[str, Any]:
+def settle_threads(cell: StudyCell) -> dict[str, Any]:
     """Return the settings of a cell; on a CPU with one thread, where the plan leaves that open.
 
     Cells side by side use the cores. No bit then depends on how many workers there are.
     """
-    settings = dict(cell.asked["settings"])
-    settings = {key: tuple(v) if isinstance(v, list) else v for key, v in settings.items()}
-    default = SETTINGS["device"].default
-    if find_device(settings.get("device", default)) == "cpu":
-        if settings.get("engine", "auto") == "auto":
-            settings["engine"] = "looped"
-        if settings.get("threads") is None:
-            settings["threads"] = 1
+    settings = _restore_options(cell.asked["settings"])
+    device = settings.get("device", SETTINGS["device"].default)
+    if find_device(device) == "cpu" and settings.get("threads") is None:
+        settings["threads"] = 1
     return settings
 
 

@@ -1,6 +1,7 @@
 """Studies: cells equal single runs, are done once, go on after kills, and are found when damaged."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from fltrain.runs.folder import RunFolder
 from fltrain.studies import worker as workers
 from fltrain.studies.api import allow_retries, prepare_study, write_study
 from fltrain.studies.folder import StudyFolder
+from fltrain.studies.verifying import verify_study
 from fltrain.studies.worker import read_cells, work
 from niidpart.errors import UsageError
 
@@ -44,7 +46,6 @@ def test_a_cell_is_the_run_that_the_command_would_give_byte_for_byte(study, tmp_
     fltrain.run(
         split,
         algorithm=fltrain.algorithms.fedprox(mu=0.1),
-        engine="looped",
         threads=1,
         out=tmp_path / "alone",
         **FIXED,
@@ -148,7 +149,7 @@ def run_alone(study, path):
     ((name, cell),) = read_cells(study).items()
     split = niidpart.read(study.find_split(cell.split))
     settings = FIXED | {"rounds": 40}
-    fltrain.run(split, algorithm="scaffold", engine="looped", threads=1, out=path, **settings)
+    fltrain.run(split, algorithm="scaffold", threads=1, out=path, **settings)
     return study.places.find_cell(name)
 
 
@@ -303,3 +304,20 @@ def test_a_row_with_a_missing_cell_has_no_mean_unless_parts_are_asked_for(study)
 def test_no_process_of_a_study_stays_behind(tmp_path):
     fltrain.study(PLAN, out=tmp_path / "study", workers=2)
     assert os.listdir(tmp_path / "study" / "workers") == []
+
+
+def test_damage_of_a_cell_is_found_and_so_is_another_run_in_its_place(study):
+    worked, _ = work(study.path)
+    whole = verify_study(study.path, fltrain.verify)
+    assert [verdict.exit_code for verdict in whole.values()] == [0] * 4
+    first, second, *_ = [study.places.find_cell(name) for name in worked.done]
+    shutil.rmtree(first)
+    shutil.copytree(second, first)
+    log = study.places.find_cell(worked.done[2]) / "metrics.jsonl"
+    log.write_bytes(log.read_bytes().replace(b"0", b"1", 1))
+    found = verify_study(study.path, fltrain.verify)
+    assert found[str(second)].exit_code == 0
+    swapped = [str(fault) for fault in found[str(first)].faults]
+    assert any("the plan asks for" in fault for fault in swapped)
+    assert any("it is not the run that was finished" in fault for fault in swapped)
+    assert found[str(log.parent)].faults[0].file == "metrics.jsonl"

@@ -21,9 +21,10 @@ def verify_command() -> click.Command:
     return AdvisingCommand(
         "verify",
         callback=click.pass_context(verify),
-        help="Check every digest of a run folder, or of all in a sweep: which file and which round "
-        "is not as it was written. With --replay, train rounds of it again and compare. Exit code "
-        "0, 1 (faults) or 3 (nothing wrong, and something could not be checked).",
+        help="Check every digest of a run folder, or of all in a sweep or a study: which file and "
+        "which round is not as it was written. With --replay, train rounds of it again and "
+        "compare. Exit code 0, 1 (faults) or 3 (nothing wrong, and something could not be "
+        "checked).",
         params=[
             click.Argument(["run"], type=click.Path()),
             click.Option(
@@ -45,13 +46,18 @@ def verify_command() -> click.Command:
 def verify(ctx: click.Context, run: str, as_json: bool, **given: Any) -> None:
     from fltrain.runs.finding import require_run_folder
     from fltrain.runs.sweep_folder import is_sweep
+    from fltrain.studies.folder import is_study
     from niidpart.errors import FileFault
 
     try:
-        is_one = not is_sweep(run)
+        is_one = not is_sweep(run) and not is_study(run)
         if is_one:
             require_run_folder(run)  # before torch is imported, which takes seconds
-        verdicts = {run: _verify_run(run, **given)} if is_one else _verify_cells(run, **given)
+            verdicts = {run: _verify_run(run, **given)}
+        elif is_study(run):
+            verdicts = _verify_study(run, **given)
+        else:
+            verdicts = _verify_cells(run, **given)
     except (OSError, FileFault) as error:
         if as_json:  # machines read an answer in any case
             say(json.dumps({"run": run, "error": str(error), "exit": 1}))
@@ -69,6 +75,14 @@ def _verify_run(folder: str, **given: Any) -> "RunVerdict":
 
     with Bar() as progress:
         return fltrain.verify(folder, progress=progress, **given)
+
+
+def _verify_study(study: str, **given: Any) -> "dict[str, RunVerdict]":
+    """Return the verdict of each finished cell of a study."""
+    from fltrain.studies.verifying import require_finished, verify_study
+
+    require_finished(study)
+    return verify_study(study, lambda folder: _verify_run(folder, **given))
 
 
 def _verify_cells(sweep: str, **given: Any) -> "dict[str, RunVerdict]":

@@ -1,14 +1,29 @@
 """Whether this process can have workers, and how many are worth it."""
 
+import contextlib
 import multiprocessing
 import os
 import sys
+from collections.abc import Iterator
+from contextvars import ContextVar
 
 import torch
 
 from niidpart.errors import UsageError
 
 from ..execution import Execution
+
+_are_cores_left = ContextVar("are_cores_left", default=False)
+
+
+@contextlib.contextmanager
+def leave_cores() -> Iterator[None]:
+    """Give new runs no workers that they did not ask for: other processes have the cores."""
+    token = _are_cores_left.set(True)
+    try:
+        yield
+    finally:
+        _are_cores_left.reset(token)
 
 
 def require_worker_processes(device: str, n_ranks: int = 1) -> None:
@@ -52,10 +67,11 @@ def has_lost_workers(execution: Execution, n_ranks: int) -> bool:
 def can_fork() -> bool:
     """Return whether a new run may be given workers that it did not ask for.
 
-    Not once torch has been on a GPU: a fork leaves the threads of CUDA behind.
+    Not where the cores are left to others (`leave_cores`), and not once torch has been on a GPU:
+    a fork leaves the threads of CUDA behind.
     """
     is_on_gpu = bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
-    return not why_not_workers() and not is_on_gpu
+    return not why_not_workers() and not is_on_gpu and not _are_cores_left.get()
 
 
 def count_cores() -> int:

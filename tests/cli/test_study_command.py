@@ -1,0 +1,93 @@
+"""`fltrain study`, `work` and `table`."""
+
+import json
+
+import pytest
+
+PLAN = """
+name = "p"
+trials = 2
+[fixed]
+model = "linear"
+rounds = 1
+local_epochs = 1
+[[algorithms]]
+name = "fedavg"
+[[algorithms]]
+name = "fedprox"
+mu = [0.1, 1]
+[[splits]]
+dataset = "digits"
+beta = 0.5
+n_parties = 5
+"""
+
+
+@pytest.fixture
+def plan(tmp_path):
+    (tmp_path / "plan.toml").write_text(PLAN)
+    return tmp_path
+
+
+def test_a_dry_run_says_cells_and_what_they_take_and_writes_nothing(fltrain, plan):
+    said = fltrain("study", "plan.toml", "--dry-run", cwd=plan).stdout
+    assert "6 cells, " in said
+    assert f"{6 * 1437} examples" in said
+    assert "on one core" in said
+    assert "of disk" in said
+    told = json.loads(fltrain("study", "plan.toml", "--dry-run", "--json", cwd=plan).stdout)
+    assert len(told["cells"]) == 6
+    assert told["steps"] == sum(cell["steps"] for cell in told["cells"])
+    assert [path.name for path in plan.iterdir()] == ["plan.toml"]
+
+
+def test_from_a_plan_to_a_table(fltrain, plan):
+    done = fltrain("study", "plan.toml", "--workers", "1", "--json", cwd=plan)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["done"], told["failed"], told["open"]) == (6, 0, 0)
+    table = fltrain("table", "studies/p", cwd=plan).stdout.splitlines()
+    assert table[0].split() == ["algorithm", "mu", "test_accuracy", "%", "n"]
+    assert [line.split()[0] for line in table[1:]] == ["fedavg", "fedprox", "fedprox"]
+    assert all(line.split()[-1] == "2" for line in table[1:])
+    (of_all,) = json.loads(
+        fltrain("table", "studies/p", "--by", "algorithm", "--json", cwd=plan).stdout
+    )
+    assert [row["n"] for row in of_all["rows"]] == [2, 4]
+    assert "there is no axis 'algoritm'; did you mean 'algorithm'" in (
+        fltrain("table", "studies/p", "--by", "algoritm", cwd=plan).stderr
+    )
+    watched = json.loads(fltrain("study", "studies/p", "--watch", "--json", cwd=plan).stdout)
+    assert watched["done"] == 6
+    verified = fltrain("verify", "studies/p", cwd=plan)
+    assert verified.returncode == 0, verified.stdout
+    worked = fltrain("work", "studies/p", "--json", cwd=plan)
+    assert json.loads(worked.stdout) == {"done": [], "failed": [], "stopped": [], "left": []}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("rounds = 1", "rouns = 1"), "plan.toml, line 6: there is no setting 'rouns'"),
+        (("mu = [0.1, 1]", "mu = [0.1, -1]"), "fedprox"),
+        (("beta = 0.5", "beta = []"), "line 14: the axis beta has no values"),
+        (("trials = 2", "trials = 2\n[axes]\nthreads = [1, 2]"), "two cells are the same"),
+    ],
+)
+def test_a_wrong_plan_is_exit_code_2_before_anything_is_written(fltrain, plan, change, said):
+    (plan / "plan.toml").write_text(PLAN.replace(*change))
+    done = fltrain("study", "plan.toml", cwd=plan)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (plan / "studies").exists()
+
+
+def test_what_is_no_study_is_said(fltrain, plan):
+    assert "there is no plan and no study none" in fltrain("study", "none", cwd=plan).stderr
+    (plan / "empty").mkdir()
+    for command in ("table", "work"):
+        done = fltrain(command, "empty", cwd=plan)
+        assert (done.returncode, "holds no study" in done.stderr) == (1, True)
+    assert "there is no engine 'lokal'" in (
+        fltrain("study", "plan.toml", "--engine", "lokal", cwd=plan).stderr
+    )
