@@ -6,7 +6,7 @@ Each rival's own script runs unchanged, in an environment of its own, with the s
 where there is one; then `fltrain run` does the same work from the command line, checkpoints
 included. The sides of a case take turns. What one run of a side took is written to --results at
 once, and is not measured again when the command is given once more; the tables are of all that is
-there. Linux alone.
+there. So other code, ours or theirs, and another machine want another file. Linux alone.
 
 DIR of --data-root holds MNIST/raw, and cifar10.npz or cifar-10-batches-py. DIR of --checkouts holds
 the rivals' repositories by name, each at the commit that benchmarks/rival_cases names; PFLlib and
