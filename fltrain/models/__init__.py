@@ -5,6 +5,8 @@ will do. One made of `Staged` also declares its stages, which algorithms that lo
 need.
 """
 
+import inspect
+import warnings
 from collections.abc import Callable
 
 import torch
@@ -23,6 +25,7 @@ __all__ = ["MODELS", "Staged", "adapt", "create", "default"]
 
 MODELS = Registry("fltrain.models", "model", other_names=(f"{TORCHVISION}NAME", "FILE.py:FUNCTION"))
 
+_NO_SHAPES = (int, float, bool, str, "int", "float", "bool", "str")  # types that no shape has
 _ADVICE = (
     "write a function that makes one from what the data is, def net(shape, n_classes): "
     "return {}(...), and give its name"
@@ -112,6 +115,29 @@ def _require_factory(make: Callable[..., object], spec: str) -> None:
         if not isinstance(make, type):
             raise
         raise UsageError(f"{error}; {_ADVICE.format(make.__name__)}") from error
+    if ":" in spec and not spec.startswith(TORCHVISION):
+        _check_meaning(make, spec)
+
+
+def _check_meaning(make: Callable[..., object], spec: str) -> None:
+    """Raise UsageError, or warn of a class, where shape and classes come as something else.
+
+    Net(hidden, depth) takes any two values: what they are meant for shows in names and types alone.
+    """
+    first, second = [*inspect.signature(make).parameters.values(), None, None][:2]
+    if first is None or second is None or first.kind is first.VAR_POSITIONAL:
+        return
+    called = getattr(make, "__name__", spec)
+    asked = f"model {spec!r} is called with a shape and a number of classes, and takes "
+    if first.annotation in _NO_SHAPES or "class" in first.name:
+        raise UsageError(f"{asked}{first} first; {_ADVICE.format(called)}")
+    is_clear = "shape" in first.name and "class" in second.name
+    if isinstance(make, type) and not is_clear:
+        warnings.warn(
+            f"{asked}{first.name} and {second.name}; if that is not the same, "
+            f"{_ADVICE.format(called)}",
+            stacklevel=2,
+        )
 
 
 def _call_factory(

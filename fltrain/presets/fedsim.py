@@ -35,7 +35,9 @@ PRESET = Preset(
         setting("shuffle", True, CODE),
         setting("normalise", "cifar10", f"{CODE}, to three digits", source="cifar10"),
         setting("normalise", "cifar100", f"{CODE}, to four digits", source="cifar100"),
-        setting("crop", 4, f"{CODE}: after padding by 4; there half of the images alone", **CIFAR),
+        setting(
+            "crop", 4, f"{CODE}: after padding by 4; there half of the images, normalised", **CIFAR
+        ),
         setting("pad", "zero", CODE, **CIFAR),
         setting("flip", True, f"{CODE}: half of the images", **CIFAR),
         option("fedprox", "mu", 0.1, f"{CODE}: lamb"),
@@ -46,7 +48,7 @@ PRESET = Preset(
         grid("fraction", (0.05, 0.1), f"{README}; 200 and 100 parties"),
     ),
     notes=(
-        "Parties hold equally many examples: niidpart make --strategy dir-balanced --beta 0.3 "
+        "Parties hold equally many examples: niidpart make --strategy party-dir --beta 0.3 "
         "--parties 100, or beta 0.1 or 0.6.",
         "There each party trains in a round by chance (5 or 10 %), so cohorts differ in size.",
         "The readme prints the best test accuracy over all rounds.",

@@ -18,10 +18,9 @@ from .readers.files import digest_files
 from .readers.table import parse_labels, parse_test_column, require_column
 from .record import Data
 from .rows import Features
+from .treatment.examination import is_name_of_rows
 from .treatment.treated import ColumnPlan, TableRows, TreatedFeatures, find_untreated
 
-_FEW = 20  # examples, whose labels may differ by chance
-_OWN_CLASS = 0.9  # of the examples; where so many are alone in their class it is no class
 _NO_LABEL = -1  # as Hugging Face writes the label of an example that has none
 
 
@@ -115,7 +114,7 @@ def _warn_of_many_classes(labels: Array, name: str) -> None:
     """Warn of a label that names the examples rather than classes: a split by it says nothing."""
     n = len(labels)
     n_classes = len(np.unique(labels))
-    if n >= _FEW and n_classes > _OWN_CLASS * n:
+    if is_name_of_rows(n_classes, n):
         what = f"nearly every example is a class of its own ({n_classes:,} classes, {n:,} examples)"
         warnings.warn(f"{what}; is {name!r} the column of the classes?", stacklevel=2)
 

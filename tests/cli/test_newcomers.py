@@ -6,6 +6,8 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 
@@ -214,3 +216,21 @@ def test_losses_and_betas_are_written_to_as_many_digits(tmp_path, niidpart, fltr
     losses = re.findall(r"train loss (\S+)", told)
     assert len(losses) == 6
     assert all(re.fullmatch(r"\d+\.\d{4}", loss) for loss in losses)
+
+
+def test_a_column_of_row_numbers_is_no_label_at_the_first_look(tmp_path, niidpart):
+    rows = [f"{i},{i % 3}" for i in range(100)]
+    (tmp_path / "t.csv").write_text("\n".join(["id,kind", *rows]))
+    looked = niidpart("data", "look", "t.csv", "--label", "id", cwd=tmp_path).stdout
+    assert "the label 'id': 100 values in 100 rows, so it names rows rather than classes" in looked
+    looked = niidpart("data", "look", "t.csv", "--label", "kind", cwd=tmp_path).stdout
+    assert "rather than classes" not in looked
+
+
+def test_a_parquet_file_of_labels_alone_gets_no_advice_on_a_test_part(tmp_path, niidpart):
+    table = pyarrow.table({"label": [i % 3 for i in range(100)]})
+    pyarrow.parquet.write_table(table, tmp_path / "labels.parquet")
+    command = ["make", "--dataset", "labels.parquet", "--strategy", "homo"]
+    made = niidpart(*command, cwd=tmp_path).stdout
+    assert "nothing can be trained on it" in made
+    assert "training needs one" not in made

@@ -1,6 +1,7 @@
 """Models: how large, which one for which data, from which seed, and what their stages give."""
 
 import re
+import warnings
 from itertools import pairwise
 
 import pytest
@@ -11,6 +12,7 @@ from torch.nn import functional as F
 from fltrain.models import MODELS, Staged, create, default
 from fltrain.models._transformer import Attention, Sizes
 from fltrain.tasks.model_task import ModelTask
+from niidpart.errors import UsageError
 
 from ._torchvision import import_torchvision
 
@@ -745,3 +747,40 @@ def test_the_table_of_models_has_a_row_with_each_count(project):
         assert f"{parameters:,}" in cells[2], name
         assert f"{buffers:,} in buffers" in cells[2] or not buffers, name
         assert cells[3:5] == [str(width) if points > 1 else "none", str(points)], name
+
+
+NETS = """
+from torch import nn
+
+
+class Net(nn.Sequential):
+    def __init__(self, FIRST, SECOND):
+        super().__init__(nn.Flatten(), nn.Linear(64, 10))
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "refused", "warned"),
+    [
+        ("shape", "n_classes", False, False),
+        ("input_shape: tuple", "num_classes: int", False, False),
+        ("n_classes", "shape", True, False),
+        ("hidden: int", "depth: int = 2", True, False),
+        ("hidden: 'int'", "depth=2", True, False),
+        ("hidden=32", "depth=2", False, True),
+    ],
+)
+def test_a_class_that_means_something_else_by_its_arguments(
+    first, second, refused, warned, tmp_path
+):
+    path = tmp_path / "net.py"
+    path.write_text(NETS.replace("FIRST", first).replace("SECOND", second))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        if refused:
+            with pytest.raises(UsageError, match="shape and a number of classes, and takes"):
+                create(f"{path}:Net", (64,), 10, seed=0)
+        else:
+            create(f"{path}:Net", (64,), 10, seed=0)
+    said = [str(warning.message) for warning in heard]
+    assert any("takes hidden and depth" in text for text in said) == warned

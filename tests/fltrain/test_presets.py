@@ -48,6 +48,14 @@ def digits_split():
     return niidpart.make(niidpart.load("digits"), "dir", beta=0.5, test=0.2)
 
 
+def test_the_split_that_fedsim_names_has_parties_of_one_size():
+    [note] = [note for note in presets.find("fedsim").notes if "equally many" in note]
+    strategy = note.partition("--strategy ")[2].split()[0]
+    labels = [k for k in range(10) for _ in range(5000)]  # as CIFAR-10 has them
+    split = niidpart.make(labels, strategy, beta=0.3, n_parties=100)
+    assert set(split.train.sizes.tolist()) == {500}
+
+
 def test_there_is_a_preset_for_each_paper():
     assert presets.names() == [
         "fedcd",

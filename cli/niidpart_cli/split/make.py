@@ -72,7 +72,7 @@ def make_command() -> click.Command:
             with line, made as split:
                 line.close()
                 say(f"writing {values['out']}", err=True)
-                _write(split, values)
+                _write(split, values, has_features=False)
             return
         data = niidpart.load(asked.name, asked.root, **asked.options)
         if values["target"]:
@@ -81,7 +81,7 @@ def make_command() -> click.Command:
             split = niidpart.make(data, **request)
         if data.features is None:
             _require_no_transforms(split.recipe, asked)
-        _write(split, values)
+        _write(split, values, has_features=data.features is not None)
 
     return EntryCommand(
         "make",
@@ -130,7 +130,7 @@ def _check_out(
         require_replaceable(out, niidpart.compose(**request), labels.n)
 
 
-def _write(split: "FederatedSplit", values: dict[str, Any]) -> None:
+def _write(split: "FederatedSplit", values: dict[str, Any], *, has_features: bool) -> None:
     """Write the split and print what it is."""
     import niidpart
 
@@ -138,7 +138,8 @@ def _write(split: "FederatedSplit", values: dict[str, Any]) -> None:
     if values["as_json"]:
         say(json.dumps(split_to_json(split)))
     else:
-        say(f"{describe_split(split)}\nwritten to {values['out']}")
+        described = describe_split(split, has_features=has_features)
+        say(f"{described}\nwritten to {values['out']}")
 
 
 def _declare_strategy(name: str) -> list[click.Option]:

@@ -24,8 +24,11 @@ _BOTH_READINGS = (
 )
 
 
-def describe_split(split: "FederatedSplit") -> str:
-    """Return what the split is, a line for each part of it."""
+def describe_split(split: "FederatedSplit", *, has_features: bool = True) -> str:
+    """Return what the split is, a line for each part of it.
+
+    has_features: whether the data set has some, where it is at hand; a file says that seldom.
+    """
     from niidpart.plot import compose_title
 
     sizes, source = split.train.sizes, split.source
@@ -40,7 +43,7 @@ def describe_split(split: "FederatedSplit") -> str:
     for name, part in split.parts.items():
         if name != "train" and part.n:
             lines.append(f"{name:6} {part.n} examples, at the parties")
-    if _has_labels_alone(source):
+    if not has_features or _has_labels_alone(source):
         lines.append("features none: the data set is labels alone, so nothing can be trained on it")
     elif not source.n_test and not split.test.n:
         lines.append("test   none; training needs one: --test 0.2 gives each party its own")

@@ -28,6 +28,7 @@ _ODD = 0.1  # of the values; so many may be no numbers in a column that was mean
 _LETTERS = 24  # of a category
 _NEARLY = "number?"  # the type of a column of numbers but for a few words
 _FEW_ROWS = 20  # fewer may be distinct, or the same, by chance
+_OWN_CLASS = 0.9  # of the rows; where so many are alone in their class it is no class
 _IDS = ("id", "index")  # how names of columns end that number the rows
 _MISSING = "missing"  # the category of what is missing
 
@@ -115,6 +116,11 @@ def _examine_numbers(column: NumberColumn) -> ColumnLook:
         proposal=proposal,
         remark=remark,
     )
+
+
+def is_name_of_rows(n_distinct: int, n: int) -> bool:
+    """Return whether a label names rows rather than classes: nearly each has one of its own."""
+    return n >= _FEW_ROWS and n_distinct > _OWN_CLASS * n
 
 
 def _find_why_no_feature(column: NumberColumn, distinct: Floats) -> str:

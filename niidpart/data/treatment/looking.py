@@ -22,7 +22,7 @@ from ..readers.parquet_table import ParquetTable
 from ..readers.table import require_column
 from .columns_in_memory import read_kind, read_numbers
 from .declaration import AS_IT_IS
-from .examination import ColumnLook, examine_column
+from .examination import ColumnLook, examine_column, is_name_of_rows
 from .marks import find_marks, find_sentinels
 from .refusal import spell_for_shell
 
@@ -77,7 +77,14 @@ class TableLook:
         if self.unlabelled:
             gaps = f"{self.unlabelled} empty: drop these rows first"
             lines.append(f"the label {self.label!r}: {gaps}")
-        odd = [column for column in self.columns if column.remark]
+        distinct = {column.name: column.distinct for column in self.columns}
+        if self.label is not None and is_name_of_rows(distinct[self.label], self.n):
+            each = f"{distinct[self.label]:,} values in {self.n:,} rows"
+            lines.append(
+                f"the label {self.label!r}: {each}, so it names rows rather than classes; say the "
+                "column of the classes with --label"
+            )
+        odd = [column for column in self.columns if column.remark and column.name != self.label]
         lines += [f"{column.name!r}: {column.remark}" for column in odd]
         return lines
 
