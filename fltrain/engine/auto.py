@@ -28,7 +28,7 @@ STEP, RATE = 4e-4, 2e10
 PAYS = 0.25
 # Operations of a step for each byte of activations and weights, from which on torch's own kernels
 # are as fast as compiled code. Below, a step moves numbers rather than multiplying them.
-DENSE = 400.0
+DENSE = 200.0
 # Operations of a step that keep a GPU busy by themselves. An estimate: 20 GFLOP take about as long
 # as the step's launches.
 FILLS = 2e10

@@ -24,6 +24,7 @@ SHORT = {
     "lr": 0.1,
     "device": "cpu",
     "threads": 1,
+    "engine": "looped",  # many compare with torch bit for bit; tests of auto and of others name them
 }
 
 
@@ -83,7 +84,7 @@ def dealt():
 
 @pytest.fixture(scope="session")
 def train():
-    """train(split, data, ...): a short run on the CPU, in memory unless `out` is given. hidden200 learns faster than the tables' MLP."""
+    """train(split, data, ...): a short run by torch on the CPU, in memory unless `out` is given. hidden200 learns faster than the tables' MLP."""
 
     def run(split, data=None, **options):
         return fltrain.run(split, data, **add_to(SHORT, options))

@@ -96,7 +96,10 @@ IDLE = [
 
 # What the engine that auto picks has no use for: of bf16 compiled code knows nothing.
 IDLE += [
-    ({"bf16": True, "memory": 1.0}, "memory 1 .* it is for engine stacked, and auto picked looped"),
+    (
+        {"engine": "auto", "bf16": True, "memory": 1.0},
+        "memory 1 .* it is for engine stacked, and auto picked looped",
+    ),
     (
         {"bf16": True, "workers": 2, "cohort_size": 1},
         "workers 2 .* auto picked engine looped, which has none",

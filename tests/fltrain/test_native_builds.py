@@ -105,7 +105,7 @@ def test_each_instruction_set_has_code_of_its_own_with_bits_of_its_own(
 
 
 def test_what_a_wheel_brings_runs_without_a_compiler(shipped, table, table_split, train, tmp_path):
-    run = train(table_split, table, model="linear", out=tmp_path / "run")
+    run = train(table_split, table, model="linear", engine="auto", out=tmp_path / "run")
     chosen = json.loads((run.folder / "config.json").read_text())["execution"]
     assert (chosen["engine"], chosen["instructions"]) == ("native", find_instructions())
     assert chosen["build"] == find_build().digest
@@ -140,7 +140,7 @@ def test_a_library_that_does_not_load_is_a_reason_for_torchs_engines(
 ):
     find_build().file.write_bytes(b"no library")
     heard = []
-    train(table_split, table, model="linear", progress=heard.append)
+    train(table_split, table, model="linear", engine="auto", progress=heard.append)
     assert heard[0].text.startswith("engine looped: ")
     assert "; engine native cannot load its compiled code: " in heard[0].text
     assert "delete" not in heard[0].text
