@@ -105,7 +105,7 @@ def _show_preset(name: str, dataset: str | None, algorithm: str | None, as_json:
     if dataset and dataset not in preset.sources:
         say(f"\n{_say_foreign(name, dataset)}")
     if command:
-        say(f"\nthe same without the name, where nothing else above holds\n{command}")
+        say(f"\nthe same without --preset; what holds for some splits or models alone is not in it\n{command}")
 
 
 def choose_options(
