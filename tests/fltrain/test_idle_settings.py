@@ -101,7 +101,7 @@ IDLE += [
         "memory 1 .* it is for engine stacked, and auto picked looped",
     ),
     (
-        {"bf16": True, "workers": 2, "cohort_size": 1},
+        {"engine": "auto", "bf16": True, "workers": 2, "cohort_size": 1},
         "workers 2 .* auto picked engine looped, which has none",
     ),
 ]
