@@ -264,16 +264,10 @@ def gather_facts(
         jobs=jobs,
         steps=round(cell.n_steps * jobs / data.n_parties),
         flop=cell.cost.flop * settings.batch_size * settings.accumulate,
-        density=_count_density(cell.cost, settings.batch_size),
+        density=cell.cost.count_density(settings.batch_size),
         native=native,
         stackable=stackable,
     )
-
-
-def _count_density(cost: Cost, batch_size: int) -> float:
-    """Return the operations of a batch for each byte of activations and weights."""
-    moved = cost.saved * batch_size + cost.weights
-    return cost.flop * batch_size / moved
 
 
 def require_consistent(common: Common) -> None:

@@ -30,6 +30,11 @@ class Cost(NamedTuple):
     parameters: int
     weights: int
 
+    def count_density(self, batch_size: int) -> float:
+        """Return the operations of a batch for each byte of activations and weights."""
+        moved = self.saved * batch_size + self.weights
+        return self.flop * batch_size / moved if moved else 0.0
+
 
 class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Adds up what `torch.utils.flop_counter` says of each operation.
