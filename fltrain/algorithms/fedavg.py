@@ -13,6 +13,7 @@ from niidpart.renamed import forward_old_names
 
 from .. import tree
 from ..affine import Affine, AffineDirection
+from ..flat_tree import map_numbers
 from ..interface import Above, Algorithm, Hyper, Info, Local, Plan, Served, State, Task, Work
 from ..tree import Tree
 
@@ -99,7 +100,7 @@ def weigh(values: Tree, work: Work) -> Tree:
     def weigh_one(value: Tensor) -> Tensor:
         return value.double() * (work.share if value.is_floating_point() else work.first)
 
-    return tree.map(weigh_one, values)
+    return map_numbers(weigh_one, values)
 
 
 def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper = NONE) -> State:

@@ -1,6 +1,7 @@
 """Sums of uploads that do not depend on the order in which they are added."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -8,12 +9,21 @@ from torch import Tensor
 from niidpart.errors import UsageError
 
 from .. import tree
+from ..flat_tree import FlatTree, Layout
 from ..tree import Tree
 
 # (high, low, value) -> None: adds the value to the pair, in place.
 AddPair = Callable[[Tensor, Tensor, Tensor], None]
 # Numbers of a block whose operands and temporaries stay in the cache.
 _BLOCK = 1 << 14
+
+
+class _Rows(NamedTuple):
+    """Pairs [M, n] of uploads that lie in rows."""
+
+    layout: Layout
+    high: Tensor
+    low: Tensor
 
 
 class Sums:
@@ -39,6 +49,8 @@ class Sums:
         # numbers to sum, but `aggregate` looks them up: total["buffers"] is {} for a model that has
         # no buffers.
         self.empty: list[str] = []
+        # By key of the upload: pairs of which those above are views.
+        self._rows: dict[str, _Rows] = {}
 
     def add(self, upload: Tree, model: int, add_pair: AddPair | None = None) -> None:
         """Add one job's upload to the sums of a model. {} adds nothing.
@@ -48,7 +60,14 @@ class Sums:
         """
         add_pair = add_pair or two_sum
         self.empty = self.empty or tree.empties(upload)
-        for path, value in tree.flatten(upload).items():
+        rest: Tree = {}
+        for key, value in upload.items():
+            row = value.row if isinstance(value, FlatTree) else None
+            if row is not None and self._has_rows(key, row, value.layout):
+                add_pair(self._rows[key].high[model], self._rows[key].low[model], row)
+            else:
+                rest[key] = value
+        for path, value in tree.flatten(rest).items():
             if path not in self.high:
                 shape = (self.n_models, *value.shape)
                 self.high[path] = torch.zeros(shape, dtype=torch.float64, device=value.device)
@@ -61,6 +80,21 @@ class Sums:
                     "for all jobs, since they are summed"
                 )
             add_pair(high, low, value)
+
+    def _has_rows(self, key: str, row: Tensor, layout: Layout) -> bool:
+        """Return whether uploads that lie so are summed as rows. The first upload decides."""
+        if key in self._rows:
+            return self._rows[key].layout == layout
+        paths = {name: f"{key}/{name}" for name, _, _ in layout.leaves}
+        if any(path in self.high for path in paths.values()):
+            return False
+        shape = (self.n_models, row.numel())
+        high = torch.zeros(shape, dtype=torch.float64, device=row.device)
+        low = torch.zeros_like(high)
+        for half, rows in ((self.high, high), (self.low, low)):
+            half |= {paths[name]: leaf for name, leaf in layout.cut(rows).items()}
+        self._rows[key] = _Rows(layout, high, low)
+        return True
 
     def merge(self, other: "Sums") -> None:
         """Add all that another has summed."""

@@ -160,6 +160,7 @@ def test_algorithms_see_the_interface_and_no_machinery(imports):
         "torch",
         "fltrain.affine",
         "fltrain.interface",
+        "fltrain.flat_tree",
         "fltrain.tree",
         "fltrain.draws",
         "fltrain.algorithms",

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from ... import tree
+from ...flat_tree import FlatTree, Layout
 from ...tasks.model_task import ModelTask
 from ..batches import iterate_in_order
 from ..execution import Execution
@@ -24,7 +25,7 @@ from .arguments import flatten_parameters
 from .build import load_library
 from .bundles import bundle_jobs
 from .eligibility import require_affine_direction, require_native
-from .flat_job import BegunJob, SentModel, flatten_job, keep_optimizer, unflatten_parameters
+from .flat_job import BegunJob, SentModel, flatten_job, keep_optimizer
 from .layers import LayerTable, tabulate_layers
 from .scoring import score_candidates
 from .sums import make_add_pair
@@ -128,7 +129,8 @@ class Native:
         if sent is None or model != job.model:
             received = tree.index(broadcast.models, job.model)
             layers = self.layers[self.cells[job.cell].task]
-            sent = SentModel(received, flatten_parameters(received, layers))
+            row = flatten_parameters(received, layers)
+            sent = SentModel(received, row, Layout.describe(received, layers.names))
             last_sent[job.cell] = job.model, sent
         return sent
 
@@ -150,11 +152,10 @@ class Native:
             return Done(begun.place, loss, {})
         job, local, flat = begun.job, begun.local, begun.flat
         cell = self.cells[job.cell]
-        layers = self.layers[cell.task]
-        after = local._replace(params=unflatten_parameters(flat.w, local.params, layers))
+        after = local._replace(params=FlatTree(flat.w, flat.layout))
         upload, own = cell.algorithm.finish(cell.task, after, job.work)
         sums.add(upload, job.model, self.add_pair)
-        kept = keep_optimizer(flat, job, local.params, layers)
+        kept = keep_optimizer(flat, job)
         return Done(begun.place, loss, job.keep_own(own | kept))
 
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ...affine import Affine
+from ...flat_tree import FlatTree, Layout
 from ...interface import Local
 from ...optimizers import find_optimizer
 from ...tree import Tree
@@ -19,7 +20,7 @@ class FlatJob(NamedTuple):
     """A job's numbers, flat [parameters] float32; None for what there is not.
 
     w and slots are trained in place. slots: what the optimiser holds, by name; taken: the steps
-    that it is made of.
+    that it is made of. layout: how a tree lies in them.
     """
 
     w: Tensor
@@ -29,6 +30,7 @@ class FlatJob(NamedTuple):
     add: Tensor | None
     after: Tensor | None
     pull: float
+    layout: Layout
 
 
 class BegunJob(NamedTuple):
@@ -45,6 +47,7 @@ class SentModel(NamedTuple):
 
     tree: Tree
     row: Tensor
+    layout: Layout
 
 
 def flatten_job(
@@ -77,22 +80,14 @@ def flatten_job(
         add=flatten_parameters(terms.add, layers) if terms.add else None,
         after=flatten_parameters(terms.after, layers) if terms.after else None,
         pull=pull,
+        layout=sent.layout,
     )
 
 
-def unflatten_parameters(row: Tensor, like: Tree, layers: LayerTable) -> Tree:
-    """Return a flat row as a tree, views into it, in the order of the tree `like`.
-
-    That is not the order of the row.
-    """
-    parts = dict(zip(layers.names, row.split_with_sizes(layers.sizes), strict=True))
-    return {name: parts[name].view(leaf.shape) for name, leaf in like.items()}
-
-
-def keep_optimizer(flat: FlatJob, job: Job, like: Tree, layers: LayerTable) -> Tree:
+def keep_optimizer(flat: FlatJob, job: Job) -> Tree:
     """Return what the party keeps of its optimiser after its last step; {} for nothing."""
     if not job.optimizer:
         return {}
-    slots = {slot: unflatten_parameters(row, like, layers) for slot, row in flat.slots.items()}
+    slots = {slot: FlatTree(row, flat.layout) for slot, row in flat.slots.items()}
     steps = torch.tensor(flat.taken + job.work.steps, dtype=torch.float64)
     return {OPTIMIZER: {**slots, STEPS: steps}}

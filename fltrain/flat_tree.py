@@ -1,0 +1,70 @@
+"""Trees whose leaves lie in one row, so that work on each number needs no loop over leaves."""
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import is_
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from .tree import Tree
+
+
+class Layout(NamedTuple):
+    """How leaves lie in a row, one behind the other.
+
+    sizes: numbers in each part of the row; leaves: name, part and shape of each, in the order of
+    the tree, which is not that of the row.
+    """
+
+    sizes: list[int]
+    leaves: list[tuple[str, int, torch.Size]]
+
+    @classmethod
+    def describe(cls, like: Mapping[str, Tensor], names: Sequence[str]) -> "Layout":
+        """Return the layout of a tree without branches. names: in the order of the row."""
+        part = {name: i for i, name in enumerate(names)}
+        sizes = [like[name].numel() for name in names]
+        return cls(sizes, [(name, part[name], leaf.shape) for name, leaf in like.items()])
+
+    def cut(self, rows: Tensor) -> Tree:
+        """Return the leaves of one row [n], or of several [..., n]: views."""
+        parts = rows.split_with_sizes(self.sizes, dim=-1)
+        front = rows.shape[:-1]
+        return {name: parts[part].view(front + shape) for name, part, shape in self.leaves}
+
+
+class FlatTree(dict[str, Any]):
+    """A tree without branches, whose leaves are views into one row [n].
+
+    It is a plain tree to everybody else, and a copy of it is one.
+    """
+
+    def __init__(self, row: Tensor, layout: Layout):
+        super().__init__(layout.cut(row))
+        self.layout = layout
+        self._row = row
+        self._views = tuple(self.values())
+
+    @property
+    def row(self) -> Tensor | None:
+        """All numbers; None where somebody has put another leaf into the tree."""
+        is_whole = len(self) == len(self._views) and all(map(is_, self.values(), self._views))
+        return self._row if is_whole else None
+
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[Tree]]:
+        """Let copies be plain trees: theirs are no views into the row."""
+        return dict, (dict(self),)
+
+
+def map_numbers(f: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
+    """Return f of each leaf, as `tree.map`, where f does the same to each number of a tensor.
+
+    Of leaves that lie in one row f is called once.
+    """
+    if isinstance(tree, FlatTree) and tree.row is not None:
+        return FlatTree(f(tree.row), tree.layout)
+    mapped: Tree = {}
+    for key, value in tree.items():
+        mapped[key] = map_numbers(f, value) if isinstance(value, dict) else f(value)
+    return mapped
