@@ -1,19 +1,16 @@
 """The doors to studies: `study`, from a plan to its runs, and what the commands need of it."""
 
-import sys
-import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from niidpart.errors import UsageError
 
-from .beats import Watch
 from .cells import Resolved, resolve_cells
 from .claims import FAILED
-from .engines import WORK_ENGINES, WorkOrder
+from .directing import StudyDirector
 from .estimate import (
     CellEstimate,
     StudyEstimate,
@@ -25,15 +22,11 @@ from .expansion import expand_plan
 from .folder import StoredPlan, StudyFolder, is_study, require_same_study, write_text
 from .plan import StudyPlan, read_plan
 from .plan_text import PlanText, read_plan_text
-from .standing import StudyStanding, StudyWatch
+from .standing import StudyStanding
 from .table import METRIC, StudyTable, tabulate
 from .worker import read_cells
 
-_POLL = 0.5  # seconds between two looks at the folder
 _ROOM = 1.1  # of the disk that is estimated
-
-OnStanding = Callable[[StudyStanding, float | None], None]
-OnNews = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -62,6 +55,18 @@ class Study:
     folder : Path
     standing : StudyStanding
         What is done, and what failed.
+
+    Examples
+    --------
+    >>> plan = {
+    ...     "name": "one",
+    ...     "algorithms": ["fedavg"],
+    ...     "splits": [{"dataset": "digits", "n_parties": 5}],
+    ...     "fixed": {"model": "linear", "rounds": 1, "local_epochs": 1},
+    ... }
+    >>> done = fltrain.study(plan, workers=1)
+    >>> [(row.where, row.n) for row in done.table()[0].rows]
+    [({'algorithm': 'fedavg'}, 1)]
     """
 
     folder: Path
@@ -151,66 +156,6 @@ def allow_retries(study: StudyFolder, names: Sequence[str]) -> list[str]:
             study.claims.allow_retry(name, standing.number)
             failed.append(name)
     return failed
-
-
-@dataclass
-class StudyDirector:
-    """Has a study worked on by an engine until nothing is left, or its workers get no further."""
-
-    study: StudyFolder
-    names: Sequence[str]
-    seconds: float
-    trust: bool
-    anywhere: bool
-    on_standing: OnStanding
-    on_news: OnNews
-
-    def run(self, engine: str, workers: int | None, options: Mapping[str, Any]) -> StudyStanding:
-        """Start workers, and wait for them."""
-        record = WORK_ENGINES.record(engine)
-        reason = record.why_not()
-        if reason:
-            raise UsageError(f"engine {engine} cannot be had here: {reason}")
-        watch = StudyWatch(self.study, Watch(self.study.workers), self.names)
-        standing = watch.look()
-        while _list_unended(standing):
-            before = standing.count("done") + standing.count("failed")
-            crew = record.start(self._order(standing, workers), **options)
-            try:
-                while crew.count_working():
-                    time.sleep(_POLL)
-                    self._tell(crew.list_news())
-                    standing = watch.look()
-                    self.on_standing(standing, watch.estimate_left(standing))
-            finally:
-                crew.stop()
-                self._tell(crew.list_news())
-            standing = watch.look()
-            self.on_standing(standing, watch.estimate_left(standing))
-            if standing.count("done") + standing.count("failed") == before:
-                break  # workers find nothing that they may claim
-        return standing
-
-    def _order(self, standing: StudyStanding, workers: int | None) -> WorkOrder:
-        # The command of this package: an engine brings it to where the same is installed.
-        command = [sys.executable, "-m", "niidpart_cli.train", "work", str(self.study.path)]
-        command += ["--trust"] * self.trust + ["--anywhere"] * self.anywhere
-        return WorkOrder(
-            folder=self.study.path,
-            command=tuple(command),
-            cells=_list_unended(standing),
-            seconds=self.seconds,
-            workers=workers,
-        )
-
-    def _tell(self, news: Sequence[str]) -> None:
-        for one in news:
-            self.on_news(one)
-
-
-def _list_unended(standing: StudyStanding) -> int:
-    """Return how many cells are neither done nor failed."""
-    return len(standing.cells) - standing.count("done") - standing.count("failed")
 
 
 def study(

@@ -96,8 +96,8 @@ def _read_values(
     asked = find_metric(metric, list(histories.values()))
     found = {}
     for name, history in histories.items():
-        known: list[Any] = [metrics[asked] for metrics in history if asked in metrics]  # type: ignore[literal-required]
-        numbers = [value for value in known if value is not None]
+        known = [dict(metrics).get(asked) for metrics in history]
+        numbers = [value for value in known if isinstance(value, int | float)]
         if numbers:
             found[name] = float(max(numbers) if best else numbers[-1])
     return found

@@ -81,7 +81,7 @@ class Worked:
 
 
 @dataclass
-class Worker:
+class StudyWorker:
     """A worker of a study.
 
     cells: those that it may work on. is_anywhere: whether it takes up runs that were begun where
@@ -270,7 +270,7 @@ def work(
             "--trust (trust=True)"
         )
     stopping = Stopping(limit)
-    worker = Worker(
+    worker = StudyWorker(
         study=study,
         cells=known,
         trainer=CellTrainer(study, trust),

@@ -70,7 +70,7 @@ def test_from_a_plan_to_a_table(fltrain, plan):
     [
         (("rounds = 1", "rouns = 1"), "plan.toml, line 6: there is no setting 'rouns'"),
         (("mu = [0.1, 1]", "mu = [0.1, -1]"), "fedprox"),
-        (("beta = 0.5", "beta = []"), "line 14: the axis beta has no values"),
+        (("beta = 0.5", "beta = []"), "line 15: the axis beta has no values"),
         (("trials = 2", "trials = 2\n[axes]\nthreads = [1, 2]"), "two cells are the same"),
     ],
 )
@@ -88,6 +88,6 @@ def test_what_is_no_study_is_said(fltrain, plan):
     for command in ("table", "work"):
         done = fltrain(command, "empty", cwd=plan)
         assert (done.returncode, "holds no study" in done.stderr) == (1, True)
-    assert "there is no engine 'lokal'" in (
+    assert "unknown engine 'lokal'; did you mean 'local'" in (
         fltrain("study", "plan.toml", "--engine", "lokal", cwd=plan).stderr
     )

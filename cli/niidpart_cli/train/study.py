@@ -143,7 +143,8 @@ def _carry_out(
     trust: bool,
 ) -> None:
     """Have a study worked on, and print what has come of it; exit code 1 where cells failed."""
-    from fltrain.studies.api import StudyDirector, allow_retries
+    from fltrain.studies.api import allow_retries
+    from fltrain.studies.directing import StudyDirector
     from fltrain.studies.worker import read_cells
 
     names = list(read_cells(study))
