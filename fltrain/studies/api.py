@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +114,8 @@ def write_study(prepared: PreparedStudy, out: Path) -> StudyFolder:
 
     UsageError where it is another study's, and where the disk has no room for what is to come.
     """
-    cells = [one.cell.to_json() for one in prepared.resolved.cells]
+    each = zip(prepared.resolved.cells, prepared.estimates, strict=True)
+    cells = [replace(one.cell, seconds=took.seconds).to_json() for one, took in each]
     if is_study(out):
         stored = _read_stored(StudyFolder.open(out))
         if stored is not None:
@@ -212,19 +213,17 @@ def study(
     4
     """
     if not isinstance(plan, Mapping) and is_study(plan):
-        opened, seconds = StudyFolder.open(Path(plan).resolve()), 0.0
+        opened = StudyFolder.open(Path(plan).resolve())
     else:
         prepared = prepare_study(plan)
         where = Path(out) if out is not None else Path("studies") / prepared.plan.name
         opened = write_study(prepared, where.resolve())
-        seconds = prepared.estimate.seconds
-    names = list(read_cells(opened))
+    cells = read_cells(opened)
     if retry_failed:
-        allow_retries(opened, names)
+        allow_retries(opened, list(cells))
     director = StudyDirector(
         study=opened,
-        names=names,
-        seconds=seconds,
+        cells=cells,
         trust=trust,
         anywhere=anywhere,
         on_standing=lambda *_: None,

@@ -31,12 +31,14 @@ class StudyCell:
 
     digest: of all that it asks for. split: the digest of its split. asked: what a worker hands to
     `fltrain.run`: algorithm, options, words, settings. where: its values on the axes, by group.
+    seconds: of one core, estimated.
     """
 
     digest: str
     split: str
     asked: JSON
     where: JSON = field(default_factory=dict)
+    seconds: float = 0.0
 
     @property
     def name(self) -> str:

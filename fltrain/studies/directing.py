@@ -9,6 +9,7 @@ from typing import Any
 from niidpart.errors import UsageError
 
 from .beats import Watch
+from .cells import StudyCell
 from .engines import WORK_ENGINES, WorkOrder
 from .folder import StudyFolder
 from .standing import StudyStanding, StudyWatch
@@ -24,8 +25,7 @@ class StudyDirector:
     """Has a study worked on by an engine until nothing is left, or its workers get no further."""
 
     study: StudyFolder
-    names: Sequence[str]
-    seconds: float
+    cells: Mapping[str, StudyCell]
     trust: bool
     anywhere: bool
     on_standing: OnStanding
@@ -37,9 +37,9 @@ class StudyDirector:
         reason = record.why_not()
         if reason:
             raise UsageError(f"engine {engine} cannot be had here: {reason}")
-        watch = StudyWatch(self.study, Watch(self.study.workers), self.names)
+        watch = StudyWatch(self.study, Watch(self.study.workers), list(self.cells))
         standing = watch.look()
-        while _list_unended(standing):
+        while _count_unended(standing):
             before = standing.count("done") + standing.count("failed")
             crew = record.start(self._order(standing, workers), **options)
             try:
@@ -61,11 +61,12 @@ class StudyDirector:
         # The command of this package: an engine brings it to where the same is installed.
         command = [sys.executable, "-m", "niidpart_cli.train", "work", str(self.study.path)]
         command += ["--trust"] * self.trust + ["--anywhere"] * self.anywhere
+        unended = [one.name for one in standing.cells if one.state not in ("done", "failed")]
         return WorkOrder(
             folder=self.study.path,
             command=tuple(command),
-            cells=_list_unended(standing),
-            seconds=self.seconds,
+            cells=len(unended),
+            seconds=sum(self.cells[name].seconds for name in unended),
             workers=workers,
         )
 
@@ -74,6 +75,6 @@ class StudyDirector:
             self.on_news(one)
 
 
-def _list_unended(standing: StudyStanding) -> int:
+def _count_unended(standing: StudyStanding) -> int:
     """Return how many cells are neither done nor failed."""
     return len(standing.cells) - standing.count("done") - standing.count("failed")

@@ -164,8 +164,7 @@ class StudyWorker:
         name, places = cell.name, self.study.places
         began = time.process_time()
         try:
-            is_afresh = self.study.claims.read_end(name, number - 1).get("is_damaged", False)
-            is_begun = places.prepare(name, number, is_afresh=is_afresh)
+            is_begun = places.prepare(name, number, is_afresh=self._is_afresh(name, number))
             folder = places.find_run(name, number)
             self.trainer.train(cell, folder, self._follow(name, number), is_begun=is_begun)
             end = read_end(folder)
@@ -187,6 +186,15 @@ class StudyWorker:
             places.clear(name)
         finally:
             self.doing.pop(name, None)
+
+    def _is_afresh(self, name: str, number: int) -> bool:
+        """Return whether a run is begun anew: what is left of it is damaged, or has no round.
+
+        Without a round nothing is lost, and the engine is chosen for this machine.
+        """
+        newest = self.study.places.find_newest(name)
+        is_damaged = self.study.claims.read_end(name, number - 1).get("is_damaged", False)
+        return is_damaged or newest is None or not count_rounds(newest[1])
 
     def _follow(self, name: str, number: int) -> "Any":
         """Return the progress function of a cell: between two jobs it may end the training."""

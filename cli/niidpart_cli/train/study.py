@@ -116,7 +116,7 @@ def _study(
     if is_study(plan):
         if dry_run or out:
             raise UsageError(f"{plan} is a study; --dry-run and --out are for a plan")
-        _carry_out(StudyFolder.open(Path(plan).resolve()), 0.0, as_json, options, **asked)
+        _carry_out(StudyFolder.open(Path(plan).resolve()), as_json, options, **asked)
         return
     if not Path(plan).is_file():
         raise UsageError(f"there is no plan and no study {plan}")
@@ -127,12 +127,11 @@ def _study(
     where = Path(out) if out is not None else Path("studies") / prepared.plan.name
     study = write_study(prepared, where.resolve())
     asked["trust"] = True  # the plan is the user's own
-    _carry_out(study, prepared.estimate.seconds, as_json, options, **asked)
+    _carry_out(study, as_json, options, **asked)
 
 
 def _carry_out(
     study: "StudyFolder",
-    seconds: float,
     as_json: bool,
     options: dict[str, Any],
     *,
@@ -147,14 +146,13 @@ def _carry_out(
     from fltrain.studies.directing import StudyDirector
     from fltrain.studies.worker import read_cells
 
-    names = list(read_cells(study))
+    cells = read_cells(study)
     if retry_failed:
-        allow_retries(study, names)
+        allow_retries(study, list(cells))
     with explain_interrupt(lambda: f"go on with: fltrain study {study.path}"), _Board() as board:
         director = StudyDirector(
             study=study,
-            names=names,
-            seconds=seconds,
+            cells=cells,
             trust=trust,
             anywhere=anywhere,
             on_standing=board.show,
