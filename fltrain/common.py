@@ -36,7 +36,9 @@ class Common:
 
     rounds: int
     eval_every: int
-    checkpoint_every: int
+    checkpoint_every: int | None
+    checkpoint_share: float
+    keep: str
     tf32: bool
     compile: bool
     device: str
@@ -66,9 +68,10 @@ class Common:
         """Return whether runs are evaluated after that round. The last one always is."""
         return round % self.eval_every == 0 or round == self.rounds
 
-    def is_written(self, round: int) -> bool:
-        """Return whether there is a checkpoint after that round. The last one always has one."""
-        return round % self.checkpoint_every == 0 or round == self.rounds
+    @property
+    def has_clock(self) -> bool:
+        """Whether the time says which rounds have a checkpoint."""
+        return self.checkpoint_every is None
 
 
 def list_sweepable() -> str:

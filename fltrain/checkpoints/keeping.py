@@ -20,6 +20,12 @@ def require_keep(keep: str) -> str:
     return keep
 
 
+def must_keep(round: int, keep: str) -> bool:
+    """Return whether the checkpoint of a round is asked for, and so has to be written."""
+    match = _EVERY.fullmatch(keep)
+    return round % int(match[1]) == 0 if match else keep == "all"
+
+
 def choose_kept(places: Sequence[Place], keep: str) -> list[Place]:
     """Return the checkpoints that stay, oldest first, of those there are.
 
@@ -29,10 +35,7 @@ def choose_kept(places: Sequence[Place], keep: str) -> list[Place]:
     if keep == "all" or not places:
         return list(places)
     wanted = set(_list_fallbacks(places))
-    match = _EVERY.fullmatch(keep)
-    if match:
-        n = int(match[1])
-        wanted.update(place.round for place in places if place.round % n == 0)
+    wanted.update(place.round for place in places if must_keep(place.round, keep))
     kept: set[Place] = set()
     chain: list[Place] = []  # a base and the changed rows behind it, so far
     for place in places:

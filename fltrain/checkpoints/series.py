@@ -8,6 +8,7 @@ from .. import tree
 from ..interface import State
 from .heads import read_head
 from .names import Place, chain_of
+from .snapshot import Snapshot
 from .state_digest import count_parties
 from .store import Bound, CheckpointStore
 
@@ -61,12 +62,21 @@ class CheckpointSeries:
         """Take note of parties whose rows changed."""
         self._changed.update(changed)
 
-    def write(self, state: State, round: int, bound: Bound) -> None:
-        """Write the checkpoint of a round."""
+    def take(self, state: State) -> Snapshot:
+        """Return what the next checkpoint holds, whose round is the last one that was noted.
+
+        The one before it has to be written.
+        """
         rows = sorted(self._changed) if self._is_worthwhile(state) else None
-        written = self.store.write(state, round, bound, rows, "" if rows is None else self._before)
-        self._before, self._changed = written.digest, set()
-        self._grown = 0 if rows is None else self._grown + written.bytes
+        self._changed = set()
+        return Snapshot(state, rows)
+
+    def write(self, snapshot: Snapshot, round: int, bound: Bound) -> None:
+        """Write the checkpoint of a round."""
+        before = "" if snapshot.is_base else self._before
+        written = self.store.write_snapshot(snapshot, round, bound, before)
+        self._before = written.digest
+        self._grown = 0 if snapshot.is_base else self._grown + written.bytes
 
     def _is_worthwhile(self, state: State) -> bool:
         """Return whether changed rows are enough, so that no base is due."""

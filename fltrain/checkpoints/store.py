@@ -1,13 +1,12 @@
 """The checkpoints of a run: written one after another, read back whole or not at all."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
-import torch
 from safetensors import SafetensorError
-from safetensors.torch import load, save
+from safetensors.torch import load
 from torch import Tensor
 
 from niidpart.temporaries import name_of_temporary
@@ -18,12 +17,14 @@ from ..interface import State
 from .heads import Head, read_head, write_head
 from .keeping import choose_kept
 from .names import Place, chain_of, find_places, list_own_names, order_of_removal
+from .snapshot import PARTIES, ROWS, Snapshot
 from .state_digest import digest_state
+from .tensor_file import lay_out
 
 # What reading a checkpoint that is not whole can raise.
 DAMAGE = (OSError, ValueError, LookupError, TypeError, RuntimeError, SafetensorError)
-_ROWS = "rows"  # the tensor that says whose rows changed: no path of a state, which has a "/"
-_PARTIES = "parties/"
+
+Block = bytes | memoryview
 
 
 class Bound(NamedTuple):
@@ -103,26 +104,34 @@ class CheckpointStore:
         rows: the parties whose rows changed since the checkpoint whose head has the digest
         `before`, which is then needed to read this one; None to write a base.
         """
-        flat = tree.flatten(state.parts)
-        place = Place(round, is_base=rows is None)
-        tensors = flat
-        if rows is not None:
-            tensors = _select_rows(flat, rows)
-        data = save(_separate(tensors))
+        return self.write_snapshot(Snapshot(state, rows), round, bound, before)
+
+    def write_snapshot(
+        self,
+        snapshot: Snapshot,
+        round: int,
+        bound: Bound,
+        before: str = "",
+    ) -> Written:
+        """Write the snapshot of the state after a round, as `write` does."""
+        place = Place(round, is_base=snapshot.is_base)
+        file = lay_out(snapshot.list_sources())
+        digest = hashlib.sha256()
         # The tensors first: checkpoints are found by their heads, so a run that is killed between
         # the two files has left none, rather than half of one.
-        self.folder.write(place.tensors, data, is_last=False)
+        blocks = _digest_blocks(file.make_blocks(), digest)
+        self.folder.write_blocks(place.tensors, blocks, file.n_bytes, is_last=False)
         head = Head(
             round=round,
-            kind="base" if rows is None else "rows",
-            names=list(flat),
-            empty=tree.empties(state.parts),
-            bytes=len(data),
-            sha256=hashlib.sha256(data).hexdigest(),
+            kind="base" if snapshot.is_base else "rows",
+            names=snapshot.names,
+            empty=snapshot.empty,
+            bytes=file.n_bytes,
+            sha256=digest.hexdigest(),
             before=before,
             **bound._asdict(),
         )
-        return Written(write_head(self.folder, head), len(data))
+        return Written(write_head(self.folder, head), file.n_bytes)
 
     def read(self, round: int) -> Restored:
         """Return the checkpoint of a round. One of `DAMAGE` if it is not whole."""
@@ -153,7 +162,7 @@ class CheckpointStore:
 
     def read_rows(self, place: Place) -> list[int]:
         """Return the parties whose rows a checkpoint of changed rows has."""
-        rows: list[int] = self.load(place).tensors[_ROWS].tolist()
+        rows: list[int] = self.load(place).tensors[ROWS].tolist()
         return rows
 
     def keep(self, keep: str) -> None:
@@ -205,7 +214,7 @@ class ChainReader:
         elif self._last is None or head.before != self._last.digest:
             raise RunError(f"{head.place.head} stands on another checkpoint than the one before it")
         else:
-            rows = loaded.tensors[_ROWS].tolist()
+            rows = loaded.tensors[ROWS].tolist()
             _write_rows(self._tensors, loaded.tensors)
         self._last = loaded
         return rows
@@ -236,25 +245,19 @@ class ChainReader:
             raise RunError(f"{self.head.place.head} is of another state than its tensors")
 
 
-def _select_rows(flat: dict[str, Tensor], rows: Sequence[int]) -> dict[str, Tensor]:
-    """Return the leaves, those of parties with these rows alone, and which rows they are."""
-    which = torch.tensor(rows, dtype=torch.int64)
-    chosen = {_ROWS: which}
-    for name, leaf in flat.items():
-        if name.startswith(_PARTIES):
-            at = which.to(leaf.device)
-            chosen[name] = leaf[at]
-        else:
-            chosen[name] = leaf
-    return chosen
+def _digest_blocks(blocks: Iterable[Block], digest: "hashlib._Hash") -> Iterator[Block]:
+    """Yield blocks, and add them to a digest."""
+    for block in blocks:
+        digest.update(block)
+        yield block
 
 
 def _write_rows(tensors: dict[str, Tensor], changed: dict[str, Tensor]) -> None:
     """Bring tensors up to date by those of a later checkpoint."""
     for name, leaf in changed.items():
-        if name.startswith(_PARTIES):
-            tensors[name][changed[_ROWS]] = leaf
-        elif name != _ROWS:
+        if name.startswith(PARTIES):
+            tensors[name][changed[ROWS]] = leaf
+        elif name != ROWS:
             tensors[name] = leaf
 
 
@@ -268,18 +271,3 @@ def _require_tree(paths: Sequence[str], file: str) -> None:
     has_twice = len(set(paths)) < len(paths)
     if has_twice or inner.intersection(paths):
         raise RunError(f"{file} names tensors that stand in no one tree")
-
-
-def _separate(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return tensors on the host, each with memory of its own.
-
-    safetensors refuses tensors that share theirs.
-    """
-    out: dict[str, Tensor] = {}
-    seen = set()  # addresses of memory that a tensor before has
-    for name, tensor in tensors.items():
-        host = tensor.detach().cpu().contiguous()
-        memory = host.untyped_storage().data_ptr()
-        out[name] = host.clone() if memory in seen else host
-        seen.add(memory)
-    return out

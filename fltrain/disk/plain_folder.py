@@ -128,12 +128,21 @@ class PlainFolder:
         What fails leaves the old file. is_last: False where another file is written next, with
         which the folder is put on the disk.
         """
+        self.write_blocks(name, [data], len(data), is_last=is_last)
+
+    def write_blocks(
+        self, name: str, blocks: Iterable[bytes | memoryview], size: int, *, is_last: bool = True
+    ) -> None:
+        """Write a file, as `write` does, of blocks that are made one after another.
+
+        size: the bytes of all.
+        """
         temporary = choose_temporary_name(name)
         try:
             with self._create() as folder:
                 mode = _find_mode(folder, self.path / name)
                 try:
-                    _write_synced(folder, temporary, data, mode)
+                    _write_synced(folder, temporary, blocks, mode)
                     os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
                 finally:
                     with contextlib.suppress(OSError):
@@ -141,7 +150,7 @@ class PlainFolder:
                 if is_last:
                     os.fsync(folder)
         except OSError as error:
-            raise self._explain(error, name, f"({len(data)} bytes)") from error
+            raise self._explain(error, name, f"({size} bytes)") from error
 
     def append(self, name: str, data: bytes, *, is_synced: bool) -> None:
         """Append to a log, cutting off a torn last line first; `is_synced`: onto the disk."""
@@ -223,12 +232,15 @@ def _find_mode(folder: int, path: Path) -> int | None:
     return stat.S_IMODE(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode) & 0o777
 
 
-def _write_synced(folder: int, name: str, data: bytes, mode: int | None) -> None:
+def _write_synced(
+    folder: int, name: str, blocks: Iterable[bytes | memoryview], mode: int | None
+) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     with open(os.open(name, flags, 0o666, dir_fd=folder), "wb") as file:
         if mode is not None:
             os.fchmod(file.fileno(), mode)
-        file.write(data)
+        for block in blocks:
+            file.write(block)
         file.flush()
         os.fsync(file.fileno())
 

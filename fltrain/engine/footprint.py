@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from .. import tree
+from ..checkpoints.snapshot import HELD_SHARE
 from ..inputs.federated import Federated
 from ..interface import State
 from ..tree import Tree
@@ -35,8 +36,8 @@ def estimate_footprint(
 
     Counted: on the CPU Python with torch, and a part of that for each worker; the data set on the
     device (on the CPU also as it was read); states; what the parties of a round will keep and what
-    they kept, beside what all keep, or two more copies of all where checkpoints are written; for
-    each of the `at_once` jobs its weights, gradient and start, what its optimiser holds, its upload
+    they kept, beside what all keep; what a checkpoint holds of them while it is written; for each
+    of the `at_once` jobs its weights, gradient and start, what its optimiser holds, its upload
     in float64 and what a forward pass of a batch keeps, all jobs together at most `budget`; sums of
     uploads in float64, for each worker; a batch of evaluation. Not counted: what an algorithm adds
     to a step (MOON: two forward passes), what libraries set aside for themselves, messages to
@@ -72,8 +73,8 @@ def _estimate_state(state: State, fraction: float, is_written: bool) -> float:
     kept = _count_bytes(state.parties)
     held = sum(_count_bytes(part) for part in state.parts.values())
     of_round = 2 * kept * fraction  # what the cohort will keep, and what it kept
-    of_checkpoint = 2 * held if is_written else 0
-    return held + max(of_round, of_checkpoint)
+    of_checkpoint = min(kept * fraction, HELD_SHARE * held) if is_written else 0
+    return held + of_round + of_checkpoint
 
 
 def _count_bytes(values: Tree) -> int:

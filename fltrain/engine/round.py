@@ -18,6 +18,7 @@ from .ranks import ALONE, Ranks
 from .sums import Sums
 
 OnJob = Callable[[int, int], None]
+BeforeWriting = Callable[[int, Sequence[int]], None]
 _CPU = torch.device("cpu")
 
 
@@ -65,6 +66,7 @@ def train_round(
     on_job: OnJob = lambda done, jobs: None,
     ranks: Ranks = ALONE,
     device: torch.device = _CPU,
+    before_writing: BeforeWriting = lambda number, parties: None,
 ) -> dict[int, Trained | Diverged]:
     """Train the jobs of all cells that are due, and aggregate; return each cell's outcome.
 
@@ -77,6 +79,8 @@ def train_round(
 
     on_job(done, jobs) is called after each job of this rank. ranks: each trains its share of the
     jobs, and all get the same outcome. device: on which they exchange it.
+
+    before_writing(number, parties) is called before rows of these parties are overwritten.
     """
     jobs: list[Job] = []
     sums: dict[int, Sums] = {}
@@ -103,6 +107,7 @@ def train_round(
         results[job.cell].append(_JobResult(job, job_done))
     outcomes = {}
     for number, one in sorted_due.items():
+        before_writing(number, [result.job.party for result in results[number]])
         outcomes[number] = _end_round(one, results[number], sums[number], round)
     return outcomes
 

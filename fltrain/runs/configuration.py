@@ -62,7 +62,7 @@ class Configuration(NamedTuple):
 
     @property
     def checkpoint_every(self) -> int:
-        """The rounds between checkpoints; 1 where a folder, which may be damaged, does not say."""
+        """The rounds between checkpoints; 1 for any, and where a damaged folder does not say."""
         every = self.value["settings"].get("checkpoint_every")
         return every if type(every) is int and every > 0 else 1
 

@@ -130,12 +130,19 @@ def _why_void_cohort(settings: Settings) -> str:
     )
 
 
+def _why_void_checkpoint_share(settings: Settings) -> str:
+    if settings.checkpoint_every is None:
+        return ""
+    return "checkpoint-every says after which rounds there are checkpoints; leave one of them out"
+
+
 _WHY_VOID: dict[str, Callable[[Settings], str]] = {
     "cohort": _why_void_cohort,
     "stragglers": _why_void_stragglers,
     "lr_schedule": _why_void_schedule,
     "lr_over": _why_void_over,
     "pad": _why_void_pad,
+    "checkpoint_share": _why_void_checkpoint_share,
 }
 
 

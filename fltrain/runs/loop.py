@@ -11,52 +11,27 @@ from niidpart.errors import FileFault, UsageError
 from niidpart.splits.recipe import JSON
 
 from ..algorithms import ALGORITHMS
+from ..checkpoints.pace import CheckpointPace
 from ..common import Common
 from ..engine import create_executor
 from ..engine.allocator import borrow_memory
 from ..engine.announcement import announce
 from ..engine.auto import Choice
 from ..engine.diverged import Diverged
-from ..engine.evaluation import grade_exam
 from ..engine.jobs import Cell, Executor
 from ..engine.precision import use_precision
 from ..engine.ranks import RankLost, Ranks, Terminated
 from ..engine.round import CellRound, Trained, train_round
-from ..engine.scoring import Score
 from ..engine.threads import use_threads
 from ..engine.waiting import RoundWaiting
-from ..interface import State
 from .evaluating import evaluate_cell
 from .events import Announcement, CellDiverged, JobDone, OnProgress, Preempted, Progress, RoundDone
 from .finetuning import finetune
-from .folder import RunFolder
-from .metrics import RoundMetrics, as_metrics, replace_nan, warn_of_empty
+from .grading import grade
+from .in_progress import RunInProgress
+from .metrics import as_metrics, replace_nan, warn_of_empty
 from .planning import plan_round
 from .traffic import count_bytes
-from .writer import RunWriter
-
-
-@dataclass(eq=False)
-class RunInProgress:
-    """A run while it trains.
-
-    folder: where the run lies, and writer: what the first rank writes there with; None where
-    nothing is written. state: after the rounds of `history`. diverged: the error that ended the
-    run, or None. has_stopped: whether the last of these rounds reached what the run stops at.
-    """
-
-    cell: Cell
-    folder: RunFolder | None
-    state: State
-    history: list[RoundMetrics]
-    writer: RunWriter | None = None
-    diverged: Diverged | None = None
-    has_stopped: bool = False
-
-    def is_due(self, round: int) -> bool:
-        """Return whether that round is the next one of this run."""
-        has_ended = self.has_stopped or self.diverged is not None
-        return not has_ended and len(self.history) == round - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +65,35 @@ class TrainingLoop:
             if rounds_done < self.common.rounds:
                 self._announce(cells)
             waiting = RoundWaiting()
-            for round in range(rounds_done + 1, self.common.rounds + 1):
-                if any(run.is_due(round) for run in self.runs):
-                    with waiting.for_round(), self._keep_on_preemption():
-                        self._train_round(executor, round)
+            pace = CheckpointPace(self.common)
+            with self._save_what_is_reached():
+                for round in range(rounds_done + 1, self.common.rounds + 1):
+                    if any(run.is_due(round) for run in self.runs):
+                        with waiting.for_round():
+                            self._train_round(executor, round, pace)
+
+    @contextlib.contextmanager
+    def _save_what_is_reached(self) -> Iterator[None]:
+        """Write the checkpoints of the last rounds where the block ends before its time.
+
+        Whatever ends it: Ctrl-C, a lost rank, an error in code of the user's own.
+        """
+        try:
+            yield
+        except BaseException as error:
+            for run in self.runs:
+                self._save_reached(run, error)
+            raise
+
+    def _save_reached(self, run: RunInProgress, error: BaseException) -> None:
+        """Write the checkpoint of the last round of a run that an error ends."""
+        is_off_turn = not self.common.has_clock and not isinstance(error, Preempted)
+        if run.writer is None or is_off_turn:
+            return
+        try:
+            run.writer.save_reached(run.state)
+        except OSError as failure:
+            error.add_note(f"no checkpoint of its last round: {failure}")
 
     def _announce(self, cells: Sequence[Cell]) -> None:
         # The memory of a run is counted on two examples: only for the rank that says it.
@@ -103,7 +103,7 @@ class TrainingLoop:
             text = announce(cells, states, self.choice, is_written=is_written)
             self.progress(Announcement(text))
 
-    def _train_round(self, executor: Executor, round: int) -> None:
+    def _train_round(self, executor: Executor, round: int, pace: CheckpointPace) -> None:
         """Train and finish a round of every run that it is due for."""
         with self._advise_on_resuming(round), _name_round(round):
             began = time.perf_counter()
@@ -119,27 +119,32 @@ class TrainingLoop:
                 on_job=lambda job, jobs: self._say(JobDone(round, self.common.rounds, job, jobs)),
                 ranks=self.ranks,
                 device=torch.device(self.choice.execution.device),
+                before_writing=lambda i, parties: self._hold_rows(i, parties),
             )
             seconds = time.perf_counter() - began
+            writers = [run.writer for run in self.runs if run.writer is not None]
+            is_written = pace.is_due(
+                round,
+                spent=sum(writer.spent for writer in writers),
+                is_writing=any(writer.is_writing for writer in writers),
+            )
             for i, outcome in outcomes.items():
                 if isinstance(outcome, Diverged):
                     self._end_run(i, outcome, round)
                 else:
                     self._finish_round(
-                        i=i, executor=executor, trained=outcome, round=round, train_seconds=seconds
+                        i=i,
+                        executor=executor,
+                        trained=outcome,
+                        round=round,
+                        train_seconds=seconds,
+                        is_written=is_written,
                     )
 
-    @contextlib.contextmanager
-    def _keep_on_preemption(self) -> Iterator[None]:
-        """Write the checkpoints of runs that are ended between two jobs, off their turn."""
-        try:
-            yield
-        except Preempted:
-            for run in self.runs:
-                reached = len(run.history)
-                if run.writer is not None and run.writer.folder.newest < reached:
-                    run.writer.save(run.state, reached)
-            raise
+    def _hold_rows(self, i: int, parties: Sequence[int]) -> None:
+        writer = self.runs[i].writer
+        if writer is not None:
+            writer.hold(parties)
 
     def _plan_round(self, executor: Executor, run: RunInProgress, round: int) -> CellRound:
         plan = plan_round(run.cell, run.state, round, self.ranks, executor.score)
@@ -159,6 +164,7 @@ class TrainingLoop:
         """End run `i`, whose training is not finite any more."""
         run = self.runs[i]
         run.diverged = error
+        self._save_reached(run, error)
         if self.ranks.is_first and run.folder is not None:
             kept = f"{run.folder.path}, checkpoint of round {run.folder.newest}"
             error.add_note(f"what was reached before is kept: {kept}")
@@ -174,15 +180,16 @@ class TrainingLoop:
         trained: Trained,
         round: int,
         train_seconds: float,
+        is_written: bool,
     ) -> None:
         """Grade and evaluate run `i` after a round, and write the round down.
 
-        train_seconds: that all runs took together.
+        train_seconds: that all runs took together. is_written: whether it has a checkpoint.
         """
         began = time.perf_counter()
         run = self.runs[i]
         metrics = _measure_training(run, trained, round)
-        run.state = _grade(run.cell, trained, self.ranks, executor.score)
+        run.state = grade(run.cell, trained, self.ranks, executor.score)
         if self.ranks.is_first and self.common.is_evaluated(round):
             metrics |= evaluate_cell(run.cell, run.state, executor.score)
         run.has_stopped = self._has_reached(run, metrics)
@@ -203,8 +210,11 @@ class TrainingLoop:
             # Metrics before the checkpoint. A run killed in between has metrics too many, which
             # resuming cuts off; a checkpoint whose metrics are missing could not be resumed.
             run.writer.append(finished, timing, run.state, _list_written(run.cell, trained))
-            if self.common.is_written(round) or run.has_stopped:
-                run.writer.save(run.state, round)
+            if is_written or is_last:
+                run.writer.save(run.state)
+            # What one's own code writes to is not known before, so nothing may be left to write.
+            if is_last or not self.common.has_clock or not _is_ours(run.cell):
+                run.writer.settle()
         self._say(RoundDone(round, self.common.rounds, cell=i, metrics=finished))
 
     def _has_reached(self, run: RunInProgress, metrics: JSON) -> bool:
@@ -256,8 +266,11 @@ def _list_written(cell: Cell, trained: Trained) -> list[int] | None:
     Functions of an algorithm of one's own may write to them in ways that torch does not count, such
     as `leaf.data`: what is written down must be what is there all the same.
     """
-    is_ours = cell.algorithm.spec in ALGORITHMS.names()
-    return trained.list_written() if is_ours else None
+    return trained.list_written() if _is_ours(cell) else None
+
+
+def _is_ours(cell: Cell) -> bool:
+    return cell.algorithm.spec in ALGORITHMS.names()
 
 
 def _measure_training(run: RunInProgress, trained: Trained, round: int) -> JSON:
@@ -271,33 +284,3 @@ def _measure_training(run: RunInProgress, trained: Trained, round: int) -> JSON:
         "train_loss": trained.loss,
     }
     return metrics | count_bytes(cell.algorithm, run.state, trained, cell.task)
-
-
-def _grade(cell: Cell, trained: Trained, ranks: Ranks, score: Score) -> State:
-    """Return the state after the exams that the algorithm asks for.
-
-    Each rank examines a part of them.
-    """
-    algorithm, state = cell.algorithm, trained.state
-    if algorithm.exam is None or algorithm.grade is None:
-        return state
-    party, model = algorithm.exam(state, trained.plan, algorithm.hyper)
-    sizes = [cell.data.val.size(p) for p in party.tolist()]
-    mine = ranks.share(sizes)
-    models, buffers = state.models, state.buffers
-    grades = grade_exam(
-        task=cell.task,
-        models=models,
-        buffers=buffers,
-        party=party[mine],
-        model=model[mine],
-        data=cell.data,
-        score=score,
-    ).tolist()
-    accuracy: dict[int, float] = {}
-    # Every rank needs all grades, since each computes the whole next state.
-    for of_rank in ranks.gather(list(zip(mine, grades, strict=True))):
-        accuracy |= dict(of_rank)
-    in_order = [accuracy[i] for i in range(len(party))]
-    grades_of_all = torch.tensor(in_order, dtype=torch.float64)
-    return algorithm.grade(state, trained.plan, grades_of_all, algorithm.hyper)

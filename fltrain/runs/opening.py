@@ -5,6 +5,7 @@ import secrets
 import shutil
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import torch
 import niidpart
 from niidpart.splits.recipe import JSON
 
+from ..disk.beside import open_writing_thread
 from ..disk.staging import stage_folder
 from ..engine.diverged import Diverged
 from ..engine.execution import Execution
@@ -21,12 +23,12 @@ from ..engine.jobs import Cell
 from ..engine.ranks import Ranks
 from ..environment import describe
 from ..interface import State
-from ..settings import Settings
+from ..settings import SETTINGS, Settings
 from .configuration import FORMAT, NEW_PARTIES
 from .elsewhere import describe_changes
 from .extending import extend_runs
 from .folder import RUN_ID, RunFolder
-from .loop import RunInProgress
+from .in_progress import RunInProgress
 from .modules import name_model
 from .own_files import OWN_CODE, digest_own_code, list_specs
 from .requests import Request
@@ -34,6 +36,8 @@ from .starting import StartingPoint
 from .stopping import has_reached_end
 from .sweep_folder import lock_sweep, write_cells
 from .writer import RunWriter
+
+_CAME_LATER = ("new_parties", "checkpoint_share")  # settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +76,19 @@ def open_runs(
     if resumed is not None:
         _cut_folders(setup, resumed)
         settings = [request.settings for request in setup.requests]
-        with hold(setup.ranks, extend_runs(resumed, settings)):
-            yield _start_runs(setup, resumed)
+        with hold(setup.ranks, extend_runs(resumed, settings)), open_writing_thread() as thread:
+            yield _start_runs(setup, resumed, thread)
         return
-    with _create_folders(setup, out, is_sweep=is_sweep) as folders:
-        yield _start_runs(setup, folders)
+    with (
+        _create_folders(setup, out, is_sweep=is_sweep) as folders,
+        open_writing_thread() as thread,
+    ):
+        yield _start_runs(setup, folders, thread)
 
 
-def _start_runs(setup: Setup, folders: Sequence[RunFolder | None]) -> list[RunInProgress]:
+def _start_runs(
+    setup: Setup, folders: Sequence[RunFolder | None], thread: Executor
+) -> list[RunInProgress]:
     runs = []
     for cell, start, folder in zip(setup.cells, setup.starts, folders, strict=True):
         run = RunInProgress(cell, folder, start.state, history=[])
@@ -88,7 +97,7 @@ def _start_runs(setup: Setup, folders: Sequence[RunFolder | None]) -> list[RunIn
             run.has_stopped = has_reached_end(run.cell.settings, run.history)
             if setup.ranks.is_first:
                 keep = cell.settings.keep
-                run.writer = RunWriter(folder, start.state, start.rounds_done, keep)
+                run.writer = RunWriter(folder, start.state, start.rounds_done, keep, thread)
         runs.append(run)
     return runs
 
@@ -219,8 +228,9 @@ def _list_settings(settings: Settings) -> JSON:
     So the folder of a run that does without has the bytes that it had before.
     """
     values = asdict(settings)
-    if settings.new_parties is None:
-        del values["new_parties"]
+    for name in _CAME_LATER:
+        if values[name] == SETTINGS[name].default:
+            del values[name]
     return values
 
 

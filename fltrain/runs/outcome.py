@@ -15,7 +15,7 @@ from ..engine.diverged import Diverged
 from ..interface import Algorithm, Served, State
 from ..tasks.model_task import ModelTask
 from ..trackers import TrackedPlace
-from .loop import RunInProgress
+from .in_progress import RunInProgress
 from .metrics import RoundMetrics
 from .requests import Request
 from .stopping import EarlyStop, find_early_stop

@@ -16,7 +16,7 @@ from niidpart.extras import advise_on_missing
 from ..trackers import TRACKERS, Log, PlacedLog, TrackedPlace, TrackedRun, Tracker
 from .events import CellDiverged, OnProgress, Progress, RoundDone
 from .folder import RUN_ID, RunFolder
-from .loop import RunInProgress
+from .in_progress import RunInProgress
 from .opening import Setup, make_config
 
 # NAME, NAME=PLACE, file.py:function or a function; or several of them.

@@ -19,7 +19,8 @@ from .own_files import shorten_digest
 PARAMETERS = "parameters"  # of the model; folders of earlier versions do not count them
 MODEL_CODE = "model code"  # of one's own; earlier folders do not state its digest
 # Settings that change no result beyond rounding.
-_HARMLESS = {"checkpoint_every", "keep", "device", "threads", "engine", "workers", "memory"}
+_WRITTEN = {"checkpoint_every", "checkpoint_share", "keep"}
+_HARMLESS = _WRITTEN | {"device", "threads", "engine", "workers", "memory"}
 _OWN_FILE = re.compile(r"^.*[/\\]([^/\\]+\.py:\w+)$")  # a file of one's own: its folder is left out
 _DEFAULTS: JSON = json.loads(json.dumps(asdict(Settings())))  # by JSON, where a tuple is a list
 _OFF = {key: value for key, value in _DEFAULTS.items() if not value and key not in SEEDS}

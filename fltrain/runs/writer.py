@@ -1,19 +1,32 @@
 """Writes the rounds of a run into its folder, each under digests that chain."""
 
+import time
 from collections.abc import Sequence
+from concurrent.futures import Executor, Future
+from typing import NamedTuple
 
 from niidpart.splits.recipe import JSON
 
 from ..checkpoints.series import CheckpointSeries
-from ..checkpoints.state_digest import StateDigest
+from ..checkpoints.snapshot import Snapshot
+from ..checkpoints.state_digest import StateDigest, digest_state
 from ..checkpoints.store import Bound
 from ..interface import State
 from .folder import RunFolder
 from .metrics import RoundMetrics
 
 
+class _Reached(NamedTuple):
+    """The last round whose metrics are written down, and what its checkpoint is bound to."""
+
+    round: int
+    bound: Bound
+
+
 class RunWriter:
-    """Writes down a run while it trains.
+    """Writes down a run while it trains: metrics at once, checkpoints beside the next rounds.
+
+    Whoever writes over rows of parties says so before, by `hold`.
 
     Parameters
     ----------
@@ -25,6 +38,8 @@ class RunWriter:
         After which it starts.
     keep : str
         Which checkpoints stay, `Settings.keep`.
+    thread : Executor
+        That writes checkpoints, one after another.
     """
 
     def __init__(
@@ -33,8 +48,10 @@ class RunWriter:
         state: State,
         round: int,
         keep: str,
+        thread: Executor,
     ):
         self.folder, self.keep = folder, keep
+        self.spent = 0.0  # seconds that checkpoints have taken
         configuration = folder.configuration
         logged = folder.metrics_log.read(round)
         self._config = configuration.digest
@@ -42,6 +59,15 @@ class RunWriter:
         self._chain = logged[-1].chain if logged else configuration.start
         self._digest = StateDigest(state)
         self._checkpoints = CheckpointSeries(folder.store, round)
+        self._thread = thread
+        self._writing: Future[None] | None = None
+        self._snapshot: Snapshot | None = None  # that is being written
+        self._reached: _Reached | None = None  # None where the checkpoint of that round is there
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a checkpoint is being written."""
+        return self._writing is not None and not self._writing.done()
 
     def append(
         self,
@@ -54,14 +80,64 @@ class RunWriter:
 
         written: the parties whose rows it wrote, once for each job; None if nobody knows.
         """
+        self._reached = None  # digest and metrics are of two rounds until this is done
         self._checkpoints.note(self._digest.update(state, written))
         # Metrics first: they say which rounds there are. A missing time is no fault of a run.
         self._chain = self._log.append(metrics, self._digest.value, self._chain)
         self.folder.timing_log.append(timing)
-
-    def save(self, state: State, round: int) -> None:
-        """Write the checkpoint of a round. Older ones then go, except those that stay."""
         bound = Bound(config=self._config, metrics=self._chain, state=self._digest.value)
-        self._checkpoints.write(state, round, bound)
+        self._reached = _Reached(metrics["round"], bound)
+
+    def hold(self, parties: Sequence[int]) -> None:
+        """Keep rows of parties for the checkpoint that is being written; they change next.
+
+        Where that would be too many, wait for it.
+        """
+        if self.is_writing and self._snapshot is not None and not self._snapshot.hold(parties):
+            self.settle()
+
+    def save(self, state: State) -> None:
+        """Write the checkpoint of the round before, beside what comes next.
+
+        The one before it is waited for. Older ones then go, except those that stay.
+        """
+        self.settle()
+        if self._reached is None:
+            return
+        round, bound = self._reached
+        snapshot = self._checkpoints.take(state)
+        self._reached, self._snapshot = None, snapshot
+        self._writing = self._thread.submit(self._write, snapshot, round, bound)
+
+    def save_reached(self, state: State) -> None:
+        """Write the checkpoint of the round before, where it is none yet and its state stands.
+
+        For a run that ends before its time, maybe in the midst of writing rows over.
+        """
+        self.settle()
+        if self._reached is not None and digest_state(state) == self._reached.bound.state:
+            self.save(state)
+            self.settle()
+
+    def settle(self) -> None:
+        """Wait until what is being written is on the disk; the error where that failed."""
+        writing = self._writing
+        if writing is None:
+            return
+        try:
+            writing.result()
+        except Exception:
+            # What it held is in no checkpoint: none can stand on the one before any more.
+            self._reached = None
+            raise
+        finally:
+            if writing.done():  # and not where Ctrl-C ended the waiting
+                self._writing = self._snapshot = None
+
+    def _write(self, snapshot: Snapshot, round: int, bound: Bound) -> None:
+        """Write a checkpoint. In the thread; nothing else looks at the checkpoints meanwhile."""
+        began = time.perf_counter()
+        self._checkpoints.write(snapshot, round, bound)
         # Only now: at every moment a whole checkpoint is there to resume from.
         self._checkpoints.store.keep(self.keep)
+        self.spent += time.perf_counter() - began

@@ -15,8 +15,9 @@ from ..engine.ranks import ALONE
 from ..interface import Algorithm, State
 from ..runs.elsewhere import describe_changes
 from ..runs.events import Announcement, OnProgress, Progress, RoundDone
+from ..runs.in_progress import RunInProgress
 from ..runs.initial_weights import InitialWeights
-from ..runs.loop import RunInProgress, TrainingLoop
+from ..runs.loop import TrainingLoop
 from ..runs.objective import AskedMetrics
 from ..runs.restoring import load_request
 from ..runs.starting import make_new_starts, move_state

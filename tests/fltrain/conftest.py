@@ -25,6 +25,7 @@ SHORT = {
     "device": "cpu",
     "threads": 1,
     "engine": "looped",  # many compare with torch bit for bit; tests of auto and of others name them
+    "checkpoint_every": 1,
 }
 
 

@@ -9,6 +9,8 @@ import torch
 from torch import nn
 
 import fltrain
+from fltrain import tree
+from fltrain.checkpoints.snapshot import HELD_SHARE
 from fltrain.common import Common
 from fltrain.engine import auto, cost
 from fltrain.engine.announcement import announce
@@ -432,8 +434,11 @@ def test_memory_grows_by_what_parties_keep(cell):
 
     # what they keep, what they will keep, and what they kept, until the round has ended
     assert footprint(more) - footprint(state) == 3 * 5 * 1000 * 4
-    written = [footprint(s, is_written=True) for s in (more, state)]
-    assert written[0] - written[1] == 3 * 5 * 1000 * 4
+    # and what a checkpoint holds of them while it is written
+    written = footprint(more, is_written=True) - footprint(more)
+    assert written == pytest.approx(
+        HELD_SHARE * sum(leaf.nbytes for leaf in tree.leaves(more.parts))
+    )
 
 
 def test_what_was_chosen_stays_when_it_is_asked_for(cell):

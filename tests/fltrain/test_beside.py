@@ -1,0 +1,358 @@
+"""Checkpoints that are written beside training: when, of which state, and that no result depends on the clock."""
+
+import random
+import shutil
+import threading
+import warnings
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load, save
+
+import fltrain
+from fltrain import RunFolder
+from fltrain.checkpoints.keeping import must_keep
+from fltrain.checkpoints.pace import MOST_LOST, CheckpointPace
+from fltrain.checkpoints.snapshot import Snapshot
+from fltrain.checkpoints.tensor_file import lay_out, read_whole
+from fltrain.common import Common
+from fltrain.disk.plain_folder import PlainFolder
+from fltrain.interface import State
+
+ASKED = {"algorithm": "scaffold", "fraction": 0.4, "rounds": 8, "checkpoint_every": None}
+
+# The bytes of a file
+
+TENSORS = {
+    "b/w": torch.arange(12.0).reshape(3, 4).T,  # not contiguous
+    "a": torch.arange(5),
+    "half": torch.ones(3, dtype=torch.bfloat16),
+    "mask": torch.tensor([[True, False]]),
+    "scalar": torch.tensor(0.1, dtype=torch.float64),
+    "none": torch.zeros(0, 3),
+    'é"\\': torch.ones(2, dtype=torch.uint8),
+}
+
+
+@pytest.mark.parametrize("block", [1, 7, 16 << 20])
+@pytest.mark.parametrize("names", [list(TENSORS), ["a", "scalar"], []])
+def test_a_file_made_in_blocks_is_that_of_safetensors(block, names, monkeypatch):
+    monkeypatch.setattr("fltrain.checkpoints.tensor_file.BLOCK_BYTES", block)
+    tensors = {name: TENSORS[name].contiguous() for name in names}
+    file = lay_out({name: read_whole(TENSORS[name]) for name in names})
+    made = b"".join(map(bytes, file.make_blocks()))
+    assert made == save(tensors)
+    assert file.n_bytes == len(made)
+
+
+# The state of a round, while later ones write
+
+
+def state_of(parties=40):
+    numbers = torch.Generator().manual_seed(0)
+    wide = torch.randn(parties, 4, 2, generator=numbers)
+    return State(
+        models={"w": torch.randn(1, 4, generator=numbers)},
+        buffers={},
+        server={"n": torch.tensor(3)},
+        parties={"c": {"w": wide}, "k": torch.zeros(parties), "t": wide.clone().transpose(1, 2)},
+    )
+
+
+def write_rows(state, parties):
+    for party in parties:
+        state.parties["c"]["w"][party] += 1
+        state.parties["k"][party] -= 1
+        state.parties["t"][party] *= 2
+
+
+@pytest.mark.parametrize("rows", [None, [0, 3, 4, 39], []])
+@given(seed=st.integers(0, 1000))
+def test_a_snapshot_is_the_state_of_its_round_whatever_is_written_while_it_is_read(rows, seed):
+    """Rounds come between any two blocks, of any parties, some of them twice."""
+    state, chance = state_of(), random.Random(seed)
+    expected = b"".join(
+        map(bytes, lay_out(Snapshot(state_of(), rows).list_sources()).make_blocks())
+    )
+    snapshot = Snapshot(state, rows)
+    pieces = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fltrain.checkpoints.tensor_file.BLOCK_BYTES", 64)
+        for block in lay_out(snapshot.list_sources()).make_blocks():
+            pieces.append(bytes(block))
+            written = chance.sample(range(40), chance.randrange(3))
+            assert snapshot.hold(written)
+            write_rows(state, written)
+    assert b"".join(pieces) == expected
+
+
+def test_a_row_may_be_written_over_while_a_thread_reads_it():
+    """With real threads: reader and writer take turns as the system has it."""
+    state = state_of(4000)
+    fresh = lay_out(Snapshot(state_of(4000)).list_sources())
+    expected = load(b"".join(map(bytes, fresh.make_blocks())))
+    snapshot = Snapshot(state)
+    pieces = []
+    reader = threading.Thread(
+        target=lambda: pieces.extend(map(bytes, lay_out(snapshot.list_sources()).make_blocks()))
+    )
+    reader.start()
+    for first in range(0, 4000, 50):
+        parties = range(first, first + 50)
+        assert snapshot.hold(parties)
+        write_rows(state, parties)
+    reader.join()
+    found = load(b"".join(pieces))
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], expected[name]) for name in found)
+
+
+def test_of_a_large_state_only_a_part_is_held(monkeypatch):
+    monkeypatch.setattr("fltrain.checkpoints.snapshot._ALWAYS_HELD", 0)
+    snapshot = Snapshot(state_of(), None)
+    assert snapshot.hold(range(7))
+    assert not snapshot.hold(range(20))  # the fifth part of 40 rows is 8
+    assert snapshot.hold(range(7))  # which are held
+    assert Snapshot(state_of(), [30, 31]).hold(range(20))  # none of them is written down
+
+
+# When
+
+
+def common_of(**asked):
+    settings = fltrain.Settings(rounds=1000, **asked)
+    values = {name: getattr(settings, name) for name in Common.__dataclass_fields__}
+    return Common(**values | {"device": "cpu"})
+
+
+def follow(seconds, cost, rounds=999, is_writing=lambda round: False, **asked):
+    """The rounds that have a checkpoint, where each takes so many seconds and each checkpoint so many."""
+    clock = [0.0]
+    pace = CheckpointPace(common_of(**asked), lambda: clock[0])
+    written = []
+    for round in range(1, rounds + 1):
+        clock[0] += seconds
+        if pace.is_due(round, spent=cost * len(written), is_writing=is_writing(round)):
+            written.append(round)
+    return written
+
+
+@given(st.floats(0.01, 20), st.floats(0.001, 10), st.sampled_from([0.01, 0.1, 0.5, 1.0]))
+def test_writing_takes_its_share_and_no_more_than_a_minute_is_lost(seconds, cost, share):
+    written = follow(seconds, cost, checkpoint_share=share)
+    gaps = [later - earlier for earlier, later in zip([0, *written], written, strict=False)]
+    most = max(1, int(MOST_LOST / seconds) + 1)
+    assert max(gaps) <= most
+    if max(gaps) < most - 1:  # the minute was never what decided
+        assert cost * (len(written) - 1) <= share * seconds * 999
+    assert written[0] == 1
+
+
+def test_rounds_of_more_than_a_minute_have_one_each():
+    assert follow(61, 100, rounds=5) == [1, 2, 3, 4, 5]
+
+
+def test_while_one_is_written_another_waits_for_its_minute():
+    assert follow(1, 0, rounds=100, is_writing=lambda round: round > 1)[:2] == [1, 61]
+
+
+def test_what_was_asked_for_is_due_whatever_the_time():
+    assert follow(1, 1e9, rounds=10, checkpoint_every=3) == [3, 6, 9]
+    assert follow(1, 1e9, rounds=10, keep="all") == [*range(1, 11)]
+    assert follow(1, 1e9, rounds=10, keep="every:4") == [1, 4, 8]
+    assert follow(1, 1e9, rounds=1000)[-1] == 1000
+    assert not any(must_keep(round, "last") for round in range(9))
+
+
+# Runs
+
+
+@pytest.fixture
+def written_at(monkeypatch):
+    """written_at(rounds): checkpoints are due after these alone, as some clock would have it."""
+
+    def choose(rounds):
+        def is_due(self, round, spent, is_writing):
+            return round in rounds
+
+        monkeypatch.setattr(CheckpointPace, "is_due", is_due)
+
+    return choose
+
+
+class Stop(Exception):
+    """Ends a run from its progress."""
+
+
+def stop_in(round):
+    """A progress that ends the run in the midst of a round."""
+
+    def progress(event):
+        if isinstance(event, fltrain.JobDone) and event.round == round and event.job == 1:
+            raise Stop
+
+    return progress
+
+
+@pytest.fixture(scope="module")
+def whole(table, table_split, train, tmp_path_factory):
+    return train(table_split, table, out=tmp_path_factory.mktemp("runs") / "whole", **ASKED).folder
+
+
+def metrics_of(path):
+    return (path / "metrics.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("rounds", [(), (1,), (2, 3, 7), (4,), (1, 2, 3, 4, 5, 6, 7)])
+def test_whichever_rounds_have_checkpoints_nothing_else_differs(
+    table, table_split, train, whole, tmp_path, written_at, same_state, rounds
+):
+    written_at(rounds)
+    run = train(table_split, table, out=tmp_path / "run", **ASKED)
+    assert metrics_of(run.folder) == metrics_of(whole)
+    config = (run.folder / "config.json").read_bytes()
+    assert config == (whole / "config.json").read_bytes()
+    folder = RunFolder.open(run.folder)
+    assert folder.newest == 8  # the last one, in any case
+    assert same_state(folder.restore()[1], run.state)
+    verdict = fltrain.verify(run.folder, table, replay=8)
+    assert not verdict.faults
+    assert not verdict.unchecked
+
+
+@pytest.mark.parametrize("rounds", [(), (2,), (1, 4, 5)])
+def test_stopped_in_a_round_a_run_has_the_checkpoint_of_the_one_before(
+    table, table_split, train, whole, tmp_path, written_at, rounds
+):
+    written_at(rounds)
+    with pytest.raises(Stop):
+        train(table_split, table, out=tmp_path / "run", progress=stop_in(6), **ASKED)
+    assert RunFolder.open(tmp_path / "run").newest == 5
+    fltrain.resume(tmp_path / "run", table)
+    assert metrics_of(tmp_path / "run") == metrics_of(whole)
+
+
+def test_stopped_while_rows_are_written_over_it_keeps_the_checkpoint_that_it_had(
+    table, table_split, train, whole, tmp_path, written_at, monkeypatch
+):
+    """The state is no round's then, and is not written down."""
+    from fltrain.engine import round as engine
+
+    written_at((2,))
+    swap, calls = engine._swap_rows, []
+
+    def torn(parties, rows):
+        calls.append(rows)
+        if len(calls) == 6:
+            swap(parties, rows[:1])
+            raise KeyboardInterrupt
+        return swap(parties, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "_swap_rows", torn)
+        with pytest.raises(KeyboardInterrupt):
+            train(table_split, table, out=tmp_path / "run", **ASKED)
+    assert RunFolder.open(tmp_path / "run").newest == 2
+    fltrain.resume(tmp_path / "run", table)
+    assert metrics_of(tmp_path / "run") == metrics_of(whole)
+
+
+def test_rounds_train_while_a_checkpoint_is_written_and_it_is_that_of_its_round(
+    table, table_split, train, whole, tmp_path, written_at, monkeypatch
+):
+    """The thread waits, in the midst of the file, until later rounds are done: they wrote over rows that it had not read."""
+    written_at((1, 5))
+    done = {round: threading.Event() for round in (3, 7)}
+    waited, waits = [], iter(done.values())
+    original = Snapshot.list_sources
+
+    def list_sources(self):
+        sources = original(self)
+        if threading.current_thread() is threading.main_thread():  # that of round 0
+            return sources
+        event = next(waits, done[7])
+
+        def wait(source):
+            def read(first, last):
+                waited.append(event.wait(60))
+                return source.read(first, last)
+
+            return replace(source, read=read)
+
+        return {name: wait(source) for name, source in sources.items()}
+
+    def progress(event):
+        if isinstance(event, fltrain.RoundDone) and event.round in done:
+            done[event.round].set()
+
+    monkeypatch.setattr(Snapshot, "list_sources", list_sources)
+    run = train(table_split, table, out=tmp_path / "run", progress=progress, **ASKED)
+    assert waited
+    assert all(waited)
+    assert metrics_of(run.folder) == metrics_of(whole)
+    verdict = fltrain.verify(run.folder, table)
+    assert not verdict.faults
+    assert {5, 8} <= set(verdict.checkpoints)
+
+
+def test_a_disk_that_is_full_in_the_thread_ends_the_run_and_says_so(
+    table, table_split, train, whole, tmp_path, written_at, monkeypatch
+):
+    written_at((2,))
+    write, full = PlainFolder.write_blocks, []
+
+    def fail(self, name, *args, **how):
+        if name.startswith("round-000002"):
+            full.append(name)
+            raise OSError(28, "No space left on device")
+        write(self, name, *args, **how)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PlainFolder, "write_blocks", fail)
+        with pytest.raises(OSError, match="No space left"):
+            train(table_split, table, out=tmp_path / "run", **ASKED)
+    assert len(full) == 1  # what it held is lost to later ones, so none is tried
+    assert RunFolder.open(tmp_path / "run").newest == 0
+    fltrain.resume(tmp_path / "run", table)
+    assert metrics_of(tmp_path / "run") == metrics_of(whole)
+
+
+def test_a_sweep_has_the_checkpoints_of_its_runs_after_the_same_rounds(
+    table, table_split, tmp_path
+):
+    grid = {"lr": [0.1, 0.01]}
+    asked = {"model": "linear", "rounds": 6, "local_epochs": 1, "device": "cpu", "threads": 1}
+    whole = fltrain.sweep(table_split, table, grid=grid, out=tmp_path / "whole", **asked)
+    progress = stop_in(5)
+    with pytest.raises(Stop):
+        fltrain.sweep(
+            table_split, table, grid=grid, out=tmp_path / "cut", progress=progress, **asked
+        )
+    places = [
+        [place.round for place in RunFolder.open(path).store.list_places()]
+        for path in sorted((tmp_path / "cut").iterdir())
+        if path.is_dir()
+    ]
+    assert places[0] == places[1]
+    assert places[0][-1] == 4
+    again = fltrain.resume_sweep(tmp_path / "cut", table)
+    assert [run.history for run in again] == [run.history for run in whole]
+
+
+def test_the_newest_damaged_one_leaves_the_one_before_whole(
+    table, table_split, train, whole, tmp_path, written_at
+):
+    written_at((3, 4, 6))
+    run = train(table_split, table, out=tmp_path / "run", **ASKED).folder
+    for file in sorted((run / "checkpoints").iterdir()):
+        copy = shutil.copytree(run, tmp_path / file.name)
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 1
+        (copy / "checkpoints" / file.name).write_bytes(data)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "checkpoint .* is damaged")
+            fltrain.resume(copy, table)
+        assert metrics_of(copy) == metrics_of(whole)
