@@ -105,7 +105,8 @@ def _show_preset(name: str, dataset: str | None, algorithm: str | None, as_json:
     if dataset and dataset not in preset.sources:
         say(f"\n{_say_foreign(name, dataset)}")
     if command:
-        say(f"\nthe same without --preset; what holds for some splits or models alone is not in it\n{command}")
+        left_out = "what holds for some splits or models alone is not in it"
+        say(f"\nthe same without --preset; {left_out}\n{command}")
 
 
 def choose_options(
