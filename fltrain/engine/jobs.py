@@ -54,6 +54,11 @@ class Cell:
         parties = range(self.data.n_parties)
         return sum(count_steps(self.data.train.size(party), self.settings) for party in parties)
 
+    def describe_batches(self, party: int) -> str:
+        """Return which party that was, and what its batches are, as a note on an error."""
+        who, n = self.data.find_number(party), self.data.train.size(party)
+        return f"that was party {who}, of {n} examples, in batches of {self.settings.batch_size}"
+
     @cached_property
     def parties(self) -> KnownParties:
         """What cohorts are chosen by."""

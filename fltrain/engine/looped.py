@@ -102,11 +102,7 @@ def _train_locally(
             try:
                 step = _direct(algorithm, task, local, group)
             except ValueError as error:
-                who = cell.data.find_number(job.party)
-                error.add_note(
-                    f"that was party {who}, of {examples.size(job.party)} examples, "
-                    f"in batches of {settings.batch_size}"
-                )
+                error.add_note(cell.describe_batches(job.party))
                 raise
             updates.apply(step, number, rates.at(number, n=1))
             local = local._replace(buffers=step.buffers, carry=step.carry)

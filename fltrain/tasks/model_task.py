@@ -22,6 +22,14 @@ from .losses import Loss, cross_entropy
 from .passes import Passable, compile_stages, run_stages
 
 
+def make_batch_fault() -> UsageError:
+    """Return what is said where a batch of one example would be all that batch norm sees."""
+    return UsageError(
+        "batch norm cannot train on a batch of one example; "
+        "choose a --batch-size that leaves no such rest"
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class ModelTask:
     """A torch module and a loss as pure functions of parameters.
@@ -137,10 +145,7 @@ class ModelTask:
             )
         except ValueError as error:
             if train and len(x) == 1 and "more than 1 value per channel" in str(error):
-                raise UsageError(
-                    "batch norm cannot train on a batch of one example; "
-                    "choose a --batch-size that leaves no such rest"
-                ) from error
+                raise make_batch_fault() from error
             raise
         features = taps[-2] if len(taps) > 1 else taps[-1]
         if heard:

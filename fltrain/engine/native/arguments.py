@@ -24,6 +24,7 @@ class StepArguments(ctypes.Structure):
         ("start", ctypes.c_void_p),
         ("add", ctypes.c_void_p),
         ("after", ctypes.c_void_p),
+        ("buffers", ctypes.c_void_p),
         ("rates", ctypes.c_void_p),
         ("beta1", ctypes.c_double),
         ("beta2", ctypes.c_double),
@@ -45,6 +46,8 @@ class StepArguments(ctypes.Structure):
         ("batch", ctypes.c_int64),
         ("accumulate", ctypes.c_int64),
         ("steps", ctypes.c_int64),
+        ("key", ctypes.c_uint64),
+        ("batches_taken", ctypes.c_int64),
         ("stop", ctypes.c_void_p),
     )
 
@@ -53,6 +56,12 @@ def flatten_parameters(values: Tree, layers: LayerTable) -> Tensor:
     """Return a tree of parameters as one row, [parameters] float32, a copy."""
     flat = [values[name].detach().reshape(-1) for name in layers.names]
     return torch.cat(flat).float()
+
+
+def flatten_buffers(values: Tree, layers: LayerTable) -> Tensor | None:
+    """Return the norms' statistics in a tree of buffers as one row, a copy; None for none."""
+    flat = [values[name].detach().reshape(-1) for name in layers.buffers]
+    return torch.cat(flat).float() if flat else None
 
 
 def address_of(tensor: Tensor | None) -> int | None:

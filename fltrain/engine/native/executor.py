@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from ... import tree
+from ...counting import ceil_div, count_batches
 from ...flat_tree import FlatTree, Layout
-from ...tasks.model_task import ModelTask
+from ...tasks.model_task import ModelTask, make_batch_fault
 from ..batches import iterate_in_order
 from ..execution import Execution
 from ..jobs import Broadcast, Cell, Done, Job, make_local
@@ -25,7 +26,7 @@ from .arguments import flatten_parameters
 from .build import load_library
 from .bundles import bundle_jobs
 from .eligibility import require_affine_direction, require_native
-from .flat_job import BegunJob, SentModel, flatten_job, keep_optimizer
+from .flat_job import BegunJob, SentModel, flatten_job, keep_optimizer, unflatten_buffers
 from .layers import LayerTable, tabulate_layers
 from .scoring import score_candidates
 from .sums import make_add_pair
@@ -120,6 +121,7 @@ class Native:
         local = cell.algorithm.begin(task, make_local(cell, broadcast, job, sent.tree))
         terms = require_affine_direction(cell).terms(local)
         layers = self.layers[cell.task]
+        _require_whole_batches(cell, job, layers)
         flat = flatten_job(cell=cell, job=job, local=local, terms=terms, sent=sent, layers=layers)
         return BegunJob(job=job, place=place, local=local, flat=flat)
 
@@ -129,8 +131,10 @@ class Native:
         if sent is None or model != job.model:
             received = tree.index(broadcast.models, job.model)
             layers = self.layers[self.cells[job.cell].task]
-            row = flatten_parameters(received, layers)
-            sent = SentModel(received, row, Layout.describe(received, layers.names))
+            is_whole = len(received) == len(layers.names)
+            row = flatten_parameters(received, layers) if is_whole else None
+            layout = Layout.describe(received, layers.names) if is_whole else None
+            sent = SentModel(received, row, layout)
             last_sent[job.cell] = job.model, sent
         return sent
 
@@ -152,11 +156,30 @@ class Native:
             return Done(begun.place, loss, {})
         job, local, flat = begun.job, begun.local, begun.flat
         cell = self.cells[job.cell]
-        after = local._replace(params=FlatTree(flat.w, flat.layout))
+        layers = self.layers[cell.task]
+        n_batches = count_batches(int(job.work.n), cell.settings, int(job.work.steps))
+        after = local._replace(
+            params=FlatTree(flat.w, flat.layout),
+            buffers=unflatten_buffers(flat.buffers, local.buffers, layers, n_batches),
+        )
         upload, own = cell.algorithm.finish(cell.task, after, job.work)
         sums.add(upload, job.model, self.add_pair)
         kept = keep_optimizer(flat, job)
         return Done(begun.place, loss, job.keep_own(own | kept))
+
+
+def _require_whole_batches(cell: Cell, job: Job, layers: LayerTable) -> None:
+    """Raise the UsageError that torch's batch norm gives for a batch of too few examples."""
+    n, settings = int(job.work.n), cell.settings
+    per_epoch = ceil_div(n, settings.batch_size)
+    rest = n - (per_epoch - 1) * settings.batch_size
+    smallest = rest
+    if count_batches(n, settings, int(job.work.steps)) < per_epoch:
+        smallest = settings.batch_size
+    if smallest < layers.least_batch:
+        fault = make_batch_fault()
+        fault.add_note(cell.describe_batches(job.party))
+        raise fault
 
 
 def count_threads(execution: Execution) -> int:

@@ -12,15 +12,16 @@ from ...optimizers import find_optimizer
 from ...tree import Tree
 from ..jobs import Cell, Job
 from ..updates import OPTIMIZER, STEPS, list_numbers
-from .arguments import flatten_parameters
+from .arguments import flatten_buffers, flatten_parameters
 from .layers import LayerTable
 
 
 class FlatJob(NamedTuple):
     """A job's numbers, flat [parameters] float32; None for what there is not.
 
-    w and slots are trained in place. slots: what the optimiser holds, by name; taken: the steps
-    that it is made of. layout: how a tree lies in them.
+    w, slots and buffers are trained in place. slots: what the optimiser holds, by name; taken: the
+    steps that it is made of. buffers: the statistics of norms, flat likewise. layout: how a tree of
+    parameters lies in the others.
     """
 
     w: Tensor
@@ -29,6 +30,7 @@ class FlatJob(NamedTuple):
     start: Tensor | None
     add: Tensor | None
     after: Tensor | None
+    buffers: Tensor | None
     pull: float
     layout: Layout
 
@@ -43,11 +45,14 @@ class BegunJob(NamedTuple):
 
 
 class SentModel(NamedTuple):
-    """A model as parties receive it: a tree, and flat. Jobs share both, and change neither."""
+    """A model as parties receive it: a tree, and flat. Jobs share both, and change neither.
+
+    row, layout: None where parts of the model stay at the parties (FedBN).
+    """
 
     tree: Tree
-    row: Tensor
-    layout: Layout
+    row: Tensor | None
+    layout: Layout | None
 
 
 def flatten_job(
@@ -63,10 +68,11 @@ def flatten_job(
     local, terms: after the algorithm's `begin`.
     """
     pull, kept = float(terms.pull), job.optimizer
-    begins_as_sent = local.params is sent.tree
-    w = sent.row.clone() if begins_as_sent else flatten_parameters(local.params, layers)
-    is_pulled_to_sent = local.start is sent.tree
-    start = sent.row if is_pulled_to_sent else flatten_parameters(local.start, layers)
+    begun_row = sent.row if local.params is sent.tree else None
+    w = flatten_parameters(local.params, layers) if begun_row is None else begun_row.clone()
+    start = None
+    if pull:
+        start = sent.row if local.start is sent.tree else flatten_parameters(local.start, layers)
     optimizer = find_optimizer(cell.settings.optimizer)
     numbers = list_numbers(optimizer, cell.algorithm, cell.settings, job.work)
     slots = {}
@@ -76,12 +82,23 @@ def flatten_job(
         w=w,
         slots=slots,
         taken=int(kept[STEPS]) if kept else 0,
-        start=start if pull else None,
+        start=start,
         add=flatten_parameters(terms.add, layers) if terms.add else None,
         after=flatten_parameters(terms.after, layers) if terms.after else None,
+        buffers=flatten_buffers(local.buffers, layers),
         pull=pull,
-        layout=sent.layout,
+        layout=sent.layout or Layout.describe(local.params, layers.names),
     )
+
+
+def unflatten_buffers(row: Tensor | None, like: Tree, layers: LayerTable, n_batches: int) -> Tree:
+    """Return the buffers after so many batches, as a tree like that before them."""
+    after = {name: like[name] + n_batches for name in layers.counters}
+    if row is not None:
+        parts = row.split_with_sizes(layers.buffer_sizes)
+        for name, part in zip(layers.buffers, parts, strict=True):
+            after[name] = part.view(like[name].shape)
+    return {name: after[name] for name in like}
 
 
 def keep_optimizer(flat: FlatJob, job: Job) -> Tree:

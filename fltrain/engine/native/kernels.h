@@ -1,5 +1,5 @@
-// What layers are made of: convolutions, pooling, activations, on one group of examples at a time.
-// No memory is taken here.
+// What layers are made of: convolutions and activations, on one group of examples at a time, and
+// what answers are worth. No memory is taken here.
 
 #pragma once
 
@@ -12,21 +12,13 @@
 #include <utility>
 
 #include "elementary.h"
+#include "ops.h"
 #include "products.h"
 
 namespace {
 
 constexpr int JB = 5;             // taps of a row of a kernel at a time
 constexpr int64_t L1 = 32 << 10;  // bytes of the first cache
-
-enum Kind : int64_t { CONV, LINEAR, POOL, RELU, SIGMOID, TANH };
-
-// A row of the table that Python makes (`Op` in layers.py has the same fields). c, h, w: of the
-// input ([c, 1, 1] where it is flat); out, oh, ow: of the output; k, pad: of a convolution;
-// weight, bias: where they begin in the flat weights, -1 for none.
-struct Op {
-    int64_t kind, c, h, w, out, oh, ow, k, pad, weight, bias;
-};
 
 // ---- examples ----
 
@@ -65,39 +57,53 @@ struct Image {
     int64_t n, h, w, pad;
 };
 
-// dst [m][dh][dw] = bias + sum over (k, i, j) of A * src [k][y + i - pad][x + j - pad].
-// taps: in the order i, j, k, made for this src.
-void correlate(float* dst, int64_t m, int64_t dh, int64_t dw, const Image& src, int64_t k,
-               const float* a, int64_t am, const float* bias, const Tap* taps) {
-    const int64_t row = src.w + 2 * src.pad, blocks = parts_of(dw, NB);
-    for (int64_t y = 0; y < dh; y++) {
+// Where a kernel of rows x columns is laid: its number (i, j) at place (y, x) of the output meets
+// row y stride + top + i and column x stride + left + j of the image.
+struct Window {
+    int64_t rows, columns, stride, top, left;
+};
+
+// Places of an output, [m][rows][columns]: `x` the first, and the steps from one to the next.
+struct Places {
+    float* x;
+    int64_t rows, columns, plane_step, row_step, column_step;
+};
+
+// dst [m] = or += bias [m] + sum over (i, j, k) of A * src [k] where the window meets it.
+// taps: in the order i, j, k, made for this src. am: from one m to the next in A.
+void correlate(const Places& dst, int64_t m, const Image& src, const Window& by, const float* a,
+               int64_t am, const float* bias, const Tap* taps, bool add) {
+    const int64_t row = src.w + 2 * src.pad, blocks = parts_of(dst.columns, NB);
+    for (int64_t y = 0; y < dst.rows; y++) {
         // Rows of the kernel that meet the image: above and below it there are no zeros in memory.
-        const int64_t i0 = std::max<int64_t>(0, src.pad - y);
-        const int64_t i1 = std::min(k, src.h + src.pad - y);
+        const int64_t top = y * by.stride + by.top;
+        const int64_t i0 = std::max<int64_t>(0, -top);
+        const int64_t i1 = std::min(by.rows, src.h - top);
         for (int64_t q = 0; q < blocks; q++) {
-            const int64_t x = edge(dw, q, blocks), x1 = edge(dw, q + 1, blocks);
+            const int64_t x = edge(dst.columns, q, blocks), x1 = edge(dst.columns, q + 1, blocks);
+            const int64_t left = x * by.stride + by.left, last = (x1 - 1) * by.stride + by.left;
             // Columns of the kernel of which some place of this block meets more than zeros.
-            const int64_t j0 = std::max<int64_t>(0, src.pad - x1 + 1);
-            const int64_t j1 = std::min(k, src.w + src.pad - x);
+            const int64_t j0 = std::max<int64_t>(0, -last);
+            const int64_t j1 = std::min(by.columns, src.w - left);
             Tile t;
-            t.c = dst + (y * dw + x) * LANES;
-            t.cm = dh * dw * LANES;
-            t.cn = LANES;
+            t.c = dst.x + y * dst.row_step + x * dst.column_step;
+            t.cm = dst.plane_step;
+            t.cn = dst.column_step;
             t.a = a;
             t.am = am;
-            t.b = src.x + ((y - src.pad) * row + x) * LANES;
-            t.bn = LANES;
+            t.b = src.x + (top * row + src.pad + left) * LANES;
+            t.bn = by.stride * LANES;
             t.bias = bias;
-            t.add = false;
-            t.taps = taps + i0 * k * src.n;
+            t.add = add;
+            t.taps = taps + i0 * by.columns * src.n;
             t.rows = std::max<int64_t>(0, i1 - i0);
-            t.width = k * src.n;
+            t.width = by.columns * src.n;
             t.lo = j0 * src.n;
             t.hi = std::max(j0, j1) * src.n;
             // In the columns before this one and from that one on not all places meet the image.
-            const int64_t whole0 = std::max<int64_t>(0, src.pad - x);
-            const int64_t whole1 = std::min(k, src.w + src.pad - x1 + 1);
-            if (whole0 <= whole1) {
+            const int64_t whole0 = std::max<int64_t>(0, -left);
+            const int64_t whole1 = std::min(by.columns, src.w - last);
+            if (by.stride == 1 && whole0 <= whole1) {
                 t.column = src.n;
                 t.rising = whole0 - j0;
                 t.falling = j1 - whole1;
@@ -107,14 +113,14 @@ void correlate(float* dst, int64_t m, int64_t dh, int64_t dw, const Image& src, 
     }
 }
 
-// dw [K][J] += sum over rows, columns and lanes of g [k][row][column] x [row][column + j].
+// dw [K][J] += sum over rows, columns and lanes of g [k][row][column] x [row][column xstep + j].
 template <int K, int J>
 void gradient(float* dw, int64_t dwk, const float* g, int64_t gk, int64_t grow, const float* x,
-              int64_t xrow, int64_t rows, int64_t columns) {
+              int64_t xrow, int64_t xstep, int64_t rows, int64_t columns) {
     V acc[K][J] = {};
     for (int64_t r = 0; r < rows; r++) {
         const V *gs = (const V*)(g + r * grow), *xs = (const V*)(x + r * xrow);
-        for (int64_t i = 0; i < columns; i++, gs++, xs++) {
+        for (int64_t i = 0; i < columns; i++, gs++, xs += xstep) {
             V near[J];
 #pragma GCC unroll 8
             for (int j = 0; j < J; j++) near[j] = xs[j];
@@ -161,15 +167,16 @@ void conv_gradient_strip(float* dw, const float* g, const float* x, const Op& o,
     for (int64_t c = 0; c < o.c; c++)
         for (int64_t i = 0; i < o.k; i++) {
             // Rows of g whose row i of the kernel lies within the image.
-            const int64_t y0 = std::max(y, o.pad - i);
-            const int64_t y1 = std::min({y + strip, o.oh, o.h + o.pad - i});
+            const int64_t above = std::max<int64_t>(0, o.pad - i);
+            const int64_t y0 = std::max(y, parts_of(above, o.stride));
+            const int64_t y1 = std::min({y + strip, o.oh, parts_of(o.h + o.pad - i, o.stride)});
             for (int64_t p = 0; p < js && y0 < y1; p++) {
                 const int64_t j0 = edge(o.k, p, js), j1 = edge(o.k, p + 1, js);
                 GRADIENTS[(k1 - k0 - 1) * JB + j1 - j0 - 1](
                     dw + (k0 * o.c + c) * taps + i * o.k + j0, o.c * taps,
                     g + k0 * plane + y0 * o.ow * LANES, plane, o.ow * LANES,
-                    x + ((c * o.h + y0 + i - o.pad) * row + j0) * LANES, row * LANES, y1 - y0,
-                    o.ow);
+                    x + ((c * o.h + y0 * o.stride + i - o.pad) * row + j0) * LANES,
+                    o.stride * row * LANES, o.stride, y1 - y0, o.ow);
             }
         }
 }
@@ -178,7 +185,7 @@ void conv_gradient_strip(float* dw, const float* g, const float* x, const Op& o,
 // rows that fit the first cache.
 void conv_gradient(float* dw, float* db, const float* g, const float* x, const Op& o) {
     const int64_t row = o.w + 2 * o.pad, plane = o.oh * o.ow * LANES;
-    const int64_t strip = std::max<int64_t>(1, L1 / (4 * LANES * (KB * o.ow + row)));
+    const int64_t strip = std::max<int64_t>(1, L1 / (4 * LANES * (KB * o.ow + o.stride * row)));
     const int64_t ks = parts_of(o.out, KB);
     for (int64_t y = 0; y < o.oh; y += strip)
         for (int64_t q = 0; q < ks; q++)
@@ -200,40 +207,7 @@ const float* pad_image(float* to, const float* from, int64_t n, int64_t h, int64
     return to;
 }
 
-// ---- pooling and activations ----
-
-// y [c][h / 2][w / 2] = the first largest of each 2 x 2 of x [c][h][w]; which: its place, 0..3.
-void pool(const Op& o, const float* x, float* y, int8_t* which) {
-    for (int64_t r = 0; r < o.c * o.oh; r++) {
-        const V* from = (const V*)x + (r / o.oh * o.h + r % o.oh * 2) * o.w;
-        for (int64_t i = 0; i < o.ow; i++) {
-            V best = from[2 * i];
-            I at{};
-            for (int p = 1; p < 4; p++) {
-                const V next = from[p / 2 * o.w + 2 * i + p % 2];
-                const I more = next > best;
-                best = more ? next : best;
-                at = more ? I{} + p : at;
-            }
-            ((V*)y)[r * o.ow + i] = best;
-            ((Bytes*)which)[r * o.ow + i] = __builtin_convertvector(at, Bytes);
-        }
-    }
-}
-
-// dx [c][h][w]: dy [c][h / 2][w / 2] where its example's largest was, else 0.
-void unpool(const Op& o, const float* dy, const int8_t* which, float* dx) {
-    // Of an odd size the last row or column belongs to no 2 x 2.
-    if (o.h % 2 || o.w % 2) std::memset(dx, 0, o.c * o.h * o.w * LANES * sizeof(float));
-    for (int64_t r = 0; r < o.c * o.oh; r++) {
-        V* to = (V*)dx + (r / o.oh * o.h + r % o.oh * 2) * o.w;
-        for (int64_t i = 0; i < o.ow; i++) {
-            const V d = ((const V*)dy)[r * o.ow + i];
-            const I at = widen(which + (r * o.ow + i) * LANES);
-            for (int p = 0; p < 4; p++) to[p / 2 * o.w + 2 * i + p % 2] = at == p ? d : V{};
-        }
-    }
-}
+// ---- activations ----
 
 // x [n] vectors, in place.
 void activate(Kind kind, V* x, int64_t n) {

@@ -7,7 +7,10 @@
 #include <new>
 #include <vector>
 
+#include "dropout.h"
 #include "kernels.h"
+#include "norms.h"
+#include "pooling.h"
 
 namespace {
 
@@ -19,6 +22,7 @@ struct Arguments {
     // all but w: null for none.
     float *w, *velocity, *mean, *square;
     const float *start, *add, *after;
+    float* buffers;       // of norms; training changes them, scoring does not
     const double* rates;  // of each step
     double beta1, beta2, eps;
     float momentum, decay, pull, smoothing;
@@ -34,6 +38,8 @@ struct Arguments {
     const int64_t *y, *order;
     // accumulate: batches that make a step.
     int64_t per_epoch, batch, accumulate, steps;
+    uint64_t key;                  // of the job's draws
+    int64_t batches_taken;         // of the job, before this call
     const volatile int32_t* stop;  // looked at before each step
 };
 
@@ -47,36 +53,83 @@ struct Tensor {
     float* grad(int64_t g) const { return d + g * dstep; }
 };
 
+// The part of an input's gradient that a kernel laid every `stride` places reaches by the same of
+// its numbers: places first, first + stride, ... of an axis, and which numbers these are.
+struct Reach {
+    int64_t first, places;  // of the input's axis
+    int64_t begin, count;   // numbers begin, begin + stride, ... of the kernel
+    int64_t offset;         // of the output's axis, for the first place and the last number
+
+    Reach(int64_t first, int64_t size, int64_t k, int64_t stride, int64_t pad)
+        : first(first),
+          places(first < size ? parts_of(size - first, stride) : 0),
+          begin((first + pad) % stride),
+          count(begin < k ? parts_of(k - begin, stride) : 0),
+          offset((first + pad) / stride - count + 1) {}
+};
+
 struct Layer {
     Op op;
-    int64_t in, out;                                 // tensors
-    int8_t* which = nullptr;                         // of pooling: which of four was the largest
+    // Whether what others gave to the gradient of an input is added to, rather than written over.
+    bool adds = false, also_adds = false;
+    int8_t* which = nullptr;                         // of pooling: the largest; of dropout: kept
     float *padded_x = nullptr, *padded_d = nullptr;  // of a convolution: one group between zeros
-    std::vector<Tap> taps{}, back{}, outer{};        // of y, of dx, of dW
+    BatchNorm* norm = nullptr;                       // of batch norm and its moments
+    std::vector<Tap> taps{}, outer{};                // of y, of dW
+    std::vector<std::vector<Tap>> back{};            // of dx: a list for each reach
 
+    const float* weight(const float* w) const { return op.weight < 0 ? nullptr : w + op.weight; }
+    float* weight(float* w) const { return op.weight < 0 ? nullptr : w + op.weight; }
     const float* bias(const float* w) const { return op.bias < 0 ? nullptr : w + op.bias; }
     float* bias(float* w) const { return op.bias < 0 ? nullptr : w + op.bias; }
-    int64_t back_pad() const { return op.k - 1 - op.pad; }  // zeros around dy for dx
 
-    // The gradient of the input is a convolution too, with the kernel turned round.
+    Reach rows(int64_t first) const { return {first, op.h, op.k, op.stride, op.pad}; }
+    Reach columns(int64_t first) const { return {first, op.w, op.k, op.stride, op.pad}; }
+
+    // Zeros around each row of dy for dx.
+    int64_t back_pad() const {
+        int64_t most = 0;
+        for (int64_t first = 0; first < op.stride; first++) {
+            const Reach r = columns(first);
+            const int64_t end = r.offset + r.places - 1 + r.count;  // behind the last place
+            most = std::max({most, -r.offset, end - op.ow});
+        }
+        return most;
+    }
+
+    // The gradient of the input is a convolution too, with the kernel turned round; for each of
+    // stride x stride places one of its own.
     void set_conv_taps() {
         const Op& o = op;
-        const int64_t row = o.w + 2 * o.pad, row_d = o.ow + 2 * back_pad(), end = o.k - 1;
+        const int64_t row = o.w + 2 * o.pad;
         for (int64_t i = 0; i < o.k; i++)
-            for (int64_t j = 0; j < o.k; j++) {
+            for (int64_t j = 0; j < o.k; j++)
                 for (int64_t c = 0; c < o.c; c++)
                     taps.push_back({int32_t((c * o.k + i) * o.k + j),
                                     int32_t(((c * o.h + i) * row + j) * LANES)});
-                for (int64_t m = 0; m < o.out; m++)
-                    back.push_back({int32_t((m * o.c * o.k + end - i) * o.k + end - j),
-                                    int32_t(((m * o.oh + i) * row_d + j) * LANES)});
-            }
+        for (int64_t y = 0; y < o.stride; y++)
+            for (int64_t x = 0; x < o.stride; x++) set_back_taps(rows(y), columns(x));
+    }
+
+    void set_back_taps(const Reach& rows, const Reach& columns) {
+        const Op& o = op;
+        const int64_t row = o.ow + 2 * back_pad();
+        std::vector<Tap>& turned = back.emplace_back();
+        for (int64_t i = 0; i < rows.count; i++)
+            for (int64_t j = 0; j < columns.count; j++)
+                for (int64_t m = 0; m < o.out; m++) {
+                    const int64_t ki = rows.begin + o.stride * (rows.count - 1 - i);
+                    const int64_t kj = columns.begin + o.stride * (columns.count - 1 - j);
+                    turned.push_back({int32_t((m * o.c * o.k + ki) * o.k + kj),
+                                      int32_t(((m * o.oh + i) * row + j) * LANES)});
+                }
     }
 
     // dstep: of the output's gradient; width: of a row of the turned input (`linear_back`).
     void set_linear_taps(int64_t groups, int64_t dstep, int64_t width) {
+        std::vector<Tap>& turned = back.emplace_back();
         for (int32_t t = 0; t < op.c; t++) taps.push_back({t, t * LANES});
-        for (int32_t t = 0; t < op.out; t++) back.push_back({int32_t(t * op.c), t * LANES});
+        for (int32_t t = 0; t < op.out; t++) turned.push_back({int32_t(t * op.c), t * LANES});
         for (int32_t t = 0; t < groups * LANES; t++)
             outer.push_back({int32_t(t / LANES * dstep + t % LANES), int32_t(t * width)});
     }

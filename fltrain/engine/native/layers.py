@@ -1,9 +1,8 @@
-"""The layers of a model that the compiled code can run, as a table that it reads."""
+"""A model as a table of operations, which the compiled code reads."""
 
-from collections.abc import Iterator
-from enum import IntEnum
-from math import prod
-from typing import Any, NamedTuple
+import ctypes
+from collections import Counter
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -12,74 +11,45 @@ from niidpart.errors import UsageError
 
 from ...feature_layer import FeatureTap
 from ...models import Staged
+from ...models._residual import Residual, Skip
+from ...tasks.dropout import CounterDropout
+from .ops import ACTIVATIONS, Op, OpKind, Shape, make_relu, make_sum, translate_layer
 
 LANES = 64  # the most examples that a block has
 _MOST = 2**31 - 1  # places in a block are counted in int32
 _KNOWN = (
-    "Conv2d, Linear, MaxPool2d(2), ReLU, Sigmoid, Tanh and Flatten in nn.Sequential "
-    "or fltrain.models.Staged"
+    "Conv2d, Linear, pooling, ReLU, Sigmoid, Tanh, Flatten, dropout and norms in nn.Sequential, "
+    "fltrain.models.Staged or a residual block of its models"
 )
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _INSTEAD = "use --engine processes or looped"
-
-Shape = tuple[int, ...]
-
-
-class OpKind(IntEnum):
-    """`Kind` of kernels.h."""
-
-    CONV = 0
-    LINEAR = 1
-    POOL = 2
-    RELU = 3
-    SIGMOID = 4
-    TANH = 5
+_COUNTED = "num_batches_tracked"
 
 
-_ACTIVATIONS = {
-    nn.ReLU: OpKind.RELU,
-    nn.Sigmoid: OpKind.SIGMOID,
-    nn.Tanh: OpKind.TANH,
-}
+class OpRow(ctypes.Structure):
+    """`Op` of ops.h: the same fields, in the same order."""
 
-
-class Op(NamedTuple):
-    """A layer: `Op` of kernels.h, the same fields in the same order.
-
-    c, h, w: of the input ([c, 1, 1] where it is flat); out, oh, ow: of the output; k, pad: of a
-    convolution; weight, bias: where they begin in the flat parameters, -1 for none.
-    """
-
-    kind: OpKind
-    c: int
-    h: int
-    w: int
-    out: int
-    oh: int
-    ow: int
-    k: int = 0
-    pad: int = 0
-    weight: int = -1
-    bias: int = -1
-
-    @property
-    def widest(self) -> int:
-        """Numbers of an example in input or output, with the zeros around them."""
-        around = 2 * self.k
-        before = self.c * self.h * (self.w + around)
-        after = self.out * self.oh * (self.ow + around)
-        return max(before, after)
+    _fields_ = tuple(
+        (field, ctypes.c_double if field in ("value", "keep") else ctypes.c_int64)
+        for field in Op._fields
+    )
 
 
 class LayerTable(NamedTuple):
-    """ops: [n, 11] int64, rows of `Op`. names: of the parameters, in the order they lie flat.
+    """A model, for compiled code.
 
-    sizes: numbers in each of them.
+    ops: in the order in which they run. names: of the parameters, in the order they lie flat;
+    sizes: numbers in each of them. buffers, buffer_sizes: those of float32 likewise; counters:
+    names of those that count batches. least_batch: examples that a batch of training needs.
     """
 
-    ops: torch.Tensor
+    ops: "ctypes.Array[OpRow]"
     names: list[str]
     sizes: list[int]
+    buffers: list[str]
+    buffer_sizes: list[int]
+    counters: list[str]
+    least_batch: int
 
     @property
     def n_parameters(self) -> int:
@@ -93,57 +63,53 @@ def tabulate_layers(module: nn.Module, shape: Shape) -> LayerTable:
     UsageError where the compiled code has no kernel for it: which layer, and what works instead.
     """
     parameters = dict(module.named_parameters())
-    _require_plain_parameters(module, parameters)
-    begins = _place_parameters(parameters)
-    ops: list[Op] = []
-    met: list[str] = []  # parameters, in the order in which layers use them
-    for name, layer in _iterate_layers(module, ""):
-        own = {
-            kind: f"{name}.{kind}".lstrip(".") for kind, _ in layer.named_parameters(recurse=False)
-        }
-        met += own.values()
-        op, shape = _translate(name, layer, shape)
-        if op is None:
-            continue
-        if op.widest * LANES > _MOST:
-            raise UsageError(
-                f"engine native: {_describe(name)} has {op.widest} numbers an example, "
-                f"which is too many; {_INSTEAD}"
-            )
-        weight, bias = (begins.get(own.get(kind, ""), -1) for kind in ("weight", "bias"))
-        ops.append(op._replace(weight=weight, bias=bias))
-    if sorted(met) != sorted(begins):
-        _raise_odd_parameter(met, set(begins))
-    table = torch.tensor(_pool_before_relu(ops), dtype=torch.int64)
-    n_fields = len(Op._fields)
-    sizes = [parameter.numel() for parameter in parameters.values()]
-    return LayerTable(table.reshape(-1, n_fields), list(parameters), sizes)
+    buffers = dict(module.named_buffers())
+    counters = [name for name in buffers if name.rpartition(".")[2] == _COUNTED]
+    statistics = {name: buffer for name, buffer in buffers.items() if name not in counters}
+    _require_plain_tensors(parameters, statistics)
+    graph = _Graph(parameters, statistics, shape)
+    graph.add_module("", module, _Place(0, shape))
+    graph.require_all_met()
+    ops = graph.list_ops()
+    rows = (OpRow * len(ops))(*[OpRow(*op) for op in ops])
+    norms = [op for op in ops if op.kind == OpKind.BATCH_NORM]
+    return LayerTable(
+        ops=rows,
+        names=list(parameters),
+        sizes=[parameter.numel() for parameter in parameters.values()],
+        buffers=list(statistics),
+        buffer_sizes=[buffer.numel() for buffer in statistics.values()],
+        counters=counters,
+        least_batch=2 if any(op.h * op.w == 1 for op in norms) else 1,
+    )
 
 
-def _require_plain_parameters(module: nn.Module, parameters: dict[str, nn.Parameter]) -> None:
-    """Raise a UsageError for parameters other than trained ones of float32, and for buffers."""
+def _require_plain_tensors(
+    parameters: dict[str, nn.Parameter], statistics: dict[str, torch.Tensor]
+) -> None:
+    """Raise a UsageError for tensors other than those of float32, and for frozen parameters."""
     wrong = []
-    for name, parameter in parameters.items():
-        if parameter.dtype != torch.float32:
-            dtype = str(parameter.dtype).removeprefix("torch.")
-            wrong.append(f"parameter {name} is {dtype}, float32 is needed")
+    for kind, tensors in (("parameter", parameters), ("buffer", statistics)):
+        for name, tensor in tensors.items():
+            if tensor.dtype != torch.float32:
+                dtype = str(tensor.dtype).removeprefix("torch.")
+                wrong.append(f"{kind} {name} is {dtype}, float32 is needed")
     wrong += [
         f"parameter {name} is frozen" for name, p in parameters.items() if not p.requires_grad
     ]
-    wrong += [f"{name} is a buffer" for name, _ in module.named_buffers()]
     if wrong:
         raise UsageError(
-            "engine native trains parameters of float32 alone, without buffers or frozen ones: "
+            "engine native trains parameters of float32 alone, without frozen ones: "
             f"{wrong[0]}; {_INSTEAD}"
         )
 
 
-def _place_parameters(parameters: dict[str, nn.Parameter]) -> dict[str, int]:
-    """Return where each parameter begins, one after another."""
+def _place_tensors(tensors: dict[str, torch.Tensor]) -> dict[str, int]:
+    """Return where each tensor begins, one after another."""
     begins, end = {}, 0
-    for name, parameter in parameters.items():
+    for name, tensor in tensors.items():
         begins[name] = end
-        end += parameter.numel()
+        end += tensor.numel()
     if end > _MOST:
         raise UsageError(
             f"engine native: the model has {end} parameters, which is too many; {_INSTEAD}"
@@ -151,105 +117,181 @@ def _place_parameters(parameters: dict[str, nn.Parameter]) -> dict[str, int]:
     return begins
 
 
-def _raise_odd_parameter(met: list[str], known: set[str]) -> None:
-    """Raise the UsageError for a parameter that no layer uses, or that two do."""
-    odd = sorted(known ^ set(met))
-    if not odd:
-        odd = sorted(name for name in met if met.count(name) > 1)
-    raise UsageError(
-        f"engine native: parameter {odd[0]} is not that of one layer at one place; {_INSTEAD}"
-    )
+class _Place(NamedTuple):
+    """A tensor on its way through the model: its number, and the shape of an example."""
+
+    tensor: int
+    shape: Shape
 
 
-def _iterate_layers(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
-    """Yield the layers with their names, as they are run. UsageError for one with hooks."""
+class _Graph:
+    """Operations as they are met, each with a tensor of its own for its output."""
+
+    def __init__(
+        self,
+        parameters: dict[str, nn.Parameter],
+        statistics: dict[str, torch.Tensor],
+        shape: Shape,
+    ):
+        self.begins = _place_tensors(dict(parameters)) | _place_tensors(statistics)
+        self.ops: list[Op] = []
+        self.met: list[str] = []  # parameters and buffers, in the order in which layers use them
+        self.calls: Counter[int] = Counter()  # of each dropout
+        self.n_tensors = 1
+
+    def add_module(self, name: str, module: nn.Module, at: _Place) -> _Place:
+        """Add what a module does with a tensor, and return its output."""
+        _require_no_hooks(name, module)
+        if type(module) in (nn.Sequential, Staged):
+            # not named_children, which leaves out what stands at a second place
+            for key, child in module._modules.items():
+                if child is not None:
+                    at = self.add_module(_join(name, key), child, at)
+            return at
+        if isinstance(module, Skip) and type(module) in (Skip, Residual):
+            return self._add_skip(name, module, at)
+        return self._add_layer(name, module, at)
+
+    def _add_skip(self, name: str, module: Skip, at: _Place) -> _Place:
+        """Add body(x) + shortcut(x), and ReLU where the block ends so."""
+        body = self.add_module(_join(name, "body"), module.body, at)
+        shortcut = self.add_module(_join(name, "shortcut"), module.shortcut, at)
+        if body.shape != shortcut.shape:
+            raise UsageError(
+                f"engine native: the two ways through {_describe(name)} give {body.shape} and "
+                f"{shortcut.shape}, which it does not add; {_INSTEAD}"
+            )
+        total = self._add(make_sum(body.shape, also=shortcut.tensor), body, body.shape)
+        if type(module) is Residual:
+            return self._add(make_relu(total.shape), total, total.shape)
+        return total
+
+    def _add_layer(self, name: str, layer: nn.Module, at: _Place) -> _Place:
+        translated = translate_layer(layer, at.shape)
+        if translated is None:
+            raise UsageError(_describe_refusal(name, layer, at.shape))
+        op, shape = translated
+        own = [key for key, _ in layer.named_parameters(recurse=False)]
+        own += [key for key, _ in layer.named_buffers(recurse=False) if key != _COUNTED]
+        self.met += [_join(name, key) for key in own]
+        if op is None:
+            return at._replace(shape=shape)
+        if isinstance(layer, CounterDropout):
+            op = op._replace(call=self.calls[layer.number])
+            self.calls[layer.number] += 1
+        if min(op.oh, op.ow) < 1 or op.widest * LANES > _MOST:
+            raise UsageError(
+                f"engine native: {_describe(name)} has {op.widest} numbers an example and gives "
+                f"{shape}, which is too many or none; {_INSTEAD}"
+            )
+        op = op._replace(
+            weight=self._find(name, "weight"),
+            bias=self._find(name, "bias"),
+            mean=self._find(name, "running_mean"),
+            variance=self._find(name, "running_var"),
+        )
+        return self._add(op, at, shape)
+
+    def _find(self, layer: str, key: str) -> int:
+        """Return where a tensor of a layer begins, -1 where it has no such one."""
+        return self.begins.get(_join(layer, key), -1)
+
+    def _add(self, op: Op, at: _Place, shape: Shape) -> _Place:
+        to = _Place(self.n_tensors, shape)
+        self.ops.append(op._replace(source=at.tensor, to=to.tensor))
+        self.n_tensors += 1
+        return to
+
+    def require_all_met(self) -> None:
+        """Raise the UsageError for a parameter or buffer that no layer uses, or that two do."""
+        odd = sorted(set(self.begins) ^ set(self.met))
+        if not odd:
+            odd = sorted(name for name in self.met if self.met.count(name) > 1)
+        if odd:
+            raise UsageError(
+                f"engine native: {odd[0]} is not that of one layer at one place; {_INSTEAD}"
+            )
+
+    def list_ops(self) -> list[Op]:
+        """Return the operations, with pooling before ReLU, and activations in place."""
+        return _work_in_place(_pool_before_relu(self.ops))
+
+
+def _require_no_hooks(name: str, module: nn.Module) -> None:
     hooks = [hook for kind in _HOOKS for hook in getattr(module, kind).values()]
     # a tap is for algorithms that look into the model, and those are not run here
     if not all(isinstance(hook, FeatureTap) for hook in hooks):
         raise UsageError(
             f"engine native: {_describe(name)} has hooks, which it would not call; {_INSTEAD}"
         )
-    if type(module) not in (nn.Sequential, Staged):
-        yield name, module
-        return
-    # not named_children, which leaves out what stands at a second place
-    for key, child in module._modules.items():
-        if child is not None:
-            yield from _iterate_layers(child, f"{name}.{key}" if name else key)
 
 
-def _translate(name: str, layer: nn.Module, shape: Shape) -> tuple[Op | None, Shape]:
-    """Return (an op without its parameters, None for nothing to do; the shape behind it)."""
-    if type(layer) is nn.Flatten and layer.start_dim == 1 and layer.end_dim in (-1, len(shape)):
-        return None, (prod(shape),)
-    if type(layer) in _ACTIVATIONS:
-        image = _as_image(shape)
-        return Op(_ACTIVATIONS[type(layer)], *image, *image), shape
-    if type(layer) is nn.Linear and len(shape) == 1:
-        n_in, n_out = layer.in_features, layer.out_features
-        return Op(OpKind.LINEAR, n_in, 1, 1, n_out, 1, 1), (n_out,)
-    if type(layer) is nn.Conv2d and len(shape) == 3 and _is_plain_convolution(layer):
-        k, pad = layer.kernel_size[0], int(layer.padding[0])
-        grown = 2 * pad - k + 1
-        behind = (layer.out_channels, shape[1] + grown, shape[2] + grown)
-        return Op(OpKind.CONV, *shape, *behind, k=k, pad=pad), behind
-    if type(layer) is nn.MaxPool2d and len(shape) == 3 and _is_halving(layer):
-        behind = (shape[0], shape[1] // 2, shape[2] // 2)
-        return Op(OpKind.POOL, *shape, *behind, k=2), behind
+def _describe_refusal(name: str, layer: nn.Module, shape: Shape) -> str:
     text = repr(layer)
     what = type(layer).__name__ if "\n" in text else text
-    raise UsageError(
+    return (
         f"engine native has no kernel for {_describe(name)}, {what}, on {shape}; "
         f"it knows {_KNOWN}; {_INSTEAD}"
     )
-
-
-def _is_plain_convolution(conv: nn.Conv2d) -> bool:
-    """Return whether the kernel is square, with stride 1, one group, and zeros around the image.
-
-    No more zeros than the kernel reaches: the gradient is a convolution with the kernel turned
-    round and k - 1 - pad zeros around it, which must not be negative.
-    """
-    if isinstance(conv.padding, str) or conv.padding_mode != "zeros":
-        return False
-    height, width = conv.kernel_size
-    if height != width or conv.padding[0] != conv.padding[1]:
-        return False
-    if conv.stride != (1, 1) or conv.dilation != (1, 1) or conv.groups != 1:
-        return False
-    return int(conv.padding[0]) < height
-
-
-def _is_halving(pool: nn.MaxPool2d) -> bool:
-    """Return whether the pooling takes the largest of each 2 x 2."""
-    window = [pool.kernel_size, pool.stride, pool.padding, pool.dilation]
-    if [_as_pair(value) for value in window] != [(2, 2), (2, 2), (0, 0), (1, 1)]:
-        return False
-    return not pool.ceil_mode and not pool.return_indices
-
-
-def _as_pair(value: Any) -> tuple[int, ...]:
-    return (value, value) if isinstance(value, int) else tuple(value)
 
 
 def _describe(name: str) -> str:
     return f"layer {name}" if name else "the model"
 
 
-def _as_image(shape: Shape) -> Shape:
-    return shape if len(shape) == 3 else (prod(shape), 1, 1)
+def _join(name: str, key: str) -> str:
+    return f"{name}.{key}" if name else key
+
+
+def _count_readers(ops: list[Op]) -> Counter[int]:
+    """Return how many operations read each tensor."""
+    readers: Counter[int] = Counter()
+    for op in ops:
+        readers.update({op.source, op.also})
+    return readers
 
 
 def _pool_before_relu(ops: list[Op]) -> list[Op]:
-    """Return the layers with each ReLU behind the pooling that follows it.
+    """Return the operations with each ReLU behind the max-pooling that alone follows it.
 
-    The same values and gradients, on a quarter of the numbers.
+    The same values and gradients, on fewer numbers.
     """
     ops = list(ops)
+    readers = _count_readers(ops)
     for i in range(len(ops) - 1):
         first, pool = ops[i], ops[i + 1]
-        if first.kind == OpKind.RELU and pool.kind == OpKind.POOL:
-            size = (pool.out, pool.oh, pool.ow)
-            ops[i] = pool
-            ops[i + 1] = Op(OpKind.RELU, *size, *size)
+        is_followed = pool.kind == OpKind.POOL and pool.source == first.to
+        if first.kind == OpKind.RELU and is_followed and readers[first.to] == 1:
+            shape = (pool.out, pool.oh, pool.ow)
+            ops[i] = pool._replace(source=first.source, to=first.to)
+            ops[i + 1] = make_relu(shape)._replace(source=first.to, to=pool.to)
     return ops
+
+
+def _work_in_place(ops: list[Op]) -> list[Op]:
+    """Return the operations with the activations in place, and tensors numbered anew.
+
+    An activation whose input is another's output, or is read elsewhere too, works on a copy: the
+    way back needs what the one gave, and what the other reads.
+    """
+    readers = _count_readers(ops)
+    number_of = {0: 0}  # of the tensors that are left
+    is_active = {0: False}  # whether an activation has worked on them
+    placed = []
+    for op in ops:
+        source = number_of[op.source]
+        is_activation = op.kind in ACTIVATIONS.values()
+        is_free = readers[op.source] == 1 and not is_active[source]
+        new = len(is_active)
+        if is_activation and not is_free:
+            shape = (op.c, op.h, op.w)
+            placed.append(make_sum(shape)._replace(source=source, to=new))
+            source = new
+        to = new
+        if is_activation:
+            to = source
+        is_active[to] = is_activation
+        number_of[op.to] = to
+        also = number_of[op.also] if op.also >= 0 else -1
+        placed.append(op._replace(source=source, also=also, to=to))
+    return placed

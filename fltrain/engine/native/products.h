@@ -58,7 +58,8 @@ template <int S = LANES / 2>
 void turn(V (&rows)[LANES]) {
 #pragma GCC unroll 16
     for (int i = 0; i < LANES; i++)
-        if (!(i & S)) swap_blocks<S>(rows[i], rows[i + S], std::make_integer_sequence<int, LANES>{});
+        if (!(i & S))
+            swap_blocks<S>(rows[i], rows[i + S], std::make_integer_sequence<int, LANES>{});
     if constexpr (S > 1) turn<S / 2>(rows);
 }
 

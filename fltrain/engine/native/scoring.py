@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ...inputs.examples import PartyExamples
 from ..scoring import Candidate
-from .arguments import StepArguments, address_of, flatten_parameters
+from .arguments import StepArguments, address_of, flatten_buffers, flatten_parameters
 from .layers import LANES, LayerTable
 
 # Examples of a call, and of a thread's turn: some milliseconds of work, so that threads end
@@ -25,10 +25,11 @@ _AHEAD = 8
 
 
 class _Piece(NamedTuple):
-    """Examples `at` of a candidate, whose number and flat weights w these are."""
+    """Examples `at` of a candidate, whose number and flat weights w and buffers these are."""
 
     number: int
     w: Tensor
+    buffers: Tensor | None
     examples: PartyExamples
     at: slice
 
@@ -82,9 +83,10 @@ def _cut(number: int, candidate: Candidate, layers: LayerTable) -> Iterator[_Pie
     if candidate.start == candidate.end:
         return
     w = flatten_parameters(candidate.params, layers)
+    buffers = flatten_buffers(candidate.buffers, layers)
     for first in range(candidate.start, candidate.end, _PIECE):
         at = slice(first, min(first + _PIECE, candidate.end))
-        yield _Piece(number=number, w=w, examples=candidate.examples, at=at)
+        yield _Piece(number=number, w=w, buffers=buffers, examples=candidate.examples, at=at)
 
 
 def _add_up(scores: _Scores) -> tuple[int, float]:
@@ -102,11 +104,12 @@ def _score_piece(library: ctypes.CDLL, layers: LayerTable, piece: _Piece) -> tup
     order = torch.arange(len(y))
     right, loss = ctypes.c_int64(), ctypes.c_double()
     arguments = StepArguments(
-        ops=address_of(layers.ops),
+        ops=ctypes.addressof(layers.ops),
         n_ops=len(layers.ops),
         features=x[0].numel(),
         parameters=w.numel(),
         w=address_of(w),
+        buffers=address_of(piece.buffers),
         x=address_of(x),
         bytes=x.dtype == torch.uint8,
         y=address_of(y),

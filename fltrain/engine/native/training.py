@@ -5,7 +5,9 @@ import math
 from collections.abc import Iterable, Sequence
 
 import torch
+from torch import Tensor
 
+from ...counting import count_batches
 from ...optimizers import find_optimizer
 from ...tasks.losses import SmoothedCrossEntropy
 from ..jobs import Cell, Job
@@ -36,7 +38,7 @@ def train_flat_jobs(
     orders = draw_job_orders(cell, [one.job for one in begun], round)
     for one, order in zip(begun, orders, strict=True):
         job = one.job
-        _add_job(arguments, cell, job, one.flat)
+        _add_job(arguments, cell, job, one.flat, one.local.key)
         rates = list_rates(cell.settings, int(job.work.steps), round)
         portions = iterate_portions(cell.data.train, job, round, cell.settings, order)
         loss = _train_portions(
@@ -65,6 +67,8 @@ def _train_portions(
     for portion in portions:
         at = ctypes.addressof(rates_of_steps) + portion.begin * ctypes.sizeof(ctypes.c_double)
         _add_portion(arguments, portion, at, begun.flat.taken)
+        n, settings = int(begun.job.work.n), cell.settings
+        arguments.batches_taken = count_batches(n, settings, portion.begin)
         # the call lets go of Python's lock, so that threads run at once
         if library.fltrain_train(ctypes.byref(arguments), ctypes.byref(loss)):
             raise MemoryError(
@@ -81,7 +85,7 @@ def _describe_cell(cell: Cell, layers: LayerTable) -> StepArguments:
     numbers = list_numbers(find_optimizer(settings.optimizer), cell.algorithm, settings)
     beta1, beta2 = numbers.get("betas", (0.0, 0.0))
     return StepArguments(
-        ops=address_of(layers.ops),
+        ops=ctypes.addressof(layers.ops),
         n_ops=len(layers.ops),
         parameters=layers.n_parameters,
         beta1=beta1,
@@ -98,8 +102,10 @@ def _describe_cell(cell: Cell, layers: LayerTable) -> StepArguments:
     )
 
 
-def _add_job(arguments: StepArguments, cell: Cell, job: Job, flat: FlatJob) -> None:
-    """Set whose numbers the next calls train."""
+def _add_job(
+    arguments: StepArguments, cell: Cell, job: Job, flat: FlatJob, key: int | Tensor
+) -> None:
+    """Set whose numbers the next calls train. key: of the job's draws."""
     arguments.w = address_of(flat.w)
     for slot in find_optimizer(cell.settings.optimizer).slots:
         # each slot of an optimiser has the name of its argument
@@ -107,7 +113,9 @@ def _add_job(arguments: StepArguments, cell: Cell, job: Job, flat: FlatJob) -> N
     arguments.start = address_of(flat.start)
     arguments.add = address_of(flat.add)
     arguments.after = address_of(flat.after)
+    arguments.buffers = address_of(flat.buffers)
     arguments.pull = flat.pull
+    arguments.key = key
     arguments.momentum = job.work.momentum
 
 

@@ -1,0 +1,182 @@
+// The layers of a model in the order in which they run, and the memory between them.
+
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "layers.h"
+
+namespace {
+
+// Layers begin..end that run group by group, which keeps what lies between them in the cache; or
+// one linear layer, which runs on all groups of a block at once. Batch norm begins a phase, since
+// it needs the moments of all groups, which end the phase before.
+struct Phase {
+    size_t begin, end;
+};
+
+struct Network {
+    const Arguments& args;
+    const bool trains;  // else there are no gradients, and no places for them
+    bool has_batch_norm = false;
+    int64_t groups;  // of a block
+    Memory memory;
+    std::vector<Tensor> tensors;  // the first holds the examples, the last the logits
+    std::vector<Layer> layers;
+    std::vector<Phase> phases;
+    std::vector<std::unique_ptr<BatchNorm>> norms;
+    // gradients: of the parameters. turned, rest: see `linear_back`.
+    float *gradients = nullptr, *turned = nullptr, *rest = nullptr;
+
+    Network(const Arguments& args, bool trains) : args(args), trains(trains) {
+        list_layers();
+        groups = parts_of(std::min(args.batch, args.per_epoch), LANES);
+        // all of a batch at once where its statistics are needed
+        if (!trains || !has_batch_norm) groups = std::min<int64_t>(GROUPS, groups);
+        list_phases();
+        share_gradients();
+        place_tensors();
+        prepare_layers();
+    }
+
+  private:
+    void list_layers() {
+        Op input{};
+        input.kind = INPUT;
+        tensors.push_back({args.features});
+        layers.push_back({input});
+        for (int64_t i = 0; i < args.n_ops; i++) {
+            const Op& o = args.ops[i];
+            if (o.to >= (int64_t)tensors.size()) tensors.push_back({o.out * o.oh * o.ow});
+            if (o.kind == BATCH_NORM) {
+                has_batch_norm = true;
+                norms.push_back(std::make_unique<BatchNorm>());
+                if (trains) add_moments(o);
+            }
+            layers.push_back({o});
+            if (o.kind == BATCH_NORM) layers.back().norm = norms.back().get();
+        }
+    }
+
+    void add_moments(const Op& o) {
+        Op moments = o;
+        moments.kind = MOMENTS;
+        layers.push_back({moments});
+        layers.back().norm = norms.back().get();
+    }
+
+    void list_phases() {
+        size_t begin = 0;
+        const auto end_at = [&](size_t end) {
+            if (begin < end) phases.push_back({begin, end});
+            begin = end;
+        };
+        for (size_t i = 0; i < layers.size(); i++) {
+            const int64_t kind = layers[i].op.kind;
+            if (kind == LINEAR || kind == BATCH_NORM) end_at(i);
+            if (kind == LINEAR) end_at(i + 1);
+        }
+        end_at(layers.size());
+    }
+
+    // The last that reads a tensor is the first on the way back, and writes its gradient.
+    void share_gradients() {
+        std::vector<bool> is_written(tensors.size());
+        const auto write = [&](int64_t tensor) {
+            const bool was = is_written[tensor];
+            is_written[tensor] = true;
+            return was;
+        };
+        for (size_t i = layers.size(); i-- > 1;) {
+            Layer& l = layers[i];
+            if (is_activation(l.op.kind) || l.op.kind == BATCH_NORM) continue;
+            l.adds = write(l.op.from);
+            if (l.op.also >= 0) l.also_adds = write(l.op.also);
+        }
+    }
+
+    // ---- places ----
+
+    // The phases that come to a tensor's numbers: one place serves all groups where there is one.
+    struct Visits {
+        int64_t first = -1, last = -1;
+        void come(int64_t phase) {
+            if (first < 0) first = phase;
+            last = phase;
+        }
+        bool is_one() const { return first == last; }
+    };
+
+    // Whether a layer reads a tensor's numbers again on its way back.
+    static bool needs(const Op& o, int64_t tensor) {
+        if (is_activation(o.kind)) return true;
+        const bool from_input = o.kind == CONV || o.kind == LINEAR || o.kind == GROUP_NORM ||
+                                o.kind == BATCH_NORM || o.kind == MOMENTS;
+        return from_input && tensor == o.from;
+    }
+
+    void place_tensors() {
+        std::vector<Visits> values(tensors.size()), slopes(tensors.size());
+        std::vector<bool> is_kept(tensors.size());
+        for (size_t p = 0; p < phases.size(); p++)
+            for (size_t i = phases[p].begin; i < phases[p].end; i++) {
+                const Op& o = layers[i].op;
+                for (const int64_t tensor : {o.from, o.also, o.to}) {
+                    if (tensor < 0) continue;
+                    // batch norm reads its input, and its moments write the gradient of that
+                    const bool is_output = tensor == o.to;
+                    if (o.kind != MOMENTS || !is_output) values[tensor].come(p);
+                    if (o.kind != BATCH_NORM || is_output) slopes[tensor].come(p);
+                    if (trains && needs(o, tensor)) is_kept[tensor] = true;
+                }
+            }
+        values.back().come(phases.size());  // the loss reads the one and writes the other
+        slopes.back().come(phases.size());
+        for (size_t i = 0; i < tensors.size(); i++) {
+            Tensor& t = tensors[i];
+            const int64_t n = t.size * LANES;
+            t.xstep = is_kept[i] || !values[i].is_one() ? n : 0;
+            t.dstep = slopes[i].is_one() ? 0 : n;
+            t.x = memory.take<float>(t.xstep ? n * groups : n);
+            t.d = trains ? memory.take<float>(t.dstep ? n * groups : n) : nullptr;
+        }
+    }
+
+    void prepare_layers() {
+        int64_t widest = 0, most = 0;  // of all linear layers: a row of the input, outputs
+        for (Layer& l : layers) {
+            const Op& o = l.op;
+            if (o.kind == POOL) l.which = memory.take<int8_t>(groups * o.out * o.oh * o.ow * LANES);
+            if (o.kind == DROPOUT) l.which = memory.take<int8_t>(groups * o.parts * LANES);
+            if (o.kind == BATCH_NORM) prepare_norm(l);
+            if (o.kind == CONV) {
+                l.set_conv_taps();
+                const int64_t row = o.w + 2 * o.pad, row_d = o.ow + 2 * l.back_pad();
+                l.padded_x = o.pad ? memory.take<float>(o.c * o.h * row * LANES) : nullptr;
+                l.padded_d = trains ? memory.take<float>(o.out * o.oh * row_d * LANES) : nullptr;
+            }
+            if (o.kind == LINEAR) {
+                const int64_t width = parts_of(o.c, LANES) * LANES;
+                l.set_linear_taps(groups, tensors[o.to].dstep, width);
+                widest = std::max(widest, width);
+                most = std::max(most, o.out);
+            }
+        }
+        if (!trains) return;
+        turned = memory.take<float>(groups * LANES * widest);
+        rest = memory.take<float>(most * LANES);
+        gradients = memory.take<float>(args.parameters);
+    }
+
+    void prepare_norm(Layer& l) {
+        const Op& o = l.op;
+        l.norm->resize(groups, o.c);
+        if (!trains)
+            use_running(*l.norm, o, l.weight(args.w), l.bias(args.w), args.buffers + o.mean,
+                        args.buffers + o.variance);
+    }
+};
+
+}  // namespace

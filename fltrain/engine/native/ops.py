@@ -1,0 +1,253 @@
+"""The operations that the compiled code knows, and how torch's layers become them."""
+
+from collections.abc import Callable
+from enum import IntEnum
+from math import prod
+from typing import Any, NamedTuple
+
+from torch import nn
+
+from ...tasks.dropout import CounterDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
+
+Shape = tuple[int, ...]
+
+_MOST_PLACES = 127  # of a window: its place is kept in a byte
+
+
+class OpKind(IntEnum):
+    """`Kind` of ops.h."""
+
+    CONV = 0
+    LINEAR = 1
+    POOL = 2
+    AVERAGE = 3
+    RELU = 4
+    SIGMOID = 5
+    TANH = 6
+    ADD = 7
+    DROPOUT = 8
+    GROUP_NORM = 9
+    BATCH_NORM = 10
+
+
+ACTIVATIONS = {
+    nn.ReLU: OpKind.RELU,
+    nn.Sigmoid: OpKind.SIGMOID,
+    nn.Tanh: OpKind.TANH,
+}
+
+
+class Op(NamedTuple):
+    """An operation: `Op` of ops.h, the same fields in the same order, where they are explained.
+
+    The graph fills in the tensors, and where parameters and buffers begin.
+    """
+
+    kind: OpKind
+    source: int = -1  # `from` of ops.h
+    also: int = -1
+    to: int = -1
+    c: int = 1
+    h: int = 1
+    w: int = 1
+    out: int = 1
+    oh: int = 1
+    ow: int = 1
+    k: int = 0
+    stride: int = 1
+    pad: int = 0
+    parts: int = 1
+    weight: int = -1
+    bias: int = -1
+    mean: int = -1
+    variance: int = -1
+    scaled: int = 1
+    number: int = 0
+    call: int = 0
+    value: float = 0.0
+    keep: float = 0.0
+
+    @property
+    def widest(self) -> int:
+        """Numbers of an example in input or output, with the zeros around them."""
+        around = 2 * self.k
+        before = self.c * self.h * (self.w + around)
+        after = self.out * self.oh * (self.ow + around)
+        return max(before, after)
+
+
+class Translated(NamedTuple):
+    """A layer as an operation, None for nothing to do, and the shape behind it."""
+
+    op: Op | None
+    shape: Shape
+
+
+def translate_layer(layer: nn.Module, shape: Shape) -> Translated | None:
+    """Return a layer as an operation on examples of `shape`; None where there is none for it."""
+    if type(layer) in ACTIVATIONS:
+        return _keep_shape(Op(ACTIVATIONS[type(layer)]), shape)
+    translate = _TRANSLATIONS.get(type(layer))
+    return None if translate is None else translate(layer, shape)
+
+
+def make_sum(shape: Shape, also: int = -1) -> Op:
+    """Return the operation that adds a second tensor of that shape; -1 for a copy of the first."""
+    translated = _keep_shape(Op(OpKind.ADD, also=also), shape)
+    assert translated.op is not None
+    return translated.op
+
+
+def make_relu(shape: Shape) -> Op:
+    """Return the operation of ReLU."""
+    translated = _keep_shape(Op(OpKind.RELU), shape)
+    assert translated.op is not None
+    return translated.op
+
+
+def _keep_shape(op: Op, shape: Shape) -> Translated:
+    """Return an operation whose output has the shape of its input."""
+    c, h, w = shape if len(shape) == 3 else (prod(shape), 1, 1)
+    return Translated(op._replace(c=c, h=h, w=w, out=c, oh=h, ow=w), shape)
+
+
+def _change_shape(op: Op, shape: Shape, behind: Shape) -> Translated:
+    """Return an operation from images to images."""
+    c, h, w = shape
+    out, oh, ow = behind
+    return Translated(op._replace(c=c, h=h, w=w, out=out, oh=oh, ow=ow), behind)
+
+
+def _skip_identity(_: nn.Identity, shape: Shape) -> Translated:
+    return Translated(None, shape)
+
+
+def _flatten(layer: nn.Flatten, shape: Shape) -> Translated | None:
+    if layer.start_dim != 1 or layer.end_dim not in (-1, len(shape)):
+        return None
+    return Translated(None, (prod(shape),))
+
+
+def _translate_linear(layer: nn.Linear, shape: Shape) -> Translated | None:
+    if len(shape) != 1:
+        return None
+    n_in, n_out = layer.in_features, layer.out_features
+    return Translated(Op(OpKind.LINEAR, c=n_in, out=n_out), (n_out,))
+
+
+def _translate_convolution(conv: nn.Conv2d, shape: Shape) -> Translated | None:
+    """Translate a square kernel of one group, with zeros around the image.
+
+    No more zeros than the kernel reaches: each row of it has to meet the image.
+    """
+    window = _find_window(conv.kernel_size, conv.stride, conv.padding)
+    is_plain = conv.padding_mode == "zeros" and conv.groups == 1 and conv.dilation == (1, 1)
+    if len(shape) != 3 or window is None or not is_plain or window.pad >= window.k:
+        return None
+    op = Op(OpKind.CONV, **window._asdict())
+    sides = [_count_places(size, op) for size in shape[1:]]
+    return _change_shape(op, shape, (conv.out_channels, *sides))
+
+
+def _translate_pool(pool: nn.MaxPool2d | nn.AvgPool2d, shape: Shape) -> Translated | None:
+    """Translate a square window, whose size is not rounded up."""
+    window = _find_window(pool.kernel_size, pool.stride, pool.padding)
+    if len(shape) != 3 or window is None or pool.ceil_mode:
+        return None
+    op = Op(OpKind.POOL, **window._asdict())
+    if isinstance(pool, nn.AvgPool2d):
+        if pool.divisor_override:
+            return None
+        op = op._replace(kind=OpKind.AVERAGE, scaled=int(pool.count_include_pad))
+    elif _as_side(pool.dilation) != 1 or pool.return_indices or window.k**2 > _MOST_PLACES:
+        return None
+    sides = [_count_places(size, op) for size in shape[1:]]
+    return _change_shape(op, shape, (shape[0], *sides))
+
+
+def _translate_adaptive(pool: nn.AdaptiveAvgPool2d, shape: Shape) -> Translated | None:
+    """Translate the mean of so many even parts of an image."""
+    if len(shape) != 3:
+        return None
+    wanted = pool.output_size
+    pair = (wanted, wanted) if isinstance(wanted, int) or wanted is None else wanted
+    sides = [size if side is None else side for size, side in zip(shape[1:], pair, strict=True)]
+    return _change_shape(Op(OpKind.AVERAGE, scaled=0), shape, (shape[0], *sides))
+
+
+def _translate_dropout(layer: CounterDropout, shape: Shape) -> Translated:
+    """Translate dropout of numbers, or of what torch takes for the channels of a batch."""
+    parts = prod(shape)
+    if layer.channels_of:
+        has_channels = len(shape) + 1 >= layer.channels_of
+        parts = shape[0] if has_channels else 1
+    op = Op(OpKind.DROPOUT, parts=parts, number=layer.number, value=layer.p)
+    return _keep_shape(op, shape)
+
+
+def _translate_batch_norm(norm: nn.BatchNorm1d | nn.BatchNorm2d, shape: Shape) -> Translated | None:
+    """Translate batch norm with running statistics that forget at a fixed pace."""
+    n_axes = 3 if isinstance(norm, nn.BatchNorm2d) else 1
+    if len(shape) != n_axes or norm.momentum is None or norm.running_mean is None:
+        return None
+    return _keep_shape(Op(OpKind.BATCH_NORM, value=norm.eps, keep=1 - norm.momentum), shape)
+
+
+def _translate_group_norm(norm: nn.GroupNorm, shape: Shape) -> Translated | None:
+    if len(shape) not in (1, 3):
+        return None
+    plane = prod(shape[1:])  # numbers of a channel
+    op = Op(OpKind.GROUP_NORM, parts=norm.num_groups, scaled=plane, value=norm.eps)
+    return _keep_shape(op, shape)
+
+
+def _translate_layer_norm(norm: nn.LayerNorm, shape: Shape) -> Translated | None:
+    if tuple(norm.normalized_shape) != shape:
+        return None
+    return _keep_shape(Op(OpKind.GROUP_NORM, value=norm.eps), shape)
+
+
+_TRANSLATIONS: dict[type[nn.Module], Callable[[Any, Shape], Translated | None]] = {
+    nn.Identity: _skip_identity,
+    nn.Flatten: _flatten,
+    nn.Linear: _translate_linear,
+    nn.Conv2d: _translate_convolution,
+    nn.MaxPool2d: _translate_pool,
+    nn.AvgPool2d: _translate_pool,
+    nn.AdaptiveAvgPool2d: _translate_adaptive,
+    Dropout: _translate_dropout,
+    Dropout1d: _translate_dropout,
+    Dropout2d: _translate_dropout,
+    Dropout3d: _translate_dropout,
+    nn.BatchNorm1d: _translate_batch_norm,
+    nn.BatchNorm2d: _translate_batch_norm,
+    nn.GroupNorm: _translate_group_norm,
+    nn.LayerNorm: _translate_layer_norm,
+}
+
+
+class _Window(NamedTuple):
+    """A square window, laid every `stride` places of an image with so many zeros around it."""
+
+    k: int
+    stride: int
+    pad: int
+
+
+def _find_window(kernel_size: Any, stride: Any, padding: Any) -> _Window | None:
+    """Return the window of a layer; None where it is not square, or padding is a word."""
+    sides = [side for side in map(_as_side, (kernel_size, stride, padding)) if side is not None]
+    return _Window(*sides) if len(sides) == len(_Window._fields) else None
+
+
+def _count_places(size: int, window: Op) -> int:
+    """Return at how many places of an axis a window is laid."""
+    return (size + 2 * window.pad - window.k) // window.stride + 1
+
+
+def _as_side(value: Any) -> int | None:
+    """Return the number of a pair that is twice the same; None for another one, or a word."""
+    if isinstance(value, int):
+        return value
+    pair = set(value)
+    return int(value[0]) if len(pair) == 1 and not isinstance(value, str) else None

@@ -1,0 +1,287 @@
+// The way through a network's layers and back, for one block of examples.
+
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "network.h"
+
+namespace {
+
+// Some rows of the examples. first: the place of the first of them in its batch, which has that
+// number in the job.
+struct Block {
+    const int64_t* rows;
+    int64_t size, first, batch;
+    int64_t count(int64_t g) const { return std::min<int64_t>(LANES, size - g * LANES); }
+};
+
+class Passes {
+    const Arguments& args;
+    Network& net;
+    std::vector<char> blank;  // an example of zeros, for lanes without one
+
+  public:
+    Passes(const Arguments& args, Network& net)
+        : args(args), net(net), blank(args.features * sizeof(float)) {}
+
+    void forward(const Block& block) {
+        const int64_t used = parts_of(block.size, LANES);
+        for (const Phase& phase : net.phases) {
+            Layer& first = net.layers[phase.begin];
+            if (first.op.kind == LINEAR) {
+                linear(first, used);
+                continue;
+            }
+            if (first.op.kind == BATCH_NORM && net.trains) settle(first, block.size);
+            for (int64_t g = 0; g < used; g++)
+                for (size_t i = phase.begin; i < phase.end; i++) forward(net.layers[i], block, g);
+        }
+    }
+
+    // Adds the gradients of the weights to the network's.
+    void backward(const Block& block) {
+        const int64_t used = parts_of(block.size, LANES);
+        for (size_t p = net.phases.size(); p-- > 0;) {
+            const Phase& phase = net.phases[p];
+            Layer& last = net.layers[phase.end - 1];
+            if (last.op.kind == LINEAR) {
+                linear_back(last, used);
+                continue;
+            }
+            if (last.op.kind == MOMENTS) add_norm_gradient(last);
+            for (int64_t g = 0; g < used; g++)
+                for (size_t i = phase.end; i-- > phase.begin;) backward(net.layers[i], block, g);
+        }
+    }
+
+  private:
+    // [features][LANES] of up to so many rows; lanes without one are 0.
+    template <class T>
+    void gather(const Block& block, int64_t g) {
+        const int64_t features = args.features, count = block.count(g);
+        const int64_t* rows = block.rows + g * LANES;
+        const T* from[LANES];
+        for (int l = 0; l < LANES; l++)
+            from[l] = l < count ? (const T*)args.x + rows[l] * features : (const T*)blank.data();
+        V* to = (V*)net.tensors[0].at(g);
+        int64_t f = 0;
+        for (; f + LANES <= features; f += LANES) {
+            V square[LANES];
+            for (int l = 0; l < LANES; l++) square[l] = widen(from[l] + f);
+            turn(square);
+            for (int i = 0; i < LANES; i++) to[f + i] = square[i];
+        }
+        for (; f < features; f++)
+            for (int l = 0; l < LANES; l++) to[f][l] = widen_one(from[l][f]);
+    }
+
+    // ---- one layer, one group ----
+
+    void forward(Layer& l, const Block& block, int64_t g) {
+        const Op& o = l.op;
+        const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
+        const float *w = l.weight(args.w), *b = l.bias(args.w);
+        switch (Kind(o.kind)) {
+            case INPUT:
+                args.bytes ? gather<uint8_t>(block, g) : gather<float>(block, g);
+                break;
+            case CONV:
+                convolve(l, g);
+                break;
+            case POOL: {
+                int8_t* which = l.which + g * y.size * LANES;
+                is_halving(o) ? pool_halves(o, x.at(g), y.at(g), which)
+                              : pool(o, x.at(g), y.at(g), which);
+                break;
+            }
+            case AVERAGE:
+                average(o, x.at(g), y.at(g));
+                break;
+            case ADD:
+                add(x.at(g), o.also < 0 ? nullptr : net.tensors[o.also].at(g), y.at(g), y.size);
+                break;
+            case DROPOUT:
+                drop_some(l, block, g);
+                break;
+            case GROUP_NORM:
+                normalise_groups(o, x.at(g), y.at(g), w, b);
+                break;
+            case MOMENTS:
+                take_moments(*l.norm, o, x.at(g), g);
+                break;
+            case BATCH_NORM:
+                normalise_batch(*l.norm, o, x.at(g), y.at(g));
+                break;
+            default:
+                activate(Kind(o.kind), (V*)y.at(g), y.size);
+        }
+    }
+
+    void backward(Layer& l, const Block& block, int64_t g) {
+        const Op& o = l.op;
+        const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
+        const int64_t bytes = x.size * LANES * sizeof(float);
+        const bool writes = o.kind == POOL && is_halving(o) && !l.adds;
+        const bool sums = (o.kind == POOL || o.kind == AVERAGE) && !writes;
+        if (sums && !l.adds) std::memset(x.grad(g), 0, bytes);
+        switch (Kind(o.kind)) {
+            case INPUT:
+                break;
+            case CONV:
+                convolve_back(l, g);
+                break;
+            case POOL: {
+                const int8_t* which = l.which + g * y.size * LANES;
+                sums ? unpool(o, y.grad(g), which, x.grad(g))
+                     : unpool_halves(o, y.grad(g), which, x.grad(g));
+                break;
+            }
+            case AVERAGE:
+                spread(o, y.grad(g), x.grad(g));
+                break;
+            case ADD:
+                add_back(l, g);
+                break;
+            case DROPOUT:
+                drop(o, y.size, l.which + g * o.parts * LANES, y.grad(g), x.grad(g), l.adds);
+                break;
+            case GROUP_NORM:
+                derive_groups(o, x.at(g), y.grad(g), x.grad(g), l.weight(args.w),
+                              l.weight(net.gradients), l.bias(net.gradients), l.adds);
+                break;
+            case MOMENTS:
+                derive_batch(*l.norm, o, block.size * o.h * o.w, examples_of(block, g), x.at(g),
+                             y.grad(g), x.grad(g), l.adds);
+                break;
+            case BATCH_NORM:
+                sum_gradients(*l.norm, o, x.at(g), y.grad(g));
+                break;
+            default:
+                derive(Kind(o.kind), (V*)y.grad(g), (const V*)y.at(g), y.size);
+        }
+    }
+
+    void convolve(Layer& l, int64_t g) {
+        const Op& o = l.op;
+        const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
+        const float* from = pad_image(l.padded_x, x.at(g), o.c, o.h, o.w, o.pad);
+        const Places places{y.at(g), o.oh, o.ow, o.oh * o.ow * LANES, o.ow * LANES, LANES};
+        const Window window{o.k, o.k, o.stride, -o.pad, -o.pad};
+        correlate(places, o.out, {from, o.c, o.h, o.w, o.pad}, window, l.weight(args.w),
+                  o.c * o.k * o.k, l.bias(args.w), l.taps.data(), false);
+    }
+
+    void convolve_back(Layer& l, int64_t g) {
+        const Op& o = l.op;
+        const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
+        const float* from = pad_image(l.padded_x, x.at(g), o.c, o.h, o.w, o.pad);
+        conv_gradient(l.weight(net.gradients), l.bias(net.gradients), y.grad(g), from, o);
+        if (!o.from) return;  // nobody wants the gradient of the examples
+        const int64_t pad = l.back_pad(), row = o.w * LANES;
+        const float* dy = pad_image(l.padded_d, y.grad(g), o.out, o.oh, o.ow, pad);
+        const Image image{dy, o.out, o.oh, o.ow, pad};
+        for (int64_t r = 0; r < o.stride * o.stride; r++) {
+            const Reach rows = l.rows(r / o.stride), columns = l.columns(r % o.stride);
+            float* first = x.grad(g) + rows.first * row + columns.first * LANES;
+            const Places places{first,     rows.places,    columns.places,
+                                o.h * row, o.stride * row, o.stride * LANES};
+            const Window window{rows.count, columns.count, 1, rows.offset, columns.offset};
+            correlate(places, o.c, image, window, args.w + o.weight, o.k * o.k, nullptr,
+                      l.back[r].data(), l.adds);
+        }
+    }
+
+    // y = x + also, or x alone.
+    void add(const float* x, const float* also, float* y, int64_t size) {
+        for (int64_t i = 0; i < size * LANES; i++) y[i] = also ? x[i] + also[i] : x[i];
+    }
+
+    void add_back(const Layer& l, int64_t g) {
+        const Op& o = l.op;
+        const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
+        add(y.grad(g), l.adds ? x.grad(g) : nullptr, x.grad(g), x.size);
+        if (o.also < 0) return;
+        const Tensor& z = net.tensors[o.also];
+        add(y.grad(g), l.also_adds ? z.grad(g) : nullptr, z.grad(g), z.size);
+    }
+
+    void drop_some(Layer& l, const Block& block, int64_t g) {
+        const Op& o = l.op;
+        const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
+        if (!net.trains) return add(x.at(g), nullptr, y.at(g), x.size);
+        int8_t* kept = l.which + g * o.parts * LANES;
+        draw_kept(o, {args.key, block.batch, block.first + g * LANES}, kept);
+        drop(o, x.size, kept, x.at(g), y.at(g), false);
+    }
+
+    // ---- batch norm: between two phases ----
+
+    void settle(Layer& l, int64_t size) {
+        const Op& o = l.op;
+        settle_batch(*l.norm, o, size, l.weight(args.w), l.bias(args.w), args.buffers + o.mean,
+                     args.buffers + o.variance);
+        std::fill(l.norm->sum_dy.begin(), l.norm->sum_dy.end(), 0.0f);
+        std::fill(l.norm->sum_dy_x.begin(), l.norm->sum_dy_x.end(), 0.0f);
+    }
+
+    void add_norm_gradient(const Layer& l) {
+        float *dw = l.weight(net.gradients), *db = l.bias(net.gradients);
+        for (int64_t c = 0; c < l.op.c; c++) {
+            if (dw) dw[c] += l.norm->sum_dy_x[c];
+            if (db) db[c] += l.norm->sum_dy[c];
+        }
+    }
+
+    // 1 for each lane with an example.
+    static V examples_of(const Block& block, int64_t g) {
+        V is_example{};
+        for (int64_t l = 0; l < block.count(g); l++) is_example[l] = 1;
+        return is_example;
+    }
+
+    // ---- linear layers: all groups at once ----
+
+    // y [out] = bias + W x [c], for all groups at once.
+    void linear(const Layer& l, int64_t used) {
+        const Op& o = l.op;
+        const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
+        product({y.x, LANES, y.xstep, args.w + o.weight, o.c, x.x, x.xstep, l.bias(args.w), false,
+                 l.taps.data(), 1, o.c, 0, o.c},
+                o.out, used);
+    }
+
+    // dW [out][c] += dy x', the examples being what is summed over; db += dy; dx = W' dy.
+    void linear_back(const Layer& l, int64_t used) {
+        const Op& o = l.op;
+        const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
+        const int64_t width = parts_of(o.c, LANES) * LANES, whole = o.c / LANES, n = used * LANES;
+        // turned: x with the features of an example side by side, as the vectors of B
+        for (int64_t g = 0; g < used; g++)
+            for (int64_t f = 0; f < o.c; f += LANES)
+                turn_features(net.turned + g * LANES * width + f, width, (const V*)x.at(g) + f,
+                              std::min<int64_t>(LANES, o.c - f));
+        Tile t{net.gradients + o.weight, o.c, LANES, y.d, LANES, net.turned, LANES, nullptr, true,
+               l.outer.data(),           1,   n,     0,   n};
+        product(t, o.out, whole);
+        if (o.c % LANES) {
+            // The features behind the last whole vector, by way of `rest`: written in place, a
+            // vector would reach into the next row of dW.
+            t.c = net.rest, t.cm = LANES, t.b += whole * LANES, t.add = false;
+            product(t, o.out, 1);
+            for (int64_t m = 0; m < o.out; m++)
+                for (int64_t f = whole * LANES; f < o.c; f++)
+                    net.gradients[o.weight + m * o.c + f] += net.rest[m * LANES + f % LANES];
+        }
+        for (int64_t g = 0; g < used && o.bias >= 0; g++)
+            for (int64_t m = 0; m < o.out; m++)
+                net.gradients[o.bias + m] += sum(((const V*)y.grad(g))[m]);
+        if (o.from)
+            product({x.d, LANES, x.dstep, args.w + o.weight, 1, y.d, y.dstep, nullptr, l.adds,
+                     l.back[0].data(), 1, o.out, 0, o.out},
+                    o.c, used);
+    }
+};
+
+}  // namespace

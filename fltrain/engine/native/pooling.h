@@ -1,0 +1,138 @@
+// Pooling: the largest or the mean of each window of an image, on one group of examples.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels.h"
+
+namespace {
+
+// The places begin..end of an axis that output i sees, those beyond the axis left out.
+struct Seen {
+    int64_t begin, end;
+};
+
+// size, outputs: of the axis before and behind pooling.
+Seen seen_by(const Op& o, int64_t i, int64_t size, int64_t outputs) {
+    if (!o.k) return {i * size / outputs, parts_of((i + 1) * size, outputs)};
+    const int64_t begin = i * o.stride - o.pad;
+    return {std::max<int64_t>(0, begin), std::min(size, begin + o.k)};
+}
+
+// y [c][oh][ow] = the first largest of each window of x [c][h][w]; which: its place in the window.
+void pool(const Op& o, const float* x, float* y, int8_t* which) {
+    for (int64_t r = 0; r < o.c * o.oh; r++) {
+        const Seen rows = seen_by(o, r % o.oh, o.h, o.oh);
+        const V* plane = (const V*)x + r / o.oh * o.h * o.w;
+        for (int64_t i = 0; i < o.ow; i++) {
+            const Seen columns = seen_by(o, i, o.w, o.ow);
+            V best = plane[rows.begin * o.w + columns.begin];
+            I at{};
+            int p = 0;
+            for (int64_t a = rows.begin; a < rows.end; a++)
+                for (int64_t b = columns.begin; b < columns.end; b++, p++) {
+                    const V next = plane[a * o.w + b];
+                    const I more = next > best;
+                    best = more ? next : best;
+                    at = more ? I{} + p : at;
+                }
+            ((V*)y)[r * o.ow + i] = best;
+            ((Bytes*)which)[r * o.ow + i] = __builtin_convertvector(at, Bytes);
+        }
+    }
+}
+
+// dx [c][h][w] += dy [c][oh][ow] where its example's largest was.
+void unpool(const Op& o, const float* dy, const int8_t* which, float* dx) {
+    for (int64_t r = 0; r < o.c * o.oh; r++) {
+        const Seen rows = seen_by(o, r % o.oh, o.h, o.oh);
+        V* plane = (V*)dx + r / o.oh * o.h * o.w;
+        for (int64_t i = 0; i < o.ow; i++) {
+            const Seen columns = seen_by(o, i, o.w, o.ow);
+            const V d = ((const V*)dy)[r * o.ow + i];
+            const I at = widen(which + (r * o.ow + i) * LANES);
+            int p = 0;
+            for (int64_t a = rows.begin; a < rows.end; a++)
+                for (int64_t b = columns.begin; b < columns.end; b++, p++)
+                    plane[a * o.w + b] += at == p ? d : V{};
+        }
+    }
+}
+
+// ---- windows of 2 x 2 that do not overlap: most of all pooling ----
+
+bool is_halving(const Op& o) { return o.k == 2 && o.stride == 2 && !o.pad; }
+
+void pool_halves(const Op& o, const float* x, float* y, int8_t* which) {
+    for (int64_t r = 0; r < o.c * o.oh; r++) {
+        const V* from = (const V*)x + (r / o.oh * o.h + r % o.oh * 2) * o.w;
+        for (int64_t i = 0; i < o.ow; i++) {
+            V best = from[2 * i];
+            I at{};
+            for (int p = 1; p < 4; p++) {
+                const V next = from[p / 2 * o.w + 2 * i + p % 2];
+                const I more = next > best;
+                best = more ? next : best;
+                at = more ? I{} + p : at;
+            }
+            ((V*)y)[r * o.ow + i] = best;
+            ((Bytes*)which)[r * o.ow + i] = __builtin_convertvector(at, Bytes);
+        }
+    }
+}
+
+// dx is written, whatever it holds.
+void unpool_halves(const Op& o, const float* dy, const int8_t* which, float* dx) {
+    // Of an odd size the last row or column belongs to no 2 x 2.
+    if (o.h % 2 || o.w % 2) std::memset(dx, 0, o.c * o.h * o.w * LANES * sizeof(float));
+    for (int64_t r = 0; r < o.c * o.oh; r++) {
+        V* to = (V*)dx + (r / o.oh * o.h + r % o.oh * 2) * o.w;
+        for (int64_t i = 0; i < o.ow; i++) {
+            const V d = ((const V*)dy)[r * o.ow + i];
+            const I at = widen(which + (r * o.ow + i) * LANES);
+            for (int p = 0; p < 4; p++) to[p / 2 * o.w + 2 * i + p % 2] = at == p ? d : V{};
+        }
+    }
+}
+
+// ---- means ----
+
+// What a window's sum is multiplied by: zeros around the image count where `o.scaled` says so.
+float share_of(const Op& o, const Seen& rows, const Seen& columns) {
+    const int64_t real = (rows.end - rows.begin) * (columns.end - columns.begin);
+    return 1.0f / (o.scaled ? o.k * o.k : real);
+}
+
+// y [c][oh][ow] = the mean of each window of x [c][h][w].
+void average(const Op& o, const float* x, float* y) {
+    for (int64_t r = 0; r < o.c * o.oh; r++) {
+        const Seen rows = seen_by(o, r % o.oh, o.h, o.oh);
+        const V* plane = (const V*)x + r / o.oh * o.h * o.w;
+        for (int64_t i = 0; i < o.ow; i++) {
+            const Seen columns = seen_by(o, i, o.w, o.ow);
+            V total{};
+            for (int64_t a = rows.begin; a < rows.end; a++)
+                for (int64_t b = columns.begin; b < columns.end; b++) total += plane[a * o.w + b];
+            ((V*)y)[r * o.ow + i] = total * share_of(o, rows, columns);
+        }
+    }
+}
+
+// dx [c][h][w] += each place's share of dy [c][oh][ow].
+void spread(const Op& o, const float* dy, float* dx) {
+    for (int64_t r = 0; r < o.c * o.oh; r++) {
+        const Seen rows = seen_by(o, r % o.oh, o.h, o.oh);
+        V* plane = (V*)dx + r / o.oh * o.h * o.w;
+        for (int64_t i = 0; i < o.ow; i++) {
+            const Seen columns = seen_by(o, i, o.w, o.ow);
+            const V d = ((const V*)dy)[r * o.ow + i] * share_of(o, rows, columns);
+            for (int64_t a = rows.begin; a < rows.end; a++)
+                for (int64_t b = columns.begin; b < columns.end; b++) plane[a * o.w + b] += d;
+        }
+    }
+}
+
+}  // namespace

@@ -1,0 +1,437 @@
+"""Compiled layers besides the plain ones: norms, dropout, strides, pooling, residual sums."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import fltrain
+import niidpart
+from fltrain import tree
+from fltrain.algorithms import build
+from fltrain.engine.native import Native
+from fltrain.engine.native.layers import tabulate_layers
+from fltrain.engine.scoring import Candidate, score_models
+from fltrain.inputs.examples import PartyExamples
+from fltrain.models import Staged, create
+from fltrain.models._residual import Residual, Skip
+from fltrain.runs.states import make_initial_state
+from fltrain.settings import Settings
+from fltrain.tasks.dropout import replace_dropouts
+
+from ._cells import add_to, prepare
+from ._native import compiled
+
+USUAL = {
+    "rounds": 1,
+    "local_epochs": 2,
+    "batch_size": 16,
+    "lr": 0.02,
+    "momentum": 0.9,
+    "device": "cpu",
+    "threads": 1,
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(native_cache):
+    """Compiled in a folder of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(native_cache))
+        yield
+
+
+@pytest.fixture(scope="module")
+def coloured():
+    """120 training and 30 test images of 3 x 11 x 9 bytes in 4 classes."""
+    rng = np.random.default_rng(2)
+
+    def images(labels):
+        noise = rng.integers(0, 200, (len(labels), 11, 9, 3))
+        return (noise + 15 * labels[:, None, None, None]).astype(np.uint8)
+
+    y, y_test = np.arange(120) * 7 % 4, np.arange(30) % 4
+    return niidpart.from_arrays(images(y), y, images(y_test), y_test)
+
+
+@pytest.fixture(scope="module")
+def split(coloured):
+    """Three parties of unequal size, none of which has a last batch of one."""
+    split = niidpart.make(coloured, "quantity", n_parties=3, seed=1, beta=2.0)
+    assert len(set(split.train.sizes.tolist())) == 3
+    assert all(size % 16 != 1 for size in split.train.sizes.tolist())
+    return split
+
+
+def sequential(*layers):
+    return nn.Sequential(*layers)
+
+
+def end(width):
+    return nn.Flatten(), nn.Linear(width, 4)
+
+
+def convolve(c, out, k, **options):
+    return nn.Conv2d(c, out, k, **options)
+
+
+LAYERS = {  # for 3 x 11 x 9
+    "batch norm, as in LeNet": lambda: sequential(
+        convolve(3, 6, 3),
+        nn.BatchNorm2d(6),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        convolve(6, 5, 3),
+        nn.BatchNorm2d(5),
+        nn.ReLU(),
+        *end(10),
+    ),
+    "batch norm of units, twice in a row": lambda: sequential(
+        nn.Flatten(),
+        nn.Linear(297, 18),
+        nn.BatchNorm1d(18),
+        nn.Tanh(),
+        nn.Linear(18, 7, bias=False),
+        nn.BatchNorm1d(7, affine=False, momentum=0.3, eps=1e-3),
+        nn.BatchNorm1d(7),
+        nn.Linear(7, 4),
+    ),
+    "batch norm first, another last": lambda: sequential(
+        nn.BatchNorm2d(3), *end(297), nn.BatchNorm1d(4)
+    ),
+    "group norm": lambda: sequential(
+        convolve(3, 6, 3),
+        nn.GroupNorm(3, 6),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.GroupNorm(1, 6, affine=False),
+        *end(72),
+    ),
+    "layer norm": lambda: sequential(
+        nn.LayerNorm((3, 11, 9)),
+        convolve(3, 4, 3),
+        nn.LayerNorm((4, 9, 7), elementwise_affine=False),
+        nn.Flatten(),
+        nn.Linear(252, 20),
+        nn.LayerNorm(20),
+        nn.ReLU(),
+        nn.Linear(20, 4),
+    ),
+    "group norm of units": lambda: sequential(
+        nn.Flatten(), nn.Linear(297, 20), nn.GroupNorm(4, 20), nn.Sigmoid(), nn.Linear(20, 4)
+    ),
+    "dropout of numbers, odd sizes": lambda: sequential(
+        nn.Dropout(0.3),
+        convolve(3, 5, 3),
+        nn.Tanh(),
+        nn.Dropout(0.5),
+        nn.Flatten(),
+        nn.Linear(315, 17),
+        nn.ReLU(),
+        nn.Dropout(0.2),
+        nn.Linear(17, 4),
+    ),
+    "dropout of channels": lambda: sequential(
+        nn.Dropout2d(0.2),
+        convolve(3, 5, 3),
+        nn.ReLU(),
+        nn.Dropout2d(0.4),
+        nn.Flatten(),
+        nn.Dropout1d(0.3),
+        nn.Dropout(0.0),
+        nn.Linear(315, 4),
+    ),
+    "a dropout at two places": lambda: drops_twice(nn.Dropout(0.3)),
+    "strides of 2 and 3": lambda: sequential(
+        convolve(3, 6, 3, stride=2, padding=1),
+        nn.ReLU(),
+        convolve(6, 7, 2, stride=2),
+        nn.ReLU(),
+        convolve(7, 5, 3, stride=3, padding=2),
+        nn.ReLU(),
+        *end(20),
+    ),
+    "strides beyond the kernel": lambda: sequential(
+        convolve(3, 6, 5, padding=4),
+        convolve(6, 5, 1, stride=2),
+        convolve(5, 4, 2, stride=3),
+        *end(24),
+    ),
+    "pooling that overlaps, with padding": lambda: sequential(
+        convolve(3, 5, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(3, stride=2, padding=1),
+        nn.Tanh(),
+        nn.MaxPool2d(3, stride=1),
+        *end(30),
+    ),
+    "pooling by 3": lambda: sequential(convolve(3, 5, 3), nn.MaxPool2d(3), *end(30)),
+    "mean pooling": lambda: sequential(
+        convolve(3, 5, 3),
+        nn.AvgPool2d(3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.AvgPool2d(2, padding=1, count_include_pad=False),
+        *end(45),
+    ),
+    "adaptive pooling": lambda: sequential(
+        convolve(3, 5, 3),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d((4, None)),
+        convolve(5, 6, 2),
+        nn.AdaptiveAvgPool2d(1),
+        *end(6),
+    ),
+    "residual blocks": lambda: sequential(
+        convolve(3, 6, 3, padding=1),
+        nn.ReLU(),
+        Residual(block(6, 6, 1), nn.Identity()),
+        Residual(block(6, 9, 2), sequential(convolve(6, 9, 1, stride=2), nn.GroupNorm(3, 9))),
+        nn.AdaptiveAvgPool2d(1),
+        *end(9),
+    ),
+    "residual blocks with batch norm": lambda: Staged(
+        stem=sequential(convolve(3, 6, 3, bias=False), nn.BatchNorm2d(6), nn.ReLU()),
+        one=Residual(sequential(convolve(6, 6, 3, padding=1), nn.BatchNorm2d(6)), nn.Identity()),
+        two=Skip(
+            sequential(nn.BatchNorm2d(6), nn.ReLU(), convolve(6, 5, 3)),
+            sequential(convolve(6, 5, 3), nn.BatchNorm2d(5)),
+        ),
+        out=sequential(nn.MaxPool2d(2), *end(30)),
+    ),
+    "activations after each other, on what is read twice": lambda: sequential(
+        nn.Flatten(),
+        nn.Linear(297, 12),
+        nn.Sigmoid(),
+        nn.Tanh(),
+        Skip(sequential(nn.ReLU(), nn.Linear(12, 12)), sequential(nn.Tanh(), nn.Sigmoid())),
+        Skip(nn.Identity(), nn.Identity()),
+        nn.Linear(12, 4),
+    ),
+    "pools on what is read twice": lambda: sequential(
+        convolve(3, 5, 3),
+        Skip(nn.MaxPool2d(2), nn.AvgPool2d(2)),
+        Skip(nn.MaxPool2d(3, stride=1, padding=1), nn.AvgPool2d(3, stride=1, padding=1)),
+        Skip(nn.GroupNorm(1, 5), nn.BatchNorm2d(5)),
+        Skip(nn.Dropout(0.2), nn.LayerNorm((5, 4, 3))),
+        *end(60),
+    ),
+}
+
+
+def block(c, out, stride):
+    return sequential(
+        convolve(c, out, 3, stride=stride, padding=1, bias=False),
+        nn.GroupNorm(3, out),
+        nn.ReLU(),
+        convolve(out, out, 3, padding=1),
+    )
+
+
+def drops_twice(dropout):
+    return sequential(nn.Flatten(), dropout, nn.Linear(297, 9), nn.ReLU(), dropout, nn.Linear(9, 4))
+
+
+def seeded(make):
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        return make()
+
+
+def train(split, data, model, engine, algorithm="fedavg", **options):
+    return fltrain.run(
+        split,
+        data,
+        model=model,
+        algorithm=build(algorithm) if isinstance(algorithm, str) else algorithm,
+        engine=engine,
+        **add_to(USUAL, options),
+    )
+
+
+@pytest.fixture(scope="module")
+def agree(distance):
+    """agree(looped, native): all that outlives a round to 1e-6; and something was trained.
+
+    Of statistics to 1e-6 of the largest, since a variance may be of any size.
+    """
+
+    def compare(looped, native, bound=1e-6):
+        assert all(line["steps"] <= 30 * line["jobs"] for line in looped.history)
+        for part in ("models", "server", "parties"):
+            assert distance(getattr(looped.state, part), getattr(native.state, part)) <= bound
+        largest = [float(leaf.abs().max()) for leaf in tree.leaves(looped.state.buffers)]
+        scale = max([1.0, *largest])
+        assert distance(looped.state.buffers, native.state.buffers) <= bound * scale
+        for a, b in zip(looped.history, native.history, strict=True):
+            assert b["train_loss"] == pytest.approx(a["train_loss"], rel=1e-5)
+            assert b["test_loss"] == pytest.approx(a["test_loss"], rel=1e-5)
+        before = dict(looped.task.module.named_parameters())
+        after = tree.index(looped.state.models, 0)  # without what parties keep
+        assert distance({name: before[name].detach() for name in after}, after) > 1e-4
+
+    return compare
+
+
+@compiled
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_round_is_that_of_looped_for_each_kind_of_layer(name, split, coloured, agree):
+    model = seeded(LAYERS[name])
+    agree(*(train(split, coloured, model, engine) for engine in ("looped", "native")))
+
+
+@compiled
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"batch_size": 41, "local_epochs": 3},
+        {"batch_size": 100, "local_epochs": 5},  # a batch of more than a block
+        {"accumulate": 2},
+        {"normalise": "data"},  # each epoch is a call
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "name",
+    ["batch norm, as in LeNet", "dropout of numbers, odd sizes", "pools on what is read twice"],
+)
+def test_a_round_is_that_of_looped_for_batches_of_any_kind(name, options, split, coloured, agree):
+    model = seeded(LAYERS[name])
+    agree(*(train(split, coloured, model, engine, **options) for engine in ("looped", "native")))
+
+
+@compiled
+@pytest.mark.parametrize("algorithm", ["fedbn", "ditto", "fednova", "feddyn"])
+def test_buffers_are_what_the_algorithm_makes_of_them(algorithm, split, coloured, agree):
+    model = seeded(LAYERS["batch norm, as in LeNet"])
+    options = {"rounds": 2, "local_epochs": 1}
+    agree(
+        *(
+            train(split, coloured, model, engine, algorithm, **options)
+            for engine in ("looped", "native")
+        )
+    )
+
+
+@compiled
+def test_steps_of_lenet_with_batch_norm_are_those_of_looped(images, agree):
+    split = niidpart.make(images, "homo", n_parties=2, seed=1)
+    options = {"local_steps": 4, "batch_size": 25}
+    model = create("lenet5-bn", (1, 28, 28), 10, 0)
+    agree(*(train(split, images, model, engine, **options) for engine in ("looped", "native")))
+
+
+@compiled
+def test_a_step_of_many_norms_is_that_of_looped(images, agree):
+    """Sums of thousands of numbers, each of which the next layers see."""
+    split = niidpart.make(images, "homo", n_parties=2, seed=1)
+    options = {"local_steps": 1, "lr": 0.01, "batch_size": 8}
+    model = create("resnet20-gn", (1, 28, 28), 10, 0)
+    agree(*(train(split, images, model, engine, **options) for engine in ("looped", "native")))
+
+
+@pytest.mark.parametrize("name", ["vgg9", "vgg11", "resnet18-gn", "resnet20", "convnet"])
+def test_there_is_a_kernel_for_each_layer_of_published_models(name, coloured):
+    model = replace_dropouts(create(name, (3, 32, 32), 10, 0))
+    layers = tabulate_layers(model, (3, 32, 32))
+    assert layers.n_parameters == sum(weight.numel() for weight in model.parameters())
+
+
+@compiled
+def test_the_result_does_not_depend_on_the_number_of_workers(split, coloured, same_state):
+    model = seeded(LAYERS["pools on what is read twice"])
+    runs = [
+        train(split, coloured, model, "native", "scaffold", rounds=2, workers=n) for n in (1, 2, 5)
+    ]
+    for other in runs[1:]:
+        assert same_state(runs[0].state, other.state)
+        assert runs[0].history == other.history
+
+
+def cell_of(split, data, module):
+    settings = Settings(**{"engine": "looped"} | USUAL)
+    return prepare(split, data, build("fedavg"), module, settings)
+
+
+@compiled
+@pytest.mark.parametrize("name", LAYERS)
+def test_answers_are_counted_as_by_torch(name, split, coloured):
+    """With statistics that are neither 0 nor 1."""
+    cell = cell_of(split, coloured, seeded(LAYERS[name]))
+    state = make_initial_state(cell)
+    params, buffers = tree.index(state.models, 0), tree.index(state.buffers, 0)
+    buffers = {
+        key: leaf + torch.linspace(0.1, 0.9, leaf.numel()) if leaf.is_floating_point() else leaf
+        for key, leaf in buffers.items()
+    }
+    x = torch.from_numpy(np.random.default_rng(4).integers(0, 256, (600, 3, 11, 9), np.uint8))
+    rows = torch.arange(600)
+    parties = torch.zeros_like(rows)
+    examples = PartyExamples(x, rows % 4, [0, 600], rows, parties, cell.data.train.prepare)
+    asked = [Candidate(params, buffers, examples, *at) for at in ((0, 600), (3, 70), (9, 10))]
+    made = Native([cell])
+    try:
+        ours, torchs = made.score(cell.task, asked), score_models(cell.task, asked)
+    finally:
+        made.close()
+    for (right, loss), (expected, expected_loss) in zip(ours, torchs, strict=True):
+        assert right == expected
+        assert loss == pytest.approx(expected_loss, rel=1e-5)
+
+
+def test_batches_of_one_that_batch_norm_cannot_train_on_are_refused_as_by_looped(dealt, coloured):
+    split = dealt(coloured, (np.arange(120) >= 33).astype(int))
+    model = seeded(LAYERS["batch norm of units, twice in a row"])
+    said = []
+    for engine in ("looped", "native"):
+        with pytest.raises(ValueError, match="cannot train on a batch of one example") as found:
+            train(split, coloured, model, engine)
+        said.append((str(found.value), found.value.__notes__))
+    assert said[0] == said[1]
+
+
+@compiled
+def test_batch_norm_of_images_trains_on_batches_of_one(dealt, coloured, agree):
+    split = dealt(coloured, (np.arange(120) >= 33).astype(int))
+    model = seeded(lambda: sequential(convolve(3, 6, 3), nn.BatchNorm2d(6), nn.ReLU(), *end(378)))
+    agree(*(train(split, coloured, model, engine) for engine in ("looped", "native")))
+
+
+REFUSED = {
+    "no statistics": lambda: nn.BatchNorm2d(3, track_running_stats=False),
+    "statistics of all that was seen": lambda: nn.BatchNorm2d(3, momentum=None),
+    "norm of rows": lambda: nn.LayerNorm(9),
+    "a divisor": lambda: nn.AvgPool2d(2, divisor_override=3),
+    "rounded up": lambda: nn.AvgPool2d(2, ceil_mode=True),
+    "a wide window": lambda: nn.MaxPool2d(3, stride=(1, 2)),
+    "instance norm": lambda: nn.InstanceNorm2d(3),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_layer_that_has_no_kernel_is_named(name):
+    layer = REFUSED[name]()
+    said = f"no kernel for layer 0, {type(layer).__name__}.*use --engine processes or looped"
+    with pytest.raises(ValueError, match=said):
+        tabulate_layers(sequential(layer, *end(297)), (3, 11, 9))
+
+
+def test_ways_of_other_shapes_are_not_added():
+    model = sequential(Skip(nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(1)), *end(60))
+    with pytest.raises(ValueError, match=r"the two ways through layer 0 give \(3, 5, 4\) and"):
+        tabulate_layers(model, (3, 11, 9))
+
+
+def test_statistics_of_another_type_are_refused():
+    model = sequential(nn.BatchNorm2d(3, affine=False).double(), *end(297))
+    with pytest.raises(ValueError, match=r"buffer 0\.running_mean is float64, float32 is needed"):
+        tabulate_layers(model, (3, 11, 9))
+
+
+def test_a_kernel_of_dropout_is_for_counters_alone(split, coloured):
+    """torch's own draws from a generator: a task replaces it, and what it does not is refused."""
+    module = sequential(nn.Flatten(), nn.AlphaDropout(0.5), nn.Linear(297, 4))
+    cell = cell_of(split, coloured, module)
+    with pytest.raises(ValueError, match="no kernel for layer 1, AlphaDropout"):
+        Native([replace(cell)])
