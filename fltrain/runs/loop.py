@@ -81,9 +81,12 @@ class TrainingLoop:
         try:
             yield
         except BaseException as error:
-            for run in self.runs:
-                self._save_reached(run, error)
+            self._save_all_reached(error)
             raise
+
+    def _save_all_reached(self, error: BaseException) -> None:
+        for run in self.runs:
+            self._save_reached(run, error)
 
     def _save_reached(self, run: RunInProgress, error: BaseException) -> None:
         """Write the checkpoint of the last round of a run that an error ends."""
@@ -156,8 +159,10 @@ class TrainingLoop:
         try:
             yield
         except (RankLost, Terminated) as error:
+            self._save_all_reached(error)
             raise RankLost(f"round {round}: {error}; {self._describe_standing()}") from error
         except ChildProcessError as error:
+            self._save_all_reached(error)
             raise ChildProcessError(f"{error}; {self._describe_standing()}") from error
 
     def _end_run(self, i: int, error: Diverged, round: int) -> None:
@@ -213,7 +218,7 @@ class TrainingLoop:
             if is_written or is_last:
                 run.writer.save(run.state)
             # What one's own code writes to is not known before, so nothing may be left to write.
-            if is_last or not self.common.has_clock or not _is_ours(run.cell):
+            if is_last or not _is_ours(run.cell):
                 run.writer.settle()
         self._say(RoundDone(round, self.common.rounds, cell=i, metrics=finished))
 

@@ -97,7 +97,15 @@ def _start_runs(
             run.has_stopped = has_reached_end(run.cell.settings, run.history)
             if setup.ranks.is_first:
                 keep = cell.settings.keep
-                run.writer = RunWriter(folder, start.state, start.rounds_done, keep, thread)
+                # What is wanted after certain rounds is there when they are shown.
+                is_beside = cell.settings.checkpoint_every is None
+                run.writer = RunWriter(
+                    folder=folder,
+                    state=start.state,
+                    round=start.rounds_done,
+                    keep=keep,
+                    thread=thread if is_beside else None,
+                )
         runs.append(run)
     return runs
 

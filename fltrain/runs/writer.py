@@ -38,8 +38,8 @@ class RunWriter:
         After which it starts.
     keep : str
         Which checkpoints stay, `Settings.keep`.
-    thread : Executor
-        That writes checkpoints, one after another.
+    thread : Executor, optional
+        That writes checkpoints, one after another; None to write each before what comes next.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class RunWriter:
         state: State,
         round: int,
         keep: str,
-        thread: Executor,
+        thread: Executor | None,
     ):
         self.folder, self.keep = folder, keep
         self.spent = 0.0  # seconds that checkpoints have taken
@@ -97,7 +97,7 @@ class RunWriter:
             self.settle()
 
     def save(self, state: State) -> None:
-        """Write the checkpoint of the round before, beside what comes next.
+        """Write the checkpoint of the round before, with a thread beside what comes next.
 
         The one before it is waited for. Older ones then go, except those that stay.
         """
@@ -106,8 +106,12 @@ class RunWriter:
             return
         round, bound = self._reached
         snapshot = self._checkpoints.take(state)
-        self._reached, self._snapshot = None, snapshot
-        self._writing = self._thread.submit(self._write, snapshot, round, bound)
+        self._reached = None
+        if self._thread is None:
+            self._write(snapshot, round, bound)
+        else:
+            self._snapshot = snapshot
+            self._writing = self._thread.submit(self._write, snapshot, round, bound)
 
     def save_reached(self, state: State) -> None:
         """Write the checkpoint of the round before, where it is none yet and its state stands.
@@ -135,7 +139,7 @@ class RunWriter:
                 self._writing = self._snapshot = None
 
     def _write(self, snapshot: Snapshot, round: int, bound: Bound) -> None:
-        """Write a checkpoint. In the thread; nothing else looks at the checkpoints meanwhile."""
+        """Write a checkpoint. Nothing else looks at the checkpoints meanwhile."""
         began = time.perf_counter()
         self._checkpoints.write(snapshot, round, bound)
         # Only now: at every moment a whole checkpoint is there to resume from.

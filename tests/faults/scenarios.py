@@ -34,7 +34,8 @@ class Scenario:
     and no library. codes: those that it may end with at a fault, the cause named with each but 0.
     is_large: its arrays are above 1 MiB, so that their allocations count; only these are made to
     fail there, for on the disk it does what its small twin does. writes: whether what it makes is a
-    file or folder here, which a power cut can take away.
+    file or folder here, which a power cut can take away. varies: where the names of files depend on a
+    clock, by the beginning of their paths; what lies there is for read_state to judge.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Scenario:
     codes: tuple[int, ...] = (0, 1)
     is_large: bool = False
     writes: bool = True
+    varies: str = ""
 
 
 def niidpart_command(*arguments: str) -> Callable[[], None]:

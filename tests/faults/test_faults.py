@@ -38,6 +38,7 @@ def run_campaign(*arguments: str) -> tuple[dict, list[dict]]:
 @needs_shim
 def test_a_sample_of_faults_and_power_cuts_finds_nothing():
     scenarios = ["make-new", "import-fedlab", "push-over", "sweep", "extend", "verify-replay"]
+    scenarios += ["run-beside", "resume-beside"]
     summary, findings = run_campaign("--sample", "4", *scenarios)
     assert not findings, findings
     assert summary["trials_of"] == dict.fromkeys(scenarios, 4)

@@ -14,7 +14,11 @@ _SETTINGS: dict[str, Any] = {
     "local_epochs": 1,
     "rounds": 3,
     "threads": 1,
+    # After which rounds, a clock shall not say: each fault has to find the same calls.
+    "checkpoint_every": 1,
 }
+# Beside training, as it goes without being asked; which rounds have a checkpoint is the clock's.
+_BESIDE = {"checkpoint_every": None, "rounds": 4}
 _RATES = (0.1, 0.01)  # the cells of the sweep
 
 
@@ -35,7 +39,8 @@ def _train(settings: dict[str, Any], out: str = "a/out") -> Callable[[], None]:
     """Return the command that trains with these settings in place of the common ones."""
     options = []
     for name, value in (_SETTINGS | {"engine": "looped"} | settings).items():
-        options += [f"--{name.replace('_', '-')}", str(value)]
+        if value is not None:
+            options += [f"--{name.replace('_', '-')}", str(value)]
     return fltrain_command("run", "split.h5", *options, "--out", out)
 
 
@@ -112,7 +117,7 @@ def _prepare_training(n: int, command: Callable[[], None], *of_split: str) -> No
     os.rmdir("a")
 
 
-def _run(name: str, n: int = 60, **settings: Any) -> Scenario:
+def _run(name: str, n: int = 60, varies: str = "", **settings: Any) -> Scenario:
     command = _train(settings)
 
     def try_again() -> None:
@@ -122,15 +127,17 @@ def _run(name: str, n: int = 60, **settings: Any) -> Scenario:
         _prepare_training(n, command)
 
     is_large = n > 10_000
-    return Scenario(name, prepare, command, _read_run_state, try_again, is_large=is_large)
+    return Scenario(
+        name, prepare, command, _read_run_state, try_again, is_large=is_large, varies=varies
+    )
 
 
-def _resume_stopped(name: str, **settings: Any) -> Scenario:
+def _resume_stopped(name: str, varies: str = "", **settings: Any) -> Scenario:
     def prepare() -> None:
         _prepare_training(60, _train(settings))
         _train_a_round(settings)
 
-    return Scenario(name, prepare, _resume, _read_run_state, _resume)
+    return Scenario(name, prepare, _resume, _read_run_state, _resume, varies=varies)
 
 
 def _extend(name: str, rounds: int, **settings: Any) -> Scenario:
@@ -181,9 +188,11 @@ def list_training_scenarios() -> list[Scenario]:
         _run("run-native", engine="native"),
         _run("run-processes", engine="processes", workers=2),
         _run("run-keep-all", keep="all"),
+        _run("run-beside", varies="a/out/checkpoints/", **_BESIDE),
         _run("sweep", lr=rates, rounds=2),
         _resume_stopped("resume"),
         _resume_stopped("resume-keep-all", keep="all"),
+        _resume_stopped("resume-beside", varies="a/out/checkpoints/", **_BESIDE),
         _resume_stopped("resume-sweep", lr=rates, rounds=2),
         _extend("extend", 2, finetune=1),
         _extend("extend-sweep", 1, lr=rates),
