@@ -22,7 +22,8 @@ from .plan import StudyPlan
 from .split_words import make_split
 
 # Settings on which no result depends, so that a cell is the same with others.
-_HARMLESS = ("checkpoint_every", "keep", "device", "threads", "workers", "memory")
+_WRITTEN = ("checkpoint_every", "checkpoint_share", "keep")
+_HARMLESS = (*_WRITTEN, "device", "threads", "workers", "memory")
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,8 @@ def _estimate(request: Request, kind: _Prototype) -> CellEstimate:
 def _count_kept(request: Request) -> int:
     """Return how many checkpoints stay in the end, as bases: changed rows take less."""
     settings = request.settings
-    written = 1 + -(-settings.rounds // settings.checkpoint_every)
+    # Where a clock says when, at most one a round.
+    written = 1 + -(-settings.rounds // (settings.checkpoint_every or 1))
     if settings.keep == "all":
         return written
     if settings.keep.startswith("every:"):

@@ -18,7 +18,8 @@ from .claims import DONE
 from .folder import StudyFolder
 from .worker import read_cells
 
-_OF_THE_MACHINE = ("threads", "workers", "memory", "device", "keep", "checkpoint_every")
+_WRITTEN = ("checkpoint_every", "checkpoint_share", "keep")
+_OF_THE_MACHINE = (*_WRITTEN, "threads", "workers", "memory", "device")
 
 
 def verify_study(
