@@ -68,7 +68,7 @@ def tabulate_layers(module: nn.Module, shape: Shape) -> LayerTable:
     statistics = {name: buffer for name, buffer in buffers.items() if name not in counters}
     _require_plain_tensors(parameters, statistics)
     graph = _Graph(parameters, statistics, shape)
-    graph.add_module("", module, _Place(0, shape))
+    graph.add_module("", module, _Waypoint(0, shape))
     graph.require_all_met()
     ops = graph.list_ops()
     rows = (OpRow * len(ops))(*[OpRow(*op) for op in ops])
@@ -117,7 +117,7 @@ def _place_tensors(tensors: dict[str, torch.Tensor]) -> dict[str, int]:
     return begins
 
 
-class _Place(NamedTuple):
+class _Waypoint(NamedTuple):
     """A tensor on its way through the model: its number, and the shape of an example."""
 
     tensor: int
@@ -139,7 +139,7 @@ class _Graph:
         self.calls: Counter[int] = Counter()  # of each dropout
         self.n_tensors = 1
 
-    def add_module(self, name: str, module: nn.Module, at: _Place) -> _Place:
+    def add_module(self, name: str, module: nn.Module, at: _Waypoint) -> _Waypoint:
         """Add what a module does with a tensor, and return its output."""
         _require_no_hooks(name, module)
         if type(module) in (nn.Sequential, Staged):
@@ -152,7 +152,7 @@ class _Graph:
             return self._add_skip(name, module, at)
         return self._add_layer(name, module, at)
 
-    def _add_skip(self, name: str, module: Skip, at: _Place) -> _Place:
+    def _add_skip(self, name: str, module: Skip, at: _Waypoint) -> _Waypoint:
         """Add body(x) + shortcut(x), and ReLU where the block ends so."""
         body = self.add_module(_join(name, "body"), module.body, at)
         shortcut = self.add_module(_join(name, "shortcut"), module.shortcut, at)
@@ -166,7 +166,7 @@ class _Graph:
             return self._add(make_relu(total.shape), total, total.shape)
         return total
 
-    def _add_layer(self, name: str, layer: nn.Module, at: _Place) -> _Place:
+    def _add_layer(self, name: str, layer: nn.Module, at: _Waypoint) -> _Waypoint:
         translated = translate_layer(layer, at.shape)
         if translated is None:
             raise UsageError(_describe_refusal(name, layer, at.shape))
@@ -196,8 +196,8 @@ class _Graph:
         """Return where a tensor of a layer begins, -1 where it has no such one."""
         return self.begins.get(_join(layer, key), -1)
 
-    def _add(self, op: Op, at: _Place, shape: Shape) -> _Place:
-        to = _Place(self.n_tensors, shape)
+    def _add(self, op: Op, at: _Waypoint, shape: Shape) -> _Waypoint:
+        to = _Waypoint(self.n_tensors, shape)
         self.ops.append(op._replace(source=at.tensor, to=to.tensor))
         self.n_tensors += 1
         return to
