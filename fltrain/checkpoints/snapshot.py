@@ -16,7 +16,7 @@ from torch import Tensor
 from .. import tree
 from ..interface import State
 from .state_digest import count_parties, to_bytes
-from .tensor_file import Bytes, Source, read_whole
+from .tensor_file import Bytes, TensorSource, read_whole
 
 ROWS = "rows"  # the tensor that says whose rows changed: no path of a state, which has a "/"
 PARTIES = "parties/"
@@ -68,7 +68,7 @@ class Snapshot:
                 self._held[party] = rows
         return True
 
-    def list_sources(self) -> dict[str, Source]:
+    def list_sources(self) -> dict[str, TensorSource]:
         """Return the tensors of the checkpoint."""
         sources = {name: read_whole(leaf) for name, leaf in self._whole.items()}
         if not self.is_base:
@@ -77,7 +77,7 @@ class Snapshot:
             sources[name] = self._read_rows(name, leaf)
         return sources
 
-    def _read_rows(self, name: str, leaf: Tensor) -> Source:
+    def _read_rows(self, name: str, leaf: Tensor) -> TensorSource:
         n = len(self._parties)
 
         def read(first: int, last: int) -> Bytes:
@@ -89,7 +89,7 @@ class Snapshot:
                         block[i] = self._held[party][name]
             return block
 
-        return Source(leaf.dtype, (n, *leaf.shape[1:]), n, read)
+        return TensorSource(leaf.dtype, (n, *leaf.shape[1:]), n, read)
 
 
 def _gather(leaf: Tensor, at: Tensor) -> Bytes:

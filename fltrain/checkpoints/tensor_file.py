@@ -19,7 +19,7 @@ Bytes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
-class Source:
+class TensorSource:
     """Where the bytes of one tensor of a file come from.
 
     n_rows: pieces that it can be read in. read: the bytes of those from one to another.
@@ -47,7 +47,7 @@ class TensorFile(NamedTuple):
     """A file of tensors: its header, and where the rest comes from, in the order of the file."""
 
     header: bytes
-    sources: list[Source]
+    sources: list[TensorSource]
 
     @property
     def n_bytes(self) -> int:
@@ -61,7 +61,7 @@ class TensorFile(NamedTuple):
             yield from source.make_blocks()
 
 
-def lay_out(sources: Mapping[str, Source]) -> TensorFile:
+def lay_out(sources: Mapping[str, TensorSource]) -> TensorFile:
     """Return the file that safetensors makes of these tensors."""
     # The library says in which order, and by which names of types: it lays out empty tensors.
     empty = {name: torch.empty(0, dtype=source.dtype) for name, source in sources.items()}
@@ -79,7 +79,7 @@ def lay_out(sources: Mapping[str, Source]) -> TensorFile:
     return TensorFile(len(text).to_bytes(8, "little") + text, in_order)
 
 
-def read_whole(tensor: Tensor) -> Source:
+def read_whole(tensor: Tensor) -> TensorSource:
     """Return a tensor as a source."""
     flat = tensor.detach().reshape(-1)
 
@@ -88,4 +88,4 @@ def read_whole(tensor: Tensor) -> Source:
         piece: Bytes = host.view(torch.uint8).numpy()
         return piece
 
-    return Source(tensor.dtype, tuple(tensor.shape), flat.numel(), read)
+    return TensorSource(tensor.dtype, tuple(tensor.shape), flat.numel(), read)

@@ -18,7 +18,7 @@ AddPair = Callable[[Tensor, Tensor, Tensor], None]
 _BLOCK = 1 << 14
 
 
-class _Rows(NamedTuple):
+class _SummedRows(NamedTuple):
     """Pairs [M, n] of uploads that lie in rows."""
 
     layout: Layout
@@ -50,7 +50,7 @@ class Sums:
         # no buffers.
         self.empty: list[str] = []
         # By key of the upload: pairs of which those above are views.
-        self._rows: dict[str, _Rows] = {}
+        self._rows: dict[str, _SummedRows] = {}
 
     def add(self, upload: Tree, model: int, add_pair: AddPair | None = None) -> None:
         """Add one job's upload to the sums of a model. {} adds nothing.
@@ -93,7 +93,7 @@ class Sums:
         low = torch.zeros_like(high)
         for half, rows in ((self.high, high), (self.low, low)):
             half |= {paths[name]: leaf for name, leaf in layout.cut(rows).items()}
-        self._rows[key] = _Rows(layout, high, low)
+        self._rows[key] = _SummedRows(layout, high, low)
         return True
 
     def merge(self, other: "Sums") -> None:

@@ -34,7 +34,7 @@ vmap = torch.func.vmap
 
 # Where the examples of each job are, for `full_grad`: start, size and number of the source, [J]
 # each, of which vmap shows a job its own numbers.
-_Place = tuple[Tensor, ...]
+_Where = tuple[Tensor, ...]
 _PLACE_DIMS = (0, 0, 0)
 
 
@@ -81,7 +81,7 @@ class Stack:
         self.batches = StackedBatches(cells, jobs, self.round)
         self.device = self.batches.device
         source = self.batches.tensor(self.batches.sources.number)
-        self.place: _Place = (self.batches.start, self.batches.size, source)
+        self.place: _Where = (self.batches.start, self.batches.size, source)
         self.work, self.work_dims = merge_works(jobs, self.device)
         locals_ = []
         for job in jobs:
@@ -89,7 +89,7 @@ class Stack:
             locals_.append(local)
         self.local, self.dims = merge_locals(jobs, locals_, self.device)
         # of the first n jobs, by n
-        self._first_jobs: dict[int, tuple[Local, _Place]] = {}
+        self._first_jobs: dict[int, tuple[Local, _Where]] = {}
 
     def train(self) -> StackOutcome:
         """Train all jobs from `begin` to `finish`.
@@ -266,11 +266,11 @@ class Stack:
                 "or use --engine looped or processes"
             )
 
-    def _bind_examples(self, place: _Place) -> StackedTask:
+    def _bind_examples(self, place: _Where) -> StackedTask:
         """Return the task with the examples of the job that vmap shows by its place."""
         return self.task.bind_examples(partial(self.batches.iterate_in_order, *place))
 
-    def _select(self, rows: StackRows) -> tuple[Local, _Place]:
+    def _select(self, rows: StackRows) -> tuple[Local, _Where]:
         """Return Local and place of these jobs.
 
         Views of the first n jobs are made once and hold until n changes: their number falls seldom.

@@ -19,7 +19,7 @@ def local(order: WorkOrder) -> Crew:
     """Processes of this machine: one for each core that this one may use."""
     n = order.workers or count_cores()
     n = max(1, min(n, order.cells))
-    return _Processes([_start(order) for _ in range(n)])
+    return _LocalCrew([_start(order) for _ in range(n)])
 
 
 def count_cores() -> int:
@@ -48,7 +48,7 @@ class _Process:
 
 
 @dataclass
-class _Processes:
+class _LocalCrew:
     running: list[_Process]
     news: list[str] = field(default_factory=list)
 
