@@ -34,6 +34,8 @@ import niidpart
 from fltrain.environment import describe
 
 HERE = Path(__file__).parent
+# This tree's own packages, whatever is installed where a side's python is.
+_OWN_CODE = os.pathsep.join(map(str, [HERE, HERE.parent, HERE.parent / "cli"]))
 TORCH = ["torch==2.13.0", "torchvision==0.28.0"]
 PEERS = {
     "pfl": ["pfl==0.6.0"],
@@ -185,7 +187,7 @@ def measure(side: Side, folder: Path, arguments: argparse.Namespace) -> dict[str
     with said.open("w") as log:
         child = subprocess.Popen(
             list(map(str, command)),
-            env=os.environ | threads | quiet | {"PYTHONPATH": str(HERE)},
+            env=os.environ | threads | quiet | {"PYTHONPATH": _OWN_CODE},
             stdout=log,
             stderr=subprocess.STDOUT,
         )
