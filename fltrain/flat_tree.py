@@ -10,7 +10,7 @@ from torch import Tensor
 from .tree import Tree
 
 
-class Layout(NamedTuple):
+class RowLayout(NamedTuple):
     """How leaves lie in a row, one behind the other.
 
     sizes: numbers in each part of the row; leaves: name, part and shape of each, in the order of
@@ -21,7 +21,7 @@ class Layout(NamedTuple):
     leaves: list[tuple[str, int, torch.Size]]
 
     @classmethod
-    def describe(cls, like: Mapping[str, Tensor], names: Sequence[str]) -> "Layout":
+    def describe(cls, like: Mapping[str, Tensor], names: Sequence[str]) -> "RowLayout":
         """Return the layout of a tree without branches. names: in the order of the row."""
         part = {name: i for i, name in enumerate(names)}
         sizes = [like[name].numel() for name in names]
@@ -40,7 +40,7 @@ class FlatTree(dict[str, Any]):
     It is a plain tree to everybody else, and a copy of it is one.
     """
 
-    def __init__(self, row: Tensor, layout: Layout):
+    def __init__(self, row: Tensor, layout: RowLayout):
         super().__init__(layout.cut(row))
         self.layout = layout
         self._row = row

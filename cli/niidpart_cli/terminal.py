@@ -24,6 +24,11 @@ def say(text: object = "", *, err: bool = False, **style: Any) -> None:
     click.echo(click.style(shown, **style) if style else shown, err=err, color=choose_colour())
 
 
+def rewrite_line(text: str) -> None:
+    """Write the last line of the terminal anew, on stderr."""
+    click.echo(f"\r{text}", err=True, nl=False, color=choose_colour())
+
+
 def say_table(table: str) -> None:
     """Print a table, the header of each part in bold where the terminal has that."""
     for number, part in enumerate(table.split("\n\n")):

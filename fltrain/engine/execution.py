@@ -49,7 +49,12 @@ class Execution:
     instructions: str | None = None
 
     def describe(self) -> dict[str, Any]:
-        """Return what config.json says: of what `native` alone has, only where that runs."""
+        """Return what config.json says: of what `native` alone has, only where that runs.
+
+        Returns
+        -------
+        dict
+        """
         values = asdict(self)
         for name in OF_BUILD:
             if values[name] is None:

@@ -9,7 +9,7 @@ from torch import Tensor
 from niidpart.errors import UsageError
 
 from .. import tree
-from ..flat_tree import FlatTree, Layout
+from ..flat_tree import FlatTree, RowLayout
 from ..tree import Tree
 
 # (high, low, value) -> None: adds the value to the pair, in place.
@@ -21,7 +21,7 @@ _BLOCK = 1 << 14
 class _SummedRows(NamedTuple):
     """Pairs [M, n] of uploads that lie in rows."""
 
-    layout: Layout
+    layout: RowLayout
     high: Tensor
     low: Tensor
 
@@ -81,7 +81,7 @@ class Sums:
                 )
             add_pair(high, low, value)
 
-    def _has_rows(self, key: str, row: Tensor, layout: Layout) -> bool:
+    def _has_rows(self, key: str, row: Tensor, layout: RowLayout) -> bool:
         """Return whether uploads that lie so are summed as rows. The first upload decides."""
         if key in self._rows:
             return self._rows[key].layout == layout

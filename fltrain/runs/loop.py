@@ -243,7 +243,8 @@ class TrainingLoop:
         rounds = [folder.newest for folder in folders if folder.store.list_places()]
         reached = "its checkpoints stand"
         if rounds:
-            reached = f"the checkpoint of round {min(rounds)} stands"
+            # The last finished round is written down yet, where its state is whole.
+            reached = f"at least the checkpoint of round {min(rounds)} stands"
         paths = [folder.path for folder in folders]
         if len(paths) > 1:
             paths = [path.parent for path in paths]  # of a sweep the folder that holds all

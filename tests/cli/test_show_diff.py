@@ -92,10 +92,10 @@ def test_show_has_a_line_for_each_party_with_beta_parts_and_columns(made, niidpa
             str(p),
             str(split.train.sizes[p]),
             str(split.val.sizes[p]),
-            f"{split.skew.map_beta[p]:.3g}",
+            f"{split.skew.map_beta[p]:#.3g}",
         ]
         assert [int(c) for c in cells[6:16]] == split.train.counts[p].tolist()
-        assert cells[16] == f"{split.columns['noise_std'][p]:.4g}"
+        assert cells[16] == f"{split.columns['noise_std'][p]:#.4g}"
 
 
 def test_show_json_holds_everything(made, niidpart):

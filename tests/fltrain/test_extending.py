@@ -170,7 +170,7 @@ def test_all_runs_of_a_sweep_get_them(table, table_split, read, tmp_path, asked)
 
 def test_a_run_that_diverges_in_a_sweep_does_so_again(table, table_split, read, tmp_path):
     run, longer = tmp_path / "run", tmp_path / "longer"
-    how = {"model": "mlp", "local_epochs": 1, "batch_size": 8, "threads": 1}
+    how = {"model": "mlp", "local_epochs": 1, "batch_size": 8, "threads": 1, "checkpoint_every": 1}
     for out, rounds in ((run, FEW), (longer, MORE)):
         grid = {"lr": [0.1, 1e18]}
         fltrain.sweep(table_split, table, grid=grid, out=out, rounds=rounds, **how)

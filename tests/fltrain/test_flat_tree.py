@@ -8,10 +8,10 @@ import torch
 
 from fltrain import tree
 from fltrain.engine.sums import Sums
-from fltrain.flat_tree import FlatTree, Layout, map_numbers
+from fltrain.flat_tree import FlatTree, RowLayout, map_numbers
 
 LIKE = {"w": torch.zeros(2, 3), "b": torch.zeros(3), "s": torch.zeros(())}
-LAYOUT = Layout.describe(LIKE, ["b", "s", "w"])  # not in the order of the tree
+LAYOUT = RowLayout.describe(LIKE, ["b", "s", "w"])  # not in the order of the tree
 
 
 def make(seed: int) -> FlatTree:

@@ -8,6 +8,7 @@ import fltrain
 from fltrain import RunError, RunFolder, UsageError, tree
 
 SIZE = {"model": "mlp", "rounds": 2, "local_epochs": 1, "batch_size": 8, "lr": 0.1, "threads": 1}
+TORCH = SIZE | {"engine": "looped"}
 
 MINE = """
 import torch
@@ -33,9 +34,9 @@ def are_equal(run, other):
 
 
 def test_smoothed_labels_are_those_of_torch(table, table_split):
-    smoothed = fltrain.run(table_split, table, label_smoothing=0.1, **SIZE)
-    torchs = fltrain.run(table_split, table, loss=nn.CrossEntropyLoss(label_smoothing=0.1), **SIZE)
-    plain = fltrain.run(table_split, table, **SIZE)
+    smoothed = fltrain.run(table_split, table, label_smoothing=0.1, **TORCH)
+    torchs = fltrain.run(table_split, table, loss=nn.CrossEntropyLoss(label_smoothing=0.1), **TORCH)
+    plain = fltrain.run(table_split, table, **TORCH)
     assert are_equal(smoothed, torchs)
     assert not are_equal(smoothed, plain)
     # what is measured is not smoothed

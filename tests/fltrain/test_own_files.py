@@ -1,5 +1,6 @@
 """Files of a user's own that a run was started with: it goes on with the same text, or not at all."""
 
+import contextlib
 import hashlib
 
 import pytest
@@ -157,5 +158,8 @@ def test_a_model_that_is_no_factory_is_answered_with_how_to_write_one(
 ):
     file = tmp_path / "made.py"
     file.write_text(MADE)
-    with pytest.raises(fltrain.UsageError, match=said):
+    warned = contextlib.nullcontext()
+    if name == "Net":
+        warned = pytest.warns(UserWarning, match="takes n_in and n_out")
+    with warned, pytest.raises(fltrain.UsageError, match=said):
         fltrain.run(table_split, table, model=f"{file}:{name}", rounds=1)

@@ -38,7 +38,7 @@ from fltrain.engine.ranks import group as engine_ranks
 torch.set_num_threads(1)
 sys.modules["matplotlib"] = None  # as where it is not installed: the curves would take longer than the run
 folder, split, sizes = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
-SHORT = {"model": "hidden200", "rounds": 2, "local_epochs": 1, "lr": 0.1, "device": "cpu", "threads": 1, "engine": "looped"}
+SHORT = {"model": "hidden200", "rounds": 2, "local_epochs": 1, "lr": 0.1, "device": "cpu", "threads": 1, "engine": "looped", "checkpoint_every": 1}
 
 def digest(value):
     flat = tree.flatten(value if isinstance(value, dict) else {p: getattr(value, p) for p in ("models", "buffers", "server", "parties")})
@@ -504,15 +504,22 @@ def test_the_command_on_two_ranks_writes_and_says_what_it_does_on_one(
     torchrun, split_file, tmp_path, outcome, everything
 ):
     options = ["--rounds", 2, "--local-epochs", 1, "--json", "--engine", "looped", "--threads", 1]
+    options += ["--checkpoint-every", 1]
     child = torchrun(2, "run", split_file, *options, cwd=tmp_path)
     stdout, stderr = child.communicate(timeout=600)
     assert child.returncode == 0, stderr
     (line,) = stdout.splitlines()
     written = tmp_path / json.loads(line)["folder"]
     alone = fltrain.run(
-        split_file, out=tmp_path / "alone", rounds=2, local_epochs=1, engine="looped", threads=1
+        split_file,
+        out=tmp_path / "alone",
+        rounds=2,
+        local_epochs=1,
+        engine="looped",
+        threads=1,
+        checkpoint_every=1,
     )
-    said = {"folder": str(written.relative_to(tmp_path)), "stopped": None}
+    said = {"folder": str(written.relative_to(tmp_path)), "stopped": None, "tracked": []}
     assert json.loads(line) == alone.history[-1] | said
     assert outcome(written) == outcome(alone.folder)
     assert len(re.findall("^round 2/2", stderr, re.MULTILINE)) == 1
@@ -569,6 +576,8 @@ def test_a_rank_that_is_killed_ends_the_run_which_goes_on_with_any_number(
         2,
         "--threads",
         1,
+        "--checkpoint-every",
+        1,
         "--out",
         folder,
     )
@@ -600,6 +609,7 @@ def test_a_run_that_had_workers_goes_on_with_ranks_in_their_place(
             "device": "cpu",
             "threads": 1,
             "engine": "processes",
+            "checkpoint_every": 1,
         },
     )
     fltrain.run(split_file, out=folder, rounds=1, workers=2, **options)
@@ -612,7 +622,9 @@ def test_a_run_that_had_workers_goes_on_with_ranks_in_their_place(
 def now_of(folder, rounds):
     """Makes the run in a folder one of so many rounds; those that are over stay what they are. Returns settings for the same run anew."""
     settings = change_settings(folder, rounds=rounds)
-    return {k: settings[k] for k in ("rounds", "local_epochs", "threads", "engine")}
+    return {
+        k: settings[k] for k in ("rounds", "local_epochs", "threads", "engine", "checkpoint_every")
+    }
 
 
 def test_ctrl_c_is_said_once(torchrun, split_file, tmp_path):

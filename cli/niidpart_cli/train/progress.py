@@ -12,7 +12,7 @@ import click
 from fltrain.runs.events import Announcement, CellDiverged, JobDone, Progress, RoundDone
 from fltrain.runs.metric_names import format_value, is_percentage, list_asked, shorten_name
 
-from ..terminal import choose_colour, say
+from ..terminal import rewrite_line, say
 
 Metrics = Mapping[str, Any]
 _TICKS = 1000  # of the bar, for each round
@@ -106,8 +106,7 @@ class Bar:
             bar = ""  # beside it there would be no room for the round
         free = room - len(bar)
         rest = f"{share:4.0%}  {self.shown}"[:free].ljust(free)
-        line = f"\r{click.style(bar, fg='cyan')}{rest}"
-        click.echo(line, err=True, nl=False, color=choose_colour())
+        rewrite_line(f"{click.style(bar, fg='cyan')}{rest}")
         self.is_drawn = True
 
 

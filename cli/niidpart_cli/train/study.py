@@ -16,7 +16,7 @@ from ..command import EntryCommand, Slot
 from ..interrupts import explain_interrupt
 from ..options import EntryName, declare_all, declare_entry, select_others
 from ..tables import format_table
-from ..terminal import choose_colour, say, say_table
+from ..terminal import rewrite_line, say, say_table
 from .loading import load_training
 from .options import declare_trust
 
@@ -230,8 +230,7 @@ class _Board:
             text += f", about {describe_seconds(left)} left"
         if sys.stderr.isatty():
             room = os.get_terminal_size(sys.stderr.fileno()).columns - 1
-            line = f"\r{text[:room].ljust(room)}"
-            click.echo(line, err=True, nl=False, color=choose_colour())
+            rewrite_line(text[:room].ljust(room))
             self.is_drawn = True
             return
         now = time.monotonic()

@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from ... import tree
 from ...counting import ceil_div, count_batches
-from ...flat_tree import FlatTree, Layout
+from ...flat_tree import FlatTree, RowLayout
 from ...tasks.model_task import ModelTask, make_batch_fault
 from ..batches import iterate_in_order
 from ..execution import Execution
@@ -133,7 +133,7 @@ class Native:
             layers = self.layers[self.cells[job.cell].task]
             is_whole = len(received) == len(layers.names)
             row = flatten_parameters(received, layers) if is_whole else None
-            layout = Layout.describe(received, layers.names) if is_whole else None
+            layout = RowLayout.describe(received, layers.names) if is_whole else None
             sent = SentModel(received, row, layout)
             last_sent[job.cell] = job.model, sent
         return sent

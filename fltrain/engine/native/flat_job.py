@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ...affine import Affine
-from ...flat_tree import FlatTree, Layout
+from ...flat_tree import FlatTree, RowLayout
 from ...interface import Local
 from ...optimizers import find_optimizer
 from ...tree import Tree
@@ -32,7 +32,7 @@ class FlatJob(NamedTuple):
     after: Tensor | None
     buffers: Tensor | None
     pull: float
-    layout: Layout
+    layout: RowLayout
 
 
 class BegunJob(NamedTuple):
@@ -52,7 +52,7 @@ class SentModel(NamedTuple):
 
     tree: Tree
     row: Tensor | None
-    layout: Layout | None
+    layout: RowLayout | None
 
 
 def flatten_job(
@@ -87,7 +87,7 @@ def flatten_job(
         after=flatten_parameters(terms.after, layers) if terms.after else None,
         buffers=flatten_buffers(local.buffers, layers),
         pull=pull,
-        layout=sent.layout or Layout.describe(local.params, layers.names),
+        layout=sent.layout or RowLayout.describe(local.params, layers.names),
     )
 
 
