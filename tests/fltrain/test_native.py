@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.nn.modules import module as torch_module
 
 import fltrain
 import niidpart
@@ -736,6 +737,17 @@ def hooked():
     return model
 
 
+def doubled(*places):
+    """The forward of one module gives twice as much: of the instance, and not of its class."""
+    model = Staged(small=small())
+    layer = model
+    for place in places:
+        layer = layer[place] if isinstance(place, int) else getattr(layer, place)
+    usual = layer.forward
+    layer.forward = lambda x: 2 * usual(x)
+    return model
+
+
 def twice():
     layer = nn.Linear(4, 4)
     return nn.Sequential(nn.Flatten(), nn.Linear(297, 4), layer, nn.ReLU(), layer)
@@ -768,6 +780,9 @@ def test_a_model_that_has_no_kernel_is_refused_with_the_layer(name):
     [
         (frozen, "parameter 0.bias is frozen"),
         (hooked, "layer 1 has hooks"),
+        (lambda: doubled("small", 1), "layer small.1 has a forward of its own"),
+        (lambda: doubled("small"), "layer small has a forward of its own"),
+        (doubled, "the model has a forward of its own"),
         (twice, "4.bias is not that of one layer at one place"),
         (tied, "2.weight is not|3.weight is not"),
         (lambda: Own(*small()), "no kernel for the model, Own, on"),
@@ -778,6 +793,24 @@ def test_a_model_that_is_more_than_its_layers_is_refused(make, text):
         ValueError, match=f"engine native.*({text}).*use --engine processes or looped"
     ):
         tabulate_layers(make(), (3, 11, 9))
+
+
+@pytest.mark.parametrize(
+    "register",
+    [
+        torch_module.register_module_forward_hook,
+        torch_module.register_module_forward_pre_hook,
+        torch_module.register_module_full_backward_hook,
+        torch_module.register_module_full_backward_pre_hook,
+    ],
+)
+def test_hooks_of_all_modules_are_refused(register):
+    handle = register(lambda *_: None)
+    try:
+        with pytest.raises(ValueError, match=r"torch has hooks of all modules.*remove them, or use"):
+            tabulate_layers(small(), (3, 11, 9))
+    finally:
+        handle.remove()
 
 
 @pytest.mark.parametrize("name", REFUSED)

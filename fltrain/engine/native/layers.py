@@ -9,11 +9,17 @@ from torch import nn
 
 from niidpart.errors import UsageError
 
-from ...feature_layer import FeatureTap
 from ...models import Staged
 from ...models._residual import Residual, Skip
 from ...tasks.dropout import CounterDropout
 from .ops import ACTIVATIONS, Op, OpKind, Shape, make_relu, make_sum, translate_layer
+from .plain import (
+    INSTEAD,
+    describe_layer,
+    require_no_global_hooks,
+    require_plain_module,
+    require_plain_tensors,
+)
 
 LANES = 64  # the most examples that a block has
 _MOST = 2**31 - 1  # places in a block are counted in int32
@@ -21,8 +27,6 @@ _KNOWN = (
     "Conv2d, Linear, pooling, ReLU, Sigmoid, Tanh, Flatten, dropout and norms in nn.Sequential, "
     "fltrain.models.Staged or a residual block of its models"
 )
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-_INSTEAD = "use --engine processes or looped"
 _COUNTED = "num_batches_tracked"
 
 
@@ -66,7 +70,8 @@ def tabulate_layers(module: nn.Module, shape: Shape) -> LayerTable:
     buffers = dict(module.named_buffers())
     counters = [name for name in buffers if name.rpartition(".")[2] == _COUNTED]
     statistics = {name: buffer for name, buffer in buffers.items() if name not in counters}
-    _require_plain_tensors(parameters, statistics)
+    require_no_global_hooks()
+    require_plain_tensors(parameters, statistics)
     graph = _Graph(parameters, statistics, shape)
     graph.add_module("", module, _Waypoint(0, shape))
     graph.require_all_met()
@@ -84,26 +89,6 @@ def tabulate_layers(module: nn.Module, shape: Shape) -> LayerTable:
     )
 
 
-def _require_plain_tensors(
-    parameters: dict[str, nn.Parameter], statistics: dict[str, torch.Tensor]
-) -> None:
-    """Raise a UsageError for tensors other than those of float32, and for frozen parameters."""
-    wrong = []
-    for kind, tensors in (("parameter", parameters), ("buffer", statistics)):
-        for name, tensor in tensors.items():
-            if tensor.dtype != torch.float32:
-                dtype = str(tensor.dtype).removeprefix("torch.")
-                wrong.append(f"{kind} {name} is {dtype}, float32 is needed")
-    wrong += [
-        f"parameter {name} is frozen" for name, p in parameters.items() if not p.requires_grad
-    ]
-    if wrong:
-        raise UsageError(
-            "engine native trains parameters of float32 alone, without frozen ones: "
-            f"{wrong[0]}; {_INSTEAD}"
-        )
-
-
 def _place_tensors(tensors: dict[str, torch.Tensor]) -> dict[str, int]:
     """Return where each tensor begins, one after another."""
     begins, end = {}, 0
@@ -112,7 +97,7 @@ def _place_tensors(tensors: dict[str, torch.Tensor]) -> dict[str, int]:
         end += tensor.numel()
     if end > _MOST:
         raise UsageError(
-            f"engine native: the model has {end} parameters, which is too many; {_INSTEAD}"
+            f"engine native: the model has {end} parameters, which is too many; {INSTEAD}"
         )
     return begins
 
@@ -141,7 +126,7 @@ class _Graph:
 
     def add_module(self, name: str, module: nn.Module, at: _Waypoint) -> _Waypoint:
         """Add what a module does with a tensor, and return its output."""
-        _require_no_hooks(name, module)
+        require_plain_module(name, module)
         if type(module) in (nn.Sequential, Staged):
             # not named_children, which leaves out what stands at a second place
             for key, child in module._modules.items():
@@ -158,8 +143,8 @@ class _Graph:
         shortcut = self.add_module(_join(name, "shortcut"), module.shortcut, at)
         if body.shape != shortcut.shape:
             raise UsageError(
-                f"engine native: the two ways through {_describe(name)} give {body.shape} and "
-                f"{shortcut.shape}, which it does not add; {_INSTEAD}"
+                f"engine native: the two ways through {describe_layer(name)} give {body.shape} and "
+                f"{shortcut.shape}, which it does not add; {INSTEAD}"
             )
         total = self._add(make_sum(body.shape, also=shortcut.tensor), body, body.shape)
         if type(module) is Residual:
@@ -181,8 +166,8 @@ class _Graph:
             self.calls[layer.number] += 1
         if min(op.oh, op.ow) < 1 or op.widest * LANES > _MOST:
             raise UsageError(
-                f"engine native: {_describe(name)} has {op.widest} numbers an example and gives "
-                f"{shape}, which is too many or none; {_INSTEAD}"
+                f"engine native: {describe_layer(name)} has {op.widest} numbers an example and "
+                f"gives {shape}, which is too many or none; {INSTEAD}"
             )
         op = op._replace(
             weight=self._find(name, "weight"),
@@ -209,7 +194,7 @@ class _Graph:
             odd = sorted(name for name in self.met if self.met.count(name) > 1)
         if odd:
             raise UsageError(
-                f"engine native: {odd[0]} is not that of one layer at one place; {_INSTEAD}"
+                f"engine native: {odd[0]} is not that of one layer at one place; {INSTEAD}"
             )
 
     def list_ops(self) -> list[Op]:
@@ -217,26 +202,13 @@ class _Graph:
         return _work_in_place(_pool_before_relu(self.ops))
 
 
-def _require_no_hooks(name: str, module: nn.Module) -> None:
-    hooks = [hook for kind in _HOOKS for hook in getattr(module, kind).values()]
-    # a tap is for algorithms that look into the model, and those are not run here
-    if not all(isinstance(hook, FeatureTap) for hook in hooks):
-        raise UsageError(
-            f"engine native: {_describe(name)} has hooks, which it would not call; {_INSTEAD}"
-        )
-
-
 def _describe_refusal(name: str, layer: nn.Module, shape: Shape) -> str:
     text = repr(layer)
     what = type(layer).__name__ if "\n" in text else text
     return (
-        f"engine native has no kernel for {_describe(name)}, {what}, on {shape}; "
-        f"it knows {_KNOWN}; {_INSTEAD}"
+        f"engine native has no kernel for {describe_layer(name)}, {what}, on {shape}; "
+        f"it knows {_KNOWN}; {INSTEAD}"
     )
-
-
-def _describe(name: str) -> str:
-    return f"layer {name}" if name else "the model"
 
 
 def _join(name: str, key: str) -> str:
