@@ -10,10 +10,13 @@ from niidpart.data import Data
 from niidpart.data.of_split import open_data
 
 from ..algorithms import build
+from ..checkpoints.names import list_own_names
+from ..disk.plain_folder import PlainFolder
 from ..engine.processes.availability import leave_cores
 from ..runs.api import run
+from ..runs.configuration import CONFIG
 from ..runs.events import Progress
-from ..runs.folder import RunFolder
+from ..runs.folder import CHECKPOINTS, RunFolder
 from ..runs.requests import find_device
 from ..runs.resuming import resume
 from ..settings import SETTINGS
@@ -85,11 +88,14 @@ def settle_threads(cell: StudyCell) -> dict[str, Any]:
 
 
 def count_rounds(folder: Path) -> int:
-    """Return the rounds that a run folder could go on from; 0 where it is none yet."""
-    try:
-        return RunFolder.open(folder).newest
-    except (OSError, ValueError, IndexError):
+    """Return the rounds that a run folder could go on from; 0 where it is none yet.
+
+    What cannot be read is no run without rounds: RunError or OSError is raised.
+    """
+    if not (folder / CONFIG).is_file():
         return 0
+    names = list_own_names(PlainFolder(folder).enter(CHECKPOINTS).list_names())
+    return RunFolder.open(folder).newest if names else 0
 
 
 def read_end(folder: Path) -> dict[str, Any]:

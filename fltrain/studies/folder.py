@@ -11,6 +11,7 @@ import niidpart
 from niidpart.errors import UsageError
 from niidpart.files import make_folder, write_whole
 from niidpart.splits.recipe import JSON
+from niidpart.temporaries import name_of_temporary
 
 from ..disk.plain_folder import PlainFolder, RunError
 from ..disk.sealed import read_sealed, require_sealed, seal_text
@@ -20,6 +21,7 @@ from .places import Places
 
 MARK = ".study.json"
 FORMAT = 1
+_FOLDERS = ("plans", "splits", "claims", "work", "cells", "workers")
 _PLAN = re.compile(r"([0-9]+)\.json")
 
 
@@ -58,9 +60,9 @@ class StudyFolder:
                     "give another --out, or the plan that name"
                 )
             return study
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if path.exists() and not _can_begin(path):
             raise UsageError(f"{path} is there and holds no study; give another --out")
-        for folder in ("plans", "splits", "claims", "work", "cells", "workers"):
+        for folder in _FOLDERS:
             make_folder(path / folder)
         create_once(path / MARK, seal_text({"format": FORMAT, "name": name})[0])
         return cls.open(path)
@@ -150,6 +152,17 @@ class StudyFolder:
     def measure_room(self) -> int:
         """Return the bytes that are free where the study lies."""
         return shutil.disk_usage(self.path).free
+
+
+def _can_begin(path: Path) -> bool:
+    """Return whether a folder has nothing in it, or what was made of a study before a kill."""
+    if not path.is_dir():
+        return False
+    for entry in path.iterdir():
+        is_empty = entry.name in _FOLDERS and entry.is_dir() and not any(entry.iterdir())
+        if not is_empty and name_of_temporary(entry.name) != MARK:
+            return False
+    return True
 
 
 def is_study(path: str | Path) -> bool:

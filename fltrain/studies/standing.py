@@ -72,9 +72,9 @@ class StudyWatch:
 
     def look(self) -> StudyStanding:
         """Return how the study stands now."""
+        # Claims first: a cell that is finished between the two looks is done, and not stopped.
+        standings = self.study.claims.list_standings(self.names)
         done = self.study.places.list_done()
-        undone = [name for name in self.names if name not in done]
-        standings = self.study.claims.list_standings(undone)
         beats: dict[str, JSON] = {}
         cells = []
         for name in self.names:

@@ -124,10 +124,13 @@ class StudyWorker:
 
     def _list_claimable(self) -> tuple[list[tuple[str, Standing]], bool]:
         """Return the cells that can be claimed, and whether a worker may yet prove to be dead."""
-        done = self.study.places.list_done()
-        wanted = [name for name in self.cells if name not in done and name not in self.worked.left]
+        # Claims first: whoever finishes between the two looks is then seen as done, not as free.
+        standings = self.study.claims.list_standings(self.cells)
+        out = self.study.places.list_done().union(self.worked.left)
         claimable, in_doubt = [], False
-        for name, standing in self.study.claims.list_standings(wanted).items():
+        for name, standing in standings.items():
+            if name in out:
+                continue
             if standing.is_open:
                 claimable.append((name, standing))
             elif not standing.is_ended:
@@ -154,8 +157,11 @@ class StudyWorker:
     def _find_changes(self, name: str, here: JSON) -> JSON:
         """Return by what the place of a begun run differs from here; {} where nothing is begun."""
         newest = self.study.places.find_newest(name)
-        if newest is None or not count_rounds(newest[1]):
+        if newest is None:
             return {}
+        with contextlib.suppress(OSError, RunError):  # training says what is wrong with it
+            if not count_rounds(newest[1]):
+                return {}
         there = self.study.claims.read_claim(name, newest[0]).get("place")
         return list_changes(there, here) if there else {}
 
@@ -255,7 +261,8 @@ def read_cells(study: StudyFolder, only: Sequence[str] = ()) -> dict[str, StudyC
     for name in only:
         if name not in cells:
             raise UsageError(
-                f"{study.path} has no cell {name!r}; fltrain study {study.path} --json"
+                f"{study.path} has no cell {name!r}; they are listed by "
+                f"fltrain study {study.path} --watch --json"
             )
     return {name: cells[name] for name in only} if only else cells
 

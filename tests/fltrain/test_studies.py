@@ -13,7 +13,10 @@ import niidpart
 from fltrain.runs.folder import RunFolder
 from fltrain.studies import worker as workers
 from fltrain.studies.api import allow_retries, prepare_study, write_study
+from fltrain.studies.claims import ClaimBook
 from fltrain.studies.folder import StudyFolder
+from fltrain.studies.places import Places
+from fltrain.studies.standing import StudyWatch
 from fltrain.studies.verifying import verify_study
 from fltrain.studies.worker import read_cells, work
 from niidpart.errors import UsageError
@@ -316,3 +319,69 @@ def test_damage_of_a_cell_is_found_and_so_is_another_run_in_its_place(study):
     assert any("the plan asks for" in fault for fault in swapped)
     assert any("it is not the run that was finished" in fault for fault in swapped)
     assert found[str(log.parent)].faults[0].file == "metrics.jsonl"
+
+
+def test_a_cell_that_is_finished_between_two_looks_is_done_and_not_claimed(study, monkeypatch):
+    name = next(iter(read_cells(study)))
+    real = Places.list_done
+
+    def finish_after(places):
+        done = real(places)
+        monkeypatch.setattr(Places, "list_done", real)
+        work(study.path, cells=[name])  # another worker, in between
+        return done
+
+    monkeypatch.setattr(Places, "list_done", finish_after)
+    work(study.path, cells=[name])
+    assert list_claims(study, "claim") == [f"{name}.000001.claim"]
+    second = next(one for one in read_cells(study) if one != name)
+    real_standings = ClaimBook.list_standings
+
+    def finish_before(book, names):
+        found = real_standings(book, names)
+        monkeypatch.setattr(ClaimBook, "list_standings", real_standings)
+        work(study.path, cells=[second])
+        return found
+
+    monkeypatch.setattr(ClaimBook, "list_standings", finish_before)
+    (cell,) = StudyWatch(study, workers.Watch(study.workers), [second]).look().cells
+    assert cell.state == "done"
+
+
+def test_a_study_that_was_killed_as_it_was_made_is_made(tmp_path):
+    (tmp_path / "study" / "plans").mkdir(parents=True)
+    assert write_study(prepare_study(PLAN), tmp_path / "study").has_plan()
+    (tmp_path / "else" / "plans" / "mine").mkdir(parents=True)
+    with pytest.raises(UsageError, match="holds no study"):
+        write_study(prepare_study(PLAN), tmp_path / "else")
+
+
+def test_rounds_that_cannot_be_read_are_not_thrown_away(long_study, monkeypatch):
+    work_for_rounds(long_study, 4)
+    real, broken = RunFolder.open, [True]
+
+    def open_run(path):
+        if broken[0]:
+            raise OSError(116, "Stale file handle")
+        return real(path)
+
+    monkeypatch.setattr(RunFolder, "open", staticmethod(open_run))
+    (name,) = work(long_study.path)[0].failed
+    assert long_study.claims.read_end(name, 2)["cause"] == "[Errno 116] Stale file handle"
+    broken[0] = False
+    assert allow_retries(long_study, [name]) == [name]
+    begun = []
+    train = workers.CellTrainer.train
+
+    def watch(self, *given, is_begun):
+        begun.append(is_begun)
+        return train(self, *given, is_begun=is_begun)
+
+    monkeypatch.setattr(workers.CellTrainer, "train", watch)
+    assert work(long_study.path)[0].done == [name]
+    assert begun == [True]
+
+
+def test_an_unknown_cell_is_told_with_a_command_that_only_lists(study):
+    with pytest.raises(UsageError, match="--watch --json"):
+        work(study.path, cells=["none"])
