@@ -807,7 +807,9 @@ def test_a_model_that_is_more_than_its_layers_is_refused(make, text):
 def test_hooks_of_all_modules_are_refused(register):
     handle = register(lambda *_: None)
     try:
-        with pytest.raises(ValueError, match=r"torch has hooks of all modules.*remove them, or use"):
+        with pytest.raises(
+            ValueError, match=r"torch has hooks of all modules.*remove them, or use"
+        ):
             tabulate_layers(small(), (3, 11, 9))
     finally:
         handle.remove()

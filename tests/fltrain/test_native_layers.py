@@ -11,7 +11,7 @@ import fltrain
 import niidpart
 from fltrain import tree
 from fltrain.algorithms import build
-from fltrain.engine.native import Native
+from fltrain.engine.native import Native, layers, why_not_native
 from fltrain.engine.native.layers import tabulate_layers
 from fltrain.engine.scoring import Candidate, score_models
 from fltrain.inputs.examples import PartyExamples
@@ -334,8 +334,8 @@ def test_a_step_of_many_norms_is_that_of_looped(images, agree):
 @pytest.mark.parametrize("name", ["vgg9", "vgg11", "resnet18-gn", "resnet20", "convnet"])
 def test_there_is_a_kernel_for_each_layer_of_published_models(name, coloured):
     model = replace_dropouts(create(name, (3, 32, 32), 10, 0))
-    layers = tabulate_layers(model, (3, 32, 32))
-    assert layers.n_parameters == sum(weight.numel() for weight in model.parameters())
+    table = tabulate_layers(model, (3, 32, 32))
+    assert table.n_parameters == sum(weight.numel() for weight in model.parameters())
 
 
 @compiled
@@ -380,6 +380,29 @@ def test_answers_are_counted_as_by_torch(name, split, coloured):
         assert loss == pytest.approx(expected_loss, rel=1e-5)
 
 
+@compiled
+@pytest.mark.parametrize("k", [2, 3])
+def test_pooling_gives_the_nan_that_it_meets_anywhere_in_a_window(k, split, coloured):
+    model = seeded(lambda: sequential(nn.MaxPool2d(k, stride=2), *end(60)))
+    cell = cell_of(split, coloured, model)
+    state = make_initial_state(cell)
+    params, buffers = tree.index(state.models, 0), tree.index(state.buffers, 0)
+    x = torch.rand(64, 3, 11, 9, generator=torch.Generator().manual_seed(4))
+    x[0, 1, 1, 1] = torch.nan  # neither the first of its window, nor the largest
+    rows = torch.arange(64)
+    parties = torch.zeros_like(rows)
+    examples = PartyExamples(x, rows % 4, [0, 64], rows, parties, cell.data.train.prepare)
+    asked = [Candidate(params, buffers, examples, *at) for at in ((0, 1), (1, 64))]
+    made = Native([cell])
+    try:
+        ours, torchs = made.score(cell.task, asked), score_models(cell.task, asked)
+    finally:
+        made.close()
+    assert np.isnan(torchs[0][1])
+    assert ours[0] == pytest.approx(torchs[0], nan_ok=True)
+    assert ours[1] == pytest.approx(torchs[1], rel=1e-5)
+
+
 def test_batches_of_one_that_batch_norm_cannot_train_on_are_refused_as_by_looped(dealt, coloured):
     split = dealt(coloured, (np.arange(120) >= 33).astype(int))
     model = seeded(LAYERS["batch norm of units, twice in a row"])
@@ -405,6 +428,8 @@ REFUSED = {
     "a divisor": lambda: nn.AvgPool2d(2, divisor_override=3),
     "rounded up": lambda: nn.AvgPool2d(2, ceil_mode=True),
     "a wide window": lambda: nn.MaxPool2d(3, stride=(1, 2)),
+    "group norm of no eps": lambda: nn.GroupNorm(3, 3, eps=0.0),
+    "layer norm of an eps that is no float32": lambda: nn.LayerNorm((3, 11, 9), eps=1e-50),
     "instance norm": lambda: nn.InstanceNorm2d(3),
 }
 
@@ -415,6 +440,31 @@ def test_a_layer_that_has_no_kernel_is_named(name):
     said = f"no kernel for layer 0, {type(layer).__name__}.*use --engine processes or looped"
     with pytest.raises(ValueError, match=said):
         tabulate_layers(sequential(layer, *end(297)), (3, 11, 9))
+
+
+def test_a_batch_that_batch_norm_needs_whole_is_refused_where_its_places_cannot_be_counted():
+    wide = nn.Linear(40_000, 2)  # 2**31 numbers are about 53,700 examples
+    normed = sequential(wide, nn.BatchNorm1d(2))
+    with pytest.raises(ValueError, match=r"a batch of 53700 as a whole.*lower --batch-size, or"):
+        tabulate_layers(normed, (40_000,), batch=53_700)
+    assert tabulate_layers(normed, (40_000,), batch=53_600).least_batch == 2
+    assert tabulate_layers(sequential(wide), (40_000,), batch=53_700).least_batch == 1
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "n_examples", "is_refused"),
+    [(16, 64, False), (1000, 64, True), (1000, 128, False)],
+)
+def test_a_batch_is_no_larger_than_the_largest_party(
+    batch_size, n_examples, is_refused, split, coloured, monkeypatch
+):
+    """n_examples: of 297 numbers, rounded up to 320, that can be counted in one block."""
+    assert 64 < max(split.train.sizes) <= 128
+    monkeypatch.setattr(layers, "_MOST", n_examples * 320)
+    cell = cell_of(split, coloured, sequential(*end(297), nn.BatchNorm1d(4)))
+    settings = replace(cell.settings, batch_size=batch_size)
+    reason = why_not_native(replace(cell, settings=settings))
+    assert ("batch norm takes a batch of" in reason) == is_refused
 
 
 def test_ways_of_other_shapes_are_not_added():

@@ -10,7 +10,7 @@ from .layers import LayerTable
 
 
 class StepArguments(ctypes.Structure):
-    """`Arguments` of step.cpp: the same fields, in the same order."""
+    """`Arguments` of layers.h: the same fields, in the same order."""
 
     _fields_ = (
         ("ops", ctypes.c_void_p),

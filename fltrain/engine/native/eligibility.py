@@ -7,7 +7,7 @@ from ...settings import Settings
 from ...tasks.losses import Loss, SmoothedCrossEntropy, cross_entropy
 from ..jobs import Cell
 from .build import load_library
-from .layers import tabulate_layers
+from .layers import LayerTable, tabulate_layers
 
 _OPTIMIZERS = ("sgd", "adam", "adamw")  # of updates.h
 _INSTEAD = "use --engine processes or looped"
@@ -20,7 +20,7 @@ def why_not_native(cell: Cell) -> str:
     """
     try:
         require_native(cell)
-        tabulate_layers(cell.task.module, cell.data.shape)
+        tabulate_cell(cell)
     except UsageError as refusal:
         return _give_reason(str(refusal))
     return ""
@@ -33,6 +33,14 @@ def why_no_build() -> str:
     except UsageError as refusal:
         return _give_reason(str(refusal))
     return ""
+
+
+def tabulate_cell(cell: Cell) -> LayerTable:
+    """Return the table of a cell's model; UsageError where there is no kernel for it."""
+    data = cell.data
+    largest = max(data.train.size(party) for party in range(data.n_parties))
+    batch = min(cell.settings.batch_size, largest)
+    return tabulate_layers(cell.task.module, data.shape, batch)
 
 
 def _give_reason(refusal: str) -> str:

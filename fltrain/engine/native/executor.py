@@ -25,9 +25,9 @@ from ..threads import use_threads
 from .arguments import flatten_parameters
 from .build import load_library
 from .bundles import bundle_jobs
-from .eligibility import require_affine_direction, require_native
+from .eligibility import require_affine_direction, require_native, tabulate_cell
 from .flat_job import BegunJob, SentModel, flatten_job, keep_optimizer, unflatten_buffers
-from .layers import LayerTable, tabulate_layers
+from .layers import LayerTable
 from .scoring import score_candidates
 from .sums import make_add_pair
 from .training import train_flat_jobs
@@ -53,7 +53,7 @@ class Native:
             require_native(cell)
         self.cells = cells
         self.layers: dict[ModelTask, LayerTable] = {
-            cell.task: tabulate_layers(cell.task.module, cell.data.shape) for cell in cells
+            cell.task: tabulate_cell(cell) for cell in cells
         }
         self.library = load_library()
         self.add_pair = make_add_pair(self.library)

@@ -9,6 +9,7 @@ from torch import nn
 
 from niidpart.errors import UsageError
 
+from ...counting import ceil_div
 from ...models import Staged
 from ...models._residual import Residual, Skip
 from ...tasks.dropout import CounterDropout
@@ -61,8 +62,8 @@ class LayerTable(NamedTuple):
         return sum(self.sizes)
 
 
-def tabulate_layers(module: nn.Module, shape: Shape) -> LayerTable:
-    """Return the table of a model for examples of `shape`.
+def tabulate_layers(module: nn.Module, shape: Shape, batch: int = 1) -> LayerTable:
+    """Return the table of a model for examples of `shape`, at most `batch` of them at once.
 
     UsageError where the compiled code has no kernel for it: which layer, and what works instead.
     """
@@ -78,6 +79,8 @@ def tabulate_layers(module: nn.Module, shape: Shape) -> LayerTable:
     ops = graph.list_ops()
     rows = (OpRow * len(ops))(*[OpRow(*op) for op in ops])
     norms = [op for op in ops if op.kind == OpKind.BATCH_NORM]
+    if norms:
+        _require_countable_places(ops, batch)
     return LayerTable(
         ops=rows,
         names=list(parameters),
@@ -87,6 +90,24 @@ def tabulate_layers(module: nn.Module, shape: Shape) -> LayerTable:
         counters=counters,
         least_batch=2 if any(op.h * op.w == 1 for op in norms) else 1,
     )
+
+
+def _require_countable_places(ops: list[Op], batch: int) -> None:
+    """Raise a UsageError where a linear layer has too many inputs for a batch in one block.
+
+    Without batch norm a block has `LANES` examples at most, whatever the batch.
+    """
+    widest = max((op.c for op in ops if op.kind == OpKind.LINEAR), default=0)
+    places = _round_to_lanes(batch) * _round_to_lanes(widest)
+    if places > _MOST:
+        raise UsageError(
+            f"engine native: batch norm takes a batch of {batch} as a whole, and with {widest} "
+            f"inputs of a linear layer it is too large; lower --batch-size, or {INSTEAD}"
+        )
+
+
+def _round_to_lanes(n: int) -> int:
+    return ceil_div(n, LANES) * LANES
 
 
 def _place_tensors(tensors: dict[str, torch.Tensor]) -> dict[str, int]:

@@ -24,7 +24,7 @@ enum Kind : int64_t {
 
 inline bool is_activation(int64_t kind) { return kind >= RELU && kind <= TANH; }
 
-// A row of the table that Python makes (`Op` in layers.py has the same fields).
+// A row of the table that Python makes (`Op` in ops.py has the same fields).
 // from, also, to: numbers of tensors, `also` the second one that is added; -1 for none. An
 // activation has `from` = `to`: it works in place.
 // c, h, w: of the input ([c, 1, 1] where it is flat); out, oh, ow: of the output.

@@ -5,6 +5,7 @@ from enum import IntEnum
 from math import prod
 from typing import Any, NamedTuple
 
+import numpy as np
 from torch import nn
 
 from ...tasks.dropout import CounterDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
@@ -12,6 +13,9 @@ from ...tasks.dropout import CounterDropout, Dropout, Dropout1d, Dropout2d, Drop
 Shape = tuple[int, ...]
 
 _MOST_PLACES = 127  # of a window: its place is kept in a byte
+# The least eps of a norm of each example. Vector lanes without an example are all zeros: with less
+# the inverse of their deviation would be infinite, and what it is multiplied by no number.
+_LEAST_EPS = float(np.finfo(np.float32).tiny)
 
 
 class OpKind(IntEnum):
@@ -93,22 +97,23 @@ def translate_layer(layer: nn.Module, shape: Shape) -> Translated | None:
 
 def make_sum(shape: Shape, also: int = -1) -> Op:
     """Return the operation that adds a second tensor of that shape; -1 for a copy of the first."""
-    translated = _keep_shape(Op(OpKind.ADD, also=also), shape)
-    assert translated.op is not None
-    return translated.op
+    return _fit_shape(Op(OpKind.ADD, also=also), shape)
 
 
 def make_relu(shape: Shape) -> Op:
     """Return the operation of ReLU."""
-    translated = _keep_shape(Op(OpKind.RELU), shape)
-    assert translated.op is not None
-    return translated.op
+    return _fit_shape(Op(OpKind.RELU), shape)
 
 
 def _keep_shape(op: Op, shape: Shape) -> Translated:
-    """Return an operation whose output has the shape of its input."""
+    """Translate to an operation whose output has the shape of its input."""
+    return Translated(_fit_shape(op, shape), shape)
+
+
+def _fit_shape(op: Op, shape: Shape) -> Op:
+    """Return an operation with that shape of input and output."""
     c, h, w = shape if len(shape) == 3 else (prod(shape), 1, 1)
-    return Translated(op._replace(c=c, h=h, w=w, out=c, oh=h, ow=w), shape)
+    return op._replace(c=c, h=h, w=w, out=c, oh=h, ow=w)
 
 
 def _change_shape(op: Op, shape: Shape, behind: Shape) -> Translated:
@@ -194,7 +199,7 @@ def _translate_batch_norm(norm: nn.BatchNorm1d | nn.BatchNorm2d, shape: Shape) -
 
 
 def _translate_group_norm(norm: nn.GroupNorm, shape: Shape) -> Translated | None:
-    if len(shape) not in (1, 3):
+    if len(shape) not in (1, 3) or norm.eps < _LEAST_EPS:
         return None
     plane = prod(shape[1:])  # numbers of a channel
     op = Op(OpKind.GROUP_NORM, parts=norm.num_groups, scaled=plane, value=norm.eps)
@@ -202,7 +207,7 @@ def _translate_group_norm(norm: nn.GroupNorm, shape: Shape) -> Translated | None
 
 
 def _translate_layer_norm(norm: nn.LayerNorm, shape: Shape) -> Translated | None:
-    if tuple(norm.normalized_shape) != shape:
+    if tuple(norm.normalized_shape) != shape or norm.eps < _LEAST_EPS:
         return None
     return _keep_shape(Op(OpKind.GROUP_NORM, value=norm.eps), shape)
 

@@ -22,7 +22,7 @@ Seen seen_by(const Op& o, int64_t i, int64_t size, int64_t outputs) {
     return {std::max<int64_t>(0, begin), std::min(size, begin + o.k)};
 }
 
-// y [c][oh][ow] = the first largest of each window of x [c][h][w]; which: its place in the window.
+// y [c][oh][ow] = the first largest, else the last NaN, of each window of x [c][h][w]; which: its place in the window.
 void pool(const Op& o, const float* x, float* y, int8_t* which) {
     for (int64_t r = 0; r < o.c * o.oh; r++) {
         const Seen rows = seen_by(o, r % o.oh, o.h, o.oh);
@@ -35,7 +35,7 @@ void pool(const Op& o, const float* x, float* y, int8_t* which) {
             for (int64_t a = rows.begin; a < rows.end; a++)
                 for (int64_t b = columns.begin; b < columns.end; b++, p++) {
                     const V next = plane[a * o.w + b];
-                    const I more = next > best;
+                    const I more = next > best | next != next;  // as torch: a NaN wins
                     best = more ? next : best;
                     at = more ? I{} + p : at;
                 }
@@ -74,7 +74,7 @@ void pool_halves(const Op& o, const float* x, float* y, int8_t* which) {
             I at{};
             for (int p = 1; p < 4; p++) {
                 const V next = from[p / 2 * o.w + 2 * i + p % 2];
-                const I more = next > best;
+                const I more = next > best | next != next;  // as torch: a NaN wins
                 best = more ? next : best;
                 at = more ? I{} + p : at;
             }
