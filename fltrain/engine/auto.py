@@ -6,14 +6,13 @@ train the model and torch is not as fast by itself, which is counted and not mea
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
 
-from niidpart.errors import UsageError
-
 from ..common import Common
+from .contradictions import require_consistent
 from .cost import Cost
 from .execution import Execution
 from .jobs import Cell
@@ -69,13 +68,14 @@ class Choice(NamedTuple):
 
     facts, cost: of the cell with most examples, which speaks for all. The facts are those that the
     rule saw; where the engine was asked for, they leave out the threads that were.
-    is_open: whether the engine was left open.
+    reason_against_native: why compiled code was not chosen on a CPU, of the first cell that has
+    one; "" where it was chosen, or nobody asked.
     """
 
     execution: Execution
     facts: Facts
     cost: Cost
-    is_open: bool
+    reason_against_native: str
 
     @property
     def reason(self) -> str:
@@ -83,12 +83,6 @@ class Choice(NamedTuple):
         if self.facts.device == "cuda":
             return why_not_stacking(self.facts)
         return why_not_processes(self.facts)
-
-    @property
-    def reason_against_native(self) -> str:
-        """Return why compiled code was not chosen on a CPU, "" where it was or nobody asked."""
-        is_about_it = self.is_open and self.facts.device == "cpu"
-        return why_not_compiled(self.facts) if is_about_it else ""
 
 
 def choose_execution(cells: Sequence[Cell], common: Common, n_ranks: int = 1) -> Choice:
@@ -102,7 +96,13 @@ def choose_execution(cells: Sequence[Cell], common: Common, n_ranks: int = 1) ->
     is_open = common.engine == "auto"
     threads = common.threads if is_open else None
     facts = {
-        cell: gather_facts(cell, common.device, threads, common.workers, n_ranks)
+        cell: gather_facts(
+            cell=cell,
+            device=common.device,
+            threads=threads,
+            workers=common.workers,
+            n_ranks=n_ranks,
+        )
         for cell in (cells if is_open else [largest])
     }
     engine: str = common.engine
@@ -120,7 +120,19 @@ def choose_execution(cells: Sequence[Cell], common: Common, n_ranks: int = 1) ->
         build=build.digest if build else None,
         instructions=build.instructions if build else None,
     )
-    return Choice(execution, facts[largest], largest.cost, is_open)
+    is_about_native = is_open and common.device == "cpu"
+    return Choice(
+        execution=execution,
+        facts=facts[largest],
+        cost=largest.cost,
+        reason_against_native=_find_reason(facts.values()) if is_about_native else "",
+    )
+
+
+def _find_reason(facts: Iterable[Facts]) -> str:
+    """Return why compiled code was not chosen, of the first cell that has a reason; else ""."""
+    reasons = map(why_not_compiled, facts)
+    return next(filter(None, reasons), "")
 
 
 def _look_for_build(facts: dict[Cell, Facts]) -> dict[Cell, Facts]:
@@ -268,32 +280,3 @@ def gather_facts(
         native=native,
         stackable=stackable,
     )
-
-
-def require_consistent(common: Common) -> None:
-    """Raise UsageError for settings that exclude each other, or that the device does not have."""
-    device, engine, workers = common.device, common.engine, common.workers
-    if workers and engine in ("looped", "stacked"):
-        raise UsageError(
-            f"workers is {workers}, and engine {engine} has none; "
-            "leave --workers out, or use processes or native"
-        )
-    if workers and engine == "auto" and common.threads not in (None, 1):
-        raise UsageError(
-            f"workers have one thread each, and threads is {common.threads}; "
-            "leave out --workers or --threads"
-        )
-    if common.memory and engine not in ("auto", "stacked"):
-        raise UsageError(
-            f"memory is for engine stacked, the engine is {engine}; leave --memory out"
-        )
-    if engine == "stacked" and common.compile:
-        raise UsageError(
-            "engine stacked cannot take a model through torch.compile; "
-            "leave --compile out, or use looped"
-        )
-    if common.tf32 and device != "cuda":
-        raise UsageError(
-            f"tf32 is of CUDA devices, the device is {device}; "
-            "leave --tf32 out, or use --device cuda"
-        )

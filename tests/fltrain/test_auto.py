@@ -324,6 +324,15 @@ def test_sweeps_are_compiled_if_all_cells_can_be(cell):
     assert choose(one, other).engine in ("looped", "processes")
 
 
+@compiled
+@pytest.mark.parametrize("last", [False, True])
+def test_the_line_of_a_sweep_says_the_reason_of_whichever_cell_has_one(cell, last):
+    fit, unfit = cell(), cell(model=UNKNOWN)
+    line = say(fit, unfit) if last else say(unfit, fit)
+    assert "; engine native has no kernel for layer 1, Softplus" in line
+    assert "native" not in say(*[replace(fit)] * 2).partition("(")[2]
+
+
 def test_several_runs_side_by_side_are_counted_together(cell):
     one = cell(engine="processes", workers=3)
     other = replace(one, settings=replace(one.settings, seed=1))
