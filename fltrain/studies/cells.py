@@ -95,6 +95,7 @@ def resolve_cells(plan: StudyPlan, asked: Iterable[AskedCell]) -> Resolved:
     """
     resolved = Resolved()
     places: dict[str, int] = {}
+    taken: dict[str, str] = {}
     made: dict[str, niidpart.FederatedSplit] = {}
     data: dict[str, Data] = {}
     for one in asked:
@@ -107,6 +108,7 @@ def resolve_cells(plan: StudyPlan, asked: Iterable[AskedCell]) -> Resolved:
         except UsageError as error:
             raise UsageError(f"{plan.text.locate(one.path)}{_describe(one)}: {error}") from error
         digest = found.cell.digest
+        _require_own_row(found, taken, plan, one)
         if digest in places:
             known = resolved.cells[places[digest]]
             resolved.cells[places[digest]] = _join(known, found, plan, one)
@@ -114,6 +116,22 @@ def resolve_cells(plan: StudyPlan, asked: Iterable[AskedCell]) -> Resolved:
             places[digest] = len(resolved.cells)
             resolved.cells.append(found)
     return resolved
+
+
+def _require_own_row(
+    found: ResolvedCell, taken: dict[str, str], plan: StudyPlan, one: AskedCell
+) -> None:
+    """Raise UsageError where an unlike cell of the group has the same values: tables join them.
+
+    taken: the digests of the cells so far by their values; the new cell is put to them.
+    """
+    place = json.dumps(found.cell.where, sort_keys=True)
+    if taken.setdefault(place, found.cell.digest) != found.cell.digest:
+        raise UsageError(
+            f"{plan.text.locate(one.path)}two unlike cells are called the same, {_describe(one)}, "
+            "and would be one row of a table; give their splits names (name = 'noisy'), their "
+            "algorithms labels (label = 'ours')"
+        )
 
 
 def _join(known: ResolvedCell, new: ResolvedCell, plan: StudyPlan, one: AskedCell) -> ResolvedCell:

@@ -21,7 +21,9 @@ from .plan_text import PlanPath, PlanText
 
 _WORDS = ("name", "file", "recipe", "dataset", "data_root", "pool", "strategy", "like")
 _OF_MAKE = ("n_parties", "val", "test", "transforms")
+_OF_FILE = ("file", "name")
 _WHOLE = ("transforms",)  # words whose value is a list itself
+_UNTOLD = ("name", "dataset", "strategy", "data_root")  # said as the split's, or no axis
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,9 @@ def _read_request(
 ) -> SplitRequest:
     if "file" in chosen:
         _require_alone(chosen, path, text)
-        name = chosen.get("name") or Path(chosen["file"]).name.removesuffix(".h5")
-        label = _add_values(name, chosen, several, ("file", "name"))
+        # The whole path: files of one name lie in folders that tell them apart.
+        name = chosen.get("name") or str(chosen["file"]).removesuffix(".h5")
+        label = _add_values(name, chosen, several, ("name",) if chosen.get("name") else _OF_FILE)
         return SplitRequest(where={"split": label}, file=str(chosen["file"]))
     recipe = find_recipe(chosen["recipe"]) if "recipe" in chosen else None
     dataset = chosen.get("dataset") or (recipe.dataset if recipe else "")
@@ -110,7 +113,7 @@ def _read_request(
     if "pool" in chosen:
         source["pool"] = chosen["pool"]
     label = _name_split(chosen, several, dataset, strategy)
-    told = {word: chosen[word] for word in chosen if word in (*own, "n_parties", "recipe", "like")}
+    told = {word: chosen[word] for word in chosen if word not in _UNTOLD}
     return SplitRequest(
         where={"dataset": dataset, "split": label, "strategy": strategy} | told,
         dataset=dataset,
@@ -134,7 +137,7 @@ def _list_options(strategy: str, like: str | None) -> list[str]:
 
 def _require_alone(chosen: Table, path: PlanPath, text: PlanText) -> None:
     for word in chosen:
-        if word not in ("file", "name"):
+        if word not in _OF_FILE:
             where = text.locate((*path, word))
             raise UsageError(f"{where}a split of a file is as it is; {word} cannot be said of it")
 
@@ -147,7 +150,7 @@ def _name_split(chosen: Table, several: list[str], dataset: str, strategy: str) 
         return _add_values(base, chosen, several, ("name",))
     if chosen.get("recipe"):
         return _add_values(base, chosen, several, ("name", "recipe"))
-    own = [word for word in chosen if word not in (*shown, "data_root", "transforms", "pool")]
+    own = [word for word in chosen if word not in (*shown, "data_root")]
     return _add_values(base, chosen, own, shown)
 
 

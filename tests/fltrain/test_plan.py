@@ -2,6 +2,8 @@
 
 import pytest
 
+import niidpart
+
 from fltrain.studies.api import prepare_study
 from fltrain.studies.expansion import expand_plan
 from fltrain.studies.plan import read_plan
@@ -161,3 +163,32 @@ def test_work_is_counted_and_grows_with_rounds_and_epochs():
     assert take(local_epochs=2).examples == 2 * one.examples
     assert take(fraction=0.2).examples == one.examples // 5 + 1
     assert take(keep="all", rounds=20).disk > take(rounds=20).disk
+
+
+def list_rows(**words):
+    """Return the values of each cell but its seeds, as a table's default axes see them."""
+    cells = [one.cell for one in prepare_study(plan(**words)).resolved.cells]
+    return [cell.where["p"] for cell in cells]
+
+
+def test_splits_that_differ_in_any_word_have_rows_of_their_own(tmp_path):
+    noisy, pooled = {"transforms": [{"name": "noise"}]}, {"pool": True, "test": 0.2}
+    for change in ({"val": 0.2}, noisy, pooled):
+        first, second = list_rows(splits=[SPLIT, SPLIT | change])
+        assert first["split"] != second["split"]
+        assert second[next(iter(change))] == next(iter(change.values()))
+    for beta in (0.1, 5.0):
+        (tmp_path / str(beta)).mkdir()
+        made = niidpart.make(niidpart.load("digits"), "dir", n_parties=5, beta=beta, seed=0)
+        niidpart.write(made, tmp_path / str(beta) / "split.h5")
+    files = [str(tmp_path / "0.1" / "split.h5"), str(tmp_path / "5.0" / "split.h5")]
+    first, second = list_rows(splits=[{"file": file} for file in files])
+    assert first["split"] != second["split"]
+    with pytest.raises(UsageError, match="two unlike cells are called the same.*give their splits"):
+        list_rows(splits=[{"file": file, "name": "mine"} for file in files])
+
+
+def test_unlike_algorithms_under_one_label_are_refused():
+    ours = [{"name": "fedavg", "label": "ours"}, {"name": "scaffold", "label": "ours"}]
+    with pytest.raises(UsageError, match="two unlike cells are called the same, ours"):
+        list_rows(algorithms=ours)
