@@ -20,7 +20,7 @@ from ..runs.folder import CHECKPOINTS, RunFolder
 from ..runs.requests import find_device
 from ..runs.resuming import resume
 from ..settings import SETTINGS
-from .cells import StudyCell
+from .cells import StudyCell, require_same_cell, restore_lists
 from .folder import StudyFolder
 
 _FOR_RUN = ("model", "preset", "data_root", "metrics", "loss", "init_from", "init_from_partial")
@@ -49,7 +49,9 @@ class CellTrainer:
         if is_begun:
             resume(folder, data, trust=self.trust, progress=progress)
             return
-        algorithm = build(cell.asked["algorithm"], **_restore_options(cell.asked["options"]))
+        settings = settle_threads(cell)
+        require_same_cell(cell, split, settings)
+        algorithm = build(cell.asked["algorithm"], **restore_lists(cell.asked["options"]))
         with leave_cores():
             run(
                 split,
@@ -58,7 +60,7 @@ class CellTrainer:
                 out=folder,
                 progress=progress,
                 **words,
-                **settle_threads(cell),
+                **settings,
             )
 
     def _open_data(self, split: niidpart.FederatedSplit, root: str | None) -> Data:
@@ -70,17 +72,12 @@ class CellTrainer:
         return self._data[key]
 
 
-def _restore_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options as an algorithm takes them: lists of JSON were tuples."""
-    return {key: tuple(one) if isinstance(one, list) else one for key, one in options.items()}
-
-
 def settle_threads(cell: StudyCell) -> dict[str, Any]:
     """Return the settings of a cell; on a CPU with one thread, where the plan leaves that open.
 
     Cells side by side use the cores. No bit then depends on how many workers there are.
     """
-    settings = _restore_options(cell.asked["settings"])
+    settings = restore_lists(cell.asked["settings"])
     device = settings.get("device", SETTINGS["device"].default)
     if find_device(device) == "cpu" and settings.get("threads") is None:
         settings["threads"] = 1

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -24,6 +25,9 @@ from .split_words import make_split
 # Settings on which no result depends, so that a cell is the same with others.
 _WRITTEN = ("checkpoint_every", "checkpoint_share", "keep")
 _HARMLESS = (*_WRITTEN, "device", "threads", "workers", "memory")
+# What came after the first studies, and the value that changes nothing: a setting (`lr`), or an
+# option of an algorithm (`fedprox.mu`). At that value it is in no digest, and cells keep their names.
+_LATER: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -151,21 +155,55 @@ def _join(known: ResolvedCell, new: ResolvedCell, plan: StudyPlan, one: AskedCel
     return ResolvedCell(cell, known.request)
 
 
-def _resolve_cell(one: AskedCell, split: niidpart.FederatedSplit) -> ResolvedCell:
-    words = one.words
-    request = resolve_request(
+def require_same_cell(
+    cell: StudyCell, split: niidpart.FederatedSplit, settings: Mapping[str, Any]
+) -> None:
+    """Raise UsageError where a cell would be trained as another than its name says.
+
+    settings: those that it is to be trained with.
+    """
+    asked = cell.asked
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the run says them
+        options = restore_lists(asked["options"])
+        request = _look_up(split, asked["algorithm"], options, asked["words"], settings)
+    if _digest(request) != cell.digest:
+        raise UsageError(
+            f"{cell.name} would not be what its name says: a file of your own that it names, its "
+            "initial weights, or a default of fltrain has changed since the plan was read; put it "
+            "back, or give the plan again (fltrain study PLAN.toml --out STUDY)"
+        )
+
+
+def restore_lists(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options or settings as they were before JSON: its lists were tuples."""
+    return {key: tuple(one) if isinstance(one, list) else one for key, one in values.items()}
+
+
+def _look_up(
+    split: niidpart.FederatedSplit,
+    algorithm: str,
+    options: Mapping[str, Any],
+    words: Mapping[str, Any],
+    settings: Mapping[str, Any],
+) -> Request:
+    is_partial = bool(words.get("init_from_partial", False))
+    return resolve_request(
         split,
-        algorithm=one.algorithm,
-        options=one.options,
+        algorithm=algorithm,
+        options=options,
         model=words.get("model"),
         preset=words.get("preset"),
         data_root=words.get("data_root"),
-        settings=one.settings,
+        settings=settings,
         objective=resolve_objective(words.get("loss"), words.get("metrics") or ()),
-        weights=read_initial_weights(
-            words.get("init_from"), bool(words.get("init_from_partial", False))
-        ),
+        weights=read_initial_weights(words.get("init_from"), is_partial),
     )
+
+
+def _resolve_cell(one: AskedCell, split: niidpart.FederatedSplit) -> ResolvedCell:
+    words = one.words
+    request = _look_up(split, one.algorithm, one.options, words, one.settings)
     asked = {
         "algorithm": request.algorithm.spec,
         "options": request.algorithm.options,
@@ -184,21 +222,32 @@ def _resolve_cell(one: AskedCell, split: niidpart.FederatedSplit) -> ResolvedCel
 
 def _digest(request: Request) -> str:
     """Return the digest of all on which a result depends, as far as it was asked for."""
-    settings = asdict(request.settings)
+    settings = _leave_out_later(asdict(request.settings))
     kept = {key: settings[key] for key in settings if key not in _HARMLESS}
+    spec = request.algorithm.spec
     objective = request.objective.describe()
     asked = {
         "split": request.split.digest,
-        "algorithm": request.algorithm.spec,
-        "options": request.algorithm.options,
+        "algorithm": spec,
+        "options": _leave_out_later(request.algorithm.options, f"{spec}."),
         "model": request.model,
         "settings": kept | {"init_seed": request.settings.model_seed},
         "objective": objective,
         "weights": {} if request.weights is None else request.weights.describe(),
     }
-    named = {"algorithm": {"spec": request.algorithm.spec}, "model": request.model or ""}
+    named = {"algorithm": {"spec": spec}, "model": request.model or ""}
     code = digest_own_code(list_specs(named | objective))
     return hashlib.sha256(json.dumps([asked, code], sort_keys=True).encode()).hexdigest()
+
+
+def _leave_out_later(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return values without those that came later and change nothing."""
+    kept = {}
+    for key, value in values.items():
+        name = prefix + key
+        if name not in _LATER or value != _LATER[name]:
+            kept[key] = value
+    return kept
 
 
 def _describe(one: AskedCell) -> str:

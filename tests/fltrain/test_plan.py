@@ -4,6 +4,7 @@ import pytest
 
 import niidpart
 
+from fltrain.studies import cells
 from fltrain.studies.api import prepare_study
 from fltrain.studies.expansion import expand_plan
 from fltrain.studies.plan import read_plan
@@ -192,3 +193,15 @@ def test_unlike_algorithms_under_one_label_are_refused():
     ours = [{"name": "fedavg", "label": "ours"}, {"name": "scaffold", "label": "ours"}]
     with pytest.raises(UsageError, match="two unlike cells are called the same, ours"):
         list_rows(algorithms=ours)
+
+
+def test_names_of_cells_stay_also_when_a_setting_is_added(monkeypatch):
+    plain, fedprox = plan(), plan(algorithms=[{"name": "fedprox", "mu": 0.1}])
+    names = [prepare_study(one).resolved.cells[0].cell.name for one in (plain, fedprox)]
+    assert names == ["fedavg-e3994fcfc1e1", "fedprox-6388d28821ad"]
+    real = cells.asdict
+    for value, is_same in ((False, True), (True, False)):
+        monkeypatch.setattr(cells, "asdict", lambda one, new=value: real(one) | {"new": new})
+        monkeypatch.setattr(cells, "_LATER", {"new": False})
+        (found,) = prepare_study(plain).resolved.cells
+        assert (found.cell.name == names[0]) == is_same

@@ -11,6 +11,7 @@ import pytest
 import fltrain
 import niidpart
 from fltrain.runs.folder import RunFolder
+from fltrain.studies import cell_training
 from fltrain.studies import worker as workers
 from fltrain.studies.api import allow_retries, prepare_study, write_study
 from fltrain.studies.claims import ClaimBook
@@ -385,3 +386,27 @@ def test_rounds_that_cannot_be_read_are_not_thrown_away(long_study, monkeypatch)
 def test_an_unknown_cell_is_told_with_a_command_that_only_lists(study):
     with pytest.raises(UsageError, match="--watch --json"):
         work(study.path, cells=["none"])
+
+
+def test_a_cell_that_would_be_another_than_its_name_says_is_refused(tmp_path):
+    mine = tmp_path / "mine.py"
+    text = (
+        "from torch import nn\ndef model(shape, n_classes):\n"
+        "    return nn.Sequential(nn.Flatten(), nn.Linear(64, n_classes))\n"
+    )
+    mine.write_text(text)
+    plan = PLAN | {"fixed": FIXED | {"model": f"{mine}:model"}}
+    study = write_study(prepare_study(plan), tmp_path / "study")
+    names = list(read_cells(study))
+    assert work(study.path, cells=names[:1], trust=True)[0].done == names[:1]
+    mine.write_text(text.replace("n_classes))", "n_classes, bias=False))"))
+    worked, _ = work(study.path, cells=names[:2], trust=True)
+    assert (worked.done, worked.failed) == ([], names[1:2])
+    assert "would not be what its name says" in study.claims.read_end(names[1], 1)["cause"]
+
+
+def test_a_cell_of_another_versions_default_is_refused(study, monkeypatch):
+    real = cell_training.settle_threads
+    monkeypatch.setattr(cell_training, "settle_threads", lambda cell: real(cell) | {"lr": 0.5})
+    worked, _ = work(study.path)
+    assert (len(worked.done), len(worked.failed)) == (0, 4)
