@@ -5,7 +5,6 @@ Without a compiler the wheel is one of Python alone, and the code is compiled at
 
 import importlib.util
 import platform
-import re
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -38,7 +37,7 @@ class NativeBuildHook(BuildHookInterface):
         for file in files:
             build_data["force_include"][str(file)] = str(within / file.name)
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{_name_platform(files)}"
+        build_data["tag"] = f"py3-none-{_name_platform(compiling, files)}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what was compiled, once it lies in the wheel."""
@@ -69,11 +68,14 @@ def _compile_all(compiling: ModuleType, folder: Path) -> list[Path]:
     return list(files.values())
 
 
-def _name_platform(files: list[Path]) -> str:
-    """Return the wheel's platform: on glibc by the oldest that has what the libraries ask for."""
+def _name_platform(compiling: ModuleType, files: list[Path]) -> str:
+    """Return the wheel's platform: on glibc the oldest system that has what the libraries ask for.
+
+    Systems like this one where that is not known, or the C library is another one.
+    """
     tags = list(platform_tags())
-    if not any(tag.startswith("manylinux_") for tag in tags):  # another C library
+    is_glibc = any(tag.startswith("manylinux_") for tag in tags)
+    oldest = compiling.find_oldest_glibc(files)
+    if not is_glibc or oldest is None:
         return tags[0]
-    needed = [int(v) for file in files for v in re.findall(rb"GLIBC_2\.(\d+)", file.read_bytes())]
-    oldest = 28  # torch's own: its C++ library has what the libraries ask of one
-    return f"manylinux_2_{max([oldest, *needed])}_{platform.machine()}"
+    return f"manylinux_2_{oldest}_{platform.machine()}"

@@ -213,3 +213,21 @@ def test_ranks_compare_their_code(table, table_split):
         for digest in ("1a", "2b")
     )
     assert [name for name in one if one[name] != other[name]] == ["build"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "oldest"),
+    [
+        (["GLIBC_2.14", "GLIBCXX_3.4", "CXXABI_1.3.11"], 28),
+        (["GLIBC_2.14", "GLIBC_2.34", "GLIBCXX_3.4.24"], 34),
+        (["GLIBC_2.14", "GLIBCXX_3.4.32"], None),
+        (["GLIBC_2.34", "CXXABI_1.3.13"], None),
+    ],
+)
+def test_the_systems_of_a_wheel_have_the_c_and_the_cpp_library_that_it_asks_for(
+    asked, oldest, tmp_path
+):
+    libraries = [tmp_path / name for name in asked]
+    for library in libraries:
+        library.write_bytes(b"\0" + library.name.encode() + b"\0")
+    assert compiling.find_oldest_glibc(libraries) == oldest

@@ -6,6 +6,7 @@ Needs the standard library alone: hatch_build.py runs this before anything is in
 import hashlib
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -32,6 +33,10 @@ _AVX512 = (*_AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl")
 BASELINE = "baseline"
 _X86 = {BASELINE: (), "avx2": _AVX2, "avx512": _AVX512}
 _COMPILERS = ("c++", "g++", "clang++")
+# N of glibc 2.N of the oldest systems that torch's own wheels are for; and of versions of the C++
+# library the last that those systems have (manylinux_2_28).
+_OLDEST_GLIBC = 28
+_ITS_CPP = {"GLIBCXX_3.4": 24, "CXXABI_1.3": 11}
 
 
 class CompilerFault(Exception):
@@ -96,6 +101,25 @@ def compile_library(command: list[str], instructions: str, to: Path) -> None:
     errors = [line for line in done.stderr.splitlines() if "error" in line]
     first = errors[0] if errors else done.stderr.strip()[:200]
     raise CompilerFault(f"{_describe(command)} (exit code {done.returncode}): {first}")
+
+
+def find_oldest_glibc(libraries: list[Path]) -> int | None:
+    """Return N of the oldest glibc 2.N whose systems have what the libraries ask for.
+
+    None where they ask for a C++ library that the oldest systems do not have: from which on one
+    has it, the libraries do not say.
+    """
+    asked = b"".join(file.read_bytes() for file in libraries)
+    for name, last in _ITS_CPP.items():
+        if any(version > last for version in _list_versions(asked, name)):
+            return None
+    return max([_OLDEST_GLIBC, *_list_versions(asked, "GLIBC_2")])
+
+
+def _list_versions(asked: bytes, name: str) -> list[int]:
+    """Return N of each `name`.N among the versions that a library asks for."""
+    pattern = re.escape(name).encode() + rb"\.(\d+)"
+    return [int(version) for version in re.findall(pattern, asked)]
 
 
 def _list_sources() -> list[Path]:
