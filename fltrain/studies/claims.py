@@ -20,8 +20,8 @@ from .new_files import create_once
 
 # How a claim can end.
 DONE, STOPPED, FAILED, UNNEEDED = "done", "stopped", "failed", "unneeded"
-_FILE = re.compile(r"(.+)\.([0-9]{6})\.(claim|end|retry)")
-_CLAIM, _END, _RETRY = "claim", "end", "retry"
+_FILE = re.compile(r"(.+)\.([0-9]{6})\.(claim|end|retry|trained)")
+_CLAIM, _END, _RETRY, _TRAINED = "claim", "end", "retry", "trained"
 
 
 class ClaimLost(Exception):
@@ -87,6 +87,30 @@ class ClaimBook:
     def end(self, cell: str, number: int, value: JSON) -> None:
         """Let go of a claim. value: `end`, one of the four ways, and what is to be said of it."""
         create_once(self._place(cell, number, _END), seal_text(value)[0])
+
+    def state_trained(self, cell: str, number: int, value: JSON) -> None:
+        """Say what a run is that will be moved among the cells: a kill may come before its end."""
+        create_once(self._place(cell, number, _TRAINED), seal_text(value)[0])
+
+    def find_done(self, cell: str) -> JSON:
+        """Return how the claim ended that finished a cell; {} where none has."""
+        for number in self._list_numbers(cell):
+            end = self.read_end(cell, number)
+            if end.get("end") == DONE:
+                return end
+        return {}
+
+    def find_trained(self, cell: str) -> JSON:
+        """Return what the run is that was finished last; {} where nobody has said it.
+
+        A later claim that trains has closed the places of all earlier ones.
+        """
+        found = (self._read(cell, number, _TRAINED) for number in self._list_numbers(cell))
+        return next((one for one in found if one), {})
+
+    def _list_numbers(self, cell: str) -> range:
+        """Return the numbers of a cell's claims, the newest first."""
+        return range(self.list_standings([cell])[cell].number, 0, -1)
 
     def allow_retry(self, cell: str, number: int) -> None:
         """Let a cell whose claim failed be tried again."""

@@ -90,6 +90,13 @@ def sum_estimates(
     )
 
 
+def estimate_span(estimates: Sequence[CellEstimate], workers: int) -> float:
+    """Return the seconds until the last of so many workers is done: no cell is shared by two."""
+    seconds = [one.seconds for one in estimates]
+    at_once = max(1, min(workers, len(seconds)))
+    return max(max(seconds, default=0.0), sum(seconds) / at_once)
+
+
 def _find_kind(request: Request) -> tuple[Any, ...]:
     source = request.split.source
     return (

@@ -4,7 +4,6 @@ import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import niidpart

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from niidpart.errors import FileFault
-from niidpart.splits.recipe import JSON
 
 from ..disk.plain_folder import RunError
 from ..runs.folder import RunFolder
 from ..verification.verdict import RunFault, RunVerdict
 from .cell_training import read_end
 from .cells import StudyCell
-from .claims import DONE
 from .folder import StudyFolder
 from .worker import read_cells
 
@@ -25,17 +23,23 @@ _OF_THE_MACHINE = (*_WRITTEN, "threads", "workers", "memory", "device")
 def verify_study(
     path: str | Path, verify_run: Callable[[str], RunVerdict]
 ) -> dict[str, RunVerdict]:
-    """Return the verdict of each finished cell of a study by its folder.
+    """Return the verdict of each cell that is, or was, finished, by its folder.
 
     verify_run: checks a run folder by itself. RunError where the study itself is damaged.
     """
     study = StudyFolder.open(path)
+    cells = read_cells(study)
+    # Claims first: a cell that is finished meanwhile is there, and not gone.
+    ended = [name for name in cells if study.claims.find_done(name)]
     done = study.places.list_done()
     verdicts = {}
-    for name, cell in read_cells(study).items():
+    for name, cell in cells.items():
+        folder = study.places.find_cell(name)
         if name in done:
-            folder = study.places.find_cell(name)
             verdicts[str(folder)] = _verify_cell(study, cell, folder, verify_run)
+        elif name in ended:
+            what = f"it was finished and is gone; fltrain study {path} trains it again"
+            verdicts[str(folder)] = RunVerdict([RunFault(".", None, what)], unchecked=[])
     return verdicts
 
 
@@ -51,9 +55,9 @@ def _verify_cell(
     except FileFault as error:
         return RunVerdict(faults=[RunFault(".", None, str(error))], unchecked=[])
     faults = [RunFault("config.json", None, what) for what in _list_unasked(cell, config)]
-    stated = _find_end(study, cell.name)
+    stated = study.claims.find_done(cell.name) or study.claims.find_trained(cell.name)
     unchecked = list(verdict.unchecked)
-    if stated is None:
+    if not stated:
         unchecked.append("no claim says how this cell ended: its worker was killed as it finished")
     else:
         differing = [key for key, value in end.items() if stated.get(key) != value]
@@ -61,16 +65,6 @@ def _verify_cell(
             what = f"it is not the run that was finished: {', '.join(differing)} differ"
             faults.append(RunFault(".", None, what))
     return replace(verdict, faults=faults, unchecked=unchecked)
-
-
-def _find_end(study: StudyFolder, name: str) -> JSON | None:
-    """Return how the claim ended that finished a cell; None where nobody has said it."""
-    number = study.claims.list_standings([name])[name].number
-    for one in range(number, 0, -1):
-        end = study.claims.read_end(name, one)
-        if end.get("end") == DONE:
-            return end
-    return None
 
 
 def _list_unasked(cell: StudyCell, config: Mapping[str, Any]) -> list[str]:

@@ -175,6 +175,7 @@ class StudyWorker:
             self.trainer.train(cell, folder, self._follow(name, number), is_begun=is_begun)
             end = read_end(folder)
             self._require_newest(name, number)
+            self.study.claims.state_trained(name, number, end)
             places.finish(name, number)
         except ClaimLost:
             self._end(name, number, UNNEEDED)

@@ -38,6 +38,10 @@ def test_a_dry_run_says_cells_and_what_they_take_and_writes_nothing(fltrain, pla
     told = json.loads(fltrain("study", "plan.toml", "--dry-run", "--json", cwd=plan).stdout)
     assert len(told["cells"]) == 6
     assert told["steps"] == sum(cell["steps"] for cell in told["cells"])
+    one = json.loads(
+        fltrain("study", "plan.toml", "--dry-run", "--json", "--workers", "1", cwd=plan).stdout
+    )
+    assert one["span"] == pytest.approx(one["seconds"])
     assert [path.name for path in plan.iterdir()] == ["plan.toml"]
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 import niidpart
-
 from fltrain.studies import cells
 from fltrain.studies.api import prepare_study
+from fltrain.studies.estimate import estimate_span
 from fltrain.studies.expansion import expand_plan
 from fltrain.studies.plan import read_plan
 from fltrain.studies.plan_text import PlanText, read_plan_text
@@ -185,7 +185,9 @@ def test_splits_that_differ_in_any_word_have_rows_of_their_own(tmp_path):
     files = [str(tmp_path / "0.1" / "split.h5"), str(tmp_path / "5.0" / "split.h5")]
     first, second = list_rows(splits=[{"file": file} for file in files])
     assert first["split"] != second["split"]
-    with pytest.raises(UsageError, match="two unlike cells are called the same.*give their splits"):
+    with pytest.raises(
+        UsageError, match=r"two unlike cells are called the same.*give their splits"
+    ):
         list_rows(splits=[{"file": file, "name": "mine"} for file in files])
 
 
@@ -205,3 +207,10 @@ def test_names_of_cells_stay_also_when_a_setting_is_added(monkeypatch):
         monkeypatch.setattr(cells, "_LATER", {"new": False})
         (found,) = prepare_study(plain).resolved.cells
         assert (found.cell.name == names[0]) == is_same
+
+
+def test_no_study_is_shorter_than_its_longest_cell_or_quicker_than_its_workers():
+    each = prepare_study(plan(axes={"local_epochs": [1, 5]})).estimates
+    short, long = (one.seconds for one in each)
+    assert estimate_span(each, 64) == long
+    assert estimate_span(each, 1) == short + long

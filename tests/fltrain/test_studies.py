@@ -410,3 +410,30 @@ def test_a_cell_of_another_versions_default_is_refused(study, monkeypatch):
     monkeypatch.setattr(cell_training, "settle_threads", lambda cell: real(cell) | {"lr": 0.5})
     worked, _ = work(study.path)
     assert (len(worked.done), len(worked.failed)) == (0, 4)
+
+
+def test_a_worker_killed_between_the_move_and_its_word_leaves_a_cell_that_is_verified(
+    study, monkeypatch
+):
+    def be_killed(*_):
+        raise SystemExit
+
+    name = next(iter(read_cells(study)))
+    with monkeypatch.context() as killed:
+        killed.setattr(ClaimBook, "end", be_killed)
+        with pytest.raises(SystemExit):
+            work(study.path, cells=[name])
+    assert list_claims(study, "end") == []
+    folder = str(study.places.find_cell(name))
+    assert verify_study(study.path, fltrain.verify)[folder].exit_code == 0
+
+
+def test_a_finished_cell_that_is_gone_is_a_fault_and_is_trained_again(study):
+    name, other, *_ = read_cells(study)
+    work(study.path, cells=[name, other])
+    folder = study.places.find_cell(name)
+    shutil.rmtree(folder)
+    (fault,) = verify_study(study.path, fltrain.verify)[str(folder)].faults
+    assert "it was finished and is gone" in str(fault)
+    assert work(study.path, cells=[name])[0].done == [name]
+    assert [v.exit_code for v in verify_study(study.path, fltrain.verify).values()] == [0, 0]

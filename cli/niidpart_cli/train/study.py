@@ -122,7 +122,7 @@ def _study(
         raise UsageError(f"there is no plan and no study {plan}")
     prepared = prepare_study(plan)
     if dry_run:
-        _describe_plan(prepared, as_json)
+        _describe_plan(prepared, asked["workers"], as_json)
         return
     where = Path(out) if out is not None else Path("studies") / prepared.plan.name
     study = write_study(prepared, where.resolve())
@@ -257,20 +257,23 @@ def _describe(standing: "StudyStanding") -> str:
     return ", ".join(words)
 
 
-def _describe_plan(prepared: "PreparedStudy", as_json: bool) -> None:
-    """Print the cells of a plan, and what they take."""
+def _describe_plan(prepared: "PreparedStudy", workers: int | None, as_json: bool) -> None:
+    """Print the cells of a plan, and what they take. workers: how many; None for one a core."""
     from fltrain.studies.engines.local import count_cores
-    from fltrain.studies.estimate import describe_bytes, describe_seconds
+    from fltrain.studies.estimate import describe_bytes, describe_seconds, estimate_span
 
     cells = [one.cell for one in prepared.resolved.cells]
     total = prepared.estimate
     cores = count_cores()
+    # More workers than cores are no faster, and neither are more than there are cells.
+    at_once = min(workers or cores, cores, total.cells)
+    span = estimate_span(prepared.estimates, at_once)
     if as_json:
         each = [
             {"cell": cell.name, "where": cell.where} | estimate._asdict()
             for cell, estimate in zip(cells, prepared.estimates, strict=True)
         ]
-        totals = vars(total) | {"cores": cores, "cells": each}
+        totals = vars(total) | {"cores": cores, "span": span, "cells": each}
         say(json.dumps({"study": prepared.plan.name, **totals}))
         return
     axes = list(dict.fromkeys(axis for cell in cells for at in cell.where.values() for axis in at))
@@ -284,7 +287,7 @@ def _describe_plan(prepared: "PreparedStudy", as_json: bool) -> None:
     say(
         f"\n{total.cells} cells, {total.steps} steps, {total.examples} examples\n"
         f"about {describe_seconds(total.seconds)} on one core, "
-        f"{describe_seconds(total.seconds / cores)} on the {cores} here (counted, not timed)\n"
+        f"{describe_seconds(span)} on {at_once} of the {cores} here (counted, not timed)\n"
         f"about {describe_bytes(total.disk)} of disk, {describe_bytes(total.memory)} of memory "
         "a worker"
     )
