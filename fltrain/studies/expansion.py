@@ -70,7 +70,6 @@ def _expand_group(plan: StudyPlan, group: PlanGroup) -> Iterator[AskedCell]:
 def _list_variants(plan: StudyPlan, group: PlanGroup) -> list["_Variant"]:
     """Return each choice of an algorithm, of its own values and of the axes."""
     variants = []
-    axes = list(multiply({word: list(values) for word, values in group.axes.items()}))
     for place, table in enumerate(group.algorithms):
         path: PlanPath = (*group.path, "algorithms", place)
         if "name" not in table:
@@ -83,8 +82,10 @@ def _list_variants(plan: StudyPlan, group: PlanGroup) -> list["_Variant"]:
             if word not in _LABELS:
                 option = _find_option(word, options, plan, (*path, word), name)
                 own[word] = list_values(given, option)
+        # What an algorithm says itself holds for it in place of the axis.
+        axes = {word: list(values) for word, values in group.axes.items() if word not in own}
         for values in multiply(own):
-            for of_axes in axes:
+            for of_axes in multiply(axes):
                 variants.append(_Variant(table, path, values, of_axes, frozenset(options)))
     return variants
 

@@ -214,3 +214,10 @@ def test_no_study_is_shorter_than_its_longest_cell_or_quicker_than_its_workers()
     short, long = (one.seconds for one in each)
     assert estimate_span(each, 64) == long
     assert estimate_span(each, 1) == short + long
+
+
+def test_an_algorithms_own_value_holds_in_place_of_an_axis():
+    algorithms = ["fedavg", {"name": "fedprox", "lr": 0.05}]
+    rows = list_rows(algorithms=algorithms, axes={"lr": [0.01, 0.1]})
+    found = [(row["algorithm"], row["lr"]) for row in rows]
+    assert found == [("fedavg", 0.01), ("fedavg", 0.1), ("fedprox", 0.05)]
