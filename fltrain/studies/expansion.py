@@ -70,12 +70,19 @@ def _expand_group(plan: StudyPlan, group: PlanGroup) -> Iterator[AskedCell]:
 def _list_variants(plan: StudyPlan, group: PlanGroup) -> list["_Variant"]:
     """Return each choice of an algorithm, of its own values and of the axes."""
     variants = []
+    labelled: dict[str, str] = {}
     for place, table in enumerate(group.algorithms):
         path: PlanPath = (*group.path, "algorithms", place)
         if "name" not in table:
             where = plan.text.locate(path)
             raise UsageError(f"{where}an algorithm needs a name, such as name = 'fedavg'")
         name = str(table["name"])
+        label = str(table.get("label", name))
+        if labelled.setdefault(label, name) != name:
+            raise UsageError(
+                f"{plan.text.locate(path)}{labelled[label]} and {name} are both called {label!r}, "
+                "and a table would join them; give one another label"
+            )
         options = ALGORITHMS.options(ALGORITHMS.find(name))
         own = {}
         for word, given in table.items():

@@ -192,8 +192,8 @@ def test_splits_that_differ_in_any_word_have_rows_of_their_own(tmp_path):
 
 
 def test_unlike_algorithms_under_one_label_are_refused():
-    ours = [{"name": "fedavg", "label": "ours"}, {"name": "scaffold", "label": "ours"}]
-    with pytest.raises(UsageError, match="two unlike cells are called the same, ours"):
+    ours = [{"name": "fedavg", "label": "ours"}, {"name": "fedprox", "label": "ours", "mu": 1}]
+    with pytest.raises(UsageError, match="fedavg and fedprox are both called 'ours'"):
         list_rows(algorithms=ours)
 
 
