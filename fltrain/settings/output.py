@@ -20,8 +20,8 @@ class OutputSettings:
     ] = None
     checkpoint_share: Annotated[
         float,
-        "Share of the time that writing checkpoints may take; at most 60 seconds of training "
-        "are lost by a kill, or a round that takes longer.",
+        "Share of the time that writing checkpoints may take; about 60 seconds of training "
+        "are lost by a kill at most, or a round that takes longer.",
         Above(0),
         AtMost(1),
     ] = 0.1
