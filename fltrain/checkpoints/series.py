@@ -32,6 +32,7 @@ class CheckpointSeries:
         self._changed: set[int] = set()  # parties, since the last checkpoint
         self._before = ""  # the digest of its head; "" where it is of an earlier version, or none
         self._grown = 0  # bytes of changed rows since the last base
+        self._is_taken = False  # whether something was taken that is not written
         places = [place for place in store.list_places() if place.round <= round]
         ending = None
         if places and not store.is_regular(places[-1].round):
@@ -65,9 +66,11 @@ class CheckpointSeries:
     def take(self, state: State) -> Snapshot:
         """Return what the next checkpoint holds, whose round is the last one that was noted.
 
-        The one before it has to be written.
+        Where the one before it was never written, it is a base: the rows of that one are in none.
         """
         rows = sorted(self._changed) if self._is_worthwhile(state) else None
+        # First, so that this holds wherever Ctrl-C comes until it is written.
+        self._is_taken = True
         self._changed = set()
         return Snapshot(state, rows)
 
@@ -77,10 +80,11 @@ class CheckpointSeries:
         written = self.store.write_snapshot(snapshot, round, bound, before)
         self._before = written.digest
         self._grown = 0 if snapshot.is_base else self._grown + written.bytes
+        self._is_taken = False
 
     def _is_worthwhile(self, state: State) -> bool:
         """Return whether changed rows are enough, so that no base is due."""
-        if not self._before:
+        if self._is_taken or not self._before:
             return False
         n_parties = count_parties(state)
         of_parties = sum(map(_count_bytes, tree.leaves(state.parties)))

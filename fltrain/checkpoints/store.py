@@ -115,6 +115,7 @@ class CheckpointStore:
     ) -> Written:
         """Write the snapshot of the state after a round, as `write` does."""
         place = Place(round, is_base=snapshot.is_base)
+        self._drop_other(place)
         file = lay_out(snapshot.list_sources())
         digest = hashlib.sha256()
         # The tensors first: checkpoints are found by their heads, so a run that is killed between
@@ -132,6 +133,15 @@ class CheckpointStore:
             **bound._asdict(),
         )
         return Written(write_head(self.folder, head), file.n_bytes)
+
+    def _drop_other(self, place: Place) -> None:
+        """Remove what failed when its round was to have a checkpoint of the other kind.
+
+        Its tensors would be taken for those of this one.
+        """
+        other = Place(place.round, is_base=not place.is_base)
+        if other.tensors in self.folder.list_names():
+            self._remove([other.head, other.tensors])
 
     def read(self, round: int) -> Restored:
         """Return the checkpoint of a round. One of `DAMAGE` if it is not whole."""

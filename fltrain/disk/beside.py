@@ -2,11 +2,11 @@
 
 import contextlib
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 
 @contextlib.contextmanager
-def open_writing_thread() -> Iterator[Executor]:
+def open_writing_thread() -> Iterator[ThreadPoolExecutor]:
     """Yield a thread that does one thing after another. When the block is over, all is done.
 
     Also where Ctrl-C is pressed once more meanwhile: who gives up the lock of a folder may leave
@@ -19,7 +19,7 @@ def open_writing_thread() -> Iterator[Executor]:
         _wait_for_all(thread)
 
 
-def _wait_for_all(thread: Executor) -> None:
+def _wait_for_all(thread: ThreadPoolExecutor) -> None:
     interrupt: KeyboardInterrupt | None = None
     is_done = False
     while not is_done:

@@ -203,7 +203,7 @@ class PlainFolder:
         """Return the error with words for the user, of the same kind."""
         what = " ".join(filter(None, [f"{self.path / name} could not be written", size]))
         top = self.path if self.within is None else self.within.path
-        advice = f"what the run has reached is kept: make room, then fltrain resume {top}"
+        advice = f"make room, then fltrain resume {top}, which goes on from its newest checkpoint"
         return OSError(error.errno, f"{what}: {error.strerror or error}; {advice}")
 
 

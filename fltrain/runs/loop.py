@@ -82,21 +82,30 @@ class TrainingLoop:
             yield
         except BaseException as error:
             self._save_all_reached(error)
+            if isinstance(error, OSError) and error.errno is not None:  # not of a worker or a rank
+                self._name_what_stands(error)
             raise
 
     def _save_all_reached(self, error: BaseException) -> None:
         for run in self.runs:
-            self._save_reached(run, error)
+            try:
+                self._save_reached(run, error)
+            except (OSError, FileFault) as failure:
+                error.add_note(f"no checkpoint of its last round: {failure}")
+
+    def _name_what_stands(self, error: OSError) -> None:
+        """Add to the error of a disk up to which rounds all is kept."""
+        for run in self.runs:
+            # A folder that cannot be read any more is what the error is about.
+            with contextlib.suppress(OSError, FileFault):
+                if run.folder is not None and run.folder.store.list_places():
+                    error.add_note(f"{run.folder.path} is kept up to round {run.folder.newest}")
 
     def _save_reached(self, run: RunInProgress, error: BaseException) -> None:
         """Write the checkpoint of the last round of a run that an error ends."""
         is_off_turn = not self.common.has_clock and not isinstance(error, Preempted)
-        if run.writer is None or is_off_turn:
-            return
-        try:
+        if run.writer is not None and not is_off_turn:
             run.writer.save_reached(run.state)
-        except OSError as failure:
-            error.add_note(f"no checkpoint of its last round: {failure}")
 
     def _announce(self, cells: Sequence[Cell]) -> None:
         # The memory of a run is counted on two examples: only for the rank that says it.

@@ -5,7 +5,7 @@ import secrets
 import shutil
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -87,7 +87,7 @@ def open_runs(
 
 
 def _start_runs(
-    setup: Setup, folders: Sequence[RunFolder | None], thread: Executor
+    setup: Setup, folders: Sequence[RunFolder | None], thread: ThreadPoolExecutor
 ) -> list[RunInProgress]:
     runs = []
     for cell, start, folder in zip(setup.cells, setup.starts, folders, strict=True):

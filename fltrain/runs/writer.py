@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 from niidpart.splits.recipe import JSON
@@ -11,6 +11,7 @@ from ..checkpoints.series import CheckpointSeries
 from ..checkpoints.snapshot import Snapshot
 from ..checkpoints.state_digest import StateDigest, digest_state
 from ..checkpoints.store import Bound
+from ..engine.forking import FORKING
 from ..interface import State
 from .folder import RunFolder
 from .metrics import RoundMetrics
@@ -38,7 +39,7 @@ class RunWriter:
         After which it starts.
     keep : str
         Which checkpoints stay, `Settings.keep`.
-    thread : Executor, optional
+    thread : ThreadPoolExecutor, optional
         That writes checkpoints, one after another; None to write each before what comes next.
     """
 
@@ -48,7 +49,7 @@ class RunWriter:
         state: State,
         round: int,
         keep: str,
-        thread: Executor | None,
+        thread: ThreadPoolExecutor | None,
     ):
         self.folder, self.keep = folder, keep
         self.spent = 0.0  # seconds that checkpoints have taken
@@ -62,7 +63,8 @@ class RunWriter:
         self._thread = thread
         self._writing: Future[None] | None = None
         self._snapshot: Snapshot | None = None  # that is being written
-        self._reached: _Reached | None = None  # None where the checkpoint of that round is there
+        self._taken: _Reached | None = None  # of the newest snapshot
+        self._reached: _Reached | None = None  # None where that round has its checkpoint
 
     @property
     def is_writing(self) -> bool:
@@ -93,7 +95,8 @@ class RunWriter:
 
         Where that would be too many, wait for it.
         """
-        if self.is_writing and self._snapshot is not None and not self._snapshot.hold(parties):
+        snapshot = self._snapshot  # which the thread drops when it has written it
+        if snapshot is not None and not snapshot.hold(parties):
             self.settle()
 
     def save(self, state: State) -> None:
@@ -104,24 +107,32 @@ class RunWriter:
         self.settle()
         if self._reached is None:
             return
-        round, bound = self._reached
         snapshot = self._checkpoints.take(state)
-        self._reached = None
+        self._taken, self._reached = self._reached, None
         if self._thread is None:
-            self._write(snapshot, round, bound)
+            self._write(snapshot, self._taken)
         else:
             self._snapshot = snapshot
-            self._writing = self._thread.submit(self._write, snapshot, round, bound)
+            self._writing = self._thread.submit(self._write, snapshot, self._taken)
 
     def save_reached(self, state: State) -> None:
         """Write the checkpoint of the round before, where it is none yet and its state stands.
 
-        For a run that ends before its time, maybe in the midst of writing rows over.
+        For a run that ends before its time, maybe in the midst of writing rows over. Where writing
+        failed before, it is tried once more, with a whole state.
         """
-        self.settle()
-        if self._reached is not None and digest_state(state) == self._reached.bound.state:
+        try:
+            self.settle()
+        except OSError:
+            if not self._can_save(state):
+                raise
+        if self._can_save(state):
             self.save(state)
             self.settle()
+
+    def _can_save(self, state: State) -> bool:
+        """Return whether a state is that of the round before, which has no checkpoint yet."""
+        return self._reached is not None and digest_state(state) == self._reached.bound.state
 
     def settle(self) -> None:
         """Wait until what is being written is on the disk; the error where that failed."""
@@ -131,17 +142,21 @@ class RunWriter:
         try:
             writing.result()
         except Exception:
-            # What it held is in no checkpoint: none can stand on the one before any more.
-            self._reached = None
+            if self._reached is None:
+                self._reached = self._taken
             raise
         finally:
             if writing.done():  # and not where Ctrl-C ended the waiting
-                self._writing = self._snapshot = None
+                self._writing = None
 
-    def _write(self, snapshot: Snapshot, round: int, bound: Bound) -> None:
+    def _write(self, snapshot: Snapshot, reached: _Reached) -> None:
         """Write a checkpoint. Nothing else looks at the checkpoints meanwhile."""
         began = time.perf_counter()
-        self._checkpoints.write(snapshot, round, bound)
-        # Only now: at every moment a whole checkpoint is there to resume from.
-        self._checkpoints.store.keep(self.keep)
-        self.spent += time.perf_counter() - began
+        try:
+            with FORKING:
+                self._checkpoints.write(snapshot, reached.round, reached.bound)
+                # Only now: at every moment a whole checkpoint is there to resume from.
+                self._checkpoints.store.keep(self.keep)
+        finally:
+            self._snapshot = None  # or its models and rows would stay until the next one
+            self.spent += time.perf_counter() - began

@@ -4,7 +4,10 @@ import random
 import shutil
 import threading
 import warnings
+import weakref
 from dataclasses import replace
+from itertools import pairwise
+from multiprocessing.context import ForkProcess
 
 import pytest
 import torch
@@ -16,11 +19,13 @@ import fltrain
 from fltrain import RunFolder
 from fltrain.checkpoints.keeping import must_keep
 from fltrain.checkpoints.pace import MOST_LOST, CheckpointPace
+from fltrain.checkpoints.series import CheckpointSeries
 from fltrain.checkpoints.snapshot import Snapshot
 from fltrain.checkpoints.tensor_file import lay_out, read_whole
 from fltrain.common import Common
 from fltrain.disk.plain_folder import PlainFolder
 from fltrain.interface import State
+from fltrain.runs import loop
 
 ASKED = {"algorithm": "scaffold", "fraction": 0.4, "rounds": 8, "checkpoint_every": None}
 
@@ -129,12 +134,15 @@ def common_of(**asked):
 
 
 def follow(seconds, cost, rounds=999, is_writing=lambda round: False, **asked):
-    """The rounds that have a checkpoint, where each takes so many seconds and each checkpoint so many."""
+    """The rounds that have a checkpoint, where each takes so many seconds and each checkpoint so many.
+
+    seconds: one number, or those of each round.
+    """
     clock = [0.0]
     pace = CheckpointPace(common_of(**asked), lambda: clock[0])
     written = []
     for round in range(1, rounds + 1):
-        clock[0] += seconds
+        clock[0] += seconds[round - 1] if isinstance(seconds, list) else seconds
         if pace.is_due(round, spent=cost * len(written), is_writing=is_writing(round)):
             written.append(round)
     return written
@@ -153,6 +161,14 @@ def test_writing_takes_its_share_and_no_more_than_a_minute_is_lost(seconds, cost
 
 def test_rounds_of_more_than_a_minute_have_one_each():
     assert follow(61, 100, rounds=5) == [1, 2, 3, 4, 5]
+
+
+def test_the_longest_round_so_far_is_what_the_next_one_may_take():
+    """Every tenth one is long, as one that is evaluated: it may be the next, and no more is lost."""
+    seconds = [20.0 if round % 10 == 0 else 2.0 for round in range(1, 1000)]
+    written = follow(seconds, 1e9)
+    gaps = pairwise(written[1:])
+    assert max(sum(seconds[first:last]) for first, last in gaps) <= MOST_LOST
 
 
 def test_while_one_is_written_another_waits_for_its_minute():
@@ -302,22 +318,163 @@ def test_a_disk_that_is_full_in_the_thread_ends_the_run_and_says_so(
     table, table_split, train, whole, tmp_path, written_at, monkeypatch
 ):
     written_at((2,))
-    write, full = PlainFolder.write_blocks, []
+    with monkeypatch.context() as patch:
+        patch.setattr(PlainFolder, "write_blocks", fail_on(["round-000002.json"]))
+        with pytest.raises(OSError, match="No space left") as caught:
+            train(table_split, table, out=tmp_path / "run", **ASKED)
+    # What round 2 was to hold is in no checkpoint, so what is reached is written as a whole.
+    assert any("is kept up to round 8" in note for note in caught.value.__notes__)
+    assert_stands(tmp_path / "run", 8, table, whole)
+
+
+def fail_on(names):
+    """A `write_blocks` whose disk is full when each of these files is written, the first time."""
+    write, left = PlainFolder.write_blocks, list(names)
 
     def fail(self, name, *args, **how):
-        if name.startswith("round-000002"):
-            full.append(name)
+        if name in left:
+            left.remove(name)
             raise OSError(28, "No space left on device")
         write(self, name, *args, **how)
 
+    return fail
+
+
+def assert_stands(path, round, table, whole):
+    """The newest checkpoint is that of a round, none is damaged, and the run ends as the whole one."""
+    folder = RunFolder.open(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert folder.restore()[0] == round
+    assert not fltrain.verify(path, table).faults
+    fltrain.resume(path, table)
+    assert metrics_of(path) == metrics_of(whole)
+
+
+def test_the_last_checkpoint_that_fails_is_tried_again_as_a_whole(
+    table, table_split, train, whole, tmp_path, written_at, monkeypatch
+):
+    """Its head fails when its changed rows are there, which are not those of the base."""
+    written_at((6,))
     with monkeypatch.context() as patch:
-        patch.setattr(PlainFolder, "write_blocks", fail)
+        patch.setattr(PlainFolder, "write_blocks", fail_on(["round-000008.json"]))
         with pytest.raises(OSError, match="No space left"):
             train(table_split, table, out=tmp_path / "run", **ASKED)
-    assert len(full) == 1  # what it held is lost to later ones, so none is tried
-    assert RunFolder.open(tmp_path / "run").newest == 0
-    fltrain.resume(tmp_path / "run", table)
-    assert metrics_of(tmp_path / "run") == metrics_of(whole)
+    assert_stands(tmp_path / "run", 8, table, whole)
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_ctrl_c_while_a_snapshot_is_taken_leaves_no_damaged_checkpoint(
+    table, table_split, train, whole, tmp_path, written_at, monkeypatch, is_full
+):
+    """is_full: and the disk is, when what is reached is written."""
+    written_at((2,))
+    init, taken = Snapshot.__init__, []
+
+    def interrupt(self, *args):
+        init(self, *args)
+        taken.append(self)
+        if len(taken) == 2:  # the first one is that of round 0
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Snapshot, "__init__", interrupt)
+        if is_full:
+            patch.setattr(PlainFolder, "write_blocks", fail_on(["round-000002.safetensors"]))
+        with pytest.raises(KeyboardInterrupt):
+            train(table_split, table, out=tmp_path / "run", **ASKED)
+    assert_stands(tmp_path / "run", 0 if is_full else 2, table, whole)
+
+
+@pytest.mark.parametrize("fraction", [0.4, 1.0])
+def test_no_worker_is_forked_while_a_checkpoint_is_written(
+    table, table_split, train, tmp_path, written_at, monkeypatch, fraction
+):
+    """Fine-tuning has workers of its own. They are wanted while the thread is in the midst of a file."""
+    written_at((2,))
+    is_writing, is_tuning, forked = threading.Event(), threading.Event(), []
+    write, start, tune = CheckpointSeries.write, ForkProcess.start, loop.finetune
+
+    def write_slowly(self, *args):
+        is_writing.set()
+        is_tuning.wait(60)
+        threading.Event().wait(0.5)  # while fine-tuning asks for workers
+        write(self, *args)
+        is_writing.clear()
+
+    def watch(self):
+        if is_tuning.is_set():
+            forked.append(is_writing.is_set())
+        start(self)
+
+    def announce(*args):
+        is_tuning.set()
+        return tune(*args)
+
+    monkeypatch.setattr(CheckpointSeries, "write", write_slowly)
+    monkeypatch.setattr(ForkProcess, "start", watch)
+    monkeypatch.setattr(loop, "finetune", announce)
+    asked = ASKED | {"rounds": 3, "fraction": fraction, "finetune": 1}
+    train(table_split, table, out=tmp_path / "run", engine="processes", workers=2, **asked)
+    assert forked
+    assert not any(forked)
+
+
+def test_what_was_written_leaves_the_memory(
+    table, table_split, train, tmp_path, written_at, monkeypatch
+):
+    written_at((2,))
+    init, taken, left = Snapshot.__init__, [], []
+
+    def note(self, *args):
+        init(self, *args)
+        taken.append(weakref.ref(self))
+
+    def progress(event):
+        if isinstance(event, fltrain.RoundDone) and event.round == 6:
+            is_gone = threading.Event()
+            for _ in range(500):
+                if taken[-1]() is not None:
+                    is_gone.wait(0.01)
+            left.extend(snapshot() for snapshot in taken)
+
+    monkeypatch.setattr(Snapshot, "__init__", note)
+    train(table_split, table, out=tmp_path / "run", progress=progress, **ASKED)
+    assert left
+    assert not any(left)
+
+
+def test_a_writer_that_fails_is_not_lost_behind_a_run_that_diverges(
+    table, table_split, tmp_path, written_at, monkeypatch
+):
+    """In a sweep the others train on then, and nobody would read of the disk."""
+    written_at((1,))
+    write, failed = PlainFolder.write_blocks, []
+
+    def fail(self, name, *args, **how):
+        is_later = name.startswith("round-") and "000000" not in name
+        if is_later and "1000000" in str(self.path):
+            failed.append(name)
+            raise OSError(28, "No space left on device")
+        write(self, name, *args, **how)
+
+    monkeypatch.setattr(PlainFolder, "write_blocks", fail)
+    events = []
+    grid = {"lr": [0.1, 1e6]}
+    asked = {"model": "linear", "rounds": 6, "local_steps": 2, "weight_decay": 1.0}
+    with pytest.raises(OSError, match="No space left"):
+        fltrain.sweep(
+            table_split,
+            table,
+            grid=grid,
+            out=tmp_path / "runs",
+            progress=events.append,
+            device="cpu",
+            threads=1,
+            **asked,
+        )
+    assert failed
+    assert not any(isinstance(event, fltrain.RoundDone) and event.round == 6 for event in events)
 
 
 def test_a_sweep_has_the_checkpoints_of_its_runs_after_the_same_rounds(

@@ -18,6 +18,7 @@ from niidpart.errors import UsageError
 
 from ...tree import Tree
 from ..allocator import keep_memory
+from ..forking import FORKING
 from ..jobs import Broadcast, Cell, Job
 from ..looped import train_job
 from ..sums import Sums
@@ -99,10 +100,11 @@ def fork_worker(cells: Sequence[Cell], others: list[Connection]) -> Worker:
     # Blocked until the worker ignores them: in between they would show a traceback of the worker.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
-        with warnings.catch_warnings():
+        with FORKING, warnings.catch_warnings():
             # Python 3.12 warns of threads whose locks a fork leaves locked. Those here are torch's,
-            # as in its DataLoader, which forks too: a worker starts no team of more than one
-            # thread, so it never waits for a thread that it did not inherit.
+            # as in its DataLoader, which forks too, and the one that writes checkpoints, which is
+            # between two of them. A worker starts no team of more than one thread and writes no
+            # checkpoint, so it never waits for a thread that it did not inherit.
             warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
             process.start()
     finally:
