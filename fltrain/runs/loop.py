@@ -96,8 +96,7 @@ class TrainingLoop:
     def _name_what_stands(self, error: OSError) -> None:
         """Add to the error of a disk up to which rounds all is kept."""
         for run in self.runs:
-            # A folder that cannot be read any more is what the error is about.
-            with contextlib.suppress(OSError, FileFault):
+            with contextlib.suppress(OSError, FileFault):  # that is what the error is about
                 if run.folder is not None and run.folder.store.list_places():
                     error.add_note(f"{run.folder.path} is kept up to round {run.folder.newest}")
 
