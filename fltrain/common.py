@@ -47,6 +47,34 @@ class Common:
     workers: int | None
     memory: float | None
 
+    def __post_init__(self) -> None:
+        """Raise UsageError for settings that exclude each other, or that the device has not."""
+        device, engine, workers = self.device, self.engine, self.workers
+        if workers and engine in ("looped", "stacked"):
+            raise UsageError(
+                f"workers is {workers}, and engine {engine} has none; "
+                "leave --workers out, or use processes or native"
+            )
+        if workers and engine == "auto" and self.threads not in (None, 1):
+            raise UsageError(
+                f"workers have one thread each, and threads is {self.threads}; "
+                "leave out --workers or --threads"
+            )
+        if self.memory and engine not in ("auto", "stacked"):
+            raise UsageError(
+                f"memory is for engine stacked, the engine is {engine}; leave --memory out"
+            )
+        if engine == "stacked" and self.compile:
+            raise UsageError(
+                "engine stacked cannot take a model through torch.compile; "
+                "leave --compile out, or use looped"
+            )
+        if self.tf32 and device != "cuda":
+            raise UsageError(
+                f"tf32 is of CUDA devices, the device is {device}; "
+                "leave --tf32 out, or use --device cuda"
+            )
+
     @classmethod
     def of(cls, asked: Mapping[str, Mapping[str, Any]]) -> Self:
         """Return what some runs have in common.

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import torch
 
 from ..common import Common
-from .contradictions import require_consistent
 from .cost import Cost
 from .execution import Execution
 from .jobs import Cell
@@ -89,9 +88,7 @@ def choose_execution(cells: Sequence[Cell], common: Common, n_ranks: int = 1) ->
     """Return how the cells train, all with one engine.
 
     What was asked for is taken; what was left open is chosen. n_ranks: those that share the run.
-    UsageError for an engine, or a precision, that cannot be had on the device.
     """
-    require_consistent(common)
     largest = max(cells, key=lambda cell: len(cell.data.train.y))
     is_open = common.engine == "auto"
     threads = common.threads if is_open else None
