@@ -22,7 +22,8 @@ Seen seen_by(const Op& o, int64_t i, int64_t size, int64_t outputs) {
     return {std::max<int64_t>(0, begin), std::min(size, begin + o.k)};
 }
 
-// y [c][oh][ow] = the first largest, else the last NaN, of each window of x [c][h][w]; which: its place in the window.
+// y [c][oh][ow] = the first largest, else the last NaN, of each window of x [c][h][w]; which: its
+// place in the window.
 void pool(const Op& o, const float* x, float* y, int8_t* which) {
     for (int64_t r = 0; r < o.c * o.oh; r++) {
         const Seen rows = seen_by(o, r % o.oh, o.h, o.oh);
