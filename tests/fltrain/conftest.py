@@ -53,6 +53,27 @@ def native_cache(tmp_path_factory):
     return tmp_path_factory.mktemp("cache")
 
 
+@pytest.fixture(scope="module")
+def own_cache(native_cache):
+    """Code is compiled in a folder of the session's own while a file's tests run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(native_cache))
+        yield
+
+
+@pytest.fixture(scope="session")
+def coloured():
+    """120 training and 30 test images of 3 x 11 x 9 bytes in 4 classes."""
+    rng = np.random.default_rng(2)
+
+    def images(labels):
+        noise = rng.integers(0, 200, (len(labels), 11, 9, 3))
+        return (noise + 15 * labels[:, None, None, None]).astype(np.uint8)
+
+    y, y_test = np.arange(120) * 7 % 4, np.arange(30) % 4
+    return niidpart.from_arrays(images(y), y, images(y_test), y_test)
+
+
 @pytest.fixture(scope="session")
 def images():
     """50 training and 20 test images of 28 x 28 bytes in 10 classes: enough to step the papers' CNN."""

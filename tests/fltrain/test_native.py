@@ -52,24 +52,7 @@ USUAL = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def cache(native_cache):
-    """Compiled in a folder of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(native_cache))
-        yield
-
-
-@pytest.fixture(scope="module")
-def coloured():
-    """120 training and 30 test images of 3 x 11 x 9 bytes in 4 classes."""
-    rng = np.random.default_rng(2)
-    y, y_test = np.arange(120) * 7 % 4, np.arange(30) % 4
-    x, x_test = (
-        rng.integers(0, 200, (len(labels), 11, 9, 3)) + 15 * labels[:, None, None, None]
-        for labels in (y, y_test)
-    )
-    return niidpart.from_arrays(x.astype(np.uint8), y, x_test.astype(np.uint8), y_test)
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture(scope="module")

@@ -22,18 +22,10 @@ from fltrain.settings import Settings
 from ._cells import prepare
 from ._native import compiled
 
-pytestmark = compiled
+pytestmark = [compiled, pytest.mark.usefixtures("own_cache")]
 
 SETS = list(list_instruction_sets())
 HERE = SETS[: SETS.index(find_instructions()) + 1]  # what this processor has, narrowest first
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(native_cache):
-    """Compiled in a folder of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(native_cache))
-        yield
 
 
 @pytest.fixture

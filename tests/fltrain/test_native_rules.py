@@ -19,7 +19,7 @@ from ._cells import add_to, is_moment
 from ._native import compiled
 from ._stacked import cell_of
 
-pytestmark = compiled
+pytestmark = [compiled, pytest.mark.usefixtures("own_cache")]
 
 RULES = {
     "adam over steps": {"optimizer": "adam", "lr": 0.01, "lr_over": "steps", "lr_schedule": "cosine", "warmup": 1},
@@ -40,14 +40,6 @@ ALONE = {
 }  # fmt: skip
 USUAL = {"rounds": 3, "local_epochs": 2, "fraction": 0.8, "momentum": 0.0, "weight_decay": 1e-3}
 USUAL |= {"lr": 0.05, "batch_size": 7}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(native_cache):
-    """Compiled in a folder of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(native_cache))
-        yield
 
 
 def smooth():
