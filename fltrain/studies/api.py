@@ -9,6 +9,7 @@ from typing import Any
 from niidpart.errors import UsageError
 
 from .cells import Resolved, resolve_cells
+from .choice import choose_cells
 from .claims import FAILED
 from .directing import StudyDirector
 from .estimate import (
@@ -94,18 +95,22 @@ class Study:
         return tabulate(opened, cells, by=by, metric=metric, best=best)
 
 
-def prepare_study(plan: str | Path | Mapping[str, Any]) -> PreparedStudy:
+def prepare_study(
+    plan: str | Path | Mapping[str, Any] | PlanText,
+    only: Mapping[str, Sequence[str]] | None = None,
+) -> PreparedStudy:
     """Read a plan and try all that it asks for; nothing is written, nothing trained.
 
+    only: values on axes, of which a cell must have one on each; others are left out.
     UsageError for whatever would be refused later.
     """
-    if isinstance(plan, Mapping):
-        text = PlanText(values=plan, text=write_text(dict(plan)))
-        read = read_plan(text)
+    if isinstance(plan, PlanText):
+        read = read_plan(plan)
+    elif isinstance(plan, Mapping):
+        read = read_plan(PlanText(values=plan, text=write_text(dict(plan))))
     else:
-        text = read_plan_text(Path(plan))
-        read = read_plan(text, Path(plan).stem)
-    resolved = resolve_cells(read, expand_plan(read))
+        read = read_plan(read_plan_text(Path(plan)), Path(plan).stem)
+    resolved = resolve_cells(read, choose_cells(expand_plan(read), only or {}))
     return PreparedStudy(read, resolved, estimate_cells(resolved.cells))
 
 

@@ -1,5 +1,6 @@
 """A plan as a file of TOML, and at which line each of its words stands. Needs no torch."""
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -46,6 +47,15 @@ def read_plan_text(path: Path) -> PlanText:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path} is no TOML: {error}") from error
     return PlanText(values=values, name=str(path), text=text, lines=_find_lines(text))
+
+
+def parse_plan_text(text: str) -> dict[str, Any]:
+    """Return what the text of a plan says, as a study keeps it: TOML, or JSON from python."""
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError:
+        return tomllib.loads(text)
+    return dict(values)
 
 
 def _find_lines(text: str) -> dict[PlanPath, int]:

@@ -19,6 +19,13 @@ from ..tables import format_table
 from ..terminal import rewrite_line, say, say_table
 from .loading import load_training
 from .options import declare_trust
+from .paper import (
+    declare_paper_options,
+    is_list_asked,
+    list_studies_of_papers,
+    prepare_paper_study,
+    take_paper_options,
+)
 
 if TYPE_CHECKING:
     from fltrain.studies.api import PreparedStudy
@@ -40,7 +47,8 @@ _SLOT = Slot(
 
 def study_command() -> click.Command:
     fixed: list[click.Parameter] = [
-        click.Argument(["plan"], type=click.Path(), metavar="PLAN.toml|FOLDER"),
+        click.Argument(["plan"], type=click.Path(), metavar="PLAN.toml|FOLDER", required=False),
+        *declare_paper_options(),
         click.Option(
             ["--dry-run"],
             is_flag=True,
@@ -93,13 +101,14 @@ def study_command() -> click.Command:
         catalogue="\b\nExamples:\n"
         "  fltrain study plan.toml --dry-run\n"
         "  fltrain study plan.toml --out studies/skew --workers 2\n"
+        "  fltrain study --paper niid/table3 --scale small\n"
         "  fltrain study studies/skew --watch\n"
         "  fltrain study studies/skew --retry-failed",
     )
 
 
 def _study(
-    plan: str,
+    plan: str | None,
     dry_run: bool,
     out: str | None,
     watch: bool,
@@ -107,9 +116,22 @@ def _study(
     options: dict[str, Any],
     **asked: Any,
 ) -> None:
-    from fltrain.studies.api import prepare_study, write_study
+    from fltrain.studies.api import prepare_study
     from fltrain.studies.folder import StudyFolder, is_study
 
+    paper = take_paper_options(asked)
+    if paper and plan is not None:
+        raise UsageError(f"--paper and {plan} are two plans; give one")
+    if paper and is_list_asked(paper):
+        list_studies_of_papers(as_json)
+        return
+    if paper:
+        _begin(prepare_paper_study(paper), dry_run, out, as_json, options, asked)
+        return
+    if plan is None:
+        raise UsageError(
+            "fltrain study needs PLAN.toml|FOLDER or --paper; --help says what that is"
+        )
     if watch:
         _watch(StudyFolder.open(plan), as_json)
         return
@@ -120,7 +142,20 @@ def _study(
         return
     if not Path(plan).is_file():
         raise UsageError(f"there is no plan and no study {plan}")
-    prepared = prepare_study(plan)
+    _begin(prepare_study(plan), dry_run, out, as_json, options, asked)
+
+
+def _begin(
+    prepared: "PreparedStudy",
+    dry_run: bool,
+    out: str | None,
+    as_json: bool,
+    options: dict[str, Any],
+    asked: dict[str, Any],
+) -> None:
+    """Begin the study of a plan, or say what it would take."""
+    from fltrain.studies.api import write_study
+
     if dry_run:
         _describe_plan(prepared, asked["workers"], as_json)
         return

@@ -9,6 +9,7 @@ from ..command import AdvisingCommand
 from ..options import NameList
 from ..tables import format_table
 from ..terminal import say, say_table
+from .paper import print_beside
 
 if TYPE_CHECKING:
     from fltrain.studies.table import StudyTable
@@ -36,6 +37,11 @@ def table_command() -> click.Command:
             click.Option(
                 ["--partial"], is_flag=True, help="A mean of what is done, where cells are missing."
             ),
+            click.Option(
+                ["--paper"],
+                is_flag=True,
+                help="Of a study begun with --paper: ours beside what the paper prints.",
+            ),
             click.Option(["--json", "as_json"], is_flag=True, help="For machines."),
         ],
     )
@@ -47,6 +53,7 @@ def table(
     metric: str,
     best: bool,
     partial: bool,
+    paper: bool,
     as_json: bool,
 ) -> None:
     from fltrain.studies.folder import StudyFolder
@@ -54,9 +61,15 @@ def table(
     from fltrain.studies.worker import read_cells
 
     opened = StudyFolder.open(study)
+    cells = list(read_cells(opened).values())
+    if paper:
+        from fltrain.studies.paper_table import set_beside
+
+        print_beside(set_beside(opened, cells), as_json)
+        return
     tables = tabulate(
         opened,
-        list(read_cells(opened).values()),
+        cells,
         by=by or (),
         metric=metric,
         best=best,

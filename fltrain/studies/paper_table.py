@@ -1,0 +1,165 @@
+"""`fltrain table --paper`: what a study reached beside what the paper prints. Needs no torch."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from niidpart.errors import UsageError
+
+from .cells import StudyCell
+from .folder import StudyFolder
+from .paper_studies import PaperStudy, Scale, find_study_of
+from .plan_text import parse_plan_text
+from .printed import PrintedNumber, PrintedTable, read_printed
+from .table import TableRow, tabulate
+
+_WITHIN = 2  # deviations of the paper that ours may be off
+# Words that change no printed number: where the data lies, what is kept of a run.
+_HARMLESS = ("data_root", "threads", "workers", "memory", "device", "keep")
+
+
+@dataclass(frozen=True)
+class BesideRow:
+    """A cell of a paper's table and ours, in the paper's unit.
+
+    where: its values on the axes. mean, std, n, cells: ours; mean is None where cells are missing.
+    chosen: the value of the grid that was best on the test set, where the paper prints such.
+    printed, printed_std: the paper's. difference: ours less the paper's. deviations: that in the
+    paper's deviations. within: whether ours lies within two of them and half a unit of the last
+    digit; None where it is not judged.
+    """
+
+    where: Mapping[str, Any]
+    mean: float | None
+    std: float | None
+    n: int
+    cells: int
+    chosen: Any
+    printed: float
+    printed_std: float | None
+    difference: float | None
+    deviations: float | None
+    within: bool | None
+
+
+@dataclass(frozen=True)
+class BesideTable:
+    """A table of a paper beside ours. departures: why it is not judged, where it is not."""
+
+    study: str
+    shows: str
+    metric: str
+    by: Sequence[str]
+    best_of: str
+    departures: Sequence[str]
+    rows: Sequence[BesideRow]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it for machines."""
+        return asdict(self)
+
+
+def set_beside(study: StudyFolder, cells: Sequence[StudyCell]) -> list[BesideTable]:
+    """Return each table that the paper of a study prints, ours beside it.
+
+    Cells of the paper that the plan does not ask for are left out. UsageError where the study is
+    none of a paper, or the paper prints no number.
+    """
+    found = find_study_of(study.name)
+    if found is None:
+        raise UsageError(
+            f"{study.path} is the study {study.name!r}, and of no paper; --paper is for one begun "
+            "by fltrain study --paper NAME"
+        )
+    paper, scale = found
+    printed = read_printed(paper.printed)
+    if not printed:
+        raise UsageError(
+            f"{paper.name} ({paper.shows}) has no printed numbers: {paper.paper} draws them; "
+            f"fltrain table {study.path} has ours"
+        )
+    departures = _list_departures(study, paper, scale)
+    return [_set_table(study, cells, paper, table, departures) for table in printed]
+
+
+def _list_departures(study: StudyFolder, paper: PaperStudy, scale: Scale) -> list[str]:
+    """Return in which words the study's plan is not the paper's."""
+    if scale != "full":
+        return [f"the {scale} scale"]
+    given = parse_plan_text(study.read_plan().text)
+    wanted = paper.make_plan("full")
+    told = []
+    for word in sorted({*given, *wanted} - {"fixed", "trials"}):
+        if given.get(word) != json.loads(json.dumps(wanted.get(word))):
+            told.append(f"other {word}")
+    fixed, own = given.get("fixed", {}), wanted.get("fixed", {})
+    for word in sorted({*fixed, *own} - {*_HARMLESS}):
+        if fixed.get(word) != own.get(word):
+            told.append(f"{word} = {fixed.get(word)!r}")
+    return told
+
+
+def _set_table(
+    study: StudyFolder,
+    cells: Sequence[StudyCell],
+    paper: PaperStudy,
+    table: PrintedTable,
+    departures: Sequence[str],
+) -> BesideTable:
+    ours = _read_ours(study, cells, table)
+    rows = []
+    for place, number in table.cells.items():
+        if place in ours:
+            row = _set_row(ours[place], number, table)
+            rows.append(replace(row, within=None) if departures else row)
+    return BesideTable(
+        study=paper.name,
+        shows=table.shows,
+        metric=table.metric,
+        by=table.by,
+        best_of=table.best_of,
+        departures=departures,
+        rows=rows,
+    )
+
+
+def _read_ours(
+    study: StudyFolder, cells: Sequence[StudyCell], table: PrintedTable
+) -> dict[tuple[str, ...], list[TableRow]]:
+    """Return our rows by their place in the paper's table; several where it prints a best."""
+    axes = [*table.by, table.best_of] if table.best_of else list(table.by)
+    tabled = tabulate(study, cells, by=axes, metric=table.metric, best=table.best)
+    of_group = [one for one in tabled if table.group in ("", one.group)]
+    ours: dict[tuple[str, ...], list[TableRow]] = {}
+    for one in of_group:
+        for row in one.rows:
+            place = tuple(str(row.where[axis]) for axis in table.by)
+            ours.setdefault(place, []).append(row)
+    return ours
+
+
+def _set_row(rows: Sequence[TableRow], number: PrintedNumber, table: PrintedTable) -> BesideRow:
+    """Return a row: of several the best, which is known only where all are done."""
+    best = max(rows, key=lambda row: -1.0 if row.mean is None else row.mean)
+    is_known = all(row.mean is not None for row in rows)
+    mean = None if best.mean is None or not is_known else best.mean * table.factor
+    difference = None if mean is None else mean - number.mean
+    deviations = None
+    within = None
+    if difference is not None and number.deviation is not None and number.std is not None:
+        deviations = difference / number.deviation
+        within = abs(difference) <= _WITHIN * number.std + number.unit / 2
+    return BesideRow(
+        where={axis: best.where[axis] for axis in table.by},
+        mean=mean,
+        std=None if best.std is None or mean is None else best.std * table.factor,
+        n=min(row.n for row in rows),
+        cells=best.cells,
+        chosen=best.where.get(table.best_of) if table.best_of and mean is not None else None,
+        printed=number.mean,
+        printed_std=number.std,
+        difference=difference,
+        deviations=deviations,
+        within=within,
+    )
