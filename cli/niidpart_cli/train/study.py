@@ -15,8 +15,8 @@ from niidpart.registry import UnimportedRegistry
 from ..command import EntryCommand, Slot
 from ..interrupts import explain_interrupt
 from ..options import EntryName, declare_all, declare_entry, select_others
-from ..tables import format_table
-from ..terminal import rewrite_line, say, say_table
+from ..terminal import rewrite_line, say
+from .dry_run import describe_plan
 from .loading import load_training
 from .options import declare_trust
 from .paper import (
@@ -157,7 +157,7 @@ def _begin(
     from fltrain.studies.api import write_study
 
     if dry_run:
-        _describe_plan(prepared, asked["workers"], as_json)
+        describe_plan(prepared, asked["workers"], as_json)
         return
     where = Path(out) if out is not None else Path("studies") / prepared.plan.name
     study = write_study(prepared, where.resolve())
@@ -290,39 +290,3 @@ def _describe(standing: "StudyStanding") -> str:
         if n:
             words.append(f"{n} {state}")
     return ", ".join(words)
-
-
-def _describe_plan(prepared: "PreparedStudy", workers: int | None, as_json: bool) -> None:
-    """Print the cells of a plan, and what they take. workers: how many; None for one a core."""
-    from fltrain.studies.engines.local import count_cores
-    from fltrain.studies.estimate import describe_bytes, describe_seconds, estimate_span
-
-    cells = [one.cell for one in prepared.resolved.cells]
-    total = prepared.estimate
-    cores = count_cores()
-    # More workers than cores are no faster, and neither are more than there are cells.
-    at_once = min(workers or cores, cores, total.cells)
-    span = estimate_span(prepared.estimates, at_once)
-    if as_json:
-        each = [
-            {"cell": cell.name, "where": cell.where} | estimate._asdict()
-            for cell, estimate in zip(cells, prepared.estimates, strict=True)
-        ]
-        totals = vars(total) | {"cores": cores, "span": span, "cells": each}
-        say(json.dumps({"study": prepared.plan.name, **totals}))
-        return
-    axes = list(dict.fromkeys(axis for cell in cells for at in cell.where.values() for axis in at))
-    firsts = [next(iter(cell.where.values())) for cell in cells]
-    varied = [axis for axis in axes if len({repr(at.get(axis)) for at in firsts}) > 1]
-    rows = [
-        ["+".join(cell.groups), *[at.get(axis, "-") for axis in varied], estimate.steps]
-        for cell, at, estimate in zip(cells, firsts, prepared.estimates, strict=True)
-    ]
-    say_table(format_table(["group", *varied, "steps"], rows))
-    say(
-        f"\n{total.cells} cells, {total.steps} steps, {total.examples} examples\n"
-        f"about {describe_seconds(total.seconds)} on one core, "
-        f"{describe_seconds(span)} on {at_once} of the {cores} here (counted, not timed)\n"
-        f"about {describe_bytes(total.disk)} of disk, {describe_bytes(total.memory)} of memory "
-        "a worker"
-    )
