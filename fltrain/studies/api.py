@@ -1,11 +1,13 @@
 """The doors to studies: `study`, from a plan to its runs, and what the commands need of it."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import niidpart
+from niidpart.data import Data
 from niidpart.errors import UsageError
 
 from .cells import Resolved, resolve_cells
@@ -98,10 +100,12 @@ class Study:
 def prepare_study(
     plan: str | Path | Mapping[str, Any] | PlanText,
     only: Mapping[str, Sequence[str]] | None = None,
+    load: Callable[..., Data] = niidpart.load,
 ) -> PreparedStudy:
     """Read a plan and try all that it asks for; nothing is written, nothing trained.
 
     only: values on axes, of which a cell must have one on each; others are left out.
+    load: what reads a data set; `load_or_stand_in` where it may be away.
     UsageError for whatever would be refused later.
     """
     if isinstance(plan, PlanText):
@@ -110,7 +114,7 @@ def prepare_study(
         read = read_plan(PlanText(values=plan, text=write_text(dict(plan))))
     else:
         read = read_plan(read_plan_text(Path(plan)), Path(plan).stem)
-    resolved = resolve_cells(read, choose_cells(expand_plan(read), only or {}))
+    resolved = resolve_cells(read, choose_cells(expand_plan(read), only or {}), load)
     return PreparedStudy(read, resolved, estimate_cells(resolved.cells))
 
 

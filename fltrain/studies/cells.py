@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -91,8 +91,12 @@ class Resolved:
     splits: dict[str, niidpart.FederatedSplit] = field(default_factory=dict)
 
 
-def resolve_cells(plan: StudyPlan, asked: Iterable[AskedCell]) -> Resolved:
-    """Look up all that cells ask for.
+def resolve_cells(
+    plan: StudyPlan,
+    asked: Iterable[AskedCell],
+    load: Callable[..., Data] = niidpart.load,
+) -> Resolved:
+    """Look up all that cells ask for. load: what reads a data set.
 
     UsageError, with the line, for what `fltrain.run` would refuse before its first round, and where
     two cells of a group are the same.
@@ -105,7 +109,7 @@ def resolve_cells(plan: StudyPlan, asked: Iterable[AskedCell]) -> Resolved:
     for one in asked:
         split = made.get(one.split.key)
         if split is None:
-            split = made[one.split.key] = make_split(one.split, data)
+            split = made[one.split.key] = make_split(one.split, data, load)
             resolved.splits[split.digest] = split
         try:
             found = _resolve_cell(one, split)

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from niidpart.data import Data
@@ -17,8 +17,10 @@ from ..runs.requests import Request
 from ..runs.starting import make_new_starts
 from ..runs.training import prepare
 from .cells import ResolvedCell
+from .stand_ins import is_stand_in, make_few, measure_rest
 
 _FORWARD = 3  # a forward and backward pass takes so many times the operations of a forward pass
+_AS_READ = 2  # a data set lies in memory as it was read, and as tensors
 _LOG = 2000  # bytes of a line of metrics and of timing
 
 
@@ -113,13 +115,30 @@ def _find_kind(request: Request) -> tuple[Any, ...]:
 def _count(request: Request, cache: dict[Any, Data]) -> _Prototype:
     """Count a step of a run, and its state."""
     source = request.split.source
+    if is_stand_in(source):
+        split, few = make_few(request.split)
+        counted = _count_of(replace(request, split=split), few)
+        beyond = _AS_READ * measure_rest(request.split)
+        n_test = source.n_test + _count_own_test(request)
+        return counted._replace(n_test=n_test, memory=counted.memory + beyond)
     key = (source.name, repr(source.params), request.split.root, request.data_root)
     if key not in cache:
         cache.clear()
         cache[key] = open_data(request.split, request.data_root)
+    return _count_of(request, cache[key])
+
+
+def _count_own_test(request: Request) -> int:
+    """Return the examples of the parties' own test parts."""
+    part = request.split.parts.get("test")
+    return 0 if part is None else int(sum(part.sizes))
+
+
+def _count_of(request: Request, data: Data) -> _Prototype:
+    """Count a step of a run on its data."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the run says them
-        prepared = prepare([request], cache[key], 1)
+        prepared = prepare([request], data, 1)
         (start,) = make_new_starts(prepared.cells)
     (cell,) = prepared.cells
     tests = [part for part in (cell.data.global_test, cell.data.test) if part is not None]

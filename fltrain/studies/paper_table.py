@@ -8,6 +8,7 @@ from typing import Any
 from niidpart.errors import UsageError
 
 from .cells import StudyCell
+from .facts import FACTS, tabulate_fact
 from .folder import StudyFolder
 from .paper_studies import PaperStudy, Scale, find_study_of
 from .plan_text import parse_plan_text
@@ -129,14 +130,24 @@ def _read_ours(
 ) -> dict[tuple[str, ...], list[TableRow]]:
     """Return our rows by their place in the paper's table; several where it prints a best."""
     axes = [*table.by, table.best_of] if table.best_of else list(table.by)
-    tabled = tabulate(study, cells, by=axes, metric=table.metric, best=table.best)
-    of_group = [one for one in tabled if table.group in ("", one.group)]
     ours: dict[tuple[str, ...], list[TableRow]] = {}
-    for one in of_group:
-        for row in one.rows:
-            place = tuple(str(row.where[axis]) for axis in table.by)
-            ours.setdefault(place, []).append(row)
+    for row in _list_rows(study, cells, table, axes):
+        place = tuple(str(row.where[axis]) for axis in table.by)
+        ours.setdefault(place, []).append(row)
     return ours
+
+
+def _list_rows(
+    study: StudyFolder, cells: Sequence[StudyCell], table: PrintedTable, axes: Sequence[str]
+) -> list[TableRow]:
+    """Return our rows, of the group that the paper's table is of."""
+    groups = dict.fromkeys(group for cell in cells for group in cell.groups)
+    wanted = [group for group in groups if table.group in ("", group)]
+    if table.metric in FACTS:
+        tabled = [tabulate_fact(study, cells, table.metric, group, axes) for group in wanted]
+        return [row for rows in tabled for row in rows]
+    of_metric = tabulate(study, cells, by=axes, metric=table.metric, best=table.best)
+    return [row for one in of_metric if one.group in wanted for row in one.rows]
 
 
 def _set_row(rows: Sequence[TableRow], number: PrintedNumber, table: PrintedTable) -> BesideRow:

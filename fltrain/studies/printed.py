@@ -4,15 +4,18 @@
 [[printed]]
 shows = "Table III"              # where they stand
 by = ["split", "algorithm"]      # the axes that tell cells apart, outermost first
-metric = "test_accuracy"         # unless given; as `fltrain table --metric` takes it
+columns = ["fedavg", "fedprox"]  # values of the last axis, where cells are lists
+metric = "test_accuracy"         # unless given; as `fltrain table --metric` takes it, or a fact
 best = false                     # true: of all rounds the best, not the last
 best_of = "mu"                   # the paper prints the best of these, chosen on the test set
 group = "skew"                   # of the plan, where it has groups
 factor = 1e-6                    # ours times this is what is printed; 100 for accuracies, else 1
-[printed.cells."niid/mnist-dir0.5"]
-fedavg = "98.9 ± 0.1"            # mean and deviation, with the digits that are printed
-fedprox = "98.9"                 # or without a deviation
+[printed.cells]
+"niid/mnist-dir0.5" = ["98.9 ± 0.1", "98.9"]   # with the digits that are printed; "" for none
+"niid/mnist-c1" = { fedavg = "29.8 ± 7.9" }    # or each by its value on the last axis
 ```
+
+Facts are what a cell has besides metrics: n_train, n_test, n_classes, seconds of a round.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +28,7 @@ from niidpart.registry import did_you_mean
 from ..runs.metric_names import is_percentage
 from .table import METRIC
 
-_WORDS = ("shows", "by", "metric", "best", "best_of", "group", "factor", "cells")
+_WORDS = ("shows", "by", "columns", "metric", "best", "best_of", "group", "factor", "cells")
 _PERCENT = 100.0
 
 
@@ -77,7 +80,8 @@ def _read_table(table: Mapping[str, Any]) -> PrintedTable:
     by = tuple(table["by"])
     metric = table.get("metric", METRIC)
     usual = _PERCENT if is_percentage(metric) else 1.0
-    cells = {place: _read_number(text) for place, text in _walk(table["cells"], len(by))}
+    walked = _walk(table["cells"], len(by), table.get("columns", ()))
+    cells = {place: _read_number(text) for place, text in walked if text}
     return PrintedTable(
         shows=table["shows"],
         by=by,
@@ -90,15 +94,19 @@ def _read_table(table: Mapping[str, Any]) -> PrintedTable:
     )
 
 
-def _walk(cells: Any, depth: int) -> Iterator[tuple[tuple[str, ...], str]]:
+def _walk(cells: Any, depth: int, columns: Sequence[Any]) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield each cell of nested tables, with its place."""
     if depth == 0:
         yield (), str(cells)
         return
+    if depth == 1 and isinstance(cells, list):
+        if len(cells) != len(columns):
+            raise UsageError(f"[[printed]] has {cells!r}, and {len(columns)} columns")
+        cells = dict(zip(columns, cells, strict=True))
     if not isinstance(cells, Mapping):
         raise UsageError(f"[[printed]] has {cells!r} where a table of values on an axis is needed")
     for value, inner in cells.items():
-        for place, text in _walk(inner, depth - 1):
+        for place, text in _walk(inner, depth - 1, columns):
             yield (str(value), *place), text
 
 

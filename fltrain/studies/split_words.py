@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -158,14 +158,21 @@ def _add_values(name: str, chosen: Table, words: list[str], left_out: tuple[str,
     return " ".join([name, *told])
 
 
-def make_split(request: SplitRequest, cache: dict[str, Data]) -> niidpart.FederatedSplit:
-    """Return a split. cache: the data sets that were read for other splits."""
+def make_split(
+    request: SplitRequest,
+    cache: dict[str, Data],
+    load: Callable[..., Data] = niidpart.load,
+) -> niidpart.FederatedSplit:
+    """Return a split.
+
+    cache: the data sets that were read for other splits. load: what reads one.
+    """
     if request.file:
         return read_local_or_published(request.file)
     root = request.data_root if SOURCES.record(request.dataset).needs_root else None
     key = json.dumps([request.dataset, root, request.source], sort_keys=True, default=str)
     if key not in cache:
-        cache[key] = niidpart.load(request.dataset, root, **request.source)
+        cache[key] = load(request.dataset, root, **request.source)
     made = dict(request.make)
     if "transforms" in made:
         made["transforms"] = [_to_pair(transform) for transform in made["transforms"]]

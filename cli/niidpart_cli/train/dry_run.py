@@ -1,19 +1,31 @@
 """What a plan would take: the cells of `fltrain study --dry-run`."""
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+import niidpart
 
 from ..tables import format_table
 from ..terminal import say, say_table
 
 if TYPE_CHECKING:
     from fltrain.studies.api import PreparedStudy
+    from niidpart.data import Data
+
+
+def choose_load(dry_run: bool) -> "Callable[..., Data]":
+    """Return what reads a data set: for a dry run its published size is enough."""
+    from fltrain.studies.stand_ins import load_or_stand_in
+
+    return load_or_stand_in if dry_run else niidpart.load
 
 
 def describe_plan(prepared: "PreparedStudy", workers: int | None, as_json: bool) -> None:
     """Print the cells of a plan, and what they take. workers: how many; None for one a core."""
     from fltrain.studies.engines.local import count_cores
     from fltrain.studies.estimate import describe_bytes, describe_seconds, estimate_span
+    from fltrain.studies.stand_ins import is_stand_in
 
     cells = [one.cell for one in prepared.resolved.cells]
     total = prepared.estimate
@@ -21,12 +33,14 @@ def describe_plan(prepared: "PreparedStudy", workers: int | None, as_json: bool)
     # More workers than cores are no faster, and neither are more than there are cells.
     at_once = min(workers or cores, cores, total.cells)
     span = estimate_span(prepared.estimates, at_once)
+    sources = [split.source for split in prepared.resolved.splits.values()]
+    away = sorted({source.name for source in sources if is_stand_in(source)})
     if as_json:
         each = [
             {"cell": cell.name, "where": cell.where} | estimate._asdict()
             for cell, estimate in zip(cells, prepared.estimates, strict=True)
         ]
-        totals = vars(total) | {"cores": cores, "span": span, "cells": each}
+        totals = vars(total) | {"cores": cores, "span": span, "cells": each, "away": away}
         say(json.dumps({"study": prepared.plan.name, **totals}))
         return
     axes = list(dict.fromkeys(axis for cell in cells for at in cell.where.values() for axis in at))
@@ -44,3 +58,5 @@ def describe_plan(prepared: "PreparedStudy", workers: int | None, as_json: bool)
         f"about {describe_bytes(total.disk)} of disk, {describe_bytes(total.memory)} of memory "
         "a worker"
     )
+    if away:
+        say(f"not at hand, and counted by their published sizes: {', '.join(away)}")

@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fltrain.studies.api import PreparedStudy
     from fltrain.studies.paper_studies import Scale
     from fltrain.studies.paper_table import BesideRow, BesideTable
+    from niidpart.data import Data
 
 _LIST = "?"  # the value of --paper without one
 _DEFAULT = "small"
@@ -108,8 +109,11 @@ def is_list_asked(paper: Mapping[str, Any]) -> bool:
     return bool(paper["paper"] == _LIST)
 
 
-def prepare_paper_study(paper: Mapping[str, Any]) -> "PreparedStudy":
-    """Return the study of a paper as it was asked for, and say on stderr what its scale shrinks."""
+def prepare_paper_study(paper: Mapping[str, Any], load: "Callable[..., Data]") -> "PreparedStudy":
+    """Return the study of a paper as it was asked for, and say on stderr what its scale shrinks.
+
+    load: what reads a data set.
+    """
     from fltrain.studies.api import prepare_study
     from fltrain.studies.paper_studies import find_paper_study
     from fltrain.studies.scale import describe_scale
@@ -125,7 +129,8 @@ def prepare_paper_study(paper: Mapping[str, Any]) -> "PreparedStudy":
     changes: dict[str, Any] = {"fixed": fixed}
     if paper["trials"]:
         changes["trials"] = paper["trials"]
-    return prepare_study(study.write_plan(scale, changes), _read_only(paper["only"]))
+    only = _read_only(paper["only"])
+    return prepare_study(study.write_plan(scale, changes), only, load)
 
 
 def _read_change(text: str) -> tuple[str, Any]:

@@ -16,7 +16,7 @@ from ..command import EntryCommand, Slot
 from ..interrupts import explain_interrupt
 from ..options import EntryName, declare_all, declare_entry, select_others
 from ..terminal import rewrite_line, say
-from .dry_run import describe_plan
+from .dry_run import choose_load, describe_plan
 from .loading import load_training
 from .options import declare_trust
 from .paper import (
@@ -126,7 +126,8 @@ def _study(
         list_studies_of_papers(as_json)
         return
     if paper:
-        _begin(prepare_paper_study(paper), dry_run, out, as_json, options, asked)
+        prepared = prepare_paper_study(paper, choose_load(dry_run))
+        _begin(prepared, dry_run, out, as_json, options, asked)
         return
     if plan is None:
         raise UsageError(
@@ -142,7 +143,8 @@ def _study(
         return
     if not Path(plan).is_file():
         raise UsageError(f"there is no plan and no study {plan}")
-    _begin(prepare_study(plan), dry_run, out, as_json, options, asked)
+    prepared = prepare_study(plan, load=choose_load(dry_run))
+    _begin(prepared, dry_run, out, as_json, options, asked)
 
 
 def _begin(
