@@ -11,7 +11,7 @@ ranges of options (`AtLeast`, ...) and `UsageError` stand here too, so that the 
 finds all that it needs in one place.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
@@ -119,6 +119,9 @@ class Algorithm:
         wanted.
     grade : callable or None
         (state, plan, accuracy [Q], hyper) -> State: what is done with it.
+    describe : callable or None
+        (state, hyper) -> {name: a number of no axis, or [P] one a party}: what is written down of
+        its state where a run asks for `internals` (FedCD: which model each party prefers).
     decay : {"executor", "algorithm"}
         "algorithm": `direction` adds weight decay itself, from `local.hyper["weight_decay"]`, which
         the executor puts there (FedMOC: inside the mask).
@@ -173,6 +176,7 @@ class Algorithm:
     traffic: Callable[[State, Plan, Task, Hyper], tuple[Tensor, Tensor]] | None = None
     exam: Callable[[State, Plan, Hyper], tuple[Tensor, Tensor]] | None = None
     grade: Callable[[State, Plan, Tensor, Hyper], State] | None = None
+    describe: Callable[[State, Hyper], Mapping[str, Tensor]] | None = None
     decay: Literal["executor", "algorithm"] = "executor"
     lockstep: Literal["step", "epoch"] = "step"
     optimizer: Literal["any", "sgd"] = "any"

@@ -35,12 +35,17 @@ def far_below_best(scores: Tensor, active: Tensor) -> Tensor:
 
 def _far_below(top: Tensor, scores: Tensor, active: Tensor) -> Tensor:
     """Return the models [P, M] that score more than sigma below `top` [P, 1]."""
+    is_far = top - scores > measure_spread(scores, active) + _ROUNDING
+    return active & is_far & ~find_best(scores, active)
+
+
+def measure_spread(scores: Tensor, active: Tensor) -> Tensor:
+    """Return sigma [P, 1]: the sample deviation of a party's scores, 0 where it has one model."""
     n = active.sum(1, keepdim=True)
     mean = scores.sum(1, keepdim=True) / n
     squares = (active * (scores - mean) ** 2).sum(1, keepdim=True)
-    variance = squares / (n - 1).clamp(min=1)  # of a sample; 0 where there is one model
-    is_far = top - scores > variance.sqrt() + _ROUNDING
-    return active & is_far & ~find_best(scores, active)
+    variance = squares / (n - 1).clamp(min=1)
+    return variance.sqrt()
 
 
 def second_of_two(scores: Tensor, active: Tensor, highest: float) -> Tensor:

@@ -35,6 +35,7 @@ from ._model_scores import (
     far_below_best,
     far_below_mean,
     find_best,
+    measure_spread,
     score,
     second_of_two,
     strengths,
@@ -116,6 +117,11 @@ def fedcd(
     `examined` is "cohort" unless asked for: the text sends models and scores of participating
     devices, and "all" sends every party all its models in every round, which is what a cohort
     avoids. With the whole cohort, and at milestones, the two are one.
+
+    Says of its state (`--internals`): `preferred_model`, `active_models` and `score_std` of each
+    party, the number, how many, and the sample deviation of their scores; `active_models_total` and
+    `score_std_mean` over all parties; `models_in_use` and `models_preferred`, how many different
+    ones are active, and best, at some party.
     """
     if len(set(milestones)) < len(milestones):
         raise UsageError(f"milestones are {milestones}; they must be different rounds")
@@ -140,6 +146,7 @@ def fedcd(
         traffic=traffic,
         exam=exam,
         grade=Grading(exam, far_below_mean if rule == "mean" else far_below_best),
+        describe=describe,
     )
 
 
@@ -180,6 +187,22 @@ def serve(state: State, hyper: Hyper = NONE) -> Served:
     """Serve each party its model of the highest score, the oldest of equals."""
     best = find_best(state.server["scores"], state.server["active"])
     return Served(state.models, state.buffers, which=torch.nonzero(best)[:, 1].cpu())
+
+
+def describe(state: State, hyper: Hyper = NONE) -> Tree:
+    """Say which models parties prefer and keep, and how far their scores are apart."""
+    scores, active = state.server["scores"], state.server["active"]
+    best = find_best(scores, active)
+    spread = measure_spread(scores, active).flatten()
+    return {
+        "preferred_model": torch.nonzero(best)[:, 1],
+        "active_models": active.sum(1),
+        "score_std": spread,
+        "active_models_total": active.sum(),
+        "score_std_mean": spread.mean(),
+        "models_in_use": active.any(0).sum(),
+        "models_preferred": best.any(0).sum(),
+    }
 
 
 def serve_new(state: State, hyper: Hyper = NONE) -> Served:

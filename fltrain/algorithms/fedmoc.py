@@ -96,6 +96,8 @@ def fedmoc(
     The distance to w is squared, as in FedProx, which the text cites; it prints a norm. Weight
     decay is inside the product, so a number of coefficient 0 does not move at all. Biases and norm
     layers have coefficient 1, but output bias i belongs to class i.
+
+    Says of its state (`--internals`): `mu` of each party, and `mu_mean`.
     """
     if beta1 < beta0:
         raise UsageError(f"beta0 is {beta0} and beta1 {beta1}; beta1 must not be below beta0")
@@ -116,6 +118,7 @@ def fedmoc(
         direction=direction,
         aggregate=aggregate,
         traffic=traffic,
+        describe=describe,
         decay="algorithm",
     )
 
@@ -249,6 +252,12 @@ def traffic(state: State, plan: Plan, task: Task, hyper: Hyper = NONE) -> tuple[
         return up, up
     is_new = ~state.server["told"].cpu()[plan.party]
     return up + 8 * is_new, up
+
+
+def describe(state: State, hyper: Hyper = NONE) -> Tree:
+    """Say the weight mu of each party's pull, where there is one."""
+    mu = state.server.get("mu")
+    return {} if mu is None else {"mu": mu, "mu_mean": mu.mean()}
 
 
 def mix_tensors(shared: Tree, x: Tensor, params: Tree) -> Tree:

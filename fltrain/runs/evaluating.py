@@ -7,13 +7,17 @@ from ..engine.evaluation import evaluate
 from ..engine.jobs import Cell
 from ..engine.scoring import Score
 from ..interface import State
+from .internals import describe_internals
 from .new_models import choose_models
 
 NEW = "new_"  # begins the names of what new parties have
 
 
 def evaluate_cell(cell: Cell, state: State, score: Score) -> dict[str, Any]:
-    """Return the metrics of the models that are served, of the parties' own, and at new parties."""
+    """Return the metrics of the models that are served, of the parties' own, and at new parties.
+
+    And what the algorithm says of its state, where that is asked for.
+    """
     algorithm = cell.algorithm
     served = algorithm.serve(state, algorithm.hyper)
     metrics = evaluate(cell.task, served, cell.data, score, cell.metrics)
@@ -21,7 +25,8 @@ def evaluate_cell(cell: Cell, state: State, score: Score) -> dict[str, Any]:
         personal = algorithm.personal(state, algorithm.hyper)
         own = evaluate(cell.task, personal, cell.data, score, cell.metrics)
         metrics |= {f"personal_{name}": value for name, value in own.items()}
-    return metrics | _evaluate_new_parties(cell, state, score)
+    metrics |= _evaluate_new_parties(cell, state, score)
+    return metrics | describe_internals(cell, state)
 
 
 def _evaluate_new_parties(cell: Cell, state: State, score: Score) -> dict[str, Any]:

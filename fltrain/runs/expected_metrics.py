@@ -13,6 +13,7 @@ from ..interface import Served, State
 from ..metrics import METRICS, Metric
 from ..settings.stopping import StopRule
 from .evaluating import NEW
+from .internals import INTERNAL, describe_internals
 
 
 def require_stop_metric(cell: Cell, state: State) -> None:
@@ -44,7 +45,7 @@ def sketch_metrics(cell: Cell, state: State) -> dict[str, Any]:
     if cell.data.new_parties is not None:
         at_home = _sketch_home(cell.data.new_parties, cell.metrics)
         sketch |= {f"{NEW}{name}": value for name, value in at_home.items()}
-    return sketch
+    return sketch | describe_internals(cell, state)
 
 
 def _sketch_served(cell: Cell, served: Served) -> dict[str, Any]:
@@ -86,6 +87,10 @@ def _explain_absence(cell: Cell, rule: StopRule) -> str:
         return "add --new-parties 0.2"
     if rule.metric.startswith("personal_") and cell.algorithm.personal is None:
         return f"{cell.algorithm.name} keeps no models of the parties' own"
+    if rule.metric.startswith(INTERNAL) and cell.algorithm.describe is None:
+        return f"{cell.algorithm.name} says nothing of its own state"
+    if rule.metric.startswith(INTERNAL) and not cell.settings.internals:
+        return "add --internals"
     metric = rule.metric.removeprefix("personal_").removeprefix(NEW)
     if metric == "test_accuracy_noisy":
         return "add --noisy-test"

@@ -182,6 +182,10 @@ def _why_idle_stragglers(settings: Settings, met: Circumstances) -> str:
     return f"of {chosen} in a round it is nobody; {0.5 / chosen:.3g} is one of them"
 
 
+def _why_idle_internals(settings: Settings, met: Circumstances) -> str:
+    return "" if met.algorithm.describe else f"{met.algorithm.name} says nothing of its own state"
+
+
 def _why_idle_groups(settings: Settings, met: Circumstances) -> str:
     ungrouped = replace(settings, accumulate=1)
     if any(
@@ -218,4 +222,5 @@ _WHY_IDLE: dict[str, Callable[[Settings, Circumstances], str]] = {
     "accumulate": _why_idle_groups,
     "lr_drops": _why_idle_drops,
     "lr_over": _why_idle_over,
+    "internals": _why_idle_internals,
 }

@@ -14,6 +14,7 @@ History = Sequence[Mapping[str, Any]]
 _BY_NAME = frozenset(list_names("fltrain.metrics"))
 _SERVED = "test_"  # of what is served, on the global test set: what a metric's own name means
 _LARGE = 1000  # a value from here on has no digits behind the point, or few
+_WAYS = ("rounds:", "bytes:", "seconds:", "speedup:")  # `derived.py`
 _DESCRIBED = ("mean", "std", "p10", "worst", "weighted", "gini")  # endings of parties' metrics
 
 
@@ -71,8 +72,11 @@ def shorten_name(metric: str) -> str:
 
 
 def is_percentage(metric: str) -> bool:
-    """Return whether a metric is shown in percent, as accuracies are."""
-    return "accuracy" in metric
+    """Return whether a metric is shown in percent, as accuracies are.
+
+    The way to one (rounds:accuracy=0.9) is none, and neither is how much shorter it is.
+    """
+    return "accuracy" in metric and not metric.startswith(_WAYS)
 
 
 def format_value(metric: str, value: float) -> str:

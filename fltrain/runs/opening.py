@@ -37,7 +37,7 @@ from .stopping import has_reached_end
 from .sweep_folder import lock_sweep, write_cells
 from .writer import RunWriter
 
-_CAME_LATER = ("new_parties", "checkpoint_share")  # settings
+_CAME_LATER = ("new_parties", "checkpoint_share", "internals")  # settings
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,7 +48,7 @@ def build_curve(trials: Sequence[History], metric: str, along: Along) -> Curve:
 
 def _find_points(history: History, metric: str, along: Along) -> dict[int, tuple[float, float]]:
     """Return where a run has a metric, and its value there, by round."""
-    places = _list_places(history, along)
+    places = list_places(history, along)
     return {
         metrics["round"]: (place, metrics[metric])
         for metrics, place in zip(history, places, strict=True)
@@ -56,7 +56,7 @@ def _find_points(history: History, metric: str, along: Along) -> dict[int, tuple
     }
 
 
-def _list_places(history: History, along: Along) -> list[float | None]:
+def list_places(history: History, along: Along) -> list[float | None]:
     """Return how far a run is after each round; None from a round on whose time is not known."""
     if along == "rounds":
         return [float(metrics["round"]) for metrics in history]

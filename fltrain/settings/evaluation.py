@@ -30,6 +30,11 @@ class EvaluationSettings:
     noisy_test: Annotated[bool, "The global test set also as each party's noise would show it."] = (
         False
     )
+    internals: Annotated[
+        bool,
+        "Write down in each evaluated round what the algorithm says of its own state, such as "
+        "which of FedCD's models a party prefers.",
+    ] = False
 
 
 class EvaluationSettingValues(TypedDict, total=False):
@@ -39,3 +44,4 @@ class EvaluationSettingValues(TypedDict, total=False):
     stop_at: str | None
     finetune: int
     noisy_test: bool
+    internals: bool

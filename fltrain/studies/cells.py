@@ -27,7 +27,7 @@ _WRITTEN = ("checkpoint_every", "checkpoint_share", "keep")
 _HARMLESS = (*_WRITTEN, "device", "threads", "workers", "memory")
 # What came after the first studies, and the value that changes nothing: a setting (`lr`), or an
 # option of an algorithm (`fedprox.mu`). At that value no digest has it, and cells keep their names.
-_LATER: Mapping[str, Any] = {}
+_LATER: Mapping[str, Any] = {"internals": False}
 
 
 @dataclass(frozen=True)

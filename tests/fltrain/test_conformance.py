@@ -208,6 +208,24 @@ def test_it_says_whether_it_reads_features(go, built, monkeypatch):
     assert bool(read) == built.features
 
 
+def test_what_it_says_of_its_state_is_written_where_it_is_asked_for(go, usual, built):
+    """The same names in every round, a place for each party, and the run is the one without."""
+    if built.describe is None:
+        pytest.skip("says nothing of its state")
+    told = go(internals=True).history
+    names = {name for name in told[0] if name.startswith("internal_")}
+    assert names
+    for metrics, plain in zip(told, usual.history, strict=True):
+        said = {name: metrics[name] for name in metrics if name.startswith("internal_")}
+        assert said.keys() == names
+        assert {name: metrics[name] for name in metrics if name not in names} == plain
+        lists = [value for value in said.values() if isinstance(value, list)]
+        assert {len(value) for value in lists} <= {5}
+        numbers = [value for value in said.values() if not isinstance(value, list)]
+        numbers += [value for one in lists for value in one]
+        assert all(type(value) in (int, float) for value in numbers)
+
+
 def test_its_state_survives_a_checkpoint(usual, same_state, tmp_path):
     state, store = usual.state, CheckpointStore(PlainFolder(tmp_path))
     store.write(state, 1, Bound(config="", metrics="", state=digest_state(state)))

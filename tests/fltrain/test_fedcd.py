@@ -1,6 +1,7 @@
 """FedCD: rounding that is right on average, scores by hand, deletion that spares the best, clones, and parties that find their own model."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -691,3 +692,41 @@ def test_a_split_without_validation_parts_is_refused(table, dealt, train):
 def test_what_it_cannot_do_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         build("fedcd", **options)
+
+
+# what it says of its state
+
+
+def test_what_it_says_by_hand():
+    """Milestone 1 on accuracies 0.8 and 0.3: scores 0.8, 0.2 and 0.3, 0.7, of which each party
+    prefers another model; two numbers a and b have the deviation |a - b| / sqrt(2)."""
+    s = Server(2, milestones=(1,))
+    before = s.algorithm.describe(s.state, s.algorithm.hyper)
+    assert before["preferred_model"].tolist() == [0, 0]
+    assert float(before["score_std_mean"]) == 0.0
+    s.step(lambda p, m: (0.8, 0.3)[p])
+    said = s.algorithm.describe(s.state, s.algorithm.hyper)
+    assert said["preferred_model"].tolist() == [0, 1]
+    assert said["active_models"].tolist() == [2, 2]
+    assert said["score_std"].tolist() == pytest.approx([0.6 / 2**0.5, 0.4 / 2**0.5], rel=1e-12)
+    assert float(said["score_std_mean"]) == pytest.approx(0.5 / 2**0.5, rel=1e-12)
+    numbers = ("active_models_total", "models_in_use", "models_preferred")
+    assert [int(said[name]) for name in numbers] == [4, 2, 2]
+
+
+def test_parties_held_out_say_nothing(table, table_split):
+    how = {"model": "linear", "rounds": 2, "local_epochs": 1, "threads": 1}
+    fedcd = build("fedcd", milestones=(1,))
+    run = fltrain.run(
+        table_split, table, algorithm=fedcd, internals=True, new_parties=2, fraction=1.0, **how
+    )
+    preferred = run.history[-1]["internal_preferred_model"]
+    assert [preferred[party] for party in run.new_parties] == [None, None]
+    assert len(preferred) == 5
+    assert sum(model is not None for model in preferred) == 3
+
+
+def test_an_algorithm_that_says_neither_a_number_nor_one_a_party_is_refused(table, four, train):
+    odd = replace(build("fedavg"), describe=lambda state, hyper: {"odd": torch.zeros(3, 2)})
+    with pytest.raises(fltrain.UsageError, match=r"fedavg says odd with the shape \[3, 2\]"):
+        train(four, table, algorithm=odd, internals=True)

@@ -135,6 +135,8 @@ def test_each_party_has_the_mu_of_its_own_counts(table, table_split, train):
     done = train(table_split, table, algorithm=build("fedmoc", a0=3.0), rounds=1, local_epochs=1)
     beta = torch.from_numpy(niidpart.heterogeneity.map_beta(table_split.train.counts))
     assert torch.equal(done.state.server["mu"], pull(beta, 3.0, 0.01, 1.0, "quotient"))
+    said = done.algorithm.describe(done.state, done.algorithm.hyper)
+    assert torch.equal(said["mu"], done.state.server["mu"])
 
 
 # the tensors of the classes

@@ -78,6 +78,7 @@ def test_what_gave_way_is_said_once(table, table_split, train):
 
 # What the algorithm, the model or the split makes void: what is asked for, and what is said.
 IDLE = [
+    ({"internals": True}, "internals does nothing here: fedavg says nothing of its own state"),
     ({"features_layer": "fc1", "model": "hidden200"}, "features-layer fc1 .* fedavg reads no"),
     ({"stragglers": 0.05, "local_epochs": 3}, r"stragglers 0\.05 .* of 5 in a round it is nobody"),
     ({"cohort": "weighted", "cohort_size": 5}, "cohort weighted .* all 5 parties train"),

@@ -132,6 +132,13 @@ NEVER = [
     ({}, "macro-f1=0.9", "add --metrics macro-f1"),
     ({}, "party_test_auc_worst=0.9", "add --metrics auc"),
     ({}, "accuracy_noisy=0.9", "add --noisy-test"),
+    ({}, "internal_score_std_mean<=0.1", "fedavg says nothing of its own state"),
+    ({"algorithm": "fedcd"}, "internal_score_std_mean<=0.1", "add --internals"),
+    (
+        {"algorithm": "fedcd", "internals": True},
+        "internal_active_models<=2",
+        "has several values",
+    ),
     ({}, "accuracy_std=0.1", "did you mean"),
     ({}, "finetuned_party_test_accuracy_mean=0.9", "stop at it; give party_test_accuracy_mean"),
     ({"finetune": 1}, "finetuned-party-test-accuracy-mean=0.9", "comes after the last round"),
@@ -167,7 +174,8 @@ def test_parties_without_a_part_have_no_metrics_of_it(table, part):
         ("fedavg", {"metrics": ["auc", "class-accuracy"]}),
         ("solo", {"metrics": ["cross-entropy"]}),
         ("ditto", {"metrics": ["macro-f1"], "noisy_test": True}),
-        ("fedcd", {}),
+        ("fedcd", {"internals": True}),
+        ("fedmoc", {"internals": True}),
     ],
 )
 @pytest.mark.parametrize(("own_test", "test"), [(True, 0.0), (True, 0.2), (False, 0.2)])

@@ -1,0 +1,87 @@
+"""What parties of one kind have together: a metric of parties, averaged by a column of the split.
+
+Such a column is FedCD's archetype, or what a strategy of one's own says of each party.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import niidpart
+from niidpart.errors import UsageError
+from niidpart.registry import did_you_mean
+
+from .folder import RunFolder
+from .metric_names import History
+
+
+def find_kinds(folder: RunFolder, column: str) -> list[Any]:
+    """Return the value that each party of a run's split has in a column.
+
+    UsageError where the split has no such column.
+    """
+    columns = niidpart.read(folder.split_file).columns
+    if column not in columns:
+        known = ", ".join(columns) if columns else "none"
+        guess = (
+            did_you_mean(column, columns) if columns else "strategies like hierarchical make some"
+        )
+        raise UsageError(
+            f"the split of {folder.path} has no column {column!r} (it has {known}); {guess}"
+        )
+    kinds: list[Any] = columns[column].tolist()
+    return kinds
+
+
+def average_by_kind(
+    history: History, metric: str, kinds: Sequence[Any]
+) -> dict[Any, list[tuple[int, float]]]:
+    """Return the mean of a metric over the parties of each kind, by round.
+
+    metric: that has a value for each party. Parties without one are left out, and so are rounds
+    where no party of the kind has any. UsageError where no round has a list of all parties.
+    """
+    rounds = [(metrics["round"], metrics.get(metric)) for metrics in history]
+    lists = [(round, value) for round, value in rounds if isinstance(value, list)]
+    if not lists or any(len(value) != len(kinds) for _, value in lists):
+        raise UsageError(
+            f"{metric} is no metric of each party; party_test_accuracy is one, of a split with "
+            "test parts (--test 0.2)"
+        )
+    averages: dict[Any, list[tuple[int, float]]] = {kind: [] for kind in sorted(set(kinds))}
+    for round, values in lists:
+        for kind, mean in _average(values, kinds).items():
+            averages[kind].append((round, mean))
+    return averages
+
+
+def find_consensus(
+    history: History, metric: str, kinds: Sequence[Any]
+) -> dict[Any, list[tuple[int, float]]]:
+    """Return the value that most parties of each kind have, by round; of equals the smallest.
+
+    As FedCD's Figure 6 has it: the model that an archetype prefers.
+    """
+    chosen: dict[Any, list[tuple[int, float]]] = {kind: [] for kind in sorted(set(kinds))}
+    for metrics in history:
+        values: Any = metrics.get(metric)
+        if not isinstance(values, list):
+            continue
+        for kind, of_kind in _part(values, kinds).items():
+            most = statistics.multimode(sorted(of_kind))[0]
+            chosen[kind].append((metrics["round"], most))
+    return chosen
+
+
+def _average(values: Sequence[float | None], kinds: Sequence[Any]) -> Mapping[Any, float]:
+    parted = _part(values, kinds)
+    return {kind: statistics.fmean(of_kind) for kind, of_kind in parted.items()}
+
+
+def _part(values: Sequence[float | None], kinds: Sequence[Any]) -> dict[Any, list[float]]:
+    """Return the values that are known, by kind."""
+    parted: dict[Any, list[float]] = {}
+    for kind, value in zip(kinds, values, strict=True):
+        if value is not None:
+            parted.setdefault(kind, []).append(value)
+    return parted
