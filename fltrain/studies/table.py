@@ -11,6 +11,7 @@ from niidpart.registry import did_you_mean
 from ..runs.folder import RunFolder
 from ..runs.metric_names import find_metric
 from .cells import StudyCell
+from .derived_values import derive_of_cells, is_derived
 from .folder import StudyFolder
 
 SEED_AXES = ("split_seed", "init_seed", "order_seed")
@@ -74,10 +75,15 @@ def tabulate(
     """
     done = study.places.list_done()
     names = list(dict.fromkeys(group for cell in cells for group in cell.groups))
-    values = _read_values(study, [cell for cell in cells if cell.name in done], metric, best)
+    finished = [cell for cell in cells if cell.name in done]
+    values = {} if is_derived(metric) else _read_values(study, finished, metric, best)
     tables = []
     for group in names:
         members = [cell for cell in cells if group in cell.where]
+        if is_derived(metric):
+            of_group = [cell for cell in members if cell.name in done]
+            found = derive_of_cells(study, of_group, metric, group)
+            values = {name: max(each) if best else each[-1] for name, each in found.items()}
         axes = _choose_axes([cell.where[group] for cell in members], by)
         rows = _group_rows(members, group, axes, values, partial)
         tables.append(StudyTable(study.name, group, metric, axes, rows))

@@ -131,6 +131,7 @@ WRONG_TYPE = {
     "unavailable": ["0.1", None],
     "new_parties": ["0.2", float("nan")],
     "shuffle": ["no", 2, None],
+    "internals": ["yes", 2, None],
     "crop": [1.5, "4", None],
     "flip": ["no", 2, None],
     "rotate": ["15", None, float("nan")],
@@ -159,6 +160,7 @@ WITHOUT_RANGE = {
     "keep_optimizer",
 }
 WITHOUT_RANGE |= {"features_layer", "shuffle", "flip", "noisy_test", "tf32", "bf16", "compile"}
+WITHOUT_RANGE |= {"internals"}
 
 
 @pytest.mark.parametrize(
