@@ -129,7 +129,8 @@ def _read_ours(
     study: StudyFolder, cells: Sequence[StudyCell], table: PrintedTable
 ) -> dict[tuple[str, ...], list[TableRow]]:
     """Return our rows by their place in the paper's table; several where it prints a best."""
-    axes = [*table.by, table.best_of] if table.best_of else list(table.by)
+    known = {axis for cell in cells for where in cell.where.values() for axis in where}
+    axes = [*table.by, table.best_of] if table.best_of in known else list(table.by)
     ours: dict[tuple[str, ...], list[TableRow]] = {}
     for row in _list_rows(study, cells, table, axes):
         place = tuple(str(row.where[axis]) for axis in table.by)

@@ -168,6 +168,9 @@ def print_beside(tables: "list[BesideTable]", as_json: bool) -> None:
         say(f"{table.study}, {table.shows}, {table.metric}")
         if table.departures:
             say(f"not judged: {', '.join(table.departures)}")
+        if not table.rows:
+            say("none of the paper's cells is in the study; fltrain table shows what is")
+            continue
         header = [*table.by, "ours", "n", "printed", "difference", "deviations", "within 2"]
         if table.best_of:
             header.append(f"best {table.best_of}")

@@ -122,6 +122,8 @@ def _study(
     paper = take_paper_options(asked)
     if paper and plan is not None:
         raise UsageError(f"--paper and {plan} are two plans; give one")
+    if paper and watch:
+        raise UsageError("--watch is for the folder of a study: fltrain study STUDY --watch")
     if paper and is_list_asked(paper):
         list_studies_of_papers(as_json)
         return
