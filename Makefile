@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test campaign faults lint docs clean
+.PHONY: demo test campaign faults clusters lint docs clean
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -35,6 +35,12 @@ campaign: $(VENV)/ready
 # Every call of every command fails once, and the power is cut at every moment; hours.
 faults: $(VENV)/ready
 	$(BIN)/python tests/faults/inject.py --report faults.jsonl
+
+# A study of 48 cells on a SLURM and on a Ray cluster of two nodes each, which are set up on this machine (root; apt-get install slurmctld slurmd slurm-client munge).
+CLUSTERS ?= full
+clusters: $(VENV)/ready
+	$(INSTALL) -e '.[ray]'
+	NIIDPART_TEST_CLUSTERS=$(CLUSTERS) $(BIN)/pytest tests/clusters
 
 # The wheel on every interpreter from 3.11 to 3.14 that is there.
 wheels: $(VENV)/ready

@@ -16,6 +16,7 @@ _PACKAGES = {
     "tensorboard": ("tensorboard", "track"),
     "wandb": ("wandb", "track"),
     "mlflow": ("mlflow-skinny", "track"),
+    "ray": ("ray", "ray"),
 }
 
 

@@ -22,7 +22,7 @@ from .estimate import (
     sum_estimates,
 )
 from .expansion import expand_plan
-from .folder import StoredPlan, StudyFolder, is_study, require_same_study, write_text
+from .folder import StudyFolder, is_study, require_same_study, write_text
 from .plan import StudyPlan, read_plan
 from .plan_text import PlanText, read_plan_text
 from .standing import StudyStanding
@@ -126,7 +126,7 @@ def write_study(prepared: PreparedStudy, out: Path) -> StudyFolder:
     each = zip(prepared.resolved.cells, prepared.estimates, strict=True)
     cells = [replace(one.cell, seconds=took.seconds).to_json() for one, took in each]
     if is_study(out):
-        stored = _read_stored(StudyFolder.open(out))
+        stored = StudyFolder.open(out).find_plan()
         if stored is not None:
             require_same_study(stored, [cell["digest"] for cell in cells])
     study = StudyFolder.create(out, prepared.plan.name)
@@ -134,10 +134,6 @@ def write_study(prepared: PreparedStudy, out: Path) -> StudyFolder:
     study.write_splits(prepared.resolved.splits)
     study.add_plan(prepared.plan.text.text, cells)
     return study
-
-
-def _read_stored(study: StudyFolder) -> StoredPlan | None:
-    return study.read_plan() if study.has_plan() else None
 
 
 def _require_room(study: StudyFolder, prepared: PreparedStudy) -> None:

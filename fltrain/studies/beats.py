@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from niidpart.splits.recipe import JSON
-from niidpart.temporaries import choose_temporary_name
+from niidpart.temporaries import choose_temporary_name, sweep_temporaries
 
-BEAT, LEASE = (
-    5.0,
-    60.0,
-)  # seconds from one beat to the next, and without one until it counts as dead
+# Seconds from one beat to the next, and without one until its worker counts as dead.
+BEAT, LEASE = 5.0, 60.0
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _PROCESSES = Path("/proc/self/ns/pid")  # containers of one machine number processes anew
+_ENDED = ("Z", "X")  # states of a process that nobody has asked how it ended
 
 
 def name_worker() -> str:
@@ -41,12 +40,13 @@ def find_home() -> str:
 
 
 def find_start(pid: int) -> str:
-    """Return when a process was started, in the system's own count; "" where there is none.
+    """Return when a process was started, in the system's own count; "" where none runs.
 
     A number of a process is given again, its start is not.
     """
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return "" if words[0] in _ENDED else words[19]
     except (OSError, IndexError):
         return ""
 
@@ -145,6 +145,14 @@ class Watch:
             return "dead"
         is_here = bool(home) and last.get("home") == home
         return "alive" if before.is_moving or is_here else "unknown"
+
+    def sweep(self) -> None:
+        """Remove the beats of workers that are dead. What cannot be removed stays."""
+        for file in list(self.path.glob("*.json")):
+            if self.judge(file.stem) == "dead":
+                sweep_temporaries(file)
+                with contextlib.suppress(OSError):
+                    file.unlink()
 
 
 def _is_running(last: Mapping[str, Any]) -> bool:

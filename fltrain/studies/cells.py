@@ -57,6 +57,11 @@ class StudyCell:
         return list(self.where)
 
     @property
+    def can_use_gpu(self) -> bool:
+        """Whether it is trained on a GPU where there is one."""
+        return bool(self.asked["settings"].get("device", "auto") != "cpu")
+
+    @property
     def own_code(self) -> list[str]:
         """The code outside fltrain that it names."""
         words = self.asked["words"]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from niidpart.splits.recipe import JSON
+from niidpart.temporaries import name_of_temporary, sweep_temporaries
 
 from ..disk.plain_folder import PlainFolder, RunError
 from ..disk.sealed import read_sealed, seal_text
@@ -22,6 +23,11 @@ from .new_files import create_once
 DONE, STOPPED, FAILED, UNNEEDED = "done", "stopped", "failed", "unneeded"
 _FILE = re.compile(r"(.+)\.([0-9]{6})\.(claim|end|retry|trained)")
 _CLAIM, _END, _RETRY, _TRAINED = "claim", "end", "retry", "trained"
+ROUNDS = "rounds"  # in a claim: those that the cell could go on from
+
+
+# The numbers of a cell's claims, and the kinds of files that there are of each.
+Kinds = dict[int, set[str]]
 
 
 class ClaimLost(Exception):
@@ -52,15 +58,20 @@ class ClaimBook:
 
     def list_standings(self, cells: Iterable[str]) -> dict[str, Standing]:
         """Return the newest claim of each cell."""
-        found: dict[str, dict[int, set[str]]] = {}
+        found = self.list_kinds()
+        return {cell: self._find_standing(cell, found.get(cell)) for cell in cells}
+
+    def list_kinds(self) -> dict[str, Kinds]:
+        """Return which files there are of each cell that was ever claimed."""
+        found: dict[str, Kinds] = {}
         for name in PlainFolder(self.path).list_names():
             matched = _FILE.fullmatch(name)
             if matched:
                 kinds = found.setdefault(matched[1], {}).setdefault(int(matched[2]), set())
                 kinds.add(matched[3])
-        return {cell: self._find_standing(cell, found.get(cell)) for cell in cells}
+        return found
 
-    def _find_standing(self, cell: str, numbers: dict[int, set[str]] | None) -> Standing:
+    def _find_standing(self, cell: str, numbers: Kinds | None) -> Standing:
         if not numbers:
             return _NEVER
         newest = max(numbers)
@@ -92,25 +103,49 @@ class ClaimBook:
         """Say what a run is that will be moved among the cells: a kill may come before its end."""
         create_once(self._place(cell, number, _TRAINED), seal_text(value)[0])
 
-    def find_done(self, cell: str) -> JSON:
-        """Return how the claim ended that finished a cell; {} where none has."""
-        for number in self._list_numbers(cell):
+    def find_done(self, cell: str, kinds: Kinds) -> JSON:
+        """Return how the claim ended that finished a cell; {} where none has.
+
+        kinds: of the cell, as listed.
+        """
+        for number in _list_numbers(kinds, _END):
             end = self.read_end(cell, number)
             if end.get("end") == DONE:
                 return end
         return {}
 
-    def find_trained(self, cell: str) -> JSON:
+    def find_trained(self, cell: str, kinds: Kinds) -> JSON:
         """Return what the run is that was finished last; {} where nobody has said it.
 
-        A later claim that trains has closed the places of all earlier ones.
+        A later claim that trains has closed the places of all earlier ones. kinds: of the cell.
         """
-        found = (self._read(cell, number, _TRAINED) for number in self._list_numbers(cell))
+        numbers = _list_numbers(kinds, _TRAINED)
+        found = (self._read(cell, number, _TRAINED) for number in numbers)
         return next((one for one in found if one), {})
 
-    def _list_numbers(self, cell: str) -> range:
-        """Return the numbers of a cell's claims, the newest first."""
-        return range(self.list_standings([cell])[cell].number, 0, -1)
+    def count_turns(self, cells: Iterable[str]) -> int:
+        """Return how many claims of some cells there ever were."""
+        kinds = self.list_kinds()
+        return sum(len(kinds.get(cell, ())) for cell in cells)
+
+    def count_fruitless(self, cell: str, number: int) -> int:
+        """Return how many claims in a row, the last before a number, ended in no whole round.
+
+        Each of them began with as many rounds as the claim of that number. One that has failed
+        ends the row: whoever tries again has mended something.
+        """
+        rounds = self.read_claim(cell, number).get(ROUNDS)
+        for earlier in range(number - 1, 0, -1):
+            began = self.read_claim(cell, earlier).get(ROUNDS)
+            if rounds is None or began != rounds or self._has_failed(cell, earlier):
+                return number - 1 - earlier
+        return number - 1
+
+    def sweep(self, cell: str) -> None:
+        """Remove what killed writers left of a cell's claims."""
+        names = map(name_of_temporary, PlainFolder(self.path).list_names())
+        for name in {name for name in names if name.startswith(f"{cell}.")}:
+            sweep_temporaries(self.path / name)
 
     def allow_retry(self, cell: str, number: int) -> None:
         """Let a cell whose claim failed be tried again."""
@@ -137,3 +172,8 @@ class ClaimBook:
 
     def _place(self, cell: str, number: int, kind: str) -> Path:
         return self.path / f"{cell}.{number:06d}.{kind}"
+
+
+def _list_numbers(kinds: Kinds, kind: str) -> list[int]:
+    """Return the numbers of the claims that have a file of a kind, the newest first."""
+    return sorted((number for number, held in kinds.items() if kind in held), reverse=True)

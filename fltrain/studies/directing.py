@@ -1,4 +1,4 @@
-"""A study is worked on: an engine starts workers, and is asked again while they get further."""
+"""A study is worked on: an engine starts workers, and again while they get further."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ from niidpart.errors import UsageError
 
 from .beats import Watch
 from .cells import StudyCell
-from .engines import WORK_ENGINES, WorkOrder
+from .engines import WORK_ENGINES, Crew, WorkOrder
 from .folder import StudyFolder
 from .standing import StudyStanding, StudyWatch
 
@@ -37,24 +37,35 @@ class StudyDirector:
         reason = record.why_not()
         if reason:
             raise UsageError(f"engine {engine} cannot be had here: {reason}")
+        complete = WORK_ENGINES.complete(engine, options)
         watch = StudyWatch(self.study, Watch(self.study.workers), list(self.cells))
         standing = watch.look()
-        while _count_unended(standing):
-            before = standing.count("done") + standing.count("failed")
-            crew = record.start(self._order(standing, workers), **options)
-            try:
-                while crew.count_working():
-                    time.sleep(_POLL)
-                    self._tell(crew.list_news())
-                    standing = watch.look()
-                    self.on_standing(standing, watch.estimate_left(standing))
-            finally:
-                crew.stop()
+        while not standing.is_over:
+            before = self.study.claims.count_turns(self.cells)
+            crew = record.start(self._order(standing, workers), **complete)
+            standing = self._wait(crew, watch, standing)
+            # Of a cell that takes longer than a worker has, turn after turn is claimed; those that
+            # no turn brings further fail. Without a turn workers find nothing to claim.
+            is_idle = self.study.claims.count_turns(self.cells) == before
+            if is_idle or crew.is_cancelled:
+                break
+        if standing.is_over:
+            watch.watch.sweep()
+        return standing
+
+    def _wait(self, crew: Crew, watch: StudyWatch, standing: StudyStanding) -> StudyStanding:
+        """Wait for workers, and tell how the study stands. Return how it stands then."""
+        try:
+            while crew.count_working() and not standing.is_over:
                 self._tell(crew.list_news())
-            standing = watch.look()
-            self.on_standing(standing, watch.estimate_left(standing))
-            if standing.count("done") + standing.count("failed") == before:
-                break  # workers find nothing that they may claim
+                time.sleep(_POLL)
+                standing = watch.look()
+                self.on_standing(standing, watch.estimate_left(standing))
+        finally:
+            crew.let_go(is_over=standing.is_over)
+            self._tell(crew.list_news())
+        standing = watch.look()
+        self.on_standing(standing, watch.estimate_left(standing))
         return standing
 
     def _order(self, standing: StudyStanding, workers: int | None) -> WorkOrder:
@@ -68,13 +79,9 @@ class StudyDirector:
             cells=len(unended),
             seconds=sum(self.cells[name].seconds for name in unended),
             workers=workers,
+            can_use_gpu=any(self.cells[name].can_use_gpu for name in unended),
         )
 
     def _tell(self, news: Sequence[str]) -> None:
         for one in news:
             self.on_news(one)
-
-
-def _count_unended(standing: StudyStanding) -> int:
-    """Return how many cells are neither done nor failed."""
-    return len(standing.cells) - standing.count("done") - standing.count("failed")

@@ -113,34 +113,46 @@ class StudyFolder:
 
     def read_plan(self) -> StoredPlan:
         """Return the newest plan. RunError where there is none yet, or it is damaged."""
-        numbers = self._list_plans()
+        numbers = self._list_written()
         if not numbers:
             raise RunError(f"{self.path} has no plan yet; fltrain study PLAN.toml gives it one")
         name = f"{max(numbers)}.json"
         place = PlainFolder(self.path / "plans")
-        value = require_sealed(read_sealed(place, name), place.path / name).value
+        try:
+            value = require_sealed(read_sealed(place, name), place.path / name).value
+        except RunError as error:
+            advice = f"fltrain study PLAN.toml --out {self.path} gives it the plan again"
+            raise RunError(f"{error}; {advice}") from error
         return StoredPlan(max(numbers), value["name"], value["text"], value["cells"])
+
+    def find_plan(self) -> StoredPlan | None:
+        """Return the newest plan; None where there is none, or none that can be read: whoever
+        gives the study a plan mends that."""
+        try:
+            return self.read_plan()
+        except RunError:
+            return None
 
     def add_plan(self, text: str, cells: Sequence[JSON]) -> StoredPlan:
         """Make a plan the newest, unless the newest is the same."""
         while True:
-            numbers = self._list_plans()
-            newest = self.read_plan() if numbers else None
+            newest = self.find_plan()
             if newest is not None and list(newest.cells) == list(cells):
                 return newest
-            number = max(numbers, default=0) + 1
+            number = max(self._list_plans(), default=0) + 1
             value = {"format": FORMAT, "name": self.name, "text": text, "cells": list(cells)}
             if create_once(self.path / "plans" / f"{number}.json", seal_text(value)[0]):
                 return StoredPlan(number, self.name, text, list(cells))
-
-    def has_plan(self) -> bool:
-        """Return whether a plan was written: a kill may have come before the first."""
-        return bool(self._list_plans())
 
     def _list_plans(self) -> list[int]:
         names = PlainFolder(self.path / "plans").list_names()
         matched = [_PLAN.fullmatch(name) for name in names]
         return [int(found[1]) for found in matched if found]
+
+    def _list_written(self) -> list[int]:
+        """Return the numbers of the plans that were written. A kill may leave an empty file."""
+        place = self.path / "plans"
+        return [n for n in self._list_plans() if (place / f"{n}.json").stat().st_size]
 
     def write_splits(self, splits: Mapping[str, "niidpart.FederatedSplit"]) -> None:
         """Write the splits that are not there yet."""

@@ -15,8 +15,8 @@ def create_once(path: Path, data: bytes) -> bool:
     """Write a file that nobody has written yet, whole. Return whether it is ours.
 
     By a hard link, which one process alone can make, whatever the clocks and locks of the machines
-    are. Where the disk has no links the file is opened so that it must be new; killed then, it may
-    be torn, and readers count it as nobody's.
+    are. Where the disk has no links the name is taken by an empty file, which the whole one then
+    replaces; after a kill in between it stays empty, and readers count it as nobody's.
     """
     with temporary_file(path, 0o666) as (temporary, handle):
         _write_synced(handle, data)
@@ -29,19 +29,16 @@ def create_once(path: Path, data: bytes) -> bool:
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            return _create_directly(path, data)
+            return _take_name(temporary, path)
     return True
 
 
-def _create_directly(path: Path, data: bytes) -> bool:
+def _take_name(temporary: Path, path: Path) -> bool:
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     except FileExistsError:
         return False
-    try:
-        _write_synced(handle, data)
-    finally:
-        os.close(handle)
+    os.replace(temporary, path)
     return True
 
 

@@ -1,20 +1,24 @@
 """Where the claims of a study are worked on: a folder a claim, which is closed for late workers."""
 
 import contextlib
+import errno
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from niidpart.files import make_folder, stage_folder, sync_folder
+from niidpart.temporaries import name_of_temporary, sweep_temporaries
 
 from .claims import ClaimLost
 
 RUN = "run"  # the run folder in the place of a claim
 _LEFT = "left"  # what a place is called once another claim has closed it
 _CHECKPOINTS = "checkpoints"
+# What the system answers who would move what another worker has moved, or to where it has.
+_LATE = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.ENOTEMPTY)
 
 
 @dataclass(frozen=True)
@@ -75,10 +79,15 @@ class Places:
     def finish(self, cell: str, number: int) -> None:
         """Move a finished run among the cells, at once. ClaimLost where the place was closed."""
         make_folder(self.cells)
+        run, target = self.find_run(cell, number), self.find_cell(cell)
         try:
-            os.rename(self.find_run(cell, number), self.find_cell(cell))
+            os.rename(run, target)
         except OSError as error:
-            raise ClaimLost(f"{cell} is another worker's ({error.strerror})") from error
+            if error.errno not in _LATE:
+                what = f"the finished run {run} could not be moved to {target}: {error.strerror}"
+                raise OSError(error.errno, what) from error
+            if not _was_moved(run, target):
+                raise ClaimLost(f"{cell} is another worker's ({error.strerror})") from error
         sync_folder(self.cells)
 
     def clear(self, cell: str) -> None:
@@ -86,16 +95,25 @@ class Places:
         for entry in self._list_entries(cell):
             if entry.is_dir():
                 shutil.rmtree(entry, ignore_errors=True)
+        for place in self._list_torn(cell):
+            sweep_temporaries(place)
 
     def _close(self, cell: str, number: int) -> None:
         """Close a place for good: a file stands at its path when this returns."""
         place = self.work / f"{cell}.{number}"
         while not place.is_file():
-            with contextlib.suppress(FileNotFoundError):
-                if place.is_dir():
-                    os.rename(place, self._choose_left(place))
+            if place.is_dir():
+                self._move_away(place)
             with contextlib.suppress(FileExistsError):  # a late worker has made it again
                 os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+
+    def _move_away(self, place: Path) -> None:
+        """Move a place away, unless another newcomer has, or has taken the path that it goes to."""
+        try:
+            os.rename(place, self._choose_left(place))
+        except OSError as error:
+            if error.errno not in _LATE:
+                raise
 
     def _choose_left(self, place: Path) -> Path:
         """Return a path for what is moved away, at which nothing is."""
@@ -112,6 +130,12 @@ class Places:
             return []
         return [entry for entry in self.work.iterdir() if ours.fullmatch(entry.name)]
 
+    def _list_torn(self, cell: str) -> set[Path]:
+        """Return the places of a cell that a worker was making when it was killed."""
+        ours = re.compile(rf"{re.escape(cell)}\.[0-9]+")
+        names = {name_of_temporary(entry.name) for entry in self.work.iterdir()}
+        return {self.work / name for name in names if ours.fullmatch(name)}
+
 
 def _holds_run(place: Path) -> bool:
     return (place / RUN / "config.json").is_file()
@@ -124,12 +148,34 @@ def _read_number(place: Path) -> int:
     )
 
 
+def _was_moved(run: Path, target: Path) -> bool:
+    """Return whether a run is where it was to go, though the system has refused to move it.
+
+    A server that has lost its answer is asked again, and finds nothing to move. A place that
+    another claim has closed is no folder.
+    """
+    return run.parent.is_dir() and not run.exists() and target.is_dir()
+
+
 def _copy_run(old: Path, new: Path) -> None:
     """Copy a run folder. Checkpoints, which are never changed, are linked where the disk can.
 
-    So a worker that still has a file of the old folder open writes into that one alone.
+    So a worker that still has a file of the old folder open writes into that one alone. What it
+    replaces or removes meanwhile is missed by a copy, which is then made again.
     """
-    shutil.copytree(old, new, copy_function=_choose_copy(old))
+    for is_last in (False, False, True):
+        try:
+            shutil.copytree(old, new, ignore=_list_temporaries, copy_function=_choose_copy(old))
+            return
+        except shutil.Error as error:
+            if is_last:
+                source, _, reason = error.args[0][0]
+                raise OSError(f"{source} could not be copied: {reason}") from error
+            shutil.rmtree(new)
+
+
+def _list_temporaries(_: str, names: Sequence[str]) -> list[str]:
+    return [name for name in names if name_of_temporary(name)]
 
 
 def _choose_copy(old: Path) -> Callable[[str, str], None]:

@@ -2,17 +2,20 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from niidpart.errors import FileFault
+import niidpart
+from niidpart.errors import FileFault, UsageError
+from niidpart.splits.recipe import JSON
 
 from ..disk.plain_folder import RunError
 from ..runs.folder import RunFolder
 from ..verification.verdict import RunFault, RunVerdict
 from .cell_training import read_end
-from .cells import StudyCell
+from .cells import StudyCell, require_same_cell, restore_lists
+from .claims import Kinds
 from .folder import StudyFolder
 from .worker import read_cells
 
@@ -30,23 +33,36 @@ def verify_study(
     study = StudyFolder.open(path)
     cells = read_cells(study)
     # Claims first: a cell that is finished meanwhile is there, and not gone.
-    ended = [name for name in cells if study.claims.find_done(name)]
+    before = study.claims.list_kinds()
     done = study.places.list_done()
+    # And once more: a cell that was finished in between has said how it ended.
+    claimed = study.claims.list_kinds()
+    splits = SplitShelf(study)
     verdicts = {}
     for name, cell in cells.items():
         folder = study.places.find_cell(name)
         if name in done:
-            verdicts[str(folder)] = _verify_cell(study, cell, folder, verify_run)
-        elif name in ended:
+            verdict = _verify_cell(cell, folder, _find_stated(study, name, claimed), verify_run)
+            verdicts[str(folder)] = _check_name(cell, splits, verdict)
+        elif study.claims.find_done(name, before.get(name, {})):
             what = f"it was finished and is gone; fltrain study {path} trains it again"
             verdicts[str(folder)] = RunVerdict([RunFault(".", None, what)], unchecked=[])
     return verdicts
 
 
+def _find_stated(study: StudyFolder, name: str, claimed: Mapping[str, Kinds]) -> JSON:
+    """Return what a claim says of the run that finished a cell; {} where none says it."""
+    kinds = claimed.get(name, {})
+    return study.claims.find_done(name, kinds) or study.claims.find_trained(name, kinds)
+
+
 def _verify_cell(
-    study: StudyFolder, cell: StudyCell, folder: Path, verify_run: Callable[[str], RunVerdict]
+    cell: StudyCell, folder: Path, stated: JSON, verify_run: Callable[[str], RunVerdict]
 ) -> RunVerdict:
-    """Return the verdict of a cell; what keeps it from being read is its one fault."""
+    """Return the verdict of a cell; what keeps it from being read is its one fault.
+
+    stated: what a claim says of its run.
+    """
     try:
         verdict = verify_run(str(folder))
         if verdict.faults:
@@ -55,7 +71,6 @@ def _verify_cell(
     except FileFault as error:
         return RunVerdict(faults=[RunFault(".", None, str(error))], unchecked=[])
     faults = [RunFault("config.json", None, what) for what in _list_unasked(cell, config)]
-    stated = study.claims.find_done(cell.name) or study.claims.find_trained(cell.name)
     unchecked = list(verdict.unchecked)
     if not stated:
         unchecked.append("no claim says how this cell ended: its worker was killed as it finished")
@@ -65,6 +80,36 @@ def _verify_cell(
             what = f"it is not the run that was finished: {', '.join(differing)} differ"
             faults.append(RunFault(".", None, what))
     return replace(verdict, faults=faults, unchecked=unchecked)
+
+
+@dataclass
+class SplitShelf:
+    """The splits of a study, each read once."""
+
+    study: StudyFolder
+    _read: dict[str, niidpart.FederatedSplit] = field(default_factory=dict)
+
+    def take(self, digest: str) -> niidpart.FederatedSplit:
+        """Return a split. FileFault where its file is damaged, OSError where it is gone."""
+        if digest not in self._read:
+            self._read[digest] = niidpart.read(self.study.find_split(digest))
+        return self._read[digest]
+
+
+def _check_name(cell: StudyCell, splits: SplitShelf, verdict: RunVerdict) -> RunVerdict:
+    """Return the verdict of a cell, with whether what the plan asks for still has its name.
+
+    A file of one's own is not run for that: the run's verdict says whether it has changed.
+    """
+    if cell.own_code:
+        return verdict
+    settings = restore_lists(cell.asked["settings"])
+    try:
+        require_same_cell(cell, splits.take(cell.split), settings)
+    except (UsageError, FileFault, OSError) as error:
+        told = f"whether it is what its name says cannot be known: {error}"
+        return replace(verdict, unchecked=[*verdict.unchecked, told])
+    return verdict
 
 
 def _list_unasked(cell: StudyCell, config: Mapping[str, Any]) -> list[str]:

@@ -6,11 +6,9 @@ It may be started at any time and killed at any moment, on any machine that sees
 import contextlib
 import os
 import random
-import signal
-import threading
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,49 +23,18 @@ from ..runs.requests import find_device
 from .beats import Beating, Watch, name_worker
 from .cell_training import CellTrainer, count_rounds, read_end
 from .cells import StudyCell
-from .claims import DONE, FAILED, STOPPED, UNNEEDED, ClaimLost, Standing
+from .claims import DONE, FAILED, ROUNDS, STOPPED, UNNEEDED, ClaimLost, Standing
 from .folder import StudyFolder
 from .machine import describe_place, list_changes
+from .stopping import Stopping
 
 _AMONG = 8  # open cells of which one is chosen, so that workers do not run for the same
 _POLL = 1.0  # seconds until a worker that may be dead is looked at again
+_PATIENCE = 5  # workers in a row that may end before a round of a cell is done
 
 
-@dataclass
-class Stopping:
-    """That a worker is to end: asked for by a signal, or since its time is up.
-
-    limit: seconds from now on, None for no limit. signal: the one that asked; 0 for none.
-    """
-
-    limit: float | None = None
-    signal: int = 0
-    _began: float = field(default_factory=time.monotonic)
-
-    @property
-    def is_due(self) -> bool:
-        """Whether the worker is to end."""
-        is_over = self.limit is not None and time.monotonic() - self._began >= self.limit
-        return bool(self.signal) or is_over
-
-    @contextlib.contextmanager
-    def hear_signals(self) -> Iterator[None]:
-        """Take the first SIGTERM or SIGINT as a wish to end; the second one ends at once."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-
-        def hear(number: int, _: Any) -> None:
-            if self.signal:
-                raise KeyboardInterrupt
-            self.signal = number
-
-        before = {one: signal.signal(one, hear) for one in (signal.SIGTERM, signal.SIGINT)}
-        try:
-            yield
-        finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
+class CellStuck(Exception):
+    """Workers end before a round of a cell is done, one after another: so would this one."""
 
 
 @dataclass
@@ -145,8 +112,13 @@ class StudyWorker:
         """Claim a cell, unless what was begun of it would go on with other bits."""
         device = self.cells[name].asked["settings"].get("device", "auto")
         place = describe_place(find_device(device))
-        value: JSON = {"worker": self.name, "place": place}
-        changes = self._find_changes(name, place)
+        newest = self.study.places.find_newest(name)
+        rounds = None if newest is None else _count_readable(newest[1])
+        value: JSON = {"worker": self.name, "place": place, ROUNDS: rounds or 0}
+        changes: JSON = {}
+        if newest is not None and rounds != 0:
+            there = self.study.claims.read_claim(name, newest[0]).get("place")
+            changes = list_changes(there, place) if there else {}
         if changes:
             if not self.is_anywhere:
                 self.worked.left.append(name)
@@ -154,22 +126,12 @@ class StudyWorker:
             value["anywhere"] = changes
         return self.study.claims.claim(name, number, value)
 
-    def _find_changes(self, name: str, here: JSON) -> JSON:
-        """Return by what the place of a begun run differs from here; {} where nothing is begun."""
-        newest = self.study.places.find_newest(name)
-        if newest is None:
-            return {}
-        with contextlib.suppress(OSError, RunError):  # training says what is wrong with it
-            if not count_rounds(newest[1]):
-                return {}
-        there = self.study.claims.read_claim(name, newest[0]).get("place")
-        return list_changes(there, here) if there else {}
-
     def _train(self, cell: StudyCell, number: int) -> None:
         """Train a claimed cell; however that ends, the claim says it."""
         name, places = cell.name, self.study.places
         began = time.process_time()
         try:
+            self._require_hope(name, number)
             is_begun = places.prepare(name, number, is_afresh=self._is_afresh(name, number))
             folder = places.find_run(name, number)
             self.trainer.train(cell, folder, self._follow(name, number), is_begun=is_begun)
@@ -191,8 +153,18 @@ class StudyWorker:
             self.worked.done.append(name)
             self._end(name, number, DONE, cpu=round(time.process_time() - began, 3), **end)
             places.clear(name)
+            self.study.claims.sweep(name)
         finally:
             self.doing.pop(name, None)
+
+    def _require_hope(self, name: str, number: int) -> None:
+        """Raise CellStuck where as many workers as are patient have ended in no round of a cell."""
+        fruitless = self.study.claims.count_fruitless(name, number)
+        if fruitless >= _PATIENCE:
+            raise CellStuck(
+                f"{fruitless} workers in a row ended before its next round was done; give them a "
+                "longer limit or more memory, or the cell fewer local epochs, and try it again"
+            )
 
     def _is_afresh(self, name: str, number: int) -> bool:
         """Return whether a run is begun anew: what is left of it is damaged, or has no round.
@@ -228,7 +200,7 @@ class StudyWorker:
             self._end(name, number, UNNEEDED)
             return
         self.worked.failed.append(name)
-        is_ours = isinstance(error, UsageError | FileFault | OSError | Diverged)
+        is_ours = isinstance(error, UsageError | FileFault | OSError | Diverged | CellStuck)
         said = [str(error), *getattr(error, "__notes__", [])]
         where = "" if is_ours else "".join(traceback.format_exception(error))
         self._end(
@@ -243,6 +215,16 @@ class StudyWorker:
 
     def _end(self, name: str, number: int, how: str, **told: Any) -> None:
         self.study.claims.end(name, number, {"end": how, "worker": self.name} | told)
+
+
+def _count_readable(run: Path) -> int | None:
+    """Return the rounds that a run could go on from; None where it cannot be read.
+
+    Training says what is wrong with it.
+    """
+    with contextlib.suppress(OSError, RunError):
+        return count_rounds(run)
+    return None
 
 
 def _shuffle(cells: Sequence[tuple[str, Standing]]) -> list[tuple[str, Standing]]:

@@ -1,14 +1,16 @@
 """Claims of a study: one worker has a cell, and what a late one writes is refused."""
 
+import errno
 import json
 import os
+import shutil
 import threading
 
 import pytest
 
 from fltrain.disk.plain_folder import PlainFolder
 from fltrain.studies import beats, new_files
-from fltrain.studies.beats import Beating, Watch
+from fltrain.studies.beats import Beating, Watch, find_start
 from fltrain.studies.claims import ClaimBook, ClaimLost
 from fltrain.studies.new_files import create_once
 from fltrain.studies.places import Places
@@ -60,6 +62,40 @@ def test_a_disk_without_links_has_one_winner_too(tmp_path, monkeypatch):
     assert create_once(tmp_path / "a", b"first")
     assert not create_once(tmp_path / "a", b"second")
     assert (tmp_path / "a").read_bytes() == b"first"
+
+
+def test_a_kill_on_a_disk_without_links_leaves_what_is_nobodys(book, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EPERM, "no links")
+
+    def be_killed(*_):
+        raise SystemExit
+
+    monkeypatch.setattr(os, "link", refuse)
+    with monkeypatch.context() as killed:
+        killed.setattr(os, "replace", be_killed)
+        with pytest.raises(SystemExit):
+            book.claim("a", 1, {"worker": "w"})
+    assert (book.path / "a.000001.claim").read_bytes() == b""
+    assert book.read_claim("a", 1) == {}
+    assert book.list_standings(["a"])["a"].number == 1
+    assert book.claim("a", 2, {"worker": "w"})
+
+
+def test_claims_that_ended_in_no_whole_round_are_counted_since_the_last_failure(book):
+    for number, rounds in enumerate([0, 3, 3, 3], 1):
+        book.claim("a", number, {"rounds": rounds})
+        book.end("a", number, {"end": "stopped"})
+    assert book.count_fruitless("a", 4) == 2
+    book.claim("a", 5, {"rounds": 4})
+    assert book.count_fruitless("a", 5) == 0
+    book.end("a", 5, {"end": "failed"})
+    book.allow_retry("a", 5)
+    book.claim("a", 6, {"rounds": 4})
+    assert book.count_fruitless("a", 6) == 0
+    book.claim("old", 1, {})
+    book.claim("old", 2, {"rounds": 0})
+    assert book.count_fruitless("old", 2) == 0  # an earlier version's claims do not say it
 
 
 def test_a_cell_is_open_until_it_is_claimed_and_after_it_was_stopped(book):
@@ -140,6 +176,104 @@ def test_what_a_killed_newcomer_left_is_found_by_the_next(places):
     places._close("a", 1)  # killed before anything was brought over
     assert places.prepare("a", 3)
     assert (places.find_run("a", 3) / "metrics.jsonl").read_text() == "1\n"
+
+
+def test_temporaries_of_killed_workers_go_with_the_finished_cell(book, places):
+    begin_run(places, "a", 1)
+    (places.work / ".a.2.0badcafe.tmp" / "run").mkdir(parents=True)
+    (places.work / ".a-b.2.0badcafe.tmp").mkdir()
+    (book.path / ".a.000002.claim.0badcafe.tmp").write_text("torn")
+    (book.path / ".a-b.000002.claim.0badcafe.tmp").write_text("torn")
+    places.finish("a", 1)
+    places.clear("a")
+    book.sweep("a")
+    assert sorted(entry.name for entry in places.work.iterdir()) == [".a-b.2.0badcafe.tmp"]
+    assert sorted(entry.name for entry in book.path.iterdir()) == [".a-b.000002.claim.0badcafe.tmp"]
+
+
+def test_a_finished_run_that_cannot_be_moved_is_no_lost_claim(places, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    begin_run(places, "a", 1)
+    with monkeypatch.context() as full:
+        full.setattr(os, "rename", refuse)
+        with pytest.raises(OSError, match="could not be moved") as found:
+            places.finish("a", 1)
+    assert found.value.errno == errno.ENOSPC
+    places.finish("a", 1)
+    assert places.is_done("a")
+
+
+def test_a_move_whose_answer_was_lost_has_finished_the_cell(places, monkeypatch):
+    real = os.rename
+
+    def answer_late(*given):
+        real(*given)
+        raise OSError(errno.ENOENT, "No such file or directory")
+
+    begin_run(places, "a", 1)
+    monkeypatch.setattr(os, "rename", answer_late)
+    places.finish("a", 1)
+    assert places.is_done("a")
+
+
+def test_what_a_late_worker_removes_while_its_run_is_copied_is_missed_by_no_newcomer(
+    places, monkeypatch
+):
+    run = begin_run(places, "a", 1)
+    (run / ".metrics.jsonl.0badcafe.tmp").write_text("being written")
+    real, vanishing = shutil.copyfile, ["metrics.jsonl"]
+
+    def copy(source, target, **named):
+        if vanishing and source.endswith(vanishing[0]):
+            vanishing.pop()
+            raise FileNotFoundError(errno.ENOENT, "it is replaced just now", source)
+        return real(source, target, **named)
+
+    monkeypatch.setattr(shutil, "copyfile", copy)
+    assert places.prepare("a", 2)
+    taken = places.find_run("a", 2)
+    assert (taken / "metrics.jsonl").read_text() == "1\n"
+    assert not (taken / ".metrics.jsonl.0badcafe.tmp").exists()
+    vanishing[:] = ["config.json"] * 9
+    with pytest.raises(OSError, match=r"config.json could not be copied: .*replaced just now"):
+        places.prepare("a", 3)
+
+
+def test_two_newcomers_that_close_one_place_are_both_let_in(places, monkeypatch):
+    begin_run(places, "a", 1)
+    (places.work / "a.1.left1" / "run").mkdir(parents=True)
+    real, raced = Places._choose_left, []
+
+    def choose(self, place):
+        if raced:
+            return real(self, place)
+        raced.append(place)
+        return place.with_name("a.1.left1")  # which another one has taken since
+
+    monkeypatch.setattr(Places, "_choose_left", choose)
+    assert places.prepare("a", 2)
+    assert (places.find_run("a", 2) / "metrics.jsonl").read_text() == "1\n"
+
+
+def test_a_process_that_has_ended_is_dead_also_while_nobody_has_asked_how(tmp_path):
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert find_start(child) == ""
+    os.waitpid(child, 0)
+
+
+def test_beats_of_dead_workers_are_swept_and_those_of_others_are_not(tmp_path):
+    with Beating(tmp_path, "me", seconds=60):
+        last = json.loads((tmp_path / "me.json").read_text())
+        (tmp_path / "gone.json").write_text(json.dumps(last | {"start": "1"}))
+        (tmp_path / ".gone.json.0badcafe.tmp").write_text("torn")
+        (tmp_path / "far.json").write_text(json.dumps({"beat": 1, "home": "elsewhere"}))
+        Watch(tmp_path).sweep()
+        assert sorted(entry.name for entry in tmp_path.iterdir()) == ["far.json", "me.json"]
 
 
 def test_a_process_that_is_gone_is_dead_at_once_and_a_living_one_is_not(tmp_path):

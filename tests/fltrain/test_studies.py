@@ -1,5 +1,6 @@
 """Studies: cells equal single runs, are done once, go on after kills, and are found when damaged."""
 
+import json
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,8 @@ from fltrain.studies import cell_training
 from fltrain.studies import worker as workers
 from fltrain.studies.api import allow_retries, prepare_study, write_study
 from fltrain.studies.claims import ClaimBook
+from fltrain.studies.directing import StudyDirector
+from fltrain.studies.engines import WORK_ENGINES, WorkEngine
 from fltrain.studies.folder import StudyFolder
 from fltrain.studies.places import Places
 from fltrain.studies.standing import StudyWatch
@@ -238,6 +241,58 @@ def test_a_run_that_is_cut_twice_ends_as_one_that_was_not(long_study, tmp_path):
     assert len(list_claims(long_study, "claim")) == 3
 
 
+def test_a_cell_that_no_worker_brings_further_fails_and_may_be_tried_again(long_study):
+    work_for_rounds(long_study, 3)
+    ((name, _),) = read_cells(long_study).items()
+    for number in range(2, 7):
+        assert long_study.claims.claim(name, number, {"worker": "", "rounds": 3})
+        if number % 2:  # told to stop, or killed: then nothing is said
+            long_study.claims.end(name, number, {"end": "stopped"})
+    assert work(long_study.path, cells=[name])[0].failed == [name]
+    end = long_study.claims.read_end(name, 7)
+    assert (end["kind"], end["cause"][:44]) == (
+        "CellStuck",
+        "5 workers in a row ended before its next rou",
+    )
+    assert allow_retries(long_study, [name]) == [name]
+    assert work(long_study.path)[0].done == [name]
+
+
+def test_the_director_goes_on_while_workers_take_turns_at_a_long_cell(
+    long_study, tmp_path, monkeypatch
+):
+    turns = []
+
+    class Nobody:
+        is_cancelled = False
+
+        def count_working(self):
+            return 0
+
+        def list_news(self):
+            return []
+
+        def let_go(self, *, is_over):
+            pass
+
+    def start(order):
+        turns.append(order.cells)
+        work_for_rounds(long_study, 4 * len(turns))
+        return Nobody()
+
+    monkeypatch.setattr(WORK_ENGINES, "record", lambda _: WorkEngine(start))
+    director = StudyDirector(
+        study=long_study,
+        cells=read_cells(long_study),
+        trust=False,
+        anywhere=False,
+        on_standing=lambda *_: None,
+        on_news=print,
+    )
+    assert director.run("local", None, {}).count("done") == 1
+    assert turns == [1] * 5  # 20 rounds
+
+
 def test_a_worker_whose_time_is_up_claims_nothing(study):
     worked, _ = work(study.path, limit=1e-9)
     assert worked.done == worked.stopped == []
@@ -351,10 +406,47 @@ def test_a_cell_that_is_finished_between_two_looks_is_done_and_not_claimed(study
 
 def test_a_study_that_was_killed_as_it_was_made_is_made(tmp_path):
     (tmp_path / "study" / "plans").mkdir(parents=True)
-    assert write_study(prepare_study(PLAN), tmp_path / "study").has_plan()
+    assert write_study(prepare_study(PLAN), tmp_path / "study").find_plan()
     (tmp_path / "else" / "plans" / "mine").mkdir(parents=True)
     with pytest.raises(UsageError, match="holds no study"):
         write_study(prepare_study(PLAN), tmp_path / "else")
+
+
+def test_a_plan_that_was_torn_is_given_again(study):
+    plans = study.path / "plans"
+    (plans / "2.json").write_bytes(b"")  # of a kill, where the disk has no links
+    assert study.read_plan().number == 1
+    whole = (plans / "1.json").read_bytes()
+    (plans / "3.json").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(fltrain.RunError, match=r"is damaged .* gives it the plan again"):
+        read_cells(study)
+    write_study(prepare_study(PLAN), study.path)
+    assert (study.read_plan().number, len(read_cells(study))) == (4, 4)
+
+
+def test_what_the_plan_asks_for_is_held_against_its_name(study):
+    work(study.path)
+    plan = study.read_plan()
+    cells = json.loads(json.dumps(list(plan.cells)))
+    cells[0]["asked"]["words"]["metrics"] = ["macro-f1"]  # and the digest is as it was
+    study.add_plan(plan.text, cells)
+    found = verify_study(study.path, fltrain.verify)
+    assert sorted(verdict.exit_code for verdict in found.values()) == [0, 0, 0, 3]
+    (told,) = [verdict.unchecked for verdict in found.values() if verdict.unchecked]
+    assert "would not be what its name says" in told[0]
+
+
+def test_claims_are_listed_as_often_for_many_cells_as_for_one(study, monkeypatch):
+    work(study.path)
+    real, listed = ClaimBook.list_kinds, []
+
+    def count(book):
+        listed.append(book)
+        return real(book)
+
+    monkeypatch.setattr(ClaimBook, "list_kinds", count)
+    assert len(verify_study(study.path, fltrain.verify)) == 4
+    assert len(listed) == 2
 
 
 def test_rounds_that_cannot_be_read_are_not_thrown_away(long_study, monkeypatch):

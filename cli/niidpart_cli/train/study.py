@@ -67,7 +67,7 @@ def study_command() -> click.Command:
         click.Option(
             ["--workers"],
             type=click.IntRange(min=1),
-            help="How many.  [one a core, or one a GPU]",
+            help="How many.  [as many as the engine finds worth it]",
         ),
         click.Option(["--retry-failed"], is_flag=True, help="Try cells again that have failed."),
         click.Option(
@@ -102,6 +102,7 @@ def study_command() -> click.Command:
         "  fltrain study plan.toml --dry-run\n"
         "  fltrain study plan.toml --out studies/skew --workers 2\n"
         "  fltrain study --paper niid/table3 --scale small\n"
+        "  fltrain study plan.toml --engine slurm --partition short --time 2:00:00\n"
         "  fltrain study studies/skew --watch\n"
         "  fltrain study studies/skew --retry-failed",
     )
@@ -218,8 +219,8 @@ def _report(study: "StudyFolder", standing: "StudyStanding", as_json: bool) -> N
         raise click.ClickException("\n".join([f"{len(failed)} cells failed; {retry}", *lines]))
     if left:
         raise click.ClickException(
-            f"{left} cells are left to others: their workers live, or they were begun where other "
-            "last bits are computed (--anywhere takes them)"
+            f"{left} cells are left: their workers live, were cancelled, or they were begun where "
+            "other last bits are computed (--anywhere takes them)"
         )
 
 

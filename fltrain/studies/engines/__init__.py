@@ -38,6 +38,8 @@ class WorkOrder:
         Of one core, estimated, of all open cells together.
     workers : int or None
         How many were asked for, None to leave it to the engine.
+    can_use_gpu : bool
+        Whether some open cell is trained on a GPU where there is one.
     """
 
     folder: Path
@@ -45,10 +47,16 @@ class WorkOrder:
     cells: int
     seconds: float
     workers: int | None
+    can_use_gpu: bool = False
 
 
 class Crew(Protocol):
     """Workers that an engine has started, as the command that waits for them sees them."""
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether somebody has ended workers by other means, and wants no others started."""
+        ...
 
     def count_working(self) -> int:
         """Return how many have not ended; those that wait for a processor too."""
@@ -58,9 +66,23 @@ class Crew(Protocol):
         """Return what is to be said since the last call: a worker that failed, a job's number."""
         ...
 
-    def stop(self) -> None:
-        """Ask all workers to stop, and wait for them: they write checkpoints, free claims."""
+    def let_go(self, *, is_over: bool) -> None:
+        """Let the workers go, since the command that waits for them ends.
+
+        Those that end with it are asked to stop, and waited for: they write checkpoints, free
+        claims. Those that outlive it, as jobs of a cluster do, go on, and the news say how they
+        are ended.
+
+        Parameters
+        ----------
+        is_over : bool
+            Whether nothing is left to do, so that nobody need wait for a processor any more.
+        """
         ...
+
+
+def _find_nothing_missing() -> str:
+    return ""
 
 
 @dataclass(frozen=True)
@@ -78,7 +100,7 @@ class WorkEngine:
     """
 
     start: Callable[..., Crew]
-    why_not: Callable[[], str]
+    why_not: Callable[[], str] = _find_nothing_missing
 
 
 WORK_ENGINES = RecordRegistry(

@@ -1,10 +1,14 @@
-"""Processes of this machine, one a core, or one a GPU."""
+"""Processes of this machine, one a GPU, or one a core.
+
+What concerns GPUs has run on processors alone: that a worker sees the one that it was given.
+"""
 
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -16,10 +20,24 @@ _PATIENCE = 60.0  # seconds for a round of a checkpoint to end
 
 
 def local(order: WorkOrder) -> Crew:
-    """Processes of this machine: one for each core that this one may use."""
-    n = order.workers or count_cores()
+    """Processes of this machine: one for each GPU where cells may use one, else for each core.
+
+    Each sees one GPU (CUDA_VISIBLE_DEVICES), which several share where there are more --workers.
+    """
+    gpus = list_gpus() if order.can_use_gpu else []
+    n = order.workers or len(gpus) or count_cores()
     n = max(1, min(n, order.cells))
-    return _LocalCrew([_start(order) for _ in range(n)])
+    places = [{"CUDA_VISIBLE_DEVICES": gpu} for gpu in gpus] or [{}]
+    return _LocalCrew([_start(order, places[i % len(places)]) for i in range(n)])
+
+
+def list_gpus() -> list[str]:
+    """Return the GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them."""
+    import torch  # help and completion read this file without it
+
+    n = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return [str(number) for number in range(n)] if named is None else named.split(",")[:n]
 
 
 def count_cores() -> int:
@@ -42,7 +60,7 @@ class _Process:
             file.seek(0)
             text = file.read().decode(errors="replace").strip()
         code = self.process.returncode
-        if code in (0, 128 + signal.SIGTERM):
+        if code in (0, 128 + signal.SIGTERM, -signal.SIGTERM):
             return ""
         return text or f"exit code {code}"
 
@@ -51,6 +69,7 @@ class _Process:
 class _LocalCrew:
     running: list[_Process]
     news: list[str] = field(default_factory=list)
+    is_cancelled: bool = False
 
     def count_working(self) -> int:
         for worker in list(self.running):
@@ -63,9 +82,10 @@ class _LocalCrew:
         told, self.news = self.news, []
         return told
 
-    def stop(self) -> None:
-        for worker in self.running:
-            worker.process.send_signal(signal.SIGTERM)
+    def let_go(self, *, is_over: bool) -> None:
+        if not is_over:
+            for worker in self.running:
+                worker.process.send_signal(signal.SIGTERM)
         for worker in self.running:
             try:
                 worker.process.wait(_PATIENCE)
@@ -81,11 +101,13 @@ class _LocalCrew:
             self.news.append(f"a worker ended: {reason}")
 
 
-def _start(order: WorkOrder) -> "_Process":
+def _start(order: WorkOrder, place: Mapping[str, str]) -> "_Process":
+    """Start a worker. place: what its environment has besides."""
     said = tempfile.TemporaryFile()  # noqa: SIM115  a pipe that nobody reads would fill up
     # In a session of its own: Ctrl-C is for the command that waits, which then asks it to stop.
     process = subprocess.Popen(
         order.command,
+        env=os.environ | place,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=said,
@@ -94,8 +116,4 @@ def _start(order: WorkOrder) -> "_Process":
     return _Process(process, said)
 
 
-def why_not_local() -> str:
-    return ""
-
-
-ENTRY = WorkEngine(start=local, why_not=why_not_local)
+ENTRY = WorkEngine(start=local)

@@ -1,0 +1,184 @@
+"""Tasks of a Ray cluster, one a worker."""
+
+import importlib.util
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from niidpart.errors import UsageError
+from niidpart.extras import advise_on_missing
+from niidpart.registry import AtLeast
+
+from . import Crew, WorkEngine, WorkOrder
+
+if TYPE_CHECKING:
+    from ray import ObjectRef
+
+__all__ = ["ray"]
+
+_POLL = 0.2  # seconds between two looks at a worker
+_PATIENCE = 60.0  # seconds for a round of a checkpoint to end
+_GIGABYTE = 1000**3
+
+
+def ray(
+    order: WorkOrder,
+    *,
+    address: Annotated[
+        str | None,
+        "Of the cluster: HOST:6379, ray://HOST:10001, or auto for the one that this machine is "
+        "part of; None starts one on this machine for the purpose.",
+    ] = None,
+    cpus: Annotated[int, "Cores of a worker.", AtLeast(1)] = 1,
+    gpus: Annotated[int, "GPUs of a worker.", AtLeast(0)] = 0,
+    memory: Annotated[float | None, "Gigabytes of a worker.", AtLeast(0.1)] = None,
+) -> Crew:
+    """Tasks of a Ray cluster, which end with the command. Needs ray.
+
+    Whoever has to close the terminal starts the command on the cluster, or in tmux.
+    """
+    import ray as cluster
+
+    is_ours = not cluster.is_initialized()
+    if is_ours:
+        _join(address)
+    n = order.workers or _count_places(cluster.cluster_resources(), cpus, gpus)
+    remote = cluster.remote(run_worker).options(
+        name=f"fltrain work {order.folder.name}",
+        num_cpus=cpus,
+        num_gpus=gpus,
+        memory=None if memory is None else int(memory * _GIGABYTE),
+        # What a lost node had is begun again on another; a worker that ends has ended.
+        max_retries=-1,
+        retry_exceptions=False,
+    )
+    place = WorkPlace(os.getcwd(), os.environ.get("PYTHONPATH", ""))
+    n_workers = max(1, min(n, order.cells))
+    started = [remote.remote(order.command, place) for _ in range(n_workers)]
+    return _RayCrew(started, is_ours)
+
+
+class WorkPlace(NamedTuple):
+    """Where a worker finds what the plan names by relative paths, and modules of the user's own."""
+
+    folder: str
+    modules: str
+
+
+def _join(address: str | None) -> None:
+    """Join a cluster, or start one. UsageError where none answers."""
+    import ray as cluster
+
+    try:
+        cluster.init(address=address or "local", log_to_driver=False, logging_level="ERROR")
+    except (ConnectionError, ValueError) as error:
+        raise UsageError(
+            f"no Ray cluster answers at {address}: {error}; ray start --head starts one, and says "
+            "its address"
+        ) from error
+
+
+def _count_places(resources: dict[str, float], cpus: int, gpus: int) -> int:
+    """Return how many workers a cluster has room for."""
+    places = resources.get("CPU", 0) // cpus
+    if gpus:
+        places = min(places, resources.get("GPU", 0) // gpus)
+    return int(places)
+
+
+def run_worker(command: Sequence[str], place: WorkPlace) -> str:
+    """Run a worker on a node of the cluster. Return why it ended; "" where it did as it should.
+
+    A process of its own: a worker hears SIGTERM in its main thread alone.
+    """
+    env = dict(os.environ)
+    if place.modules:
+        env["PYTHONPATH"] = place.modules
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            command,
+            cwd=place.folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+        )
+        try:
+            while process.poll() is None:
+                time.sleep(_POLL)  # not a wait: that Ray cancels the task is heard between calls
+        finally:
+            _end(process)
+        said.seek(0)
+        text = said.read().decode(errors="replace").strip()
+    if process.returncode in (0, 128 + signal.SIGTERM, -signal.SIGTERM):
+        return ""
+    return text or f"exit code {process.returncode}"
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Ask a worker to stop, and wait for it."""
+    process.terminate()
+    try:
+        process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@dataclass
+class _RayCrew:
+    """Tasks of a cluster. is_ours: whether this process has joined it, and is to leave it."""
+
+    running: "list[ObjectRef[str]]"
+    is_ours: bool
+    news: list[str] = field(default_factory=list)
+    is_cancelled: bool = False
+
+    def count_working(self) -> int:
+        import ray as cluster
+
+        n = len(self.running)
+        if n:
+            ended, self.running = cluster.wait(self.running, num_returns=n, timeout=0)
+            self.news += filter(None, map(_explain_end, ended))
+        return len(self.running)
+
+    def list_news(self) -> list[str]:
+        told, self.news = self.news, []
+        return told
+
+    def let_go(self, *, is_over: bool) -> None:
+        import ray as cluster
+
+        for one in self.running if not is_over else []:
+            cluster.cancel(one)
+        if self.running:
+            cluster.wait(self.running, num_returns=len(self.running), timeout=_PATIENCE)
+        self.running = []
+        if self.is_ours:
+            cluster.shutdown()
+
+
+def _explain_end(task: "ObjectRef[str]") -> str:
+    """Return why the worker of a task ended; "" where it did as it should."""
+    import ray as cluster
+
+    try:
+        reason = cluster.get(task)
+    except cluster.exceptions.RayError as error:
+        reason = str(error).strip()
+    return f"a worker ended: {reason}" if reason else ""
+
+
+def why_not_ray() -> str:
+    if importlib.util.find_spec("ray") is None:
+        return f"ray is not installed; {advise_on_missing('ray')}"
+    return ""
+
+
+ENTRY = WorkEngine(start=ray, why_not=why_not_ray)

@@ -1,0 +1,61 @@
+"""Nodes of a cluster on this machine, each with process numbers of its own, so that it can be lost at once."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+
+def why_not_machines():
+    """Why no nodes can be had here; "" where they can."""
+    if os.geteuid() != 0:
+        return "nodes of a cluster take root here, for process numbers of their own"
+    if shutil.which("unshare") is None:
+        return "there is no unshare (package util-linux)"
+    return ""
+
+
+class Machine:
+    """A node: a daemon and all that it starts, which the system kills with it."""
+
+    def __init__(self, command, *, env, log):
+        self.command, self.env, self.log = command, env, log
+        self.process = None
+
+    def start(self):
+        alone = ["unshare", "--pid", "--mount-proc", "--fork", "--kill-child=SIGKILL"]
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [*alone, *self.command],
+                env=os.environ | self.env,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def lose(self):
+        """End all processes of the node in one moment, as a power cut does."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+@contextlib.contextmanager
+def running(*machines):
+    for machine in machines:
+        machine.start()
+    try:
+        yield
+    finally:
+        for machine in machines:
+            machine.lose()
+
+
+def wait_until(is_so, what, seconds=120.0):
+    """Wait for what has to come; the seconds are for what never does."""
+    ends = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < ends, f"never came: {what}"
+        time.sleep(0.2)

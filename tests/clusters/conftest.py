@@ -1,0 +1,36 @@
+"""Clusters on this machine. NIIDPART_TEST_CLUSTERS=sample or full has them started; they take minutes."""
+
+import os
+
+import pytest
+
+from ._ray import RayCluster, why_not_ray_cluster
+from ._slurm import SlurmCluster, why_not_slurm_cluster
+
+PORTS = {"slurm": 36817, "ray": 36879}
+
+
+@pytest.fixture(scope="session")
+def size():
+    asked = os.environ.get("NIIDPART_TEST_CLUSTERS", "")
+    if asked not in ("sample", "full"):
+        pytest.skip("clusters are for `make clusters` (NIIDPART_TEST_CLUSTERS=sample or full)")
+    return asked
+
+
+@pytest.fixture(scope="module")
+def slurm(size, tmp_path_factory):
+    reason = why_not_slurm_cluster()
+    if reason:
+        pytest.skip(reason)
+    with SlurmCluster(tmp_path_factory.mktemp("slurm"), PORTS["slurm"]).run() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def ray_cluster(size, tmp_path_factory):
+    reason = why_not_ray_cluster()
+    if reason:
+        pytest.skip(reason)
+    with RayCluster(tmp_path_factory.mktemp("ray"), PORTS["ray"]).run() as cluster:
+        yield cluster

@@ -1,0 +1,86 @@
+"""A study on a Ray cluster of two nodes: nothing that happens to its workers changes a bit, or does a cell twice."""
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+from ._machines import wait_until
+from ._studies import (
+    count_rounds,
+    list_holders,
+    open_study,
+    require_each_done_once,
+    require_equal_to_single_runs,
+    start_study,
+    write_plan,
+)
+
+SIZES = {"sample": {"cells": 8, "rounds": 200}, "full": {"cells": 48, "rounds": 600}}
+
+
+def list_workers(path):
+    """The processes of this study's workers, as this machine numbers them."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if b"work" in words and str(path).encode() in words:
+                found.append(int(process.name))
+    return found
+
+
+def test_a_lost_node_and_workers_that_are_stopped_twice_change_no_bit(ray_cluster, size, tmp_path):
+    write_plan(tmp_path, **SIZES[size])
+    path = tmp_path / "study"
+    options = ("--engine", "ray", "--address", ray_cluster.address)
+    process = start_study(tmp_path, "plan.toml", "--out", "study", *options)
+
+    def is_ended():
+        assert process.poll() is None, (tmp_path / "said.txt").read_text()
+        return False
+
+    def wait_for_two():
+        wait_until(
+            lambda: is_ended() or (open_study(path) and len(list_holders(path)) == 2),
+            "two cells in work",
+        )
+
+    wait_for_two()
+    wait_until(lambda: is_ended() or count_rounds(path) > 4, "rounds")
+    ray_cluster.second.lose()
+    ray_cluster.second.start()
+    for _ in range(2):
+        wait_for_two()
+        for worker in list_workers(path):
+            os.kill(worker, signal.SIGTERM)
+        wait_until(lambda: is_ended() or len(list_holders(path)) < 2, "that cells are free")
+    wait_until(lambda: process.poll() is not None, "the end of the study", 3000)
+    assert process.returncode == 0, (tmp_path / "said.txt").read_text()
+    require_each_done_once(path)
+    require_equal_to_single_runs(path, tmp_path / "alone")
+
+
+def test_ctrl_c_stops_the_workers_and_an_address_without_a_cluster_is_said(ray_cluster, tmp_path):
+    write_plan(tmp_path, cells=4, rounds=3000)
+    path = tmp_path / "study"
+    process = start_study(
+        tmp_path, "plan.toml", "--out", "study", "--engine", "ray", "--address", ray_cluster.address
+    )
+    wait_until(lambda: open_study(path) and len(list_holders(path)) == 2, "two cells in work")
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 130
+    assert list_holders(path) == {}
+    assert list_workers(path) == []
+    refused = start_study(tmp_path, "study", "--engine", "ray", "--address", "127.0.0.1:9")
+    assert refused.wait() == 2
+    assert "no Ray cluster answers at 127.0.0.1:9" in (tmp_path / "said.txt").read_text()
+
+
+def test_a_cluster_is_started_for_the_purpose(ray_cluster, tmp_path):
+    write_plan(tmp_path, cells=4, rounds=1)
+    process = start_study(
+        tmp_path, "plan.toml", "--out", "study", "--engine", "ray", "--workers", "1"
+    )
+    assert process.wait() == 0, (tmp_path / "said.txt").read_text()
+    require_each_done_once(tmp_path / "study")

@@ -1,0 +1,123 @@
+"""A study on a SLURM cluster of two nodes: nothing that happens to its jobs changes a bit, or does a cell twice."""
+
+import re
+import signal
+
+import pytest
+
+from ._machines import wait_until
+from ._studies import (
+    count_rounds,
+    list_holders,
+    open_study,
+    require_each_done_once,
+    require_equal_to_single_runs,
+    start_study,
+    write_plan,
+)
+
+# A limit of a minute, and a word half a minute before it: SLURM looks at limits every half minute.
+SHORT = ("--engine", "slurm", "--workers", "2", "--time", "1", "--grace", "30")
+SIZES = {"sample": {"cells": 8, "rounds": 300}, "full": {"cells": 48, "rounds": 600}}
+
+
+def list_jobs(slurm):
+    """The study's jobs that wait or run, and how often each began anew."""
+    numbers = slurm.call(
+        "squeue", "--noheader", "--array", "--partition=work", "--format=%A"
+    ).split()
+    shown = [slurm.call("scontrol", "show", "job", "-o", number) for number in numbers]
+    return {
+        number: int(re.search(r"Restarts=(\d+)", job)[1])
+        for number, job in zip(numbers, shown, strict=True)
+    }
+
+
+def preempt_all(slurm):
+    """Have a job that is worth more take both nodes for a moment."""
+    slurm.call(
+        "sbatch",
+        "--wait",
+        "--partition=urgent",
+        "--nodes=2",
+        "--output=/dev/null",
+        "--wrap=sleep 2",
+    )
+
+
+def test_a_lost_node_time_limits_and_preemption_change_no_bit(slurm, size, tmp_path):
+    write_plan(tmp_path, **SIZES[size])
+    path = tmp_path / "study"
+    process = start_study(tmp_path, "plan.toml", "--out", "study", *SHORT, env=slurm.env)
+
+    def is_ended():
+        assert process.poll() is None, (tmp_path / "said.txt").read_text()
+        return False
+
+    wait_until(
+        lambda: is_ended() or (open_study(path) and len(list_holders(path)) == 2),
+        "two cells in work",
+    )
+    wait_until(lambda: is_ended() or count_rounds(path) > 4, "rounds")
+    slurm.nodes["node2"].lose()
+    wait_until(lambda: is_ended() or slurm.count_nodes("down*") == 1, "that the node is missed")
+    slurm.nodes["node2"].start()
+    restarts = {}
+
+    def is_cut(times):
+        is_over = process.poll() is not None
+        restarts.update({} if is_over else list_jobs(slurm))
+        return is_over or (len(restarts) == 2 and min(restarts.values()) >= times)
+
+    wait_until(lambda: is_cut(2), "that every job is cut twice", 900)
+    assert min(restarts.values()) >= 2, restarts
+    if process.poll() is None:
+        preempt_all(slurm)
+    wait_until(lambda: process.poll() is not None, "the end of the study", 3000)
+    assert process.returncode == 0, (tmp_path / "said.txt").read_text()
+    require_each_done_once(path)
+    require_equal_to_single_runs(path, tmp_path / "alone")
+
+
+def test_jobs_outlive_the_shell_are_found_again_and_scancel_frees_their_cells(slurm, tmp_path):
+    write_plan(tmp_path, cells=4, rounds=3000)
+    path = tmp_path / "study"
+    long = ("--engine", "slurm", "--workers", "2", "--time", "60")
+    process = start_study(tmp_path, "plan.toml", "--out", "study", *long, env=slurm.env)
+    wait_until(lambda: open_study(path) and len(list_holders(path)) == 2, "two cells in work")
+    process.send_signal(signal.SIGHUP)  # as of a terminal that is closed
+    process.wait()
+    jobs = list_jobs(slurm)
+    assert len(jobs) == 2
+    again = start_study(tmp_path, "study", *long, env=slurm.env)
+    said = tmp_path / "said.txt"
+    wait_until(
+        lambda: "of this study in the queue already" in said.read_text(), "that the jobs are found"
+    )
+    assert list_jobs(slurm).keys() == jobs.keys()
+    again.send_signal(signal.SIGINT)
+    assert again.wait() == 130
+    (numbers,) = re.findall(r"scancel ([0-9 ]+) ends them", said.read_text())
+    slurm.call("scancel", *numbers.split())
+    wait_until(lambda: not list_jobs(slurm), "that the jobs end")
+    assert list_holders(path) == {}
+    study = open_study(path)
+    ends = [end.name.rsplit(".", 2) for end in study.claims.path.glob("*.end")]
+    assert [study.claims.read_end(name, int(number))["end"] for name, number, _ in ends] == [
+        "stopped"
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--partition", "none"), "sbatch refused the jobs: sbatch: error: invalid partition"),
+        (("--time", "1"), "nothing is left to train in"),
+        (("--address", "here"), "address"),
+    ],
+)
+def test_what_cannot_be_submitted_is_said(slurm, tmp_path, options, said):
+    write_plan(tmp_path, cells=4, rounds=1)
+    done = start_study(tmp_path, "plan.toml", "--engine", "slurm", *options, env=slurm.env)
+    assert done.wait() == 2
+    assert said in (tmp_path / "said.txt").read_text()
