@@ -10,7 +10,6 @@ import numpy as np
 from ..arithmetic.words import Array
 from ..data import SOURCES, Data
 from ..data.of_split import compare_sources, open_data, read_labels_of, source_faults
-from ..disk.progress import Told, tell_nobody
 from ..errors import UsageError
 from ..making.completion import complete_recipe
 from ..making.derivation import deals_by_sizes, derive
@@ -61,7 +60,7 @@ def answer_rederived(*stated: Any) -> list[Any]:
     return [faults, found.derived, found.why_not]
 
 
-def rederive(stated: StatedSplit, told: Told = tell_nobody) -> Rederived:
+def rederive(stated: StatedSplit) -> Rederived:
     """Derive a split again, where its recipe and its data allow it, and compare."""
     split = stated.split
     faults = check_skew(split, stated.skew)
@@ -74,24 +73,24 @@ def rederive(stated: StatedSplit, told: Told = tell_nobody) -> Rederived:
             reason += "; none of the trusted files is that one, with that text"
         return Rederived(faults, False, reason)
     try:
-        found = _find_labels(stated, told)
+        found = _find_labels(stated)
     except (OSError, ValueError) as error:
         return Rederived(faults, False, str(error))
     return Rederived(faults + _compare(split, found), True)
 
 
-def _find_labels(stated: StatedSplit, told: Told) -> FoundLabels:
+def _find_labels(stated: StatedSplit) -> FoundLabels:
     """Return the labels of the data set, in memory or on the disk."""
     recipe, folder = stated.split.recipe, stated.folder
     if folder is None or not _can_be_streamed(stated):
         return _find_in_memory(stated)
     require_room(folder, recipe, stated.split.source.n)
-    column = read_labels_of(stated.split, stated.data_root, folder, told)
+    column = read_labels_of(stated.split, stated.data_root, folder)
 
     def derive_again(given: Mapping[str, Array] | None) -> FederatedSplit:
         own = folder / ("derived" if given is None else "replayed")
         own.mkdir()
-        return derive_on_disk(column, recipe, own, told, given=given)
+        return derive_on_disk(column, recipe, own, given=given)
 
     return FoundLabels(column.source, column.ids, derive_again)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..data import Data
 from ..data.of_split import DATA_RULES
-from ..disk.progress import Told, tell_nobody
+from ..disk.progress import Told, listen, tell_nobody
 from ..errors import UsageError
 from ..registry.own_code import trust_file
 from ..splitfile.bounded import Exceeded, run_within_limits
@@ -111,8 +111,9 @@ def verify(
         Your own python files. A strategy or transform that the recipe cites is run if one of them
         is the file that it was, to the letter. Not with `untrusted`.
     told : callable, optional
-        told(what is done, rows done, of how many) is called now and then where a split of 2^26 rows
-        or more is derived on the disk, in a folder where the system keeps temporary files.
+        told(what is done, how much is done, of how much) is called now and then where 2^26 rows or
+        more are read and derived (on the disk, in a folder where the system keeps temporary files),
+        or 256 MB or more are digested: rows, or what stands in brackets behind what is done.
 
     Returns
     -------
@@ -140,7 +141,7 @@ def verify(
     if untrusted and trust:
         raise UsageError("an untrusted file has no code of yours; leave out trust, or untrusted")
     trusted = [trust_file(file) for file in trust]
-    with LargeRoom() as room:
+    with listen(told), LargeRoom() as room:
         examined = _examine_file(path, untrusted, max_memory, timeout, room)
         versions = _state_versions(examined.manifest)
         if examined.split is None:
@@ -158,7 +159,7 @@ def verify(
             if untrusted:
                 found = _rederive_in_child(stated, max_memory, timeout, time.monotonic() - start)
             else:
-                found = rederive(stated, told)
+                found = rederive(stated)
                 if not found.faults:
                     _remember_checked_skew(examined)
         except MemoryError as error:

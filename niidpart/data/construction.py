@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..arithmetic.rng import Ints
 from ..arithmetic.words import Array
+from ..disk.digesting import digest_values
 from ..errors import UsageError
 from ..splits.digests import encode_json
 from .columns import number_classes, number_groups_alike, select_names
@@ -212,6 +213,5 @@ def _digest_arrays(*arrays: Array | None) -> str:
             digest.update(encode_json(None))
             continue
         digest.update(encode_json([array.dtype.str, list(array.shape)]))
-        flat = np.ascontiguousarray(array).reshape(-1)
-        digest.update(flat.view(np.uint8).data)
+        digest_values(digest, array, "features")
     return digest.hexdigest()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from ..disk.digesting import FileDigester
 from ..errors import FileFault, UsageError
 from ..files import make_folder
 from ..temporaries import temporary_folder
@@ -228,6 +229,7 @@ def _unpack(root: Path, download: Download) -> None:
 def _digest(path: Path, like: str) -> str:
     """Return the digest of a file, of the kind of another digest."""
     kind = like.partition(":")[0]
+    held = hashlib.new(kind, usedforsecurity=False)
     with open_regular(path) as file:
-        held = hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False))
+        FileDigester(path.name, path.stat().st_size).update(held, file)
     return f"{kind}:{held.hexdigest()}"

@@ -15,7 +15,7 @@ import numpy as np
 from ..arithmetic.rng import Ints
 from ..arithmetic.words import Array
 from ..disk.arrays import ArrayFile
-from ..disk.progress import Told
+from ..disk.progress import tell
 from ..errors import UsageError
 from ..splitfile.limits import MAX_MANIFEST
 from ..splits.recipe import JSON, Source
@@ -70,12 +70,12 @@ class LabelColumn(NamedTuple):
     root: str
 
 
-def write_label_column(stream: LabelStream, folder: Path, told: Told) -> LabelColumn:
+def write_label_column(stream: LabelStream, folder: Path) -> LabelColumn:
     """Return the labels as class ids, in a file of the folder. Goes through them twice.
 
     UsageError where they are no labels.
     """
-    sizes = _count_labels(stream, told)
+    sizes = _count_labels(stream)
     labels = sorted(sizes)
     position = {label: k for k, label in enumerate(labels)}
     ids = ArrayFile(folder / "labels", np.min_scalar_type(len(labels) - 1))
@@ -85,7 +85,7 @@ def write_label_column(stream: LabelStream, folder: Path, told: Told) -> LabelCo
         piece = lookup[numbers]
         digest.update(piece.data)
         ids.append(piece)
-        told("reading labels", ids.n, stream.n)
+        tell("reading labels", ids.n, stream.n)
     return LabelColumn(
         ids=ids.finish(),
         class_sizes=np.array([sizes[label] for label in labels], np.int64),
@@ -102,7 +102,7 @@ def write_label_column(stream: LabelStream, folder: Path, told: Told) -> LabelCo
     )
 
 
-def _count_labels(stream: LabelStream, told: Told) -> Counter[Label]:
+def _count_labels(stream: LabelStream) -> Counter[Label]:
     sizes: Counter[Label] = Counter()
     done = 0
     for found, numbers in _number_pieces(stream):
@@ -110,7 +110,7 @@ def _count_labels(stream: LabelStream, told: Told) -> Counter[Label]:
         sizes.update(dict(zip(found, times.tolist(), strict=True)))
         _require_nameable(sizes)
         done += len(numbers)
-        told("counting classes", done, stream.n)
+        tell("counting classes", done, stream.n)
     if len({type(label) for label in sizes}) > 1:
         raise UsageError("labels are numbers in some rows and texts in others; make them alike")
     if done != stream.n:

@@ -6,7 +6,6 @@ from typing import Protocol, runtime_checkable
 
 from ..arithmetic.rng import Ints
 from ..arithmetic.words import Array
-from ..disk.progress import Told
 from ..errors import FileFault, UsageError, require_type
 from ..splitfile.faults import Fault
 from ..splits.recipe import JSON, Source
@@ -86,19 +85,17 @@ def load_data_of(split: SplitView, data_root: str | Path | None) -> Data:
     return _open_where_the_file_says(split.source, params, split.root)
 
 
-def read_labels_of(
-    split: SplitView, data_root: str | Path | None, folder: Path, told: Told
-) -> LabelColumn:
+def read_labels_of(split: SplitView, data_root: str | Path | None, folder: Path) -> LabelColumn:
     """Return the labels of the data set of a split in a file of a scratch folder.
 
     Errors are those of `open_data`.
     """
     name, params = split.source.name, _params_of(split.source)
     if data_root or not split.root:
-        return write_label_column(stream_with(name, data_root or None, params), folder, told)
+        return write_label_column(stream_with(name, data_root or None, params), folder)
     _require_openable(name, split.root)
     try:
-        return write_label_column(stream_with(name, split.root, params), folder, told)
+        return write_label_column(stream_with(name, split.root, params), folder)
     except (OSError, ValueError):
         raise _build_unreadable(name, split.root) from None
 

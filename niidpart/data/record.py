@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arithmetic.rng import Ints
+from ..disk.digesting import digest_values
 from ..errors import UsageError
 from ..splits.recipe import JSON, Source
 from .conversion import require_texts, to_array
@@ -110,13 +111,14 @@ class Data:
     @cached_property
     def source(self) -> Source:
         """The identity of this data, as a split file stores it."""
-        labels = np.ascontiguousarray(self.labels, "<i8")
+        digest = hashlib.sha256()
+        digest_values(digest, self.labels.astype("<i8", copy=False), "labels")
         return Source(
             name=self.name,
             n=len(self.labels),
             n_test=0 if self.test_labels is None else len(self.test_labels),
             class_names=self.class_names,
-            labels_sha256=hashlib.sha256(labels.data).hexdigest(),
+            labels_sha256=digest.hexdigest(),
             content_sha256=self.content_sha256,
             revision=self.revision,
             params=self.params,

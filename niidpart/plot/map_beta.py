@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import heterogeneity
+from ..arithmetic.exact import Floats
 from ..arithmetic.rng import Ints
 from ..errors import UsageError
 from ..heterogeneity.roots import LOWEST
 from ..heterogeneity.skew import choose_likelihood
 from ..heterogeneity.terms import BetaLikelihood
+from ..splitfile.stated_skew import find_stored_skew
 from ..splits.dealing import find_reading
 from ..splits.split import FederatedSplit
 from ._beta import find_label_beta
@@ -65,9 +67,13 @@ def map_beta(
         why = "there is nothing to estimate beta from"
         raise UsageError(f"these parties hold no training examples; {why}")
     size = split.train.sizes[ids]
+    stored = find_stored_betas(split, likelihood)
     if likelihood is None:
         likelihood = choose_likelihood(find_reading(split.recipe))
-    beta = heterogeneity.map_beta(split.train.counts[ids], likelihood=likelihood)  # [S]
+    if stored is None:
+        beta = heterogeneity.map_beta(split.train.counts[ids], likelihood=likelihood)  # [S]
+    else:
+        beta = stored[ids]
     points = choose_evenly(len(ids), _POINTS)
     _draw_betas(figure, size, beta, points, find_label_beta(split))
     words = [said, f"likelihood {likelihood}", f"median {np.median(beta):.3g}"]
@@ -77,6 +83,17 @@ def map_beta(
     is_lowest = beta < 1.01 * LOWEST  # a root is found to some digits only
     words.append(_say_parties(is_lowest, f"at the lower end {LOWEST:g}"))
     return join_words(*words)
+
+
+def find_stored_betas(split: FederatedSplit, likelihood: BetaLikelihood | None) -> Floats | None:
+    """Return [P] those that the split's file states, where it is believed; else None.
+
+    likelihood: that is asked for, None for that of the recipe, which the file's are of.
+    """
+    if likelihood not in (None, choose_likelihood(find_reading(split.recipe))):
+        return None
+    stored = find_stored_skew(split)
+    return None if stored is None else stored.map_beta
 
 
 def _say_parties(which: NDArray[np.bool_], what: str) -> str:

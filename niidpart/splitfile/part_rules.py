@@ -7,6 +7,7 @@ import numpy as np
 
 from ..arithmetic.rng import Ints
 from ..arithmetic.words import Array
+from ..disk.progress import tell_many
 from ..splits.holdings import count_holdings
 from ..splits.part import Part, build_checked_part
 from .faults import Fault, Refused, refuse
@@ -56,7 +57,10 @@ def require_rising(name: str, indptr: Ints, n_rows: int) -> None:
 
 
 class RowCheck:
-    """Checks rule 32 on blocks of indices, in their order. n: examples of the data set."""
+    """Checks rule 32 on blocks of indices, in their order, and tells how far they are.
+
+    n: examples of the data set.
+    """
 
     def __init__(self, name: str, indptr: Ints, n: int):
         self.name, self.indptr, self.n = name, indptr, n
@@ -75,6 +79,7 @@ class RowCheck:
         if (begins != falls).any():
             refuse(32, f"/{self.name}/indices does not rise within each party")
         self.last = int(block[-1])
+        tell_many(f"reading {self.name}", start + len(block), int(self.indptr[-1]))
 
 
 def require_sums(name: str, counts: Array, sizes: Ints) -> None:

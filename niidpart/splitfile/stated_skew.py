@@ -9,6 +9,7 @@ from ..heterogeneity import MEASURES, Reading, Skew
 from ..heterogeneity.concentration import VERSION as MAP_BETA_VERSION
 from ..renamed import warn_renamed
 from ..splits.recipe import JSON
+from ..splits.split import FederatedSplit, find_known_skew
 
 _NUMBER = (int, float)
 _KINDS: dict[str, tuple[type, ...]] = {  # of the fields of a Measure
@@ -33,6 +34,12 @@ class StatedSkew(Skew):
     def __getitem__(self, name: str) -> Any:
         warn_renamed(f"opened.skew[{name!r}]", f"opened.skew.to_json()[{name!r}]")
         return self.to_json()[name]
+
+
+def find_stored_skew(split: FederatedSplit) -> Skew | None:
+    """Return the skew that a split took from its file, where that is believed; else None."""
+    known = find_known_skew(split)
+    return known if isinstance(known, StatedSkew) else None
 
 
 def parse_skew(table: JSON, map_beta: Array) -> Skew | None:

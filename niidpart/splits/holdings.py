@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..disk.arrays import iterate_pieces
+from ..disk.progress import tell_many
 from .part import Part
 
 # More examples than so many times the rows that are held (and a few) are numbered by the held ones.
@@ -28,6 +29,7 @@ def count_holdings(parts: Iterable[Part], n: int) -> tuple[int, int]:
     for r in rows:
         for _, some in iterate_pieces(r):
             across += int(np.count_nonzero(held[some]))
-        for _, some in iterate_pieces(r):  # a part may have a row twice, which is not across
+        for start, some in iterate_pieces(r):  # a part may have a row twice, which is not across
             held[some] = True
+            tell_many("looking for shared rows", start + len(some), len(r))
     return int(np.count_nonzero(held)), across

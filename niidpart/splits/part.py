@@ -13,6 +13,7 @@ from ..arithmetic.deal import tally
 from ..arithmetic.rng import Ints
 from ..arithmetic.sorting import sort_by_key, sort_pairs
 from ..disk.arrays import iterate_pieces, release_pages
+from ..disk.progress import tell_many
 from ..errors import UsageError, require_type
 from .view import RowIds
 
@@ -127,8 +128,9 @@ class Part:
         """sha256 over indptr then indices, as little-endian int64."""
         state = hashlib.sha256()
         state.update(self.indptr.astype("<i8").tobytes())
-        for _, block in iterate_pieces(self.indices):  # no copy of all rows at once
+        for start, block in iterate_pieces(self.indices):  # no copy of all rows at once
             state.update(block.astype("<i8").data)
+            tell_many("digesting", start + len(block), self.n)
         return state.hexdigest()
 
 
@@ -278,4 +280,5 @@ def count_classes(indptr: Ints, indices: RowIds, labels: Ints, n_classes: int) -
         found = np.bincount(cells, minlength=n_here * n_classes)
         table = found.reshape(-1, n_classes)
         counts[first:last] += table.astype(np.int32)
+        tell_many("counting classes of parties", stop, n)
     return counts

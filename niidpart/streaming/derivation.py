@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ..arithmetic.rng import stream
 from ..data.label_stream import LabelColumn
-from ..disk.progress import Told
 from ..errors import UsageError
 from ..making.derivation import (
     call_strategy,
@@ -34,7 +33,6 @@ def derive_on_disk(
     column: LabelColumn,
     recipe: Recipe,
     folder: Path,
-    told: Told,
     *,
     given: Mapping[str, NDArray[Any]] | None = None,
 ) -> FederatedSplit:
@@ -59,7 +57,6 @@ def derive_on_disk(
         n_parties=recipe.n_parties,
         rng=rng,
         folder=folder,
-        told=told,
     )
     draws = dict(deal.draws)
     if owned.moved is not None:
@@ -71,7 +68,6 @@ def derive_on_disk(
         recipe=recipe,
         n_classes=n_classes,
         folder=folder,
-        told=told,
     )
     return FederatedSplit(
         recipe=recipe,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..arithmetic.rng import Ints, stream
 from ..arithmetic.words import Array
 from ..disk.arrays import ArrayFile
-from ..disk.progress import Told, iterate_told
+from ..disk.progress import iterate_told, tell
 from ..disk.sorting import SortedRuns
 from ..making.holdouts import plan_cuts
 from ..splits.part import PARTS
@@ -65,15 +65,14 @@ class Divider:
         recipe: Recipe,
         n_classes: int,
         folder: Path,
-        told: Told,
     ):
         self._owner, self._labels, self._n_classes = owner, labels, n_classes
-        self._folder, self._told = folder, told
+        self._folder = folder
         self._rng = stream(recipe.seed, "holdout")
         self._n_cells = recipe.n_parties * n_classes
         self._places = self._draw_places()
         counts = np.zeros((recipe.n_parties, n_classes), np.int32)
-        for start, party in iterate_told(owner, "counting", told):
+        for start, party in iterate_told(owner, "counting"):
             HeldRows.of(start, party, labels).add_to(counts)
         cuts = plan_cuts(counts, recipe.val, recipe.test, self._rng)
         n_test = np.zeros(self._n_cells, np.int64)
@@ -96,7 +95,7 @@ class Divider:
 
     def _iterate_held(self, what: str) -> Iterator[tuple[HeldRows, Ints, Array]]:
         """Go through (rows, their cells, their places in the random order), by row."""
-        for start, party in iterate_told(self._owner, what, self._told):
+        for start, party in iterate_told(self._owner, what):
             held = HeldRows.of(start, party, self._labels)
             yield held, held.number_cells(self._n_classes), self._places[held.rows]
 
@@ -106,7 +105,7 @@ class Divider:
         with SortedRuns(self._folder / "by_row") as by_row:
             start = 0
             order = self._rng.child("order")
-            for rows in iterate_order(self._labels, 1, order, self._folder, self._told):
+            for rows in iterate_order(self._labels, 1, order, self._folder):
                 words = rows.astype(np.uint64) << _PLACE_BITS
                 words |= np.arange(start, start + len(rows), dtype=np.uint64)
                 by_row.add(words)
@@ -114,7 +113,7 @@ class Divider:
             places = ArrayFile(self._folder / "place", np.int32)
             for words in by_row.iterate():
                 places.append((words & _PLACE_MASK).astype(np.int32))
-                self._told("sorting by row", places.n, n)
+                tell("sorting by row", places.n, n)
         return places.finish()
 
     def _find_begins(self, sizes: Ints, wanted: tuple[tuple[Ints, Array], ...]) -> None:

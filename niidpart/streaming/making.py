@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..data.label_stream import LabelStream, write_label_column
-from ..disk.progress import Told, tell_nobody
+from ..disk.progress import Told, listen, tell_nobody
 from ..errors import require_type
 from ..files import explain_refusal, make_folder
 from ..making.completion import compose
@@ -93,8 +93,10 @@ def make_large(
             make_folder(parent)
     with scratch_folder(parent) as folder:
         require_room(folder, complete, labels.n)
-        column = write_label_column(labels, folder, told)
-        yield derive_on_disk(column, complete, folder, told)
+        with listen(told):
+            column = write_label_column(labels, folder)
+            split = derive_on_disk(column, complete, folder)
+        yield split
 
 
 def require_room(folder: Path, recipe: Recipe, n: int) -> None:

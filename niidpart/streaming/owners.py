@@ -10,7 +10,7 @@ from ..arithmetic.order_keys import OrderKeys
 from ..arithmetic.rng import Ints, Stream
 from ..arithmetic.words import Array
 from ..disk.arrays import ArrayFile
-from ..disk.progress import Told, iterate_told
+from ..disk.progress import iterate_told, tell
 from ..disk.sorting import SortedRuns
 from ..making.deals import require_whole
 from ..strategies import Deal
@@ -34,7 +34,6 @@ def carry_out_on_disk(
     n_parties: int,
     rng: Stream,
     folder: Path,
-    told: Told,
 ) -> OwnersOnDisk:
     """Return who owns what, as `carry_out` does. labels: [N]. folder: a scratch folder."""
     n = len(labels)
@@ -46,26 +45,24 @@ def carry_out_on_disk(
     ends = np.cumsum(deal.sizes, dtype=np.int64)
     with SortedRuns(folder / "by_row") as by_row:
         start = 0
-        for rows in iterate_order(labels, n_classes, rng.child("order"), folder, told):
+        for rows in iterate_order(labels, n_classes, rng.child("order"), folder):
             owner = _take_owners(deal.holders, ends, start, len(rows))
             _move(moves, start, rows, owner, moved)
             by_row.add(_join(rows, owner))
             start += len(rows)
-            told("dealing", start, n)
+            tell("dealing", start, n)
         owners = ArrayFile(folder / "owner", np.int32)
         for words in by_row.iterate():
             owners.append((words & _PARTY_MASK).astype(np.int64) - 1)
-            told("sorting by row", owners.n, n)
+            tell("sorting by row", owners.n, n)
     return OwnersOnDisk(owners.finish(), None if deal.rank is None else moved)
 
 
-def iterate_order(
-    labels: Array, n_classes: int, rng: Stream, folder: Path, told: Told
-) -> Iterator[Ints]:
+def iterate_order(labels: Array, n_classes: int, rng: Stream, folder: Path) -> Iterator[Ints]:
     """Go through `rng.grouped_permutation(labels, n_classes)`, some rows at a time."""
     keys = OrderKeys.of(len(labels), n_classes)
     with SortedRuns(folder / "by_order") as by_order:
-        for start, classes in iterate_told(labels, "ordering", told):
+        for start, classes in iterate_told(labels, "ordering"):
             by_order.add(keys.compose(rng.words(len(classes)), start, classes))
         for words in by_order.iterate():
             yield keys.take_indices(words)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..arithmetic.words import Array
 from ..disk.arrays import ArrayFile
-from ..disk.progress import Told, iterate_told
+from ..disk.progress import iterate_told, tell
 from ..disk.sorting import SortedRuns
 from ..splits.part import PARTS, Part, build_checked_part, make_empty_part
 from ..splits.recipe import Recipe
@@ -30,7 +30,7 @@ class PartBuilder:
         words |= held.rows.astype(np.uint64)
         self._by_party.add(words)
 
-    def finish(self, told: Told) -> Part:
+    def finish(self) -> Part:
         sizes = self._counts.sum(axis=1, dtype=np.int64)
         indptr = np.zeros(len(sizes) + 1, np.int64)
         np.cumsum(sizes, dtype=np.int64, out=indptr[1:])
@@ -40,7 +40,7 @@ class PartBuilder:
             indices = ArrayFile(self._folder / f"{self._name}_indices", np.int32)
             for words in by_party.iterate():
                 indices.append((words & row_mask).astype(np.int32))
-                told(f"sorting {self._name} by party", indices.n, n_rows)
+                tell(f"sorting {self._name} by party", indices.n, n_rows)
         if not n_rows:
             return make_empty_part(*self._shape)
         return build_checked_part(indptr, indices.finish(), self._counts)
@@ -52,7 +52,6 @@ def build_parts_on_disk(
     recipe: Recipe,
     n_classes: int,
     folder: Path,
-    told: Told,
 ) -> dict[str, Part]:
     """Return {"train", "val", "test": Part}, as `build_parts` does. owner, labels: [N]."""
     n, n_parties = len(owner), recipe.n_parties
@@ -60,11 +59,11 @@ def build_parts_on_disk(
     for name in PARTS:
         builders[name] = PartBuilder(name, n_parties, n_classes, n, folder)
     if not recipe.val and not recipe.test:
-        for start, party in iterate_told(owner, "dividing", told):
+        for start, party in iterate_told(owner, "dividing"):
             builders["train"].add(HeldRows.of(start, party, labels))
     else:
-        divide = Divider(owner, labels, recipe, n_classes, folder, told)
+        divide = Divider(owner, labels, recipe, n_classes, folder)
         for held, which in divide.iterate():
             for i, name in enumerate(PARTS):
                 builders[name].add(held.select(which == i))
-    return {name: builder.finish(told) for name, builder in builders.items()}
+    return {name: builder.finish() for name, builder in builders.items()}

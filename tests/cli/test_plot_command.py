@@ -32,6 +32,16 @@ def test_each_kind_lies_beside_the_split_under_its_name(kind, made, niidpart):
     assert (made / name).read_bytes().startswith(b"\x89PNG")
 
 
+def test_betas_that_are_stored_are_said_to_be(made, niidpart):
+    def draw(*options):
+        picture = ("plot", "own/split.h5", "--kind", "map-beta", "-o", "p.png")
+        return niidpart(*picture, *options, cwd=made).stderr
+
+    assert "stored in the file by your own niidpart" in draw()
+    assert "stored" not in draw("--likelihood", "proportions")
+    assert "stored" not in draw("--untrusted")
+
+
 def test_options_reach_the_picture(made, niidpart):
     def drawn(*args):
         assert niidpart("plot", "own/split.h5", *args, "-o", "p.svg", cwd=made).returncode == 0

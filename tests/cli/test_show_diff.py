@@ -230,6 +230,18 @@ def test_diff_of_a_file_that_is_no_split_is_a_fault(made, niidpart):
     assert (done.returncode, done.stdout, "text.h5" in done.stderr) == (1, "", True)
 
 
+def test_of_labels_from_python_no_more_is_said_than_the_file_knows(tmp_path, niidpart):
+    labels = np.arange(60) % 3
+    package.write(package.make(labels, "homo"), tmp_path / "labels.h5")
+    shown = niidpart("show", "labels.h5", cwd=tmp_path).stdout
+    assert "test   none that the file knows of" in shown
+    data = package.from_arrays(np.ones((60, 2)), labels)
+    package.write(package.make(data, "homo"), tmp_path / "known.h5")
+    assert "test   none; training needs" in niidpart("show", "known.h5", cwd=tmp_path).stdout
+    package.write(package.make(labels, "homo", test=0.5), tmp_path / "tested.h5")
+    assert "test   none" not in niidpart("show", "tested.h5", cwd=tmp_path).stdout
+
+
 def test_what_a_split_lacks_is_said(tmp_path, niidpart):
     np.savez(tmp_path / "own.npz", x=np.ones((60, 2)), y=np.arange(60) % 3)
     assert (

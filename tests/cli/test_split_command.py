@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from niidpart.disk import progress
 from niidpart_cli.split.progress import WorkLine
 
 BIN = Path(sys.executable).parent
@@ -151,6 +152,37 @@ def test_the_line_of_work_that_fails_is_ended(capsys):
         line.tell("sorting", 5, 900)
         raise OSError
     assert capsys.readouterr().err == "sorting: 5 of 900 rows\n"
+
+
+def test_a_line_of_work_ends_with_the_work_and_names_its_unit(capsys):
+    with WorkLine() as line:
+        line.tell("digesting files (MB)", 300, 400)
+        line.tell("digesting files (MB)", 400, 400)
+        assert capsys.readouterr().err == "digesting files (MB): 400 of 400\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "steps"),
+    [
+        ("make --dataset own.npz --strategy homo -o other.h5", ["digesting features (MB)"]),
+        ("verify split.h5", ["reading train", "digesting", "digesting features (MB)"]),
+        ("show split.h5", ["reading train", "digesting"]),
+        ("diff split.h5 split.h5", ["reading train", "digesting"]),
+        ("plot split.h5", ["reading train", "digesting"]),
+        ("export split.h5 --to csv --out rows", ["reading train", "digesting"]),
+    ],
+    ids=lambda value: value.split()[0] if isinstance(value, str) else "",
+)
+def test_long_work_says_how_far_it_is(command, steps, niidpart, tmp_path, monkeypatch):
+    np.savez(tmp_path / "own.npz", x=np.ones((60, 2)), y=np.arange(60) % 3)
+    make = ("make", "--dataset", "own.npz", "--strategy", "homo", "-o", "split.h5")
+    assert niidpart(*make, cwd=tmp_path).stderr == ""
+    monkeypatch.setattr(progress, "_LONG_ROWS", 0)
+    monkeypatch.setattr(progress, "_LONG_BYTES", 0)
+    done = niidpart(*command.split(), cwd=tmp_path)
+    assert done.returncode == 0
+    lines = [line.partition(":")[0] for line in done.stderr.splitlines()]
+    assert set(steps) <= set(lines), done.stderr
 
 
 def test_an_npz_of_ones_own_is_found_again(tmp_path, niidpart):

@@ -1,6 +1,7 @@
 """A stored skew is believed where this user's own niidpart computed or checked it, and nowhere else."""
 
 import fcntl
+import io
 import json
 import os
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from corpus import registry
 
 import niidpart
+from niidpart import heterogeneity, plot
 from niidpart.splitfile import known_skews
 from niidpart.splitfile.stated_skew import StatedSkew
 
@@ -46,6 +48,7 @@ def forge(path, change):
         file.create_dataset("skew/table", data=raw, chunks=(len(raw),), fletcher32=True)
         registry.put_manifest(file, registry.digested(file))
     assert niidpart.check(path) == []
+    return path
 
 
 def make_iid(table):
@@ -221,3 +224,32 @@ def test_a_note_waits_for_whoever_writes(record):
         assert other.is_alive()
     other.join()
     assert known_skews.is_known_skew({"split": "2"}, {})
+
+
+def test_the_picture_of_betas_has_those_of_a_file_that_is_believed(
+    small_split, tmp_path, record, monkeypatch
+):
+    path = niidpart.write(small_split, tmp_path / "split.h5")
+    forged = forge(niidpart.write(small_split, tmp_path / "forged.h5"), make_iid)
+    pictures = [draw_betas(small_split), draw_betas(niidpart.read(forged))]
+    monkeypatch.setattr(heterogeneity, "map_beta", refuse_to_compute)
+    pictures.append(draw_betas(niidpart.read(path)))
+    assert len(set(pictures)) == 1  # the same bytes
+    for split, likelihood in [
+        (small_split, None),
+        (niidpart.read(forged), None),
+        (niidpart.read(path), "multinomial"),
+    ]:
+        with pytest.raises(AssertionError, match="computed"):
+            draw_betas(split, likelihood)
+
+
+def draw_betas(split, likelihood=None):
+    figure = plot.draw(split, "map-beta", likelihood=likelihood)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="raw")
+    return buffer.getvalue()
+
+
+def refuse_to_compute(*_, **__):
+    raise AssertionError("computed")

@@ -10,6 +10,7 @@ from ..tables import format_table
 from ..terminal import say, to_one_line
 from .limits import declare_limits, read_limits
 from .params import declare_json, declare_reading
+from .progress import show_work
 
 if TYPE_CHECKING:
     from niidpart import Difference
@@ -47,7 +48,8 @@ def diff(
 ) -> None:
     import niidpart
 
-    one, two = (niidpart.read(file, **read_limits(limits)) for file in (a, b))
+    with show_work():
+        one, two = (niidpart.read(file, **read_limits(limits)) for file in (a, b))
     found = niidpart.diff(one, two, reading=reading)
     if as_json:
         say(json.dumps(found.to_json(), allow_nan=False))

@@ -17,6 +17,7 @@ from ..options import (
 from ..terminal import say
 from .limits import declare_limits, read_limits
 from .params import WHERE, declare_file, declare_json
+from .progress import show_work
 
 _EXAMPLES = """
   niidpart export split.h5 --to csv --out rows
@@ -80,9 +81,10 @@ def _export(values: dict[str, Any], options: dict[str, Any]) -> None:
     has_option = "include_data" in FORMATS.options(function)
     if has_option and not wants_data and data_root is not None:
         raise click.UsageError(f"--data-root goes with --include-data in the format {name}")
-    split = niidpart.read(values["file"], **read_limits(values))
     is_needed = FORMATS.record(name).needs_data or wants_data or data_root
-    data = open_data(split, data_root) if is_needed else None
+    with show_work():
+        split = niidpart.read(values["file"], **read_limits(values))
+        data = open_data(split, data_root) if is_needed else None
     path = niidpart.export(split, data, name, values["out"], lossy=values["lossy"], **options)
     if values["as_json"]:
         say(json.dumps({"folder": str(path), "format": name, "digest": split.digest}))

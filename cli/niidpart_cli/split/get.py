@@ -13,7 +13,7 @@ from ..command import AdvisingCommand
 from ..tables import format_table
 from ..terminal import say
 from .params import declare_json
-from .progress import DownloadLine
+from .progress import DownloadLine, show_work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,10 +66,11 @@ def _get(name: str | None, root: Path | None, dry_run: bool, force: bool, as_jso
         return
     if root is None:
         raise click.UsageError(f"say where {name} goes: --root DIR")
-    if dry_run:
-        files = look_for(name, root, overwrite=force)
-    else:
-        files = fetch_data_set(name, root, overwrite=force, watch=_watch)
+    with show_work():
+        if dry_run:
+            files = look_for(name, root, overwrite=force)
+        else:
+            files = fetch_data_set(name, root, overwrite=force, watch=_watch)
     if as_json:
         say(json.dumps({"dataset": name, "root": str(root), "files": list(map(_to_json, files))}))
         return

@@ -21,7 +21,7 @@ from ..options import (
 from ..terminal import say
 from .large import AskedData, find_large_labels
 from .make_options import declare_output, declare_parties, declare_what
-from .progress import WorkLine
+from .progress import show_work
 from .report import describe_split, split_to_json
 
 if TYPE_CHECKING:
@@ -67,14 +67,16 @@ def make_command() -> click.Command:
         if labels is not None:
             _require_no_transforms(niidpart.compose(**request), asked)
             scratch = Path(values["out"]).absolute().parent
-            line = WorkLine()
-            made = niidpart.make_large(labels, scratch=scratch, told=line.tell, **request)
-            with line, made as split:
+            with (
+                show_work() as line,
+                niidpart.make_large(labels, scratch=scratch, told=line.tell, **request) as split,
+            ):
                 line.close()
                 say(f"writing {values['out']}", err=True)
                 _write(split, values, has_features=False)
             return
-        data = niidpart.load(asked.name, asked.root, **asked.options)
+        with show_work():
+            data = niidpart.load(asked.name, asked.root, **asked.options)
         if values["target"]:
             split = _tune(data, values, request)
         else:

@@ -19,6 +19,7 @@ from ..options import (
 from ..terminal import say
 from .limits import declare_limits, read_limits
 from .params import WHERE, declare_file, declare_json
+from .progress import show_work
 
 _EXAMPLES = """
   niidpart plot split.h5
@@ -77,10 +78,12 @@ def _draw(values: dict[str, Any], options: dict[str, Any]) -> None:
     import niidpart
     from niidpart.data.of_split import open_data
     from niidpart.plot import needs_data, save
+    from niidpart.plot.map_beta import find_stored_betas
 
     kind, file = values["kind"], Path(values["file"])
-    split = niidpart.read(file, **read_limits(values))
-    data = open_data(split, values["data_root"]) if needs_data(kind) else None
+    with show_work():
+        split = niidpart.read(file, **read_limits(values))
+        data = open_data(split, values["data_root"]) if needs_data(kind) else None
     out = Path(values["out"] or file.with_name(f"{file.stem}{_suffix(kind)}.png"))
     is_replaced = out.exists()
     try:
@@ -102,6 +105,9 @@ def _draw(values: dict[str, Any], options: dict[str, Any]) -> None:
         say(json.dumps(told))
         return
     say(describe_drawn(path, is_replaced))
+    if kind == "map-beta" and find_stored_betas(split, options.get("likelihood")) is not None:
+        stored = "stored in the file by your own niidpart, or verified by it"
+        say(f"its betas are {stored}; not computed anew", err=True)
 
 
 def _suffix(kind: str) -> str:

@@ -1,7 +1,9 @@
 """How far a download or long work is, on stderr."""
 
+import contextlib
 import sys
 import time
+from collections.abc import Iterator
 from typing import Self
 
 import click
@@ -46,15 +48,18 @@ class WorkLine:
         self.close()
 
     def tell(self, what: str, done: int, total: int) -> None:
-        """Say that `done` of `total` rows are through a step."""
+        """Say that `done` of `total` are through a step: rows, or what it says in brackets."""
         now = time.monotonic()
         if what != self._what:
             self.close()
             self._what = what
-        self._last = f"{what}: {done:,} of {total:,} rows"
+        unit = "" if what.endswith(")") else " rows"
+        self._last = f"{what}: {done:,} of {total:,}{unit}"
         if self._is_terminal and now - self._shown > _PAUSE:
             click.echo(f"\r{self._last}", err=True, nl=False)
             self._shown = now
+        if done >= total:
+            self.close()
 
     def close(self) -> None:
         """End the line of the last step."""
@@ -62,3 +67,12 @@ class WorkLine:
             start = "\r" if self._is_terminal else ""
             click.echo(f"{start}{self._last}", err=True)
         self._last = ""
+
+
+@contextlib.contextmanager
+def show_work() -> Iterator[WorkLine]:
+    """Show how far long work is, whatever it is, as long as this lasts."""
+    from niidpart.disk.progress import listen
+
+    with WorkLine() as line, listen(line.tell):
+        yield line

@@ -46,7 +46,7 @@ def describe_split(split: "FederatedSplit", *, has_features: bool = True) -> str
     if not has_features or _has_labels_alone(source):
         lines.append("features none: the data set is labels alone, so nothing can be trained on it")
     elif not source.n_test and not split.test.n:
-        lines.append("test   none; training needs one: --test 0.2 gives each party its own")
+        lines.append(_describe_missing_test(source))
     moved = _count_moved(split)
     if moved:
         least = split.recipe.params.get("min_size")
@@ -56,13 +56,25 @@ def describe_split(split: "FederatedSplit", *, has_features: bool = True) -> str
     return "\n".join(map(to_one_line, lines))
 
 
+def _describe_missing_test(source: "Source") -> str:
+    if _knows_features(source):
+        return "test   none; training needs one: --test 0.2 gives each party its own"
+    # Labels that python handed over may be those of a data set that has one.
+    needed = "training needs one, of the data set's own or by --test 0.2"
+    return f"test   none that the file knows of, which is made of labels alone; {needed}"
+
+
 def _has_labels_alone(source: "Source") -> bool:
     """Return whether a data set is known to have no features.
 
     Of labels that python handed over ("array"), and of a user's own source, that is not known.
     """
     is_ours = source.name != "array" and ":" not in source.name
-    return is_ours and not source.content_sha256 and not source.revision
+    return is_ours and not _knows_features(source)
+
+
+def _knows_features(source: "Source") -> bool:
+    return bool(source.content_sha256 or source.revision)
 
 
 def _count_moved(split: "FederatedSplit") -> int:

@@ -15,6 +15,7 @@ from .params import (
     declare_json,
     declare_reading,
 )
+from .progress import show_work
 from .report import (
     describe_features,
     describe_measures,
@@ -77,7 +78,8 @@ def show(
 
     if features is None and (pca is not None or data_root is not None):
         raise click.UsageError("--pca and --data-root go with --features")
-    split = niidpart.read(file, **read_limits(limits))
+    with show_work():
+        split = niidpart.read(file, **read_limits(limits))
     found = None
     if features is not None:
         found = _compare_features(split, features, pca, data_root)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO, Annotated, Any, cast
 
+from ...disk.digesting import FileDigester
 from ...errors import FileFault, UsageError
 from ...splits.digests import encode_json
 from .budget import Budget
@@ -180,6 +181,8 @@ def digest_files(parts: Sequence[Sequence[Path]], whole: bool = True) -> str:
     quick and sees less.
     """
     digest = hashlib.sha256()
+    files = [path for part in parts for path in part]
+    digester = FileDigester("files", sum(path.stat().st_size for path in files))
     for part in parts:
         digest.update(encode_json(["part", len(part)]))
         for path in part:
@@ -188,8 +191,10 @@ def digest_files(parts: Sequence[Sequence[Path]], whole: bool = True) -> str:
                 digest.update(encode_json([path.name, size]))
                 continue
             digest.update(encode_json([size]))
+            own = hashlib.sha256()
             with open_regular(path) as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
+                digester.update(own, file)
+            digest.update(own.digest())
     return digest.hexdigest()
 
 
