@@ -42,6 +42,10 @@ clusters: $(VENV)/ready
 	$(INSTALL) -e '.[ray]'
 	NIIDPART_TEST_CLUSTERS=$(CLUSTERS) $(BIN)/pytest tests/clusters
 
+# Every study of a paper at the small scale, killed once, to its table; half an hour.
+papers: $(VENV)/ready
+	$(BIN)/python benchmarks/papers.py
+
 # The wheel on every interpreter from 3.11 to 3.14 that is there.
 wheels: $(VENV)/ready
 	.ci/wheels.sh

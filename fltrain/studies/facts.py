@@ -1,4 +1,4 @@
-"""What a finished cell is known by besides its metrics: sizes of its split, times. No torch."""
+"""What a finished cell is known by besides its metrics: the sizes of its data. No torch."""
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 import niidpart
 from niidpart.splits.recipe import Source
 
-from ..runs.folder import RunFolder
 from .cells import StudyCell
 from .folder import StudyFolder
 from .table import TableRow
@@ -29,18 +28,11 @@ def _count_classes(study: StudyFolder, cell: StudyCell) -> float:
     return len(_read_source(study, cell).class_names)
 
 
-def _measure_round(study: StudyFolder, cell: StudyCell) -> float:
-    """Return the seconds of training of a round, the mean of all."""
-    times = RunFolder.open(study.places.find_cell(cell.name)).timing_log.read()
-    return statistics.mean(float(line["train_seconds"]) for line in times)
-
-
 # What a table of a paper may be of, in the place of a metric.
 FACTS: Mapping[str, Callable[[StudyFolder, StudyCell], float]] = {
     "n_train": _count_train,
     "n_test": _count_test,
     "n_classes": _count_classes,
-    "seconds": _measure_round,
 }
 
 

@@ -15,7 +15,7 @@ factor = 1e-6                    # ours times this is what is printed; 100 for a
 "niid/mnist-c1" = { fedavg = "29.8 ± 7.9" }    # or each by its value on the last axis
 ```
 
-Facts are what a cell has besides metrics: n_train, n_test, n_classes, seconds of a round.
+Facts are what a cell has besides metrics: n_train, n_test, n_classes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
