@@ -36,7 +36,7 @@ def evaluate(
 
     With several models the global test accuracy is the mean over parties, with its population
     standard deviation. Without a global test set it is that of all parties' own test parts taken
-    together.
+    together; where no test set is read there is none.
     """
     which = served.which.tolist()
 
@@ -54,13 +54,14 @@ def evaluate(
         return score(task, candidates)
 
     scores = {}
+    values: dict[str, Any] = {}
     if len(data.test.y):
         scores["test"] = _score_parties(score_served, which, data.test)
     if len(data.val.y):
         scores["val"] = _score_parties(score_served, which, data.val)
     if data.global_test is not None:
         values = _score_globally(score_served, which, data.global_test)
-    else:
+    elif "test" in scores:
         values = _score_together(*scores["test"], data.test)
     if data.noisy_test is not None:
         n_parties = len(data.test.indptr) - 1

@@ -95,7 +95,10 @@ def _count_examples(cells: Sequence[Cell]) -> int:
 
 def _evaluation_batch(cells: Sequence[Cell], execution: Execution) -> int:
     """Return the examples of the largest batch of evaluation."""
-    parts = [part for cell in cells for part in (cell.data.test, cell.data.global_test)]
+    parts = []
+    for cell in cells:
+        data = cell.data
+        parts += [data.val, data.test, data.global_test]
     largest = max(len(part.y) for part in parts if part is not None)
     return min(evaluation_batch_size(torch.device(execution.device)), largest)
 

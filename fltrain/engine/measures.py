@@ -34,7 +34,7 @@ def measure_served(
     values: dict[str, Any] = {}
     if data.global_test is not None:
         values |= _measure_globally(task, served, data.global_test, metrics)
-    else:
+    elif "test" in logits:
         answers = torch.cat([one for one in logits["test"] if one is not None])
         for metric in metrics:
             values[f"test_{metric.name}"] = metric.measure(answers, data.test.y)

@@ -32,7 +32,8 @@ class SharedInputs(NamedTuple):
     """What all runs on a split share, whoever is held out.
 
     all_rows: the features of all rows, where parties read those; None where they have copies.
-    global_test: without what is done to a batch. shape: of one example.
+    global_test: without what is done to a batch. shape: of one example. has_tests: whether test
+    parts are read.
     """
 
     split: niidpart.FederatedSplit
@@ -44,6 +45,7 @@ class SharedInputs(NamedTuple):
     shape: tuple[int, ...]
     noises: tuple[Noise, ...]
     n_classes: int
+    has_tests: bool
 
 
 def load_federated(
@@ -72,10 +74,11 @@ def open_inputs(
         features=features,
         all_rows=share_features(features, len(data.labels), device) if _can_share(split) else None,
         device=device,
-        global_test=_gather_global_test(data, device),
+        global_test=None if settings.validation_only else _gather_global_test(data, device),
         shape=shape,
         noises=make_noises(split, shape, device, fixed=settings.noisy_test),
         n_classes=len(data.class_names),
+        has_tests=not settings.validation_only,
     )
 
 
@@ -128,6 +131,9 @@ def _require_features(data: Data) -> Features:
 
 def _require_test_set(split: niidpart.FederatedSplit, data: Data, settings: Settings) -> None:
     """Raise UsageError where nothing can be evaluated, or not as the settings ask for."""
+    if settings.validation_only:
+        _require_validation(split, settings)
+        return
     is_global = data.test_labels is not None and data.test_features is not None
     if split.test.n == 0 and not is_global:
         raise UsageError(
@@ -146,6 +152,17 @@ def _require_test_set(split: niidpart.FederatedSplit, data: Data, settings: Sett
         )
 
 
+def _require_validation(split: niidpart.FederatedSplit, settings: Settings) -> None:
+    """Raise UsageError where a run that reads no test set has nothing to be measured on."""
+    if split.val.n == 0:
+        raise UsageError(
+            "validation-only: the parties have no validation part; make the split with one: "
+            "niidpart make ... --val 0.2"
+        )
+    if settings.noisy_test:
+        raise UsageError("noisy-test is of the test set, and validation-only reads none; give one")
+
+
 def _can_share(split: niidpart.FederatedSplit) -> bool:
     """Return whether parties can read the rows of the data set itself, most of which they hold."""
     n_dealt = sum(len(part.indices) for part in split.parts.values())
@@ -154,7 +171,10 @@ def _can_share(split: niidpart.FederatedSplit) -> bool:
 
 def _gather_parties(shared: SharedInputs, parties: Sequence[int]) -> Federated:
     """Return what some parties hold, as it is stored."""
-    train, val, test = (_gather_part(shared, part, parties) for part in shared.split.parts.values())
+    split = shared.split
+    train = _gather_part(shared, split.train, parties)
+    val = _gather_part(shared, split.val, parties)
+    test = _gather_part(shared, split.test if shared.has_tests else _empty(split.test), parties)
     counts = shared.split.train.counts[list(parties)].astype(np.int64)
     return Federated(
         train=train,
@@ -164,6 +184,15 @@ def _gather_parties(shared: SharedInputs, parties: Sequence[int]) -> Federated:
         counts=torch.from_numpy(counts),
         shape=shared.shape,
         n_classes=shared.n_classes,
+    )
+
+
+def _empty(part: Part) -> Part:
+    """Return a part of which nobody has a row."""
+    return Part(
+        indptr=np.zeros_like(part.indptr),
+        indices=part.indices[:0],
+        counts=np.zeros_like(part.counts),
     )
 
 

@@ -50,6 +50,14 @@ def sketch_metrics(cell: Cell, state: State) -> dict[str, Any]:
 
 def _sketch_served(cell: Cell, served: Served) -> dict[str, Any]:
     data = cell.data
+    if not cell.settings.validation_only:
+        return _sketch_tests(cell, served) | _sketch_home(data, cell.metrics)
+    return _sketch_home(data, cell.metrics)
+
+
+def _sketch_tests(cell: Cell, served: Served) -> dict[str, Any]:
+    """Return what is measured on the global test set, or all test parts taken together."""
+    data = cell.data
     sketch: dict[str, Any] = {"test_accuracy": 0.0, "test_loss": 0.0}
     if len(served.which) > 1 and data.global_test is not None:
         sketch["test_accuracy_std"] = 0.0
@@ -57,7 +65,7 @@ def _sketch_served(cell: Cell, served: Served) -> dict[str, Any]:
         sketch["test_accuracy_noisy"] = 0.0
     for metric in cell.metrics:
         sketch[f"test_{metric.name}"] = [] if _gives_list(metric) else 0.0
-    return sketch | _sketch_home(data, cell.metrics)
+    return sketch
 
 
 def _sketch_home(data: Federated, metrics: Sequence[Metric]) -> dict[str, Any]:
@@ -94,6 +102,8 @@ def _explain_absence(cell: Cell, rule: StopRule) -> str:
     metric = rule.metric.removeprefix("personal_").removeprefix(NEW)
     if metric == "test_accuracy_noisy":
         return "add --noisy-test"
+    if cell.settings.validation_only and "test_" in metric:
+        return "it reads no test set (--validation-only): give party_val_accuracy_weighted"
     known = [one.name for one in cell.metrics]
     for name in METRICS.names():
         called = name.replace("-", "_")

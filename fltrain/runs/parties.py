@@ -66,7 +66,8 @@ def require_home_parts(split: niidpart.FederatedSplit, settings: Settings) -> No
 
     That of fine-tuning needs a test or a validation part, one that the run stops at just that part.
     """
-    held = [name for name in ("test", "val") if split.parts[name].n]
+    read = ("val",) if settings.validation_only else ("test", "val")
+    held = [name for name in read if split.parts[name].n]
     if settings.finetune and not held:
         raise UsageError(
             "what fine-tuning comes to is measured at home, and the parties have no test part; "

@@ -35,6 +35,10 @@ class EvaluationSettings:
         "Write down in each evaluated round what the algorithm says of its own state, such as "
         "which of FedCD's models a party prefers.",
     ] = False
+    validation_only: Annotated[
+        bool,
+        "Measure on the parties' validation parts alone: no test set is read, as while one tunes.",
+    ] = False
 
 
 class EvaluationSettingValues(TypedDict, total=False):
@@ -45,3 +49,4 @@ class EvaluationSettingValues(TypedDict, total=False):
     finetune: int
     noisy_test: bool
     internals: bool
+    validation_only: bool

@@ -63,7 +63,8 @@ class StopRule:
         return bool(found >= self.value)
 
     def _require_measured(self, metrics: Mapping[str, Any]) -> None:
-        is_evaluated = "test_accuracy" in metrics
+        # One of them is in every round that is evaluated, whatever it is measured on.
+        is_evaluated = "test_accuracy" in metrics or "party_val_accuracy" in metrics
         if is_evaluated and self.metric not in metrics and not self.metric.endswith(_AT_TIMES):
             raise UsageError(
                 f"stop-at waits for {self.metric}, which the round has not: a metric that gives a "
@@ -128,10 +129,9 @@ def _find_direction(name: str, sign: str, value: str) -> str:
     """Return <= for a value that is reached from above, >= for the others."""
     if sign != "=":
         return sign
-    if _BETTER_SMALL.search(name):
-        return "<="
-    if _BETTER_LARGE.search(name):
-        return ">="
+    known = find_better_sign(name)
+    if known:
+        return known
     near = find_near(name.removeprefix("test_"), _KNOWN)
     guess = f"did you mean {near[0]}? if not, " if near else ""
     raise UsageError(
@@ -139,6 +139,13 @@ def _find_direction(name: str, sign: str, value: str) -> str:
         f"give '{name}>={value}' or '{name}<={value}', or a metric whose direction is known: "
         f"{', '.join(_KNOWN)}"
     )
+
+
+def find_better_sign(metric: str) -> str:
+    """Return <= for a metric that is better small, >= for one better large, "" for others."""
+    if _BETTER_SMALL.search(metric):
+        return "<="
+    return ">=" if _BETTER_LARGE.search(metric) else ""
 
 
 def _parse_number(text: str) -> float | None:

@@ -1,7 +1,7 @@
 """The doors to studies: `study`, from a plan to its runs, and what the commands need of it."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,8 +9,9 @@ from typing import Any
 import niidpart
 from niidpart.data import Data
 from niidpart.errors import UsageError
+from niidpart.splits.recipe import JSON
 
-from .cells import Resolved, resolve_cells
+from .cells import ResolvedCell
 from .choice import choose_cells
 from .claims import FAILED
 from .directing import StudyDirector
@@ -19,15 +20,18 @@ from .estimate import (
     StudyEstimate,
     describe_bytes,
     estimate_cells,
+    estimate_winners,
     sum_estimates,
 )
 from .expansion import expand_plan
 from .folder import StudyFolder, is_study, require_same_study, write_text
 from .plan import StudyPlan, read_plan
 from .plan_text import PlanText, read_plan_text
+from .resolving import ResolvedPlan, resolve_plan
+from .roster import Roster, read_cells, read_rows
+from .searching import list_searches
 from .standing import StudyStanding
 from .table import METRIC, StudyTable, tabulate
-from .worker import read_cells
 
 _ROOM = 1.1  # of the disk that is estimated
 
@@ -36,17 +40,28 @@ _ROOM = 1.1  # of the disk that is estimated
 class PreparedStudy:
     """A plan whose cells are all known to be possible, and what they take.
 
-    estimates: of each cell, in the order of `resolved.cells`.
+    estimates: of each cell, in the order of `resolved.cells`. winners: the cells that come of
+    searches, with the default values still.
     """
 
     plan: StudyPlan
-    resolved: Resolved
+    resolved: ResolvedPlan
     estimates: Sequence[CellEstimate]
+    winners: Sequence[tuple[ResolvedCell, CellEstimate]] = ()
 
     @property
     def estimate(self) -> StudyEstimate:
-        """Of all cells together."""
-        return sum_estimates(self.resolved.cells, self.estimates)
+        """Of all cells together, those of winners too."""
+        return sum_estimates(*self.list_all())
+
+    def list_all(
+        self, left_out: Collection[str] = ()
+    ) -> tuple[list[ResolvedCell], list[CellEstimate]]:
+        """Return all cells and what each takes, those of winners last. left_out: names of some."""
+        pairs = [*zip(self.resolved.cells, self.estimates, strict=True)]
+        kept = [pair for pair in pairs if pair[0].cell.name not in left_out]
+        kept += self.winners
+        return [one for one, _ in kept], [took for _, took in kept]
 
 
 @dataclass(frozen=True)
@@ -93,8 +108,7 @@ class Study:
         list of StudyTable
         """
         opened = StudyFolder.open(self.folder)
-        cells = list(read_cells(opened).values())
-        return tabulate(opened, cells, by=by, metric=metric, best=best)
+        return tabulate(opened, read_rows(opened), by=by, metric=metric, best=best)
 
 
 def prepare_study(
@@ -114,8 +128,11 @@ def prepare_study(
         read = read_plan(PlanText(values=plan, text=write_text(dict(plan))))
     else:
         read = read_plan(read_plan_text(Path(plan)), Path(plan).stem)
-    resolved = resolve_cells(read, choose_cells(expand_plan(read), only or {}), load)
-    return PreparedStudy(read, resolved, estimate_cells(resolved.cells))
+    cells = choose_cells(expand_plan(read), only or {})
+    resolved = resolve_plan(read, cells, list_searches(read, cells), load)
+    estimates = estimate_cells(resolved.cells)
+    winners = estimate_winners(resolved.searches, resolved.cells, estimates)
+    return PreparedStudy(read, resolved, estimates, winners)
 
 
 def write_study(prepared: PreparedStudy, out: Path) -> StudyFolder:
@@ -132,16 +149,23 @@ def write_study(prepared: PreparedStudy, out: Path) -> StudyFolder:
     study = StudyFolder.create(out, prepared.plan.name)
     _require_room(study, prepared)
     study.write_splits(prepared.resolved.splits)
-    study.add_plan(prepared.plan.text.text, cells)
+    study.add_plan(prepared.plan.text.text, cells, _list_searches(prepared))
     return study
+
+
+def _list_searches(prepared: PreparedStudy) -> list[JSON]:
+    """Return the searches of a plan; what their winners' cells take stands in them."""
+    seconds = iter([took.seconds for _, took in prepared.winners])
+    searches = []
+    for search in prepared.resolved.searches:
+        finals = [replace(final, seconds=next(seconds)) for final in search.finals]
+        searches.append(replace(search, finals=finals).to_json())
+    return searches
 
 
 def _require_room(study: StudyFolder, prepared: PreparedStudy) -> None:
     """Raise UsageError where what is to come does not fit on the disk."""
-    done = study.places.list_done()
-    each = zip(prepared.resolved.cells, prepared.estimates, strict=True)
-    left = [(one, estimate) for one, estimate in each if one.cell.name not in done]
-    total = sum_estimates([one for one, _ in left], [estimate for _, estimate in left])
+    total = sum_estimates(*prepared.list_all(left_out=study.places.list_done()))
     free = study.measure_room()
     if total.disk * _ROOM > free:
         advice = "make room, or take another --out"
@@ -155,10 +179,15 @@ def _require_room(study: StudyFolder, prepared: PreparedStudy) -> None:
 
 
 def allow_retries(study: StudyFolder, names: Sequence[str]) -> list[str]:
-    """Let the failed cells be tried again. Return their names."""
+    """Let the failed cells be tried again. Return their names.
+
+    A setting of a search that diverged is what it is: it has lost.
+    """
     failed = []
+    roster = Roster(study)
     for name, standing in study.claims.list_standings(names).items():
-        if standing.has_failed and study.claims.read_end(name, standing.number)["end"] == FAILED:
+        end = study.claims.read_end(name, standing.number) if standing.has_failed else {}
+        if end.get("end") == FAILED and not roster.is_mere_trial(name, end):
             study.claims.allow_retry(name, standing.number)
             failed.append(name)
     return failed
@@ -223,12 +252,10 @@ def study(
         prepared = prepare_study(plan)
         where = Path(out) if out is not None else Path("studies") / prepared.plan.name
         opened = write_study(prepared, where.resolve())
-    cells = read_cells(opened)
     if retry_failed:
-        allow_retries(opened, list(cells))
+        allow_retries(opened, list(read_cells(opened)))
     director = StudyDirector(
         study=opened,
-        cells=cells,
         trust=trust,
         anywhere=anywhere,
         on_standing=lambda *_: None,

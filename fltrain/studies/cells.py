@@ -4,12 +4,11 @@ import hashlib
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import niidpart
-from niidpart.data import Data
 from niidpart.errors import UsageError
 from niidpart.splits.recipe import JSON
 
@@ -18,16 +17,15 @@ from ..runs.initial_weights import read_initial_weights
 from ..runs.objective import resolve_objective
 from ..runs.own_files import digest_own_code, list_specs
 from ..runs.requests import Request, resolve_request
-from .expansion import AskedCell
-from .plan import StudyPlan
-from .split_words import make_split
+from .expansion import TUNED, WINNER, AskedCell
+from .searching import part_point
 
 # Settings on which no result depends, so that a cell is the same with others.
 _WRITTEN = ("checkpoint_every", "checkpoint_share", "keep")
 _HARMLESS = (*_WRITTEN, "device", "threads", "workers", "memory")
 # What came after the first studies, and the value that changes nothing: a setting (`lr`), or an
 # option of an algorithm (`fedprox.mu`). At that value no digest has it, and cells keep their names.
-_LATER: Mapping[str, Any] = {"internals": False}
+_LATER: Mapping[str, Any] = {"internals": False, "validation_only": False}
 
 
 @dataclass(frozen=True)
@@ -35,8 +33,8 @@ class StudyCell:
     """A cell of a study.
 
     digest: of all that it asks for. split: the digest of its split. asked: what a worker hands to
-    `fltrain.run`: algorithm, options, words, settings. where: its values on the axes, by group.
-    seconds: of one core, estimated.
+    `fltrain.run`: algorithm, options, words, settings. where: its values on the axes, by group; a
+    run of a search has none. seconds: of one core, estimated.
     """
 
     digest: str
@@ -55,6 +53,11 @@ class StudyCell:
     def groups(self) -> list[str]:
         """The groups of the plan that count it."""
         return list(self.where)
+
+    def join(self, other: "StudyCell") -> "StudyCell":
+        """Return the same cell in the groups of both; where both have a group, in its own place."""
+        new = {group: at for group, at in other.where.items() if group not in self.where}
+        return replace(self, where=self.where | new)
 
     @property
     def can_use_gpu(self) -> bool:
@@ -82,86 +85,19 @@ class StudyCell:
 
 @dataclass(frozen=True)
 class ResolvedCell:
-    """A cell, and its request: names looked up, a preset's values in their places."""
+    """A cell, and its request: names looked up, a preset's values in their places.
+
+    metric: by which a run of a search is judged; "" for other cells.
+    """
 
     cell: StudyCell
     request: Request
+    metric: str = ""
 
-
-@dataclass
-class Resolved:
-    """All cells of a plan, each once; the splits that they are trained on by digest."""
-
-    cells: list[ResolvedCell] = field(default_factory=list)
-    splits: dict[str, niidpart.FederatedSplit] = field(default_factory=dict)
-
-
-def resolve_cells(
-    plan: StudyPlan,
-    asked: Iterable[AskedCell],
-    load: Callable[..., Data] = niidpart.load,
-) -> Resolved:
-    """Look up all that cells ask for. load: what reads a data set.
-
-    UsageError, with the line, for what `fltrain.run` would refuse before its first round, and where
-    two cells of a group are the same.
-    """
-    resolved = Resolved()
-    places: dict[str, int] = {}
-    taken: dict[str, str] = {}
-    made: dict[str, niidpart.FederatedSplit] = {}
-    data: dict[str, Data] = {}
-    for one in asked:
-        split = made.get(one.split.key)
-        if split is None:
-            split = made[one.split.key] = make_split(one.split, data, load)
-            resolved.splits[split.digest] = split
-        try:
-            found = _resolve_cell(one, split)
-        except UsageError as error:
-            raise UsageError(f"{plan.text.locate(one.path)}{_describe(one)}: {error}") from error
-        digest = found.cell.digest
-        _require_own_row(found, taken, plan, one)
-        if digest in places:
-            known = resolved.cells[places[digest]]
-            resolved.cells[places[digest]] = _join(known, found, plan, one)
-        else:
-            places[digest] = len(resolved.cells)
-            resolved.cells.append(found)
-    return resolved
-
-
-def _require_own_row(
-    found: ResolvedCell, taken: dict[str, str], plan: StudyPlan, one: AskedCell
-) -> None:
-    """Raise UsageError where an unlike cell of the group has the same values: tables join them.
-
-    taken: the digests of the cells so far by their values; the new cell is put to them.
-    """
-    place = json.dumps(found.cell.where, sort_keys=True)
-    if taken.setdefault(place, found.cell.digest) != found.cell.digest:
-        raise UsageError(
-            f"{plan.text.locate(one.path)}two unlike cells are called the same, {_describe(one)}, "
-            "and would be one row of a table; give their splits names (name = 'noisy'), their "
-            "algorithms labels (label = 'ours')"
-        )
-
-
-def _join(known: ResolvedCell, new: ResolvedCell, plan: StudyPlan, one: AskedCell) -> ResolvedCell:
-    """Return a cell that two groups count. UsageError where one group has it twice."""
-    if one.group in known.cell.where:
-        first = known.cell.where[one.group]
-        second = new.cell.where[one.group]
-        differing = {key: (first.get(key), second.get(key)) for key in {**first, **second}}
-        told = [f"{key} {a} and {b}" for key, (a, b) in differing.items() if a != b] or [
-            "the plan says it twice"
-        ]
-        raise UsageError(
-            f"{plan.text.locate(one.path)}two cells are the same, {_describe(one)}: "
-            f"{', '.join(told)} change nothing; leave one out"
-        )
-    cell = replace(known.cell, where=known.cell.where | new.cell.where)
-    return ResolvedCell(cell, known.request)
+    def as_winner(self) -> StudyCell:
+        """Return the cell in the row of a winner that is not known yet."""
+        where = {group: at | {TUNED: WINNER} for group, at in self.cell.where.items()}
+        return replace(self.cell, where=where)
 
 
 def require_same_cell(
@@ -175,8 +111,8 @@ def require_same_cell(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the run says them
         options = restore_lists(asked["options"])
-        request = _look_up(split, asked["algorithm"], options, asked["words"], settings)
-    if _digest(request) != cell.digest:
+        request = look_up(split, asked["algorithm"], options, asked["words"], settings)
+    if digest_request(request) != cell.digest:
         raise UsageError(
             f"{cell.name} would not be what its name says: a file of your own that it names, its "
             "initial weights, or a default of fltrain has changed since the plan was read; put it "
@@ -189,7 +125,7 @@ def restore_lists(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: tuple(one) if isinstance(one, list) else one for key, one in values.items()}
 
 
-def _look_up(
+def look_up(
     split: niidpart.FederatedSplit,
     algorithm: str,
     options: Mapping[str, Any],
@@ -210,9 +146,9 @@ def _look_up(
     )
 
 
-def _resolve_cell(one: AskedCell, split: niidpart.FederatedSplit) -> ResolvedCell:
+def resolve_cell(one: AskedCell, split: niidpart.FederatedSplit) -> ResolvedCell:
     words = one.words
-    request = _look_up(split, one.algorithm, one.options, words, one.settings)
+    request = look_up(split, one.algorithm, one.options, words, one.settings)
     asked = {
         "algorithm": request.algorithm.spec,
         "options": request.algorithm.options,
@@ -221,15 +157,36 @@ def _resolve_cell(one: AskedCell, split: niidpart.FederatedSplit) -> ResolvedCel
     }
     where = {key: value for key, value in one.where.items() if key != "group"}
     cell = StudyCell(
-        digest=_digest(request),
+        digest=digest_request(request),
         split=split.digest,
         asked=json.loads(json.dumps(asked)),
-        where={one.group: json.loads(json.dumps(where))},
+        where={} if one.is_trial else {one.group: json.loads(json.dumps(where))},
     )
     return ResolvedCell(cell, request)
 
 
-def _digest(request: Request) -> str:
+def lay_over_cell(
+    cell: StudyCell, values: Mapping[str, Any], split: niidpart.FederatedSplit
+) -> StudyCell:
+    """Return a cell with the values of a winner in place of its own. split: its own."""
+    options, settings = part_point(cell.asked["algorithm"], values)
+    asked = cell.asked | {
+        "options": cell.asked["options"] | options,
+        "settings": cell.asked["settings"] | settings,
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the run says them
+        request = look_up(
+            split,
+            asked["algorithm"],
+            restore_lists(asked["options"]),
+            asked["words"],
+            restore_lists(asked["settings"]),
+        )
+    return replace(cell, digest=digest_request(request), asked=asked)
+
+
+def digest_request(request: Request) -> str:
     """Return the digest of all on which a result depends, as far as it was asked for."""
     settings = _leave_out_later(asdict(request.settings))
     kept = {key: settings[key] for key in settings if key not in _HARMLESS}
@@ -257,11 +214,3 @@ def _leave_out_later(values: Mapping[str, Any], prefix: str = "") -> dict[str, A
         if name not in _LATER or value != _LATER[name]:
             kept[key] = value
     return kept
-
-
-def _describe(one: AskedCell) -> str:
-    """Return a cell in words, for errors."""
-    told: Mapping[str, Any] = {key: one.where[key] for key in ("algorithm", "split")}
-    words = [str(value) for value in told.values()]
-    words += [f"{key}={value}" for key, value in one.options.items()]
-    return " ".join(words)

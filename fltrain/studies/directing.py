@@ -9,9 +9,9 @@ from typing import Any
 from niidpart.errors import UsageError
 
 from .beats import Watch
-from .cells import StudyCell
 from .engines import WORK_ENGINES, Crew, WorkOrder
 from .folder import StudyFolder
+from .roster import read_cells
 from .standing import StudyStanding, StudyWatch
 
 _POLL = 0.5  # seconds between two looks at the folder
@@ -25,7 +25,6 @@ class StudyDirector:
     """Has a study worked on by an engine until nothing is left, or its workers get no further."""
 
     study: StudyFolder
-    cells: Mapping[str, StudyCell]
     trust: bool
     anywhere: bool
     on_standing: OnStanding
@@ -38,15 +37,15 @@ class StudyDirector:
         if reason:
             raise UsageError(f"engine {engine} cannot be had here: {reason}")
         complete = WORK_ENGINES.complete(engine, options)
-        watch = StudyWatch(self.study, Watch(self.study.workers), list(self.cells))
+        watch = StudyWatch(self.study, Watch(self.study.workers))
         standing = watch.look()
         while not standing.is_over:
-            before = self.study.claims.count_turns(self.cells)
+            before = self._count_turns()
             crew = record.start(self._order(standing, workers), **complete)
             standing = self._wait(crew, watch, standing)
             # Of a cell that takes longer than a worker has, turn after turn is claimed; those that
             # no turn brings further fail. Without a turn workers find nothing to claim.
-            is_idle = self.study.claims.count_turns(self.cells) == before
+            is_idle = self._count_turns() == before
             if is_idle or crew.is_cancelled:
                 break
         if standing.is_over:
@@ -68,18 +67,24 @@ class StudyDirector:
         self.on_standing(standing, watch.estimate_left(standing))
         return standing
 
+    def _count_turns(self) -> tuple[int, int]:
+        """Return how many claims there ever were, and how many cells: those of winners come."""
+        cells = read_cells(self.study)
+        return self.study.claims.count_turns(cells), len(cells)
+
     def _order(self, standing: StudyStanding, workers: int | None) -> WorkOrder:
         # The command of this package: an engine brings it to where the same is installed.
         command = [sys.executable, "-m", "niidpart_cli.train", "work", str(self.study.path)]
         command += ["--trust"] * self.trust + ["--anywhere"] * self.anywhere
-        unended = [one.name for one in standing.cells if one.state not in ("done", "failed")]
+        cells = read_cells(self.study)
+        unended = [cells[one.name] for one in standing.cells if not one.is_ended]
         return WorkOrder(
             folder=self.study.path,
             command=tuple(command),
-            cells=len(unended),
-            seconds=sum(self.cells[name].seconds for name in unended),
+            cells=len(unended) + standing.waiting,
+            seconds=sum(cell.seconds for cell in unended),
             workers=workers,
-            can_use_gpu=any(self.cells[name].can_use_gpu for name in unended),
+            can_use_gpu=any(cell.can_use_gpu for cell in unended),
         )
 
     def _tell(self, news: Sequence[str]) -> None:

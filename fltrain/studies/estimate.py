@@ -7,20 +7,25 @@ from typing import Any, NamedTuple
 
 from niidpart.data import Data
 from niidpart.data.of_split import open_data
+from niidpart.errors import UsageError
+from niidpart.registry import did_you_mean
 
 from .. import tree
 from ..cohorts import count_cohort
 from ..counting import count_steps
 from ..engine.auto import RATE, STEP
 from ..engine.footprint import estimate_footprint
+from ..runs.expected_metrics import sketch_metrics
 from ..runs.requests import Request
 from ..runs.starting import make_new_starts
 from ..runs.training import prepare
 from .cells import ResolvedCell
+from .searches import Search
 from .stand_ins import is_stand_in, make_few, measure_rest
 
 _FORWARD = 3  # a forward and backward pass takes so many times the operations of a forward pass
 _AS_READ = 2  # a data set lies in memory as it was read, and as tensors
+_FINETUNED = "finetuned_"  # begins what is measured after the last round alone
 _LOG = 2000  # bytes of a line of metrics and of timing
 
 
@@ -48,18 +53,23 @@ class StudyEstimate:
 
 
 class _Prototype(NamedTuple):
-    """What cells of one model, data set and algorithm have in common. state: bytes."""
+    """What cells of one model, data set and algorithm have in common.
+
+    state: bytes. metrics: the names of what is measured after a round.
+    """
 
     flop: float
     n_test: int
     state: int
     memory: float
+    metrics: frozenset[str]
 
 
 def estimate_cells(cells: Sequence[ResolvedCell]) -> list[CellEstimate]:
     """Return what each cell takes. Nothing is timed; one step of each kind is counted.
 
-    UsageError where the first round would refuse the data or the model.
+    UsageError where the first round would refuse the data or the model, and where a search would
+    wait for a metric that its runs do not have.
     """
     counted: dict[Any, _Prototype] = {}
     data: dict[Any, Data] = {}
@@ -69,8 +79,35 @@ def estimate_cells(cells: Sequence[ResolvedCell]) -> list[CellEstimate]:
         key = _find_kind(request)
         if key not in counted:
             counted[key] = _count(request, data)
+        _require_metric(one, counted[key])
         estimates.append(_estimate(request, counted[key]))
     return estimates
+
+
+def estimate_winners(
+    searches: Sequence[Search],
+    cells: Sequence[ResolvedCell],
+    estimates: Sequence[CellEstimate],
+) -> list[tuple[ResolvedCell, CellEstimate]]:
+    """Return the cells that winners will have, with the default values, and what they take at most.
+
+    That is as long as the costliest setting that is tried. cells, estimates: of the plan.
+    """
+    known = {one.cell.digest: (one, took) for one, took in zip(cells, estimates, strict=True)}
+    by_name = {one.cell.name: took for one, took in known.values()}
+    winners = []
+    for search in searches:
+        tried = [by_name[name] for name in search.list_runs()]
+        for final in search.finals:
+            one, took = known[final.digest]
+            costliest = took._replace(
+                steps=max(took.steps, *(run.steps for run in tried)),
+                examples=max(took.examples, *(run.examples for run in tried)),
+                seconds=max(took.seconds, *(run.seconds for run in tried)),
+                memory=max(took.memory, *(run.memory for run in tried)),
+            )
+            winners.append((one, costliest))
+    return winners
 
 
 def sum_estimates(
@@ -99,6 +136,19 @@ def estimate_span(estimates: Sequence[CellEstimate], workers: int) -> float:
     return max(max(seconds, default=0.0), sum(seconds) / at_once)
 
 
+def _require_metric(one: ResolvedCell, kind: _Prototype) -> None:
+    """Raise UsageError where a run of a search lacks the metric by which it is judged."""
+    measured = one.metric
+    if one.request.settings.finetune:
+        measured = measured.removeprefix(_FINETUNED)
+    if measured and measured not in kind.metrics:
+        near = [name for name in sorted(kind.metrics) if "party_val_" in name]
+        raise UsageError(
+            f"{one.cell.asked['algorithm']} is tuned by {one.metric}, which its runs do not have; "
+            f"{did_you_mean(one.metric, near)}"
+        )
+
+
 def _find_kind(request: Request) -> tuple[Any, ...]:
     source = request.split.source
     return (
@@ -109,6 +159,8 @@ def _find_kind(request: Request) -> tuple[Any, ...]:
         request.model,
         request.settings.batch_size,
         request.settings.finetune,
+        request.settings.validation_only,
+        tuple(metric.name for metric in request.objective.metrics),
     )
 
 
@@ -119,8 +171,7 @@ def _count(request: Request, cache: dict[Any, Data]) -> _Prototype:
         split, few = make_few(request.split)
         counted = _count_of(replace(request, split=split), few)
         beyond = _AS_READ * measure_rest(request.split)
-        n_test = source.n_test + _count_own_test(request)
-        return counted._replace(n_test=n_test, memory=counted.memory + beyond)
+        return counted._replace(n_test=_count_measured(request), memory=counted.memory + beyond)
     key = (source.name, repr(source.params), request.split.root, request.data_root)
     if key not in cache:
         cache.clear()
@@ -128,10 +179,12 @@ def _count(request: Request, cache: dict[Any, Data]) -> _Prototype:
     return _count_of(request, cache[key])
 
 
-def _count_own_test(request: Request) -> int:
-    """Return the examples of the parties' own test parts."""
-    part = request.split.parts.get("test")
-    return 0 if part is None else int(sum(part.sizes))
+def _count_measured(request: Request) -> int:
+    """Return the examples on which an evaluation measures."""
+    split = request.split
+    if request.settings.validation_only:
+        return split.val.n
+    return split.source.n_test + split.test.n + split.val.n
 
 
 def _count_of(request: Request, data: Data) -> _Prototype:
@@ -141,7 +194,8 @@ def _count_of(request: Request, data: Data) -> _Prototype:
         prepared = prepare([request], data, 1)
         (start,) = make_new_starts(prepared.cells)
     (cell,) = prepared.cells
-    tests = [part for part in (cell.data.global_test, cell.data.test) if part is not None]
+    parts = (cell.data.global_test, cell.data.test, cell.data.val)
+    measured = [part for part in parts if part is not None]
     memory = estimate_footprint(
         cells=[cell],
         states=[start.state],
@@ -152,9 +206,10 @@ def _count_of(request: Request, data: Data) -> _Prototype:
     )
     return _Prototype(
         flop=cell.cost.flop,
-        n_test=sum(len(part.y) for part in tests),
+        n_test=sum(len(part.y) for part in measured),
         state=sum(leaf.nbytes for leaf in tree.leaves(start.state.parts)),
         memory=memory,
+        metrics=frozenset(sketch_metrics(cell, start.state)),
     )
 
 

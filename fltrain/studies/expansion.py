@@ -1,21 +1,22 @@
 """From a plan to what each of its cells asks for, the splits still unmade."""
 
-import itertools
-import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from niidpart.errors import UsageError
-from niidpart.registry import Option, did_you_mean
+from niidpart.registry import did_you_mean
 
-from ..algorithms import ALGORITHMS
 from ..settings import SETTINGS
-from .plan import RUN_WORDS, SEED_KINDS, PlanGroup, StudyPlan, Table
+from .plan import SEED_KINDS, PlanGroup, StudyPlan
+from .plan_checks import RUN_WORDS, PlanTable
 from .plan_text import PlanPath
+from .search_points import SearchedWord
 from .split_words import SplitRequest, list_split_requests
+from .variants import Variant, list_values, list_variants, multiply
 
-_LABELS = ("name", "label")  # of an algorithm: what it is, and what a table calls it
+TUNED = "tuned"  # the axis on which the two rows of a tuned algorithm differ
+DEFAULT, WINNER = "default", "tuned"  # its values
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class AskedCell:
     """What a cell asks for, as the plan says it.
 
     where: its values on all axes, for tables and conditions. words, settings: of `fltrain.run`.
-    seeds: by kind. path: of its algorithm in the plan, for errors.
+    seeds: by kind. path: of its algorithm in the plan, for errors. space: what is searched for it,
+    () where nothing is tuned. is_trial: whether it is a run of a search, and in no table.
     """
 
     group: str
@@ -34,10 +36,12 @@ class AskedCell:
     settings: Mapping[str, Any]
     where: Mapping[str, Any]
     path: PlanPath
+    space: Sequence[SearchedWord] = ()
+    is_trial: bool = False
 
 
 def expand_plan(plan: StudyPlan) -> list[AskedCell]:
-    """Return all cells of a plan, in its order.
+    """Return all cells of a plan, in its order; of what is tuned those with the default values.
 
     UsageError for an option or a setting that there is not, and for a condition that no cell meets.
     """
@@ -52,7 +56,7 @@ def expand_plan(plan: StudyPlan) -> list[AskedCell]:
 
 
 def _expand_group(plan: StudyPlan, group: PlanGroup) -> Iterator[AskedCell]:
-    variants = _list_variants(plan, group)
+    variants = list_variants(plan, group)
     seeds = list(_list_seeds(group))
     used: set[int] = set()
     known: set[str] = set()
@@ -67,51 +71,10 @@ def _expand_group(plan: StudyPlan, group: PlanGroup) -> Iterator[AskedCell]:
     _require_met(plan, group, used, known)
 
 
-def _list_variants(plan: StudyPlan, group: PlanGroup) -> list["_Variant"]:
-    """Return each choice of an algorithm, of its own values and of the axes."""
-    variants = []
-    labelled: dict[str, str] = {}
-    for place, table in enumerate(group.algorithms):
-        path: PlanPath = (*group.path, "algorithms", place)
-        if "name" not in table:
-            where = plan.text.locate(path)
-            raise UsageError(f"{where}an algorithm needs a name, such as name = 'fedavg'")
-        name = str(table["name"])
-        label = str(table.get("label", name))
-        if labelled.setdefault(label, name) != name:
-            raise UsageError(
-                f"{plan.text.locate(path)}{labelled[label]} and {name} are both called {label!r}, "
-                "and a table would join them; give one another label"
-            )
-        options = ALGORITHMS.options(ALGORITHMS.find(name))
-        own = {}
-        for word, given in table.items():
-            if word not in _LABELS:
-                option = _find_option(word, options, plan, (*path, word), name)
-                own[word] = list_values(given, option)
-        # What an algorithm says itself holds for it in place of the axis.
-        axes = {word: list(values) for word, values in group.axes.items() if word not in own}
-        for values in multiply(own):
-            for of_axes in multiply(axes):
-                variants.append(_Variant(table, path, values, of_axes, frozenset(options)))
-    return variants
-
-
-@dataclass(frozen=True)
-class _Variant:
-    """An algorithm with values. own: of its options and settings. axes: those of the group."""
-
-    table: Table
-    path: PlanPath
-    own: Mapping[str, Any]
-    axes: Mapping[str, Any]
-    options: frozenset[str]
-
-
 def _expand_variant(
     group: PlanGroup,
     request: SplitRequest,
-    variant: _Variant,
+    variant: Variant,
     seeds: Sequence[Mapping[str, int]],
     used: set[int],
 ) -> Iterator[AskedCell]:
@@ -120,7 +83,8 @@ def _expand_variant(
     at = {**request.where, "algorithm": variant.table.get("label", name)}
     for chosen in _apply_conditions(group, at, values, used):
         for of_trial in _drop_idle_seeds(seeds, request):
-            where = at | chosen | {f"{kind}_seed": seed for kind, seed in of_trial.items()}
+            where = at | _list_told(chosen, variant.space)
+            where |= {f"{kind}_seed": seed for kind, seed in of_trial.items()}
             options = {word: chosen[word] for word in chosen if word in variant.options}
             rest = {word: chosen[word] for word in chosen if word not in variant.options}
             yield AskedCell(
@@ -133,11 +97,21 @@ def _expand_variant(
                 | _set_seeds(of_trial),
                 where={"group": group.name} | where,
                 path=variant.path,
+                space=variant.space,
             )
 
 
+def _list_told(chosen: PlanTable, space: Sequence[SearchedWord]) -> dict[str, Any]:
+    """Return the values by which tables know a cell: what is searched has no value of its own."""
+    if not space:
+        return dict(chosen)
+    searched = [one.word for one in space]
+    told = {word: value for word, value in chosen.items() if word not in searched}
+    return told | {TUNED: DEFAULT}
+
+
 def _apply_conditions(
-    group: PlanGroup, at: Table, values: Table, used: set[int]
+    group: PlanGroup, at: PlanTable, values: PlanTable, used: set[int]
 ) -> Iterator[dict[str, Any]]:
     """Yield the values of a cell, those of its conditions in their places; lists multiply."""
     put: dict[str, list[Any]] = {}
@@ -174,7 +148,7 @@ def _require_met(plan: StudyPlan, group: PlanGroup, used: set[int], known: set[s
         raise UsageError(f"{where}no cell is {dict(match)}")
 
 
-def matches(match: Table, where: Table) -> bool:
+def matches(match: PlanTable, where: PlanTable) -> bool:
     """Return whether a cell has all the values that are asked for; a list means one of them."""
     for name, wanted in match.items():
         if name not in where:
@@ -208,43 +182,3 @@ def _set_seeds(seeds: Mapping[str, int]) -> dict[str, int]:
     if seeds["init"] != seeds["order"]:
         settings["init_seed"] = seeds["init"]
     return settings
-
-
-def _find_option(
-    word: str, options: Mapping[str, Option], plan: StudyPlan, path: PlanPath, name: str
-) -> Option | None:
-    """Return the option or setting that a word of an algorithm's table means."""
-    if word in options:
-        return options[word]
-    known = [*options, *RUN_WORDS, *(key for key in SETTINGS if key not in ("seed", "init_seed"))]
-    if word not in known:
-        where = plan.text.locate(path)
-        raise UsageError(
-            f"{where}{word!r} is no option of {name} and no setting; {did_you_mean(word, known)}"
-        )
-    return SETTINGS.get(word)
-
-
-def list_values(given: Any, option: Option | None) -> list[Any]:
-    """Return the values that a word of a plan goes through: a list's, or the one given.
-
-    Where the option itself takes a list, a list of lists has several.
-    """
-    is_list = isinstance(given, list | tuple)
-    takes_list = option is not None and _takes_list(option.annotation)
-    if is_list and takes_list and not any(isinstance(one, list | tuple) for one in given):
-        return [given]
-    if is_list and not given:
-        raise UsageError(f"an axis has no values: {given!r}; give one at least")
-    return list(given) if is_list else [given]
-
-
-def _takes_list(annotation: Any) -> bool:
-    inner = [annotation, *typing.get_args(annotation)]
-    return any(typing.get_origin(one) in (tuple, list) or one in (tuple, list) for one in inner)
-
-
-def multiply(lists: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
-    """Yield every choice of a value from each list, the last list fastest."""
-    for values in itertools.product(*lists.values()):
-        yield dict(zip(lists, values, strict=True))

@@ -21,18 +21,23 @@ from .places import Places
 
 MARK = ".study.json"
 FORMAT = 1
-_FOLDERS = ("plans", "splits", "claims", "work", "cells", "workers")
+_WINNERS = "winners"
+_FOLDERS = ("plans", "splits", "claims", "work", "cells", "workers", _WINNERS)
 _PLAN = re.compile(r"([0-9]+)\.json")
 
 
 @dataclass(frozen=True)
 class StoredPlan:
-    """A plan as a study keeps it. cells: as `StudyCell.to_json` gives them."""
+    """A plan as a study keeps it.
+
+    cells, searches: as `StudyCell.to_json` and `Search.to_json` give them.
+    """
 
     number: int
     name: str
     text: str
     cells: Sequence[JSON]
+    searches: Sequence[JSON] = ()
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,13 @@ class StudyFolder:
         except RunError as error:
             advice = f"fltrain study PLAN.toml --out {self.path} gives it the plan again"
             raise RunError(f"{error}; {advice}") from error
-        return StoredPlan(max(numbers), value["name"], value["text"], value["cells"])
+        return StoredPlan(
+            number=max(numbers),
+            name=value["name"],
+            text=value["text"],
+            cells=value["cells"],
+            searches=value.get("searches", []),
+        )
 
     def find_plan(self) -> StoredPlan | None:
         """Return the newest plan; None where there is none, or none that can be read: whoever
@@ -133,16 +144,33 @@ class StudyFolder:
         except RunError:
             return None
 
-    def add_plan(self, text: str, cells: Sequence[JSON]) -> StoredPlan:
+    def add_plan(
+        self, text: str, cells: Sequence[JSON], searches: Sequence[JSON] = ()
+    ) -> StoredPlan:
         """Make a plan the newest, unless the newest is the same."""
+        asked = list(cells), list(searches)
         while True:
             newest = self.find_plan()
-            if newest is not None and list(newest.cells) == list(cells):
+            if newest is not None and (newest.cells, newest.searches) == asked:
                 return newest
             number = max(self._list_plans(), default=0) + 1
             value = {"format": FORMAT, "name": self.name, "text": text, "cells": list(cells)}
+            if searches:
+                value["searches"] = list(searches)
             if create_once(self.path / "plans" / f"{number}.json", seal_text(value)[0]):
-                return StoredPlan(number, self.name, text, list(cells))
+                return StoredPlan(number, self.name, text, list(cells), list(searches))
+
+    def read_result(self, key: str) -> JSON:
+        """Return what came of a search; {} where it is not decided, or that was torn by a kill."""
+        try:
+            return read_sealed(PlainFolder(self.path / _WINNERS), f"{key}.json").value
+        except (FileNotFoundError, RunError):
+            return {}
+
+    def write_result(self, key: str, value: JSON) -> None:
+        """Say what came of a search, unless somebody has: whoever is second found the same."""
+        make_folder(self.path / _WINNERS)  # a study of an earlier version has none
+        create_once(self.path / _WINNERS / f"{key}.json", seal_text(value)[0])
 
     def _list_plans(self) -> list[int]:
         names = PlainFolder(self.path / "plans").list_names()

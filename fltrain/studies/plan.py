@@ -8,27 +8,29 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from niidpart.errors import UsageError
-from niidpart.registry import did_you_mean
 
-from ..settings import SETTINGS
+from .plan_checks import (
+    PlanTable,
+    require_setting,
+    require_table,
+    require_tables,
+    require_words,
+)
 from .plan_text import PlanPath, PlanText
+from .tuning_words import TuningPlan, read_tuning
 
 SEED_KINDS = ("split", "init", "order")
-# Words of `fltrain.run` besides the settings.
-RUN_WORDS = ("model", "preset", "data_root", "metrics", "loss", "init_from", "init_from_partial")
-_GROUP_WORDS = ("algorithms", "splits", "axes", "fixed", "seeds", "trials", "exclude", "when")
+_LISTS = ("algorithms", "splits", "exclude", "when")
+_GROUP_WORDS = (*_LISTS, "axes", "fixed", "seeds", "trials", "tuning")
 _TOP_WORDS = ("name", "about", "groups", *_GROUP_WORDS)
-_OWN_SEEDS = {"seed": "order", "init_seed": "init"}
-
-Table = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Condition:
     """What holds for cells of which all in `match` is so: they get the values of `put`."""
 
-    match: Table
-    put: Table
+    match: PlanTable
+    put: PlanTable
 
 
 @dataclass(frozen=True)
@@ -37,19 +39,20 @@ class PlanGroup:
 
     algorithms: each with the values of its options and settings. splits: each with what it is made
     of. axes, fixed: settings and words of `fltrain.run`. seeds: lists of those that were named.
-    exclude: cells that are left out. when: values that hold for some cells alone.
-    path: where it stands in the plan.
+    exclude: cells that are left out. when: values that hold for some cells alone. tuning: how each
+    algorithm is tuned, None for no tuning. path: where it stands in the plan.
     """
 
     name: str
-    algorithms: Sequence[Table]
-    splits: Sequence[Table]
+    algorithms: Sequence[PlanTable]
+    splits: Sequence[PlanTable]
     axes: Mapping[str, list[Any]] = field(default_factory=dict)
-    fixed: Table = field(default_factory=dict)
+    fixed: PlanTable = field(default_factory=dict)
     seeds: Mapping[str, list[int]] = field(default_factory=dict)
     trials: int | None = None
-    exclude: Sequence[Table] = ()
+    exclude: Sequence[PlanTable] = ()
     when: Sequence[Condition] = ()
+    tuning: TuningPlan | None = None
     path: PlanPath = ()
 
 
@@ -69,7 +72,7 @@ def read_plan(text: PlanText, name: str = "") -> StudyPlan:
     values, and a plan without algorithms or splits.
     """
     values = text.values
-    _require_words(values, _TOP_WORDS, (), text)
+    require_words(values, _TOP_WORDS, (), text)
     called = values.get("name", name)
     if not isinstance(called, str) or not called:
         raise UsageError(f"{text.locate(('name',))}a plan needs a name, such as name = 'skew'")
@@ -77,9 +80,9 @@ def read_plan(text: PlanText, name: str = "") -> StudyPlan:
     if groups is None:
         return StudyPlan(called, [_read_group(values, {}, (), text, called)], text)
     found = []
-    for place, group in enumerate(_require_tables(groups, ("groups",), text)):
+    for place, group in enumerate(require_tables(groups, ("groups",), text)):
         path: PlanPath = ("groups", place)
-        _require_words(group, ("name", *_GROUP_WORDS), path, text)
+        require_words(group, ("name", *_GROUP_WORDS), path, text)
         if not isinstance(group.get("name"), str):
             raise UsageError(f"{text.locate(path)}a group needs a name, such as name = 'table-3'")
         found.append(_read_group(group, values, path, text, group["name"]))
@@ -90,7 +93,9 @@ def read_plan(text: PlanText, name: str = "") -> StudyPlan:
     return StudyPlan(called, found, text)
 
 
-def _read_group(group: Table, outer: Table, path: PlanPath, text: PlanText, name: str) -> PlanGroup:
+def _read_group(
+    group: PlanTable, outer: PlanTable, path: PlanPath, text: PlanText, name: str
+) -> PlanGroup:
     """Return a group; what it does not say is as the plan around it says."""
     read = _GroupReader(group, outer, path, text)
     found = PlanGroup(
@@ -103,6 +108,7 @@ def _read_group(group: Table, outer: Table, path: PlanPath, text: PlanText, name
         trials=read.read_trials(),
         exclude=read.list_tables("exclude"),
         when=read.read_conditions(),
+        tuning=read.read_tuning(),
         path=path,
     )
     for what, tables in (("algorithms", found.algorithms), ("splits", found.splits)):
@@ -113,8 +119,8 @@ def _read_group(group: Table, outer: Table, path: PlanPath, text: PlanText, name
 
 @dataclass(frozen=True)
 class _GroupReader:
-    group: Table
-    outer: Table
+    group: PlanTable
+    outer: PlanTable
     path: PlanPath
     text: PlanText
 
@@ -124,7 +130,7 @@ class _GroupReader:
             return self.group[word], (*self.path, word)
         return self.outer.get(word), (word,)
 
-    def list_tables(self, word: str) -> list[Table]:
+    def list_tables(self, word: str) -> list[PlanTable]:
         value, path = self.find(word)
         if isinstance(value, str):
             value = [value]
@@ -132,14 +138,14 @@ class _GroupReader:
             # A name alone is a table with nothing else in it.
             key = "name" if word == "algorithms" else "recipe"
             value = [{key: one} if isinstance(one, str) else one for one in value]
-        return list(_require_tables(value or [], path, self.text))
+        return list(require_tables(value or [], path, self.text))
 
     def read_axes(self) -> dict[str, list[Any]]:
         table, path = self._read_table("axes")
         axes = {}
         for word, values in table.items():
             place = (*path, word)
-            _require_setting(word, place, self.text)
+            require_setting(word, place, self.text)
             if not isinstance(values, list | tuple | range) or not len(values):
                 raise UsageError(
                     f"{self.text.locate(place)}the axis {word} is {values!r}; it must be a list of "
@@ -155,14 +161,14 @@ class _GroupReader:
             if "fixed" not in holder:
                 continue
             place: PlanPath = (*path, "fixed")
-            for word, value in _require_table(holder["fixed"], place, self.text).items():
-                _require_setting(word, (*place, word), self.text)
+            for word, value in require_table(holder["fixed"], place, self.text).items():
+                require_setting(word, (*place, word), self.text)
                 fixed[word] = value
         return fixed
 
     def read_seeds(self) -> dict[str, list[int]]:
         table, path = self._read_table("seeds")
-        _require_words(table, SEED_KINDS, path, self.text)
+        require_words(table, SEED_KINDS, path, self.text)
         seeds = {}
         for kind, given in table.items():
             values = list(given) if isinstance(given, list | tuple | range) else [given]
@@ -183,45 +189,19 @@ class _GroupReader:
     def read_conditions(self) -> list[Condition]:
         value, path = self.find("when")
         conditions = []
-        for place, table in enumerate(_require_tables(value or [], path, self.text)):
-            _require_words(table, ("match", "set"), (*path, place), self.text)
-            match = _require_table(table.get("match"), (*path, place), self.text)
-            put = _require_table(table.get("set"), (*path, place), self.text)
+        for place, table in enumerate(require_tables(value or [], path, self.text)):
+            require_words(table, ("match", "set"), (*path, place), self.text)
+            match = require_table(table.get("match"), (*path, place), self.text)
+            put = require_table(table.get("set"), (*path, place), self.text)
             for word in put:
-                _require_setting(word, (*path, place, "set", word), self.text)
+                require_setting(word, (*path, place, "set", word), self.text)
             conditions.append(Condition(match=match, put=put))
         return conditions
 
-    def _read_table(self, word: str) -> tuple[Table, PlanPath]:
+    def read_tuning(self) -> TuningPlan | None:
+        value, path = self.find("tuning")
+        return None if value is None else read_tuning(value, path, self.text)
+
+    def _read_table(self, word: str) -> tuple[PlanTable, PlanPath]:
         value, path = self.find(word)
-        return _require_table({} if value is None else value, path, self.text), path
-
-
-def _require_words(table: Table, known: Sequence[str], path: PlanPath, text: PlanText) -> None:
-    for word in table:
-        if word not in known:
-            where = text.locate((*path, word))
-            raise UsageError(f"{where}there is no word {word!r} here; {did_you_mean(word, known)}")
-
-
-def _require_setting(word: str, path: PlanPath, text: PlanText) -> None:
-    """Raise UsageError where a word is neither a setting nor a word of a run."""
-    if word in _OWN_SEEDS:
-        kind = _OWN_SEEDS[word]
-        raise UsageError(f"{text.locate(path)}{word} is said by [seeds]: {kind} = [0, 1]")
-    known = [name for name in (*RUN_WORDS, *SETTINGS) if name not in _OWN_SEEDS]
-    if word not in known:
-        where = text.locate(path)
-        raise UsageError(f"{where}there is no setting {word!r}; {did_you_mean(word, known)}")
-
-
-def _require_table(value: Any, path: PlanPath, text: PlanText) -> Table:
-    if not isinstance(value, Mapping):
-        raise UsageError(f"{text.locate(path)}{path[-1]} is {value!r}; a table is needed")
-    return value
-
-
-def _require_tables(value: Any, path: PlanPath, text: PlanText) -> Sequence[Table]:
-    if not isinstance(value, list | tuple):
-        raise UsageError(f"{text.locate(path)}{path[-1]} is {value!r}; a list of tables is needed")
-    return [_require_table(one, (*path, place), text) for place, one in enumerate(value)]
+        return require_table({} if value is None else value, path, self.text), path

@@ -15,7 +15,7 @@ from niidpart.registry import did_you_mean
 from niidpart.strategies import STRATEGIES
 from niidpart.transforms import TRANSFORMS
 
-from .plan import Table
+from .plan_checks import PlanTable
 from .plan_text import PlanPath, PlanText
 
 _WORDS = ("name", "file", "recipe", "dataset", "data_root", "pool", "strategy", "like")
@@ -61,7 +61,7 @@ class SplitRequest:
         return replace(self, seed=seed) if self.is_drawn else self
 
 
-def list_split_requests(table: Table, path: PlanPath, text: PlanText) -> list[SplitRequest]:
+def list_split_requests(table: PlanTable, path: PlanPath, text: PlanText) -> list[SplitRequest]:
     """Return the splits that a table of a plan asks for: lists in it multiply.
 
     UsageError for a word that there is not.
@@ -134,14 +134,14 @@ def _list_options(strategy: str, like: str | None) -> list[str]:
     return found
 
 
-def _require_alone(chosen: Table, path: PlanPath, text: PlanText) -> None:
+def _require_alone(chosen: PlanTable, path: PlanPath, text: PlanText) -> None:
     for word in chosen:
         if word not in _OF_FILE:
             where = text.locate((*path, word))
             raise UsageError(f"{where}a split of a file is as it is; {word} cannot be said of it")
 
 
-def _name_split(chosen: Table, several: list[str], dataset: str, strategy: str) -> str:
+def _name_split(chosen: PlanTable, several: list[str], dataset: str, strategy: str) -> str:
     """Return what a table calls a split: its name, or its recipe, or data set and strategy."""
     base = chosen.get("name") or chosen.get("recipe") or f"{dataset} {strategy}"
     shown = ("name", "recipe", "dataset", "strategy")
@@ -153,7 +153,7 @@ def _name_split(chosen: Table, several: list[str], dataset: str, strategy: str) 
     return _add_values(base, chosen, own, shown)
 
 
-def _add_values(name: str, chosen: Table, words: list[str], left_out: tuple[str, ...]) -> str:
+def _add_values(name: str, chosen: PlanTable, words: list[str], left_out: tuple[str, ...]) -> str:
     told = [f"{word}={chosen[word]}" for word in words if word not in left_out]
     return " ".join([name, *told])
 

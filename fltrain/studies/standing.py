@@ -1,16 +1,19 @@
-"""How a study stands: what is done, what runs, what failed. Needs no torch."""
+"""How a study stands: what is done, what runs, what failed."""
 
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from niidpart.splits.recipe import JSON
 
 from .beats import Watch
 from .folder import StudyFolder
+from .roster import Roster
 
-CellState = Literal["done", "running", "stopped", "failed", "open"]
+# "diverged" is what a setting that a search tries came to; any other cell has then failed.
+CellState = Literal["done", "running", "stopped", "failed", "diverged", "open"]
+_STATES = get_args(CellState)
 
 
 @dataclass(frozen=True)
@@ -23,17 +26,43 @@ class CellStanding:
     worker: str = ""
     rounds: tuple[int, int] = (0, 0)
 
+    @property
+    def is_ended(self) -> bool:
+        """Whether no work is left on it, however it ended."""
+        return self.state in ("done", "failed", "diverged")
+
+    def to_json(self) -> JSON:
+        """Return it for machines."""
+        told: JSON = {"cell": self.name, "state": self.state, "cause": self.cause}
+        round, rounds = self.rounds
+        return told | {"worker": self.worker, "round": round, "rounds": rounds}
+
 
 @dataclass(frozen=True)
 class StudyStanding:
     """How a study stands.
 
-    beyond: finished cells of earlier plans, which the newest does not ask for.
+    beyond: finished cells of earlier plans, which the newest does not ask for. waiting: cells of
+    winners that are not known yet; stuck: those that will not be, since a run of their search has
+    failed. lost: searches of which every setting diverged, so that there is no winner.
     """
 
     name: str
     cells: Sequence[CellStanding]
     beyond: int = 0
+    waiting: int = 0
+    stuck: int = 0
+    lost: int = 0
+
+    @property
+    def total(self) -> int:
+        """The cells that are known, and those of winners that may be."""
+        return len(self.cells) + self.waiting
+
+    @property
+    def ended(self) -> int:
+        """The cells on which no work is left, however they ended."""
+        return sum(cell.is_ended for cell in self.cells)
 
     def count(self, state: CellState) -> int:
         """Return how many cells stand so."""
@@ -47,42 +76,63 @@ class StudyStanding:
 
     @property
     def is_over(self) -> bool:
-        """Whether no cell is open or runs: each is done, or has failed."""
-        return self.count("done") + self.count("failed") == len(self.cells)
+        """Whether no cell is open, runs, or waits for a winner."""
+        return self.ended == self.total
 
     def to_json(self) -> JSON:
         """Return it for machines."""
-        states: list[CellState] = ["done", "running", "stopped", "failed", "open"]
-        counts: JSON = {state: self.count(state) for state in states}
-        told = [
-            {"cell": cell.name, "state": cell.state, "cause": cell.cause, "worker": cell.worker}
-            for cell in self.cells
-        ]
-        return {"study": self.name, **counts, "beyond": self.beyond, "cells": told}
+        told: JSON = {"study": self.name}
+        told |= {state: self.count(state) for state in _STATES}
+        told |= {"waiting": self.waiting, "stuck": self.stuck, "lost": self.lost}
+        return told | {"beyond": self.beyond, "cells": [cell.to_json() for cell in self.cells]}
 
 
 @dataclass
 class StudyWatch:
-    """Looks at a study again and again."""
+    """Looks at a study again and again. names: of the cells that count, () for all."""
 
     study: StudyFolder
     watch: Watch
-    names: Sequence[str] = field(default_factory=list)
+    names: Sequence[str] = ()
+    _roster: Roster = field(init=False)
     _began: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        self._roster = Roster(self.study)
 
     def look(self) -> StudyStanding:
         """Return how the study stands now."""
         # Claims first: a cell that is finished between the two looks is done, and not stopped.
-        standings = self.study.claims.list_standings(self.names)
+        names = self.names or list(self._roster.list_cells())
+        standings = self.study.claims.list_standings(names)
         done = self.study.places.list_done()
         beats: dict[str, JSON] = {}
         cells = []
-        for name in self.names:
+        for name in names:
             if name in done:
                 cells.append(CellStanding(name, "done"))
             else:
                 cells.append(self._describe(name, standings[name], beats))
-        return StudyStanding(self.study.name, cells, beyond=len(done.difference(self.names)))
+        return self._count_winners(cells, beyond=len(done.difference(names)))
+
+    def _count_winners(self, cells: Sequence[CellStanding], beyond: int) -> StudyStanding:
+        """Return how the study stands, with the cells of winners that are not known."""
+        failed = {cell.name for cell in cells if cell.state == "failed"}
+        waiting = stuck = 0
+        for search in [] if self.names else self._roster.list_undecided():
+            if failed.intersection(search.list_runs()):
+                stuck += len(search.finals)
+            else:
+                waiting += len(search.finals)
+        lost = [result for _, result in self._roster.list_results() if result.chosen is None]
+        return StudyStanding(
+            name=self.study.name,
+            cells=cells,
+            beyond=beyond,
+            waiting=waiting,
+            stuck=stuck,
+            lost=len(lost),
+        )
 
     def estimate_left(self, standing: StudyStanding) -> float | None:
         """Return the seconds until all is done, by the pace since the first look; None at first."""
@@ -93,7 +143,8 @@ class StudyWatch:
         gained = standing.reached - reached
         if gained <= 0:
             return None
-        left = len(standing.cells) - standing.count("failed") - standing.reached
+        aside = standing.count("failed") + standing.count("diverged")
+        left = standing.total - aside - standing.reached
         return left * (now - began) / gained
 
     def _describe(self, name: str, standing: Any, beats: dict[str, JSON]) -> CellStanding:
@@ -101,6 +152,8 @@ class StudyWatch:
         if standing.has_failed:
             end = claims.read_end(name, standing.number)
             cause = str(end.get("cause", "")).split("\n")[0]
+            if self._roster.is_mere_trial(name, end):
+                return CellStanding(name, "diverged", cause=cause)
             return CellStanding(name, "failed", cause=f"{end.get('kind')}: {cause}")
         if standing.is_ended:
             return CellStanding(name, "stopped" if standing.number else "open")

@@ -17,7 +17,7 @@ from .cell_training import read_end
 from .cells import StudyCell, require_same_cell, restore_lists
 from .claims import Kinds
 from .folder import StudyFolder
-from .worker import read_cells
+from .roster import read_cells
 
 _WRITTEN = ("checkpoint_every", "checkpoint_share", "keep")
 _OF_THE_MACHINE = (*_WRITTEN, "threads", "workers", "memory", "device")

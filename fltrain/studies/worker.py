@@ -26,6 +26,7 @@ from .cells import StudyCell
 from .claims import DONE, FAILED, ROUNDS, STOPPED, UNNEEDED, ClaimLost, Standing
 from .folder import StudyFolder
 from .machine import describe_place, list_changes
+from .roster import Roster, read_cells
 from .stopping import Stopping
 
 _AMONG = 8  # open cells of which one is chosen, so that workers do not run for the same
@@ -52,7 +53,8 @@ class StudyWorker:
     """A worker of a study.
 
     cells: those that it may work on. is_anywhere: whether it takes up runs that were begun where
-    other bits are computed.
+    other bits are computed. roster: where cells of winners come from; None where no others are to
+    be worked on.
     """
 
     study: StudyFolder
@@ -61,6 +63,7 @@ class StudyWorker:
     stopping: Stopping
     watch: Watch
     is_anywhere: bool = False
+    roster: Roster | None = None
     name: str = field(default_factory=name_worker)
     worked: Worked = field(default_factory=Worked)
     doing: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -83,11 +86,23 @@ class StudyWorker:
                 number = standing.number + 1
                 if self._claim(name, number):
                     return self.cells[name], number
-            if not open_cells and not in_doubt:
+            if open_cells or self._decide():
+                continue
+            if not in_doubt and not self._awaits_winner():
                 return None
-            if not open_cells:
-                time.sleep(_POLL)
+            time.sleep(_POLL)
         return None
+
+    def _decide(self) -> bool:
+        """Decide the searches whose runs have ended. Return whether cells came of it."""
+        if self.roster is None or not self.roster.decide():
+            return False
+        self.cells = self.roster.list_cells()
+        return True
+
+    def _awaits_winner(self) -> bool:
+        """Return whether live workers are at the last runs of a search: cells may come of it."""
+        return self.roster is not None and self.roster.can_come()
 
     def _list_claimable(self) -> tuple[list[tuple[str, Standing]], bool]:
         """Return the cells that can be claimed, and whether a worker may yet prove to be dead."""
@@ -234,22 +249,6 @@ def _shuffle(cells: Sequence[tuple[str, Standing]]) -> list[tuple[str, Standing]
     return first
 
 
-def read_cells(study: StudyFolder, only: Sequence[str] = ()) -> dict[str, StudyCell]:
-    """Return the cells of a study's newest plan by name. only: these names; () for all.
-
-    UsageError for a name that there is not.
-    """
-    stored = [StudyCell.from_json(value) for value in study.read_plan().cells]
-    cells = {cell.name: cell for cell in stored}
-    for name in only:
-        if name not in cells:
-            raise UsageError(
-                f"{study.path} has no cell {name!r}; they are listed by "
-                f"fltrain study {study.path} --watch --json"
-            )
-    return {name: cells[name] for name in only} if only else cells
-
-
 def work(
     folder: str | Path,
     *,
@@ -275,5 +274,6 @@ def work(
         stopping=stopping,
         watch=Watch(study.workers),
         is_anywhere=anywhere,
+        roster=None if cells else Roster(study),
     )
     return worker.work(), stopping.signal

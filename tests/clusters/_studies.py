@@ -9,8 +9,8 @@ import niidpart
 from fltrain.runs.folder import RunFolder
 from fltrain.studies.claims import DONE
 from fltrain.studies.folder import StudyFolder
+from fltrain.studies.roster import read_cells
 from fltrain.studies.verifying import verify_study
-from fltrain.studies.worker import read_cells
 
 PLAN = """
 name = "cells"

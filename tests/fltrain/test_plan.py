@@ -201,10 +201,10 @@ def test_names_of_cells_stay_also_when_a_setting_is_added(monkeypatch):
     plain, fedprox = plan(), plan(algorithms=[{"name": "fedprox", "mu": 0.1}])
     names = [prepare_study(one).resolved.cells[0].cell.name for one in (plain, fedprox)]
     assert names == ["fedavg-e3994fcfc1e1", "fedprox-6388d28821ad"]
-    real = cells.asdict
+    real, later = cells.asdict, dict(cells._LATER)
     for value, is_same in ((False, True), (True, False)):
         monkeypatch.setattr(cells, "asdict", lambda one, new=value: real(one) | {"new": new})
-        monkeypatch.setattr(cells, "_LATER", {"new": False})
+        monkeypatch.setattr(cells, "_LATER", later | {"new": False})
         (found,) = prepare_study(plain).resolved.cells
         assert (found.cell.name == names[0]) == is_same
 

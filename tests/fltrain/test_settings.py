@@ -136,6 +136,7 @@ WRONG_TYPE = {
     "flip": ["no", 2, None],
     "rotate": ["15", None, float("nan")],
     "noisy_test": ["no", 2, None],
+    "validation_only": ["no", 2, None],
     "seed": [1.5, "0", None],
     "init_seed": [1.5, "0"],
     "eval_every": [1.5, "1"],
@@ -160,7 +161,7 @@ WITHOUT_RANGE = {
     "keep_optimizer",
 }
 WITHOUT_RANGE |= {"features_layer", "shuffle", "flip", "noisy_test", "tf32", "bf16", "compile"}
-WITHOUT_RANGE |= {"internals"}
+WITHOUT_RANGE |= {"internals", "validation_only"}
 
 
 @pytest.mark.parametrize(

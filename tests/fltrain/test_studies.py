@@ -20,9 +20,10 @@ from fltrain.studies.directing import StudyDirector
 from fltrain.studies.engines import WORK_ENGINES, WorkEngine
 from fltrain.studies.folder import StudyFolder
 from fltrain.studies.places import Places
+from fltrain.studies.roster import read_cells
 from fltrain.studies.standing import StudyWatch
 from fltrain.studies.verifying import verify_study
-from fltrain.studies.worker import read_cells, work
+from fltrain.studies.worker import work
 from niidpart.errors import UsageError
 
 FIXED = {"model": "linear", "rounds": 2, "local_epochs": 1}

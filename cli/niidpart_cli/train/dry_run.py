@@ -27,30 +27,43 @@ def describe_plan(prepared: "PreparedStudy", workers: int | None, as_json: bool)
     from fltrain.studies.estimate import describe_bytes, describe_seconds, estimate_span
     from fltrain.studies.stand_ins import is_stand_in
 
-    cells = [one.cell for one in prepared.resolved.cells]
     total = prepared.estimate
+    stages = count_stages(prepared)
     cores = count_cores()
     # More workers than cores are no faster, and neither are more than there are cells.
     at_once = min(workers or cores, cores, total.cells)
+    # Winners wait for what is tried.
     span = estimate_span(prepared.estimates, at_once)
     sources = [split.source for split in prepared.resolved.splits.values()]
     away = sorted({source.name for source in sources if is_stand_in(source)})
+    span += estimate_span([took for _, took in prepared.winners], at_once)
+    pairs = list(zip(prepared.resolved.cells, prepared.estimates, strict=True))
     if as_json:
         each = [
-            {"cell": cell.name, "where": cell.where} | estimate._asdict()
-            for cell, estimate in zip(cells, prepared.estimates, strict=True)
+            {"cell": one.cell.name, "where": one.cell.where} | estimate._asdict()
+            for one, estimate in pairs
         ]
-        totals = vars(total) | {"cores": cores, "span": span, "cells": each, "away": away}
+        told = {"cores": cores, "span": span, "stages": stages, "cells": each, "away": away}
+        totals = vars(total) | told
         say(json.dumps({"study": prepared.plan.name, **totals}))
         return
+    # Runs of searches stand in no table; how many there are is said below.
+    shown = [(one.cell, estimate) for one, estimate in pairs if one.cell.where]
+    cells = [cell for cell, _ in shown]
     axes = list(dict.fromkeys(axis for cell in cells for at in cell.where.values() for axis in at))
     firsts = [next(iter(cell.where.values())) for cell in cells]
     varied = [axis for axis in axes if len({repr(at.get(axis)) for at in firsts}) > 1]
     rows = [
         ["+".join(cell.groups), *[at.get(axis, "-") for axis in varied], estimate.steps]
-        for cell, at, estimate in zip(cells, firsts, prepared.estimates, strict=True)
+        for (cell, estimate), at in zip(shown, firsts, strict=True)
     ]
     say_table(format_table(["group", *varied, "steps"], rows))
+    if prepared.winners:
+        say(
+            f"\nbeside these {stages['default']} cells {stages['tuning']} that tune, on validation "
+            f"parts, and {stages['winners']} with what wins, as long at most as the costliest "
+            "setting that is tried"
+        )
     say(
         f"\n{total.cells} cells, {total.steps} steps, {total.examples} examples\n"
         f"about {describe_seconds(total.seconds)} on one core, "
@@ -60,3 +73,14 @@ def describe_plan(prepared: "PreparedStudy", workers: int | None, as_json: bool)
     )
     if away:
         say(f"not at hand, and counted by their published sizes: {', '.join(away)}")
+
+
+def count_stages(prepared: "PreparedStudy") -> dict[str, int]:
+    """Return how many cells tune, have the plan's own values, and have those that win."""
+    cells = [one.cell for one in prepared.resolved.cells]
+    tuning = sum(not cell.where for cell in cells)
+    return {
+        "tuning": tuning,
+        "default": len(cells) - tuning,
+        "winners": len(prepared.winners),
+    }

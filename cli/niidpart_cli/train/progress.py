@@ -126,6 +126,8 @@ def format_round(cells: Sequence[Metrics]) -> str:
         if len(cells) > 1:
             accuracy += f", mean {sum(accuracies) / len(accuracies):.2f}%"
         words.append(accuracy)
+    else:
+        words += _format_validation(cells)
     words += _format_asked(cells)
     for name, words_of_it in _AT_HOME.items():
         values = [100 * m[name] for m in cells if m.get(name) is not None]
@@ -134,6 +136,13 @@ def format_round(cells: Sequence[Metrics]) -> str:
     shown = " to ".join(dict.fromkeys(format_value("loss", end) for end in _find_ends(losses)))
     words.append(f"train loss {shown or 'not finite'}")
     return "  ".join(words)
+
+
+def _format_validation(cells: Sequence[Metrics]) -> list[str]:
+    """Return what runs that read no test set are shown by; [] where a round has nothing."""
+    name = "party_val_accuracy_weighted"
+    values = [100 * m[name] for m in cells if m.get(name) is not None]
+    return [f"validation {_format_range(values, '.2f', '%')}"] if values else []
 
 
 def _format_asked(cells: Sequence[Metrics]) -> list[str]:

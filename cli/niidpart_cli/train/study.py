@@ -184,15 +184,13 @@ def _carry_out(
     """Have a study worked on, and print what has come of it; exit code 1 where cells failed."""
     from fltrain.studies.api import allow_retries
     from fltrain.studies.directing import StudyDirector
-    from fltrain.studies.worker import read_cells
+    from fltrain.studies.roster import read_cells
 
-    cells = read_cells(study)
     if retry_failed:
-        allow_retries(study, list(cells))
+        allow_retries(study, list(read_cells(study)))
     with explain_interrupt(lambda: f"go on with: fltrain study {study.path}"), _Board() as board:
         director = StudyDirector(
             study=study,
-            cells=cells,
             trust=trust,
             anywhere=anywhere,
             on_standing=board.show,
@@ -210,7 +208,7 @@ def _report(study: "StudyFolder", standing: "StudyStanding", as_json: bool) -> N
         if standing.beyond:
             say(f"{standing.beyond} finished cells of earlier plans are not in this one; they stay")
     failed = [cell for cell in standing.cells if cell.state == "failed"]
-    left = len(standing.cells) - standing.count("done") - len(failed)
+    left = standing.total - standing.ended
     lines = [f"{cell.name}: {cell.cause}" for cell in failed[:_FAILURES]]
     if len(failed) > _FAILURES:
         lines.append(f"and {len(failed) - _FAILURES} more")
@@ -228,9 +226,8 @@ def _watch(study: "StudyFolder", as_json: bool) -> None:
     """Show how a study stands until it is over; with --json once."""
     from fltrain.studies.beats import Watch
     from fltrain.studies.standing import StudyWatch
-    from fltrain.studies.worker import read_cells
 
-    watch = StudyWatch(study, Watch(study.workers), list(read_cells(study)))
+    watch = StudyWatch(study, Watch(study.workers))
     standing = watch.look()
     if as_json:
         say(json.dumps(standing.to_json() | {"folder": str(study.path)}))

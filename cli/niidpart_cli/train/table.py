@@ -57,11 +57,11 @@ def table(
     as_json: bool,
 ) -> None:
     from fltrain.studies.folder import StudyFolder
+    from fltrain.studies.roster import read_rows
     from fltrain.studies.table import tabulate
-    from fltrain.studies.worker import read_cells
 
     opened = StudyFolder.open(study)
-    cells = list(read_cells(opened).values())
+    cells = read_rows(opened)
     if paper:
         from fltrain.studies.paper_table import set_beside
 

@@ -1,0 +1,174 @@
+"""All cells of a plan, looked up: what cannot be carried out is refused, with its line."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import niidpart
+from niidpart.data import Data
+from niidpart.errors import UsageError
+
+from .cells import ResolvedCell, resolve_cell
+from .expansion import AskedCell
+from .plan import StudyPlan
+from .searches import Search
+from .searching import AskedSearch
+from .split_words import make_split
+
+
+@dataclass
+class ResolvedPlan:
+    """All cells of a plan, each once; the splits that they are trained on by digest.
+
+    searches: what waits for a winner. Their runs are among the cells, before all others.
+    """
+
+    cells: list[ResolvedCell] = field(default_factory=list)
+    splits: dict[str, niidpart.FederatedSplit] = field(default_factory=dict)
+    searches: list[Search] = field(default_factory=list)
+
+
+def resolve_plan(
+    plan: StudyPlan,
+    asked: Iterable[AskedCell],
+    searches: Sequence[AskedSearch] = (),
+    load: Callable[..., Data] = niidpart.load,
+) -> ResolvedPlan:
+    """Look up all that cells ask for. load: what reads a data set.
+
+    UsageError, with the line, for what `fltrain.run` would refuse before its first round, and where
+    two cells of a group are the same.
+    """
+    resolver = _Resolver(plan, load)
+    for search in searches:
+        resolver.add_search(search)
+    for one in asked:
+        resolver.add(one)
+    return resolver.resolved
+
+
+@dataclass
+class _Resolver:
+    """Looks up cell by cell.
+
+    places: where each cell stands, by digest. taken: the digests of cells by their values on the
+    axes. made, data: the splits and the data sets so far.
+    """
+
+    plan: StudyPlan
+    load: Callable[..., Data]
+    resolved: ResolvedPlan = field(default_factory=ResolvedPlan)
+    places: dict[str, int] = field(default_factory=dict)
+    taken: dict[str, str] = field(default_factory=dict)
+    made: dict[str, niidpart.FederatedSplit] = field(default_factory=dict)
+    data: dict[str, Data] = field(default_factory=dict)
+
+    def add(self, one: AskedCell) -> ResolvedCell:
+        """Look up a cell that a table counts."""
+        found = self._resolve(one)
+        self._require_own_row(found, one)
+        self._put(found, one)
+        return found
+
+    def add_search(self, search: AskedSearch) -> None:
+        """Look up the runs of a search, and the cells that wait for its winner."""
+        tried: dict[str, str] = {}
+        names = []
+        for point, runs in zip(search.points, search.trials, strict=True):
+            of_point = []
+            for one in runs:
+                found = self._resolve(one)
+                self._require_new(found, tried, one, point)
+                self._put(replace(found, metric=search.tuning.metric), one)
+                of_point.append(found.cell.name)
+            names.append(of_point)
+        finals = [self._resolve(one) for one in search.finals]
+        self.resolved.searches.append(
+            Search(
+                metric=search.tuning.metric,
+                is_smaller_better=search.tuning.is_smaller_better,
+                points=[json.loads(json.dumps(point)) for point in search.points],
+                trials=names,
+                finals=[found.as_winner() for found in finals],
+            )
+        )
+
+    def _resolve(self, one: AskedCell) -> ResolvedCell:
+        split = self.made.get(one.split.key)
+        if split is None:
+            split = self.made[one.split.key] = make_split(one.split, self.data, self.load)
+            self.resolved.splits[split.digest] = split
+        try:
+            if one.is_trial and split.val.n == 0:
+                raise UsageError(
+                    "tuning is on validation parts alone, and the parties of this split have "
+                    "none; make it with val = 0.2"
+                )
+            return resolve_cell(one, split)
+        except UsageError as error:
+            where = self.plan.text.locate(one.path)
+            raise UsageError(f"{where}{describe_cell(one)}: {error}") from error
+
+    def _put(self, found: ResolvedCell, one: AskedCell) -> None:
+        """Put a cell to the others; one that groups share is joined."""
+        digest = found.cell.digest
+        place = self.places.setdefault(digest, len(self.resolved.cells))
+        if place == len(self.resolved.cells):
+            self.resolved.cells.append(found)
+            return
+        known = self.resolved.cells[place]
+        if one.group in known.cell.where:
+            raise UsageError(self._describe_twice(known, found, one))
+        self.resolved.cells[place] = replace(known, cell=known.cell.join(found.cell))
+
+    def _require_own_row(self, found: ResolvedCell, one: AskedCell) -> None:
+        """Raise UsageError where an unlike cell of the group has the same values.
+
+        Tables would join them.
+        """
+        place = json.dumps(found.cell.where, sort_keys=True)
+        if self.taken.setdefault(place, found.cell.digest) != found.cell.digest:
+            raise UsageError(
+                f"{self.plan.text.locate(one.path)}two unlike cells are called the same, "
+                f"{describe_cell(one)}, and would be one row of a table; give their splits names "
+                "(name = 'noisy'), their algorithms labels (label = 'ours')"
+            )
+
+    def _require_new(
+        self,
+        found: ResolvedCell,
+        tried: dict[str, str],
+        one: AskedCell,
+        point: Mapping[str, Any],
+    ) -> None:
+        """Raise UsageError where a search would train a setting twice. tried: those so far."""
+        digest = found.cell.digest
+        if digest in tried:
+            where = self.plan.text.locate(one.path)
+            raise UsageError(
+                f"{where}{describe_cell(one)}: two settings that are tried are the same, "
+                f"{tried[digest]} and {dict(point)}; leave out what changes nothing"
+            )
+        tried[digest] = str(dict(point))
+
+    def _describe_twice(self, known: ResolvedCell, new: ResolvedCell, one: AskedCell) -> str:
+        """Return by what two cells of a group that are the same are told apart."""
+        first = known.cell.where[one.group]
+        second = new.cell.where[one.group]
+        told = []
+        for key in {**first, **second}:
+            if first.get(key) != second.get(key):
+                told.append(f"{key} {first.get(key)} and {second.get(key)}")
+        differing = ", ".join(told) or "the plan says it twice"
+        return (
+            f"{self.plan.text.locate(one.path)}two cells are the same, {describe_cell(one)}: "
+            f"{differing} change nothing; leave one out"
+        )
+
+
+def describe_cell(one: AskedCell) -> str:
+    """Return a cell in words, for errors."""
+    words = [str(one.where[key]) for key in ("algorithm", "split")]
+    words += [f"{key}={value}" for key, value in one.options.items()]
+    return " ".join(words)

@@ -1,0 +1,97 @@
+"""Searches as a study keeps them, and their winners. Needs no torch but where one is resolved."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from niidpart.splits.recipe import JSON
+
+from .cells import StudyCell
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is tried for an algorithm on a split, and who waits for the winner.
+
+    points: the settings that are tried, values by word. trials: the names of the runs of each.
+    finals: the cells of the winner, with the default values still.
+    """
+
+    metric: str
+    is_smaller_better: bool
+    points: Sequence[JSON]
+    trials: Sequence[Sequence[str]]
+    finals: Sequence[StudyCell]
+
+    @property
+    def key(self) -> str:
+        """Of all that decides who wins, and what the winner is trained in."""
+        finals = [[final.digest, final.where] for final in self.finals]
+        told = [self.metric, self.is_smaller_better, self.points, self.trials, finals]
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def where(self) -> JSON:
+        """The values of its first cell on the axes, by which people know it."""
+        return dict(next(iter(self.finals[0].where.values())))
+
+    def list_runs(self) -> list[str]:
+        """Return the names of all its runs."""
+        return [name for of_point in self.trials for name in of_point]
+
+    def to_json(self) -> JSON:
+        """Return all of it for a file."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Search":
+        """Return the search of a file."""
+        finals = [StudyCell.from_json(cell) for cell in value["finals"]]
+        return cls(**{**value, "finals": finals})
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a setting came to: the mean over its runs.
+
+    value: None where a run diverged, and cause says so; then it cannot win.
+    """
+
+    values: JSON
+    value: float | None
+    cause: str = ""
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What came of a search.
+
+    chosen: the place of the winner among the tried, None where all diverged. cells: the winner's.
+    """
+
+    tried: Sequence[Tried]
+    chosen: int | None
+    cells: Sequence[StudyCell] = field(default_factory=list)
+
+    def to_json(self) -> JSON:
+        """Return all of it for a file."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "SearchResult":
+        """Return the result of a file."""
+        return cls(
+            tried=[Tried(**one) for one in value["tried"]],
+            chosen=value["chosen"],
+            cells=[StudyCell.from_json(cell) for cell in value["cells"]],
+        )
+
+
+def find_winner(tried: Sequence[Tried], *, is_smaller_better: bool) -> int | None:
+    """Return the place of the best, of equals the one that was tried first; None for none."""
+    sign = -1 if is_smaller_better else 1
+    known = [place for place, one in enumerate(tried) if one.value is not None]
+    scored = {place: sign * (tried[place].value or 0.0) for place in known}
+    return max(scored, key=lambda place: scored[place], default=None)
