@@ -66,6 +66,11 @@ def test_every_cell_of_every_study_can_be_trained(name, scale, tmp_path):
     assert all(one.steps > 0 for one in prepared.estimates)
 
 
+def test_each_study_has_a_row_in_the_docs(project):
+    rows = (project / "docs" / "reproduction.md").read_text()
+    assert [name for name in ALL if f"| `{name}` |" not in rows] == []
+
+
 def test_small_studies_need_no_data_but_what_comes_with_the_package():
     for name in ALL:
         for cell in expand(name, "small"):
