@@ -53,7 +53,7 @@ wheels: $(VENV)/ready
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror fltrain/engine/native/*.h fltrain/engine/native/*.cpp
+	$(BIN)/clang-format --dry-run --Werror fltrain/engine/native/*.h fltrain/engine/native/*.cpp benchmarks/*.cpp
 	$(BIN)/mypy
 
 $(VENV)/docs-ready: $(VENV)/ready

@@ -90,11 +90,15 @@ def name_library(instructions: str, *, made_by: str = "") -> str:
     return f"step-{instructions}-{digest[:32]}.so"
 
 
-def compile_library(command: list[str], instructions: str, to: Path) -> None:
-    """Run the compiler; CompilerFault with its first error where it fails."""
+def compile_library(
+    command: list[str], instructions: str, to: Path, source: Path | None = None
+) -> None:
+    """Run the compiler; CompilerFault with its first error where it fails.
+
+    source: other C++ than that which trains, for benchmarks that look into it.
+    """
     flags = (*_FLAGS, *list_instruction_sets()[instructions])
-    source = str(HERE / "step.cpp")
-    call = [*command, *flags, source, "-o", str(to)]
+    call = [*command, *flags, str(source or HERE / "step.cpp"), "-o", str(to)]
     done = subprocess.run(call, capture_output=True, text=True, check=False)
     if done.returncode == 0 and to.exists():
         return

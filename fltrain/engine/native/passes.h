@@ -17,14 +17,24 @@ struct Block {
     int64_t count(int64_t g) const { return std::min<int64_t>(LANES, size - g * LANES); }
 };
 
+// What is done of a layer: its answers, the gradient of its weights, that of its input.
+enum Way { FORWARD, GRADIENT, BACK };
+
+// Told whenever something is done, so that a benchmark may take its time. Here nobody looks.
+struct Unwatched {
+    void note(int64_t, Way) {}  // the number of a layer
+};
+
+template <class Watch>
 class Passes {
     const Arguments& args;
     Network& net;
+    Watch& watch;
     std::vector<char> blank;  // an example of zeros, for lanes without one
 
   public:
-    Passes(const Arguments& args, Network& net)
-        : args(args), net(net), blank(args.features * sizeof(float)) {}
+    Passes(const Arguments& args, Network& net, Watch& watch)
+        : args(args), net(net), watch(watch), blank(args.features * sizeof(float)) {}
 
     void forward(const Block& block) {
         const int64_t used = parts_of(block.size, LANES);
@@ -32,11 +42,15 @@ class Passes {
             Layer& first = net.layers[phase.begin];
             if (first.op.kind == LINEAR) {
                 linear(first, used);
+                note(first, FORWARD);
                 continue;
             }
             if (first.op.kind == BATCH_NORM && net.trains) settle(first, block.size);
             for (int64_t g = 0; g < used; g++)
-                for (size_t i = phase.begin; i < phase.end; i++) forward(net.layers[i], block, g);
+                for (size_t i = phase.begin; i < phase.end; i++) {
+                    forward(net.layers[i], block, g);
+                    note(net.layers[i], FORWARD);
+                }
         }
     }
 
@@ -48,15 +62,21 @@ class Passes {
             Layer& last = net.layers[phase.end - 1];
             if (last.op.kind == LINEAR) {
                 linear_back(last, used);
+                note(last, BACK);
                 continue;
             }
             if (last.op.kind == MOMENTS) add_norm_gradient(last);
             for (int64_t g = 0; g < used; g++)
-                for (size_t i = phase.end; i-- > phase.begin;) backward(net.layers[i], block, g);
+                for (size_t i = phase.end; i-- > phase.begin;) {
+                    backward(net.layers[i], block, g);
+                    note(net.layers[i], BACK);
+                }
         }
     }
 
   private:
+    void note(const Layer& l, Way way) { watch.note(&l - net.layers.data(), way); }
+
     // [features][LANES] of up to so many rows; lanes without one are 0.
     template <class T>
     void gather(const Block& block, int64_t g) {
@@ -178,6 +198,7 @@ class Passes {
         const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
         const float* from = pad_image(l.padded_x, x.at(g), o.c, o.h, o.w, o.pad);
         conv_gradient(l.weight(net.gradients), l.bias(net.gradients), y.grad(g), from, o);
+        note(l, GRADIENT);
         if (!o.from) return;  // nobody wants the gradient of the examples
         const int64_t pad = l.back_pad(), row = o.w * LANES;
         const float* dy = pad_image(l.padded_d, y.grad(g), o.out, o.oh, o.ow, pad);
@@ -277,6 +298,7 @@ class Passes {
         for (int64_t g = 0; g < used && o.bias >= 0; g++)
             for (int64_t m = 0; m < o.out; m++)
                 net.gradients[o.bias + m] += sum(((const V*)y.grad(g))[m]);
+        note(l, GRADIENT);
         if (o.from)
             product({x.d, LANES, x.dstep, args.w + o.weight, 1, y.d, y.dstep, nullptr, l.adds,
                      l.back[0].data(), 1, o.out, 0, o.out},

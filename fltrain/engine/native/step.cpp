@@ -15,13 +15,16 @@
 
 namespace {
 
+template <class Watch>
 class Model {
     const Arguments& args;
     Network net;
-    Passes passes;
+    Watch& watch;
+    Passes<Watch> passes;
 
   public:
-    Model(const Arguments& args, bool trains) : args(args), net(args, trains), passes(args, net) {}
+    Model(const Arguments& args, bool trains, Watch& watch)
+        : args(args), net(args, trains), watch(watch), passes(args, net, watch) {}
 
     // The mean loss of each step, summed.
     double train() {
@@ -33,10 +36,12 @@ class Model {
             const int64_t first = s % steps_per_epoch * args.accumulate;
             const int64_t count = std::min(args.accumulate, batches - first);
             std::memset(net.gradients, 0, args.parameters * sizeof(float));
+            watch.note(net.layers.size(), GRADIENT);
             double all = 0;
             for (int64_t b = first; b < first + count; b++) all += batch(epoch, b, count);
             loss += all / count;
             step_weights(args, net.gradients, s);
+            watch.note(net.layers.size(), BACK);
         }
         return loss;
     }
@@ -80,6 +85,7 @@ class Model {
         double loss = 0;
         for (int64_t i = 0; i < lanes; i++)
             loss += entropy(i, i < block.size ? args.y[block.rows[i]] : -1, share);
+        watch.note(net.layers.size(), FORWARD);  // what no layer does has the number behind them
         passes.backward(block);
         return loss;
     }
@@ -98,10 +104,17 @@ class Model {
 
 }  // namespace
 
+// How what Python hands over is laid out here: Python compares it with its own (`list_layout`).
+extern "C" const int64_t* fltrain_layout() {
+    static constexpr int64_t layout[] = {LAYOUT_VERSION, sizeof(Arguments), sizeof(Op)};
+    return layout;
+}
+
 // 0, and the summed loss; 1 where memory ran out.
 extern "C" int fltrain_train(const Arguments* arguments, double* loss) {
     try {
-        *loss = Model(*arguments, true).train();
+        Unwatched watch;
+        *loss = Model(*arguments, true, watch).train();
         return 0;
     } catch (const std::bad_alloc&) {
         return 1;
@@ -111,8 +124,9 @@ extern "C" int fltrain_train(const Arguments* arguments, double* loss) {
 // 0, how many answers are right, and the summed loss; 1 where memory ran out.
 extern "C" int fltrain_score(const Arguments* arguments, int64_t* right, double* loss) {
     try {
+        Unwatched watch;
         *right = 0;
-        *loss = Model(*arguments, false).score(*right);
+        *loss = Model(*arguments, false, watch).score(*right);
         return 0;
     } catch (const std::bad_alloc&) {
         return 1;

@@ -1,0 +1,224 @@
+"""A step of compiled code beside the best product of its own tile: what each operation reaches.
+
+    python benchmarks/native_step.py [--model cnn] [--turns 60] [--beside CLONE] [--round]
+
+The product is that of two matrices which stay in the first cache, of the best of some shapes. The
+step is one of SGD with momentum, batch 64, on random images of 28 x 28; its operations are timed in
+turns with a watch between them. All of it is on one thread, in short turns one after another, of
+which the quickest counts: other programs on the machine can only slow one down. GFLOP/s count the
+multiplications of the formula, so that an operation which leaves out zeros seems faster.
+--beside: the step of another clone too, in the same turns; its arguments must be laid out alike.
+--round: besides, the CPU seconds of a round, Python among them: 60,000 images, 10 parties.
+"""
+
+import argparse
+import ctypes
+import functools
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from many_parties import EXAMPLES as ROUND_EXAMPLES
+from many_parties import ask_child
+
+from fltrain.engine.native.arguments import StepArguments, address_of
+from fltrain.engine.native.build import find_instructions
+from fltrain.engine.native.compiling import HERE as SOURCES
+from fltrain.engine.native.compiling import compile_library, find_compiler
+from fltrain.engine.native.layers import LayerTable, tabulate_layers
+from fltrain.engine.native.ops import OpKind
+from fltrain.environment import describe
+from fltrain.models import create
+
+HERE = Path(__file__).parent
+SHAPE, CLASSES = (1, 28, 28), 10
+EXAMPLES, BATCH = 640, 64
+ROUND_PARTIES = 10
+PRODUCTS = [(m, k) for m in (12, 24, 48) for k in (64, 96, 128, 192)]  # of m x k and k x vectors
+VECTORS = 4
+PRODUCT_FLOP = 200_000_000  # of a turn
+WAYS = ("answers", "weights' gradient", "input's gradient")
+REST = ("loss", "gradients set to 0", "step of the weights")  # the same places, behind the layers
+
+
+class Work(NamedTuple):
+    """An epoch of one party: the model's table, the arguments of a call, what these point to."""
+
+    layers: LayerTable
+    arguments: StepArguments
+    kept: list[object]
+
+
+class Turn(NamedTuple):
+    """A product to be timed, and its operations."""
+
+    call: Callable[[], object]
+    flop: int
+
+
+class Line(NamedTuple):
+    """A line of the table. flop: of an example; at: where its seconds stand."""
+
+    name: str
+    flop: int
+    at: tuple[int, ...]
+
+
+def compile_file(source: Path, folder: Path) -> ctypes.CDLL:
+    """Return a library of that C++, made as those that train are."""
+    command, _ = find_compiler()
+    with tempfile.NamedTemporaryFile(dir=folder, suffix=".so", delete=False) as file:
+        made = Path(file.name)
+    compile_library(command, find_instructions(), made, source)
+    return ctypes.CDLL(str(made))
+
+
+def make_work(model: str) -> Work:
+    """Return an epoch with weights of its own."""
+    torch.manual_seed(0)
+    module = create(model, SHAPE, CLASSES, 0)
+    layers = tabulate_layers(module, SHAPE, BATCH)
+    w = torch.cat([parameter.detach().reshape(-1) for parameter in module.parameters()])
+    velocity = torch.zeros_like(w)
+    x = torch.randint(0, 256, (EXAMPLES, *SHAPE), dtype=torch.uint8)
+    y = torch.randint(0, CLASSES, (EXAMPLES,))
+    order = torch.randperm(EXAMPLES)
+    steps = EXAMPLES // BATCH
+    rates = torch.full((steps,), 1e-4, dtype=torch.float64)
+    stop = ctypes.c_int32(0)
+    arguments = StepArguments(
+        ops=ctypes.addressof(layers.ops),
+        n_ops=len(layers.ops),
+        features=x[0].numel(),
+        parameters=w.numel(),
+        w=address_of(w),
+        velocity=address_of(velocity),
+        rates=address_of(rates),
+        momentum=0.9,
+        x=address_of(x),
+        bytes=True,
+        y=address_of(y),
+        order=address_of(order),
+        per_epoch=EXAMPLES,
+        batch=BATCH,
+        accumulate=1,
+        steps=steps,
+        stop=ctypes.addressof(stop),
+    )
+    return Work(layers, arguments, [w, velocity, x, y, order, rates, stop])
+
+
+def list_lines(layers: LayerTable) -> Iterator[Line]:
+    """Yield the lines of the table, in the order in which a step is done."""
+    yield Line("examples gathered", 0, (0, 0))
+    for number, op in enumerate(layers.ops, 1):
+        kind = OpKind(op.kind)
+        name = f"{kind.name.lower()}, {op.c} x {op.h} x {op.w} to {op.out} x {op.oh} x {op.ow}"
+        flop = 0
+        if kind in (OpKind.CONV, OpKind.LINEAR):
+            flop = 2 * op.out * op.oh * op.ow * op.c * max(op.k, 1) ** 2
+        for way, words in enumerate(WAYS):
+            is_wanted = way < 2 or op.source > 0  # nobody wants the gradient of the examples
+            if is_wanted and (flop or way != 1):
+                yield Line(f"{name}: {words}", flop, (number, way))
+    for way, words in enumerate(REST):
+        yield Line(words, 0, (len(layers.ops) + 1, way))
+
+
+def make_products(library: ctypes.CDLL) -> Iterator[Turn]:
+    """Yield the products of which the best one counts."""
+    product = library.benchmark_product
+    product.restype = ctypes.c_int64
+    product.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 4
+    lanes = int(product(None, None, None, 0, 0, 0, 0))
+    for m, k in PRODUCTS:
+        yield make_product(product, m, k, lanes)
+
+
+def make_product(product: Callable[..., object], m: int, k: int, lanes: int) -> Turn:
+    """Return the product of m x k numbers and k x `VECTORS` vectors, often enough to be timed."""
+    a, b = torch.rand(m, k), torch.rand(VECTORS, k, lanes)
+    c = torch.empty(VECTORS, m, lanes)
+    flop = 2 * m * k * VECTORS * lanes
+    times = PRODUCT_FLOP // flop
+
+    def call() -> object:
+        return product(c.data_ptr(), a.data_ptr(), b.data_ptr(), m, k, VECTORS, times)
+
+    return Turn(call, flop * times)
+
+
+def take_seconds(call: Callable[[], object]) -> float:
+    before = time.perf_counter()
+    call()
+    return time.perf_counter() - before
+
+
+Times = dict[str | tuple[int, ...], float]
+
+
+def note(least: Times, name: str | tuple[int, ...], seconds: float) -> None:
+    """Note seconds where they are the least so far."""
+    least[name] = min(seconds, least.get(name, seconds))
+
+
+def measure(watched: ctypes.CDLL, steps: dict[str, ctypes.CDLL], work: Work, turns: int) -> Times:
+    """Return the least seconds: of an operation of a product, of an epoch, of the parts of one."""
+    products = list(make_products(watched))
+    arguments, loss = ctypes.byref(work.arguments), ctypes.c_double()
+    least: Times = {}
+    for _ in range(turns):
+        for product in products:
+            note(least, "product", take_seconds(product.call) / product.flop)
+        for name, library in steps.items():
+            train = functools.partial(library.fltrain_train, arguments, ctypes.byref(loss))
+            note(least, name, take_seconds(train))
+        parts = (ctypes.c_double * (len(WAYS) * (len(work.layers.ops) + 2)))()
+        watched.benchmark_train(arguments, parts)
+        for i, seconds in enumerate(parts):
+            note(least, divmod(i, len(WAYS)), seconds)
+    return least
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--model", default="cnn")
+    parser.add_argument("--turns", type=int, default=60)
+    parser.add_argument("--beside", type=Path)
+    parser.add_argument("--round", action="store_true")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    work = make_work(asked.model)
+    lines = list(list_lines(work.layers))
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        watched = compile_file(HERE / "native_step.cpp", folder)
+        steps = {"step": watched}
+        if asked.beside:
+            source = asked.beside / SOURCES.relative_to(HERE.parent) / "step.cpp"
+            steps["step, before"] = compile_file(source.resolve(), folder)
+        least = measure(watched, steps, work, asked.turns)
+    best = 1e-9 / least["product"]
+    print(f"{describe(torch.device('cpu'))}; {find_instructions()}\n")
+    print("| | microseconds an example | GFLOP/s | of the product |")
+    print("| --- | --- | --- | --- |")
+    print(f"| best product | | {best:.1f} | 100 % |")
+
+    def show(name: str, seconds: float, flop: int) -> None:
+        reached = f"{flop / seconds / 1e9:.1f} | {flop / seconds / 1e7 / best:.0f} %"
+        print(f"| {name} | {1e6 * seconds:.3f} | {reached if flop else '|'} |", flush=True)
+
+    flop = sum(line.flop for line in lines)
+    if asked.round:
+        show("round", ask_child(HERE.parent, ROUND_PARTIES, "native") / ROUND_EXAMPLES, flop)
+    for name in steps:
+        show(name, least[name] / EXAMPLES, flop)
+    for line in lines:
+        show(line.name, least[line.at] / EXAMPLES, line.flop)
+
+
+if __name__ == "__main__":
+    main()
