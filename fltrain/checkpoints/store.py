@@ -6,7 +6,6 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 from safetensors import SafetensorError
-from safetensors.torch import load
 from torch import Tensor
 
 from niidpart.temporaries import name_of_temporary
@@ -19,7 +18,7 @@ from .keeping import choose_kept
 from .names import Place, chain_of, find_places, list_own_names, order_of_removal
 from .snapshot import PARTIES, ROWS, Snapshot
 from .state_digest import digest_state
-from .tensor_file import lay_out
+from .tensor_file import TensorReader, lay_out
 
 # What reading a checkpoint that is not whole can raise.
 DAMAGE = (OSError, ValueError, LookupError, TypeError, RuntimeError, SafetensorError)
@@ -165,10 +164,18 @@ class CheckpointStore:
     def load(self, place: Place) -> Loaded:
         """Return the files of a checkpoint. One of `DAMAGE` if one is not whole."""
         head, digest = read_head(self.folder, place)
-        data = self.folder.read(place.tensors, head.bytes)
-        if hashlib.sha256(data).hexdigest() != head.sha256:
+        with self.folder.open_file(place.tensors, head.bytes) as file:
+            reader, fault, tensors = TensorReader(file), None, {}
+            try:
+                tensors = reader.read_all()
+            except DAMAGE as error:
+                fault = error
+                reader.pass_over_rest()
+        if reader.digest != head.sha256:
             raise RunError(f"{place.tensors} is not what was written (its sha256 differs)")
-        return Loaded(head, digest, load(data))
+        if fault is not None:
+            raise fault
+        return Loaded(head, digest, tensors)
 
     def read_rows(self, place: Place) -> list[int]:
         """Return the parties whose rows a checkpoint of changed rows has."""
@@ -209,7 +216,8 @@ class ChainReader:
     """Puts a state together, of a base and the changed rows behind it."""
 
     def __init__(self) -> None:
-        self._last: Loaded | None = None
+        self._head: Head | None = None  # of the last checkpoint, whose digest follows
+        self._digest = ""
         self._tensors: dict[str, Tensor] = {}
 
     def add(self, loaded: Loaded) -> list[int] | None:
@@ -221,19 +229,19 @@ class ChainReader:
         rows = None
         if head.place.is_base:
             self._tensors = loaded.tensors
-        elif self._last is None or head.before != self._last.digest:
+        elif self._head is None or head.before != self._digest:
             raise RunError(f"{head.place.head} stands on another checkpoint than the one before it")
         else:
             rows = loaded.tensors[ROWS].tolist()
             _write_rows(self._tensors, loaded.tensors)
-        self._last = loaded
+        self._head, self._digest = head, loaded.digest
         return rows
 
     @property
     def head(self) -> Head:
         """The head of the last checkpoint."""
-        assert self._last is not None
-        return self._last.head
+        assert self._head is not None
+        return self._head
 
     def assemble(self) -> State:
         """Return the state after the last checkpoint.

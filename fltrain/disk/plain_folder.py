@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -111,6 +112,12 @@ class PlainFolder:
         most: the bytes that it may have, so that a damaged folder cannot fill the memory. RunError
         where it has more, is a link, or is no file.
         """
+        with self.open_file(name, most) as file:
+            return file.read()
+
+    @contextlib.contextmanager
+    def open_file(self, name: str, most: int | None = None) -> Iterator[BufferedReader]:
+        """Yield a file that is read a piece at a time, as `read` does."""
         path = self.path / name
         with self._open() as folder:
             _require_kind(folder, path, stat.S_ISREG, "a regular file")
@@ -120,7 +127,7 @@ class PlainFolder:
                 size = os.fstat(file.fileno()).st_size
                 if most is not None and size > most:
                     raise RunError(f"{path} is damaged: it has {size} bytes, at most {most} belong")
-                return file.read()
+                yield file
 
     def write(self, name: str, data: bytes, *, is_last: bool = True) -> None:
         """Write a file: a temporary one beside it, synced, renamed over it.

@@ -1,17 +1,23 @@
 """Checkpoints that are written beside training: when, of which state, and that no result depends on the clock."""
 
+import hashlib
 import random
 import shutil
+import signal
+import subprocess
+import sys
 import threading
+import time
 import warnings
 import weakref
 from dataclasses import replace
 from itertools import pairwise
 from multiprocessing.context import ForkProcess
+from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load, save
 
@@ -21,11 +27,13 @@ from fltrain.checkpoints.keeping import must_keep
 from fltrain.checkpoints.pace import MOST_LOST, CheckpointPace
 from fltrain.checkpoints.series import CheckpointSeries
 from fltrain.checkpoints.snapshot import Snapshot
-from fltrain.checkpoints.tensor_file import lay_out, read_whole
+from fltrain.checkpoints.store import DAMAGE, Bound, CheckpointStore
+from fltrain.checkpoints.tensor_file import TensorReader, lay_out, read_whole
 from fltrain.common import Common
 from fltrain.disk.plain_folder import PlainFolder
 from fltrain.interface import State
 from fltrain.runs import loop
+from fltrain.runs.writer import RunWriter
 
 ASKED = {"algorithm": "scaffold", "fraction": 0.4, "rounds": 8, "checkpoint_every": None}
 
@@ -51,6 +59,97 @@ def test_a_file_made_in_blocks_is_that_of_safetensors(block, names, monkeypatch)
     made = b"".join(map(bytes, file.make_blocks()))
     assert made == save(tensors)
     assert file.n_bytes == len(made)
+
+
+def read_back(data, folder):
+    """What reading a file of these bytes a tensor at a time gives, and their digest."""
+    (folder / "tensors").write_bytes(data)
+    with (folder / "tensors").open("rb") as file:
+        reader = TensorReader(file)
+        return reader.read_all(), reader.digest
+
+
+def bytes_of(tensors):
+    return {
+        name: (leaf.dtype, leaf.shape, leaf.contiguous().reshape(-1).view(torch.uint8).tolist())
+        for name, leaf in tensors.items()
+    }
+
+
+@pytest.mark.parametrize("names", [list(TENSORS), ["a", "scalar"], ["none"], []])
+@pytest.mark.parametrize("metadata", [None, {"of": "another writer"}])
+def test_a_file_read_into_its_tensors_is_what_safetensors_reads(names, metadata, tmp_path):
+    data = save({name: TENSORS[name].contiguous() for name in names}, metadata)
+    found, digest = read_back(data, tmp_path)
+    assert bytes_of(found) == bytes_of(load(data))
+    assert digest == hashlib.sha256(data).hexdigest()
+
+
+SMALL = save({"b": torch.arange(3), "a/w": torch.ones(2, 2), "e": torch.zeros(0, 4)})
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(at=st.integers(0, len(SMALL) - 1), byte=st.integers(0, 255), end=st.integers(0, 3))
+def test_of_a_damaged_file_no_more_is_read_than_safetensors_would(at, byte, end, tmp_path):
+    """Whatever byte is another one: tensors that are those of the library, or a damage."""
+    data = bytearray(SMALL)
+    data[at] = byte
+    data = bytes(data[: len(data) - end])
+    try:
+        found, _ = read_back(data, tmp_path)
+    except DAMAGE:
+        return
+    assert bytes_of(found) == bytes_of(load(data))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"[]",
+        b"{",
+        b'{"a": 1}',
+        b'{"a": {"dtype": "F32", "shape": [1]}}',
+        b'{"a": {"dtype": "F99", "shape": [1], "data_offsets": [0, 4]}}',
+        b'{"a": {"dtype": "F32", "shape": [-1, -1], "data_offsets": [0, 4]}}',
+        b'{"a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}}',
+        b'{"a": {"dtype": "F32", "shape": [4000000000], "data_offsets": [0, 16000000000]}}',
+        b'{"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}',
+    ],
+)
+def test_a_header_that_is_no_table_of_what_follows_is_damage(header, tmp_path):
+    """The last one leaves half of the bytes over; none makes room for what is not there."""
+    with pytest.raises(DAMAGE):
+        read_back(len(header).to_bytes(8, "little") + header + bytes(8), tmp_path)
+
+
+READING = """
+import sys
+from pathlib import Path
+from fltrain.checkpoints.store import CheckpointStore
+from fltrain.disk.plain_folder import PlainFolder
+
+def peak():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+store = CheckpointStore(PlainFolder(Path(sys.argv[1])))
+store.read(0)  # of a small state: what is loaded for reading at all
+before = peak()
+store.read(1)
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is asked of Linux")
+def test_a_state_is_read_without_its_file_beside_it(tmp_path):
+    large = torch.zeros(60, 1_000_000)
+    store = CheckpointStore(PlainFolder(tmp_path))
+    for round, rows in enumerate((large[:, :10], large)):
+        state = State(models={"w": torch.ones(1, 4)}, buffers={}, server={}, parties={"c": rows})
+        store.write(state, round, Bound(config="", metrics="", state=""))
+    command = [sys.executable, "-c", READING, tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 1.5 * large.nbytes
 
 
 # The state of a round, while later ones write
@@ -384,6 +483,44 @@ def test_ctrl_c_while_a_snapshot_is_taken_leaves_no_damaged_checkpoint(
         with pytest.raises(KeyboardInterrupt):
             train(table_split, table, out=tmp_path / "run", **ASKED)
     assert_stands(tmp_path / "run", 0 if is_full else 2, table, whole)
+
+
+@pytest.mark.parametrize("moment", ["begun", "under way"])
+def test_ctrl_c_once_more_while_what_was_reached_is_saved_leaves_a_whole_checkpoint(
+    table, table_split, train, whole, tmp_path, written_at, monkeypatch, moment
+):
+    """The second one comes before that is begun, or while it is waited for: it then is finished."""
+    written_at((2,))
+    write, threads, is_waited_for = CheckpointSeries.write, [], threading.Event()
+    save_reached, settle = RunWriter.save_reached, RunWriter.settle
+
+    def settling(self):
+        if self.is_writing:
+            is_waited_for.set()
+        settle(self)
+
+    def saving_reached(self, state):
+        if moment == "begun":
+            raise KeyboardInterrupt
+        save_reached(self, state)
+
+    def slow(self, snapshot, round, bound):
+        threads.append(threading.current_thread())
+        if round == 5:
+            is_waited_for.wait()
+            time.sleep(0.1)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            time.sleep(0.1)
+        write(self, snapshot, round, bound)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunWriter, "save_reached", saving_reached)
+        patch.setattr(RunWriter, "settle", settling)
+        patch.setattr(CheckpointSeries, "write", slow)
+        with pytest.raises(KeyboardInterrupt):
+            train(table_split, table, out=tmp_path / "run", progress=stop_in(6), **ASKED)
+    assert not any(thread.is_alive() for thread in threads)
+    assert_stands(tmp_path / "run", 2 if moment == "begun" else 5, table, whole)
 
 
 @pytest.mark.parametrize("fraction", [0.4, 1.0])

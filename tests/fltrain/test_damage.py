@@ -434,7 +434,7 @@ def test_what_a_file_of_tensors_says_cannot_steer_a_terminal(stopped):
 
 def test_a_disk_that_fails_is_no_damage(stopped, everything, monkeypatch):
     """A checkpoint that cannot be read now may be whole: nothing is dropped, and no older one taken."""
-    before, read = everything(stopped), PlainFolder.read
+    before, read = everything(stopped), PlainFolder.open_file
 
     def fail(folder, name, most=None):
         if name == "round-000003.safetensors":
@@ -442,7 +442,7 @@ def test_a_disk_that_fails_is_no_damage(stopped, everything, monkeypatch):
         return read(folder, name, most)
 
     with monkeypatch.context() as patch:
-        patch.setattr(PlainFolder, "read", fail)
+        patch.setattr(PlainFolder, "open_file", fail)
         with pytest.raises(OSError, match=r"round-000003.* cannot be read: Input/output error"):
             fltrain.resume(stopped)
     assert everything(stopped) == before
