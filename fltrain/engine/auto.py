@@ -15,7 +15,7 @@ from ..common import Common
 from .cost import Cost
 from .execution import Execution
 from .jobs import Cell
-from .native import Build, find_build, why_no_build, why_not_native
+from .native import Build, BuildSearch, find_build, look_for_build, why_not_native
 from .processes import can_fork, count_cores
 from .stacked.convolution import BEST
 from .stacked.stackable import why_not_stackable
@@ -104,10 +104,14 @@ def choose_execution(cells: Sequence[Cell], common: Common, n_ranks: int = 1) ->
     }
     engine: str = common.engine
     if is_open:
-        facts = _look_for_build(facts)
+        search = _look_for_build(facts)
+        if search.reason:
+            facts = {cell: its._replace(native=search.reason) for cell, its in facts.items()}
         engine = settle_engine({pick_engine(of_cell) for of_cell in facts.values()})
         _mention_idle(common, engine)
-    build = _find_build(engine, cells)
+        build = search.build
+    else:
+        build = _find_build(engine, cells)
     execution = Execution(
         device=common.device,
         engine=engine,
@@ -116,6 +120,7 @@ def choose_execution(cells: Sequence[Cell], common: Common, n_ranks: int = 1) ->
         memory=common.memory if engine == "stacked" else None,
         build=build.digest if build else None,
         instructions=build.instructions if build else None,
+        library=build.file if build else None,
     )
     is_about_native = is_open and common.device == "cpu"
     return Choice(
@@ -132,19 +137,15 @@ def _find_reason(facts: Iterable[Facts]) -> str:
     return next(filter(None, reasons), "")
 
 
-def _look_for_build(facts: dict[Cell, Facts]) -> dict[Cell, Facts]:
-    """Return the facts, with a reason against compiled code where there is none to be had.
-
-    It is looked for, and compiled if need be, where all cells would be trained by it alone.
-    """
+def _look_for_build(facts: dict[Cell, Facts]) -> BuildSearch:
+    """Look for compiled code, and have it compiled if need be, where it alone would train all."""
     if settle_engine({pick_engine(of_cell) for of_cell in facts.values()}) != "native":
-        return facts
-    reason = why_no_build()
-    return {cell: of_cell._replace(native=reason) for cell, of_cell in facts.items()}
+        return BuildSearch(None)
+    return look_for_build()
 
 
 def _find_build(engine: str, cells: Sequence[Cell]) -> Build | None:
-    """Return the compiled code that will run, None for another engine's.
+    """Return the compiled code of an engine that was asked for, None for another engine's.
 
     Also for cells that cannot be trained so: the executor refuses those, and nothing is compiled.
     """

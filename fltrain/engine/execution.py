@@ -1,10 +1,11 @@
 """How and where the jobs of a run train, once that is chosen."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 # What was found rather than asked for, and so is no setting.
-OF_BUILD = ("build", "instructions")
+OF_BUILD = ("build", "instructions", "library")
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class Execution:
         had the same code.
     instructions : str or None
         Of `native`: the instruction set that the code was made for, "baseline", "avx2" or "avx512".
+    library : Path or None
+        Of `native`: the file of the code, which is of this machine and stands in no config.json.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class Execution:
     memory: float | None = None
     build: str | None = None
     instructions: str | None = None
+    library: Path | None = field(default=None, compare=False, repr=False)
 
     def describe(self) -> dict[str, Any]:
         """Return what config.json says: of what `native` alone has, only where that runs.
@@ -55,7 +59,7 @@ class Execution:
         -------
         dict
         """
-        values = asdict(self)
+        values = asdict(replace(self, library=None))
         for name in OF_BUILD:
             if values[name] is None:
                 del values[name]

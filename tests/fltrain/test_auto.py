@@ -25,7 +25,7 @@ from fltrain.engine.auto import (
 )
 from fltrain.engine.execution import OF_BUILD, Execution
 from fltrain.engine.footprint import estimate_footprint
-from fltrain.engine.native import find_build, why_not_native
+from fltrain.engine.native import BuildSearch, find_build, why_not_native
 from fltrain.models import create
 from fltrain.runs import cells
 from fltrain.runs.states import make_initial_state
@@ -348,7 +348,7 @@ def test_a_run_keeps_the_engine_that_was_chosen_and_resumes_with_it(
 
     monkeypatch.setattr(auto, "PAYS", 0.0)
     monkeypatch.setattr(auto, "count_cores", lambda: 2)
-    monkeypatch.setattr(auto, "why_no_build", lambda: "there is no compiled code")
+    monkeypatch.setattr(auto, "look_for_build", lambda: BuildSearch(None, "no compiled code"))
     niidpart.write(table_split, tmp_path / "split.h5")
     heard = []
 
@@ -371,7 +371,7 @@ def test_a_run_keeps_the_engine_that_was_chosen_and_resumes_with_it(
     kept = config["execution"]
     assert (config["settings"]["engine"], config["settings"]["threads"]) == ("auto", None)
     assert (kept["engine"], kept["threads"]) == ("processes", torch.get_num_threads())
-    monkeypatch.setattr(auto, "why_no_build", lambda: "")  # it would choose otherwise now
+    monkeypatch.setattr(auto, "look_for_build", lambda: BuildSearch(None))  # it would choose now
     fltrain.resume(tmp_path / "run", table, progress=lambda p: heard.append(getattr(p, "text", "")))
     lines = [told for told in heard if told]
     assert len(lines) == 2

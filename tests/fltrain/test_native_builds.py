@@ -1,7 +1,9 @@
 """Which compiled code runs: for each instruction set, brought by a wheel or made here, and what a run says of it."""
 
+import ctypes
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +14,7 @@ import torch
 
 import fltrain
 from fltrain.engine.execution import Execution
-from fltrain.engine.native import build, compiling, find_build
+from fltrain.engine.native import arguments, build, compiling, find_build, layers
 from fltrain.engine.native.build import find_instructions
 from fltrain.engine.native.compiling import list_instruction_sets, name_library
 from fltrain.engine.ranks.agreement import collect_facts
@@ -136,6 +138,82 @@ def test_a_library_that_does_not_load_is_a_reason_for_torchs_engines(
     assert heard[0].text.startswith("engine looped: ")
     assert "; engine native cannot load its compiled code: " in heard[0].text
     assert "delete" not in heard[0].text
+
+
+@pytest.mark.parametrize("other", ["all", "version", "arguments", "operations"])
+def test_code_that_takes_its_arguments_otherwise_is_not_called(other, tmp_path):
+    """It would read memory that is none of its own."""
+    layout = dict(zip(("version", "arguments", "operations"), arguments.list_layout(), strict=True))
+    code = ""
+    if other != "all":
+        layout[other] += 8
+        numbers = ", ".join(map(str, layout.values()))
+        code = f"static const int64_t layout[] = {{{numbers}}};\n"
+        code += 'extern "C" const int64_t* fltrain_layout() { return layout; }\n'
+    source, library = tmp_path / "other.cpp", tmp_path / "other.so"
+    source.write_text("#include <cstdint>\n" + code)
+    command, _ = compiling.find_compiler()
+    compiling.compile_library(command, compiling.BASELINE, library, source)
+    with pytest.raises(fltrain.UsageError, match=r"other\.so is of another version of fltrain"):
+        build.load_library(library)
+
+
+def test_where_the_code_at_hand_is_of_another_version_torch_trains(
+    table, table_split, train, monkeypatch
+):
+    monkeypatch.setattr(arguments, "LAYOUT_VERSION", arguments.LAYOUT_VERSION + 1)
+    heard = []
+    train(table_split, table, model="linear", engine="auto", progress=heard.append)
+    assert heard[0].text.startswith("engine looped: ")
+    assert "; engine native cannot use its compiled code: " in heard[0].text
+    with pytest.raises(fltrain.UsageError, match="delete it, or install fltrain anew"):
+        train(table_split, table, model="linear", engine="native")
+
+
+TYPES = {
+    "int64_t": ctypes.c_int64,
+    "uint64_t": ctypes.c_uint64,
+    "double": ctypes.c_double,
+    "float": ctypes.c_float,
+}
+
+
+def read_record(header, name):
+    """(name, type) of the fields of a struct, by the C++ alone: pointers are addresses."""
+    text = (compiling.HERE / header).read_text()
+    [body] = re.findall(rf"^struct {name} {{\n(.*?)^}};", text, re.MULTILINE | re.DOTALL)
+    fields = []
+    for line in re.sub(r"//.*", "", body).split(";")[:-1]:
+        kind, _, rest = re.sub(r"\b(const|volatile)\b", "", line).strip().partition(" ")
+        is_pointed = kind.endswith("*")
+        for one in rest.split(","):
+            star, field = re.fullmatch(r"\s*(\*?)\s*(\w+)\s*", one).groups()
+            is_address = bool(star) or is_pointed
+            fields.append((field, ctypes.c_void_p if is_address else TYPES[kind]))
+    return fields
+
+
+@pytest.mark.parametrize(
+    ("header", "name", "record"),
+    [("layers.h", "Arguments", arguments.StepArguments), ("ops.h", "Op", layers.OpRow)],
+)
+def test_python_has_the_fields_of_the_compiled_codes_records(header, name, record):
+    """Sizes say nothing of two fields that changed places."""
+    ours = [("from" if field == "source" else field, kind) for field, kind in record._fields_]
+    assert read_record(header, name) == ours
+
+
+@pytest.mark.parametrize("engine", ["auto", "native"])
+def test_compiled_code_is_looked_for_once_a_run(engine, table, table_split, train, monkeypatch):
+    asked, find = [], compiling.find_compiler
+
+    def find_compiler():
+        asked.append(1)
+        return find()
+
+    monkeypatch.setattr(compiling, "find_compiler", find_compiler)
+    train(table_split, table, model="linear", engine=engine)
+    assert len(asked) == 1
 
 
 def test_a_user_without_a_home_is_told_what_to_set(tmp_path, monkeypatch):

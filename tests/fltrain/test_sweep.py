@@ -15,6 +15,7 @@ import niidpart
 from fltrain import RunError, RunFolder
 from fltrain.algorithms import build
 from fltrain.engine import auto
+from fltrain.engine.native import BuildSearch
 from fltrain.runs import grid, opening, training
 
 from ._cells import is_moment
@@ -118,7 +119,7 @@ def test_the_order_of_splits_decides_no_engine(
 ):
     """By itself the cell of one party has no use for workers, the other one has. All have them, and are the runs of that engine."""
     monkeypatch.setattr(auto, "PAYS", 0.0)
-    monkeypatch.setattr(auto, "why_no_build", lambda: "there is no compiled code")
+    monkeypatch.setattr(auto, "look_for_build", lambda: BuildSearch(None, "no compiled code"))
     monkeypatch.setattr(auto, "count_cores", lambda: 2)
     one, asked = niidpart.make(table, "homo", n_parties=1), {"engine": "auto", "workers": 2}
     assert engines([alone({}, one, table, "fedavg", {}, engine="auto")]) == {"looped"}

@@ -4,15 +4,16 @@ The same code counts the right answers of models.
 """
 
 from .build import Build, find_build
-from .eligibility import require_native, why_no_build, why_not_native
+from .eligibility import BuildSearch, look_for_build, require_native, why_not_native
 from .executor import Native, count_threads
 
 __all__ = [
     "Build",
+    "BuildSearch",
     "Native",
     "count_threads",
     "find_build",
+    "look_for_build",
     "require_native",
-    "why_no_build",
     "why_not_native",
 ]

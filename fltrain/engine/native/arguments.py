@@ -6,7 +6,9 @@ import torch
 from torch import Tensor
 
 from ...tree import Tree
-from .layers import LayerTable
+from .layers import LayerTable, OpRow
+
+LAYOUT_VERSION = 1  # of layers.h
 
 
 class StepArguments(ctypes.Structure):
@@ -50,6 +52,11 @@ class StepArguments(ctypes.Structure):
         ("batches_taken", ctypes.c_int64),
         ("stop", ctypes.c_void_p),
     )
+
+
+def list_layout() -> list[int]:
+    """Return how what compiled code is handed is laid out: a version, and bytes of each record."""
+    return [LAYOUT_VERSION, ctypes.sizeof(StepArguments), ctypes.sizeof(OpRow)]
 
 
 def flatten_parameters(values: Tree, layers: LayerTable) -> Tensor:

@@ -17,6 +17,7 @@ from niidpart.errors import UsageError
 from niidpart.temporaries import temporary_folder
 
 from . import compiling
+from .arguments import list_layout
 from .compiling import BASELINE, CompilerFault, compile_library, list_instruction_sets, name_library
 
 _NEEDED = "engine native needs a C++ compiler here, or a wheel of niidpart for x86-64 Linux"
@@ -55,9 +56,12 @@ def find_instructions() -> str:
     return found if found in list_instruction_sets() else BASELINE
 
 
-def load_library(build: Build | None = None) -> ctypes.CDLL:
-    """Return the functions of the compiled code; UsageError where there is none, or none loads."""
-    file = (build or find_build()).file
+def load_library(file: Path | None = None) -> ctypes.CDLL:
+    """Return the functions of the compiled code; UsageError where there is none, or none loads.
+
+    file: the library, where it is known.
+    """
+    file = file or find_build().file
     try:
         library = ctypes.CDLL(str(file))
     except OSError as error:
@@ -65,6 +69,7 @@ def load_library(build: Build | None = None) -> ctypes.CDLL:
             f"engine native cannot load its compiled code: {error}; "
             f"delete {file}, or set XDG_CACHE_HOME to another folder"
         ) from error
+    _require_layout(library, file)
     library.fltrain_train.restype = ctypes.c_int
     library.fltrain_train.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_double)]
     library.fltrain_score.restype = ctypes.c_int
@@ -76,6 +81,21 @@ def load_library(build: Build | None = None) -> ctypes.CDLL:
     library.fltrain_two_sum.restype = None
     library.fltrain_two_sum.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_int64]
     return library
+
+
+def _require_layout(library: ctypes.CDLL, file: Path) -> None:
+    """Raise a UsageError where code takes its arguments otherwise: it would read other memory."""
+    ours, theirs = list_layout(), None
+    find_layout = getattr(library, "fltrain_layout", None)
+    if find_layout is not None:
+        find_layout.restype = ctypes.POINTER(ctypes.c_int64)
+        theirs = find_layout()[: len(ours)]
+    if theirs != ours:
+        raise UsageError(
+            f"engine native cannot use its compiled code: {file} is of another version of fltrain "
+            f"(its arguments are laid out as {theirs}, not as {ours}); "
+            "delete it, or install fltrain anew"
+        )
 
 
 def find_compiler() -> tuple[list[str], str]:

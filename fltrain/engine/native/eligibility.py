@@ -1,16 +1,25 @@
 """Which cells the compiled code can train."""
 
+from typing import NamedTuple
+
 from niidpart.errors import UsageError
 
 from ...affine import AffineDirection
 from ...settings import Settings
 from ...tasks.losses import Loss, SmoothedCrossEntropy, cross_entropy
 from ..jobs import Cell
-from .build import load_library
+from .build import Build, find_build, load_library
 from .layers import LayerTable, tabulate_layers
 
 _OPTIMIZERS = ("sgd", "adam", "adamw")  # of updates.h
 _INSTEAD = "use --engine processes or looped"
+
+
+class BuildSearch(NamedTuple):
+    """What looking for compiled code came to: code that can be loaded, or why there is none."""
+
+    build: Build | None
+    reason: str = ""
 
 
 def why_not_native(cell: Cell) -> str:
@@ -26,13 +35,14 @@ def why_not_native(cell: Cell) -> str:
     return ""
 
 
-def why_no_build() -> str:
-    """Return why there is no compiled code that can be loaded, in a clause; "" where there is."""
+def look_for_build() -> BuildSearch:
+    """Return the compiled code for this processor, or why there is none, in a clause."""
     try:
-        load_library()
+        build = find_build()
+        load_library(build.file)
     except UsageError as refusal:
-        return _give_reason(str(refusal))
-    return ""
+        return BuildSearch(None, _give_reason(str(refusal)))
+    return BuildSearch(build)
 
 
 def tabulate_cell(cell: Cell) -> LayerTable:

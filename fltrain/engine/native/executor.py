@@ -55,7 +55,7 @@ class Native:
         self.layers: dict[ModelTask, LayerTable] = {
             cell.task: tabulate_cell(cell) for cell in cells
         }
-        self.library = load_library()
+        self.library = load_library(execution.library)
         self.add_pair = make_add_pair(self.library)
         self.n = count_threads(execution)
         self.stop = ctypes.c_int32(0)  # looked at by all calls, between two steps

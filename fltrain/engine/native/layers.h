@@ -14,6 +14,10 @@
 
 namespace {
 
+// To be counted up where a field of `Arguments` or `Op` gets another meaning or place while their
+// sizes stay (`LAYOUT_VERSION` in arguments.py).
+constexpr int64_t LAYOUT_VERSION = 1;
+
 // What Python hands over (`StepArguments` in arguments.py has the same fields).
 struct Arguments {
     const Op* ops;

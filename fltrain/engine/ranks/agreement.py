@@ -21,7 +21,7 @@ from .group import Ranks
 
 # Settings that no result depends on. Memory is not one: it decides which jobs are stacked together,
 # and so the last bits.
-_HARMLESS = ("workers",)
+_HARMLESS = ("workers", "library")  # what decides no bit: of `library` the digest does
 _MACHINE = ("niidpart", "torch", "cuda", "device", "cpu")  # of `describe`: what changes bits
 _NUMBERS = 1 << 24  # that are read at a time: what lies on a GPU has to come to the host
 
