@@ -161,16 +161,24 @@ class StudyFolder:
                 return StoredPlan(number, self.name, text, list(cells), list(searches))
 
     def read_result(self, key: str) -> JSON:
-        """Return what came of a search; {} where it is not decided, or that was torn by a kill."""
+        """Return what came of a search; {} where it is not decided. RunError for a damaged file."""
+        place = self.find_result(key)
         try:
-            return read_sealed(PlainFolder(self.path / _WINNERS), f"{key}.json").value
-        except (FileNotFoundError, RunError):
+            return require_sealed(read_sealed(PlainFolder(place.parent), place.name), place).value
+        except FileNotFoundError:
             return {}
+        except RunError as error:
+            raise RunError(f"{error}; remove it, and the search is decided anew") from error
+
+    def find_result(self, key: str) -> Path:
+        """Return where it lies what came of a search."""
+        return self.path / _WINNERS / f"{key}.json"
 
     def write_result(self, key: str, value: JSON) -> None:
         """Say what came of a search, unless somebody has: whoever is second found the same."""
-        make_folder(self.path / _WINNERS)  # a study of an earlier version has none
-        create_once(self.path / _WINNERS / f"{key}.json", seal_text(value)[0])
+        place = self.find_result(key)
+        make_folder(place.parent)  # a study of an earlier version has none
+        create_once(place, seal_text(value)[0])
 
     def _list_plans(self) -> list[int]:
         names = PlainFolder(self.path / "plans").list_names()

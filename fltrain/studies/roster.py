@@ -109,6 +109,22 @@ class Roster:
                 return True
         return False
 
+    def list_wrong_results(self) -> dict[str, str]:
+        """Return of each result that does not follow from what its runs measured why, by its file.
+
+        Runs that are gone, which is a fault of theirs, are taken for what the result says.
+        """
+        decided = self.list_results()
+        standings, done = self._look_at([search for search, _ in decided])
+        wrong = {}
+        for search, result in decided:
+            tried = self._read_tried(search, standings, done) or result.tried
+            chosen = find_winner(tried, is_smaller_better=search.is_smaller_better)
+            if list(tried) != list(result.tried) or chosen != result.chosen:
+                place = str(self.study.find_result(search.key))
+                wrong[place] = "it does not follow from what the runs of its search measured"
+        return wrong
+
     def _look_at(self, searches: Sequence[Search]) -> tuple[dict[str, Standing], set[str]]:
         """Return how the runs of searches stand, and which are done.
 

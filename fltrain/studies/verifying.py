@@ -17,7 +17,7 @@ from .cell_training import read_end
 from .cells import StudyCell, require_same_cell, restore_lists
 from .claims import Kinds
 from .folder import StudyFolder
-from .roster import read_cells
+from .roster import Roster, read_cells
 
 _WRITTEN = ("checkpoint_every", "checkpoint_share", "keep")
 _OF_THE_MACHINE = (*_WRITTEN, "threads", "workers", "memory", "device")
@@ -47,6 +47,8 @@ def verify_study(
         elif study.claims.find_done(name, before.get(name, {})):
             what = f"it was finished and is gone; fltrain study {path} trains it again"
             verdicts[str(folder)] = RunVerdict([RunFault(".", None, what)], unchecked=[])
+    for place, what in Roster(study).list_wrong_results().items():
+        verdicts[place] = RunVerdict([RunFault(".", None, what)], unchecked=[])
     return verdicts
 
 

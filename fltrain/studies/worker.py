@@ -53,8 +53,7 @@ class StudyWorker:
     """A worker of a study.
 
     cells: those that it may work on. is_anywhere: whether it takes up runs that were begun where
-    other bits are computed. roster: where cells of winners come from; None where no others are to
-    be worked on.
+    other bits are computed. takes_winners: whether cells of winners are worked on, once known.
     """
 
     study: StudyFolder
@@ -63,10 +62,13 @@ class StudyWorker:
     stopping: Stopping
     watch: Watch
     is_anywhere: bool = False
-    roster: Roster | None = None
+    takes_winners: bool = False
     name: str = field(default_factory=name_worker)
     worked: Worked = field(default_factory=Worked)
     doing: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.roster = Roster(self.study)
 
     def work(self) -> Worked:
         """Work until no cell is left that this worker may claim, or it is to stop."""
@@ -95,14 +97,14 @@ class StudyWorker:
 
     def _decide(self) -> bool:
         """Decide the searches whose runs have ended. Return whether cells came of it."""
-        if self.roster is None or not self.roster.decide():
+        if not self.takes_winners or not self.roster.decide():
             return False
         self.cells = self.roster.list_cells()
         return True
 
     def _awaits_winner(self) -> bool:
         """Return whether live workers are at the last runs of a search: cells may come of it."""
-        return self.roster is not None and self.roster.can_come()
+        return self.takes_winners and self.roster.can_come()
 
     def _list_claimable(self) -> tuple[list[tuple[str, Standing]], bool]:
         """Return the cells that can be claimed, and whether a worker may yet prove to be dead."""
@@ -214,7 +216,9 @@ class StudyWorker:
         if not self.study.claims.is_newest(name, number):
             self._end(name, number, UNNEEDED)
             return
-        self.worked.failed.append(name)
+        kind = type(error).__name__
+        is_tried = self.roster.is_mere_trial(name, {"kind": kind})
+        (self.worked.done if is_tried else self.worked.failed).append(name)
         is_ours = isinstance(error, UsageError | FileFault | OSError | Diverged | CellStuck)
         said = [str(error), *getattr(error, "__notes__", [])]
         where = "" if is_ours else "".join(traceback.format_exception(error))
@@ -222,7 +226,7 @@ class StudyWorker:
             name,
             number,
             FAILED,
-            kind=type(error).__name__,
+            kind=kind,
             cause="\n".join(said),
             traceback=where,
             is_damaged=isinstance(error, RunError),
@@ -274,6 +278,6 @@ def work(
         stopping=stopping,
         watch=Watch(study.workers),
         is_anywhere=anywhere,
-        roster=None if cells else Roster(study),
+        takes_winners=not cells,
     )
     return worker.work(), stopping.signal

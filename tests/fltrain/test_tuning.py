@@ -1,0 +1,288 @@
+"""Tuning: equal budgets, on validation parts alone, and winners beside defaults in the table."""
+
+import json
+import shutil
+
+import pytest
+
+import fltrain
+import niidpart
+from fltrain.engine.diverged import Diverged
+from fltrain.runs.folder import RunFolder
+from fltrain.studies import worker as workers
+from fltrain.studies.api import allow_retries, prepare_study, write_study
+from fltrain.studies.beats import Watch
+from fltrain.studies.roster import Roster, read_cells
+from fltrain.studies.searches import Tried, find_winner
+from fltrain.studies.searching import FIRST_SEED
+from fltrain.studies.standing import StudyWatch
+from fltrain.studies.verifying import verify_study
+from fltrain.studies.worker import work
+from niidpart.errors import UsageError
+
+FIXED = {"model": "linear", "rounds": 1, "local_epochs": 1}
+PLAN = {
+    "name": "p",
+    "trials": 2,
+    "algorithms": ["fedavg", {"name": "fedprox", "tune": {"mu": {"log-uniform": [0.001, 1]}}}],
+    "splits": [{"dataset": "digits", "beta": 0.5, "n_parties": 5, "val": 0.2}],
+    "fixed": FIXED,
+    "tuning": {"method": "sobol", "trials": 2, "space": {"lr": {"log-uniform": [0.001, 1]}}},
+}
+GRID = PLAN | {"algorithms": ["fedavg"], "trials": 1, "seeds": {"split": 0, "init": 0, "order": 0}}
+GRID = {word: value for word, value in GRID.items() if word != "trials"}
+GRID["tuning"] = {"method": "grid", "space": {"lr": [0.01, 0.1]}}
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory):
+    """A study that was tuned, and the names of its cells before anything was known."""
+    study = write_study(prepare_study(PLAN), tmp_path_factory.mktemp("tuned") / "study")
+    before = list(read_cells(study))
+    worked, _ = work(study.path)
+    return study, before, worked
+
+
+def read_histories(study, names):
+    return {name: RunFolder.open(study.places.find_cell(name)).history for name in names}
+
+
+def test_both_stages_are_worked_on_by_one_worker_and_counted_before(tuned):
+    study, before, worked = tuned
+    prepared = prepare_study(PLAN)
+    # For each algorithm, on each of two splits: two settings, the default, the winner.
+    assert len(before) == 2 * 2 * 3
+    assert prepared.estimate.cells == 2 * 2 * 4
+    assert len(worked.done) == len(read_cells(study)) == 2 * 2 * 4
+    assert work(study.path)[0].done == []
+
+
+def test_what_is_tried_reads_no_test_set_and_has_seeds_of_its_own(tuned):
+    study, *_ = tuned
+    for search, _ in Roster(study).list_results():
+        for name, history in read_histories(study, search.list_runs()).items():
+            config = RunFolder.open(study.places.find_cell(name)).config
+            assert not [word for word in history[-1] if "test" in word]
+            assert config["settings"]["seed"] == FIRST_SEED
+        finals = [cell.asked["settings"] for cell in search.finals]
+        assert all(settings["seed"] < FIRST_SEED for settings in finals)
+
+
+def test_the_winner_is_what_validates_best_and_its_cells_are_runs_of_the_command(tuned, tmp_path):
+    study, *_ = tuned
+    for search, result in Roster(study).list_results():
+        measured = []
+        for names in search.trials:
+            (history,) = read_histories(study, names).values()
+            measured.append(history[-1]["party_val_accuracy_weighted"])
+        assert [one.value for one in result.tried] == measured
+        assert result.chosen == measured.index(max(measured))
+    values = result.tried[result.chosen].values
+    assert search.where["algorithm"] == "fedprox"
+    (cell,) = result.cells
+    split = niidpart.read(study.find_split(cell.split))
+    fltrain.run(
+        split,
+        algorithm=fltrain.algorithms.fedprox(mu=values["mu"]),
+        lr=values["lr"],
+        seed=cell.asked["settings"]["seed"],
+        threads=1,
+        out=tmp_path / "alone",
+        **FIXED,
+    )
+    of_cell = study.places.find_cell(cell.name)
+    alone = (tmp_path / "alone" / "metrics.jsonl").read_bytes()
+    assert (of_cell / "metrics.jsonl").read_bytes() == alone
+
+
+def test_winners_and_defaults_stand_side_by_side_in_the_table(tuned):
+    study, *_ = tuned
+    (table,) = fltrain.studies.api.Study(study.path, None).table()
+    rows = [(row.where["algorithm"], row.where["tuned"], row.n) for row in table.rows]
+    assert rows == [
+        ("fedavg", "default", 2),
+        ("fedavg", "tuned", 2),
+        ("fedprox", "default", 2),
+        ("fedprox", "tuned", 2),
+    ]
+
+
+def test_a_changed_result_is_found(tuned, tmp_path):
+    study, *_ = tuned
+    copy = shutil.copytree(study.path, tmp_path / "study")
+    assert {one.exit_code for one in verify_study(copy, fltrain.verify).values()} == {0}
+    opened = type(study).open(copy)
+    key = Roster(opened).list_results()[0][0].key
+    value = opened.read_result(key)
+    value["tried"][0]["value"], value["tried"][1]["value"] = 0.0, 1.0
+    opened.find_result(key).unlink()
+    opened.write_result(key, value)
+    verdicts = verify_study(copy, fltrain.verify)
+    (fault,) = verdicts[str(opened.find_result(key))].faults
+    assert "does not follow from what the runs of its search measured" in str(fault)
+    opened.find_result(key).write_text("{}")
+    with pytest.raises(fltrain.RunError, match="remove it, and the search is decided anew"):
+        work(copy)
+
+
+def test_more_trials_are_put_to_those_that_are_done(tuned, tmp_path):
+    study, *_ = tuned
+    copy = shutil.copytree(study.path, tmp_path / "study")
+    grown = PLAN | {"tuning": PLAN["tuning"] | {"trials": 3}}
+    opened = write_study(prepare_study(grown), copy)
+    worked, _ = work(copy)
+    new = {name for search in Roster(opened).list_undecided() for name in search.list_runs()}
+    assert new == set()
+    tried = [name for name in worked.done if name not in tuned[2].done]
+    known = {name for search, _ in Roster(opened).list_results() for name in search.list_runs()}
+    assert len([name for name in tried if name in known]) == 2 * 2  # one more for each search
+
+
+def test_a_default_that_wins_is_trained_once_and_counts_in_both_rows(tmp_path):
+    plan = GRID | {"tuning": {"method": "grid", "space": {"lr": [0.01]}}}
+    study = write_study(prepare_study(plan), tmp_path / "study")
+    assert len(work(study.path)[0].done) == 2  # the one setting that is tried, and the default
+    (table,) = fltrain.studies.api.Study(study.path, None).table(by=["tuned"])
+    assert [(row.where["tuned"], row.n) for row in table.rows] == [("default", 1), ("tuned", 1)]
+    assert table.rows[0].mean == table.rows[1].mean
+
+
+def fail_once(monkeypatch, error, is_meant):
+    """Let the training of some cells fail until `broken` is emptied."""
+    real, broken = workers.CellTrainer.train, [True]
+
+    def train(self, cell, *given, **named):
+        if broken and is_meant(cell):
+            raise error
+        return real(self, cell, *given, **named)
+
+    monkeypatch.setattr(workers.CellTrainer, "train", train)
+    return broken
+
+
+def test_a_setting_that_diverges_has_lost_and_is_no_failure(tmp_path, monkeypatch):
+    study = write_study(prepare_study(GRID), tmp_path / "study")
+    fail_once(
+        monkeypatch, Diverged("too far"), lambda cell: cell.asked["settings"].get("lr") == 0.1
+    )
+    worked, _ = work(study.path)
+    assert worked.failed == []
+    ((_, result),) = Roster(study).list_results()
+    assert [(one.value is None, one.cause) for one in result.tried] == [
+        (False, ""),
+        (True, "too far"),
+    ]
+    assert result.chosen == 0
+    standing = StudyWatch(study, Watch(study.workers)).look()
+    assert (standing.count("diverged"), standing.count("failed"), standing.is_over) == (1, 0, True)
+    assert allow_retries(study, list(read_cells(study))) == []
+
+
+def test_without_a_setting_that_ends_there_is_no_winner(tmp_path, monkeypatch):
+    study = write_study(prepare_study(GRID), tmp_path / "study")
+    fail_once(monkeypatch, Diverged("too far"), lambda cell: not cell.where)
+    work(study.path)
+    standing = StudyWatch(study, Watch(study.workers)).look()
+    assert (standing.lost, standing.waiting, standing.is_over) == (1, 0, True)
+
+
+def test_a_run_that_failed_of_something_else_keeps_the_winner_open(tmp_path, monkeypatch):
+    study = write_study(prepare_study(GRID), tmp_path / "study")
+    broken = fail_once(
+        monkeypatch, OSError(28, "No space"), lambda cell: cell.asked["settings"].get("lr") == 0.1
+    )
+    assert len(work(study.path)[0].failed) == 1
+    standing = StudyWatch(study, Watch(study.workers)).look()
+    assert (standing.stuck, standing.waiting, standing.is_over) == (1, 0, True)
+    broken.clear()
+    allow_retries(study, list(read_cells(study)))
+    assert len(work(study.path)[0].done) >= 1
+    assert StudyWatch(study, Watch(study.workers)).look().stuck == 0
+
+
+def test_of_equals_the_first_wins_and_of_losses_the_smallest():
+    tried = [Tried({}, None, "diverged"), Tried({}, 0.5), Tried({}, 0.7), Tried({}, 0.7)]
+    assert find_winner(tried, is_smaller_better=False) == 2
+    assert find_winner(tried, is_smaller_better=True) == 1
+    assert find_winner(tried[:1], is_smaller_better=False) is None
+
+
+def test_the_mean_over_repeats_decides(tmp_path):
+    plan = GRID | {"tuning": GRID["tuning"] | {"repeats": 2}}
+    study = write_study(prepare_study(plan), tmp_path / "study")
+    work(study.path)
+    ((search, result),) = Roster(study).list_results()
+    for names, one in zip(search.trials, result.tried, strict=True):
+        histories = read_histories(study, names).values()
+        values = [history[-1]["party_val_accuracy_weighted"] for history in histories]
+        assert len(set(values)) == 2  # two seeds
+        assert one.value == pytest.approx(sum(values) / 2)
+
+
+SPAN = {"log-uniform": [0.001, 1]}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"splits": [PLAN["splits"][0] | {"val": 0.0}]}, "tuning is on validation parts alone"),
+        ({"tuning": {"method": "sobol"}}, "needs trials"),
+        ({"tuning": {"trials": 2}}, r"needs a method, and None is none"),
+        ({"tuning": {"method": "sobl", "trials": 2}}, "did you mean 'sobol'"),
+        ({"tuning": {"method": "random", "trials": 2}}, "fedavg searches nothing"),
+        (
+            {"tuning": PLAN["tuning"] | {"metric": "test_accuracy"}},
+            "tuning is on validation parts alone, so a metric of those is needed",
+        ),
+        (
+            {"tuning": PLAN["tuning"] | {"metric": "party_val_accuracy"}},
+            "give party_val_accuracy_weighted",
+        ),
+        (
+            {"tuning": PLAN["tuning"] | {"metric": "party_val_macro_f1_mean"}},
+            "tuned by party_val_macro_f1_mean, which its runs do not have",
+        ),
+        ({"axes": {"lr": [0.1, 0.2]}}, "lr is searched, and an axis of fedavg too"),
+        (
+            {"tuning": {"method": "grid", "space": {"lr": [0.1, 0.2]}}},
+            "a grid goes through lists, and mu lies between",
+        ),
+        (
+            {
+                "tuning": {"method": "grid", "space": {"lr": [0.1, 0.2]}},
+                "algorithms": ["fedavg", {"name": "fedprox", "tune": {"mu": [0.1, 1]}}],
+            },
+            r"unlike numbers of settings: fedavg 2, fedprox 4; .*trials = 2",
+        ),
+        (
+            {"tuning": {"method": "random", "trials": 3, "space": {"lr": [0.1, 0.2]}}},
+            "3 trials are asked for, and lr have 2 settings in all",
+        ),
+        ({"tuning": PLAN["tuning"] | {"space": {"lr": {"log-uniform": [0, 1]}}}}, "above 0"),
+        ({"tuning": PLAN["tuning"] | {"space": {"lr": {"unifrom": [0, 1]}}}}, "'uniform'"),
+        ({"tuning": PLAN["tuning"] | {"space": {"lrr": SPAN}}}, "did you mean 'lr'"),
+        ({"tuning": PLAN["tuning"] | {"space": {"model": ["mlp"]}}}, "model cannot be searched"),
+        (
+            {
+                "tuning": {"method": "grid", "space": {"threads": [1, 2]}},
+                "algorithms": ["fedavg"],
+            },
+            "two settings that are tried are the same, {'threads': 1} and {'threads': 2}",
+        ),
+        ({"tuning": None, "algorithms": PLAN["algorithms"]}, "tune is of plans with .tuning."),
+        ({"seeds": {"order": FIRST_SEED}}, "those from 1000000 on are of runs that tune"),
+    ],
+)
+def test_a_tuning_that_would_not_be_fair_is_refused_before_the_first_run(change, said):
+    plan = {word: value for word, value in (PLAN | change).items() if value is not None}
+    with pytest.raises(UsageError, match=said):
+        prepare_study(plan)
+
+
+def test_groups_tune_as_the_plan_says_and_one_says_otherwise():
+    groups = [{"name": "a"}, {"name": "b", "tuning": PLAN["tuning"] | {"trials": 1}}]
+    searches = prepare_study(PLAN | {"groups": groups}).resolved.searches
+    found = [(next(iter(search.finals[0].where)), len(search.points)) for search in searches]
+    assert found == [("a", 2)] * 4 + [("b", 1)] * 4
+    told = json.loads(json.dumps([search.to_json() for search in searches]))
+    assert [one["metric"] for one in told] == ["party_val_accuracy_weighted"] * 8
