@@ -16,7 +16,7 @@ from ..making.derivation import deals_by_sizes, derive
 from ..splitfile.faults import Fault
 from ..splitfile.rules import StoredSkew
 from ..splits.digests import digest_array
-from ..splits.part import count_classes
+from ..splits.part_making import count_classes
 from ..splits.recipe import IMPORTED, Source
 from ..splits.split import FederatedSplit
 from ..strategies import STRATEGIES

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints, Stream
-from ..splits.part import PARTS, Part, make_empty_part, make_part
+from ..splits.part import PARTS, Part, make_empty_part
+from ..splits.part_making import make_part
 
 
 def hold_out(

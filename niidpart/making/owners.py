@@ -10,7 +10,8 @@ import numpy as np
 
 from ..arithmetic.rng import Ints, stream
 from ..errors import UsageError
-from ..splits.part import PARTS, Part, make_empty_part, make_part, make_part_from_pairs
+from ..splits.part import PARTS, Part, make_empty_part
+from ..splits.part_making import make_part, make_part_from_pairs
 from ..splits.recipe import NAME, Recipe
 from ..strategies import Owners, Rows
 from .holdouts import hold_out

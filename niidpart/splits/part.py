@@ -9,18 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic.deal import tally
 from ..arithmetic.rng import Ints
-from ..arithmetic.sorting import sort_by_key, sort_pairs
-from ..disk.arrays import iterate_pieces, release_pages
+from ..disk.arrays import iterate_pieces
 from ..disk.progress import tell_many
 from ..errors import UsageError, require_type
 from .view import RowIds
 
 PARTS = ("train", "val", "test")
 _BLOCK = 1 << 18  # rows looked at at a time
-_RELEASED = 1 << 22  # rows after which those in a file are given back
-_INT32_ROWS = 1 << 31  # row numbers below fit in int32, which takes half the memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,69 +212,3 @@ def make_empty_part(n_parties: int, n_classes: int) -> Part:
     indptr = np.zeros(n_parties + 1, np.int64)
     counts = np.broadcast_to(np.int32(0), (n_parties, n_classes))  # takes no memory
     return build_checked_part(indptr, np.zeros(0, np.int32), counts)
-
-
-def make_part(owner: NDArray[Any], labels: Ints, n_parties: int, n_classes: int) -> Part:
-    """Return the Part in which each example belongs to `owner` [N] (-1: to nobody).
-
-    Rows come out ascending, so that equal splits have equal digests.
-    """
-    if owner.min() < 0:  # nobody's examples stand behind the last party
-        owner = np.where(owner < 0, n_parties, owner)
-    sizes = tally(owner, n_parties + 1)[:n_parties]
-    n_held = int(sizes.sum(dtype=np.int64))
-    rows = sort_by_key(owner, n_parties + 1)
-    return _build(sizes, rows[:n_held], labels, n_classes)
-
-
-def make_part_from_pairs(
-    party: Ints,
-    row: Ints,
-    labels: Ints,
-    n_parties: int,
-    n_classes: int,
-) -> Part:
-    """Return the Part in which `party[i]` holds `row[i]`, for all i; parties may share rows."""
-    sizes = tally(party, n_parties)
-    rows = sort_pairs(party, row, n_parties, len(labels))
-    return _build(sizes, rows, labels, n_classes)
-
-
-def _build(sizes: Ints, rows: Ints, labels: Ints, n_classes: int) -> Part:
-    """Return the Part of rows that stand one party after the other. sizes: [P]."""
-    indptr = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, dtype=np.int64, out=indptr[1:])
-    indices: RowIds = rows
-    if len(labels) < _INT32_ROWS:
-        indices = rows.astype(np.int32)
-    counts = count_classes(indptr, indices, labels, n_classes)
-    return build_checked_part(indptr, indices, counts)
-
-
-def count_classes(indptr: Ints, indices: RowIds, labels: Ints, n_classes: int) -> NDArray[np.int32]:
-    """Return [P, K] int32 examples of each class at each party. labels: [N] of the whole data set.
-
-    Works on a block of rows at a time, so that temporaries stay small.
-    """
-    n = len(indices)
-    n_parties = len(indptr) - 1
-    counts = np.zeros((n_parties, n_classes), np.int32)
-    for start in range(0, n, _BLOCK):
-        stop = min(start + _BLOCK, n)
-        if start % _RELEASED == 0:
-            release_pages(indices)
-        # The block has rows of the parties first..last-1, of some of them not all.
-        first = np.searchsorted(indptr, start, side="right") - 1
-        last = np.searchsorted(indptr, stop)
-        n_here = last - first
-        bounds = np.clip(indptr[first : last + 1], start, stop)
-        sizes_here = np.diff(bounds)
-        party = np.repeat(np.arange(n_here), sizes_here)
-        classes = labels[indices[start:stop]]
-        # A table [n_here, K] as one row of cells: one bincount for all of it.
-        cells = party * n_classes + classes
-        found = np.bincount(cells, minlength=n_here * n_classes)
-        table = found.reshape(-1, n_classes)
-        counts[first:last] += table.astype(np.int32)
-        tell_many("counting classes of parties", stop, n)
-    return counts

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 import niidpart
-from niidpart.splits.part import make_part
+from niidpart.splits.part_making import make_part
 
 # Two quick rounds in which parties come apart.
 HOW = {

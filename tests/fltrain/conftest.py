@@ -12,7 +12,8 @@ from torch import nn
 import fltrain
 import niidpart
 from fltrain import RunFolder, tree
-from niidpart.splits.part import make_empty_part, make_part
+from niidpart.splits.part import make_empty_part
+from niidpart.splits.part_making import make_part
 
 from ._cells import add_to
 

@@ -15,7 +15,7 @@ from niidpart import diff as difference
 from niidpart.checking import differences
 from niidpart.checking.part_differences import compare_parts
 from niidpart.splits import split as splits
-from niidpart.splits.part import make_part, make_part_from_pairs
+from niidpart.splits.part_making import make_part, make_part_from_pairs
 
 Y = np.arange(300) % 5
 

@@ -16,7 +16,7 @@ from niidpart.features.kernels import (
     measure_distances,
     project_to_components,
 )
-from niidpart.splits.part import make_part
+from niidpart.splits.part_making import make_part
 
 
 def brute(x, lengths, w, kernel):

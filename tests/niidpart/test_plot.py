@@ -27,7 +27,7 @@ from niidpart.plot._look import (
 )
 from niidpart.plot._media import MEDIA, use_look
 from niidpart.plot._parties import choose_parties, order_parties, parse_parties
-from niidpart.splits.part import make_part
+from niidpart.splits.part_making import make_part
 
 DATA_KINDS = {"noise", "features", "fcube"}
 
