@@ -61,10 +61,13 @@ class BesideTable:
         return asdict(self)
 
 
-def set_beside(study: StudyFolder, cells: Sequence[StudyCell]) -> list[BesideTable]:
+def set_beside(
+    study: StudyFolder, cells: Sequence[StudyCell], *, partial: bool = False
+) -> list[BesideTable]:
     """Return each table that the paper of a study prints, ours beside it.
 
-    Cells of the paper that the plan does not ask for are left out. UsageError where the study is
+    Cells of the paper that the plan does not ask for are left out. partial: whether rows with
+    missing cells have a mean, which is not judged. UsageError where the study is
     none of a paper, or the paper prints no number.
     """
     found = find_study_of(study.name)
@@ -81,7 +84,9 @@ def set_beside(study: StudyFolder, cells: Sequence[StudyCell]) -> list[BesideTab
             f"fltrain table {study.path} has ours"
         )
     departures = _list_departures(study, paper, scale)
-    return [_set_table(study, cells, paper, table, departures) for table in printed]
+    ours = [_read_ours(study, cells, table, partial) for table in printed]
+    pairs = zip(printed, ours, strict=True)
+    return [_set_table(paper.name, table, found, departures) for table, found in pairs]
 
 
 def _list_departures(study: StudyFolder, paper: PaperStudy, scale: Scale) -> list[str]:
@@ -102,20 +107,19 @@ def _list_departures(study: StudyFolder, paper: PaperStudy, scale: Scale) -> lis
 
 
 def _set_table(
-    study: StudyFolder,
-    cells: Sequence[StudyCell],
-    paper: PaperStudy,
+    name: str,
     table: PrintedTable,
+    ours: Mapping[tuple[str, ...], Sequence[TableRow]],
     departures: Sequence[str],
 ) -> BesideTable:
-    ours = _read_ours(study, cells, table)
     rows = []
     for place, number in table.cells.items():
         if place in ours:
             row = _set_row(ours[place], number, table)
-            rows.append(replace(row, within=None) if departures else row)
+            can_judge = not departures and row.n == row.cells
+            rows.append(row if can_judge else replace(row, within=None))
     return BesideTable(
-        study=paper.name,
+        study=name,
         shows=table.shows,
         metric=table.metric,
         by=table.by,
@@ -126,20 +130,24 @@ def _set_table(
 
 
 def _read_ours(
-    study: StudyFolder, cells: Sequence[StudyCell], table: PrintedTable
+    study: StudyFolder, cells: Sequence[StudyCell], table: PrintedTable, partial: bool
 ) -> dict[tuple[str, ...], list[TableRow]]:
     """Return our rows by their place in the paper's table; several where it prints a best."""
     known = {axis for cell in cells for where in cell.where.values() for axis in where}
     axes = [*table.by, table.best_of] if table.best_of in known else list(table.by)
     ours: dict[tuple[str, ...], list[TableRow]] = {}
-    for row in _list_rows(study, cells, table, axes):
+    for row in _list_rows(study, cells, table, axes, partial):
         place = tuple(str(row.where[axis]) for axis in table.by)
         ours.setdefault(place, []).append(row)
     return ours
 
 
 def _list_rows(
-    study: StudyFolder, cells: Sequence[StudyCell], table: PrintedTable, axes: Sequence[str]
+    study: StudyFolder,
+    cells: Sequence[StudyCell],
+    table: PrintedTable,
+    axes: Sequence[str],
+    partial: bool,
 ) -> list[TableRow]:
     """Return our rows, of the group that the paper's table is of."""
     groups = dict.fromkeys(group for cell in cells for group in cell.groups)
@@ -147,7 +155,9 @@ def _list_rows(
     if table.metric in FACTS:
         tabled = [tabulate_fact(study, cells, table.metric, group, axes) for group in wanted]
         return [row for rows in tabled for row in rows]
-    of_metric = tabulate(study, cells, by=axes, metric=table.metric, best=table.best)
+    of_metric = tabulate(
+        study, cells, by=axes, metric=table.metric, best=table.best, partial=partial
+    )
     return [row for one in of_metric if one.group in wanted for row in one.rows]
 
 

@@ -150,6 +150,8 @@ def test_studies_of_no_paper_and_figures_without_numbers_have_nothing_beside_the
         'fixed = { model = "linear", rounds = 1, local_epochs = 1 }\n'
     )
     assert fltrain("study", "mine.toml", "--workers", "1", cwd=tmp_path).returncode == 0
+    done = fltrain("table", "studies/mine", "--paper", "--by", "algorithm", cwd=tmp_path)
+    assert (done.returncode, "leave --by and such out" in done.stderr) == (2, True)
     done = fltrain("table", "studies/mine", "--paper", cwd=tmp_path)
     assert (done.returncode, "of no paper" in done.stderr) == (2, True)
     curves = ("study", "--paper", "niid/fig8", "--set", "rounds=1", "--only", "algorithm=fedavg")

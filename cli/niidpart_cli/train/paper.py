@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from niidpart.data import Data
 
 _LIST = "?"  # the value of --paper without one
-_DEFAULT = "small"
+_DEFAULT: "Scale" = "small"
 # Of --paper alone: each with what it is where it is not given.
 _OF_PAPER: Mapping[str, Any] = {
     "scale": None,

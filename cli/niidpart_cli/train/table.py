@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from niidpart.errors import UsageError
+
 from ..command import AdvisingCommand
 from ..options import NameList
 from ..tables import format_table
@@ -13,6 +15,8 @@ from .paper import print_beside
 
 if TYPE_CHECKING:
     from fltrain.studies.table import StudyTable
+
+METRIC = "test_accuracy"
 
 
 def table_command() -> click.Command:
@@ -30,9 +34,7 @@ def table_command() -> click.Command:
                 help="The axes of the rows, with commas: algorithm, split, an option, a setting.  "
                 "[all on which cells differ but the seeds]",
             ),
-            click.Option(
-                ["--metric"], default="test_accuracy", show_default=True, help="Of the metrics."
-            ),
+            click.Option(["--metric"], default=METRIC, show_default=True, help="Of the metrics."),
             click.Option(["--best"], is_flag=True, help="The largest of all rounds, not the last."),
             click.Option(
                 ["--partial"], is_flag=True, help="A mean of what is done, where cells are missing."
@@ -65,7 +67,9 @@ def table(
     if paper:
         from fltrain.studies.paper_table import set_beside
 
-        print_beside(set_beside(opened, cells), as_json)
+        if by or best or metric != METRIC:
+            raise UsageError("--paper says itself which axes and metric; leave --by and such out")
+        print_beside(set_beside(opened, cells, partial=partial), as_json)
         return
     tables = tabulate(
         opened,
