@@ -185,7 +185,8 @@ def _draw_cells(rng: Stream, goal: Ints, n: int) -> Ints:
         sets = np.repeat(np.arange(len(goal)), missing)
         cells = sets * n + rng.integers(n, len(sets))
         cells.sort()
-        is_first = np.diff(cells, prepend=-1) > 0
+        is_first = np.ones(len(cells), bool)
+        np.not_equal(cells[1:], cells[:-1], out=is_first[1:])
         cells = cells[is_first]
         for earlier in found[1:]:
             cells = cells[~_is_among(cells, earlier)]

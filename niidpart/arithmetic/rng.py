@@ -209,8 +209,8 @@ class Stream:
         while rejected.size:
             words[rejected] = self.words(rejected.size)
             rejected = np.flatnonzero(words > limit)
-        remainders = words % np.uint64(bound)
-        return remainders.astype(np.int64)
+        words %= np.uint64(bound)
+        return words.view(np.int64)
 
     def permutation(self, n: int) -> Ints:
         """Return a random order of 0..n-1.

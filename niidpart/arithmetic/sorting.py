@@ -16,6 +16,7 @@ _WORD_BITS = 64
 _SHORT_BITS = 32  # words of these are sorted in half the time
 _BLOCK_BITS = 18  # of the places of a block: a megabyte of words, which stays in the cache
 _RUN = 8  # places of a key in a block, on average, from which on blocks pay
+_SEGMENT = 1 << 7  # values of a key, on average, from which on they are sorted by themselves
 _MOST_PLACES = 1 << 31  # fewer are numbered in int32
 
 
@@ -38,10 +39,10 @@ def sort_by_key(keys: NDArray[Any], n_keys: int) -> NDArray[Any]:
     [1, 3, 0, 2]
     """
     n = len(keys)
-    block_bits = min(_BLOCK_BITS, _SHORT_BITS - (n_keys - 1).bit_length())
-    has_long_runs = n_keys * _RUN <= 1 << max(block_bits, 0)
-    if has_long_runs and 1 << block_bits <= n < _MOST_PLACES:
-        return _sort_in_blocks(keys, n_keys, 1 << block_bits)
+    block = _choose_block(n, n_keys)
+    if block:
+        places, _ = _group_in_blocks(keys, n_keys, block)
+        return places
     if n_keys <= _RADIX_KEYS:
         return np.argsort(keys.astype(np.uint16), kind="stable")
     place_bits = n.bit_length()
@@ -51,11 +52,23 @@ def sort_by_key(keys: NDArray[Any], n_keys: int) -> NDArray[Any]:
     return _sort_words(keys, places, place_bits)
 
 
-def _sort_in_blocks(keys: NDArray[Any], n_keys: int, block: int) -> NDArray[np.int32]:
-    """Return what `sort_by_key` does; `block` places, a power of two, are sorted at a time.
+def _choose_block(n: int, n_keys: int) -> int:
+    """Return how many places are sorted at a time, a power of two; 0 where blocks do not pay."""
+    key_bits = (n_keys - 1).bit_length()
+    block_bits = min(_BLOCK_BITS, _SHORT_BITS - key_bits)
+    if block_bits <= 0 or n >= _MOST_PLACES:
+        return 0
+    block = 1 << block_bits
+    return block if n_keys * _RUN <= block <= n else 0
+
+
+def _group_in_blocks(
+    keys: NDArray[Any], n_keys: int, block: int, values: NDArray[Any] | None = None
+) -> tuple[NDArray[np.int32], Ints]:
+    """Return the places of each key, one key after the other, and where each one's end.
 
     A block that is sorted has a run of places for each key, and a run goes behind those of its key
-    that earlier blocks had.
+    that earlier blocks had. values: [n] below 2^31, that are taken in place of the places.
     """
     n = len(keys)
     sizes = np.zeros(n_keys, np.int64)
@@ -63,7 +76,7 @@ def _sort_in_blocks(keys: NDArray[Any], n_keys: int, block: int) -> NDArray[np.i
         sizes += np.bincount(keys[start : start + block], minlength=n_keys)
     ends = np.cumsum(sizes, dtype=np.int64) - sizes  # of what the keys have in earlier blocks
     every_place = np.arange(block, dtype=np.uint32)
-    sorted_places = np.empty(n, np.int32)
+    grouped = np.empty(n, np.int32)
     for start in range(0, n, block):
         some = keys[start : start + block]
         words = some.astype(np.uint32)
@@ -71,17 +84,22 @@ def _sort_in_blocks(keys: NDArray[Any], n_keys: int, block: int) -> NDArray[np.i
         words |= every_place[: len(some)]
         words.sort()
         words &= np.uint32(block - 1)
-        words += np.uint32(start)
         lengths = np.bincount(some, minlength=n_keys)
         begins = np.cumsum(lengths, dtype=np.int64) - lengths  # of the runs, within the block
         targets = np.repeat(ends - begins, lengths)
         targets += np.arange(len(some))
-        sorted_places[targets] = words.view(np.int32)
+        if values is None:
+            words += np.uint32(start)
+            grouped[targets] = words.view(np.int32)
+        else:
+            grouped[targets] = values[start : start + block][words]
         ends += lengths
-    return sorted_places
+    return grouped, ends
 
 
-def sort_pairs(keys: Ints, values: Ints, n_keys: int, n_values: int) -> Ints:
+def sort_pairs(
+    keys: NDArray[Any], values: NDArray[Any], n_keys: int, n_values: int
+) -> NDArray[Any]:
     """Return the values in ascending order of their keys, and ascending within a key.
 
     Parameters
@@ -92,13 +110,20 @@ def sort_pairs(keys: Ints, values: Ints, n_keys: int, n_values: int) -> Ints:
 
     Returns
     -------
-    array of int64 [n]
+    array of int32 or int64 [n]
 
     Examples
     --------
     >>> sort_pairs(np.array([1, 0, 1]), np.array([7, 9, 3]), 2, 10).tolist()
     [9, 3, 7]
     """
+    n = len(keys)
+    block = _choose_block(n, n_keys)
+    if block and n_values < _MOST_PLACES and n >= _SEGMENT * n_keys:
+        grouped, ends = _group_in_blocks(keys, n_keys, block, values)
+        for of_key in np.split(grouped, ends[:-1]):
+            of_key.sort()
+        return grouped
     value_bits = n_values.bit_length()
     if (n_keys - 1).bit_length() + value_bits > _WORD_BITS:
         return values[np.lexsort((values, keys))]
@@ -108,7 +133,7 @@ def sort_pairs(keys: Ints, values: Ints, n_keys: int, n_values: int) -> Ints:
 def _sort_words(keys: NDArray[Any], values: NDArray[Any], value_bits: int) -> Ints:
     words = keys.astype(np.uint64)
     words <<= np.uint64(value_bits)
-    words |= values.view(np.uint64)
+    words |= values.astype(np.uint64, copy=False)
     words.sort()
     words &= np.uint64((1 << value_bits) - 1)
     return words.view(np.int64)

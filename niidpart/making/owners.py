@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints, stream
 from ..errors import UsageError
@@ -15,6 +16,8 @@ from ..splits.part_making import make_part, make_part_from_pairs
 from ..splits.recipe import NAME, Recipe
 from ..strategies import Owners, Rows
 from .holdouts import hold_out
+
+_PIECE = 1 << 18  # rows looked at at a time: numpy copies numbers of rows that are narrow
 
 
 def check_strategy_result(result: Any, recipe: Recipe) -> Owners | Rows:
@@ -121,16 +124,26 @@ def _build_from_rows(
     for name in PARTS:
         party, row = result.parts.get(name, (nothing, nothing))
         _check_pairs(f"{who}: {name}", party, row, recipe.n_parties, len(labels))
-        n_again = np.count_nonzero(in_earlier_part[row])
+        n_again = _mark_rows(in_earlier_part, row)
         if n_again:
             raise UsageError(f"{who} has {n_again} rows in {name} that are in another part too")
-        in_earlier_part[row] = True
         parts[name] = make_part_from_pairs(party, row, labels, recipe.n_parties, n_classes)
         if _has_row_twice(parts[name]):
             raise UsageError(f"{who} gives a party the same row twice in {name}")
     if not parts["train"].n:
         raise UsageError(f"{who} gave no example to anybody")
     return parts
+
+
+def _mark_rows(is_marked: NDArray[np.bool_], rows: NDArray[Any]) -> int:
+    """Mark rows, and return how many of them were marked before. is_marked: [N]."""
+    n_before = 0
+    pieces = [rows[start : start + _PIECE] for start in range(0, len(rows), _PIECE)]
+    for piece in pieces:
+        n_before += int(np.count_nonzero(is_marked[piece]))
+    for piece in pieces:  # a row may stand twice
+        is_marked[piece] = True
+    return n_before
 
 
 def _check_pairs(
@@ -152,7 +165,7 @@ def _is_within(values: Ints, bound: int) -> bool:
 
 def _has_row_twice(part: Part) -> bool:
     """Return whether a party holds a row twice: its indices ascend, so those are adjacent."""
-    is_same = np.diff(part.indices) == 0
+    is_same = part.indices[1:] == part.indices[:-1]
     ends = part.indptr[1:-1] - 1  # the last index of each party: the next one is another party's
     ends = ends[(ends >= 0) & (ends < len(is_same))]
     is_same[ends] = False

@@ -131,8 +131,8 @@ class Rows(NamedTuple):
     Parameters
     ----------
     parts : mapping of str to (party [n], row [n])
-        "train", and "val" and "test" where there are any: int64 pairs in any order, none twice in
-        a part. Two parties may hold a row; the parts have no row in common.
+        "train", and "val" and "test" where there are any: pairs of integers in any order, none
+        twice in a part. Two parties may hold a row; the parts have no row in common.
     draws : mapping of str to array
         As those of `Owners`.
     columns : mapping of str to array [P], optional
@@ -146,6 +146,6 @@ class Rows(NamedTuple):
     [0, 0, 2]
     """
 
-    parts: Mapping[str, tuple[Ints, Ints]]
+    parts: Mapping[str, tuple[NDArray[Any], NDArray[Any]]]
     draws: Arrays
     columns: Arrays = _NONE

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..arithmetic.deal import draw_subsets, split_by_class
 from ..arithmetic.rng import Ints, Stream
+from ..arithmetic.words import Array
 from ..errors import UsageError
 from ..registry import AtLeast
 
@@ -29,6 +30,7 @@ NTest = Annotated[
     "Test examples of a device; else a tenth of its training examples, or what the pools allow.",
     AtLeast(0),
 ]
+_INT32_ROWS = 1 << 31  # rows of smaller numbers fit
 # By default train is 1/12 of the data set, val and test 1/3 and 1/10 of what train has.
 DIVISORS = {"train": 12, "val": 3, "test": 10}
 
@@ -122,7 +124,7 @@ def draw_rows(
     limit: int,
     pools: Pools,
     rng: Stream,
-) -> tuple[Ints, Ints]:
+) -> tuple[Array, Array]:
     """Return (party, row) pairs: for each device its examples, independently of the others.
 
     counts: [P, K] examples of each class for each device, without replacement at a device.
@@ -137,12 +139,16 @@ def draw_rows(
             f"{of_class[k]} to draw from; lower n_{part} to {limit}"
         )
     n_pairs = int(counts.sum(dtype=np.int64))
-    parties, rows = np.empty(n_pairs, np.int64), np.empty(n_pairs, np.int64)
+    # Narrow where it can be: fresh memory is a large part of what a pair costs.
+    largest = max(int(pool.max(initial=0)) for pool in pools[part])
+    kind = np.int32 if largest < _INT32_ROWS else np.int64
+    parties, rows = np.empty(n_pairs, kind), np.empty(n_pairs, kind)
     start = 0
     for sizes, pool in zip(counts.T, pools[part], strict=True):
         party, item = draw_subsets(rng, sizes, len(pool))
         some = slice(start, start + len(party))
         parties[some] = party
-        rows[some] = pool[item]
+        # "raise", which checks what is known to fit, would take a copy
+        np.take(pool.astype(kind), item, out=rows[some], mode="clip")
         start += len(party)
     return parties, rows

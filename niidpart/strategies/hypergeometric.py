@@ -17,7 +17,8 @@ READING = "sample"  # each label of a device is drawn from the law of its archet
 ARCHETYPES = 6
 # -log of the chance, for one device and class, that a size taken by default does not fit: 1e-12.
 _RARE = 27.7
-_BLOCK = 1 << 20  # words drawn at a time; not part of the definition, the stream goes on
+_BLOCK = 1 << 17  # words drawn at a time; not part of the definition, the stream goes on
+_UPPER_BITS = 16  # of a word, which settle nearly every label
 
 
 def hypergeometric_archetypes(
@@ -111,17 +112,44 @@ def _draw_counts(
     n_cells = n_classes + 1  # of a device: one for each label
     step = max(1, _BLOCK // max(n, 1))
     for a, law in enumerate(laws):
-        labels, thresholds = _set_thresholds(law)
+        table = _LabelTable(law)
         devices = np.flatnonzero(archetype == a)
         for start in range(0, len(devices), step):
             some = devices[start : start + step]
             words = rng.words(len(some) * n)
-            label = labels[np.searchsorted(thresholds, words, side="right")]
             first_cell = np.arange(len(some)) * n_cells
-            cells = np.repeat(first_cell, n) + label
+            cells = table.find(words)
+            cells += np.repeat(first_cell, n)
             tallied = np.bincount(cells, minlength=len(some) * n_cells)
             counts[some] = tallied.reshape(len(some), n_cells)[:, :n_classes]
     return counts
+
+
+class _LabelTable:
+    """Says which label a random word stands for.
+
+    By a table of its upper bits; only where a threshold lies among the words of the same ones the
+    thresholds are searched.
+    """
+
+    def __init__(self, law: list[int]):
+        self._labels, self._thresholds = _set_thresholds(law)
+        self._lower_bits = np.uint64(64 - _UPPER_BITS)
+        first = np.arange(1 << _UPPER_BITS, dtype=np.uint64) << self._lower_bits
+        last = first + ((np.uint64(1) << self._lower_bits) - np.uint64(1))
+        of_first, of_last = self._search(first), self._search(last)
+        self._of_upper = np.where(of_first == of_last, of_first, -1)
+
+    def find(self, words: Words) -> Ints:
+        """Return [n] the label of each word."""
+        upper = (words >> self._lower_bits).view(np.int64)
+        found = self._of_upper[upper]
+        unsettled = np.flatnonzero(found < 0)
+        found[unsettled] = self._search(words[unsettled])
+        return found
+
+    def _search(self, words: Words) -> Ints:
+        return self._labels[np.searchsorted(self._thresholds, words, side="right")]
 
 
 def _set_thresholds(law: list[int]) -> tuple[Ints, Words]:

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from niidpart.arithmetic import sorting
-from niidpart.arithmetic.sorting import sort_by_key
+from niidpart.arithmetic.sorting import sort_by_key, sort_pairs
 from niidpart.splits.part_making import count_classes, make_part
 
 KINDS = [np.int8, np.int16, np.int32, np.int64]
@@ -48,3 +48,17 @@ def test_a_part_of_owners_has_their_rows_and_classes(lowest):
         assert part.counts[party].tolist() == np.bincount(labels[rows], minlength=7).tolist()
     again = count_classes(part.indptr, part.indices, labels, n_classes)
     assert np.array_equal(part.counts, again)
+
+
+@pytest.mark.parametrize(("n_keys", "n_values"), [(3, 50), (9, 1 << 20), (2, 1 << 40)])
+def test_pairs_are_sorted_by_key_and_value(n_keys, n_values, small_blocks, monkeypatch):
+    for segment in (2, 1 << 40):  # by the values of each key, and by words of both
+        monkeypatch.setattr(sorting, "_SEGMENT", segment)
+        rng = np.random.default_rng(n_keys)
+        keys, values = rng.integers(0, n_keys, 500), rng.integers(0, n_values, 500)
+        keys[values % 7 == 0] = 0
+        expected = values[np.lexsort((values, keys))]
+        assert np.array_equal(sort_pairs(keys, values, n_keys, n_values), expected)
+        if n_values < 1 << 31:
+            narrow = keys.astype(np.int32), values.astype(np.int32)
+            assert np.array_equal(sort_pairs(*narrow, n_keys, n_values), expected)

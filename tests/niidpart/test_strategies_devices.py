@@ -11,6 +11,7 @@ from scipy import stats
 import niidpart
 from niidpart.arithmetic.deal import draw_subsets
 from niidpart.arithmetic.rng import stream
+from niidpart.strategies import hypergeometric
 
 CIFAR = np.arange(60_000) * 7 % 10  # 10 classes of 6,000, as CIFAR-10 with its test images
 both = pytest.mark.parametrize("name", ["hierarchical", "hypergeometric"])
@@ -262,3 +263,16 @@ def test_subsets_of_few_and_of_many_are_drawn_alike(sizes, seed):
     assert np.array_equal(few[0], many[0][mine])
     assert np.array_equal(few[1], many[1][mine])
     assert many[1][~mine].tolist() == list(range(n))
+
+
+def test_a_label_is_the_one_whose_part_of_the_words_it_falls_into():
+    law = [3, 0, 1 << 60, 1, 7]  # thresholds that lie close together, and a label that is never
+    table = hypergeometric._LabelTable(law)
+    labels, thresholds = hypergeometric._set_thresholds(law)
+    near = [t + np.uint64(d) for t in thresholds for d in (0, 1)]
+    near += [t - np.uint64(1) for t in thresholds]
+    words = np.concatenate(
+        [np.array([0, 2**64 - 1, *map(int, near)], np.uint64), stream(0).words(9999)]
+    )
+    plain = [labels[sum(int(t) <= word for t in thresholds)] for word in words.tolist()]
+    assert table.find(words).tolist() == plain
