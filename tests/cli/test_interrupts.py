@@ -83,3 +83,23 @@ def test_a_split_on_the_disk_that_is_ended_leaves_nothing_behind(tmp_path):
     assert (process.returncode, said.split("\n")[-2]) == (143, "ended by SIGTERM"), said
     assert "Traceback" not in said
     assert os.listdir(tmp_path) == ["labels.npy"]
+
+
+def test_sigterm_while_libraries_are_loaded_leaves_none_there_by_half(tmp_path):
+    code = (
+        "import importlib, os, signal, sys\n"
+        "real = importlib.import_module\n"
+        "def load(name):\n"
+        "    if name != 'fltrain.runs.resuming':\n"
+        "        return real(name)\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    real(name)\n"
+        "    print('whole', flush=True)\n"
+        "importlib.import_module = load\n"
+        "from niidpart_cli.train import main\n"
+        "main(['work', 'none'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (143, "whole\n"), done.stderr

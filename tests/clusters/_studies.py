@@ -1,14 +1,10 @@
 """A study for clusters, and what has to hold of it however it came to its end."""
 
-import os
-import subprocess
-import sys
-
 import fltrain
 import niidpart
 from fltrain.runs.folder import RunFolder
 from fltrain.studies.claims import DONE
-from fltrain.studies.folder import StudyFolder
+from fltrain.studies.folder import StudyFolder, is_study
 from fltrain.studies.roster import read_cells
 from fltrain.studies.verifying import verify_study
 
@@ -37,25 +33,6 @@ def write_plan(folder, *, cells, rounds):
     return folder / "plan.toml"
 
 
-def start_study(folder, *options, env=None):
-    """Start `fltrain study`, as from a shell in a folder."""
-    command = [sys.executable, "-m", "niidpart_cli.train", "study", *options]
-    with open(folder / "said.txt", "ab") as said:
-        return subprocess.Popen(
-            command,
-            cwd=folder,
-            env=os.environ | (env or {}),
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-        )
-
-
-def open_study(path):
-    """The study of a folder; None where it is not there yet."""
-    return StudyFolder.open(path) if (path / ".study.json").is_file() else None
-
-
 def count_rounds(path):
     """The rounds that runs of a study have written which are not finished."""
     logs = path.glob("work/*/run/metrics.jsonl")
@@ -63,7 +40,9 @@ def count_rounds(path):
 
 
 def list_holders(path):
-    """The workers that hold cells now, by cell."""
+    """The workers that hold cells now, by cell; none where there is no study yet."""
+    if not is_study(path) or StudyFolder.open(path).find_plan() is None:
+        return {}
     study = StudyFolder.open(path)
     standings = study.claims.list_standings(read_cells(study))
     held = {name: one.number for name, one in standings.items() if not one.is_ended}

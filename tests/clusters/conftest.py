@@ -1,6 +1,8 @@
 """Clusters on this machine. NIIDPART_TEST_CLUSTERS=sample or full has them started; they take minutes."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -34,3 +36,28 @@ def ray_cluster(size, tmp_path_factory):
         pytest.skip(reason)
     with RayCluster(tmp_path_factory.mktemp("ray"), PORTS["ray"]).run() as cluster:
         yield cluster
+
+
+@pytest.fixture
+def start_study():
+    """start_study(folder, *options, env): `fltrain study` as from a shell in a folder, which has said.txt then."""
+    started = []
+
+    def start(folder, *options, env=None):
+        command = [sys.executable, "-m", "niidpart_cli.train", "study", *options]
+        with open(folder / "said.txt", "ab") as said:
+            process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=os.environ | (env or {}),
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+            )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()

@@ -9,10 +9,8 @@ from ._machines import wait_until
 from ._studies import (
     count_rounds,
     list_holders,
-    open_study,
     require_each_done_once,
     require_equal_to_single_runs,
-    start_study,
     write_plan,
 )
 
@@ -30,7 +28,9 @@ def list_workers(path):
     return found
 
 
-def test_a_lost_node_and_workers_that_are_stopped_twice_change_no_bit(ray_cluster, size, tmp_path):
+def test_a_lost_node_and_workers_that_are_stopped_twice_change_no_bit(
+    ray_cluster, size, start_study, tmp_path
+):
     write_plan(tmp_path, **SIZES[size])
     path = tmp_path / "study"
     options = ("--engine", "ray", "--address", ray_cluster.address)
@@ -42,7 +42,7 @@ def test_a_lost_node_and_workers_that_are_stopped_twice_change_no_bit(ray_cluste
 
     def wait_for_two():
         wait_until(
-            lambda: is_ended() or (open_study(path) and len(list_holders(path)) == 2),
+            lambda: is_ended() or (len(list_holders(path)) == 2),
             "two cells in work",
         )
 
@@ -61,13 +61,15 @@ def test_a_lost_node_and_workers_that_are_stopped_twice_change_no_bit(ray_cluste
     require_equal_to_single_runs(path, tmp_path / "alone")
 
 
-def test_ctrl_c_stops_the_workers_and_an_address_without_a_cluster_is_said(ray_cluster, tmp_path):
+def test_ctrl_c_stops_the_workers_and_an_address_without_a_cluster_is_said(
+    ray_cluster, start_study, tmp_path
+):
     write_plan(tmp_path, cells=4, rounds=3000)
     path = tmp_path / "study"
     process = start_study(
         tmp_path, "plan.toml", "--out", "study", "--engine", "ray", "--address", ray_cluster.address
     )
-    wait_until(lambda: open_study(path) and len(list_holders(path)) == 2, "two cells in work")
+    wait_until(lambda: len(list_holders(path)) == 2, "two cells in work")
     process.send_signal(signal.SIGINT)
     assert process.wait() == 130
     assert list_holders(path) == {}
@@ -77,7 +79,7 @@ def test_ctrl_c_stops_the_workers_and_an_address_without_a_cluster_is_said(ray_c
     assert "no Ray cluster answers at 127.0.0.1:9" in (tmp_path / "said.txt").read_text()
 
 
-def test_a_cluster_is_started_for_the_purpose(ray_cluster, tmp_path):
+def test_a_cluster_is_started_for_the_purpose(size, start_study, tmp_path):
     write_plan(tmp_path, cells=4, rounds=1)
     process = start_study(
         tmp_path, "plan.toml", "--out", "study", "--engine", "ray", "--workers", "1"

@@ -5,19 +5,19 @@ import signal
 
 import pytest
 
+from fltrain.studies.folder import StudyFolder
+
 from ._machines import wait_until
 from ._studies import (
     count_rounds,
     list_holders,
-    open_study,
     require_each_done_once,
     require_equal_to_single_runs,
-    start_study,
     write_plan,
 )
 
-# A limit of a minute, and a word half a minute before it: SLURM looks at limits every half minute.
-SHORT = ("--engine", "slurm", "--workers", "2", "--time", "1", "--grace", "30")
+# SLURM looks at limits every half minute, and says the word up to a minute too early.
+LIMITS = {"sample": ("--time", "1", "--grace", "10"), "full": ("--time", "2", "--grace", "30")}
 SIZES = {"sample": {"cells": 8, "rounds": 300}, "full": {"cells": 48, "rounds": 600}}
 
 
@@ -45,17 +45,28 @@ def preempt_all(slurm):
     )
 
 
-def test_a_lost_node_time_limits_and_preemption_change_no_bit(slurm, size, tmp_path):
+def test_a_lost_node_time_limits_and_preemption_change_no_bit(slurm, size, start_study, tmp_path):
     write_plan(tmp_path, **SIZES[size])
     path = tmp_path / "study"
-    process = start_study(tmp_path, "plan.toml", "--out", "study", *SHORT, env=slurm.env)
+    process = start_study(
+        tmp_path,
+        "plan.toml",
+        "--out",
+        "study",
+        "--engine",
+        "slurm",
+        "--workers",
+        "2",
+        *LIMITS[size],
+        env=slurm.env,
+    )
 
     def is_ended():
         assert process.poll() is None, (tmp_path / "said.txt").read_text()
         return False
 
     wait_until(
-        lambda: is_ended() or (open_study(path) and len(list_holders(path)) == 2),
+        lambda: is_ended() or (len(list_holders(path)) == 2),
         "two cells in work",
     )
     wait_until(lambda: is_ended() or count_rounds(path) > 4, "rounds")
@@ -79,12 +90,14 @@ def test_a_lost_node_time_limits_and_preemption_change_no_bit(slurm, size, tmp_p
     require_equal_to_single_runs(path, tmp_path / "alone")
 
 
-def test_jobs_outlive_the_shell_are_found_again_and_scancel_frees_their_cells(slurm, tmp_path):
+def test_jobs_outlive_the_shell_are_found_again_and_scancel_frees_their_cells(
+    slurm, start_study, tmp_path
+):
     write_plan(tmp_path, cells=4, rounds=3000)
     path = tmp_path / "study"
     long = ("--engine", "slurm", "--workers", "2", "--time", "60")
     process = start_study(tmp_path, "plan.toml", "--out", "study", *long, env=slurm.env)
-    wait_until(lambda: open_study(path) and len(list_holders(path)) == 2, "two cells in work")
+    wait_until(lambda: len(list_holders(path)) == 2, "two cells in work")
     process.send_signal(signal.SIGHUP)  # as of a terminal that is closed
     process.wait()
     jobs = list_jobs(slurm)
@@ -101,7 +114,7 @@ def test_jobs_outlive_the_shell_are_found_again_and_scancel_frees_their_cells(sl
     slurm.call("scancel", *numbers.split())
     wait_until(lambda: not list_jobs(slurm), "that the jobs end")
     assert list_holders(path) == {}
-    study = open_study(path)
+    study = StudyFolder.open(path)
     ends = [end.name.rsplit(".", 2) for end in study.claims.path.glob("*.end")]
     assert [study.claims.read_end(name, int(number))["end"] for name, number, _ in ends] == [
         "stopped"
@@ -116,7 +129,7 @@ def test_jobs_outlive_the_shell_are_found_again_and_scancel_frees_their_cells(sl
         (("--address", "here"), "address"),
     ],
 )
-def test_what_cannot_be_submitted_is_said(slurm, tmp_path, options, said):
+def test_what_cannot_be_submitted_is_said(slurm, start_study, tmp_path, options, said):
     write_plan(tmp_path, cells=4, rounds=1)
     done = start_study(tmp_path, "plan.toml", "--engine", "slurm", *options, env=slurm.env)
     assert done.wait() == 2

@@ -93,8 +93,9 @@ def choose_workers(order: WorkOrder) -> int:
 def write_script(command: Sequence[str], per_job: int, cpus: int) -> str:
     """Return the script of a job. It runs its workers, and is queued again when time was up.
 
-    143 is what workers end with that were told to stop and have freed their cells. After scancel
-    nobody is there to queue the job again: the shell of the script is told too, and ends.
+    By array and task: the number of one of its jobs is the array's own, and would mean all of
+    them. 143 is what workers end with that were told to stop and have freed their cells. After
+    scancel nobody is there to queue the job again: the shell of the script is told too, and ends.
     """
     step = ["srun", f"--ntasks={per_job}", f"--cpus-per-task={cpus}"]
     # One worker may end before the others: nothing is left for it, or its cell has failed.
@@ -103,7 +104,7 @@ def write_script(command: Sequence[str], per_job: int, cpus: int) -> str:
 {shlex.join([*step, *command])}
 code=$?
 if [ $code -eq 143 ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {_TURNS} ]; then
-    scontrol requeue "$SLURM_JOB_ID"
+    scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"
 fi
 exit $code
 """
