@@ -183,6 +183,20 @@ def test_a_worker_that_is_ended_in_the_middle_loses_no_bit(long_study, tmp_path,
     assert fltrain.verify(cell).exit_code == 0
 
 
+def test_a_scheduler_that_repeats_itself_loses_no_round(long_study):
+    process = start_worker(long_study)
+    wait_for_rounds(long_study, 5, process)
+    for _ in range(3):
+        process.send_signal(signal.SIGTERM)
+    _, said = process.communicate()
+    assert process.returncode == 143, said
+    ((name, _),) = read_cells(long_study).items()
+    number, run = long_study.places.find_newest(name)
+    assert long_study.claims.read_end(name, number)["end"] == "stopped"
+    opened = RunFolder.open(run)
+    assert opened.newest == len(opened.history) >= 5  # of the last round there is a checkpoint
+
+
 def test_a_worker_that_was_asleep_is_refused_and_the_cell_is_counted_once(long_study, tmp_path):
     late = start_worker(long_study)
     wait_for_rounds(long_study, 3, late)

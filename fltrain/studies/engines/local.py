@@ -3,6 +3,7 @@
 What concerns GPUs has run on processors alone: that a worker sees the one that it was given.
 """
 
+import itertools
 import os
 import signal
 import subprocess
@@ -27,17 +28,20 @@ def local(order: WorkOrder) -> Crew:
     gpus = list_gpus() if order.can_use_gpu else []
     n = order.workers or len(gpus) or count_cores()
     n = max(1, min(n, order.cells))
-    places = [{"CUDA_VISIBLE_DEVICES": gpu} for gpu in gpus] or [{}]
-    return _LocalCrew([_start(order, places[i % len(places)]) for i in range(n)])
+    own = [{"CUDA_VISIBLE_DEVICES": gpu} for gpu in gpus]
+    places = itertools.cycle(own or [{}])
+    return _LocalCrew([_start(order, next(places)) for _ in range(n)])
 
 
 def list_gpus() -> list[str]:
     """Return the GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them."""
     import torch  # help and completion read this file without it
 
-    n = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    n_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return [str(number) for number in range(n)] if named is None else named.split(",")[:n]
+    if named is not None:
+        return named.split(",")[:n_gpus]
+    return [str(number) for number in range(n_gpus)]
 
 
 def count_cores() -> int:
