@@ -1,6 +1,7 @@
 """Tasks of a Ray cluster, one a worker."""
 
 import importlib.util
+import logging
 import os
 import signal
 import subprocess
@@ -47,7 +48,7 @@ def ray(
     is_ours = not cluster.is_initialized()
     if is_ours:
         _join(address)
-    n = order.workers or _count_places(cluster.cluster_resources(), cpus, gpus)
+    n = order.workers or _count_places(cpus, gpus)
     remote = cluster.remote(run_worker).options(
         name=f"fltrain work {order.folder.name}",
         num_cpus=cpus,
@@ -75,7 +76,7 @@ def _join(address: str | None) -> None:
     import ray as cluster
 
     try:
-        cluster.init(address=address or "local", log_to_driver=False, logging_level="ERROR")
+        cluster.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError) as error:
         raise UsageError(
             f"no Ray cluster answers at {address}: {error}; ray start --head starts one, and says "
@@ -83,8 +84,11 @@ def _join(address: str | None) -> None:
         ) from error
 
 
-def _count_places(resources: dict[str, float], cpus: int, gpus: int) -> int:
-    """Return how many workers a cluster has room for."""
+def _count_places(cpus: int, gpus: int) -> int:
+    """Return how many workers the cluster has room for."""
+    import ray as cluster
+
+    resources: dict[str, float] = cluster.cluster_resources()
     places = resources.get("CPU", 0) // cpus
     if gpus:
         places = min(places, resources.get("GPU", 0) // gpus)
