@@ -1,12 +1,14 @@
 """`fltrain table --paper`: what a study reached beside what the paper prints. Needs no torch."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from niidpart.errors import UsageError
 
+from ..runs.metric_names import is_percentage
 from .cells import StudyCell
 from .facts import FACTS, tabulate_fact
 from .folder import StudyFolder
@@ -45,8 +47,21 @@ class BesideRow:
 
 
 @dataclass(frozen=True)
+class BestCount:
+    """How often a value of the last axis is the best of all: ours, and as it is printed."""
+
+    value: str
+    ours: int
+    printed: int
+
+
+@dataclass(frozen=True)
 class BesideTable:
-    """A table of a paper beside ours. departures: why it is not judged, where it is not."""
+    """A table of a paper beside ours.
+
+    departures: why it is not judged, where it is not. best: how often each value of the last axis
+    is best, equals counted for each, where all of them are done.
+    """
 
     study: str
     shows: str
@@ -55,6 +70,7 @@ class BesideTable:
     best_of: str
     departures: Sequence[str]
     rows: Sequence[BesideRow]
+    best: Sequence[BestCount]
 
     def to_json(self) -> dict[str, Any]:
         """Return it for machines."""
@@ -66,9 +82,9 @@ def set_beside(
 ) -> list[BesideTable]:
     """Return each table that the paper of a study prints, ours beside it.
 
-    Cells of the paper that the plan does not ask for are left out. partial: whether rows with
-    missing cells have a mean, which is not judged. UsageError where the study is
-    none of a paper, or the paper prints no number.
+    Cells of the paper that the plan does not ask for are left out, and tables of none.
+    partial: whether rows with missing cells have a mean, which is not judged.
+    UsageError where the study is none of a paper, or the paper prints no number.
     """
     found = find_study_of(study.name)
     if found is None:
@@ -86,7 +102,8 @@ def set_beside(
     departures = _list_departures(study, paper, scale)
     ours = [_read_ours(study, cells, table, partial) for table in printed]
     pairs = zip(printed, ours, strict=True)
-    return [_set_table(paper.name, table, found, departures) for table, found in pairs]
+    tables = [_set_table(paper.name, table, found, departures) for table, found in pairs]
+    return [table for table in tables if table.rows]
 
 
 def _list_departures(study: StudyFolder, paper: PaperStudy, scale: Scale) -> list[str]:
@@ -126,7 +143,40 @@ def _set_table(
         best_of=table.best_of,
         departures=departures,
         rows=rows,
+        best=count_best(table, rows),
     )
+
+
+def count_best(table: PrintedTable, rows: Sequence[BesideRow]) -> list[BestCount]:
+    """Return how often each value of the last axis is best, of accuracies; [] of other metrics.
+
+    Ours are rounded as the paper's are.
+    """
+    if len(table.by) < 2 or not is_percentage(table.metric):
+        return []
+    values = list(dict.fromkeys(place[-1] for place in table.cells))
+    lines: dict[tuple[Any, ...], dict[str, BesideRow]] = {}
+    for row in rows:
+        *head, value = row.where.values()
+        if row.mean is not None:
+            lines.setdefault(tuple(head), {})[str(value)] = row
+    whole = [line for line in lines.values() if len(line) == len(values)]
+    unit = max(number.unit for number in table.cells.values())
+    ours: Counter[str] = Counter()
+    printed: Counter[str] = Counter()
+    for line in whole:
+        reached = {
+            value: round(row.mean / unit) for value, row in line.items() if row.mean is not None
+        }
+        ours.update(_list_best(reached))
+        printed.update(_list_best({value: row.printed for value, row in line.items()}))
+    return [BestCount(value, ours[value], printed[value]) for value in values if whole]
+
+
+def _list_best(numbers: Mapping[str, float]) -> list[str]:
+    """Return whose number is the largest."""
+    largest = max(numbers.values())
+    return [value for value, number in numbers.items() if number == largest]
 
 
 def _read_ours(

@@ -13,6 +13,7 @@ from fltrain.studies.paper_studies import (
     find_study_of,
     list_paper_studies,
 )
+from fltrain.studies.paper_table import BesideRow, count_best
 from fltrain.studies.plan import read_plan
 from fltrain.studies.printed import read_printed
 from fltrain.studies.scale import describe_scale
@@ -154,6 +155,30 @@ def test_printed_numbers_keep_their_digits_and_are_refused_where_they_are_none()
     for words, message in wrong:
         with pytest.raises(UsageError, match=message):
             read_printed([table | words])
+
+
+def as_printed(table):
+    """Rows in which ours is what the paper prints."""
+    rows = []
+    for place, number in table.cells.items():
+        values = dict.fromkeys(("std", "chosen", "difference", "deviations", "within"))
+        values |= {"mean": number.mean, "printed": number.mean, "printed_std": number.std}
+        where = dict(zip(table.by, place, strict=True))
+        rows.append(BesideRow(where=where, n=3, cells=3, **values))
+    return rows
+
+
+def test_how_often_an_algorithm_is_best_is_what_table_iii_says():
+    """The counts below the parts of the table, which Figure 7 is drawn from."""
+    tables = read_printed(find_paper_study("niid/table3").printed)
+    counts = [[one.printed for one in count_best(table, as_printed(table))] for table in tables]
+    assert counts == [[8, 11, 4, 3], [4, 3, 5, 2], [3, 5, 0, 0], [2, 3, 5, 1]]
+    (label, *_) = tables
+    rows = as_printed(label)
+    assert [one.ours for one in count_best(label, rows)] == counts[0]
+    # Of a split that is not done everywhere nobody is best.
+    assert [one.printed for one in count_best(label, rows[1:])] == [8, 11, 3, 3]
+    assert count_best(label, rows[:3]) == []
 
 
 def test_a_stand_in_takes_what_the_data_set_takes(data_folder):

@@ -162,19 +162,21 @@ def print_beside(tables: "list[BesideTable]", as_json: bool) -> None:
     if as_json:
         say(json.dumps([table.to_json() for table in tables]))
         return
+    if not tables:
+        say("none of the paper's cells is in the study; fltrain table shows what is")
     for number, table in enumerate(tables):
         if number:
             say()
         say(f"{table.study}, {table.shows}, {table.metric}")
         if table.departures:
             say(f"not judged: {', '.join(table.departures)}")
-        if not table.rows:
-            say("none of the paper's cells is in the study; fltrain table shows what is")
-            continue
         header = [*table.by, "ours", "n", "printed", "difference", "deviations", "within 2"]
         if table.best_of:
             header.append(f"best {table.best_of}")
         say_table(format_table(header, [_list_columns(row, table) for row in table.rows]))
+        if table.best:
+            told = [f"{one.value} {one.ours} (printed {one.printed})" for one in table.best]
+            say(f"how often best: {', '.join(told)}")
 
 
 def _list_columns(row: "BesideRow", table: "BesideTable") -> list[str]:
