@@ -9,6 +9,7 @@ import io
 import os
 import re
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -27,6 +28,23 @@ def say(text: object = "", *, err: bool = False, **style: Any) -> None:
 def rewrite_line(text: str) -> None:
     """Write the last line of the terminal anew, on stderr."""
     click.echo(f"\r{text}", err=True, nl=False, color=choose_colour())
+
+
+def can_rewrite() -> bool:
+    """Return whether several lines of stderr can be written anew: a terminal that moves about."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def rewrite_lines(lines: Sequence[str], height: int) -> int:
+    """Write lines in the place of the last ones of the terminal, on stderr. Return how many.
+
+    height: how many stand there.
+    """
+    above = f"\x1b[{height}A" if height else ""
+    text = "".join(f"\x1b[2K{line}\n" for line in lines)
+    # What was drawn below is cleared: there may have been more lines.
+    click.echo(f"\r{above}{text}\x1b[J", err=True, nl=False, color=True)
+    return len(lines)
 
 
 def say_table(table: str) -> None:

@@ -1,8 +1,6 @@
 """`fltrain study`."""
 
 import json
-import os
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +13,8 @@ from niidpart.registry import UnimportedRegistry
 from ..command import EntryCommand, Slot
 from ..interrupts import explain_interrupt
 from ..options import EntryName, declare_all, declare_entry, select_others
-from ..terminal import rewrite_line, say
+from ..terminal import say
+from .board import StudyBoard, describe_standing
 from .dry_run import choose_load, describe_plan
 from .loading import load_training
 from .options import declare_trust
@@ -26,6 +25,7 @@ from .paper import (
     prepare_paper_study,
     take_paper_options,
 )
+from .tuning import print_tuning
 
 if TYPE_CHECKING:
     from fltrain.studies.api import PreparedStudy
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from fltrain.studies.standing import StudyStanding
 
 _ENGINES = UnimportedRegistry("fltrain.studies.engines", "engine", given=frozenset({"order"}))
-_QUIET = 30.0  # seconds between two lines where there is no terminal
 _LOOK = 1.0  # seconds between two looks of --watch
 _FAILURES = 5  # causes that are shown
 
@@ -81,6 +80,11 @@ def study_command() -> click.Command:
             is_flag=True,
             help="Only show how the study stands, until it is done: workers are elsewhere.",
         ),
+        click.Option(
+            ["--tuning"],
+            is_flag=True,
+            help="Only print what the searches of a folder have tried, and what has won.",
+        ),
         declare_trust("Of a folder: "),
         click.Option(["--json", "as_json"], is_flag=True, help="For machines."),
     ]
@@ -113,6 +117,7 @@ def _study(
     dry_run: bool,
     out: str | None,
     watch: bool,
+    tuning: bool,
     as_json: bool,
     options: dict[str, Any],
     **asked: Any,
@@ -136,6 +141,9 @@ def _study(
         raise UsageError(
             "fltrain study needs PLAN.toml|FOLDER or --paper; --help says what that is"
         )
+    if tuning:
+        print_tuning(StudyFolder.open(plan), as_json)
+        return
     if watch:
         _watch(StudyFolder.open(plan), as_json)
         return
@@ -188,7 +196,8 @@ def _carry_out(
 
     if retry_failed:
         allow_retries(study, list(read_cells(study)))
-    with explain_interrupt(lambda: f"go on with: fltrain study {study.path}"), _Board() as board:
+    board = StudyBoard()
+    with explain_interrupt(lambda: f"go on with: fltrain study {study.path}"):
         director = StudyDirector(
             study=study,
             trust=trust,
@@ -204,7 +213,8 @@ def _report(study: "StudyFolder", standing: "StudyStanding", as_json: bool) -> N
     if as_json:
         say(json.dumps(standing.to_json() | {"folder": str(study.path)}))
     else:
-        say(f"{_describe(standing)}\nstudy    {study.path}\ntable    fltrain table {study.path}")
+        say(describe_standing(standing))
+        say(f"study    {study.path}\ntable    fltrain table {study.path}")
         if standing.beyond:
             say(f"{standing.beyond} finished cells of earlier plans are not in this one; they stay")
     failed = [cell for cell in standing.cells if cell.state == "failed"]
@@ -212,6 +222,11 @@ def _report(study: "StudyFolder", standing: "StudyStanding", as_json: bool) -> N
     lines = [f"{cell.name}: {cell.cause}" for cell in failed[:_FAILURES]]
     if len(failed) > _FAILURES:
         lines.append(f"and {len(failed) - _FAILURES} more")
+    if standing.lost:
+        lost = f"{standing.lost} searches have no winner, since every setting of theirs diverged"
+        say(f"{lost}: fltrain study {study.path} --tuning", err=as_json)
+    if standing.stuck:
+        lines.append(f"{standing.stuck} cells of winners wait for them")
     if failed:
         retry = f"fltrain study {study.path} --retry-failed tries them again"
         raise click.ClickException("\n".join([f"{len(failed)} cells failed; {retry}", *lines]))
@@ -232,63 +247,9 @@ def _watch(study: "StudyFolder", as_json: bool) -> None:
     if as_json:
         say(json.dumps(standing.to_json() | {"folder": str(study.path)}))
         return
-    with _Board() as board:
-        board.show(standing, None)
-        while not standing.is_over:
-            time.sleep(_LOOK)
-            standing = watch.look()
-            board.show(standing, watch.estimate_left(standing))
-
-
-class _Board:
-    """How a study stands, on stderr: a line that is written anew on a terminal, else now and then.
-
-    Before it, once each, what is told.
-    """
-
-    def __init__(self) -> None:
-        self.shown = ""
-        self.last = -_QUIET
-        self.is_drawn = False
-
-    def __enter__(self) -> "_Board":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.is_drawn:
-            say(err=True)
-
-    def show(self, standing: "StudyStanding", left: float | None) -> None:
-        """Show how the study stands. left: seconds."""
-        from fltrain.studies.estimate import describe_seconds
-
-        text = _describe(standing)
-        if left is not None and not standing.is_over:
-            text += f", about {describe_seconds(left)} left"
-        if sys.stderr.isatty():
-            room = os.get_terminal_size(sys.stderr.fileno()).columns - 1
-            rewrite_line(text[:room].ljust(room))
-            self.is_drawn = True
-            return
-        now = time.monotonic()
-        is_time = now - self.last >= _QUIET or standing.is_over
-        if is_time and text != self.shown:
-            say(text, err=True)
-            self.last, self.shown = now, text
-
-    def tell(self, news: str) -> None:
-        """Say something that stays."""
-        if self.is_drawn:
-            say(err=True)
-            self.is_drawn = False
-        say(news, err=True)
-
-
-def _describe(standing: "StudyStanding") -> str:
-    """Return `12 of 48 cells done, 2 running, 1 failed`."""
-    words = [f"{standing.count('done')} of {len(standing.cells)} cells done"]
-    for state in ("running", "stopped", "failed"):
-        n = standing.count(state)
-        if n:
-            words.append(f"{n} {state}")
-    return ", ".join(words)
+    board = StudyBoard()
+    board.show(standing, None)
+    while not standing.is_over:
+        time.sleep(_LOOK)
+        standing = watch.look()
+        board.show(standing, watch.estimate_left(standing))

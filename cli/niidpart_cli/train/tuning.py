@@ -1,0 +1,64 @@
+"""What a study has tried: `fltrain study STUDY --tuning`."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ..tables import format_table
+from ..terminal import say, say_table
+
+if TYPE_CHECKING:
+    from fltrain.studies.folder import StudyFolder
+    from fltrain.studies.searches import Search, SearchResult
+
+_SAID = ("algorithm", "split")  # of a search, first
+
+
+def print_tuning(study: "StudyFolder", as_json: bool) -> None:
+    """Print every setting that was tried, what it came to, and which one has won."""
+    from fltrain.studies.roster import Roster
+
+    roster = Roster(study)
+    decided = roster.list_results()
+    undecided = roster.list_undecided()
+    if as_json:
+        told = [_to_json(search, result) for search, result in decided]
+        say(json.dumps(told + [_to_json(search, None) for search in undecided]))
+        return
+    if not decided and not undecided:
+        say(f"{study.path} tunes nothing: its plan has no [tuning]")
+    for search, result in decided:
+        say(_describe_search(search))
+        say_table(_format(search, result))
+        say()
+    if undecided:
+        say(f"{len(undecided)} searches are not decided yet")
+
+
+def _describe_search(search: "Search") -> str:
+    where = search.where
+    seed = f"split seed {where.get('split_seed', 0)}"
+    return f"{', '.join(str(where[axis]) for axis in _SAID)}, {seed}: {search.metric}"
+
+
+def _format(search: "Search", result: "SearchResult") -> str:
+    """Return a row a setting."""
+    words = list(search.points[0])
+    rows = []
+    for place, one in enumerate(result.tried):
+        value = one.cause.split("\n")[0] if one.value is None else f"{one.value:.4f}"
+        mark = "won" if place == result.chosen else ""
+        rows.append([*[one.values[word] for word in words], value, mark])
+    return format_table([*words, "value", ""], rows)
+
+
+def _to_json(search: "Search", result: "SearchResult | None") -> dict[str, Any]:
+    told = {"where": search.where, "metric": search.metric, "runs": search.trials}
+    if result is None:
+        tried = [{"values": point, "value": None, "cause": ""} for point in search.points]
+        return told | {"tried": tried, "chosen": None, "cells": [], "is_decided": False}
+    return told | {
+        "tried": [vars(one) for one in result.tried],
+        "chosen": result.chosen,
+        "cells": [cell.name for cell in result.cells],
+        "is_decided": True,
+    }

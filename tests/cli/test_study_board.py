@@ -1,0 +1,67 @@
+"""How a study is followed: a table in the terminal, a line at times elsewhere."""
+
+import json
+import re
+import sys
+
+import pytest
+
+from fltrain.studies.standing import CellStanding, StudyStanding
+from niidpart_cli.train.board import draw_board
+
+WORKER = "a-machine-of-the-cluster-4711-abcdef"
+RUNNING = [
+    CellStanding(f"fedprox-{n:012}", "running", worker=WORKER, rounds=(n, 50)) for n in range(40)
+]
+FAILED = [CellStanding("solo-000000000001", "failed", cause="OSError: no room\x1b[2J")]
+STANDING = StudyStanding("p", [*RUNNING, *FAILED], waiting=3)
+
+
+@pytest.mark.parametrize("width", [40, 79, 200])
+def test_no_line_is_wider_than_the_terminal_and_no_table_higher(width):
+    lines = draw_board("0 of 44 cells done", STANDING, width=width, height=21)
+    assert len(lines) == 21
+    assert max(map(len, lines)) <= width
+    assert lines[0] == "0 of 44 cells done"
+    assert lines[1].startswith("round 0 of 50")
+    assert "fedprox-000000000003" in lines[4]
+    assert lines[-2] == "and 22 more"
+    assert lines[-1].startswith("failed solo-000000000001: OSError")
+    assert "\x1b" not in "".join(lines)
+    assert (WORKER in lines[1]) == (width > 70)
+
+
+def test_a_low_terminal_shows_what_it_can():
+    lines = draw_board("0 of 44 cells done", STANDING, width=40, height=1)
+    assert [line.split()[0] for line in lines] == ["0", "round", "and", "failed"]
+
+
+PLAN = """
+name = "p"
+algorithms = ["fedavg"]
+[fixed]
+model = "linear"
+rounds = 60
+local_epochs = 1
+[[splits]]
+dataset = "digits"
+n_parties = 5
+beta = [0.1, 0.5]
+"""
+
+
+def test_a_study_is_followed_in_a_terminal_and_quietly_in_a_log(fltrain, terminal, tmp_path):
+    (tmp_path / "plan.toml").write_text(PLAN)
+    folder = tmp_path / "study"
+    command = [sys.executable, "-m", "niidpart_cli.train", "study", str(tmp_path / "plan.toml")]
+    shown = terminal(40, [*command, "--out", str(folder), "--workers", "2"])
+    said = re.sub(r"\x1b\[[0-9]*[A-Z]", "", shown).splitlines()
+    assert any(re.match(r"(round \d+ of 60|begins) +fedavg-", line) for line in said)
+    assert (
+        max(len(line) for line in said if line.startswith(("round", "begins", "0 of", "1 of")))
+        <= 39
+    )
+    log = fltrain("study", str(folder), "--watch", cwd=tmp_path).stderr.splitlines()
+    assert log == ["2 of 2 cells done"]
+    told = json.loads(fltrain("study", str(folder), "--watch", "--json", cwd=tmp_path).stdout)
+    assert [(cell["state"], cell["rounds"]) for cell in told["cells"]] == [("done", 0)] * 2
