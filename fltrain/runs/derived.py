@@ -7,7 +7,8 @@ change:METRIC           by how much a metric changes from one evaluated round to
                         average; of a metric of each party the mean over parties
 METRIC@COLUMN=VALUE     the mean of a metric of each party over those of one kind:
                         party_test_accuracy@archetype=3
-train_seconds           wall time of training in each round
+train_seconds           wall time of training in each round, on average
+map_beta, n_train, ...  what the split is (`split_facts.py`)
 """
 
 import re
@@ -24,6 +25,7 @@ from .folder import RunFolder
 from .metric_names import History, find_metric
 from .points import Along, read_history
 from .reaching import list_values, measure_changes, measure_settling, measure_way
+from .split_facts import find_split_fact, list_split_facts
 
 SECONDS = "train_seconds"
 ALONG = ("rounds", "bytes", "seconds")
@@ -65,10 +67,17 @@ class OfKind:
 
 @dataclass(frozen=True)
 class TrainingTime:
-    """The wall time of each round's training."""
+    """The wall time of a round's training."""
 
 
-Derived = Way | Change | OfKind | TrainingTime
+@dataclass(frozen=True)
+class OfSplit:
+    """What the split of a run is."""
+
+    fact: str
+
+
+Derived = Way | Change | OfKind | TrainingTime | OfSplit
 
 
 def parse_derived(text: str) -> Derived | None:
@@ -82,6 +91,8 @@ def parse_derived(text: str) -> Derived | None:
     kind = _KIND.fullmatch(text)
     if kind:
         return OfKind(kind[1], kind[2], kind[3])
+    if text in list_split_facts():
+        return OfSplit(text)
     return TrainingTime() if text == SECONDS else None
 
 
@@ -90,6 +101,10 @@ def derive_values(folder: RunFolder, asked: Derived) -> list[float]:
 
     UsageError for what such a run has not.
     """
+    if isinstance(asked, OfSplit):
+        return [find_split_fact(folder.split_file, asked.fact)]
+    if isinstance(asked, TrainingTime):
+        return _average_times(folder)
     history = read_history(folder)
     if isinstance(asked, Way):
         found = _measure_way(history, asked)
@@ -97,9 +112,7 @@ def derive_values(folder: RunFolder, asked: Derived) -> list[float]:
     if isinstance(asked, Change):
         changes = [size for _, size in measure_changes(history, asked.metric)]
         return [statistics.fmean(changes)] if changes else []
-    if isinstance(asked, OfKind):
-        return _list_of_kind(folder, history, asked)
-    return _average_times(folder)
+    return _list_of_kind(folder, history, asked)
 
 
 def _measure_way(history: History, asked: Way) -> float | None:

@@ -10,7 +10,6 @@ from niidpart.errors import UsageError
 
 from ..runs.metric_names import is_percentage
 from .cells import StudyCell
-from .facts import FACTS, tabulate_fact
 from .folder import StudyFolder
 from .paper_studies import PaperStudy, Scale, find_study_of
 from .plan_text import parse_plan_text
@@ -202,9 +201,6 @@ def _list_rows(
     """Return our rows, of the group that the paper's table is of."""
     groups = dict.fromkeys(group for cell in cells for group in cell.groups)
     wanted = [group for group in groups if table.group in ("", group)]
-    if table.metric in FACTS:
-        tabled = [tabulate_fact(study, cells, table.metric, group, axes) for group in wanted]
-        return [row for rows in tabled for row in rows]
     of_metric = tabulate(
         study, cells, by=axes, metric=table.metric, best=table.best, partial=partial
     )

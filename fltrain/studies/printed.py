@@ -5,7 +5,7 @@
 shows = "Table III"              # where they stand
 by = ["split", "algorithm"]      # the axes that tell cells apart, outermost first
 columns = ["fedavg", "fedprox"]  # values of the last axis, where cells are lists
-metric = "test_accuracy"         # unless given; as `fltrain table --metric` takes it, or a fact
+metric = "test_accuracy"         # unless given; as `fltrain table --metric` takes it
 best = false                     # true: of all rounds the best, not the last
 best_of = "mu"                   # the paper prints the best of these, chosen on the test set
 group = "skew"                   # of the plan, where it has groups
@@ -14,8 +14,6 @@ factor = 1e-6                    # ours times this is what is printed; 100 for a
 "niid/mnist-dir0.5" = ["98.9 ± 0.1", "98.9"]   # with the digits that are printed; "" for none
 "niid/mnist-c1" = { fedavg = "29.8 ± 7.9" }    # or each by its value on the last axis
 ```
-
-Facts are what a cell has besides metrics: n_train, n_test, n_classes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
