@@ -1,15 +1,16 @@
 """Directions that are the gradient and an affine term of the weights, declared as data.
 
 With g the gradient of the loss at the weights w, start the weights received this round, and the
-terms pull, add and after, which are constants of one local training, a step of SGD is
+terms decay, pull, add, scale and after, which are constants of one local training, a step of SGD is
 
-    d = g + pull (w - start) + add
+    d = scale (g + decay w + pull (w - start) + add)
     v <- momentum v + d
     w <- w - lr (v + after)
 
-(The executor adds weight decay to d.) Without terms this is FedAvg's step; FedProx has pull = mu;
-SCAFFOLD has after = c - c_i. An executor that knows the terms can calculate all in one pass with
-the gradient: compiled code does.
+(The executor adds its own weight decay to d; `decay` is for an algorithm that adds it itself.)
+Without terms this is FedAvg's step; FedProx has pull = mu; SCAFFOLD has after = c - c_i; FedMOC
+scales each number. An executor that knows the terms can calculate all in one pass with the
+gradient: compiled code does.
 """
 
 from collections.abc import Callable
@@ -27,9 +28,9 @@ __all__ = ["Affine", "AffineDirection", "Corrected"]
 
 
 class Affine(NamedTuple):
-    """The terms of a step: along grad + pull (w - start) + add, with `after` behind the momentum.
+    """The terms of a step, along scale (grad + decay w + pull (w - start) + add).
 
-    They are constants of one local training. Weight decay is the executor's.
+    They are constants of one local training. `after` comes behind the momentum.
 
     Attributes
     ----------
@@ -39,16 +40,24 @@ class Affine(NamedTuple):
         Like the parameters, added to the gradient before the momentum; {} for nothing.
     after : Tree
         Like the parameters, added behind the momentum; {} for nothing.
+    scale : Tree
+        What each number of the sum is multiplied by, like some of the parameters; the others, and
+        all of them for {}, stay as they are.
+    decay : float or Tensor
+        Weight decay within the scale, of an algorithm that says `decay="algorithm"`; the executor
+        adds none then.
 
     Examples
     --------
     >>> Affine(pull=0.1)
-    Affine(pull=0.1, add={}, after={})
+    Affine(pull=0.1, add={}, after={}, scale={}, decay=0.0)
     """
 
     pull: float | Tensor = 0.0
     add: Tree = {}  # noqa: RUF012 - "nothing"; a tree is never changed in place
     after: Tree = {}  # noqa: RUF012
+    scale: Tree = {}  # noqa: RUF012
+    decay: float | Tensor = 0.0
 
 
 @dataclass(frozen=True)
@@ -77,19 +86,33 @@ class AffineDirection:
     def __call__(self, task: Task, local: Local, batch: Batch) -> Step:
         """Return the step along the loss's gradient with the terms."""
         step = task.grad(local, batch)
-        pull, add, after = self.terms(local)
-        grad = step.grad
+        pull, add, after, scale, decay = self.terms(local)
+        grad = _add_decay(step.grad, decay, local)
         # a pull of 0 is not calculated, so that 0 gives FedAvg's bits; a tensor may be one of many
         # jobs at once, and cannot be asked
         if isinstance(pull, Tensor) or pull != 0:
             grad = _add_pull(grad, pull, local)
         if add:
             grad = tree.map(torch.add, grad, add)
+        if scale:
+            grad = grad | {name: grad[name] * by for name, by in scale.items()}
         return step._replace(grad=grad, after=after)
 
 
 # The name before it was also that of a direction without a correction.
 Corrected = AffineDirection
+
+
+def _add_decay(grad: Tree, decay: float | Tensor, local: Local) -> Tree:
+    """Return grad + decay * params, as an executor adds it: 0 leaves the gradient alone.
+
+    A tensor is one of many jobs at once.
+    """
+    if isinstance(decay, Tensor):
+        return tree.map(lambda g, w: g + decay * w, grad, local.params)
+    if decay == 0:
+        return grad
+    return tree.map(lambda g, w: torch.add(g, w, alpha=decay), grad, local.params)
 
 
 def _add_pull(grad: Tree, pull: float | Tensor, local: Local) -> Tree:

@@ -12,18 +12,17 @@ import torch
 from torch import Tensor
 
 from .. import tree
+from ..affine import Affine, AffineDirection
 from ..interface import (
     Above,
     Algorithm,
     AtLeast,
     AtMost,
-    Batch,
     Hyper,
     Info,
     Local,
     Plan,
     State,
-    Step,
     Task,
     UsageError,
 )
@@ -115,7 +114,7 @@ def fedmoc(
         init=Start(branch, coefficients),
         plan=plan,
         begin=begin,
-        direction=direction,
+        direction=AffineDirection(terms),
         aggregate=aggregate,
         traffic=traffic,
         describe=describe,
@@ -208,28 +207,13 @@ def begin(task: Task, local: Local) -> Local:
     return local._replace(carry={"delta": delta})
 
 
-def direction(task: Task, local: Local, batch: Batch) -> Step:
+def terms(local: Local) -> Affine:
     """Step along Delta_k * (g + weight_decay y + mu (y - w))."""
-    step = task.grad(local, batch)
-    grad = _add_decay(step.grad, local.params, local.hyper["weight_decay"])
-    if "mu" in local.each:
-        mu = local.each["mu"]
-        grad = tree.map(lambda g, y, w: g + mu * (y - w), grad, local.params, local.start)
-    masked = {name: grad[name] * d for name, d in local.carry.get("delta", {}).items()}
-    return step._replace(grad=grad | masked)
-
-
-def _add_decay(grad: Tree, params: Tree, decay: float | Tensor) -> Tree:
-    """Return grad + decay * params.
-
-    A number is added as the executor does it, and 0 leaves the gradient alone. A tensor is one of
-    many jobs at once.
-    """
-    if isinstance(decay, Tensor):
-        return tree.map(lambda g, y: g + decay * y, grad, params)
-    if decay == 0:
-        return grad
-    return tree.map(lambda g, y: torch.add(g, y, alpha=decay), grad, params)
+    return Affine(
+        pull=local.each.get("mu", 0.0),
+        scale=local.carry.get("delta", {}),
+        decay=local.hyper["weight_decay"],
+    )
 
 
 def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper = NONE) -> State:

@@ -12,22 +12,20 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..draws import fold, key, uniform
+from ..draws import key, uniform
 from ..interface import (
     Above,
     Algorithm,
     AtLeast,
-    Batch,
     Hyper,
     Info,
     Local,
-    Out,
     Plan,
     State,
-    Step,
     Task,
     UsageError,
 )
+from ..local_rule import LocalRule, LocalRuleDirection
 from ..tree import Tree
 from ._traffic import count_models
 from .fedavg import NONE, fedavg
@@ -67,7 +65,7 @@ def fednaca(
         model="twonn",
         init=init,
         plan=plan,
-        direction=direction,
+        direction=LocalRuleDirection(rule),
         traffic=count_models,
     )
 
@@ -160,38 +158,7 @@ def theta(n: Tensor, level: float, theta_max: float) -> Tensor:
     return torch.where(n <= level, height, -height)
 
 
-def direction(task: Task, local: Local, batch: Batch) -> Step:
-    """Take the gradient of sum <theta, h> + error, whose summands belong to one stage each.
-
-    With the stages cut off from each other it is, at each stage, that of its own summand.
-    """
-    draws = fold(local.key, batch.step)
-
-    def modulate_and_err(at: Tree) -> tuple[Tensor, tuple[Tensor, Tree]]:
-        out = task.forward(at, local.buffers, batch.x, train=True, key=draws, detach=True)
-        error = output_error(out, batch)
-        return error + sum_modulation(out, local, batch), (error.detach(), out.buffers)
-
-    grads, _, (error, buffers) = task.differentiate(modulate_and_err, local.params)
-    return Step(grads, error, buffers, local.carry)
-
-
-def output_error(out: Out, batch: Batch) -> Tensor:
-    """Return the mean squared error of s(logits) to the one-hot class."""
-    logits = out.logits
-    target = torch.eye(logits.shape[1], dtype=logits.dtype, device=logits.device)[batch.y]
-    each = (logits.sigmoid() - target).square().mean(1)
-    if batch.mask is None:
-        return each.mean()
-    return (each * batch.mask).sum() / batch.mask.sum().clamp(min=1)
-
-
-def sum_modulation(out: Out, local: Local, batch: Batch) -> Tensor:
-    """Return sum_b <theta(N), h>, over all hidden stages; padding counts for nothing."""
-    logits = out.logits
-    counts = logits.new_ones(len(logits)) if batch.mask is None else batch.mask.to(logits.dtype)
-    total = logits.new_zeros(())
-    for i, h in enumerate(out.taps[:-1]):
-        pull = local.shared[f"stage{i}"][batch.y] * h
-        total = total + counts @ pull.flatten(1).sum(1)
-    return total
+def rule(local: Local) -> LocalRule:
+    """Weigh the outputs of each hidden stage by theta of the example's class."""
+    stages = range(len(local.shared))
+    return LocalRule(pulls=[local.shared[f"stage{i}"] for i in stages])

@@ -4,7 +4,6 @@ State: nothing besides the models. Broadcast: shared.round, a number on the host
 those received.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
@@ -14,17 +13,15 @@ from torch import Tensor
 from ..interface import (
     Algorithm,
     AtLeast,
-    Batch,
     Hyper,
     Info,
     Local,
-    Out,
     Plan,
     State,
-    Step,
     Task,
     UsageError,
 )
+from ..loss_terms import DistanceDirection, DistanceNorm, StageDistance, Teacher
 from ..tree import Tree
 from .fedavg import NONE, fedavg
 
@@ -32,15 +29,17 @@ __all__ = ["fedrl"]
 
 BASE = fedavg()
 
+ReviewSchedule = Literal["batch", "epoch", "round"]
+
 
 def fedrl(
     mu: Annotated[float, "Weight of the review; 0 is FedAvg.", AtLeast(0)] = 0.001,
     schedule: Annotated[
-        Literal["batch", "epoch", "round"],
+        ReviewSchedule,
         "The review moves on to the model's next stage after each batch, epoch or round.",
     ] = "batch",
     norm: Annotated[
-        Literal["mean_l2", "l2", "mean_sq"],
+        DistanceNorm,
         "The distance of a batch: mean of its examples' 2-norms, 2-norm of the whole, or mean of "
         "the squared norms.",
     ] = "mean_l2",
@@ -56,8 +55,6 @@ def fedrl(
     """
     if mu == 0:
         return replace(BASE, name="fedrl")
-    turn = {"batch": turn_of_batch, "epoch": turn_of_epoch, "round": turn_of_round}
-    distance = {"mean_l2": mean_of_norms, "l2": norm_of_batch, "mean_sq": mean_of_squares}
     return replace(
         BASE,
         name="fedrl",
@@ -65,7 +62,7 @@ def fedrl(
         init=init,
         plan=plan,
         begin=begin,
-        direction=Review(turn[schedule], distance[norm]),
+        direction=DistanceDirection(Review(schedule, norm)),
         lockstep="epoch" if schedule == "epoch" else "step",
     )
 
@@ -99,68 +96,15 @@ def begin(task: Task, local: Local) -> Local:
 
 @dataclass(frozen=True)
 class Review:
-    """The `direction`: the gradient of the loss and the review.
+    """The distance from the outputs under the weights received, by its schedule and its norm."""
 
-    turn(local, batch): how far the review has moved on. distance(gap [B, D], mask) -> R, a scalar,
-    of the differences at that stage.
-    """
+    schedule: ReviewSchedule
+    norm: DistanceNorm
 
-    turn: Callable[[Local, Batch], int]
-    distance: Callable[[Tensor, Tensor | None], Tensor]
-
-    def __call__(self, task: Task, local: Local, batch: Batch) -> Step:
-        stage = self.turn(local, batch) % task.n_stages
-
-        def review(params: Tree, out: Out) -> Tensor:
-            gap = out.taps[stage] - received_output(task, local, batch, stage)
-            weight: float | Tensor = local.hyper["mu"] / 2
-            return weight * self.distance(gap.flatten(1), batch.mask)
-
-        return task.grad(local, batch, review)
-
-
-@torch.no_grad()
-def received_output(task: Task, local: Local, batch: Batch, stage: int) -> Tensor:
-    """Return the output of that stage under the weights received."""
-    buffers = local.carry["buffers"]
-    out = task.forward(local.start, buffers, batch.x, train=False, key=local.key, upto=stage)
-    return out.taps[stage]
-
-
-def turn_of_batch(local: Local, batch: Batch) -> int:
-    return batch.step
-
-
-def turn_of_epoch(local: Local, batch: Batch) -> int:
-    """Return the epoch, which is a number: `lockstep` says so."""
-    assert isinstance(batch.epoch, int)
-    return batch.epoch
-
-
-def turn_of_round(local: Local, batch: Batch) -> int:
-    return int(local.shared["round"]) - 1
-
-
-# Each example of a batch that is padding counts for nothing. At gap 0, where every local training
-# begins, `vector_norm` has gradient 0; a root of a sum would have none.
-
-
-def mean_of_norms(gap: Tensor, mask: Tensor | None) -> Tensor:
-    return _mean(torch.linalg.vector_norm(_without_padding(gap, mask), dim=1), mask)
-
-
-def norm_of_batch(gap: Tensor, mask: Tensor | None) -> Tensor:
-    norm: Tensor = torch.linalg.vector_norm(_without_padding(gap, mask))
-    return norm
-
-
-def mean_of_squares(gap: Tensor, mask: Tensor | None) -> Tensor:
-    return _mean(_without_padding(gap, mask).square().sum(1), mask)
-
-
-def _without_padding(gap: Tensor, mask: Tensor | None) -> Tensor:
-    return gap if mask is None else torch.where(mask.unsqueeze(1), gap, 0)
-
-
-def _mean(each: Tensor, mask: Tensor | None) -> Tensor:
-    return each.mean() if mask is None else each.sum() / mask.sum().clamp(min=1)
+    def __call__(self, local: Local) -> StageDistance:
+        received = Teacher(local.start, local.carry["buffers"])
+        weight = local.hyper["mu"] / 2
+        if self.schedule == "round":
+            stage = int(local.shared["round"]) - 1
+            return StageDistance(received, weight, self.norm, first=stage, moves="never")
+        return StageDistance(received, weight, self.norm, moves=self.schedule)

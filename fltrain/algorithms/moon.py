@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Annotated
 
 import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
+from torch import nn
 
 from .. import tree
 from ..heads import add_head
@@ -17,17 +16,15 @@ from ..interface import (
     Above,
     Algorithm,
     AtLeast,
-    Batch,
     Hyper,
     Info,
     Local,
-    Out,
     State,
-    Step,
     Task,
     UsageError,
     Work,
 )
+from ..loss_terms import Contrast, ContrastDirection, Teacher
 from ..tree import Tree
 from .fedavg import NONE, fedavg
 
@@ -80,7 +77,7 @@ def moon(
         hyper={"mu": mu, "temperature": temperature, "projection": projection},
         init=init,
         begin=begin,
-        direction=direction,
+        direction=ContrastDirection(contrast),
         finish=finish,
         features=True,
     )
@@ -118,46 +115,15 @@ def begin(task: Task, local: Local) -> Local:
     return local._replace(carry={"buffers": local.buffers})
 
 
-def direction(task: Task, local: Local, batch: Batch) -> Step:
-    """Step along the gradient of the loss and the contrast."""
-    mu, temperature, own = local.hyper["mu"], local.hyper["temperature"], local.own
-
-    def weigh_contrast(params: Tree, out: Out) -> Tensor:
-        towards = features(task, local, local.start, local.carry["buffers"], batch)
-        away = features(task, local, own["params"], own["buffers"], batch)
-        each = contrast(out.features.flatten(1), towards, away, temperature)
-        if batch.mask is None:
-            mean = each.mean()
-        else:
-            mean = (each * batch.mask).sum() / batch.mask.sum().clamp(min=1)
-        # a product where a branch would do, since jobs may be stacked: the term is always finite
-        weighted: Tensor = mu * own["trained"] * mean
-        return weighted
-
-    return task.grad(local, batch, weigh_contrast)
-
-
-@torch.no_grad()
-def features(
-    task: Task,
-    local: Local,
-    params: Tree,
-    buffers: Tree,
-    batch: Batch,
-) -> Tensor:
-    """Return what a teacher makes of the batch, [B, D]."""
-    out = task.forward(params, buffers, batch.x, train=False, key=local.key)
-    return out.features.flatten(1)
-
-
-def contrast(z: Tensor, towards: Tensor, away: Tensor, temperature: float | Tensor) -> Tensor:
-    """Return the term of each example [B], between log(1 + e^(-2/T)) and log(1 + e^(2/T)).
-
-    Norms below 1e-8 count as that.
-    """
-    s_g = F.cosine_similarity(z, towards, dim=1)
-    s_p = F.cosine_similarity(z, away, dim=1)
-    return -F.logsigmoid((s_g - s_p) / temperature)
+def contrast(local: Local) -> Contrast:
+    """Draw features to those under the weights received, away from those of the last model."""
+    own = local.own
+    return Contrast(
+        towards=Teacher(local.start, local.carry["buffers"]),
+        away=Teacher(own["params"], own["buffers"]),
+        weight=local.hyper["mu"] * own["trained"],
+        temperature=local.hyper["temperature"],
+    )
 
 
 def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:

@@ -7,20 +7,17 @@ Carried: theta, from batch to batch; `local.params` is w_i.
 from dataclasses import replace
 from typing import Annotated
 
-from torch import Tensor
-
 from .. import tree
+from ..envelope import THETA, Envelope, EnvelopeDirection
 from ..interface import (
     Above,
     Algorithm,
     AtLeast,
-    Batch,
     Hyper,
     Info,
     Local,
     Plan,
     State,
-    Step,
     Task,
     UsageError,
     Work,
@@ -79,7 +76,7 @@ def pfedme(
         init=init,
         plan=PLANS[weights],
         begin=begin,
-        direction=direction,
+        direction=EnvelopeDirection(envelope),
         finish=finish,
         aggregate=aggregate,
         personal=serve_own,
@@ -107,32 +104,23 @@ def init(
 
 def begin(task: Task, local: Local) -> Local:
     """Start theta from a copy of w_i: the executor may train the parameters in place."""
-    return local._replace(carry={"theta": tree.clone(local.params)})
+    return local._replace(carry={THETA: tree.clone(local.params)})
 
 
-def direction(task: Task, local: Local, batch: Batch) -> Step:
-    """Step theta on the batch, then draw w_i to it."""
-    hyper, theta = local.hyper, local.carry["theta"]
-    lam, personal_lr, decay = hyper["lam"], hyper["personal_lr"], hyper["weight_decay"]
-
-    def envelope_gradient(g: Tensor, t: Tensor, w: Tensor) -> Tensor:
-        full: Tensor = g + decay * t + lam * (t - w)
-        return full
-
-    # loss and buffers are those of theta as it comes to the batch, also where it takes no step
-    step = task.grad(local, batch, params=theta)
-    for k in range(hyper["inner_steps"]):
-        grad = step.grad if k == 0 else task.grad(local, batch, params=theta).grad
-        full = tree.map(envelope_gradient, grad, theta, local.params)
-        theta = tree.map(lambda t, g: t - personal_lr * g, theta, full)
-    drawn = tree.map(lambda w, t: lam * (w - t), local.params, theta)
-    return step._replace(grad=drawn, carry={"theta": theta})
+def envelope(local: Local) -> Envelope:
+    hyper = local.hyper
+    return Envelope(
+        pull=hyper["lam"],
+        lr=hyper["personal_lr"],
+        steps=hyper["inner_steps"],
+        decay=hyper["weight_decay"],
+    )
 
 
 def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     """Upload w_i; the party keeps theta."""
     upload, _ = BASE.finish(task, local, work)
-    return upload, {"params": local.carry["theta"], "buffers": local.buffers}
+    return upload, {"params": local.carry[THETA], "buffers": local.buffers}
 
 
 def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:

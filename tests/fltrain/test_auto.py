@@ -280,6 +280,15 @@ def test_what_compiled_code_can_train_it_trains_and_the_line_says_for_which_proc
     assert line.startswith(f"engine native: 1 thread of {code} (")
 
 
+def undeclared():
+    """An algorithm whose direction is a function."""
+
+    def direction(task, local, batch):
+        return task.grad(local, batch)
+
+    return replace(fltrain.algorithms.build("fedavg"), name="mine", direction=direction)
+
+
 def test_what_compiled_code_cannot_train_is_said_in_the_line(cell):
     for run, reason in (
         (
@@ -288,8 +297,8 @@ def test_what_compiled_code_cannot_train_is_said_in_the_line(cell):
         ),
         (cell(bf16=True), "engine native calculates by itself, in float32, .* would do nothing"),
         (
-            replace(cell(), algorithm=fltrain.algorithms.build("fedrl")),
-            "engine native takes algorithms whose steps are .*, and fedrl's are not",
+            replace(cell(), algorithm=undeclared()),
+            "engine native takes algorithms whose steps are .*, and mine's are not",
         ),
     ):
         assert re.fullmatch(reason, why_not_native(run))
@@ -319,7 +328,7 @@ def test_nothing_is_compiled_for_what_compiled_code_cannot_train(cell):
 @compiled
 def test_sweeps_are_compiled_if_all_cells_can_be(cell):
     one = cell()
-    other = replace(one, algorithm=fltrain.algorithms.build("fedrl"))
+    other = replace(one, algorithm=undeclared())
     assert choose(one, one).engine == "native"
     assert choose(one, other).engine in ("looped", "processes")
 

@@ -140,10 +140,13 @@ def test_a_library_that_does_not_load_is_a_reason_for_torchs_engines(
     assert "delete" not in heard[0].text
 
 
-@pytest.mark.parametrize("other", ["all", "version", "arguments", "operations"])
+RECORDS = ("version", "arguments", "operations", "terms", "envelopes")
+
+
+@pytest.mark.parametrize("other", ["all", *RECORDS])
 def test_code_that_takes_its_arguments_otherwise_is_not_called(other, tmp_path):
     """It would read memory that is none of its own."""
-    layout = dict(zip(("version", "arguments", "operations"), arguments.list_layout(), strict=True))
+    layout = dict(zip(RECORDS, arguments.list_layout(), strict=True))
     code = ""
     if other != "all":
         layout[other] += 8
@@ -187,15 +190,21 @@ def read_record(header, name):
         kind, _, rest = re.sub(r"\b(const|volatile)\b", "", line).strip().partition(" ")
         is_pointed = kind.endswith("*")
         for one in rest.split(","):
-            star, field = re.fullmatch(r"\s*(\*?)\s*(\w+)\s*", one).groups()
+            star, field, n = re.fullmatch(r"\s*(\*?)\s*(\w+)(?:\[(\d)\])?\s*", one).groups()
             is_address = bool(star) or is_pointed
-            fields.append((field, ctypes.c_void_p if is_address else TYPES[kind]))
+            type_ = ctypes.c_void_p if is_address else TYPES[kind]
+            fields.append((field, type_ * int(n) if n else type_))
     return fields
 
 
 @pytest.mark.parametrize(
     ("header", "name", "record"),
-    [("layers.h", "Arguments", arguments.StepArguments), ("ops.h", "Op", layers.OpRow)],
+    [
+        ("layers.h", "Arguments", arguments.StepArguments),
+        ("ops.h", "Op", layers.OpRow),
+        ("declared.h", "Term", arguments.TermArguments),
+        ("declared.h", "Envelope", arguments.EnvelopeArguments),
+    ],
 )
 def test_python_has_the_fields_of_the_compiled_codes_records(header, name, record):
     """Sizes say nothing of two fields that changed places."""

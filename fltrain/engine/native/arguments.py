@@ -8,7 +8,8 @@ from torch import Tensor
 from ...tree import Tree
 from .layers import LayerTable, OpRow
 
-LAYOUT_VERSION = 1  # of layers.h
+LAYOUT_VERSION = 2  # of layers.h
+_TWO = ctypes.c_void_p * 2
 
 
 class StepArguments(ctypes.Structure):
@@ -26,6 +27,7 @@ class StepArguments(ctypes.Structure):
         ("start", ctypes.c_void_p),
         ("add", ctypes.c_void_p),
         ("after", ctypes.c_void_p),
+        ("scale", ctypes.c_void_p),
         ("buffers", ctypes.c_void_p),
         ("rates", ctypes.c_void_p),
         ("beta1", ctypes.c_double),
@@ -33,6 +35,7 @@ class StepArguments(ctypes.Structure):
         ("eps", ctypes.c_double),
         ("momentum", ctypes.c_float),
         ("decay", ctypes.c_float),
+        ("term_decay", ctypes.c_float),
         ("pull", ctypes.c_float),
         ("smoothing", ctypes.c_float),
         ("clip_norm", ctypes.c_float),
@@ -51,12 +54,42 @@ class StepArguments(ctypes.Structure):
         ("key", ctypes.c_uint64),
         ("batches_taken", ctypes.c_int64),
         ("stop", ctypes.c_void_p),
+        ("term", ctypes.c_void_p),
+        ("envelope", ctypes.c_void_p),
+    )
+
+
+class TermArguments(ctypes.Structure):
+    """`Term` of declared.h: the same fields, in the same order."""
+
+    _fields_ = (
+        ("kind", ctypes.c_int64),
+        ("first", ctypes.c_int64),
+        ("moves", ctypes.c_int64),
+        ("weight", ctypes.c_float),
+        ("temperature", ctypes.c_float),
+        ("weights", _TWO),
+        ("buffers", _TWO),
+        ("pulls", ctypes.c_void_p),
+    )
+
+
+class EnvelopeArguments(ctypes.Structure):
+    """`Envelope` of declared.h: the same fields, in the same order."""
+
+    _fields_ = (
+        ("theta", ctypes.c_void_p),
+        ("steps", ctypes.c_int64),
+        ("lr", ctypes.c_float),
+        ("pull", ctypes.c_float),
+        ("decay", ctypes.c_float),
     )
 
 
 def list_layout() -> list[int]:
     """Return how what compiled code is handed is laid out: a version, and bytes of each record."""
-    return [LAYOUT_VERSION, ctypes.sizeof(StepArguments), ctypes.sizeof(OpRow)]
+    records = StepArguments, OpRow, TermArguments, EnvelopeArguments
+    return [LAYOUT_VERSION, *map(ctypes.sizeof, records)]
 
 
 def flatten_parameters(values: Tree, layers: LayerTable) -> Tensor:

@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 from niidpart.errors import UsageError
 
-from ...affine import AffineDirection
 from ...settings import Settings
 from ...tasks.losses import Loss, SmoothedCrossEntropy, cross_entropy
 from ..jobs import Cell
 from .build import Build, find_build, load_library
+from .declared import READS, Direction
 from .layers import LayerTable, tabulate_layers
 
 _OPTIMIZERS = ("sgd", "adam", "adamw")  # of updates.h
@@ -50,7 +50,8 @@ def tabulate_cell(cell: Cell) -> LayerTable:
     data = cell.data
     largest = max(data.train.size(party) for party in range(data.n_parties))
     batch = min(cell.settings.batch_size, largest)
-    return tabulate_layers(cell.task.module, data.shape, batch)
+    read = READS[type(require_declared_direction(cell))]
+    return tabulate_layers(cell.task.module, data.shape, batch, read)
 
 
 def _give_reason(refusal: str) -> str:
@@ -60,7 +61,7 @@ def _give_reason(refusal: str) -> str:
 
 def require_native(cell: Cell) -> None:
     """Raise a UsageError where compiled code cannot train a cell, whatever its model."""
-    require_affine_direction(cell)
+    require_declared_direction(cell)
     device = cell.data.train.y.device.type
     if device != "cpu":
         raise UsageError(
@@ -94,12 +95,13 @@ def _require_known_optimizer(settings: Settings) -> None:
         )
 
 
-def require_affine_direction(cell: Cell) -> AffineDirection:
+def require_declared_direction(cell: Cell) -> Direction:
     """Return the algorithm's direction; UsageError where it is not declared as data."""
     direction = cell.algorithm.direction
-    if not isinstance(direction, AffineDirection):
+    is_known = type(direction) in READS  # a subclass may do something else
+    if not isinstance(direction, Direction) or not is_known:
         raise UsageError(
-            "engine native takes algorithms whose steps are the gradient and affine terms "
-            f"(fltrain.affine), and {cell.algorithm.name}'s are not; {_INSTEAD}"
+            "engine native takes algorithms whose steps are declared as data (fltrain.affine, "
+            f"loss_terms, local_rule, envelope), and {cell.algorithm.name}'s are not; {_INSTEAD}"
         )
     return direction

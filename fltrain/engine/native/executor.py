@@ -25,8 +25,15 @@ from ..threads import use_threads
 from .arguments import flatten_parameters
 from .build import load_library
 from .bundles import bundle_jobs
-from .eligibility import require_affine_direction, require_native, tabulate_cell
-from .flat_job import BegunJob, SentModel, flatten_job, keep_optimizer, unflatten_buffers
+from .eligibility import require_declared_direction, require_native, tabulate_cell
+from .flat_job import (
+    BegunJob,
+    SentModel,
+    flatten_job,
+    keep_optimizer,
+    unflatten_buffers,
+    unflatten_theta,
+)
 from .layers import LayerTable
 from .scoring import score_candidates
 from .sums import make_add_pair
@@ -52,9 +59,11 @@ class Native:
         for cell in cells:
             require_native(cell)
         self.cells = cells
-        self.layers: dict[ModelTask, LayerTable] = {
-            cell.task: tabulate_cell(cell) for cell in cells
-        }
+        self.layers = [tabulate_cell(cell) for cell in cells]
+        # of those with one task any: what terms of the loss read changes no answer
+        self.layers_of_task: dict[ModelTask, LayerTable] = dict(
+            zip((cell.task for cell in cells), self.layers, strict=True)
+        )
         self.library = load_library(execution.library)
         self.add_pair = make_add_pair(self.library)
         self.n = count_threads(execution)
@@ -73,7 +82,7 @@ class Native:
     ) -> Iterator[Done]:
         """Keep all threads busy until no job is left."""
         last_sent: LastSent = {}
-        sizes = [self.layers[cell.task].n_parameters for cell in self.cells]
+        sizes = [layers.n_parameters for layers in self.layers]
         bundles = bundle_jobs(self.cells, jobs, sizes, self.n)
         busy: dict[Future[list[float]], list[BegunJob]] = {}
 
@@ -103,7 +112,7 @@ class Native:
 
         For the task of one of the cells. The same bits for any number of workers.
         """
-        layers = self.layers[task]
+        layers = self.layers_of_task[task]
         with use_threads(1):
             return score_candidates(self.library, layers, self.pool, candidates)
 
@@ -119,10 +128,16 @@ class Native:
         task = cell.task.bind_examples(examples)
         sent = self._find_sent(broadcast, job, last_sent)
         local = cell.algorithm.begin(task, make_local(cell, broadcast, job, sent.tree))
-        terms = require_affine_direction(cell).terms(local)
-        layers = self.layers[cell.task]
+        layers = self.layers[job.cell]
         _require_whole_batches(cell, job, layers)
-        flat = flatten_job(cell=cell, job=job, local=local, terms=terms, sent=sent, layers=layers)
+        flat = flatten_job(
+            cell=cell,
+            job=job,
+            local=local,
+            direction=require_declared_direction(cell),
+            sent=sent,
+            layers=layers,
+        )
         return BegunJob(job=job, place=place, local=local, flat=flat)
 
     def _find_sent(self, broadcast: Broadcast, job: Job, last_sent: LastSent) -> SentModel:
@@ -130,7 +145,7 @@ class Native:
         model, sent = last_sent.get(job.cell, (None, None))
         if sent is None or model != job.model:
             received = tree.index(broadcast.models, job.model)
-            layers = self.layers[self.cells[job.cell].task]
+            layers = self.layers[job.cell]
             is_whole = len(received) == len(layers.names)
             row = flatten_parameters(received, layers) if is_whole else None
             layout = RowLayout.describe(received, layers.names) if is_whole else None
@@ -140,11 +155,11 @@ class Native:
 
     def _train(self, begun: Sequence[BegunJob], round: int) -> list[float]:
         """Train jobs of one cell on a thread of the pool, and return their summed losses."""
-        cell = self.cells[begun[0].job.cell]
+        cell = begun[0].job.cell
         return train_flat_jobs(
             library=self.library,
-            layers=self.layers[cell.task],
-            cell=cell,
+            layers=self.layers[cell],
+            cell=self.cells[cell],
             begun=begun,
             round=round,
             stop=self.stop,
@@ -156,11 +171,12 @@ class Native:
             return Done(begun.place, loss, {})
         job, local, flat = begun.job, begun.local, begun.flat
         cell = self.cells[job.cell]
-        layers = self.layers[cell.task]
+        layers = self.layers[job.cell]
         n_batches = count_batches(int(job.work.n), cell.settings, int(job.work.steps))
         after = local._replace(
             params=FlatTree(flat.w, flat.layout),
             buffers=unflatten_buffers(flat.buffers, local.buffers, layers, n_batches),
+            carry=unflatten_theta(local, flat),
         )
         upload, own = cell.algorithm.finish(cell.task, after, job.work)
         sums.add(upload, job.model, self.add_pair)

@@ -1,11 +1,12 @@
 """A job's numbers as the compiled code trains them: each tree of parameters one flat row."""
 
+import functools
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from ...affine import Affine
+from ...envelope import THETA
 from ...flat_tree import FlatTree, RowLayout
 from ...interface import Local
 from ...optimizers import find_optimizer
@@ -13,6 +14,7 @@ from ...tree import Tree
 from ..jobs import Cell, Job
 from ..updates import OPTIMIZER, STEPS, list_numbers
 from .arguments import flatten_buffers, flatten_parameters
+from .declared import Declared, Direction, Flatten, declare
 from .layers import LayerTable
 
 
@@ -20,8 +22,9 @@ class FlatJob(NamedTuple):
     """A job's numbers, flat [parameters] float32; None for what there is not.
 
     w, slots and buffers are trained in place. slots: what the optimiser holds, by name; taken: the
-    steps that it is made of. buffers: the statistics of norms, flat likewise. layout: how a tree of
-    parameters lies in the others.
+    steps that it is made of. buffers: the statistics of norms, flat likewise. decay: among the
+    algorithm's terms. declared: what else the algorithm declares. layout: how a tree of parameters
+    lies in the others.
     """
 
     w: Tensor
@@ -30,8 +33,11 @@ class FlatJob(NamedTuple):
     start: Tensor | None
     add: Tensor | None
     after: Tensor | None
+    scale: Tensor | None
     buffers: Tensor | None
     pull: float
+    decay: float
+    declared: Declared
     layout: RowLayout
 
 
@@ -59,20 +65,25 @@ def flatten_job(
     cell: Cell,
     job: Job,
     local: Local,
-    terms: Affine,
+    direction: Direction,
     sent: SentModel,
     layers: LayerTable,
 ) -> FlatJob:
     """Return the numbers of a job before its first step, copied where they are trained.
 
-    local, terms: after the algorithm's `begin`.
+    local: after the algorithm's `begin`. direction: the algorithm's.
     """
+
+    def flatten(values: Tree) -> Tensor:
+        row = sent.row if values is sent.tree else None
+        return flatten_parameters(values, layers) if row is None else row
+
+    flatten_both = Flatten(flatten, functools.partial(flatten_buffers, layers=layers))
+    declared = declare(direction, local, flatten_both, layers)
+    terms = declared.affine
     pull, kept = float(terms.pull), job.optimizer
     begun_row = sent.row if local.params is sent.tree else None
     w = flatten_parameters(local.params, layers) if begun_row is None else begun_row.clone()
-    start = None
-    if pull:
-        start = sent.row if local.start is sent.tree else flatten_parameters(local.start, layers)
     optimizer = find_optimizer(cell.settings.optimizer)
     numbers = list_numbers(optimizer, cell.algorithm, cell.settings, job.work)
     slots = {}
@@ -82,13 +93,30 @@ def flatten_job(
         w=w,
         slots=slots,
         taken=int(kept[STEPS]) if kept else 0,
-        start=start,
+        start=flatten(local.start) if pull else None,
         add=flatten_parameters(terms.add, layers) if terms.add else None,
         after=flatten_parameters(terms.after, layers) if terms.after else None,
+        scale=_flatten_scale(terms.scale, local.params, layers) if terms.scale else None,
         buffers=flatten_buffers(local.buffers, layers),
         pull=pull,
+        decay=float(terms.decay),
+        declared=declared,
         layout=sent.layout or RowLayout.describe(local.params, layers.names),
     )
+
+
+def _flatten_scale(scale: Tree, like: Tree, layers: LayerTable) -> Tensor:
+    """Return what each parameter is multiplied by, as one row: 1 where nothing is said."""
+    whole = {name: scale.get(name, torch.ones_like(leaf)) for name, leaf in like.items()}
+    return flatten_parameters(whole, layers)
+
+
+def unflatten_theta(local: Local, flat: FlatJob) -> Tree:
+    """Return what is carried after the last step."""
+    theta = flat.declared.theta
+    if theta is None:
+        return local.carry
+    return local.carry | {THETA: FlatTree(theta, flat.layout)}
 
 
 def unflatten_buffers(row: Tensor | None, like: Tree, layers: LayerTable, n_batches: int) -> Tree:

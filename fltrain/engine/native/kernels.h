@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "elementary.h"
+#include "examples.h"
 #include "ops.h"
 #include "products.h"
 
@@ -19,35 +20,6 @@ namespace {
 
 constexpr int JB = 5;             // taps of a row of a kernel at a time
 constexpr int64_t L1 = 32 << 10;  // bytes of the first cache
-
-// ---- examples ----
-
-// What a number of an example is worth to the network: of bytes, as `PartyExamples.inputs` has it.
-inline float widen_one(float x) { return x; }
-inline float widen_one(uint8_t x) { return x / 255.0f; }
-
-// LANES numbers side by side. Plain loops: of `__builtin_convertvector` GCC 12 makes code that
-// takes one number after the other.
-inline V widen(const float* x) { return *(const Loose*)x; }
-inline V widen(const uint8_t* x) {
-    alignas(4 * LANES) float worth[LANES];
-    for (int l = 0; l < LANES; l++) worth[l] = widen_one(x[l]);
-    return *(const V*)worth;
-}
-
-inline I widen(const int8_t* x) {
-    alignas(4 * LANES) int32_t whole[LANES];
-    for (int l = 0; l < LANES; l++) whole[l] = x[l];
-    return *(const I*)whole;
-}
-
-// to [LANES examples][width] = from [n features][LANES], n <= LANES, and zeros behind them.
-void turn_features(float* to, int64_t width, const V* from, int64_t n) {
-    V rows[LANES];
-    for (int i = 0; i < LANES; i++) rows[i] = i < n ? from[i] : V{};
-    turn(rows);
-    for (int e = 0; e < LANES; e++) *(Loose*)(to + e * width) = rows[e];
-}
 
 // ---- convolutions ----
 
@@ -264,6 +236,18 @@ double cross_entropy(const float* x, float* d, int64_t n, int64_t label, const W
     double answer = (1.0 - by.smoothing) * x[label * LANES];
     for (int64_t k = 0; k < n; k++) answer += double(other) * x[k * LANES];
     return height - answer;
+}
+
+// The mean squared error of s(x), s the sigmoid, to the one-hot label, and its gradient in d; a
+// lane without an example (label -1) gets 0.
+double squared_error(const float* x, float* d, int64_t n, int64_t label, float share) {
+    double total = 0;
+    for (int64_t k = 0; k < n; k++) {
+        const float one = sigmoid(x[k * LANES]), off = one - (k == label);
+        total += double(off) * off;
+        d[k * LANES] = label < 0 ? 0 : 2 * off * one * (1 - one) * share / n;
+    }
+    return label < 0 ? 0.0 : total / n;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <new>
 #include <vector>
 
+#include "declared.h"
 #include "dropout.h"
 #include "kernels.h"
 #include "norms.h"
@@ -16,7 +17,7 @@ namespace {
 
 // To be counted up where a field of `Arguments` or `Op` gets another meaning or place while their
 // sizes stay (`LAYOUT_VERSION` in arguments.py).
-constexpr int64_t LAYOUT_VERSION = 1;
+constexpr int64_t LAYOUT_VERSION = 2;
 
 // What Python hands over (`StepArguments` in arguments.py has the same fields).
 struct Arguments {
@@ -25,11 +26,12 @@ struct Arguments {
     // Flat. w and what the optimiser holds (SGD's velocity, Adam's mean and square) are changed;
     // all but w: null for none.
     float *w, *velocity, *mean, *square;
-    const float *start, *add, *after;
+    const float *start, *add, *after, *scale;
     float* buffers;       // of norms; training changes them, scoring does not
     const double* rates;  // of each step
     double beta1, beta2, eps;
-    float momentum, decay, pull, smoothing;
+    // term_decay: decay among the algorithm's terms; decay: that of the optimiser.
+    float momentum, decay, term_decay, pull, smoothing;
     float clip_norm, clip_value;  // 0 for none
     // taken: steps that the optimiser's state is made of; decoupled: decay is taken off the
     // weights.
@@ -45,6 +47,8 @@ struct Arguments {
     uint64_t key;                  // of the job's draws
     int64_t batches_taken;         // of the job, before this call
     const volatile int32_t* stop;  // looked at before each step
+    const Term* term;              // null for none, as the next
+    const Envelope* envelope;
 };
 
 // Values and gradients of what one layer hands to the next. A step of 0 from group to group means
@@ -76,6 +80,7 @@ struct Layer {
     Op op;
     // Whether what others gave to the gradient of an input is added to, rather than written over.
     bool adds = false, also_adds = false;
+    bool ends = false;                               // nobody wants the gradient of its input
     int8_t* which = nullptr;                         // of pooling: the largest; of dropout: kept
     float *padded_x = nullptr, *padded_d = nullptr;  // of a convolution: one group between zeros
     BatchNorm* norm = nullptr;                       // of batch norm and its moments

@@ -13,7 +13,8 @@ from ...counting import ceil_div
 from ...models import Staged
 from ...models._residual import Residual, Skip
 from ...tasks.dropout import CounterDropout
-from .ops import ACTIVATIONS, Op, OpKind, Shape, make_relu, make_sum, translate_layer
+from .ops import Op, OpKind, Shape, make_relu, make_sum, make_tap, translate_layer
+from .order import pool_before_relu, work_in_place
 from .plain import (
     INSTEAD,
     describe_layer,
@@ -21,6 +22,7 @@ from .plain import (
     require_plain_module,
     require_plain_tensors,
 )
+from .taps import Read, TapPlaces, place_taps
 
 LANES = 64  # the most examples that a block has
 _MOST = 2**31 - 1  # places in a block are counted in int32
@@ -45,7 +47,8 @@ class LayerTable(NamedTuple):
 
     ops: in the order in which they run. names: of the parameters, in the order they lie flat;
     sizes: numbers in each of them. buffers, buffer_sizes: those of float32 likewise; counters:
-    names of those that count batches. least_batch: examples that a batch of training needs.
+    names of those that count batches. least_batch: examples that a batch of training needs. taps:
+    numbers of an example at each place that a term of the loss reads.
     """
 
     ops: "ctypes.Array[OpRow]"
@@ -55,6 +58,7 @@ class LayerTable(NamedTuple):
     buffer_sizes: list[int]
     counters: list[str]
     least_batch: int
+    taps: list[int]
 
     @property
     def n_parameters(self) -> int:
@@ -62,10 +66,13 @@ class LayerTable(NamedTuple):
         return sum(self.sizes)
 
 
-def tabulate_layers(module: nn.Module, shape: Shape, batch: int = 1) -> LayerTable:
+def tabulate_layers(
+    module: nn.Module, shape: Shape, batch: int = 1, read: Read = "nothing"
+) -> LayerTable:
     """Return the table of a model for examples of `shape`, at most `batch` of them at once.
 
-    UsageError where the compiled code has no kernel for it: which layer, and what works instead.
+    read: what terms of the loss read besides the logits. UsageError where the compiled code has no
+    kernel for it: which layer, and what works instead.
     """
     parameters = dict(module.named_parameters())
     buffers = dict(module.named_buffers())
@@ -73,14 +80,15 @@ def tabulate_layers(module: nn.Module, shape: Shape, batch: int = 1) -> LayerTab
     statistics = {name: buffer for name, buffer in buffers.items() if name not in counters}
     require_no_global_hooks()
     require_plain_tensors(parameters, statistics)
-    graph = _Graph(parameters, statistics, shape)
+    graph = _Graph(parameters, statistics, shape, place_taps(module, read))
     graph.add_module("", module, _Waypoint(0, shape))
     graph.require_all_met()
     ops = graph.list_ops()
     rows = (OpRow * len(ops))(*[OpRow(*op) for op in ops])
     norms = [op for op in ops if op.kind == OpKind.BATCH_NORM]
-    if norms:
-        _require_countable_places(ops, batch)
+    taps = [op.c * op.h * op.w for op in ops if op.kind == OpKind.TAP]
+    if norms or taps:
+        _require_countable_places(ops, batch, who="batch norm" if norms else "a norm of a batch")
     return LayerTable(
         ops=rows,
         names=list(parameters),
@@ -89,19 +97,21 @@ def tabulate_layers(module: nn.Module, shape: Shape, batch: int = 1) -> LayerTab
         buffer_sizes=[buffer.numel() for buffer in statistics.values()],
         counters=counters,
         least_batch=2 if any(op.h * op.w == 1 for op in norms) else 1,
+        taps=taps,
     )
 
 
-def _require_countable_places(ops: list[Op], batch: int) -> None:
+def _require_countable_places(ops: list[Op], batch: int, who: str) -> None:
     """Raise a UsageError where a linear layer has too many inputs for a batch in one block.
 
-    Without batch norm a block has `LANES` examples at most, whatever the batch.
+    For batch norm, and for norms of a batch, a block is a whole batch; else it has `LANES` examples
+    at most. who: takes it so.
     """
     widest = max((op.c for op in ops if op.kind == OpKind.LINEAR), default=0)
     places = _round_to_lanes(batch) * _round_to_lanes(widest)
     if places > _MOST:
         raise UsageError(
-            f"engine native: batch norm takes a batch of {batch} as a whole, and with {widest} "
+            f"engine native: {who} takes a batch of {batch} as a whole, and with {widest} "
             f"inputs of a linear layer it is too large; lower --batch-size, or {INSTEAD}"
         )
 
@@ -138,8 +148,10 @@ class _Graph:
         parameters: dict[str, nn.Parameter],
         statistics: dict[str, torch.Tensor],
         shape: Shape,
+        taps: TapPlaces,
     ):
         self.begins = _place_tensors(dict(parameters)) | _place_tensors(statistics)
+        self.taps = taps
         self.ops: list[Op] = []
         self.met: list[str] = []  # parameters and buffers, in the order in which layers use them
         self.calls: Counter[int] = Counter()  # of each dropout
@@ -148,11 +160,17 @@ class _Graph:
     def add_module(self, name: str, module: nn.Module, at: _Waypoint) -> _Waypoint:
         """Add what a module does with a tensor, and return its output."""
         require_plain_module(name, module)
+        if name == self.taps.before:
+            self._add_tap(at)
         if type(module) in (nn.Sequential, Staged):
-            # not named_children, which leaves out what stands at a second place
-            for key, child in module._modules.items():
+            # a Sequential calls what stands at two places twice, and Staged calls it once
+            is_row = type(module) is nn.Sequential
+            children = module._modules.items() if is_row else module.named_children()
+            for key, child in children:
                 if child is not None:
                     at = self.add_module(_join(name, key), child, at)
+                if _join(name, key) in self.taps.behind:
+                    self._add_tap(at)
             return at
         if isinstance(module, Skip) and type(module) in (Skip, Residual):
             return self._add_skip(name, module, at)
@@ -208,6 +226,9 @@ class _Graph:
         self.n_tensors += 1
         return to
 
+    def _add_tap(self, at: _Waypoint) -> None:
+        self.ops.append(make_tap(at.shape)._replace(source=at.tensor, to=at.tensor))
+
     def require_all_met(self) -> None:
         """Raise the UsageError for a parameter or buffer that no layer uses, or that two do."""
         odd = sorted(set(self.begins) ^ set(self.met))
@@ -220,7 +241,7 @@ class _Graph:
 
     def list_ops(self) -> list[Op]:
         """Return the operations, with pooling before ReLU, and activations in place."""
-        return _work_in_place(_pool_before_relu(self.ops))
+        return work_in_place(pool_before_relu(self.ops))
 
 
 def _describe_refusal(name: str, layer: nn.Module, shape: Shape) -> str:
@@ -234,57 +255,3 @@ def _describe_refusal(name: str, layer: nn.Module, shape: Shape) -> str:
 
 def _join(name: str, key: str) -> str:
     return f"{name}.{key}" if name else key
-
-
-def _count_readers(ops: list[Op]) -> Counter[int]:
-    """Return how many operations read each tensor."""
-    readers: Counter[int] = Counter()
-    for op in ops:
-        readers.update({op.source, op.also})
-    return readers
-
-
-def _pool_before_relu(ops: list[Op]) -> list[Op]:
-    """Return the operations with each ReLU behind the max-pooling that alone follows it.
-
-    The same values and gradients, on fewer numbers.
-    """
-    ops = list(ops)
-    readers = _count_readers(ops)
-    for i in range(len(ops) - 1):
-        first, pool = ops[i], ops[i + 1]
-        is_followed = pool.kind == OpKind.POOL and pool.source == first.to
-        if first.kind == OpKind.RELU and is_followed and readers[first.to] == 1:
-            shape = (pool.out, pool.oh, pool.ow)
-            ops[i] = pool._replace(source=first.source, to=first.to)
-            ops[i + 1] = make_relu(shape)._replace(source=first.to, to=pool.to)
-    return ops
-
-
-def _work_in_place(ops: list[Op]) -> list[Op]:
-    """Return the operations with the activations in place, and tensors numbered anew.
-
-    An activation whose input is another's output, or is read elsewhere too, works on a copy: the
-    way back needs what the one gave, and what the other reads.
-    """
-    readers = _count_readers(ops)
-    number_of = {0: 0}  # of the tensors that are left
-    is_active = {0: False}  # whether an activation has worked on them
-    placed = []
-    for op in ops:
-        source = number_of[op.source]
-        is_activation = op.kind in ACTIVATIONS.values()
-        is_free = readers[op.source] == 1 and not is_active[source]
-        new = len(is_active)
-        if is_activation and not is_free:
-            shape = (op.c, op.h, op.w)
-            placed.append(make_sum(shape)._replace(source=source, to=new))
-            source = new
-        to = new
-        if is_activation:
-            to = source
-        is_active[to] = is_activation
-        number_of[op.to] = to
-        also = number_of[op.also] if op.also >= 0 else -1
-        placed.append(op._replace(source=source, also=also, to=to))
-    return placed

@@ -30,18 +30,34 @@ struct Network {
     // gradients: of the parameters. turned, rest: see `linear_back`.
     float *gradients = nullptr, *turned = nullptr, *rest = nullptr;
 
-    Network(const Arguments& args, bool trains) : args(args), trains(trains) {
+    // groups_of_block: so many; 0 for as many as the model wants.
+    Network(const Arguments& args, bool trains, int64_t groups_of_block = 0)
+        : args(args), trains(trains), groups(groups_of_block) {
         list_layers();
-        groups = parts_of(std::min(args.batch, args.per_epoch), LANES);
-        // all of a batch at once where its statistics are needed
-        if (!trains || !has_batch_norm) groups = std::min<int64_t>(GROUPS, groups);
+        if (!groups) {
+            groups = parts_of(std::min(args.batch, args.per_epoch), LANES);
+            if (!takes_whole_batches()) groups = std::min<int64_t>(GROUPS, groups);
+        }
         list_phases();
         share_gradients();
         place_tensors();
         prepare_layers();
     }
 
+    // The places of the TAPs among the layers, in their order.
+    std::vector<size_t> list_taps() const {
+        std::vector<size_t> taps;
+        for (size_t i = 0; i < layers.size(); i++)
+            if (layers[i].op.kind == TAP) taps.push_back(i);
+        return taps;
+    }
+
   private:
+    // All of a batch at once where its statistics are needed, or its norm.
+    bool takes_whole_batches() const {
+        return trains && (has_batch_norm || (args.term && args.term->kind == NORM));
+    }
+
     void list_layers() {
         Op input{};
         input.kind = INPUT;
@@ -83,14 +99,19 @@ struct Network {
 
     // The last that reads a tensor is the first on the way back, and writes its gradient.
     void share_gradients() {
-        std::vector<bool> is_written(tensors.size());
+        std::vector<bool> is_written(tensors.size()), is_cut(tensors.size());
+        is_cut[0] = true;  // nobody wants the gradient of the examples
+        is_written.back() = true;  // by the loss
         const auto write = [&](int64_t tensor) {
             const bool was = is_written[tensor];
             is_written[tensor] = true;
             return was;
         };
+        if (args.term && args.term->kind == BY_CLASS)
+            for (const size_t tap : list_taps()) is_cut[layers[tap].op.from] = true;
         for (size_t i = layers.size(); i-- > 1;) {
             Layer& l = layers[i];
+            l.ends = is_cut[l.op.from];
             if (is_activation(l.op.kind) || l.op.kind == BATCH_NORM) continue;
             l.adds = write(l.op.from);
             if (l.op.also >= 0) l.also_adds = write(l.op.also);
@@ -130,6 +151,7 @@ struct Network {
                     if (o.kind != MOMENTS || !is_output) values[tensor].come(p);
                     if (o.kind != BATCH_NORM || is_output) slopes[tensor].come(p);
                     if (trains && needs(o, tensor)) is_kept[tensor] = true;
+                    if (o.kind == TAP) values[tensor].come(phases.size());  // by its reader
                 }
             }
         values.back().come(phases.size());  // the loss reads the one and writes the other

@@ -74,7 +74,8 @@ void set_scale(BatchNorm& n, int64_t c, const float* w, const float* b) {
     n.shift[c] = (b ? b[c] : 0) - n.mean[c] * n.scale[c];
 }
 
-// The statistics of a batch of `size` examples, from those of each; running ones follow.
+// The statistics of a batch of `size` examples, from those of each; running ones follow, unless
+// null.
 void settle_batch(BatchNorm& n, const Op& o, int64_t size, const float* w, const float* b,
                   float* running_mean, float* running_variance) {
     const int64_t plane = o.h * o.w, count = size * plane;
@@ -89,10 +90,11 @@ void settle_batch(BatchNorm& n, const Op& o, int64_t size, const float* w, const
         }
         n.mean[c] = mean;
         n.inverse[c] = 1 / std::sqrt(squares / count + o.value);
+        set_scale(n, c, w, b);
+        if (!running_mean) continue;
         running_mean[c] = o.keep * running_mean[c] + (1 - o.keep) * mean;
         const double unbiased = squares / (count - 1);
         running_variance[c] = o.keep * running_variance[c] + (1 - o.keep) * unbiased;
-        set_scale(n, c, w, b);
     }
 }
 

@@ -32,6 +32,7 @@ class OpKind(IntEnum):
     DROPOUT = 8
     GROUP_NORM = 9
     BATCH_NORM = 10
+    TAP = 11
 
 
 ACTIVATIONS = {
@@ -66,6 +67,7 @@ class Op(NamedTuple):
     mean: int = -1
     variance: int = -1
     scaled: int = 1
+    with_zeros: int = 0
     number: int = 0
     call: int = 0
     value: float = 0.0
@@ -98,6 +100,11 @@ def translate_layer(layer: nn.Module, shape: Shape) -> Translated | None:
 def make_sum(shape: Shape, also: int = -1) -> Op:
     """Return the operation that adds a second tensor of that shape; -1 for a copy of the first."""
     return _fit_shape(Op(OpKind.ADD, also=also), shape)
+
+
+def make_tap(shape: Shape) -> Op:
+    """Return the operation that lets a term of the loss read a tensor."""
+    return _fit_shape(Op(OpKind.TAP), shape)
 
 
 def make_relu(shape: Shape) -> Op:
@@ -163,7 +170,7 @@ def _translate_pool(pool: nn.MaxPool2d | nn.AvgPool2d, shape: Shape) -> Translat
     if isinstance(pool, nn.AvgPool2d):
         if pool.divisor_override:
             return None
-        op = op._replace(kind=OpKind.AVERAGE, scaled=int(pool.count_include_pad))
+        op = op._replace(kind=OpKind.AVERAGE, with_zeros=int(pool.count_include_pad))
     elif _as_side(pool.dilation) != 1 or pool.return_indices or window.k**2 > _MOST_PLACES:
         return None
     sides = [_count_places(size, op) for size in shape[1:]]
@@ -177,7 +184,7 @@ def _translate_adaptive(pool: nn.AdaptiveAvgPool2d, shape: Shape) -> Translated 
     wanted = pool.output_size
     pair = (wanted, wanted) if isinstance(wanted, int) or wanted is None else wanted
     sides = [size if side is None else side for size, side in zip(shape[1:], pair, strict=True)]
-    return _change_shape(Op(OpKind.AVERAGE, scaled=0), shape, (shape[0], *sides))
+    return _change_shape(Op(OpKind.AVERAGE), shape, (shape[0], *sides))
 
 
 def _translate_dropout(layer: CounterDropout, shape: Shape) -> Translated:

@@ -5,16 +5,23 @@
 #include <algorithm>
 #include <cstring>
 
-#include "network.h"
+#include "linear.h"
 
 namespace {
 
 // Some rows of the examples. first: the place of the first of them in its batch, which has that
-// number in the job.
+// number in the job. is_again: whether the batch has been seen, so that running statistics stay.
 struct Block {
     const int64_t* rows;
     int64_t size, first, batch;
+    bool is_again = false;
     int64_t count(int64_t g) const { return std::min<int64_t>(LANES, size - g * LANES); }
+};
+
+// What reads the outputs of stages beside the layers behind them.
+struct StageReader {
+    // Writes its gradient of what a TAP reads, or adds it where others have written theirs.
+    virtual void derive(const Layer& tap, const Block& block, int64_t g) const = 0;
 };
 
 // What is done of a layer: its answers, the gradient of its weights, that of its input.
@@ -33,21 +40,25 @@ class Passes {
     std::vector<char> blank;  // an example of zeros, for lanes without one
 
   public:
+    const StageReader* reader = nullptr;
+
     Passes(const Arguments& args, Network& net, Watch& watch)
         : args(args), net(net), watch(watch), blank(args.features * sizeof(float)) {}
 
-    void forward(const Block& block) {
+    void forward(const Block& block, size_t n_layers = SIZE_MAX) {
         const int64_t used = parts_of(block.size, LANES);
         for (const Phase& phase : net.phases) {
+            if (phase.begin >= n_layers) break;
+            const size_t end = std::min(phase.end, n_layers);
             Layer& first = net.layers[phase.begin];
             if (first.op.kind == LINEAR) {
-                linear(first, used);
+                linear(net, first, args.w, used);
                 note(first, FORWARD);
                 continue;
             }
-            if (first.op.kind == BATCH_NORM && net.trains) settle(first, block.size);
+            if (first.op.kind == BATCH_NORM && net.trains) settle(first, block);
             for (int64_t g = 0; g < used; g++)
-                for (size_t i = phase.begin; i < phase.end; i++) {
+                for (size_t i = phase.begin; i < end; i++) {
                     forward(net.layers[i], block, g);
                     note(net.layers[i], FORWARD);
                 }
@@ -61,7 +72,9 @@ class Passes {
             const Phase& phase = net.phases[p];
             Layer& last = net.layers[phase.end - 1];
             if (last.op.kind == LINEAR) {
-                linear_back(last, used);
+                linear_gradient(net, last, used);
+                note(last, GRADIENT);
+                if (!last.ends) linear_back(net, last, args.w, used);
                 note(last, BACK);
                 continue;
             }
@@ -79,22 +92,13 @@ class Passes {
 
     // [features][LANES] of up to so many rows; lanes without one are 0.
     template <class T>
-    void gather(const Block& block, int64_t g) {
+    void gather_group(const Block& block, int64_t g) {
         const int64_t features = args.features, count = block.count(g);
         const int64_t* rows = block.rows + g * LANES;
         const T* from[LANES];
         for (int l = 0; l < LANES; l++)
             from[l] = l < count ? (const T*)args.x + rows[l] * features : (const T*)blank.data();
-        V* to = (V*)net.tensors[0].at(g);
-        int64_t f = 0;
-        for (; f + LANES <= features; f += LANES) {
-            V square[LANES];
-            for (int l = 0; l < LANES; l++) square[l] = widen(from[l] + f);
-            turn(square);
-            for (int i = 0; i < LANES; i++) to[f + i] = square[i];
-        }
-        for (; f < features; f++)
-            for (int l = 0; l < LANES; l++) to[f][l] = widen_one(from[l][f]);
+        gather((V*)net.tensors[0].at(g), from, features);
     }
 
     // ---- one layer, one group ----
@@ -105,7 +109,7 @@ class Passes {
         const float *w = l.weight(args.w), *b = l.bias(args.w);
         switch (Kind(o.kind)) {
             case INPUT:
-                args.bytes ? gather<uint8_t>(block, g) : gather<float>(block, g);
+                args.bytes ? gather_group<uint8_t>(block, g) : gather_group<float>(block, g);
                 break;
             case CONV:
                 convolve(l, g);
@@ -128,6 +132,8 @@ class Passes {
             case GROUP_NORM:
                 normalise_groups(o, x.at(g), y.at(g), w, b);
                 break;
+            case TAP:
+                break;
             case MOMENTS:
                 take_moments(*l.norm, o, x.at(g), g);
                 break;
@@ -148,6 +154,12 @@ class Passes {
         if (sums && !l.adds) std::memset(x.grad(g), 0, bytes);
         switch (Kind(o.kind)) {
             case INPUT:
+                break;
+            case TAP:
+                if (reader)
+                    reader->derive(l, block, g);
+                else if (!l.adds)
+                    std::memset(x.grad(g), 0, bytes);
                 break;
             case CONV:
                 convolve_back(l, g);
@@ -199,7 +211,7 @@ class Passes {
         const float* from = pad_image(l.padded_x, x.at(g), o.c, o.h, o.w, o.pad);
         conv_gradient(l.weight(net.gradients), l.bias(net.gradients), y.grad(g), from, o);
         note(l, GRADIENT);
-        if (!o.from) return;  // nobody wants the gradient of the examples
+        if (l.ends) return;
         const int64_t pad = l.back_pad(), row = o.w * LANES;
         const float* dy = pad_image(l.padded_d, y.grad(g), o.out, o.oh, o.ow, pad);
         const Image image{dy, o.out, o.oh, o.ow, pad};
@@ -239,10 +251,12 @@ class Passes {
 
     // ---- batch norm: between two phases ----
 
-    void settle(Layer& l, int64_t size) {
+    void settle(Layer& l, const Block& block) {
         const Op& o = l.op;
-        settle_batch(*l.norm, o, size, l.weight(args.w), l.bias(args.w), args.buffers + o.mean,
-                     args.buffers + o.variance);
+        float* mean = block.is_again ? nullptr : args.buffers + o.mean;
+        float* variance = block.is_again ? nullptr : args.buffers + o.variance;
+        const float *w = l.weight(args.w), *b = l.bias(args.w);
+        settle_batch(*l.norm, o, block.size, w, b, mean, variance);
         std::fill(l.norm->sum_dy.begin(), l.norm->sum_dy.end(), 0.0f);
         std::fill(l.norm->sum_dy_x.begin(), l.norm->sum_dy_x.end(), 0.0f);
     }
@@ -260,49 +274,6 @@ class Passes {
         V is_example{};
         for (int64_t l = 0; l < block.count(g); l++) is_example[l] = 1;
         return is_example;
-    }
-
-    // ---- linear layers: all groups at once ----
-
-    // y [out] = bias + W x [c], for all groups at once.
-    void linear(const Layer& l, int64_t used) {
-        const Op& o = l.op;
-        const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
-        product({y.x, LANES, y.xstep, args.w + o.weight, o.c, x.x, x.xstep, l.bias(args.w), false,
-                 l.taps.data(), 1, o.c, 0, o.c},
-                o.out, used);
-    }
-
-    // dW [out][c] += dy x', the examples being what is summed over; db += dy; dx = W' dy.
-    void linear_back(const Layer& l, int64_t used) {
-        const Op& o = l.op;
-        const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
-        const int64_t width = parts_of(o.c, LANES) * LANES, whole = o.c / LANES, n = used * LANES;
-        // turned: x with the features of an example side by side, as the vectors of B
-        for (int64_t g = 0; g < used; g++)
-            for (int64_t f = 0; f < o.c; f += LANES)
-                turn_features(net.turned + g * LANES * width + f, width, (const V*)x.at(g) + f,
-                              std::min<int64_t>(LANES, o.c - f));
-        Tile t{net.gradients + o.weight, o.c, LANES, y.d, LANES, net.turned, LANES, nullptr, true,
-               l.outer.data(),           1,   n,     0,   n};
-        product(t, o.out, whole);
-        if (o.c % LANES) {
-            // The features behind the last whole vector, by way of `rest`: written in place, a
-            // vector would reach into the next row of dW.
-            t.c = net.rest, t.cm = LANES, t.b += whole * LANES, t.add = false;
-            product(t, o.out, 1);
-            for (int64_t m = 0; m < o.out; m++)
-                for (int64_t f = whole * LANES; f < o.c; f++)
-                    net.gradients[o.weight + m * o.c + f] += net.rest[m * LANES + f % LANES];
-        }
-        for (int64_t g = 0; g < used && o.bias >= 0; g++)
-            for (int64_t m = 0; m < o.out; m++)
-                net.gradients[o.bias + m] += sum(((const V*)y.grad(g))[m]);
-        note(l, GRADIENT);
-        if (o.from)
-            product({x.d, LANES, x.dstep, args.w + o.weight, 1, y.d, y.dstep, nullptr, l.adds,
-                     l.back[0].data(), 1, o.out, 0, o.out},
-                    o.c, used);
     }
 };
 

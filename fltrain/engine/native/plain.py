@@ -31,7 +31,7 @@ def require_plain_module(name: str, module: nn.Module) -> None:
             f"class {type(module).__name__}, which it would not call; {INSTEAD}"
         )
     hooks = [hook for kind in _HOOKS for hook in getattr(module, kind).values()]
-    # a tap is for algorithms that look into the model, and those are not run here
+    # a tap changes nothing, and what it would hear is read by the compiled code itself
     if not all(isinstance(hook, FeatureTap) for hook in hooks):
         raise UsageError(
             f"engine native: {describe_layer(name)} has hooks, which it would not call; {INSTEAD}"

@@ -101,10 +101,10 @@ void unpool_halves(const Op& o, const float* dy, const int8_t* which, float* dx)
 
 // ---- means ----
 
-// What a window's sum is multiplied by: zeros around the image count where `o.scaled` says so.
+// What a window's sum is multiplied by: zeros around the image count where `o.with_zeros` says so.
 float share_of(const Op& o, const Seen& rows, const Seen& columns) {
     const int64_t real = (rows.end - rows.begin) * (columns.end - columns.begin);
-    return 1.0f / (o.scaled ? o.k * o.k : real);
+    return 1.0f / (o.with_zeros ? o.k * o.k : real);
 }
 
 // y [c][oh][ow] = the mean of each window of x [c][h][w].

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <new>
 
-#include "passes.h"
 #include "sums.h"
+#include "terms.h"
 #include "updates.h"
 
 namespace {
@@ -18,29 +18,47 @@ namespace {
 template <class Watch>
 class Model {
     const Arguments& args;
+    const Arguments there;  // args, at the weights that gradients are taken at
     Network net;
     Watch& watch;
     Passes<Watch> passes;
+    std::unique_ptr<Terms> terms;
+    std::vector<float> drawn;  // the direction of a step to theta
+
+    static Arguments put_theta(Arguments args) {
+        if (args.envelope) args.w = args.envelope->theta;
+        return args;
+    }
 
   public:
     Model(const Arguments& args, bool trains, Watch& watch)
-        : args(args), net(args, trains), watch(watch), passes(args, net, watch) {}
+        : args(args),
+          there(put_theta(args)),
+          net(there, trains),
+          watch(watch),
+          passes(there, net, watch) {
+        if (args.term) terms = std::make_unique<Terms>(there, net);
+        passes.reader = terms.get();
+        if (args.envelope) drawn.resize(args.parameters);
+    }
 
     // The mean loss of each step, summed.
     double train() {
         const int64_t batches = parts_of(args.per_epoch, args.batch);
         const int64_t steps_per_epoch = parts_of(batches, args.accumulate);
+        float* direction = args.envelope ? drawn.data() : net.gradients;
         double loss = 0;
         for (int64_t s = 0; s < args.steps && !*args.stop; s++) {
             const int64_t epoch = s / steps_per_epoch;
             const int64_t first = s % steps_per_epoch * args.accumulate;
             const int64_t count = std::min(args.accumulate, batches - first);
-            std::memset(net.gradients, 0, args.parameters * sizeof(float));
+            std::memset(direction, 0, args.parameters * sizeof(float));
             watch.note(net.layers.size(), GRADIENT);
             double all = 0;
-            for (int64_t b = first; b < first + count; b++) all += batch(epoch, b, count);
+            for (int64_t b = first; b < first + count; b++)
+                all += args.envelope ? draw(epoch, b, count) : batch(epoch, b, count);
             loss += all / count;
-            step_weights(args, net.gradients, s);
+            step_weights(args, direction, s);
             watch.note(net.layers.size(), BACK);
         }
         return loss;
@@ -65,8 +83,24 @@ class Model {
     }
 
   private:
+    // Lets theta take its steps on a batch and adds the direction to it; the first pass's loss.
+    double draw(int64_t epoch, int64_t number, int64_t count) {
+        const Envelope& e = *args.envelope;
+        double loss = 0;
+        // without steps there is a pass too, for its loss and its statistics
+        for (int64_t k = 0; k < std::max<int64_t>(1, e.steps); k++) {
+            std::memset(net.gradients, 0, args.parameters * sizeof(float));
+            const double one = batch(epoch, number, 1, k > 0);
+            if (!k) loss = one;
+            if (e.steps) step_theta(e, net.gradients, args.w, args.parameters);
+        }
+        draw_to_theta(e, args.w, drawn.data(), args.parameters, count);
+        return loss;
+    }
+
     // Adds the gradient of a batch of an epoch, one of `count` that make a step; its mean loss.
-    double batch(int64_t epoch, int64_t number, int64_t count) {
+    // is_again: whether the batch has been seen.
+    double batch(int64_t epoch, int64_t number, int64_t count, bool is_again = false) {
         const int64_t first = number * args.batch, whole = net.groups * LANES;
         const int64_t* rows = args.order + epoch * args.per_epoch + first;
         const int64_t n = std::min(args.batch, args.per_epoch - first);
@@ -74,17 +108,21 @@ class Model {
         const float share = 1.0f / (n * count);
         double loss = 0;
         for (int64_t b = 0; b < n; b += whole)
-            loss += add_block({rows + b, std::min(whole, n - b), b, before + number}, share);
+            loss += add_block({rows + b, std::min(whole, n - b), b, before + number, is_again},
+                              share, count);
         return loss / n;
     }
 
-    // Adds the gradient of some rows, each weighted by `share`; their summed loss.
-    double add_block(const Block& block, float share) {
+    // Adds the gradient of some rows, each weighted by `share`, of one of `count` batches; their
+    // summed loss.
+    double add_block(const Block& block, float share, int64_t count) {
+        if (terms) terms->teach(block);
         passes.forward(block);
         const int64_t lanes = parts_of(block.size, LANES) * LANES;
         double loss = 0;
         for (int64_t i = 0; i < lanes; i++)
-            loss += entropy(i, i < block.size ? args.y[block.rows[i]] : -1, share);
+            loss += error(i, i < block.size ? args.y[block.rows[i]] : -1, share);
+        if (terms) loss += terms->settle(block, share, count);
         watch.note(net.layers.size(), FORWARD);  // what no layer does has the number behind them
         passes.backward(block);
         return loss;
@@ -93,6 +131,14 @@ class Model {
     // Where the first of an example's logits stands; the others follow LANES apart.
     const float* logits(int64_t example) const {
         return net.tensors.back().at(example / LANES) + example % LANES;
+    }
+
+    // What an answer is worth in training; its gradient is written.
+    double error(int64_t example, int64_t label, float share) {
+        if (!terms || !terms->is_by_class()) return entropy(example, label, share);
+        const Tensor& t = net.tensors.back();
+        float* d = t.grad(example / LANES) + example % LANES;
+        return squared_error(logits(example), d, t.size, label, share);
     }
 
     double entropy(int64_t example, int64_t label, float share) {
@@ -106,7 +152,8 @@ class Model {
 
 // How what Python hands over is laid out here: Python compares it with its own (`list_layout`).
 extern "C" const int64_t* fltrain_layout() {
-    static constexpr int64_t layout[] = {LAYOUT_VERSION, sizeof(Arguments), sizeof(Op)};
+    static constexpr int64_t layout[] = {LAYOUT_VERSION, sizeof(Arguments), sizeof(Op),
+                                         sizeof(Term), sizeof(Envelope)};
     return layout;
 }
 

@@ -113,8 +113,13 @@ def _add_job(
     arguments.start = address_of(flat.start)
     arguments.add = address_of(flat.add)
     arguments.after = address_of(flat.after)
+    arguments.scale = address_of(flat.scale)
     arguments.buffers = address_of(flat.buffers)
     arguments.pull = flat.pull
+    arguments.term_decay = flat.decay
+    declared = flat.declared
+    arguments.term = None if declared.term is None else ctypes.addressof(declared.term)
+    arguments.envelope = None if declared.envelope is None else ctypes.addressof(declared.envelope)
     arguments.key = key
     arguments.momentum = job.work.momentum
 

@@ -35,6 +35,7 @@ void add_scaled(float* __restrict to, float by, const float* __restrict from, in
 
 // The algorithm's terms, added to the gradients g of the parameters i..i + n.
 void add_terms(const Arguments& a, float* __restrict g, int64_t i, int64_t n) {
+    if (a.term_decay) add_scaled(g, a.term_decay, a.w + i, n);
     if (a.start) {
         const float *w = a.w + i, *start = a.start + i;
         for (int64_t k = 0; k < n; k++) g[k] += a.pull * (w[k] - start[k]);
@@ -43,6 +44,26 @@ void add_terms(const Arguments& a, float* __restrict g, int64_t i, int64_t n) {
         const float* add = a.add + i;
         for (int64_t k = 0; k < n; k++) g[k] += add[k];
     }
+    if (a.scale) {
+        const float* scale = a.scale + i;
+        for (int64_t k = 0; k < n; k++) g[k] *= scale[k];
+    }
+}
+
+// theta, of an envelope, by the gradients g at it.
+void step_theta(const Envelope& e, const float* __restrict g, const float* __restrict w,
+                int64_t n) {
+    float* __restrict theta = e.theta;
+    for (int64_t k = 0; k < n; k++) {
+        const float slope = g[k] + e.decay * theta[k] + e.pull * (theta[k] - w[k]);
+        theta[k] -= e.lr * slope;
+    }
+}
+
+// drawn [n] += the direction of the weights w to theta, one of `count` that make a step.
+void draw_to_theta(const Envelope& e, const float* __restrict w, float* __restrict drawn,
+                   int64_t n, int64_t count) {
+    for (int64_t k = 0; k < n; k++) drawn[k] += e.pull * (w[k] - e.theta[k]) / count;
 }
 
 float sum_squares(const float* g, int64_t n) {

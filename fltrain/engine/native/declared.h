@@ -1,0 +1,39 @@
+// What an algorithm declares of its direction besides affine terms, as Python hands it over
+// (declared.py has the same structures).
+
+#pragma once
+
+#include <cstdint>
+
+namespace {
+
+enum TermKind : int64_t {
+    CONTRAST,     // of features beside those of two teachers
+    MEAN_NORM,    // distance of a stage's outputs from a teacher's: mean of the 2-norms,
+    NORM,         // 2-norm of the whole batch,
+    MEAN_SQUARE,  // mean of the squared norms
+    BY_CLASS,     // no loss of the answers: each stage learns by itself, the last by its error
+};
+
+enum Moves : int64_t { NEVER, EACH_BATCH, EACH_EPOCH };
+
+// A term of the loss on what a TAP reads.
+// first, moves: which TAP, by batches; behind the last one the first follows.
+// weights, buffers: of the teachers, null for none. pulls: of each hidden stage one behind the
+// other, [classes][its outputs].
+struct Term {
+    int64_t kind, first, moves;
+    float weight, temperature;
+    const float *weights[2], *buffers[2];
+    const float* pulls;
+};
+
+// theta, flat as the weights: what the gradients are taken at. It takes `steps` steps on each
+// batch, and the weights are drawn to it.
+struct Envelope {
+    float* theta;
+    int64_t steps;
+    float lr, pull, decay;
+};
+
+}  // namespace

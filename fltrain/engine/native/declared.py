@@ -1,0 +1,129 @@
+"""What an algorithm declares of its direction, as the compiled code takes it."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from niidpart.errors import UsageError
+
+from ...affine import Affine, AffineDirection
+from ...envelope import THETA, Envelope, EnvelopeDirection
+from ...interface import Local
+from ...local_rule import LocalRule, LocalRuleDirection
+from ...loss_terms import Contrast, ContrastDirection, DistanceDirection, StageDistance, Teacher
+from ...tree import Tree
+from .arguments import EnvelopeArguments, TermArguments
+from .layers import LayerTable
+from .taps import Read
+
+Direction = (
+    AffineDirection | ContrastDirection | DistanceDirection | LocalRuleDirection | EnvelopeDirection
+)
+# What each kind of direction reads besides the logits.
+READS: dict[type, Read] = {
+    AffineDirection: "nothing",
+    ContrastDirection: "features",
+    DistanceDirection: "stages",
+    LocalRuleDirection: "stages",
+    EnvelopeDirection: "nothing",
+}
+# `TermKind` and `Moves` of declared.h.
+_CONTRAST, _BY_CLASS = 0, 4
+_NORMS = {"mean_l2": 1, "l2": 2, "mean_sq": 3}
+_MOVES = {"never": 0, "batch": 1, "epoch": 2}
+
+
+class Declared(NamedTuple):
+    """A direction for one job.
+
+    term, envelope: None for none. rows: tensors whose addresses stand in them, which have to
+    outlive the calls. theta: of the envelope, trained in place.
+    """
+
+    affine: Affine = Affine()
+    term: TermArguments | None = None
+    envelope: EnvelopeArguments | None = None
+    rows: tuple[Tensor | None, ...] = ()
+    theta: Tensor | None = None
+
+
+class Flatten(NamedTuple):
+    """How trees become rows: of parameters, and of buffers, None where there are none.
+
+    A row of parameters may be shared with others, and is not to be changed.
+    """
+
+    parameters: Callable[[Tree], Tensor]
+    buffers: Callable[[Tree], Tensor | None]
+
+
+def declare(direction: Direction, local: Local, flatten: Flatten, layers: LayerTable) -> Declared:
+    """Return what a direction declares for a job, after the algorithm's `begin`."""
+    if isinstance(direction, AffineDirection):
+        return Declared(affine=direction.terms(local))
+    if isinstance(direction, ContrastDirection):
+        return _declare_contrast(direction.contrast(local), flatten)
+    if isinstance(direction, DistanceDirection):
+        return _declare_distance(direction.distance(local), flatten, layers)
+    if isinstance(direction, LocalRuleDirection):
+        return _declare_rule(direction.rule(local), layers)
+    return _declare_envelope(direction.envelope(local), local, flatten)
+
+
+def _declare_contrast(contrast: Contrast, flatten: Flatten) -> Declared:
+    weight = float(contrast.weight)
+    if not weight:
+        return Declared()  # the teachers need not be asked
+    term = TermArguments(kind=_CONTRAST, weight=weight, temperature=float(contrast.temperature))
+    return _add_teachers(term, [contrast.towards, contrast.away], flatten)
+
+
+def _declare_distance(distance: StageDistance, flatten: Flatten, layers: LayerTable) -> Declared:
+    weight = float(distance.weight)
+    if not weight:
+        return Declared()
+    term = TermArguments(
+        kind=_NORMS[distance.norm],
+        first=distance.first % len(layers.taps),
+        moves=_MOVES[distance.moves],
+        weight=weight,
+    )
+    return _add_teachers(term, [distance.to], flatten)
+
+
+def _add_teachers(term: TermArguments, teachers: list[Teacher], flatten: Flatten) -> Declared:
+    rows: list[Tensor | None] = []
+    for place, teacher in enumerate(teachers):
+        weights, buffers = flatten.parameters(teacher.params), flatten.buffers(teacher.buffers)
+        term.weights[place] = weights.data_ptr()
+        term.buffers[place] = None if buffers is None else buffers.data_ptr()
+        rows += [weights, buffers]
+    return Declared(term=term, rows=tuple(rows))
+
+
+def _declare_rule(rule: LocalRule, layers: LayerTable) -> Declared:
+    *hidden, n_classes = layers.taps
+    sizes = [pull.numel() for pull in rule.pulls]
+    needed = [n_classes * size for size in hidden]
+    if sizes != needed:
+        raise UsageError(
+            f"the pulls of a local rule are of {sizes} numbers; {needed} are needed, one for each "
+            "class and output of each hidden stage"
+        )
+    flat = [pull.detach().reshape(-1) for pull in rule.pulls]
+    row = torch.cat(flat).float() if flat else torch.zeros(1)
+    return Declared(term=TermArguments(kind=_BY_CLASS, pulls=row.data_ptr()), rows=(row,))
+
+
+def _declare_envelope(envelope: Envelope, local: Local, flatten: Flatten) -> Declared:
+    theta = flatten.parameters(local.carry[THETA]).clone()
+    arguments = EnvelopeArguments(
+        theta=theta.data_ptr(),
+        steps=envelope.steps,
+        lr=float(envelope.lr),
+        pull=float(envelope.pull),
+        decay=float(envelope.decay),
+    )
+    return Declared(envelope=arguments, theta=theta)
