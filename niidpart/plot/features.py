@@ -53,7 +53,7 @@ def features(
     """Features as parties see them, in two dimensions by PCA or t-SNE.
 
     Li et al., ICDE 2022, Figure 3b. The paper shows t-SNE of what a trained model makes of the data
-    sets; here it is the features themselves.
+    sets, which `fltrain features` writes as a data set; of others it is the features themselves.
     """
     ids, said = choose_parties(split, parties, len(MARKERS), by="number")
     party, rows = sample_rows(split, ids, sample)

@@ -3,6 +3,7 @@
 import click
 
 from .compare import compare_command
+from .features import features_command
 from .plot import plot_command
 from .presets import presets_command
 from .ranked import RankedProgram
@@ -22,6 +23,7 @@ main = click.version_option(package_name="niidpart", prog_name="fltrain")(
             "resume": ("Go on with a run or a sweep.", resume_command),
             "verify": ("Check the digests of a run, and train rounds again.", verify_command),
             "plot": ("Draw the curves of runs together.", plot_command),
+            "features": ("What a trained model makes of examples.", features_command),
             "compare": ("A table of final and best accuracy.", compare_command),
             "study": ("Train all cells of a plan.", study_command),
             "work": ("Work on a study, as one of its workers.", work_command),
