@@ -95,10 +95,18 @@ def discard_staged(folder: Path) -> None:
     """Remove what was staged, once it stands in its places.
 
     When this returns, it does not come back by a power cut: it would undo what is written later.
+    OSError where the disk refuses that: then it stands as it was.
     """
+    staged = folder / PENDING
     left = folder / choose_temporary_name(PENDING)
-    os.rename(folder / PENDING, left)
-    files.sync_folder(folder)
+    advice = "nothing is lost; the same command brings it to its end"
+    with files.explain_refusal(f"the change of {folder} is not safely on the disk", advice):
+        os.rename(staged, left)
+        try:
+            files.sync_folder(folder)
+        except OSError:
+            os.rename(left, staged)
+            raise
     shutil.rmtree(left, ignore_errors=True)  # what stays is swept by the next one
 
 

@@ -1,5 +1,6 @@
 """resume with other rounds: the folder is that of a run started with so many, byte for byte, whatever kills it on the way."""
 
+import errno
 import hashlib
 import itertools
 import json
@@ -45,6 +46,10 @@ CASES = {
 
 class Stopped(Exception):
     pass
+
+
+def read_names(folder):
+    return sorted(os.listdir(folder))
 
 
 def stop_after(round):
@@ -537,6 +542,22 @@ def test_what_is_left_of_staged_files_is_removed_by_the_next_resume(finished, ta
     assert [name for name in os.listdir(run) if name.endswith(".tmp")]
     fltrain.resume(run, table)
     assert not [name for name in os.listdir(run) if name.endswith(".tmp")]
+
+
+def test_where_the_disk_refuses_the_end_of_a_change_the_same_command_brings_it_to_its_end(
+    between, table, monkeypatch
+):
+    whole = read_names(between)
+
+    def refuse(folder):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("niidpart.files.sync_folder", refuse)
+        with pytest.raises(OSError, match="the same command brings it to its end"):
+            discard_staged(between)
+    assert read_names(between) == whole
+    assert len(fltrain.resume(between, table).history) == MORE
 
 
 def test_a_folder_of_format_1_gets_more_rounds_as_it_began(tmp_path):
