@@ -15,10 +15,12 @@ import numpy as np
 import niidpart
 from niidpart.arithmetic.rng import Ints
 from niidpart.data import SOURCES, Data, Features
+from niidpart.splits.part import Part
 from niidpart.splits.recipe import Source
 
 _MARK = "stand-in"  # the revision of one
 _FEW = 64  # examples of a party, where a step is counted
+_OWN_PART = 0.2  # of them in a part that no fraction of the recipe asks for
 
 
 @dataclass(frozen=True)
@@ -95,11 +97,16 @@ def make_few(split: niidpart.FederatedSplit) -> tuple[niidpart.FederatedSplit, D
         few,
         strategy="homo",
         n_parties=recipe.n_parties,
-        val=recipe.val,
-        test=recipe.test,
+        val=recipe.val or _guess_share(split.val),
+        test=recipe.test or _guess_share(split.test),
         transforms=[(one.name, dict(one.params)) for one in recipe.transforms],
     )
     return small, few
+
+
+def _guess_share(part: Part) -> float:
+    """Return a share for a part that the strategy itself made, as FedCD's do; 0 for none."""
+    return _OWN_PART if part.n else 0.0
 
 
 def measure_rest(split: niidpart.FederatedSplit) -> int:

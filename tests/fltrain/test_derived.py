@@ -1,5 +1,6 @@
 """What follows from a run's history: the way to a value, changes, kinds of party, times, races."""
 
+import numpy as np
 import pytest
 
 import fltrain
@@ -8,6 +9,7 @@ from fltrain.runs.by_party import average_by_kind, find_consensus, find_kinds
 from fltrain.runs.derived import (
     Change,
     OfKind,
+    OfSplit,
     TrainingTime,
     Way,
     derive_values,
@@ -112,6 +114,8 @@ def test_parties_of_a_kind_have_a_mean_and_a_consensus():
         ("change:party_test_accuracy", Change("party_test_accuracy")),
         ("party_test_accuracy@archetype=3", OfKind("party_test_accuracy", "archetype", "3")),
         ("train_seconds", TrainingTime()),
+        ("map_beta_party", OfSplit("map_beta_party")),
+        ("quantity-cv", OfSplit("quantity-cv")),
         ("test_accuracy", None),
         ("mine.py:brier", None),
         ("macro-f1", None),
@@ -158,6 +162,22 @@ def test_a_run_folder_has_what_is_derived(devices):
     assert derive_values(devices, Way("rounds", reached))[0] <= 3
     assert derive_values(devices, Way("rounds", "accuracy=1")) == []
     assert derive_values(devices, Way("rounds", "settled=party_test_accuracy_mean")) == []
+
+
+def test_what_a_split_is_follows_from_its_copy_in_the_folder(devices):
+    split = niidpart.read(devices.split_file)
+    counts = split.train.counts
+    own = np.median(niidpart.heterogeneity.map_beta(counts))
+    facts = {
+        "n_train": 1797,
+        "n_test": 0,
+        "n_classes": 10,
+        "map_beta": split.skew.map_beta_overall,
+        "map_beta_party": own,
+        "hellinger": niidpart.heterogeneity.evaluate_measure("hellinger", counts),
+    }
+    for fact, value in facts.items():
+        assert derive_values(devices, OfSplit(fact)) == [pytest.approx(value, rel=1e-12)]
 
 
 @pytest.mark.parametrize(
