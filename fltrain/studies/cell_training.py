@@ -22,6 +22,7 @@ from ..runs.resuming import resume
 from ..settings import SETTINGS
 from .cells import StudyCell, require_same_cell, restore_lists
 from .folder import StudyFolder
+from .plan_checks import expand_paths
 
 _FOR_RUN = ("model", "preset", "data_root", "metrics", "loss", "init_from", "init_from_partial")
 
@@ -44,7 +45,8 @@ class CellTrainer:
     ) -> None:
         """Train a cell in a folder, to its end. is_begun: whether there is a run to go on with."""
         split = niidpart.read(self.study.find_split(cell.split))
-        words = {key: cell.asked["words"][key] for key in _FOR_RUN if key in cell.asked["words"]}
+        asked = expand_paths(cell.asked["words"])
+        words = {key: asked[key] for key in _FOR_RUN if key in asked}
         data = self._open_data(split, words.get("data_root"))
         if is_begun:
             resume(folder, data, trust=self.trust, progress=progress)

@@ -18,6 +18,7 @@ from ..runs.objective import resolve_objective
 from ..runs.own_files import digest_own_code, list_specs
 from ..runs.requests import Request, resolve_request
 from .expansion import TUNED, WINNER, AskedCell
+from .plan_checks import expand_paths
 from .searching import part_point
 
 # Settings on which no result depends, so that a cell is the same with others.
@@ -132,6 +133,7 @@ def look_up(
     words: Mapping[str, Any],
     settings: Mapping[str, Any],
 ) -> Request:
+    words = expand_paths(words)
     is_partial = bool(words.get("init_from_partial", False))
     return resolve_request(
         split,

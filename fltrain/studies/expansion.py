@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from niidpart.errors import UsageError
-from niidpart.registry import did_you_mean
 
-from ..settings import SETTINGS
+from .conditions import ConditionLedger
 from .plan import SEED_KINDS, PlanGroup, StudyPlan
 from .plan_checks import RUN_WORDS, PlanTable
 from .plan_text import PlanPath
 from .search_points import SearchedWord
 from .split_words import SplitRequest, list_split_requests
-from .variants import Variant, list_values, list_variants, multiply
+from .variants import Variant, list_variants, multiply
 
 TUNED = "tuned"  # the axis on which the two rows of a tuned algorithm differ
 DEFAULT, WINNER = "default", "tuned"  # its values
@@ -45,60 +44,77 @@ def expand_plan(plan: StudyPlan) -> list[AskedCell]:
 
     UsageError for an option or a setting that there is not, and for a condition that no cell meets.
     """
+    ledger = ConditionLedger(plan)
     cells = []
     for group in plan.groups:
-        found = list(_expand_group(plan, group))
+        found = list(_expand_group(plan, group, ledger))
         if not found:
+            ledger.require_met()
             where = plan.text.locate(group.path)
             raise UsageError(f"{where}the exclusions of {group.name} leave no cell")
         cells += found
+    ledger.require_met()
     return cells
 
 
-def _expand_group(plan: StudyPlan, group: PlanGroup) -> Iterator[AskedCell]:
+def _expand_group(
+    plan: StudyPlan, group: PlanGroup, ledger: ConditionLedger
+) -> Iterator[AskedCell]:
     variants = list_variants(plan, group)
-    seeds = list(_list_seeds(group))
-    used: set[int] = set()
-    known: set[str] = set()
+    seeds = list(_list_seeds(plan, group))
     for place, table in enumerate(group.splits):
         path: PlanPath = (*group.path, "splits", place)
         for request in list_split_requests(table, path, plan.text):
             for variant in variants:
-                for cell in _expand_variant(group, request, variant, seeds, used):
-                    known.update(cell.where)
-                    if not _is_excluded(cell, group, used):
-                        yield cell
-    _require_met(plan, group, used, known)
+                for of_trial in _drop_idle_seeds(seeds, request):
+                    yield from _expand_variant(group, request, variant, of_trial, ledger)
 
 
 def _expand_variant(
     group: PlanGroup,
     request: SplitRequest,
     variant: Variant,
-    seeds: Sequence[Mapping[str, int]],
-    used: set[int],
+    seeds: Mapping[str, int],
+    ledger: ConditionLedger,
 ) -> Iterator[AskedCell]:
+    """Yield the cells of an algorithm with its values on a split, with the seeds of a trial."""
     name = str(variant.table["name"])
     values = {**group.fixed, **variant.axes, **variant.own}
-    at = {**request.where, "algorithm": variant.table.get("label", name)}
-    for chosen in _apply_conditions(group, at, values, used):
-        for of_trial in _drop_idle_seeds(seeds, request):
-            where = at | _list_told(chosen, variant.space)
-            where |= {f"{kind}_seed": seed for kind, seed in of_trial.items()}
-            options = {word: chosen[word] for word in chosen if word in variant.options}
-            rest = {word: chosen[word] for word in chosen if word not in variant.options}
-            yield AskedCell(
-                group=group.name,
-                split=request.with_root(rest.get("data_root")).with_seed(of_trial["split"]),
-                algorithm=name,
-                options=options,
-                words={word: rest[word] for word in rest if word in RUN_WORDS},
-                settings={word: rest[word] for word in rest if word not in RUN_WORDS}
-                | _set_seeds(of_trial),
-                where={"group": group.name} | where,
-                path=variant.path,
-                space=variant.space,
-            )
+    at: dict[str, Any] = {**request.where, "algorithm": variant.table.get("label", name)}
+    at |= {f"{kind}_seed": seed for kind, seed in seeds.items()}
+    for chosen in ledger.list_choices(group, at, values):
+        where = {**at, **_list_told(chosen, variant.space)}
+        if ledger.is_excluded(group, where):
+            continue
+        options, words, settings = _part_values(chosen, variant)
+        yield AskedCell(
+            group=group.name,
+            split=request.with_root(words.get("data_root")).with_seed(seeds["split"]),
+            algorithm=name,
+            options=options,
+            words=words,
+            settings=settings | _set_seeds(seeds),
+            where={"group": group.name} | where,
+            path=variant.path,
+            space=variant.space,
+        )
+
+
+def _part_values(
+    chosen: PlanTable, variant: Variant
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return the values that are the algorithm's options, words of a run, and settings."""
+    options: dict[str, Any] = {}
+    words: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+    for word, value in chosen.items():
+        if word in variant.options:
+            options[word] = value
+        elif word in RUN_WORDS:
+            words[word] = value
+        else:
+            settings[word] = value
+    return options, words, settings
 
 
 def _list_told(chosen: PlanTable, space: Sequence[SearchedWord]) -> dict[str, Any]:
@@ -110,57 +126,17 @@ def _list_told(chosen: PlanTable, space: Sequence[SearchedWord]) -> dict[str, An
     return told | {TUNED: DEFAULT}
 
 
-def _apply_conditions(
-    group: PlanGroup, at: PlanTable, values: PlanTable, used: set[int]
-) -> Iterator[dict[str, Any]]:
-    """Yield the values of a cell, those of its conditions in their places; lists multiply."""
-    put: dict[str, list[Any]] = {}
-    for number, condition in enumerate(group.when):
-        if matches(condition.match, {**at, **values}):
-            used.add(number)
-            for word, given in condition.put.items():
-                put[word] = list_values(given, SETTINGS.get(word))
-    for chosen in multiply(put):
-        yield dict(values) | chosen
+def _list_seeds(plan: StudyPlan, group: PlanGroup) -> Iterator[dict[str, int]]:
+    """Yield the seeds of each trial: those that are named multiply, the others count with it.
 
-
-def _is_excluded(cell: AskedCell, group: PlanGroup, used: set[int]) -> bool:
-    is_out = False
-    for number, exclusion in enumerate(group.exclude, start=len(group.when)):
-        if matches(exclusion, cell.where):
-            used.add(number)
-            is_out = True
-    return is_out
-
-
-def _require_met(plan: StudyPlan, group: PlanGroup, used: set[int], known: set[str]) -> None:
-    """Raise UsageError for a condition or an exclusion that is of no cell: it is misspelt."""
-    conditions = [("when", place, one.match) for place, one in enumerate(group.when)]
-    exclusions = [("exclude", place, one) for place, one in enumerate(group.exclude)]
-    for number, (word, place, match) in enumerate([*conditions, *exclusions]):
-        if number in used:
-            continue
-        path: PlanPath = (*group.path, word, place)
-        where = plan.text.locate(path if path in plan.text.lines else (word, place))
-        for name in match:
-            if name not in known:
-                raise UsageError(f"{where}no cell has {name!r}; {did_you_mean(name, known)}")
-        raise UsageError(f"{where}no cell is {dict(match)}")
-
-
-def matches(match: PlanTable, where: PlanTable) -> bool:
-    """Return whether a cell has all the values that are asked for; a list means one of them."""
-    for name, wanted in match.items():
-        if name not in where:
-            return False
-        among = wanted if isinstance(wanted, list | tuple) else [wanted]
-        if where[name] not in among:
-            return False
-    return True
-
-
-def _list_seeds(group: PlanGroup) -> Iterator[dict[str, int]]:
-    """Yield the seeds of each trial: those that are named multiply, the others count with it."""
+    UsageError where several trials are asked for, and no seed is left to count with them.
+    """
+    if (group.trials or 1) > 1 and len(group.seeds) == len(SEED_KINDS):
+        raise UsageError(
+            f"{plan.text.locate((*group.path, 'trials'))}trials is {group.trials}, and [seeds] "
+            "names all three seeds, so that no trial would differ from another; leave trials out, "
+            "or a seed"
+        )
     named = {kind: group.seeds[kind] for kind in SEED_KINDS if kind in group.seeds}
     for trial in range(group.trials or 1):
         for chosen in multiply(named):

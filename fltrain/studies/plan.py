@@ -40,7 +40,8 @@ class PlanGroup:
     algorithms: each with the values of its options and settings. splits: each with what it is made
     of. axes, fixed: settings and words of `fltrain.run`. seeds: lists of those that were named.
     exclude: cells that are left out. when: values that hold for some cells alone. tuning: how each
-    algorithm is tuned, None for no tuning. path: where it stands in the plan.
+    algorithm is tuned, None for no tuning. own: the words that it says itself, and not the plan
+    around it. path: where it stands in the plan.
     """
 
     name: str
@@ -53,6 +54,7 @@ class PlanGroup:
     exclude: Sequence[PlanTable] = ()
     when: Sequence[Condition] = ()
     tuning: TuningPlan | None = None
+    own: frozenset[str] = frozenset()
     path: PlanPath = ()
 
 
@@ -109,6 +111,7 @@ def _read_group(
         exclude=read.list_tables("exclude"),
         when=read.read_conditions(),
         tuning=read.read_tuning(),
+        own=frozenset(group),
         path=path,
     )
     for what, tables in (("algorithms", found.algorithms), ("splits", found.splits)):

@@ -1,5 +1,6 @@
 """Whether the words of a plan are known, and tables where tables must be. Needs no torch."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from .plan_text import PlanPath, PlanText
 # Words of `fltrain.run` besides the settings.
 RUN_WORDS = ("model", "preset", "data_root", "metrics", "loss", "init_from", "init_from_partial")
 _OWN_SEEDS = {"seed": "order", "init_seed": "init"}
+
+_PATHS = ("data_root", "init_from")  # words of a run that name files or folders
 
 PlanTable = Mapping[str, Any]
 
@@ -44,3 +47,12 @@ def require_tables(value: Any, path: PlanPath, text: PlanText) -> Sequence[PlanT
     if not isinstance(value, list | tuple):
         raise UsageError(f"{text.locate(path)}{path[-1]} is {value!r}; a list of tables is needed")
     return [require_table(one, (*path, place), text) for place, one in enumerate(value)]
+
+
+def expand_paths(words: PlanTable) -> dict[str, Any]:
+    """Return words of a run, `~` as the home folder of whoever reads them, as in a shell."""
+    expanded = dict(words)
+    for word in _PATHS:
+        if isinstance(words.get(word), str):
+            expanded[word] = os.path.expanduser(words[word])
+    return expanded

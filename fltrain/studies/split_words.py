@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -168,8 +169,8 @@ def make_split(
     cache: the data sets that were read for other splits. load: what reads one.
     """
     if request.file:
-        return read_local_or_published(request.file)
-    root = request.data_root if SOURCES.record(request.dataset).needs_root else None
+        return read_local_or_published(os.path.expanduser(request.file))
+    root = _find_root(request)
     key = json.dumps([request.dataset, root, request.source], sort_keys=True, default=str)
     if key not in cache:
         cache[key] = load(request.dataset, root, **request.source)
@@ -177,6 +178,14 @@ def make_split(
     if "transforms" in made:
         made["transforms"] = [_to_pair(transform) for transform in made["transforms"]]
     return niidpart.make(cache[key], seed=request.seed or 0, **made)
+
+
+def _find_root(request: SplitRequest) -> str | None:
+    """Return the folder of a data set that needs one; `~` is the home of whoever reads it."""
+    needs_root = SOURCES.record(request.dataset).needs_root
+    if not needs_root or request.data_root is None:
+        return None
+    return os.path.expanduser(request.data_root)
 
 
 def _to_pair(transform: Any) -> tuple[str, dict[str, Any]]:

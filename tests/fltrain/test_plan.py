@@ -221,3 +221,44 @@ def test_an_algorithms_own_value_holds_in_place_of_an_axis():
     rows = list_rows(algorithms=algorithms, axes={"lr": [0.01, 0.1]})
     found = [(row["algorithm"], row["lr"]) for row in rows]
     assert found == [("fedavg", 0.01), ("fedavg", 0.1), ("fedprox", 0.05)]
+
+
+def test_a_condition_may_be_of_a_seed():
+    when = [{"match": {"algorithm": "fedavg", "init_seed": 1}, "set": {"lr": 0.5}}]
+    cells = cells_of(algorithms=["fedavg", "solo"], trials=2, when=when)
+    found = list_where(cells, "algorithm", "init_seed", "lr")
+    assert ("fedavg", 1, 0.5) in found
+    assert [lr for algorithm, seed, lr in found if (algorithm, seed) != ("fedavg", 1)] == [None] * 3
+
+
+def test_what_stands_around_groups_is_to_be_met_in_one_of_them():
+    groups = [{"name": "a"}, {"name": "b", "axes": {"lr": [0.1, 0.2]}}]
+    assert len(cells_of(groups=groups, exclude=[{"lr": 0.2}])) == 2
+    put = [{"match": {"lr": 0.2}, "set": {"momentum": 0.5}}]
+    assert len(cells_of(groups=groups, when=put)) == 3
+    with pytest.raises(UsageError, match=r"no cell is \{'lr': 0.3\}"):
+        cells_of(groups=groups, exclude=[{"lr": 0.3}])
+    own = [groups[1], {"name": "c", "exclude": [{"lr": 0.2}]}]
+    with pytest.raises(UsageError, match="no cell has 'lr'"):
+        cells_of(groups=own)
+
+
+def test_trials_that_no_seed_counts_with_are_refused():
+    seeds = {"split": 0, "init": [0, 1], "order": 0}
+    with pytest.raises(UsageError, match=r"trials is 2, and .seeds. names all three seeds"):
+        cells_of(trials=2, seeds=seeds)
+    assert len(cells_of(trials=1, seeds=seeds)) == 2
+
+
+def test_a_tilde_is_the_home_folder_of_whoever_reads(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "data").mkdir()
+    file = {"file": "~/split.h5"}
+    made = niidpart.make(niidpart.load("digits"), "homo", n_parties=5, seed=0)
+    niidpart.write(made, tmp_path / "split.h5")
+    (one,) = prepare_study(plan(splits=[file])).resolved.cells
+    assert one.cell.split == made.digest
+    with pytest.raises(FileNotFoundError, match=str(tmp_path / "data")):
+        prepare_study(plan(splits=[SPLIT | {"dataset": "mnist", "data_root": "~/data"}]))
+    told = prepare_study(plan(fixed=FIXED | {"data_root": "~/data"})).resolved.cells[0].cell
+    assert told.asked["words"]["data_root"] == "~/data"
