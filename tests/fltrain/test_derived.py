@@ -169,8 +169,8 @@ def test_what_a_split_is_follows_from_its_copy_in_the_folder(devices):
     counts = split.train.counts
     own = np.median(niidpart.heterogeneity.map_beta(counts))
     facts = {
-        "n_train": 1797,
-        "n_test": 0,
+        "n_train": 1437,
+        "n_test": 360,
         "n_classes": 10,
         "map_beta": split.skew.map_beta_overall,
         "map_beta_party": own,
