@@ -53,7 +53,7 @@ def running(*machines):
             machine.lose()
 
 
-def wait_until(is_so, what, seconds=120.0):
+def wait_until(is_so, what, seconds=600.0):
     """Wait for what has to come; the seconds are for what never does."""
     ends = time.monotonic() + seconds
     while not is_so():

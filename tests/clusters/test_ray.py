@@ -14,7 +14,7 @@ from ._studies import (
     write_plan,
 )
 
-SIZES = {"sample": {"cells": 8, "rounds": 200}, "full": {"cells": 48, "rounds": 600}}
+SIZES = {"sample": {"cells": 8, "rounds": 200}, "full": {"cells": 48, "rounds": 200}}
 
 
 def list_workers(path):

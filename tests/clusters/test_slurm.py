@@ -18,7 +18,7 @@ from ._studies import (
 
 # SLURM looks at limits every half minute, and says the word up to a minute too early.
 LIMITS = {"sample": ("--time", "1", "--grace", "10"), "full": ("--time", "2", "--grace", "30")}
-SIZES = {"sample": {"cells": 8, "rounds": 300}, "full": {"cells": 48, "rounds": 600}}
+SIZES = {"sample": {"cells": 8, "rounds": 300}, "full": {"cells": 48, "rounds": 200}}
 
 
 def list_jobs(slurm):
@@ -80,7 +80,7 @@ def test_a_lost_node_time_limits_and_preemption_change_no_bit(slurm, size, start
         restarts.update({} if is_over else list_jobs(slurm))
         return is_over or (len(restarts) == 2 and min(restarts.values()) >= times)
 
-    wait_until(lambda: is_cut(2), "that every job is cut twice", 900)
+    wait_until(lambda: is_cut(2), "that every job is cut twice", 1800)
     assert min(restarts.values()) >= 2, restarts
     if process.poll() is None:
         preempt_all(slurm)
