@@ -11,6 +11,9 @@ from niidpart.data import Data
 from niidpart.errors import UsageError
 from niidpart.splits.recipe import JSON
 
+from ..evidence.api import EvidenceTable, TableRequest, make_tables
+from ..evidence.measures import METRIC, MeasureWords
+from ..evidence.tables import TableAxes
 from .cells import ResolvedCell
 from .choice import choose_cells
 from .claims import FAILED
@@ -28,10 +31,9 @@ from .folder import StudyFolder, is_study, require_same_study, write_text
 from .plan import StudyPlan, read_plan
 from .plan_text import PlanText, read_plan_text
 from .resolving import ResolvedPlan, resolve_plan
-from .roster import Roster, read_cells, read_rows
+from .roster import Roster, read_cells
 from .searching import list_searches
 from .standing import StudyStanding
-from .table import METRIC, StudyTable, tabulate
 
 _ROOM = 1.1  # of the disk that is estimated
 
@@ -92,8 +94,8 @@ class Study:
 
     def table(
         self, by: Sequence[str] = (), metric: str = METRIC, *, best: bool = False
-    ) -> list[StudyTable]:
-        """Return a table for each group of the plan.
+    ) -> list[EvidenceTable]:
+        """Return a table for each group of the plan; docs/evidence.md says what is in it.
 
         Parameters
         ----------
@@ -101,14 +103,15 @@ class Study:
             Axes: "algorithm", "split", an option, a setting; () for all that vary but seeds.
         metric : str
         best : bool
-            The largest value of all rounds in place of the last.
+            The best value of all rounds in place of the last.
 
         Returns
         -------
-        list of StudyTable
+        list of EvidenceTable
         """
-        opened = StudyFolder.open(self.folder)
-        return tabulate(opened, read_rows(opened), by=by, metric=metric, best=best)
+        words = MeasureWords(show=("best",) if best else (), metrics=(metric,))
+        request = TableRequest(axes=TableAxes(by=by), measures=words)
+        return make_tables([self.folder], request)
 
 
 def prepare_study(

@@ -8,13 +8,14 @@ from typing import Any
 
 from niidpart.errors import UsageError
 
+from ..evidence.measures import MeasureWords, list_measures
+from ..evidence.reading import RecordGroup, read_study
+from ..evidence.tables import TableAxes, TableRow, build_body
 from ..runs.metric_names import is_percentage
-from .cells import StudyCell
 from .folder import StudyFolder
 from .paper_studies import PaperStudy, Scale, find_study_of
 from .plan_text import parse_plan_text
 from .printed import PrintedNumber, PrintedTable, read_printed
-from .table import TableRow, tabulate
 
 _WITHIN = 2  # deviations of the paper that ours may be off
 # Words that change no printed number: where the data lies, what is kept of a run.
@@ -76,9 +77,7 @@ class BesideTable:
         return asdict(self)
 
 
-def set_beside(
-    study: StudyFolder, cells: Sequence[StudyCell], *, partial: bool = False
-) -> list[BesideTable]:
+def set_beside(study: StudyFolder, *, partial: bool = False) -> list[BesideTable]:
     """Return each table that the paper of a study prints, ours beside it.
 
     Cells of the paper that the plan does not ask for are left out, and tables of none.
@@ -99,7 +98,8 @@ def set_beside(
             f"fltrain table {study.path} has ours"
         )
     departures = _list_departures(study, paper, scale)
-    ours = [_read_ours(study, cells, table, partial) for table in printed]
+    groups = read_study(study)
+    ours = [_read_ours(groups, table, partial) for table in printed]
     pairs = zip(printed, ours, strict=True)
     tables = [_set_table(paper.name, table, found, departures) for table, found in pairs]
     return [table for table in tables if table.rows]
@@ -179,32 +179,31 @@ def _list_best(numbers: Mapping[str, float]) -> list[str]:
 
 
 def _read_ours(
-    study: StudyFolder, cells: Sequence[StudyCell], table: PrintedTable, partial: bool
+    groups: Sequence[RecordGroup], table: PrintedTable, partial: bool
 ) -> dict[tuple[str, ...], list[TableRow]]:
     """Return our rows by their place in the paper's table; several where it prints a best."""
-    known = {axis for cell in cells for where in cell.where.values() for axis in where}
+    known = {axis for group in groups for record in group.records for axis in record.where}
     axes = [*table.by, table.best_of] if table.best_of in known else list(table.by)
     ours: dict[tuple[str, ...], list[TableRow]] = {}
-    for row in _list_rows(study, cells, table, axes, partial):
+    for row in _list_rows(groups, table, axes, partial):
         place = tuple(str(row.where[axis]) for axis in table.by)
         ours.setdefault(place, []).append(row)
     return ours
 
 
 def _list_rows(
-    study: StudyFolder,
-    cells: Sequence[StudyCell],
-    table: PrintedTable,
-    axes: Sequence[str],
-    partial: bool,
+    groups: Sequence[RecordGroup], table: PrintedTable, axes: Sequence[str], partial: bool
 ) -> list[TableRow]:
     """Return our rows, of the group that the paper's table is of."""
-    groups = dict.fromkeys(group for cell in cells for group in cell.groups)
-    wanted = [group for group in groups if table.group in ("", group)]
-    of_metric = tabulate(
-        study, cells, by=axes, metric=table.metric, best=table.best, partial=partial
-    )
-    return [row for one in of_metric if one.group in wanted for row in one.rows]
+    show = ("best",) if table.best else ("last",)
+    words = MeasureWords(show=show, metrics=(table.metric,))
+    rows: list[TableRow] = []
+    for group in groups:
+        if table.group in ("", group.name):
+            measures = list_measures(words, group.records, group.derive)
+            asked = TableAxes(by=axes, partial=partial)
+            rows += build_body(group.records, measures, asked).rows
+    return rows
 
 
 def _set_row(rows: Sequence[TableRow], number: PrintedNumber, table: PrintedTable) -> BesideRow:

@@ -21,7 +21,7 @@ def ask(main, *args):
         ("run split.h5 --clients-per-round 5", "did you mean --cohort-size?"),
         ("run split.h5 --seeds 0,1", "--seed 0,1,2"),
         ("run split.h5 --resume", "fltrain resume FOLDER"),
-        ("compare a --jsn", "did you mean --json?"),
+        ("table a --jsn", "did you mean --json?"),
         ("run split.h5 --mu 0.1 --mu 1", "--mu is given 2 times; give it once"),
         ("run split.h5 --lr=0.1 --lr=1 --lr 2", "--lr is given 3 times; give it once"),
         ("run split.h5 --trials 0", "--trials is 0; it must be at least 1"),

@@ -116,8 +116,8 @@ _WRONG_PATHS = """
 import sys
 from niidpart_cli.train import main
 
-for words in ("compare nope", "plot nope", "verify nope", "resume nope", "run nope.h5",
-              "compare file.h5", "verify empty", "run nope.h5 nor.h5 --lr 0.1,1"):
+for words in ("table nope", "plot nope", "verify nope", "resume nope", "run nope.h5",
+              "table file.h5", "verify empty", "run nope.h5 nor.h5 --lr 0.1,1"):
     try:
         main(words.split())
     except SystemExit as end:

@@ -51,7 +51,10 @@ def test_from_a_plan_to_a_table(fltrain, plan):
     told = json.loads(done.stdout)
     assert (told["done"], told["failed"], told["open"]) == (6, 0, 0)
     table = fltrain("table", "studies/p", cwd=plan).stdout.splitlines()
-    assert table[0].split() == ["algorithm", "mu", "test_accuracy", "%", "n"]
+    assert table[0].split() == [
+        *("algorithm", "mu", "test_accuracy", "%", "95", "%", "interval", "rounds", "best", "%"),
+        *("MB", "moved", "n"),
+    ]
     assert [line.split()[0] for line in table[1:]] == ["fedavg", "fedprox", "fedprox"]
     assert all(line.split()[-1] == "2" for line in table[1:])
     (of_all,) = json.loads(
@@ -89,9 +92,9 @@ def test_a_wrong_plan_is_exit_code_2_before_anything_is_written(fltrain, plan, c
 def test_what_is_no_study_is_said(fltrain, plan):
     assert "there is no plan and no study none" in fltrain("study", "none", cwd=plan).stderr
     (plan / "empty").mkdir()
-    for command in ("table", "work"):
+    for command, said in (("table", "is no run folder"), ("work", "holds no study")):
         done = fltrain(command, "empty", cwd=plan)
-        assert (done.returncode, "holds no study" in done.stderr) == (1, True)
+        assert (done.returncode, said in done.stderr) == (1, True)
     assert "unknown engine 'lokal'; did you mean 'local'" in (
         fltrain("study", "plan.toml", "--engine", "lokal", cwd=plan).stderr
     )

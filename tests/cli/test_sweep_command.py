@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 import pytest
 
-from niidpart_cli.train.compare import format_settings
 from niidpart_cli.train.progress import Bar, format_round
 from niidpart_cli.train.sweep import SweptNumber
 
@@ -162,21 +161,21 @@ def test_json_is_a_list_with_what_each_cell_is(folder, fltrain):
     assert second == f"{first}-2"
 
 
-def test_compare_and_plot_take_the_cells(folder, swept, fltrain):
+def test_table_and_plot_take_the_cells(folder, swept, fltrain):
     cells = sorted(str(p.relative_to(folder)) for p in (folder / "runs" / "sweep").glob("*"))
     shown = subprocess.run(
         "ls -d runs/sweep/*", shell=True, cwd=folder, capture_output=True, text=True, check=True
     ).stdout.split()
     assert shown == [c for c in cells if not Path(c).name.startswith(".")]
-    done = fltrain("compare", *shown, cwd=folder)
+    done = fltrain("table", *shown, cwd=folder)
     assert done.returncode == 0
     assert done.stderr == ""  # both settings have the same seeds
     _, *rows = done.stdout.splitlines()
-    assert [row.split()[:3] for row in rows] == [
+    assert [[*row.split()[:2], row.split()[-1]] for row in rows] == [
         ["fedprox", "mu=0.001", "2"],
         ["fedprox", "mu=1", "2"],
     ]
-    each = fltrain("compare", *shown, "--each", cwd=folder)
+    each = fltrain("table", *shown, "--each", cwd=folder)
     assert [row.split()[0] for row in each.stdout.splitlines()[1:]] == shown
     assert fltrain("plot", *shown, "-o", "sweep.png", cwd=folder).returncode == 0
     assert (folder / "sweep.png").read_bytes()[:4] == b"\x89PNG"
@@ -383,62 +382,6 @@ def test_numbers_are_converted_one_by_one():
     assert [kind.convert(v, None, None) for v in ("3", 3, "3,4", "3, 4")] == [3, 3, [3, 4], [3, 4]]
 
 
-def test_the_table_over_trials():
-    nothing = {"mean": None, "std": None}
-    setting = {
-        "setting": "lr=0.1",
-        "n": 3,
-        "rounds": 2,
-        "unfinished": 0,
-        "repeats": [],
-        "final": {"mean": 0.2, "std": 0.1},
-        "best": {"mean": 0.5, "std": 0.1},
-        "party_mean": nothing,
-        "party_worst": nothing,
-        "personal": nothing,
-        "new_mean": nothing,
-        "new_worst": nothing,
-        "new_tuned_mean": nothing,
-        "party_models": None,
-        "bytes": {"mean": 2e6, "std": 0.0},
-    }
-    lost = setting | {"setting": "lr=0.2", "unfinished": 1, "final": nothing}
-    header, first, second, note = format_settings([setting, lost]).splitlines()
-    assert header.split() == [
-        "setting",
-        "trials",
-        "rounds",
-        "final",
-        "%",
-        "best",
-        "%",
-        "MB",
-        "moved",
-    ]
-    assert first.split() == [
-        "lr=0.1",
-        "3",
-        "2",
-        "20.00",
-        "±",
-        "10.00",
-        "50.00",
-        "±",
-        "10.00",
-        "2.00",
-    ]
-    assert second.split()[:4] == ["lr=0.2", "3", "2", "-"]
-    assert note == "lr=0.2: 1 of 3 trials not finished, so no mean"
-    personal = {"mean": 0.9, "std": None}
-    header, first = format_settings([setting | {"party_mean": personal}]).splitlines()
-    assert header.split()[-6:] == ["parties", "%", "worst", "%", "MB", "moved"]
-    assert first.split()[-3:] == ["90.00", "-", "2.00"]
-    own = setting | {"party_mean": personal, "party_models": "own"}
-    _, first, note = format_settings([own]).splitlines()
-    assert first.split()[-3:] == ["90.00*", "-", "2.00"]
-    assert note.startswith("* of parties' own models")
-
-
 def test_a_round_in_words():
     a, b, c = (
         {"test_accuracy": acc, "train_loss": loss}
@@ -472,14 +415,16 @@ def test_the_line_of_a_round_waits_for_no_cell_that_diverged(capsys):
 
 
 @pytest.mark.usefixtures("swept")
-def test_compare_and_plot_take_a_whole_sweep(folder, fltrain):
+def test_table_and_plot_take_a_whole_sweep(folder, fltrain):
     whole, one_by_one = (
-        fltrain("compare", *paths, "--json", cwd=folder)
+        fltrain("table", *paths, "--json", cwd=folder)
         for paths in (["runs/sweep"], sorted(map(str, (folder / "runs/sweep").glob("mu*"))))
     )
-    assert [r["final"] for r in json.loads(whole.stdout)["runs"]] == [
-        r["final"] for r in json.loads(one_by_one.stdout)["runs"]
+    means = [
+        [row["mean"] for row in json.loads(done.stdout)[0]["rows"]] for done in (whole, one_by_one)
     ]
+    assert means[0] == means[1]
+    assert None not in means[0]
     assert fltrain("plot", "runs/sweep", "-o", "sweep.png", cwd=folder).returncode == 0
     assert (folder / "sweep.png").stat().st_size > 0
 

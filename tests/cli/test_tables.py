@@ -1,5 +1,6 @@
 """Tables are no wider than the terminal: texts go on in the next line, columns in the next part."""
 
+import json
 import re
 import sys
 
@@ -66,8 +67,6 @@ def test_a_name_of_numbers_goes_on_in_the_next_line_behind_a_comma():
 COMMANDS = """
 import sys
 from niidpart_cli.split import main
-from niidpart_cli.terminal import say_table
-from niidpart_cli.train.compare import format_summaries
 
 def call(*args):
     print(f"==== {args[0]}", flush=True)
@@ -79,19 +78,29 @@ def call(*args):
 call("show", "one.h5")
 call("diff", "one.h5", "two.h5")
 call("data", "look", "people.csv")
-print("==== compare", flush=True)
-row = dict(run="runs/scaffold-of-a-long-name", algorithm="scaffold", rounds=3, finished=True)
-row |= dict(personal=None, new_mean=None, new_worst=None, new_tuned_mean=None)
-row |= dict(final=0.81, best=0.82, best_round=2, party_mean=0.7, party_worst=0.5, bytes=7e6)
-say_table(format_summaries([row | {"party_models": "served"}]))
+from niidpart_cli.train import main
+call("table", "runs/scaffold-of-a-long-name", "--each", "--show", "last,best,best-round,mb,rounds")
 """
 # How the tables of each command begin, and what they have to say.
 TABLES = {
     "show": [("skew", "unscaled"), ("party", "effective")],
     "diff": [("part", "moved"), ("skew", "hellinger")],
     "data": [("column", "constant(missing)")],
-    "compare": [("run", "82.00")],
+    "table": [("run", "82.00")],
 }
+
+
+def write_run(path):
+    """A run folder, as far as tables look at it."""
+    path.mkdir(parents=True)
+    algorithm = {"name": "scaffold", "spec": "scaffold", "options": {}}
+    config = {"format": 1, "data_root": "", "algorithm": algorithm, "split": "a" * 64}
+    config |= {"model": "cnn", "settings": {"rounds": 1}}
+    metrics = {"round": 1, "lr": 0.1, "jobs": 1, "steps": 1, "train_loss": 1.0}
+    metrics |= dict.fromkeys(("bytes_down", "bytes_up", "bytes_table4"), 3_500_000)
+    metrics |= {"bytes_party_down": 1, "bytes_party_up": 1, "test_accuracy": 0.82}
+    (path / "config.json").write_text(json.dumps(config))
+    (path / "metrics.jsonl").write_text(json.dumps(metrics) + "\n")
 
 
 def list_tables(said, key):
@@ -109,6 +118,7 @@ def test_tables_of_commands_stay_within_the_terminal(terminal, columns, tmp_path
         package.write(package.make(data, "dir", beta=beta, n_parties=6, test=0.2), f"{name}.h5")
     rows = [f"{i},{i % 60},{'?ab'[i % 3]} of a long name,{i % 2}" for i in range(200)]
     (tmp_path / "people.csv").write_text("\n".join(["identifier,age,job,label", *rows, ",,,1"]))
+    write_run(tmp_path / "runs" / "scaffold-of-a-long-name")
     heard = terminal(columns, [sys.executable, "-c", COMMANDS])
     plain = re.sub(r"\x1b\[\d*m", "", heard).replace("\r\n", "\n")
     said = dict(part.split("\n", 1) for part in plain.split("==== ")[1:])

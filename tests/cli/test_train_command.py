@@ -193,13 +193,22 @@ def test_resume_takes_another_number_of_workers(runs, fltrain):
     assert (done.returncode, "leave --workers out" in done.stderr) == (2, True)
 
 
-def test_compare_says_final_best_and_what_differs(runs, fltrain):
-    done = fltrain("compare", "fedavg", "solo", cwd=runs)
+def test_a_table_of_runs_says_what_they_reached_and_what_differs(runs, fltrain):
+    done = fltrain("table", "fedavg", "solo", cwd=runs)
     assert "not the same in all runs: seed: 0 in fedavg; 1 in the other" in done.stderr
-    out = json.loads(fltrain("compare", "fedavg", "solo", "--json", cwd=runs).stdout)
+    (told,) = json.loads(fltrain("table", "fedavg", "solo", "--json", cwd=runs).stdout)
     last = json.loads((runs / "fedavg" / "metrics.jsonl").read_text().splitlines()[-1])
-    assert out["runs"][0]["final"] == last["test_accuracy"]
-    assert out["runs"][1]["bytes"] == 0
+    assert told["rows"][0]["mean"] == last["test_accuracy"]
+    (solo,) = told["rows"][1]["entries"]
+    assert solo["values"]["MB moved"]["mean"] == 0
+
+
+def test_the_old_name_prints_what_the_new_one_does_and_says_it(runs, fltrain):
+    new = fltrain("table", "fedavg", "solo", cwd=runs)
+    old = fltrain("compare", "fedavg", "solo", cwd=runs)
+    said, _, rest = old.stderr.partition("\n")
+    assert said.startswith("fltrain compare is called fltrain table now")
+    assert (old.returncode, old.stdout, rest) == (0, new.stdout, new.stderr)
 
 
 def test_metrics_asked_for_are_printed_compared_and_drawn_by_the_same_name(runs, fltrain, tmp_path):
@@ -220,18 +229,20 @@ def test_metrics_asked_for_are_printed_compared_and_drawn_by_the_same_name(runs,
     )
     assert said in done.stdout
     assert said in done.stderr
-    plain = call("compare", "measured", runs / "fedavg")
+    plain = call("table", "measured", runs / "fedavg")
     assert "measured as well: macro-f1, balanced-accuracy (--metric NAME" in plain.stderr
     wanted = ("--metric", "macro-f1", "--metric", "balanced-accuracy,train-loss")
-    header, first, second = call("compare", "measured", runs / "solo", *wanted).stdout.splitlines()
-    assert "macro-f1  balanced-accuracy %  train_loss" in header
-    assert first.split()[-4:-2] == [macro_f1, balanced]
-    assert second.split()[-4:-2] == ["-", "-"]
-    told = json.loads(call("compare", "measured", *wanted, "--json").stdout)
-    assert told["runs"][0]["metrics"]["test_macro_f1"] == found["test_macro_f1"]
-    assert told["settings"][0]["metrics"]["test_macro_f1"]["mean"] == found["test_macro_f1"]
+    both = call("table", "measured", runs / "solo", *wanted, "--show", "last").stdout
+    header, first, second = both.splitlines()
+    assert header.split()[-8:] == [
+        *("macro-f1", "95", "%", "interval", "balanced-accuracy", "%", "train_loss", "n")
+    ]
+    assert first.split()[-5:-2] == [macro_f1, "-", balanced]
+    assert second.split()[-5:-2] == ["-", "-", "-"]
+    (told,) = json.loads(call("table", "measured", *wanted, "--json").stdout)
+    assert told["rows"][0]["mean"] == found["test_macro_f1"]
     assert call("plot", "measured", *wanted).returncode == 0
-    for command in ("compare", "plot"):
+    for command in ("table", "plot"):
         wrong = call(command, "measured", "--metric", "makro-f1")
         assert (wrong.returncode, "did you mean 'test_macro_f1'?" in wrong.stderr) == (2, True)
 
@@ -402,10 +413,6 @@ def test_completion_loads_no_torch(tmp_path):
 
 
 def test_module_form_works_for_launchers(runs):
-    args = [sys.executable, "-m", "niidpart_cli.train", "compare", "fedavg", "--json"]
-    assert (
-        json.loads(subprocess.run(args, cwd=runs, capture_output=True, text=True).stdout)["runs"][
-            0
-        ]["algorithm"]
-        == "fedavg"
-    )
+    args = [sys.executable, "-m", "niidpart_cli.train", "table", "fedavg", "--json"]
+    (told,) = json.loads(subprocess.run(args, cwd=runs, capture_output=True, text=True).stdout)
+    assert told["rows"][0]["setting"] == "fedavg"

@@ -16,7 +16,8 @@ from safetensors.torch import load_file
 import fltrain
 import niidpart
 from fltrain import RunFolder
-from fltrain.runs.comparison import list_differences, summarise
+from fltrain.evidence.api import make_tables
+from fltrain.runs.comparison import list_differences
 
 FORMAT_1 = Path(__file__).parent / "archive" / "format-1"
 
@@ -106,5 +107,5 @@ def test_a_folder_of_format_1_is_compared_with_one_of_today(archive, tmp_path):
     fltrain.run(split, data, algorithm="scaffold", out=tmp_path / "new", lr=0.1, **asked)
     new = RunFolder.open(tmp_path / "new")
     assert list_differences({"old": old, "new": new}) == []
-    final = [summarise("run", folder)["final"] for folder in (old, new)]
+    final = [make_tables([folder.path])[0].rows[0].mean for folder in (old, new)]
     assert final[0] == pytest.approx(final[1], abs=0.1)

@@ -9,12 +9,15 @@ from matplotlib.figure import Figure
 
 from fltrain import RunFolder
 from fltrain.algorithms import fedadam
+from fltrain.evidence.api import TableRequest, make_tables
+from fltrain.evidence.layout import lay_out, list_marks
+from fltrain.evidence.measures import MeasureWords
+from fltrain.evidence.tables import TableAxes
 from fltrain.runs import curves as plot
-from fltrain.runs.comparison import list_differences, summarise, summarise_settings
+from fltrain.runs.comparison import list_differences
 from fltrain.runs.points import read_history
-from fltrain.runs.trials import group_trials
+from fltrain.runs.trials import group_trials, name_algorithm
 from niidpart import UsageError
-from niidpart_cli.train.compare import format_settings, format_summaries
 from niidpart_cli.train.progress import format_round
 
 
@@ -34,6 +37,26 @@ def folder_of(path, history, algorithm="fedavg", split="a" * 64, model="cnn", **
     return RunFolder.open(path)
 
 
+def table_of(*folders, **words):
+    """The one table of run folders, with the measures that are asked for."""
+    (found,) = make_tables(
+        [folder.path for folder in folders], TableRequest(measures=MeasureWords(**words))
+    )
+    return found
+
+
+def words_of(table):
+    """Header -> word, of each line of a table."""
+    laid = lay_out(table)
+    return [dict(zip(laid.header, line, strict=True)) for line in laid.lines]
+
+
+def each(*folders):
+    """The words of a table with a row a run."""
+    asked = TableRequest(TableAxes(by=("run",)))
+    return words_of(make_tables([folder.path for folder in folders], asked)[0])
+
+
 def metrics(round, accuracy=None, loss=1.0):
     scored = {} if accuracy is None else {"test_accuracy": accuracy}
     always = {"round": round, "lr": 0.1, "jobs": 1, "steps": 1, "train_loss": loss}
@@ -42,7 +65,7 @@ def metrics(round, accuracy=None, loss=1.0):
     return always | moved | of_party | scored
 
 
-def test_a_summary_has_the_final_and_the_best_accuracy_its_first_round_and_all_bytes(tmp_path):
+def test_a_row_has_the_last_and_the_best_accuracy_its_first_round_and_all_bytes(tmp_path):
     history = [
         metrics(1),
         metrics(2, 0.5),
@@ -52,50 +75,53 @@ def test_a_summary_has_the_final_and_the_best_accuracy_its_first_round_and_all_b
         metrics(6, 0.7),
         metrics(7),
     ]
-    assert summarise("mine", folder_of(tmp_path / "run", history, "solo")) == {
-        "run": "mine",
-        "algorithm": "solo",
+    folder = folder_of(tmp_path / "run", history, "solo")
+    shown = table_of(folder, show=("last", "best", "best-round", "rounds", "mb", "parties"))
+    (row,) = shown.rows
+    (entry,) = row.entries
+    assert row.where == {"setting": "solo"}
+    assert {title: value.mean for title, value in entry.values.items()} == {
+        "test_accuracy %": 0.7,
+        "best %": 0.8,
+        "at round": 3,  # and not 5, which reached the same
         "rounds": 7,
-        "rounds_asked": None,  # of a folder that does not say it
-        "finished": True,
-        "final": 0.7,
-        "best": 0.8,
-        "best_round": 3,  # and not 5, which reached the same
-        "party_mean": None,
-        "party_worst": None,
-        "new_mean": None,
-        "new_worst": None,
-        "new_tuned_mean": None,
-        "personal": None,
-        "party_models": None,
-        "bytes": 7 * 110,
+        "MB moved": 7 * 110 / 1e6,
+        "parties %": None,
     }
+    usual = [measure.title for measure in table_of(folder).measures]
+    assert usual == [
+        "test_accuracy %",
+        "rounds",
+        "best %",
+        "MB moved",
+    ]  # what nobody has is left out
 
 
 def test_a_run_that_was_killed_shows_its_rounds_of_those_asked_for(tmp_path):
     history = [metrics(1, 0.5), metrics(2, 0.6)]
-    killed = summarise("killed", folder_of(tmp_path / "killed", history, rounds=400))
-    done = summarise("done", folder_of(tmp_path / "done", history, rounds=2))
-    _, first, second = format_summaries([killed, done]).splitlines()
-    assert first.split()[:4] == ["killed", "fedavg", "2/400", "60.00"]
-    assert second.split()[:4] == ["done", "fedavg", "2", "60.00"]
+    killed = folder_of(tmp_path / "killed", history, rounds=400)
+    done = folder_of(tmp_path / "done", history, rounds=2)
+    first, second = each(killed, done)
+    assert (first["rounds"], first["test_accuracy %"], first["n"]) == ("2/400", "60.00", "0 of 1")
+    assert (second["rounds"], second["test_accuracy %"], second["n"]) == ("2", "60.00", "1")
 
 
 def test_accuracies_of_parties_own_models_have_a_mark(tmp_path):
     served = metrics(1, 0.5) | {"party_test_accuracy_mean": 0.6, "party_test_accuracy_worst": 0.5}
     own = {f"personal_{name}": value + 0.1 for name, value in served.items() if "party_t" in name}
     histories = {"fedavg": [served], "ditto": [served | own], "solo": [metrics(1, 0.5)]}
-    rows = [
-        summarise(name, folder_of(tmp_path / name, history, name))
-        for name, history in histories.items()
+    folders = [
+        folder_of(tmp_path / name, history, name, rounds=1) for name, history in histories.items()
     ]
-    assert [row["party_models"] for row in rows] == ["served", "own", None]
-    _, fedavg, ditto, solo, note = format_summaries(rows).splitlines()
-    assert fedavg.split()[-3:-1] == ["60.00", "50.00"]
-    assert ditto.split()[-3:-1] == ["70.00*", "60.00*"]
-    assert solo.split()[-3:-1] == ["-", "-"]
+    table = table_of(*folders)
+    assert [row.entries[0].party_models for row in table.rows] == ["served", "own", None]
+    fedavg, ditto, solo = words_of(table)
+    assert (fedavg["parties %"], fedavg["worst %"]) == ("60.00", "50.00")
+    assert (ditto["parties %"], ditto["worst %"]) == ("70.00*", "60.00*")
+    assert (solo["parties %"], solo["worst %"]) == ("-", "-")
+    (note,) = list_marks(table)
     assert note.startswith("* of parties' own models")
-    assert len(format_summaries(rows[:1]).splitlines()) == 2  # no star, no line on it
+    assert list_marks(table_of(folders[0])) == []  # no star, no line on it
 
 
 def test_fine_tuning_does_not_hide_the_models_that_parties_keep(tmp_path):
@@ -107,13 +133,15 @@ def test_fine_tuning_does_not_hide_the_models_that_parties_keep(tmp_path):
     folders = {
         name: folder_of(tmp_path / name, history, name) for name, history in histories.items()
     }
-    rows = [summarise(name, folder) for name, folder in folders.items()]
-    for table in (format_summaries(rows), format_settings(summarise_settings(folders, rows))):
-        header, fedavg, ditto, _ = table.splitlines()
-        assert "worst %  personal %  MB moved" in header
-        assert fedavg.split()[-4:-1] == ["70.00+", "60.00+", "-"]
-        assert ditto.split()[-4:-1] == ["70.00+", "60.00+", "80.00"]
-    assert "personal" not in format_summaries(rows[:1])
+    fedavg, ditto = words_of(table_of(*folders.values()))
+    assert (fedavg["parties %"], fedavg["worst %"], fedavg["personal %"]) == (
+        "70.00+",
+        "60.00+",
+        "-",
+    )
+    assert (ditto["parties %"], ditto["worst %"]) == ("70.00+", "60.00+")
+    assert ditto["personal %"] == "80.00"
+    assert "personal %" not in words_of(table_of(folders["fedavg"]))[0]
     assert "fine-tuned at home 70.00%" in format_round([own | tuned])
     assert "personal 80.00%" in format_round([own | tuned])
 
@@ -126,11 +154,8 @@ def test_fine_tuning_does_not_hide_the_models_that_parties_keep(tmp_path):
         ({"server_lr": 1.0, "rounded_to": 2}, "fedavg rounded_to=2"),  # of another version
     ],
 )
-def test_an_option_of_an_algorithm_is_named_where_it_is_not_the_default(tmp_path, options, named):
-    folder = folder_of(tmp_path / "run", [metrics(1, 0.5)])
-    algorithm = {"name": "fedavg", "spec": "fedavg", "options": options}
-    (folder.path / "config.json").write_text(json.dumps(folder.config | {"algorithm": algorithm}))
-    assert summarise("r", RunFolder.open(folder.path))["algorithm"] == named
+def test_an_option_of_an_algorithm_is_named_where_it_is_not_the_default(options, named):
+    assert name_algorithm({"name": "fedavg", "spec": "fedavg", "options": options}) == named
 
 
 def test_a_label_does_not_name_what_is_left_off(tmp_path):
@@ -153,33 +178,30 @@ def test_metrics_that_were_asked_for_are_columns_with_their_means(tmp_path):
         )
         for seed, (name, value) in enumerate(values.items())
     }
-    rows = [summarise(name, folder, ["test_macro_f1"]) for name, folder in folders.items()]
-    assert [row["metrics"] for row in rows] == [{"test_macro_f1": v} for v in values.values()]
-    header, first, second = format_summaries(rows).splitlines()
-    assert "macro-f1" in header.split()
-    assert (first.split()[-2], second.split()[-2]) == ("0.2500", "0.7500")
-    [setting] = summarise_settings(folders, rows)
-    deviation = pytest.approx(0.125**0.5)
-    assert setting["metrics"] == {"test_macro_f1": {"mean": 0.5, "std": deviation}}
-    assert "0.5000 ± 0.3536" in format_settings([setting])
+    table = table_of(*folders.values(), metrics=("macro-f1",))
+    found = table.rows[0].entries[0].values["macro-f1"]
+    assert (found.n, found.mean, found.std) == (2, 0.5, pytest.approx(0.125**0.5))
+    assert words_of(table)[0]["macro-f1"] == "0.5000 ± 0.3536"
+    assert table_of(*folders.values()).notes == [
+        "measured as well: macro-f1 (--metric NAME shows them)"
+    ]
 
 
 @pytest.mark.parametrize("history", [[], [metrics(1), metrics(2)]])
 def test_before_the_first_evaluation_there_is_no_accuracy(tmp_path, history):
-    row = summarise("mine", folder_of(tmp_path / "run", history))
-    assert (row["final"], row["best"], row["best_round"], row["rounds"]) == (
-        None,
-        None,
-        None,
-        len(history),
-    )
+    (row,) = table_of(folder_of(tmp_path / "run", history)).rows
+    values = row.entries[0].values
+    assert (row.mean, values["rounds"].mean) == (None, len(history))
+    assert "best %" not in values
 
 
 def test_a_summary_of_a_real_run_is_its_history(table, table_split, train, tmp_path):
     done = train(table_split, table, out=tmp_path / "run", rounds=3)
-    row = summarise("r", RunFolder.open(tmp_path / "run"))
-    assert (row["final"], row["rounds"]) == (done.history[-1]["test_accuracy"], 3)
-    assert row["bytes"] == sum(m["bytes_down"] + m["bytes_up"] for m in done.history) > 0
+    (row,) = table_of(RunFolder.open(tmp_path / "run")).rows
+    values = row.entries[0].values
+    assert (row.mean, values["rounds"].mean) == (done.history[-1]["test_accuracy"], 3)
+    moved = sum(m["bytes_down"] + m["bytes_up"] for m in done.history)
+    assert values["MB moved"].mean == moved / 1e6 > 0
 
 
 def test_runs_that_differ_in_the_algorithm_alone_may_be_compared(tmp_path):
@@ -223,7 +245,8 @@ def test_models_of_the_parties_own_are_in_the_summary_and_the_curves(
 ):
     done = train(table_split, table, algorithm="ditto", rounds=2, out=tmp_path / "ditto")
     at_home = done.history[-1]["personal_party_test_accuracy_mean"]
-    assert summarise("d", RunFolder.open(tmp_path / "ditto"))["personal"] == at_home
+    (row,) = table_of(RunFolder.open(tmp_path / "ditto")).rows
+    assert row.entries[0].values["personal %"].mean == at_home
     own = [m["personal_test_accuracy"] for m in done.history]  # averaged as what it stands beside
     lines = {
         line.get_label(): line.get_ydata().tolist()
@@ -305,14 +328,15 @@ def test_runs_that_differ_in_seeds_alone_are_trials_of_one_setting(tmp_path):
             own = {"party_test_accuracy_mean": accuracy + 0.5, "party_test_accuracy_worst": 0.0}
             history = [metrics(1, accuracy), metrics(2, accuracy) | own]
             names[name] = folder_of(tmp_path / name, history, lr=lr, seed=seed, rounds=2)
-    rows = [summarise(name, folder) for name, folder in names.items()]
-    first, second = summarise_settings(names, rows)
-    assert (first["setting"], first["n"], first["runs"]) == ("fedavg lr=0.1", 3, list(names)[:3])
-    assert first["final"] == {"mean": pytest.approx(0.2), "std": pytest.approx(0.1)}  # over n - 1
-    assert first["party_mean"]["mean"] == pytest.approx(0.7)
-    assert first["party_worst"] == {"mean": 0, "std": 0}
-    assert first["bytes"] == {"mean": 220, "std": 0}
-    assert second["setting"] == "fedavg lr=0.01"
+    table = table_of(*names.values())
+    first, second = table.rows
+    assert (first.label, first.n) == ("fedavg lr=0.1", 3)
+    assert (first.mean, first.std) == (pytest.approx(0.2), pytest.approx(0.1))  # over n - 1
+    values = first.entries[0].values
+    assert values["parties %"].mean == pytest.approx(0.7)
+    assert (values["worst %"].mean, values["worst %"].std) == (0, 0)
+    assert (values["MB moved"].mean, values["MB moved"].std) == (220 / 1e6, 0)
+    assert second.label == "fedavg lr=0.01"
     # each setting has the same seeds, so they are no difference; the learning rate is
     assert [line.split(":")[0] for line in list_differences(names)] == ["lr"]
 
@@ -323,12 +347,11 @@ def test_a_trial_done_twice_counts_once(tmp_path):
         name: folder_of(tmp_path / name, [metrics(1, seed / 2)], seed=seed, rounds=1)
         for name, seed in seeds.items()
     }
-    rows = [summarise(name, folder) for name, folder in folders.items()]
-    [setting] = summarise_settings(folders, rows)
-    assert (setting["n"], setting["runs"], setting["repeats"]) == (2, ["a", "b"], ["again"])
-    assert setting["final"]["mean"] == 0.25
-    *_, note = format_settings([setting]).splitlines()
-    assert note == "fedavg: of the same seeds as another run, and so no trial more: again"
+    table = table_of(*folders.values())
+    assert (table.rows[0].n, table.rows[0].mean) == (2, 0.25)
+    (note,) = table.notes
+    again = tmp_path / "again"
+    assert note == f"fedavg: of the same seeds as another run, and so no trial more: {again}"
 
 
 def test_a_trial_that_is_not_finished_leaves_its_setting_without_a_mean(tmp_path):
@@ -341,17 +364,15 @@ def test_a_trial_that_is_not_finished_leaves_its_setting_without_a_mean(tmp_path
         )
         for seed, done in ((0, 2), (1, 1))
     }
-    [setting] = summarise_settings(
-        folders, [summarise(name, folder) for name, folder in folders.items()]
-    )
-    assert (setting["n"], setting["unfinished"]) == (2, 1)
-    assert setting["final"] == {"mean": None, "std": None}
+    table = table_of(*folders.values())
+    assert (table.rows[0].n, table.rows[0].cells, table.rows[0].mean) == (1, 2, None)
+    assert table.notes == ["fedavg: 1 of 2 trials not finished, so no mean"]
 
 
 def test_a_single_run_has_no_deviation(tmp_path):
     folder = folder_of(tmp_path / "run", [metrics(1, 0.5)], rounds=1)
-    [setting] = summarise_settings({"run": folder}, [summarise("run", folder)])
-    assert setting["final"] == {"mean": 0.5, "std": None}
+    (row,) = table_of(folder).rows
+    assert (row.mean, row.std, row.entries[0].values["best %"].interval) == (0.5, None, None)
 
 
 def test_labels_say_what_differs_and_nothing_else(tmp_path):

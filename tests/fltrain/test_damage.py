@@ -13,7 +13,7 @@ import niidpart
 from fltrain import RunError, RunFolder
 from fltrain.disk.plain_folder import PlainFolder
 from fltrain.disk.sealed import read_sealed, seal_line, write_sealed
-from fltrain.runs.comparison import summarise
+from fltrain.evidence.api import make_tables
 
 from .test_archive import FORMAT_1, read_data
 
@@ -175,7 +175,7 @@ def test_who_has_a_damaged_line_of_the_metrics_is_told_what_to_do(stopped):
     log.write_bytes(log.read_bytes().replace(b'{"round": 2', b'"round": 2'))
     uses = {
         fltrain.resume: True,
-        lambda path: summarise("run", RunFolder.open(path)): False,  # changes nothing in any case
+        lambda path: make_tables([path]): False,  # changes nothing in any case
     }
     for use, is_said in uses.items():
         with pytest.raises(RunError) as raised:
@@ -248,7 +248,7 @@ def test_a_configuration_of_wrong_types_is_named_in_every_format(stopped, key, f
         write_sealed(folder, "config.json", config)
     else:
         (stopped / "config.json").write_text(json.dumps(config))
-    for use in (fltrain.resume, lambda path: summarise("run", RunFolder.open(path))):
+    for use in (fltrain.resume, lambda path: make_tables([path])):
         with pytest.raises(RunError, match=rf"config\.json is damaged: {key} is "):
             use(stopped)
     assert fltrain.verify(stopped).exit_code == 1
@@ -300,7 +300,7 @@ def test_a_changed_byte_of_a_metric_stops_the_run_and_names_the_round(stopped, o
     lines = log.read_bytes().splitlines(keepends=True)
     assert old in lines[1]
     log.write_bytes(lines[0] + lines[1].replace(old, new, 1) + lines[2])
-    for use in (fltrain.resume, lambda path: summarise("run", RunFolder.open(path))):
+    for use in (fltrain.resume, lambda path: make_tables([path])):
         with pytest.raises(RunError, match=r"metrics\.jsonl is damaged \(line of round 2: "):
             use(stopped)
 
@@ -329,7 +329,7 @@ def test_a_line_that_no_version_wrote_is_refused_in_folders_without_digests_too(
     with pytest.raises(RunError, match=r"metrics\.jsonl is damaged \(line of round 1: "):
         fltrain.resume(folder, read_data())
     with pytest.raises(RunError, match=r"metrics\.jsonl is damaged \(line of round 1: "):
-        summarise("run", RunFolder.open(folder))
+        make_tables([folder])
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ import torch
 from torch import nn
 
 import fltrain
-from fltrain import RunFolder
-from fltrain.runs.comparison import summarise
+from fltrain.evidence.api import make_tables
 from fltrain.runs.finetuning import finetune
 from fltrain.runs.objective import Objective
 from fltrain.runs.requests import resolve_request
@@ -75,9 +74,9 @@ def test_the_baseline_is_fedavg_with_it(tmp_path, table, table_split):
     done = fltrain.run(table_split, table, algorithm="fedavg-ft", out=out, **HOW)
     same = fltrain.run(table_split, table, finetune=10, **HOW)
     assert done.history == same.history
-    summary = summarise("run", RunFolder.open(out))
-    assert summary["party_models"] == "fine-tuned"
-    assert summary["party_mean"] == done.history[-1]["finetuned_party_test_accuracy_mean"]
+    (entry,) = make_tables([out])[0].rows[0].entries
+    assert entry.party_models == "fine-tuned"
+    assert entry.values["parties %"].mean == done.history[-1]["finetuned_party_test_accuracy_mean"]
     assert fltrain.verify(out, data=table, replay=2).faults == []
 
 

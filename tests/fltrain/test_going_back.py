@@ -115,7 +115,7 @@ def test_runs_of_a_sweep_go_back_together(table, table_split, tmp_path, everythi
         assert [one.line for one in log.read()] == [one.line for one in wanted.read()]
 
 
-@pytest.mark.parametrize("command", ["compare", "plot", "resume"])
+@pytest.mark.parametrize("command", ["table", "plot", "resume"])
 def test_commands_name_the_damaged_line_and_what_to_do(stopped, command):
     change_line(stopped, 2, DAMAGE["a digit"])
     done = CliRunner().invoke(main, [command, str(stopped)])

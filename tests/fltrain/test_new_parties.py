@@ -16,9 +16,10 @@ import niidpart
 from fltrain import RunFolder, Settings, tree
 from fltrain.disk.plain_folder import PlainFolder
 from fltrain.disk.sealed import read_sealed, write_sealed
+from fltrain.evidence.api import make_tables
 from fltrain.inputs.gathering import gather_federated, open_inputs
 from fltrain.interface import State
-from fltrain.runs.comparison import list_differences, summarise
+from fltrain.runs.comparison import list_differences
 from fltrain.runs.parties import draw_new_parties
 
 from ._parties import HOW, without
@@ -327,12 +328,14 @@ def test_compare_shows_them(tmp_path, table, table_split):
     for name, asked in names.items():
         run = fltrain.run(table_split, table, out=tmp_path / name, **HOW | asked)
         folders[name] = RunFolder.open(run.folder)
-    found = {name: summarise(name, folder) for name, folder in folders.items()}
+    (table,) = make_tables([folder.path for folder in folders.values()])
+    (of_new,), (of_others,) = (row.entries for row in table.rows)
+    found = {title: value.mean for title, value in of_new.values.items()}
     last = folders["with"].history[-1]
-    assert found["with"]["new_mean"] == last[f"{NEW}_mean"]
-    assert found["with"]["new_worst"] == last[f"{NEW}_worst"]
-    assert found["with"]["new_tuned_mean"] == last[f"{TUNED}_mean"]
-    assert found["without"]["new_mean"] is None
+    assert found["new %"] == last[f"{NEW}_mean"]
+    assert found["new worst %"] == last[f"{NEW}_worst"]
+    assert found["new tuned %"] == last[f"{TUNED}_mean"]
+    assert of_others.values["new %"].mean is None
     assert any("new_parties: 2.0 in with" in line for line in list_differences(folders))
 
 

@@ -5,7 +5,7 @@ import pytest
 import fltrain
 import niidpart
 from fltrain import RunFolder, Settings
-from fltrain.runs.comparison import summarise
+from fltrain.evidence.api import make_tables
 from fltrain.runs.expected_metrics import sketch_metrics
 from fltrain.settings.stopping import StopRule, parse_stop_rule
 
@@ -57,7 +57,7 @@ def test_a_run_ends_there_and_is_finished(tmp_path, table, table_split, whole):
     assert [metrics["test_loss"] for metrics in done.history] == losses[:last]
     folder = RunFolder.open(out)
     assert folder.newest == last
-    assert summarise("run", folder)["finished"]
+    assert make_tables([out])[0].rows[0].n == 1
     again = fltrain.resume(out, table)
     assert again.history == done.history
     assert fltrain.verify(out, data=table, replay=1).faults == []
@@ -77,7 +77,7 @@ def test_a_run_that_was_killed_before_ends_there_too(tmp_path, table, table_spli
 
     with pytest.raises(Stop):
         fltrain.run(table_split, table, out=tmp_path / "run", progress=stop, **how)
-    assert not summarise("run", RunFolder.open(tmp_path / "run"))["finished"]
+    assert make_tables([tmp_path / "run"])[0].rows[0].n == 0
     assert fltrain.resume(tmp_path / "run", table).history == done.history
 
 

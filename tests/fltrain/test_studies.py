@@ -11,6 +11,8 @@ import pytest
 
 import fltrain
 import niidpart
+from fltrain.evidence.api import TableRequest, make_tables
+from fltrain.evidence.tables import TableAxes
 from fltrain.runs.folder import RunFolder
 from fltrain.studies import cell_training
 from fltrain.studies import worker as workers
@@ -367,11 +369,10 @@ def test_the_python_call_takes_the_words_of_a_plan_and_gives_tables(tmp_path):
 def test_a_row_with_a_missing_cell_has_no_mean_unless_parts_are_asked_for(study):
     cells = list(read_cells(study).values())
     work(study.path, cells=[cells[0].name])
-    from fltrain.studies.table import tabulate
-
-    (table,) = tabulate(study, cells, by=["algorithm"])
+    whole = TableRequest(TableAxes(by=["algorithm"]))
+    (table,) = make_tables([study.path], whole)
     assert (table.rows[0].n, table.rows[0].cells, table.rows[0].mean) == (1, 2, None)
-    (table,) = tabulate(study, cells, by=["algorithm"], partial=True)
+    (table,) = make_tables([study.path], TableRequest(TableAxes(by=["algorithm"], partial=True)))
     assert table.rows[0].mean is not None
 
 

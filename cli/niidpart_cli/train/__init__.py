@@ -1,8 +1,7 @@
-"""`fltrain`: runs, their comparison, and studies of many. One file a command."""
+"""`fltrain`: runs, what they say, and studies of many. One file a command."""
 
 import click
 
-from .compare import compare_command
 from .features import features_command
 from .plot import plot_command
 from .presets import presets_command
@@ -10,7 +9,7 @@ from .ranked import RankedProgram
 from .resume import resume_command
 from .run import run_command
 from .study import study_command
-from .table import table_command
+from .table import compare_command, table_command
 from .verify import verify_command
 from .work import work_command
 
@@ -24,10 +23,10 @@ main = click.version_option(package_name="niidpart", prog_name="fltrain")(
             "verify": ("Check the digests of a run, and train rounds again.", verify_command),
             "plot": ("Draw the curves of runs together.", plot_command),
             "features": ("What a trained model makes of examples.", features_command),
-            "compare": ("A table of final and best accuracy.", compare_command),
             "study": ("Train all cells of a plan.", study_command),
             "work": ("Work on a study, as one of its workers.", work_command),
-            "table": ("A table of a study, by any axes.", table_command),
+            "table": ("A table of a study or of runs, with tests.", table_command),
+            "compare": ("Is called table now.", compare_command),
             "presets": ("List the settings of papers.", presets_command),
         },
     )

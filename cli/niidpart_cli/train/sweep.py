@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,13 @@ from niidpart.errors import UsageError
 
 from ..command import EntryCommand
 from ..options import AnyType, RoundList, select_given, select_others
-from ..terminal import say, say_table
-from .compare import format_settings, format_summaries, has_trials
+from ..terminal import say, say_table, to_one_line
+from .evidence_text import format_evidence
 from .finish import describe_end, say_places
 
 if TYPE_CHECKING:
     from fltrain import Run
+    from fltrain.evidence.api import EvidenceTable
 
 HELP = (
     "Commas sweep: --mu 0.01,0.1 --lr 0.01,0.1 --trials 3 trains all 12 at once, each as if "
@@ -135,27 +137,28 @@ def report_sweep(done: Sequence["Run"], out: Path, as_json: bool) -> None:
 
 def _print_tables(done: Sequence["Run"]) -> None:
     """Print a row a run and, where settings have trials, a row a setting."""
-    from fltrain.runs.comparison import summarise, summarise_settings
-    from fltrain.runs.folder import RunFolder
+    from fltrain.evidence.api import TableRequest, make_tables
+    from fltrain.evidence.measures import METRIC, MeasureWords
+    from fltrain.evidence.tables import TableAxes
     from fltrain.runs.metric_names import list_asked_numbers
-    from fltrain.runs.trials import name_algorithm
 
-    opened = [RunFolder.open(_require_folder(run)) for run in done]
-    folders = {folder.path.name: folder for folder in opened}
-    histories = [folder.history for folder in opened]
-    measured = list_asked_numbers(histories)
-    rows = [summarise(name, folder, measured) for name, folder in folders.items()]
-    # What is swept stands in the name of each run.
-    algorithms = [
-        {"algorithm": name_algorithm(folder.config["algorithm"], left_out=run.cell)}
-        for run, folder in zip(done, opened, strict=True)
-    ]
-    told = [row | algorithm for row, algorithm in zip(rows, algorithms, strict=True)]
-    say_table(format_summaries(told))
-    settings = summarise_settings(folders, rows)
-    if has_trials(settings):
+    folders = [_require_folder(run) for run in done]
+    measured = list_asked_numbers([run.history for run in done])
+    words = MeasureWords(metrics=(METRIC, *measured))
+    (each,) = make_tables(folders, TableRequest(TableAxes(by=("run",)), words))
+    say_table(format_evidence(_shorten_names(each)))
+    (settings,) = make_tables(folders, TableRequest(measures=words))
+    if any(row.cells > 1 for row in settings.rows):
         say()
-        say_table(format_settings(settings))
+        say_table(format_evidence(settings))
+    for line in settings.notes:
+        say(to_one_line(line))
+
+
+def _shorten_names(table: "EvidenceTable") -> "EvidenceTable":
+    """Return a table whose rows are called by the names of their folders: what is swept."""
+    rows = [replace(row, where={"run": Path(row.where["run"]).name}) for row in table.rows]
+    return replace(table, body=replace(table.body, rows=rows))
 
 
 def _require_folder(run: "Run") -> Path:

@@ -1,0 +1,199 @@
+"""The door to evidence: studies and runs in, tables with their tests out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from niidpart.errors import UsageError
+
+from ..runs.metric_names import list_asked_numbers, shorten_name
+from ..studies.folder import StudyFolder, is_study
+from .families import ComparisonFamily, ComparisonWords, compare_rows, rank_columns
+from .measures import MeasureWords, RunMeasure, list_measures
+from .ranking import Ranking
+from .reading import RecordGroup, read_runs, read_study
+from .records import RunRecord
+from .tables import TableAxes, TableBody, build_body, choose_records, describe_place
+
+
+@dataclass(frozen=True)
+class EvidenceTable:
+    """A table of a study's group, or of runs.
+
+    Parameters
+    ----------
+    study, group : str
+        "" for runs that are no study.
+    measures : sequence of RunMeasure
+    body : TableBody
+    families : sequence of ComparisonFamily
+        () unless tests are asked for.
+    ranking : Ranking or None
+    notes : sequence of str
+        Lines that belong to the table: what failed, what is missing, what has no mean.
+    differences : sequence of str
+        Besides the algorithm, what differs between runs that are no study.
+    """
+
+    study: str
+    group: str
+    measures: Sequence[RunMeasure]
+    body: TableBody
+    families: Sequence[ComparisonFamily] = ()
+    ranking: Ranking | None = None
+    notes: Sequence[str] = ()
+    differences: Sequence[str] = ()
+
+    @property
+    def rows(self) -> Sequence[Any]:
+        """The rows of the body."""
+        return self.body.rows
+
+    @property
+    def axes(self) -> Sequence[str]:
+        """The axes of the rows."""
+        return self.body.by
+
+
+@dataclass(frozen=True)
+class TableRequest:
+    """What a table is to show.
+
+    Parameters
+    ----------
+    axes : TableAxes
+    measures : MeasureWords
+    tests : ComparisonWords or None
+        None for no tests.
+    """
+
+    axes: TableAxes = field(default_factory=TableAxes)
+    measures: MeasureWords = field(default_factory=MeasureWords)
+    tests: ComparisonWords | None = None
+
+
+def make_tables(
+    paths: Sequence[str | Path], request: TableRequest | None = None
+) -> list[EvidenceTable]:
+    """Return a table for each group of a study, or one of runs and sweeps.
+
+    Parameters
+    ----------
+    paths : sequence of str or Path
+        One study; or run folders and sweeps.
+    request : TableRequest, optional
+
+    Returns
+    -------
+    list of EvidenceTable
+
+    Raises
+    ------
+    UsageError
+        For an axis, a measure or a metric that there is not; a study in which nothing is done;
+        a study beside other folders.
+
+    Examples
+    --------
+    >>> run = fltrain.run(
+    ...     niidpart.make(niidpart.load("digits"), n_parties=5),
+    ...     model="linear",
+    ...     rounds=1,
+    ...     out="runs/one",
+    ... )
+    >>> (table,) = make_tables(["runs/one"])
+    >>> table.rows[0].n, table.rows[0].std
+    (1, None)
+    """
+    request = request or TableRequest()
+    return [_make_table(group, request) for group in _read_groups(paths)]
+
+
+def _read_groups(paths: Sequence[str | Path]) -> list[RecordGroup]:
+    studies = [path for path in paths if is_study(path)]
+    if not studies:
+        return [read_runs(paths)]
+    if len(paths) > 1:
+        raise UsageError(
+            f"{studies[0]} is a study, and {len(paths)} folders were given; give one study, "
+            f"or runs alone, such as {studies[0]}/cells/*"
+        )
+    return read_study(StudyFolder.open(studies[0]))
+
+
+def _make_table(group: RecordGroup, request: TableRequest) -> EvidenceTable:
+    _require_something(group)
+    records = choose_records(group.records, request.axes.where)
+    words = request.measures
+    if request.axes.columns and not words.show:
+        words = replace(words, show=("last",))  # all else would be side by side many times
+    measures = list_measures(words, records, group.derive)
+    body = build_body(records, measures, request.axes)
+    notes = [*group.notes, *_note_faults(body, request.axes), *_note_others(records, words)]
+    if request.tests is None:
+        return EvidenceTable(
+            study=group.study,
+            group=group.name,
+            measures=measures,
+            body=body,
+            notes=notes,
+            differences=group.differences,
+        )
+    families = compare_rows(body, measures[0], request.tests, request.axes.failed_as)
+    ranking, why_not = rank_columns(body, measures[0], request.tests.rules.level)
+    return EvidenceTable(
+        study=group.study,
+        group=group.name,
+        measures=measures,
+        body=body,
+        families=families,
+        ranking=ranking,
+        notes=[*notes, why_not] if why_not else notes,
+        differences=group.differences,
+    )
+
+
+def _require_something(group: RecordGroup) -> None:
+    """Raise UsageError where nothing is done, and nothing has failed."""
+    if all(record.state == "unfinished" for record in group.records) and group.study:
+        raise UsageError(
+            f"none of the {len(group.records)} cells of {group.study} is done, so there is nothing "
+            "to show; fltrain study FOLDER trains them"
+        )
+
+
+def _note_faults(body: TableBody, axes: TableAxes) -> list[str]:
+    """Return a line for each entry that lacks a run, and for each whose spread is no luck."""
+    notes = []
+    for row in body.rows:
+        for where, entry in zip(body.columns, row.entries, strict=True):
+            if entry is None:
+                continue
+            label = " in ".join([row.label, *([describe_place(where)] if where else [])])
+            asked = len(entry.records)
+            unfinished = sum(record.state == "unfinished" for record in entry.records)
+            if unfinished:
+                mean = "" if axes.partial else ", so no mean"
+                notes.append(f"{label}: {unfinished} of {asked} trials not finished{mean}")
+            for record in entry.failed:
+                notes.append(f"{label}: {record.name} failed ({record.cause}){_tell_failed(axes)}")
+            if entry.mixed and asked > 1:
+                differing = ", ".join(entry.mixed)
+                notes.append(f"{label}: its runs differ in {differing} too, so no interval")
+    return notes
+
+
+def _note_others(records: Sequence[RunRecord], words: MeasureWords) -> list[str]:
+    """Return a line on the metrics that runs were asked for, where none is shown."""
+    measured = list_asked_numbers([record.history for record in records])
+    if words.show or words.metrics != MeasureWords().metrics or not measured:
+        return []
+    names = ", ".join(map(shorten_name, measured))
+    return [f"measured as well: {names} (--metric NAME shows them)"]
+
+
+def _tell_failed(axes: TableAxes) -> str:
+    if axes.failed_as is not None:
+        return f", and counts as {axes.failed_as:g}"
+    return "" if axes.partial else ", so no mean"

@@ -1,0 +1,252 @@
+"""Which rows of a table are compared, in which pairs, and over which splits they are ranked.
+
+A family is the rows of one column whose runs share splits. Holm's correction is over its
+comparisons; those of other columns are other families, unless one asks for all at once.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from niidpart.errors import UsageError
+from niidpart.registry import did_you_mean
+
+from .comparing import AskedComparison, Comparison, JudgeRules, judge_comparisons, list_opponents
+from .measures import RunMeasure
+from .ranking import Ranking, rank_over_blocks
+from .records import RunRecord
+from .tables import TableBody, TableEntry, TableRow, describe_place, read_values
+
+_NAMED = 3  # missing pairs that a refusal names
+
+FamilyScope = Literal["column", "table"]
+
+
+@dataclass(frozen=True)
+class ComparisonWords:
+    """Which comparisons are made.
+
+    against: the row that all others are compared with; "" for each two. scope: whether a column's
+    comparisons are corrected together, or all of the table.
+    """
+
+    rules: JudgeRules
+    against: str = ""
+    scope: FamilyScope = "column"
+
+
+@dataclass(frozen=True)
+class ComparisonFamily:
+    """Comparisons that are corrected together.
+
+    Parameters
+    ----------
+    column : str
+        Where they stand; "" for a table of one column.
+    measure : str
+        The title of what is compared.
+    level : float
+    over : str
+        What differs between pairs: "10 draws of split_seed, init_seed, order_seed".
+    comparisons : sequence of Comparison
+    """
+
+    column: str
+    measure: str
+    level: float
+    over: str
+    comparisons: Sequence[Comparison]
+
+
+Values = Mapping[tuple[str, ...], float | None]  # by draw; None for a run without a value
+
+
+def compare_rows(
+    body: TableBody, measure: RunMeasure, words: ComparisonWords, failed_as: float | None
+) -> list[ComparisonFamily]:
+    """Compare the rows of each column that share splits.
+
+    UsageError where nobody says whether more is better, or no two rows can be compared.
+    """
+    if measure.is_loss is None:
+        raise UsageError(
+            f"nobody says whether more or less of {measure.title} is better; "
+            "give --better large or --better small"
+        )
+    _require_opponent(words.against, [row.label for row in body.rows])
+    words = replace(words, rules=replace(words.rules, is_loss=measure.is_loss))
+    asked: list[tuple[str, Sequence[RunRecord], list[AskedComparison]]] = []
+    for place, where in enumerate(body.columns):
+        for rows in _list_comparable(body.rows, place):
+            entries = {row.label: _require_entry(row, place) for row in rows}
+            pairs = _ask_comparisons(entries, measure, words, failed_as)
+            if pairs:
+                records = [one for entry in entries.values() for one in entry.records]
+                column = describe_place(where) if where else ""
+                asked.append((column, records, pairs))
+    if not asked:
+        raise UsageError(
+            "no two rows have runs on the same split, so there are no pairs to compare; "
+            "train them on one split file, and put what else differs into --columns"
+        )
+    judged = _judge_families([pairs for _, _, pairs in asked], words)
+    return [
+        ComparisonFamily(
+            column=column,
+            measure=measure.title,
+            level=words.rules.level,
+            over=_describe_draws(records),
+            comparisons=comparisons,
+        )
+        for (column, records, _), comparisons in zip(asked, judged, strict=True)
+    ]
+
+
+def _require_opponent(against: str, labels: Sequence[str]) -> None:
+    if against and against not in labels:
+        raise UsageError(
+            f"there is no row {against!r} to compare with; {did_you_mean(against, labels)}"
+        )
+
+
+def _list_comparable(rows: Sequence[TableRow], place: int) -> list[list[TableRow]]:
+    """Return the rows of a column in groups that share splits; those alone are left out."""
+    groups: list[tuple[set[str], list[TableRow]]] = []
+    for row in rows:
+        entry = row.entries[place]
+        if entry is None:
+            continue
+        splits = {record.split for record in entry.records}
+        for known, members in groups:
+            if known & splits:
+                known |= splits
+                members.append(row)
+                break
+        else:
+            groups.append((splits, [row]))
+    return [members for _, members in groups if len(members) > 1]
+
+
+def _require_entry(row: TableRow, place: int) -> TableEntry:
+    entry = row.entries[place]
+    assert entry is not None  # rows without one are in no group
+    return entry
+
+
+def _ask_comparisons(
+    entries: Mapping[str, TableEntry],
+    measure: RunMeasure,
+    words: ComparisonWords,
+    failed_as: float | None,
+) -> list[AskedComparison]:
+    if words.against and words.against not in entries:
+        return []
+    values = {
+        label: _read_draws(entry.records, measure, failed_as) for label, entry in entries.items()
+    }
+    asked = []
+    for a, b in list_opponents(list(entries), words.against):
+        why_not = _explain_mixed(a, entries[a]) or _explain_mixed(b, entries[b])
+        draws = list(dict.fromkeys([*values[a], *values[b]]))
+        why_not = why_not or _explain_missing(a, b, entries, values)
+        if why_not:
+            asked.append(AskedComparison(a, b, why_not=why_not))
+        else:
+            first = [values[a][draw] or 0.0 for draw in draws]
+            second = [values[b][draw] or 0.0 for draw in draws]
+            asked.append(AskedComparison(a, b, first, second))
+    return asked
+
+
+def _read_draws(
+    records: Sequence[RunRecord], measure: RunMeasure, failed_as: float | None
+) -> Values:
+    found = read_values(records, measure, failed_as)
+    return {record.draw: value for record, value in zip(records, found, strict=True)}
+
+
+def _explain_mixed(label: str, entry: TableEntry) -> str:
+    if not entry.mixed:
+        return ""
+    axes = ", ".join(entry.mixed)
+    return f"runs of {label} differ in {axes}, not in seeds alone; put that into --by or --columns"
+
+
+def _explain_missing(
+    a: str, b: str, entries: Mapping[str, TableEntry], values: Mapping[str, Values]
+) -> str:
+    """Return which pairs are missing; "" where none is."""
+    records = {one.draw: one for label in (a, b) for one in entries[label].records}
+    missing = []
+    for draw, record in records.items():
+        without = [label for label in (a, b) if values[label].get(draw) is None]
+        if without:
+            told = [_describe_absence(label, draw, entries[label]) for label in without]
+            missing.append(f"{record.describe_draw()} ({', '.join(told)})")
+    if not missing:
+        return ""
+    named = "; ".join(missing[:_NAMED])
+    more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+    return f"{len(missing)} of {len(records)} pairs are missing: {named}{more}"
+
+
+def _describe_absence(label: str, draw: tuple[str, ...], entry: TableEntry) -> str:
+    """Return why a row has no value of a draw."""
+    found = [record for record in entry.records if record.draw == draw]
+    if not found:
+        return f"no run of {label}"
+    if found[0].state == "done":
+        return f"{label} has no such value"
+    return f"{label} {found[0].state}"
+
+
+def _judge_families(
+    families: Sequence[Sequence[AskedComparison]], words: ComparisonWords
+) -> list[list[Comparison]]:
+    """Return the comparisons of each family, corrected within it or over all."""
+    if words.scope == "column":
+        return [judge_comparisons(pairs, words.rules) for pairs in families]
+    judged = iter(judge_comparisons([one for pairs in families for one in pairs], words.rules))
+    return [[next(judged) for _ in pairs] for pairs in families]
+
+
+def _describe_draws(records: Sequence[RunRecord]) -> str:
+    """Return what differs between the pairs of a family."""
+    draws = {record.draw: record for record in records}
+    varied = []
+    for axis in ("split_seed", "init_seed", "order_seed"):
+        if len({repr(one.where.get(axis)) for one in draws.values()}) > 1:
+            varied.append(axis)
+    splits = len({record.split for record in records})
+    of_splits = "one split" if splits == 1 else f"{splits} splits"
+    return f"{len(draws)} draws of {', '.join(varied) or 'nothing'} on {of_splits}"
+
+
+def rank_columns(body: TableBody, measure: RunMeasure, level: float) -> tuple[Ranking | None, str]:
+    """Return the rows ranked over the columns, or None and why not."""
+    why_not = _explain_no_ranking(body)
+    if why_not:
+        return None, why_not
+    values = {}
+    for row in body.rows:
+        summaries = [entry.values[measure.title] for entry in row.entries if entry is not None]
+        means = [summary.mean for summary in summaries if summary.mean is not None]
+        if len(means) < len(body.columns):
+            return None, f"no ranks over the columns: {row.label} has no mean in some of them"
+        values[row.label] = means
+    return rank_over_blocks(values, level=level, is_loss=bool(measure.is_loss)), ""
+
+
+def _explain_no_ranking(body: TableBody) -> str:
+    if len(body.columns) < 2:
+        return "no ranks over splits: --columns makes a column of each, such as --columns split"
+    if len(body.rows) < 3:
+        return "no ranks over the columns: a ranking needs three rows or more"
+    seen: set[str] = set()
+    for place in range(len(body.columns)):
+        entries = [row.entries[place] for row in body.rows]
+        splits = {one.split for entry in entries if entry is not None for one in entry.records}
+        if splits & seen:
+            return "no ranks over the columns: they share splits, and are no blocks of their own"
+        seen |= splits
+    return ""

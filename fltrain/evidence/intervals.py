@@ -1,0 +1,90 @@
+"""Intervals of a mean: Student's from two values on, BCa's bootstrap from ten."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+CONFIDENCE = 0.95
+FEWEST_RESAMPLED = 10  # values; of fewer, resamples say too little about the tails
+_RESAMPLES = 9_999
+_SEED = 0  # of the resamples: the same values always have the same interval
+
+IntervalKind = Literal["t", "bca"]
+
+
+@dataclass(frozen=True)
+class MeanInterval:
+    """An interval that holds the mean of what the values are drawn from, 95 times of 100.
+
+    Parameters
+    ----------
+    low, high : float
+    kind : str
+        "t": Student's, exact for normal values. "bca": bootstrap, corrected for bias and skewness.
+    """
+
+    low: float
+    high: float
+    kind: IntervalKind
+
+
+def compute_interval(values: Sequence[float]) -> MeanInterval | None:
+    """Return the interval of a mean; None for a single value, which says nothing of others.
+
+    Parameters
+    ----------
+    values : sequence of float
+
+    Returns
+    -------
+    MeanInterval or None
+
+    Examples
+    --------
+    >>> found = compute_interval([1.0, 2.0, 3.0])
+    >>> round(found.low, 2), round(found.high, 2), found.kind
+    (-0.48, 4.48, 't')
+    """
+    if len(values) < 2:
+        return None
+    array = np.asarray(values, dtype=np.float64)
+    if np.all(array == array[0]):
+        return MeanInterval(float(array[0]), float(array[0]), "t")
+    if len(array) < FEWEST_RESAMPLED:
+        return _compute_student(array)
+    return _compute_bca(array)
+
+
+def _compute_student(array: NDArray[np.float64]) -> MeanInterval:
+    error = stats.sem(array)
+    low, high = stats.t.interval(CONFIDENCE, len(array) - 1, loc=array.mean(), scale=error)
+    return MeanInterval(float(low), float(high), "t")
+
+
+def _compute_bca(array: NDArray[np.float64]) -> MeanInterval:
+    found = stats.bootstrap(
+        (array,),
+        np.mean,
+        n_resamples=_RESAMPLES,
+        confidence_level=widen_confidence(len(array)),
+        method="BCa",
+        rng=np.random.default_rng(_SEED),
+    )
+    low, high = found.confidence_interval
+    return MeanInterval(float(low), float(high), "bca")
+
+
+def widen_confidence(n: int) -> float:
+    """Return the confidence to ask of a bootstrap of n values so that it has `CONFIDENCE`.
+
+    Resamples spread by the deviation over n, not n - 1, and know nothing of Student's tails: of ten
+    normal values a plain bootstrap holds the mean 90 times of 100. Hesterberg (2015, The American
+    Statistician 69, 4, section 3.3) takes the normal quantile that reaches as far as Student's.
+    """
+    reach = stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * math.sqrt(n / (n - 1))
+    return float(2 * stats.norm.cdf(reach) - 1)

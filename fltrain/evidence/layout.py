@@ -1,0 +1,161 @@
+"""A table as words: header and lines, whatever they are written as."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..runs.metric_names import format_value
+from .api import EvidenceTable
+from .families import ComparisonFamily
+from .measures import RunMeasure
+from .tables import TableEntry, TableRow, ValueSummary, describe_place, write_place
+
+_NOTHING = "-"
+_MARKS = {"own": "*", "fine-tuned": "+"}
+_MARK_WORDS = {
+    "own": "of parties' own models",
+    "fine-tuned": "of models that parties have fine-tuned",
+}
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """A table as words.
+
+    header, lines: of one length each. n_keys: how many columns say what a line is of. bold: places,
+    line and column, of the best values, where tests carry that they are.
+    """
+
+    header: Sequence[str]
+    lines: Sequence[Sequence[str]]
+    n_keys: int
+    bold: frozenset[tuple[int, int]]
+
+
+def lay_out(table: EvidenceTable) -> TableLayout:
+    """Return a table as words: mean ± sample deviation, and the interval of the first measure."""
+    is_single = len(table.body.columns) == 1
+    header = [*table.body.by]
+    for column in table.body.columns:
+        for place, measure in enumerate(table.measures):
+            header.append(_title(describe_place(column) if column else "", measure, table))
+            if is_single and place == 0:
+                header.append("95 % interval")
+    lines = [[*_write_keys(row), *_write_row(row, table), _write_count(row)] for row in table.rows]
+    return TableLayout([*header, "n"], lines, len(table.body.by), _find_bold(table))
+
+
+def _title(column: str, measure: RunMeasure, table: EvidenceTable) -> str:
+    if not column:
+        return measure.title
+    return column if len(table.measures) == 1 else f"{column} {measure.title}"
+
+
+def _write_keys(row: TableRow) -> list[str]:
+    return [write_place(value) for value in row.where.values()]
+
+
+def _write_row(row: TableRow, table: EvidenceTable) -> list[str]:
+    is_single = len(table.body.columns) == 1
+    words = []
+    for entry in row.entries:
+        for place, measure in enumerate(table.measures):
+            words.append(_NOTHING if entry is None else write_value(entry, measure))
+            if is_single and place == 0:
+                words.append(_NOTHING if entry is None else _write_interval(entry, measure))
+    return words
+
+
+def write_value(entry: TableEntry, measure: RunMeasure) -> str:
+    """Return mean ± deviation, with the mark of whose models it is of."""
+    found = entry.values[measure.title]
+    if found.mean is None:
+        # Some runs never get to what others reach: how many did is what there is to say.
+        is_reached = measure.is_cost and found.n
+        return f"({found.n} of {len(entry.records)})" if is_reached else _NOTHING
+    words = write_number(measure, found.mean)
+    if measure.name == "rounds" and entry.n < len(entry.records) == 1:
+        return f"{words}/{entry.records[0].rounds_asked}"
+    if found.std is not None and not (measure.is_cost and found.std == 0):
+        words = f"{words} ± {write_number(measure, found.std)}"
+    mark = _MARKS.get(entry.party_models or "", "") if measure.is_of_parties else ""
+    return words + mark
+
+
+def _write_interval(entry: TableEntry, measure: RunMeasure) -> str:
+    interval = entry.values[measure.title].interval
+    if interval is None:
+        return _NOTHING
+    return f"{write_number(measure, interval.low)} .. {write_number(measure, interval.high)}"
+
+
+def write_number(measure: RunMeasure, value: float) -> str:
+    """Return a number of a measure: shares in percent, rounds as they are."""
+    if measure.is_share:
+        return f"{100 * value:.2f}"
+    if not measure.is_cost:
+        return format_value(measure.title, value)
+    if measure.name in ("rounds", "best-round") or measure.title.startswith("rounds:"):
+        return f"{value:.0f}" if value == round(value) else f"{value:.1f}"
+    return f"{value:.2f}"
+
+
+def _write_count(row: TableRow) -> str:
+    """Return the trials of a row: those of each entry, or how many of all are done."""
+    asked = {len(entry.records) for entry in row.entries if entry is not None}
+    if row.n == row.cells and len(asked) == 1:
+        return str(asked.pop())
+    return str(row.n) if row.n == row.cells else f"{row.n} of {row.cells}"
+
+
+def list_marks(table: EvidenceTable) -> list[str]:
+    """Return what the marks of a table mean, in a line; [] where there are none."""
+    if not any(measure.is_of_parties for measure in table.measures):
+        return []
+    entries = [entry for row in table.rows for entry in row.entries if entry is not None]
+    used = {entry.party_models for entry in entries}
+    said = [f"{_MARKS[kind]} {words}" for kind, words in _MARK_WORDS.items() if kind in used]
+    if not said:
+        return []
+    return ["; ".join([*said, "the others are of the models that they are served"])]
+
+
+def _find_bold(table: EvidenceTable) -> frozenset[tuple[int, int]]:
+    """Return where the best of a column stands, if it is claimed to be better than all others."""
+    found = set()
+    n_keys, n_measures = len(table.body.by), len(table.measures)
+    shift = n_measures + 1 if len(table.body.columns) == 1 else n_measures
+    for place, column in enumerate(table.body.columns):
+        name = describe_place(column) if column else ""
+        members = [row for row in table.rows if row.entries[place] is not None]
+        best = find_best_row(table.families, name, [row.label for row in members])
+        for number, row in enumerate(table.rows):
+            if best and row.label == best:
+                found.add((number, n_keys + place * shift))
+    return frozenset(found)
+
+
+def find_best_row(families: Sequence[ComparisonFamily], column: str, labels: Sequence[str]) -> str:
+    """Return which row of a column is claimed to be better than each other one; "" for none."""
+    beaten: dict[str, set[str]] = {}
+    for family in families:
+        for one in family.comparisons:
+            if family.column == column and one.better:
+                other = one.second if one.better == one.first else one.first
+                beaten.setdefault(one.better, set()).add(other)
+    for label, others in beaten.items():
+        if len(others) == len(labels) - 1:
+            return label
+    return ""
+
+
+def describe_summary(found: ValueSummary) -> dict[str, float | int | str | None]:
+    """Return the values of trials for machines."""
+    interval = found.interval
+    return {
+        "n": found.n,
+        "mean": found.mean,
+        "std": found.std,
+        "low": None if interval is None else interval.low,
+        "high": None if interval is None else interval.high,
+        "interval": None if interval is None else interval.kind,
+    }

@@ -1,0 +1,182 @@
+"""Runs and studies from the disk, as records."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from niidpart.errors import UsageError
+
+from ..disk.plain_folder import PlainFolder
+from ..runs.comparison import list_differences
+from ..runs.configuration import read_configuration
+from ..runs.derived import Way, derive_values, parse_derived
+from ..runs.finding import find_runs, require_run_folder
+from ..runs.folder import RunFolder
+from ..runs.metrics_log import MetricsLog
+from ..runs.stopping import is_finished
+from ..runs.trials import group_trials, list_comparable
+from ..studies.cells import StudyCell
+from ..studies.derived_values import derive_of_cells
+from ..studies.folder import StudyFolder
+from ..studies.roster import Roster
+from ..studies.searches import Search, SearchResult
+from .records import RUN_AXIS, SETTING_AXIS, RunRecord, RunState
+
+History = list[dict[str, Any]]
+
+
+class RecordGroup(NamedTuple):
+    """The runs of one table.
+
+    study, name: "" for runs that are no study. derive: a word that is derived (`rounds:fedavg`) ->
+    its values by name of run, one a round or one in all. notes: lines on the runs. differences:
+    what else differs between them.
+    """
+
+    study: str
+    name: str
+    records: Sequence[RunRecord]
+    derive: Callable[[str], Mapping[str, Sequence[float]]]
+    notes: Sequence[str] = ()
+    differences: Sequence[str] = ()
+
+
+def read_study(study: StudyFolder) -> list[RecordGroup]:
+    """Return the cells of a study, a group for each group of its plan."""
+    roster = Roster(study)
+    cells = roster.list_rows()
+    names = {cell.name for cell in cells}
+    done = names & study.places.list_done()
+    causes = _list_causes(study, names - done)
+    histories = {name: read_numbers(study.places.find_cell(name)) for name in sorted(done)}
+    notes = [_describe_search(*one) for one in roster.list_results()]
+    found = []
+    for group in dict.fromkeys(group for cell in cells for group in cell.groups):
+        members = [cell for cell in cells if group in cell.where]
+        records = []
+        for cell in members:
+            name = cell.name
+            record = RunRecord(
+                name=name,
+                where=cell.where[group] | {RUN_AXIS: name},
+                split=cell.split,
+                state=_find_state(name, histories, causes),
+                history=histories.get(name, ()),
+                folder=study.places.find_cell(name) if name in done else None,
+                cause=causes.get(name, ""),
+            )
+            records.append(record)
+        finished = [cell for cell in members if cell.name in done]
+        derive = partial(_derive_in_study, study, finished, group)
+        found.append(RecordGroup(study.name, group, records, derive, notes))
+    return found
+
+
+def _derive_in_study(
+    study: StudyFolder, cells: Sequence[StudyCell], group: str, metric: str
+) -> Mapping[str, Sequence[float]]:
+    return derive_of_cells(study, cells, metric, group)
+
+
+def _list_causes(study: StudyFolder, names: Iterable[str]) -> dict[str, str]:
+    """Return why cells failed, by name; those that did not are left out."""
+    causes = {}
+    for name, standing in study.claims.list_standings(sorted(names)).items():
+        if standing.has_failed:
+            end = study.claims.read_end(name, standing.number)
+            first, _, _ = str(end.get("cause", "")).partition("\n")
+            causes[name] = f"{end.get('kind')}: {first}"
+    return causes
+
+
+def _describe_search(search: Search, result: SearchResult) -> str:
+    """Return on what an algorithm was tuned, with how many settings, and what won."""
+    where = {axis: value for axis, value in search.where.items() if axis in ("algorithm", "split")}
+    runs = len(search.trials[0])
+    told = f"{len(search.points)} settings, {runs} run{'s' if runs > 1 else ''} each"
+    won = "all diverged"
+    if result.chosen is not None:
+        values = result.tried[result.chosen].values
+        won = ", ".join(f"{word}={value}" for word, value in values.items())
+    return f"{' on '.join(map(str, where.values()))}: tuned by {search.metric}, {told}: {won}"
+
+
+def _find_state(name: str, histories: Mapping[str, History], causes: Mapping[str, str]) -> RunState:
+    if name in histories:
+        return "done"
+    return "failed" if name in causes else "unfinished"
+
+
+def read_runs(paths: Sequence[str | Path]) -> RecordGroup:
+    """Return runs, those of sweeps among them, as one group.
+
+    A run with the seeds of another one of its setting is the same trial again: a line says so, and
+    it is left out.
+    """
+    names = find_runs(paths)
+    folders = {name: RunFolder.open(name) for name in names}
+    configs = {name: folder.config for name, folder in folders.items()}
+    records, notes = [], []
+    for trials in group_trials(configs):
+        for name in trials.runs:
+            history = read_numbers(Path(name))
+            config = configs[name]
+            is_done = is_finished(config, history)
+            records.append(
+                RunRecord(
+                    name=name,
+                    where=_describe_run(name, trials.label, config),
+                    split=config["split"],
+                    state="done" if is_done else "unfinished",
+                    history=history,
+                    folder=Path(name),
+                    rounds_asked=config["settings"].get("rounds"),
+                )
+            )
+        if trials.repeats:
+            repeats = ", ".join(trials.repeats)
+            again = "of the same seeds as another run, and so no trial more"
+            notes.append(f"{trials.label}: {again}: {repeats}")
+    derive = partial(_derive_of_runs, folders)
+    return RecordGroup("", "", records, derive, notes, list_differences(folders))
+
+
+def _derive_of_runs(folders: Mapping[str, RunFolder], metric: str) -> Mapping[str, Sequence[float]]:
+    asked = parse_derived(metric)
+    if asked is None or (isinstance(asked, Way) and asked.is_relative):
+        raise UsageError(
+            f"{metric} holds runs against another algorithm's, which a study alone can pair; "
+            "give a value to reach, such as rounds:accuracy=0.9"
+        )
+    return {name: derive_values(folder, asked) for name, folder in folders.items()}
+
+
+def _describe_run(name: str, label: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a run on the axes, under the names that a study has for them."""
+    algorithm = config["algorithm"]
+    where = {
+        RUN_AXIS: name,
+        SETTING_AXIS: label,
+        "algorithm": algorithm["name"],
+        **algorithm["options"],
+        **list_comparable(dict(config)),
+    }
+    seed = where["seed"]
+    where["order_seed"] = seed
+    where["init_seed"] = seed if where["init_seed"] is None else where["init_seed"]
+    return {axis: value for axis, value in where.items() if axis != "seed"}
+
+
+def read_numbers(path: Path) -> History:
+    """Return the metrics of a run, an empty list in place of each list.
+
+    Of parties there may be thousands, and tables show what describes them.
+    """
+    require_run_folder(path)
+    folder = PlainFolder(path)
+    log = MetricsLog(folder, read_configuration(folder).start)
+    return [
+        {name: [] if isinstance(value, list) else value for name, value in one.metrics.items()}
+        for one in log.read()
+    ]

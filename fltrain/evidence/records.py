@@ -1,0 +1,72 @@
+"""What tables are made of: runs as they stand, with their values on the axes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+RunState = Literal["done", "unfinished", "failed"]
+
+SEED_AXES = ("split_seed", "init_seed", "order_seed")
+RUN_AXIS = "run"  # the folder, of runs and of cells
+SPLIT_AXIS = "split"  # what a plan calls it, or how its digest begins
+SETTING_AXIS = "setting"  # of runs that are no study: what tells them apart but for seeds
+_NAMING_AXES = (RUN_AXIS, SETTING_AXIS)
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A run, or a cell of a study, as tables see it.
+
+    Parameters
+    ----------
+    name : str
+    where : mapping
+        Its values on the axes.
+    split : str
+        The digest of its split.
+    state : str
+        "failed": it diverged, say. "unfinished": it has not ended, or not begun.
+    history : sequence of mapping
+        The numbers of each round; lists are empty ones.
+    folder : Path or None
+        None for a cell that has none.
+    cause : str
+        Of a failure.
+    rounds_asked : int or None
+        None where a folder of an earlier version does not say.
+    """
+
+    name: str
+    where: Mapping[str, Any]
+    split: str
+    state: RunState = "done"
+    history: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    folder: Path | None = None
+    cause: str = ""
+    rounds_asked: int | None = None
+
+    @property
+    def draw(self) -> tuple[str, ...]:
+        """What chance decided: the split and the seeds. Runs of one draw are a pair."""
+        return (self.split, *[repr(self.where.get(axis)) for axis in SEED_AXES])
+
+    def describe_draw(self) -> str:
+        """Return its seeds in words; the split's digest where there are none."""
+        seeds = [f"{axis}={self.where[axis]}" for axis in SEED_AXES if axis in self.where]
+        return " ".join(seeds) or f"split {self.split[:12]}"
+
+
+def list_axes(records: Sequence[RunRecord]) -> list[str]:
+    """Return the axes of some runs."""
+    return list(dict.fromkeys(axis for record in records for axis in record.where))
+
+
+def list_varied(records: Sequence[RunRecord]) -> list[str]:
+    """Return the axes on which runs differ, but for seeds and for names."""
+    told_apart = [axis for axis in list_axes(records) if axis not in (*SEED_AXES, *_NAMING_AXES)]
+    return [axis for axis in told_apart if _is_varied(axis, records)]
+
+
+def _is_varied(axis: str, records: Sequence[RunRecord]) -> bool:
+    return len({repr(record.where.get(axis)) for record in records}) > 1

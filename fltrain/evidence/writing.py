@@ -1,0 +1,198 @@
+"""Tables as Markdown, CSV, LaTeX and JSON."""
+
+import csv
+import io
+from typing import Any
+
+from niidpart.splits.recipe import JSON
+
+from .api import EvidenceTable
+from .comparing import Comparison
+from .families import ComparisonFamily
+from .layout import describe_summary, lay_out, list_marks
+from .ranking import Ranking
+from .tables import TableEntry, TableRow
+
+_LATEX_SIGNS = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "±": r"$\pm$",
+    "…": r"\ldots{}",
+}
+
+
+def write_markdown(table: EvidenceTable) -> str:
+    """Return a table of Markdown; a value that is claimed to be the best is bold."""
+    laid = lay_out(table)
+    head = [_escape_markdown(title) for title in laid.header]
+    rule = ["---" if place < laid.n_keys else "---:" for place in range(len(head))]
+    lines = []
+    for number, line in enumerate(laid.lines):
+        words = [_escape_markdown(word) for word in line]
+        shown = [
+            f"**{word}**" if (number, place) in laid.bold else word
+            for place, word in enumerate(words)
+        ]
+        lines.append(shown)
+    return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines])
+
+
+def _escape_markdown(text: str) -> str:
+    """Return a text that stays within its cell, and is neither code nor HTML there."""
+    for sign in "\\|`*_<>[]":
+        text = text.replace(sign, f"\\{sign}")
+    return " ".join(text.split())
+
+
+def write_latex(table: EvidenceTable) -> str:
+    """Return a table of LaTeX with the rules of booktabs; bold where a test carries it."""
+    laid = lay_out(table)
+    columns = "l" * laid.n_keys + "r" * (len(laid.header) - laid.n_keys)
+    lines = [" & ".join(map(_escape_latex, laid.header)) + r" \\"]
+    for number, line in enumerate(laid.lines):
+        words = []
+        for place, word in enumerate(line):
+            escaped = _escape_latex(word)
+            is_bold = (number, place) in laid.bold
+            words.append(rf"\textbf{{{escaped}}}" if is_bold else escaped)
+        lines.append(" & ".join(words) + r" \\")
+    said = [f"% {line}" for line in _list_captions(table)]
+    head = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule"]
+    return "\n".join([*said, *head, *lines[1:], r"\bottomrule", r"\end{tabular}"])
+
+
+def _escape_latex(text: str) -> str:
+    plain = " ".join(text.split())
+    return "".join(_LATEX_SIGNS.get(sign, sign) for sign in plain)
+
+
+def _list_captions(table: EvidenceTable) -> list[str]:
+    """Return what the caption has to say, in lines that LaTeX leaves out."""
+    said = ["needs \\usepackage{booktabs}; mean and sample deviation over n trials"]
+    for family in table.families:
+        place = f" in {family.column}" if family.column else ""
+        said.append(
+            f"bold{place}: better than each other row, sign-flip test with Holm over "
+            f"{len(family.comparisons)} comparisons at {family.level:g}, {family.over}"
+        )
+    return [" ".join(line.split()) for line in [*said, *list_marks(table), *table.notes]]
+
+
+def write_csv(table: EvidenceTable) -> str:
+    """Return a line for each row, column and measure, with all that is known of it."""
+    written = io.StringIO()
+    axes = [*table.body.by, *table.body.column_axes]
+    numbers = ["asked", "failed", "n", "mean", "std", "low", "high", "interval"]
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow([*axes, "measure", *numbers])
+    for row in table.rows:
+        for where, entry in zip(table.body.columns, row.entries, strict=True):
+            if entry is None:
+                continue
+            keys = [*row.where.values(), *where.values()]
+            for measure in table.measures:
+                told = describe_summary(entry.values[measure.title])
+                counts = [len(entry.records), len(entry.failed)]
+                writer.writerow([*keys, measure.title, *counts, *told.values()])
+    return written.getvalue().removesuffix("\n")
+
+
+def describe_table(table: EvidenceTable) -> JSON:
+    """Return a table with its tests for machines; docs/json.md lists the fields."""
+    return {
+        "study": table.study,
+        "group": table.group,
+        "metric": table.measures[0].title,
+        "by": list(table.body.by),
+        "columns": [dict(where) for where in table.body.columns],
+        "measures": [measure.title for measure in table.measures],
+        "rows": [_describe_row(row) for row in table.rows],
+        "families": [_describe_family(family) for family in table.families],
+        "ranking": None if table.ranking is None else _describe_ranking(table.ranking),
+        "notes": list(table.notes),
+        "differences": list(table.differences),
+    }
+
+
+def _describe_row(row: TableRow) -> JSON:
+    told = {"n": row.n, "cells": row.cells, "mean": row.mean, "std": row.std}
+    entries = [None if entry is None else _describe_entry(entry) for entry in row.entries]
+    return dict(row.where) | told | {"entries": entries}
+
+
+def _describe_entry(entry: TableEntry) -> JSON:
+    return {
+        "asked": len(entry.records),
+        "done": entry.n,
+        "failed": [record.name for record in entry.failed],
+        "runs": [record.name for record in entry.records],
+        "party_models": entry.party_models,
+        "mixed": list(entry.mixed),
+        "values": {title: describe_summary(found) for title, found in entry.values.items()},
+    }
+
+
+def _describe_family(family: ComparisonFamily) -> JSON:
+    return {
+        "column": family.column,
+        "measure": family.measure,
+        "level": family.level,
+        "over": family.over,
+        "comparisons": [describe_comparison(one) for one in family.comparisons],
+    }
+
+
+def describe_comparison(one: Comparison) -> JSON:
+    """Return a comparison for machines."""
+    told: dict[str, Any] = {
+        "first": one.first,
+        "second": one.second,
+        "verdict": one.verdict,
+        "better": one.better or None,
+        "reason": one.reason,
+        "p_holm": one.p_holm,
+        "p_wilcoxon_holm": one.p_wilcoxon_holm,
+        "detectable": one.detectable,
+        "needed": one.needed,
+        "pairs_for_wanted": one.pairs_for_wanted,
+    }
+    found = one.statistics
+    if found is None:
+        return told | {"n": 0}
+    interval = found.interval
+    return told | {
+        "n": found.n,
+        "mean": found.mean,
+        "std": found.deviation,
+        "low": None if interval is None else interval.low,
+        "high": None if interval is None else interval.high,
+        "interval": None if interval is None else interval.kind,
+        "p": found.p,
+        "p_wilcoxon": found.p_wilcoxon,
+        "wins": found.wins,
+        "wins_low": found.wins_low,
+        "wins_high": found.wins_high,
+        "correlation": found.correlation,
+    }
+
+
+def _describe_ranking(ranking: Ranking) -> JSON:
+    return {
+        "mean_ranks": dict(ranking.mean_ranks),
+        "blocks": ranking.n_blocks,
+        "statistic": ranking.statistic,
+        "p": ranking.p,
+        "critical_difference": ranking.critical_difference,
+        "alike": [list(group) for group in ranking.alike],
+        "why_no_claim": ranking.why_no_claim,
+    }
