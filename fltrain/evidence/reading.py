@@ -13,6 +13,7 @@ from ..runs.configuration import read_configuration
 from ..runs.derived import Way, derive_values, parse_derived
 from ..runs.finding import find_runs, require_run_folder
 from ..runs.folder import RunFolder
+from ..runs.metric_names import History
 from ..runs.metrics_log import MetricsLog
 from ..runs.stopping import is_finished
 from ..runs.trials import group_trials, list_comparable
@@ -22,8 +23,6 @@ from ..studies.folder import StudyFolder
 from ..studies.roster import Roster
 from ..studies.searches import Search, SearchResult
 from .records import RUN_AXIS, SETTING_AXIS, RunRecord, RunState
-
-History = list[dict[str, Any]]
 
 
 class RecordGroup(NamedTuple):
