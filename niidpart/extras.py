@@ -6,6 +6,7 @@ _PACKAGES = {
     "safetensors": ("safetensors", "train"),
     "torchvision": ("torchvision", "vision"),
     "matplotlib": ("matplotlib", "plot"),
+    "statsmodels": ("statsmodels", "evidence"),
     "datasets": ("datasets", "hub"),
     "huggingface_hub": ("huggingface_hub", "hub"),
     "yaml": ("pyyaml", "hub"),

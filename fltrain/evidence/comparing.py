@@ -16,7 +16,7 @@ from .sign_flip import count_least_pairs, find_least_p
 
 LEVEL = 0.05
 
-Verdict = Literal["first", "second", "none", "refused"]
+ClaimKind = Literal["first", "second", "none", "refused"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Comparison:
 
     first: str
     second: str
-    verdict: Verdict
+    verdict: ClaimKind
     reason: str
     statistics: PairStatistics | None
     p_holm: float | None = None
@@ -209,7 +209,7 @@ def _judge(
     wanted = None
     if rules.wanted is not None and spread:
         wanted = count_pairs(rules.wanted / spread, level)
-    verdict: Verdict = "none"
+    verdict: ClaimKind = "none"
     if is_refused:
         verdict = "refused"
     elif is_claimed:
@@ -228,7 +228,7 @@ def _judge(
     )
 
 
-def _explain(found: PairStatistics, verdict: Verdict, level: float, size: int) -> str:
+def _explain(found: PairStatistics, verdict: ClaimKind, level: float, size: int) -> str:
     if verdict == "none" and not found.deviation and not found.mean:
         return "equal in every pair"
     if verdict == "none":

@@ -281,8 +281,8 @@ def _count_cost(cost: str, record: RunRecord) -> float | None:
     if cost == "rounds":
         return float(len(record.history))
     if cost == "mb":
-        moved = (metrics["bytes_down"] + metrics["bytes_up"] for metrics in record.history)
-        return sum(moved) / 1e6
+        moved = sum(metrics["bytes_down"] + metrics["bytes_up"] for metrics in record.history)
+        return float(moved) / 1e6
     if record.folder is None:
         return None
     return list_places(read_history(RunFolder.open(record.folder)), "seconds")[-1]
