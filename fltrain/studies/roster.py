@@ -1,7 +1,7 @@
 """The cells of a study as far as they are known: winners of searches have theirs afterwards."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -95,15 +95,18 @@ class Roster:
                     self.study.write_result(search.key, self._settle(search, tried).to_json())
         return len(self.list_cells()) > before
 
-    def can_come(self) -> bool:
+    def can_come(self, left: Collection[str] = ()) -> bool:
         """Return whether a search may be decided by workers that are at its last runs now.
 
-        Cells of workers that have died are free, which whoever asks has looked at before.
+        left: runs that whoever asks leaves to others. It has looked before at those of workers that
+        have died, and claims all but these.
         """
         undecided = self.list_undecided()
         standings, done = self._look_at(undecided)
         for search in undecided:
             names = [name for name in search.list_runs() if name not in done]
+            if any(name in left for name in names):
+                continue
             ended = [name for name in names if standings[name].is_ended]
             if all(self._has_diverged(name, standings) for name in ended):
                 return True

@@ -104,7 +104,7 @@ class StudyWorker:
 
     def _awaits_winner(self) -> bool:
         """Return whether live workers are at the last runs of a search: cells may come of it."""
-        return self.takes_winners and self.roster.can_come()
+        return self.takes_winners and self.roster.can_come(self.worked.left)
 
     def _list_claimable(self) -> tuple[list[tuple[str, Standing]], bool]:
         """Return the cells that can be claimed, and whether a worker may yet prove to be dead."""

@@ -200,6 +200,38 @@ def test_a_run_that_failed_of_something_else_keeps_the_winner_open(tmp_path, mon
     assert StudyWatch(study, Watch(study.workers)).look().stuck == 0
 
 
+def test_a_worker_waits_for_live_ones_and_not_for_what_it_leaves(tmp_path, monkeypatch):
+    study = write_study(prepare_study(GRID), tmp_path / "study")
+    names = [name for name, cell in read_cells(study).items() if not cell.where]
+    work(study.path, cells=[name for name in read_cells(study) if name != names[0]])
+    roster = Roster(study)
+    assert not roster.can_come()  # nobody is at the last run
+    place = workers.describe_place("cpu") | {"instructions": "OTHER"}
+    study.claims.claim(names[0], 1, {"worker": "elsewhere", "place": place})
+    assert roster.can_come()
+    assert not roster.can_come(left=names[:1])
+    # Its worker has died after a round, and this one computes other bits: it ends.
+    run = study.places.find_run(names[0], 1)
+    shutil.copytree(study.places.find_cell(names[1]), run)
+    monkeypatch.setattr(workers.Watch, "judge", lambda *_: "dead")
+    worked, _ = work(study.path)
+    assert (worked.left, worked.done) == (names[:1], [])
+    assert work(study.path, anywhere=True)[0].done == names[:1]
+    assert roster.list_undecided() == []
+
+
+@pytest.mark.parametrize("epochs", [0, 1])
+def test_what_fine_tuning_comes_to_can_decide_where_there_is_some(epochs):
+    metric = "finetuned_party_val_accuracy_weighted"
+    plan = GRID | {"tuning": GRID["tuning"] | {"metric": metric}}
+    plan["fixed"] = FIXED | {"finetune": epochs}
+    if epochs:
+        assert prepare_study(plan).resolved.searches[0].metric == metric
+        return
+    with pytest.raises(UsageError, match="which its runs do not have"):
+        prepare_study(plan)
+
+
 def test_of_equals_the_first_wins_and_of_losses_the_smallest():
     tried = [Tried({}, None, "diverged"), Tried({}, 0.5), Tried({}, 0.7), Tried({}, 0.7)]
     assert find_winner(tried, is_smaller_better=False) == 2
