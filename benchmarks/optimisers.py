@@ -50,11 +50,11 @@ def time_rounds(
         if is_first or (isinstance(event, fltrain.JobDone) and event.job == event.jobs):
             marks.append(time.process_time())
 
+    options = {"local_epochs": 1, **options}
     fltrain.run(
         split,
         data,
         rounds=rounds + 1,
-        local_epochs=1,
         eval_every=rounds + 1,
         device="cpu",
         threads=1,
