@@ -17,7 +17,7 @@ from ..evidence.tables import TableAxes
 from .cells import ResolvedCell
 from .choice import choose_cells
 from .claims import FAILED
-from .directing import StudyDirector
+from .directing import StudyDirector, find_engine
 from .estimate import (
     CellEstimate,
     StudyEstimate,
@@ -249,6 +249,7 @@ def study(
     >>> done.standing.count("done")
     4
     """
+    find_engine(engine)  # before anything is read or written
     if not isinstance(plan, Mapping) and is_study(plan):
         opened = StudyFolder.open(Path(plan).resolve())
     else:

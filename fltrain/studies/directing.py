@@ -9,7 +9,7 @@ from typing import Any
 from niidpart.errors import UsageError
 
 from .beats import Watch
-from .engines import WORK_ENGINES, Crew, WorkOrder
+from .engines import WORK_ENGINES, Crew, WorkEngine, WorkOrder
 from .folder import StudyFolder
 from .roster import read_cells
 from .standing import StudyStanding, StudyWatch
@@ -18,6 +18,15 @@ _POLL = 0.5  # seconds between two looks at the folder
 
 OnStanding = Callable[[StudyStanding, float | None], None]
 OnNews = Callable[[str], None]
+
+
+def find_engine(name: str) -> WorkEngine:
+    """Return an engine. UsageError where it cannot be had here, with how it is had."""
+    record: WorkEngine = WORK_ENGINES.record(name)
+    reason = record.why_not()
+    if reason:
+        raise UsageError(f"engine {name} cannot be had here: {reason}")
+    return record
 
 
 @dataclass
@@ -32,10 +41,7 @@ class StudyDirector:
 
     def run(self, engine: str, workers: int | None, options: Mapping[str, Any]) -> StudyStanding:
         """Start workers, and wait for them."""
-        record = WORK_ENGINES.record(engine)
-        reason = record.why_not()
-        if reason:
-            raise UsageError(f"engine {engine} cannot be had here: {reason}")
+        record = find_engine(engine)
         complete = WORK_ENGINES.complete(engine, options)
         watch = StudyWatch(self.study, Watch(self.study.workers))
         standing = watch.look()

@@ -84,7 +84,7 @@ class StudyWorker:
         """Return a cell, claimed, and the number of the claim; None where none is left."""
         while not self.stopping.is_due:
             open_cells, in_doubt = self._list_claimable()
-            for name, standing in _shuffle(open_cells):
+            for name, standing in _choose_order(open_cells):
                 number = standing.number + 1
                 if self._claim(name, number):
                     return self.cells[name], number
@@ -246,8 +246,17 @@ def _count_readable(run: Path) -> int | None:
     return None
 
 
+def _choose_order(cells: Sequence[tuple[str, Standing]]) -> list[tuple[str, Standing]]:
+    """Return cells as they are to be claimed: any that were begun first, so that they get done.
+
+    Among the first of either kind in any order: results do not depend on who has which.
+    """
+    begun = [one for one in cells if one[1].number]
+    others = [one for one in cells if not one[1].number]
+    return [*_shuffle(begun), *_shuffle(others)]
+
+
 def _shuffle(cells: Sequence[tuple[str, Standing]]) -> list[tuple[str, Standing]]:
-    """Return the first cells in any order: results do not depend on who has which."""
     first = list(cells[:_AMONG])
     random.Random(os.urandom(8)).shuffle(first)
     return first

@@ -310,6 +310,13 @@ def test_the_director_goes_on_while_workers_take_turns_at_a_long_cell(
     assert turns == [1] * 5  # 20 rounds
 
 
+def test_what_was_begun_is_done_before_other_cells_are_begun(study):
+    names = list(read_cells(study))
+    study.claims.claim(names[-1], 1, {"worker": "", "rounds": 0})
+    study.claims.end(names[-1], 1, {"end": "stopped"})
+    assert work(study.path)[0].done[0] == names[-1]
+
+
 def test_a_worker_whose_time_is_up_claims_nothing(study):
     worked, _ = work(study.path, limit=1e-9)
     assert worked.done == worked.stopped == []

@@ -127,6 +127,7 @@ def test_an_engine_that_is_not_there_says_how_it_is_had(tmp_path, monkeypatch):
     )
     with pytest.raises(UsageError, match=r"ray is not installed; pip install ray .*\[ray\]"):
         fltrain.study(PLAN, out=tmp_path / "study", engine="ray")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_option_of_another_engine_is_refused_by_name(tmp_path):

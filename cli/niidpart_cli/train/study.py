@@ -123,8 +123,11 @@ def _study(
     **asked: Any,
 ) -> None:
     from fltrain.studies.api import prepare_study
+    from fltrain.studies.directing import find_engine
     from fltrain.studies.folder import StudyFolder, is_study
 
+    if not (dry_run or watch or tuning):
+        find_engine(asked["engine"])  # before anything is read or written
     paper = take_paper_options(asked)
     if paper and plan is not None:
         raise UsageError(f"--paper and {plan} are two plans; give one")
@@ -197,7 +200,8 @@ def _carry_out(
     if retry_failed:
         allow_retries(study, list(read_cells(study)))
     board = StudyBoard()
-    with explain_interrupt(lambda: f"go on with: fltrain study {study.path}"):
+    again = f"fltrain study {study.path}" + (f" --engine {engine}" if engine != "local" else "")
+    with explain_interrupt(lambda: f"go on with: {again}"):
         director = StudyDirector(
             study=study,
             trust=trust,
