@@ -145,7 +145,7 @@ def _compute(cell: Cell, served: Served, party: int, places: Tensor) -> Tensor:
     params = tree.index(served.models, number)
     buffers = tree.index(served.buffers, number)
     features = []
-    for some in places.split(evaluation_batch_size(cell.data.device)):
+    for some in torch.split(places, evaluation_batch_size(cell.data.device)):
         x = cell.data.train.inputs(some)
         out = cell.task.forward(params, buffers, x, train=False)
         features.append(out.features.flatten(1))
