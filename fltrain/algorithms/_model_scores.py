@@ -9,6 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from ..interface import Hyper, State
 from ..tree import Tree
 
 # scores this close are equal: a third of 1 is not rounded to the mean of three of them
@@ -60,6 +61,22 @@ def find_best(scores: Tensor, active: Tensor) -> Tensor:
     ranked = scores.masked_fill(~active, -1.0)
     is_highest = ranked == ranked.amax(1, keepdim=True)
     return is_highest & (is_highest.cumsum(1) == 1)
+
+
+def describe_scores(state: State, hyper: Hyper) -> Tree:
+    """Say which models parties prefer and keep, and how far their scores are apart."""
+    scores, active = state.server["scores"], state.server["active"]
+    best = find_best(scores, active)
+    spread = measure_spread(scores, active).flatten()
+    return {
+        "preferred_model": torch.nonzero(best)[:, 1],
+        "active_models": active.sum(1),
+        "score_std": spread,
+        "active_models_total": active.sum(),
+        "score_std_mean": spread.mean(),
+        "models_in_use": active.any(0).sum(),
+        "models_preferred": best.any(0).sum(),
+    }
 
 
 def strengths(server: Tree) -> Tensor:

@@ -32,10 +32,10 @@ from ..interface import (
 from ..tree import Tree
 from ._model_scores import (
     Rule,
+    describe_scores,
     far_below_best,
     far_below_mean,
     find_best,
-    measure_spread,
     score,
     second_of_two,
     strengths,
@@ -146,7 +146,7 @@ def fedcd(
         traffic=traffic,
         exam=exam,
         grade=Grading(exam, far_below_mean if rule == "mean" else far_below_best),
-        describe=describe,
+        describe=describe_scores,
     )
 
 
@@ -187,22 +187,6 @@ def serve(state: State, hyper: Hyper = NONE) -> Served:
     """Serve each party its model of the highest score, the oldest of equals."""
     best = find_best(state.server["scores"], state.server["active"])
     return Served(state.models, state.buffers, which=torch.nonzero(best)[:, 1].cpu())
-
-
-def describe(state: State, hyper: Hyper = NONE) -> Tree:
-    """Say which models parties prefer and keep, and how far their scores are apart."""
-    scores, active = state.server["scores"], state.server["active"]
-    best = find_best(scores, active)
-    spread = measure_spread(scores, active).flatten()
-    return {
-        "preferred_model": torch.nonzero(best)[:, 1],
-        "active_models": active.sum(1),
-        "score_std": spread,
-        "active_models_total": active.sum(),
-        "score_std_mean": spread.mean(),
-        "models_in_use": active.any(0).sum(),
-        "models_preferred": best.any(0).sum(),
-    }
 
 
 def serve_new(state: State, hyper: Hyper = NONE) -> Served:

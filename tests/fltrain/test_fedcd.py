@@ -730,3 +730,21 @@ def test_an_algorithm_that_says_neither_a_number_nor_one_a_party_is_refused(tabl
     odd = replace(build("fedavg"), describe=lambda state, hyper: {"odd": torch.zeros(3, 2)})
     with pytest.raises(fltrain.UsageError, match=r"fedavg says odd with the shape \[3, 2\]"):
         train(four, table, algorithm=odd, internals=True)
+
+
+def test_what_it_says_is_the_same_after_a_stop_and_stands_under_the_digests(
+    table, table_split, tmp_path
+):
+    """And a longer run that a finished one is made of has it too."""
+    how = {"model": "linear", "rounds": 4, "local_epochs": 1, "threads": 1, "internals": True}
+    fedcd = build("fedcd", milestones=(1, 2))
+    fltrain.run(table_split, table, algorithm=fedcd, out=tmp_path / "whole", **how)
+    fltrain.run(table_split, table, algorithm=fedcd, out=tmp_path / "short", **how | {"rounds": 2})
+    fltrain.resume(tmp_path / "short", table, rounds=4)
+    whole, short = ((tmp_path / name / "metrics.jsonl").read_bytes() for name in ("whole", "short"))
+    assert whole == short
+    assert b"internal_preferred_model" in whole
+    assert not fltrain.verify(tmp_path / "short", data=table, replay=2).faults
+    damaged = whole.replace(b'"internal_active_models_total":', b'"internal_active_models_totel":')
+    (tmp_path / "short" / "metrics.jsonl").write_bytes(damaged)
+    assert fltrain.verify(tmp_path / "short").faults
