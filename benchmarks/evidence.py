@@ -82,9 +82,12 @@ def claim_any(n: int) -> Callable[[np.random.Generator], bool]:
 
 
 def see_detectable(n: int, level: float) -> Callable[[np.random.Generator], bool]:
-    effect = find_detectable(n, level, POWER)
-    assert effect is not None
-    return lambda rng: compute_sign_flip(effect + rng.standard_normal(n)) <= level
+    def happens(rng: np.random.Generator) -> bool:
+        effect = find_detectable(n, level, POWER)
+        assert effect is not None
+        return compute_sign_flip(effect + rng.standard_normal(n)) <= level
+
+    return happens
 
 
 def hold(law: str, n: int) -> Callable[[np.random.Generator], bool]:
@@ -113,6 +116,12 @@ def draw_blocks(rng: np.random.Generator, k: int, blocks: int) -> dict[str, list
     return {str(one): list(of_splits + rng.standard_normal(blocks)) for one in range(k)}
 
 
+def count_cases(case: Case, repetitions: int, seed: list[int]) -> int:
+    """Return how often something happens."""
+    rng = np.random.default_rng(seed)
+    return sum(case.happens(rng) for _ in range(repetitions))
+
+
 def bound_count(repetitions: int, share: float, chance: float = 0.001) -> tuple[int, int]:
     """Return within which counts chance keeps a share, but once in a thousand times."""
     law = stats.binom(repetitions, share)
@@ -130,8 +139,7 @@ def main() -> None:
     for number, case in enumerate(list_cases()):
         if asked.only not in case.name:
             continue
-        rng = np.random.default_rng([asked.seed, number])
-        count = sum(case.happens(rng) for _ in range(asked.repetitions))
+        count = count_cases(case, asked.repetitions, [asked.seed, number])
         low, high = bound_count(asked.repetitions, case.share)
         n = asked.repetitions
         allowed = {

@@ -107,7 +107,7 @@ def make_tables(
     (1, None)
     """
     request = request or TableRequest()
-    return [_make_table(group, request) for group in _read_groups(paths)]
+    return [make_table(group, request) for group in _read_groups(paths)]
 
 
 def _read_groups(paths: Sequence[str | Path]) -> list[RecordGroup]:
@@ -122,7 +122,8 @@ def _read_groups(paths: Sequence[str | Path]) -> list[RecordGroup]:
     return read_study(StudyFolder.open(studies[0]))
 
 
-def _make_table(group: RecordGroup, request: TableRequest) -> EvidenceTable:
+def make_table(group: RecordGroup, request: TableRequest) -> EvidenceTable:
+    """Return the table of some runs. UsageError as of `make_tables`."""
     _require_something(group)
     records = choose_records(group.records, request.axes.where)
     words = request.measures

@@ -81,7 +81,7 @@ def measure_pairs(first: Sequence[float], second: Sequence[float]) -> PairStatis
     return PairStatistics(
         n=len(differences),
         mean=float(differences.mean()),
-        deviation=float(differences.std(ddof=1)) if len(differences) > 1 else None,
+        deviation=_compute_deviation(differences),
         interval=compute_interval(differences.tolist()),
         p=compute_sign_flip(differences.tolist()),
         p_wilcoxon=_compute_wilcoxon(differences),
@@ -110,6 +110,13 @@ def _read_values(
 
 def _count_wins(differences: NDArray[np.float64]) -> float:
     return float(np.count_nonzero(differences > 0) + np.count_nonzero(differences == 0) / 2)
+
+
+def _compute_deviation(differences: NDArray[np.float64]) -> float | None:
+    if len(differences) < 2:
+        return None
+    # Equal values have none; a computed one would be what the mean was rounded by.
+    return float(differences.std(ddof=1)) if np.ptp(differences) else 0.0
 
 
 def _bound_share(wins: float, n: int) -> tuple[float, float]:
