@@ -71,20 +71,20 @@ def _group_in_blocks(
     that earlier blocks had. values: [n] below 2^31, that are taken in place of the places.
     """
     n = len(keys)
-    sizes = np.zeros(n_keys, np.int64)
+    lengths_of = []  # of the runs of each block
     for start in range(0, n, block):
-        sizes += np.bincount(keys[start : start + block], minlength=n_keys)
+        lengths_of.append(np.bincount(keys[start : start + block], minlength=n_keys))
+    sizes = np.sum(lengths_of, axis=0, dtype=np.int64)
     ends = np.cumsum(sizes, dtype=np.int64) - sizes  # of what the keys have in earlier blocks
     every_place = np.arange(block, dtype=np.uint32)
     grouped = np.empty(n, np.int32)
-    for start in range(0, n, block):
+    for start, lengths in zip(range(0, n, block), lengths_of, strict=True):
         some = keys[start : start + block]
         words = some.astype(np.uint32)
         words <<= np.uint32(block.bit_length() - 1)
         words |= every_place[: len(some)]
         words.sort()
         words &= np.uint32(block - 1)
-        lengths = np.bincount(some, minlength=n_keys)
         begins = np.cumsum(lengths, dtype=np.int64) - lengths  # of the runs, within the block
         targets = np.repeat(ends - begins, lengths)
         targets += np.arange(len(some))

@@ -6,23 +6,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic.deal import fill_up
-from ..arithmetic.rng import Ints, Stream
+from ..arithmetic.rng import Ints
 from ..errors import UsageError
 from ..strategies import Deal, Owners
+from .orders import EarlyOrder
 
 
-def carry_out(deal: Deal, labels: Ints, n_parties: int, rng: Stream) -> Owners:
-    """Return who owns what. labels: [N]. rng: the stream of the strategy that made the deal."""
+def carry_out(deal: Deal, labels: Ints, n_parties: int, orders: EarlyOrder) -> Owners:
+    """Return who owns what. labels: [N]. orders: of the strategy that made the deal."""
     n = len(labels)
     require_whole(deal, n, n_parties)
-    ordered_by = labels if deal.by_class else np.zeros(n, np.int64)
-    n_classes = int(ordered_by.max()) + 1
-    order = rng.child("order").grouped_permutation(ordered_by, n_classes)
+    order = orders.take(by_class=deal.by_class)
     # int32: half the memory of int64 to move about
     owner: NDArray[Any] = np.empty(n, np.int32)
     owner[order] = np.repeat(deal.holders.astype(np.int32, copy=False), deal.sizes)
     if deal.rank is None:
         return Owners(owner, deal.draws)
+    ordered_by = labels if deal.by_class else np.zeros(n, np.int64)
     owner, moved = fill_up(owner, ordered_by, n_parties, deal.min_size, deal.rank, order)
     return Owners(owner, {**deal.draws, "moved": moved})
 

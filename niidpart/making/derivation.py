@@ -22,6 +22,7 @@ from ..splits.split import FederatedSplit
 from ..strategies import STRATEGIES, Deal
 from .completion import compose
 from .deals import carry_out
+from .orders import EarlyOrder
 from .owners import build_parts, check_strategy_result
 
 _KEPT = 31 << 20  # bytes, just below what glibc takes note of at most
@@ -189,10 +190,15 @@ def _run_strategy(data: Data, recipe: Recipe, given: Mapping[str, NDArray[Any]] 
     function = STRATEGIES.find(recipe.strategy)
     rng = stream(recipe.seed, "strategy", recipe.strategy, given=given)
     inputs = _choose_inputs(function, recipe, data)
-    first = np.bincount(data.labels) if deals_by_sizes(function) else data.labels
-    result = call_strategy(function, first, recipe, rng, inputs)
+    orders = EarlyOrder(data.labels, rng)
+    if deals_by_sizes(function):
+        class_sizes = np.bincount(data.labels)
+        with orders:
+            result = call_strategy(function, class_sizes, recipe, rng, inputs)
+    else:
+        result = call_strategy(function, data.labels, recipe, rng, inputs)
     if isinstance(result, Deal):
-        return carry_out(result, data.labels, recipe.n_parties, rng)
+        return carry_out(result, data.labels, recipe.n_parties, orders)
     return result
 
 

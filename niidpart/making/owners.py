@@ -93,12 +93,13 @@ def _check_owners(who: str, owner: Any, n: int, n_parties: int) -> None:
     if not isinstance(owner, np.ndarray):
         raise UsageError(f"{who} returned owners {owner}; {needed}")
     got = f"{owner.dtype}{list(owner.shape)}"
+    low, high = (owner.min(), owner.max()) if owner.size else (-1, -1)
     if owner.size:
-        got += f" in {owner.min()}..{owner.max()}"
+        got += f" in {low}..{high}"
     is_column = owner.shape == (n,) and owner.dtype.kind == "i"
-    if not is_column or owner.min() < -1 or owner.max() >= n_parties:
+    if not is_column or low < -1 or high >= n_parties:
         raise UsageError(f"{who} returned owners {got}; {needed}")
-    if owner.max() < 0:
+    if high < 0:
         raise UsageError(f"{who} gave no example to anybody")
 
 

@@ -1,13 +1,13 @@
 """Pools for train, val and test, and devices that draw from them: for FedCD's two strategies."""
 
 from collections.abc import Callable, Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arithmetic.deal import draw_subsets, split_by_class
 from ..arithmetic.rng import Ints, Stream
-from ..arithmetic.words import Array
 from ..errors import UsageError
 from ..registry import AtLeast
 
@@ -124,7 +124,7 @@ def draw_rows(
     limit: int,
     pools: Pools,
     rng: Stream,
-) -> tuple[Array, Array]:
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return (party, row) pairs: for each device its examples, independently of the others.
 
     counts: [P, K] examples of each class for each device, without replacement at a device.
