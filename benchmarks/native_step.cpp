@@ -8,27 +8,42 @@ namespace {
 
 constexpr int64_t WAYS = 3;
 
-// Adds up the seconds between one thing done and the next: [layers + 1][WAYS].
+// Takes the seconds between one thing done and the next, and keeps those of the quickest steps:
+// least [layers + 1][WAYS] of each part, and behind them of a whole step.
 class Stopwatch {
     using Clock = std::chrono::steady_clock;
-    double* seconds;
+    const int64_t n_layers;
+    double* const least;
+    std::vector<double> taken;  // in this step
     Clock::time_point last = Clock::now();
 
   public:
-    explicit Stopwatch(double* seconds) : seconds(seconds) {}
+    Stopwatch(int64_t n_layers, double* least)
+        : n_layers(n_layers), least(least), taken((n_layers + 1) * WAYS + 1) {}
+
     void note(int64_t layer, Way way) {
         const Clock::time_point now = Clock::now();
-        seconds[layer * WAYS + way] += std::chrono::duration<double>(now - last).count();
+        taken[layer * WAYS + way] += std::chrono::duration<double>(now - last).count();
         last = now;
+        if (layer == n_layers && way == BACK) end_step();
+    }
+
+  private:
+    void end_step() {
+        for (size_t i = 0; i + 1 < taken.size(); i++) taken.back() += taken[i];
+        for (size_t i = 0; i < taken.size(); i++) least[i] = std::min(least[i], taken[i]);
+        std::fill(taken.begin(), taken.end(), 0.0);
+        last = Clock::now();
     }
 };
 
 }  // namespace
 
-// fltrain_train, with the seconds of each layer added: the examples first, the loss and the step of
-// the weights last.
-extern "C" void benchmark_train(const Arguments* arguments, double* seconds) {
-    Stopwatch watch(seconds);
+// fltrain_train, which notes where `least` is undercut: by the examples first, the loss and the
+// step of the weights behind the layers. For models without batch norm, whose moments are no
+// operation.
+extern "C" void benchmark_train(const Arguments* arguments, double* least) {
+    Stopwatch watch(arguments->n_ops + 1, least);
     Model(*arguments, true, watch).train();
 }
 

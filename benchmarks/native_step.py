@@ -3,17 +3,18 @@
     python benchmarks/native_step.py [--model cnn] [--turns 60] [--beside CLONE] [--round]
 
 The product is that of two matrices which stay in the first cache, of the best of some shapes. The
-step is one of SGD with momentum, batch 64, on random images of 28 x 28; its operations are timed in
-turns with a watch between them. All of it is on one thread, in short turns one after another, of
-which the quickest counts: other programs on the machine can only slow one down. GFLOP/s count the
-multiplications of the formula, so that an operation which leaves out zeros seems faster.
---beside: the step of another clone too, in the same turns; its arguments must be laid out alike.
+step is one of SGD with momentum, batch 64, on random images of 28 x 28; a watch is read between its
+operations. An epoch is one call of ten steps, as a job makes it, without a watch. All of it is on
+one thread, in short turns one after another, of which the quickest counts: other programs on the
+machine can only slow one down. GFLOP/s count the multiplications of the formula.
+--beside: the epoch of another clone too, in the same turns; its arguments must be laid out alike.
 --round: besides, the CPU seconds of a round, Python among them: 60,000 images, 10 parties.
 """
 
 import argparse
 import ctypes
 import functools
+import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -165,21 +166,23 @@ def note(least: Times, name: str | tuple[int, ...], seconds: float) -> None:
     least[name] = min(seconds, least.get(name, seconds))
 
 
-def measure(watched: ctypes.CDLL, steps: dict[str, ctypes.CDLL], work: Work, turns: int) -> Times:
-    """Return the least seconds: of an operation of a product, of an epoch, of the parts of one."""
+def measure(watched: ctypes.CDLL, epochs: dict[str, ctypes.CDLL], work: Work, turns: int) -> Times:
+    """Return the least seconds: of an operation of a product, of epochs, of a step and its parts."""
     products = list(make_products(watched))
     arguments, loss = ctypes.byref(work.arguments), ctypes.c_double()
+    n_parts = len(WAYS) * (len(work.layers.ops) + 2)
+    parts = (ctypes.c_double * (n_parts + 1))(*[math.inf] * (n_parts + 1))
     least: Times = {}
     for _ in range(turns):
         for product in products:
             note(least, "product", take_seconds(product.call) / product.flop)
-        for name, library in steps.items():
+        for name, library in epochs.items():
             train = functools.partial(library.fltrain_train, arguments, ctypes.byref(loss))
             note(least, name, take_seconds(train))
-        parts = (ctypes.c_double * (len(WAYS) * (len(work.layers.ops) + 2)))()
         watched.benchmark_train(arguments, parts)
-        for i, seconds in enumerate(parts):
-            note(least, divmod(i, len(WAYS)), seconds)
+    least["step"] = parts[n_parts]
+    for i in range(n_parts):
+        least[divmod(i, len(WAYS))] = parts[i]
     return least
 
 
@@ -196,11 +199,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         watched = compile_file(HERE / "native_step.cpp", folder)
-        steps = {"step": watched}
+        epochs = {"epoch": watched}
         if asked.beside:
             source = asked.beside / SOURCES.relative_to(HERE.parent) / "step.cpp"
-            steps["step, before"] = compile_file(source.resolve(), folder)
-        least = measure(watched, steps, work, asked.turns)
+            epochs["epoch, before"] = compile_file(source.resolve(), folder)
+        least = measure(watched, epochs, work, asked.turns)
     best = 1e-9 / least["product"]
     print(f"{describe(torch.device('cpu'))}; {find_instructions()}\n")
     print("| | microseconds an example | GFLOP/s | of the product |")
@@ -214,10 +217,11 @@ def main() -> None:
     flop = sum(line.flop for line in lines)
     if asked.round:
         show("round", ask_child(HERE.parent, ROUND_PARTIES, "native") / ROUND_EXAMPLES, flop)
-    for name in steps:
+    for name in epochs:
         show(name, least[name] / EXAMPLES, flop)
+    show("step", least["step"] / BATCH, flop)
     for line in lines:
-        show(line.name, least[line.at] / EXAMPLES, line.flop)
+        show(line.name, least[line.at] / BATCH, line.flop)
 
 
 if __name__ == "__main__":

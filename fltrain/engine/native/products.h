@@ -31,6 +31,20 @@ typedef float Loose __attribute__((vector_size(4 * LANES), may_alias, aligned(4)
 typedef int32_t I __attribute__((vector_size(4 * LANES), may_alias));
 typedef int8_t Bytes __attribute__((vector_size(LANES), may_alias));
 
+#define INLINE inline __attribute__((always_inline))
+
+// Keeps a vector in a register: it is read from memory once, however often it is used. GCC would
+// have each product read it again, and a core reads two vectors in the time of two products.
+#if defined(__AVX512F__)
+#define HOLD(v) __asm__("" : "+v"(v))
+#elif defined(__x86_64__)
+#define HOLD(v) __asm__("" : "+x"(v))
+#elif defined(__aarch64__)
+#define HOLD(v) __asm__("" : "+w"(v))
+#else
+#define HOLD(v) (void)(v)
+#endif
+
 // The sum of all lanes, by halves: always in this order.
 float sum(const V& v) {
     float s[LANES / 2];
@@ -61,6 +75,18 @@ void turn(V (&rows)[LANES]) {
         if (!(i & S))
             swap_blocks<S>(rows[i], rows[i + S], std::make_integer_sequence<int, LANES>{});
     if constexpr (S > 1) turn<S / 2>(rows);
+}
+
+// The sums of all lanes of each row, to the bits of `sum`: of row i in lane i. The rows are lost.
+template <int S = LANES / 2>
+INLINE V sum_each(V (&rows)[LANES]) {
+#pragma GCC unroll 8
+    for (int i = 0; i < S; i++) {
+        swap_blocks<S>(rows[i], rows[i + S], std::make_integer_sequence<int, LANES>{});
+        rows[i] += rows[i + S];
+    }
+    if constexpr (S > 1) sum_each<S / 2>(rows);
+    return rows[0];
 }
 
 // How many parts of at most `most` n has; part p of `parts` nearly equal ones begins at edge(n, p).
@@ -94,7 +120,6 @@ struct Tile {
     int64_t column = 0, rising = 0, falling = 0;
 };
 
-#define INLINE inline __attribute__((always_inline))
 
 // The sum that a tile holds in registers.
 template <int M, int N>
@@ -159,13 +184,18 @@ void tile(const Tile& t) {
         for (int64_t j = 0; EDGES && j < t.falling; j++)
             sum.add_first(t, end - fall + j * t.column, j + 1);
     }
+    // What is written could be the tile itself, as far as the compiler knows: `t` is read before.
+    float* const c = t.c;
+    const int64_t cm = t.cm, cn = t.cn;
+    if (t.add)
+#pragma GCC unroll 8
+        for (int m = 0; m < M; m++)
+#pragma GCC unroll 8
+            for (int n = 0; n < N; n++) acc[m][n] += *(const Loose*)(c + m * cm + n * cn);
 #pragma GCC unroll 8
     for (int m = 0; m < M; m++)
 #pragma GCC unroll 8
-        for (int n = 0; n < N; n++) {
-            Loose* c = (Loose*)(t.c + m * t.cm + n * t.cn);
-            *c = t.add ? *c + acc[m][n] : acc[m][n];
-        }
+        for (int n = 0; n < N; n++) *(Loose*)(c + m * cm + n * cn) = acc[m][n];
 }
 
 // One function for each size of a tile, so that its loops are unrolled: [m - 1][n - 1].
