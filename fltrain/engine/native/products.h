@@ -99,8 +99,9 @@ struct Tap {
     int32_t a, b;
 };
 
-// C[m][n] = or += bias[m] + sum over taps A[m] B[n], for some numbers m and vectors n. cm, cn, am,
-// bn: from one m or n to the next, in floats. Taps lo..hi of each of `rows` rows of `width`.
+// C[m][n] = or += bias[m] + sum over taps A[m] B[n], for some numbers m and vectors n. c, a, b, bias:
+// of the first ones; cm, cn, am, bn: from one m or n to the next, in floats. Taps lo..hi of each of
+// `rows` rows of `width`.
 //
 // At the edges of an image taps meet zeros, which need not be added. `column` taps each have a
 // column of the kernel: the last of the first `rising` columns counts for all vectors but the first
@@ -124,6 +125,7 @@ struct Tile {
 // The sum that a tile holds in registers.
 template <int M, int N>
 struct Sum {
+    const float *const a, *const b;
     V acc[M][N];
 
     // Adds taps, for the vectors N0..N1 alone.
@@ -131,14 +133,14 @@ struct Sum {
     INLINE void add(const Tile& t, const Tap* tap, const Tap* end) {
         const int64_t am = t.am, bn = t.bn;
         for (; tap != end; tap++) {
-            const float *a = t.a + tap->a, *b = t.b + tap->b;
+            const float *numbers = a + tap->a, *vectors = b + tap->b;
             V x[N];
 #pragma GCC unroll 8
-            for (int n = N0; n < N1; n++) x[n] = *(const Loose*)(b + n * bn);
+            for (int n = N0; n < N1; n++) x[n] = *(const Loose*)(vectors + n * bn);
 #pragma GCC unroll 8
             for (int m = 0; m < M; m++)
 #pragma GCC unroll 8
-                for (int n = N0; n < N1; n++) acc[m][n] += a[m * am] * x[n];
+                for (int n = N0; n < N1; n++) acc[m][n] += numbers[m * am] * x[n];
         }
     }
 
@@ -165,16 +167,18 @@ struct Sum {
 
 static_assert(NB <= 4);  // `add_last` and `add_first` know no more
 
+// M numbers and N vectors from the corner c, a, b, bias on. It is no tile of its own: to copy one
+// would wait for all that the tile before has written.
 // EDGES: whether there are rising or falling columns, which would slow down all others.
 template <int M, int N, bool EDGES>
-void tile(const Tile& t) {
+void tile(const Tile& t, float* c, const float* a, const float* b, const float* bias) {
     // Unrolled, all of it stays in registers for the whole sum.
-    Sum<M, N> sum;
+    Sum<M, N> sum{a, b};
     V(&acc)[M][N] = sum.acc;
 #pragma GCC unroll 8
     for (int m = 0; m < M; m++)
 #pragma GCC unroll 8
-        for (int n = 0; n < N; n++) acc[m][n] = V{} + (t.bias ? t.bias[m] : 0.0f);
+        for (int n = 0; n < N; n++) acc[m][n] = V{} + (bias ? bias[m] : 0.0f);
     const int64_t rise = EDGES ? t.rising * t.column : 0, fall = EDGES ? t.falling * t.column : 0;
     for (int64_t row = 0; row < t.rows; row++) {
         const Tap *first = t.taps + row * t.width + t.lo, *end = t.taps + row * t.width + t.hi;
@@ -185,7 +189,6 @@ void tile(const Tile& t) {
             sum.add_first(t, end - fall + j * t.column, j + 1);
     }
     // What is written could be the tile itself, as far as the compiler knows: `t` is read before.
-    float* const c = t.c;
     const int64_t cm = t.cm, cn = t.cn;
     if (t.add)
 #pragma GCC unroll 8
@@ -214,12 +217,9 @@ void product(const Tile& t, int64_t m, int64_t n) {
         const int64_t n0 = edge(n, q, ns), n1 = edge(n, q + 1, ns);
         for (int64_t p = 0; p < ms; p++) {
             const int64_t m0 = edge(m, p, ms), m1 = edge(m, p + 1, ms);
-            Tile u = t;
-            u.c += m0 * t.cm + n0 * t.cn;
-            u.a += m0 * t.am;
-            u.b += n0 * t.bn;
-            if (t.bias) u.bias += m0;
-            tiles[(m1 - m0 - 1) * NB + n1 - n0 - 1](u);
+            const auto* bias = t.bias ? t.bias + m0 : nullptr;
+            tiles[(m1 - m0 - 1) * NB + n1 - n0 - 1](t, t.c + m0 * t.cm + n0 * t.cn,
+                                                    t.a + m0 * t.am, t.b + n0 * t.bn, bias);
         }
     }
 }
