@@ -45,14 +45,15 @@ struct Places {
 // taps: in the order i, j, k, made for this src. am: from one m to the next in A.
 void correlate(const Places& dst, int64_t m, const Image& src, const Window& by, const float* a,
                int64_t am, const float* bias, const Tap* taps, bool add) {
-    const int64_t row = src.w + 2 * src.pad, blocks = parts_of(dst.columns, NB);
+    const int64_t row = src.w + 2 * src.pad;
+    const Parts blocks(dst.columns, NB);
     for (int64_t y = 0; y < dst.rows; y++) {
         // Rows of the kernel that meet the image: above and below it there are no zeros in memory.
         const int64_t top = y * by.stride + by.top;
         const int64_t i0 = std::max<int64_t>(0, -top);
         const int64_t i1 = std::min(by.rows, src.h - top);
-        for (int64_t q = 0; q < blocks; q++) {
-            const int64_t x = edge(dst.columns, q, blocks), x1 = edge(dst.columns, q + 1, blocks);
+        for (int64_t q = 0, x = 0, x1; q < blocks.count; q++, x = x1) {
+            x1 = x + blocks.size_of(q);
             const int64_t left = x * by.stride + by.left, last = (x1 - 1) * by.stride + by.left;
             // Columns of the kernel of which some place of this block meets more than zeros.
             const int64_t j0 = std::max<int64_t>(0, -last);

@@ -93,15 +93,23 @@ INLINE V sum_each(V (&rows)[LANES]) {
 inline int64_t parts_of(int64_t n, int64_t most) { return (n + most - 1) / most; }
 inline int64_t edge(int64_t n, int64_t p, int64_t parts) { return n * p / parts; }
 
+// The sizes of such parts, the larger ones first, without a division for each.
+struct Parts {
+    int64_t count, size, larger;
+    Parts(int64_t n, int64_t most)
+        : count(parts_of(n, most)), size(count > 1 ? n / count : n), larger(n - size * count) {}
+    int64_t size_of(int64_t p) const { return size + (p < larger); }
+};
+
 // One term of a product: a number of A and a vector of B. Where they stand, in floats. A linear
 // layer and a convolution differ in their taps alone.
 struct Tap {
     int32_t a, b;
 };
 
-// C[m][n] = or += bias[m] + sum over taps A[m] B[n], for some numbers m and vectors n. c, a, b, bias:
-// of the first ones; cm, cn, am, bn: from one m or n to the next, in floats. Taps lo..hi of each of
-// `rows` rows of `width`.
+// C[m][n] = or += bias[m] + sum over taps A[m] B[n], for some numbers m and vectors n. c, a, b,
+// bias: of the first ones; cm, cn, am, bn: from one m or n to the next, in floats. Taps lo..hi of
+// each of `rows` rows of `width`.
 //
 // At the edges of an image taps meet zeros, which need not be added. `column` taps each have a
 // column of the kernel: the last of the first `rising` columns counts for all vectors but the first
@@ -120,7 +128,6 @@ struct Tile {
     int64_t rows, width, lo, hi;
     int64_t column = 0, rising = 0, falling = 0;
 };
-
 
 // The sum that a tile holds in registers.
 template <int M, int N>
@@ -211,15 +218,13 @@ constexpr auto EDGE_TILES = tiles_of<true>(std::make_integer_sequence<int, MB * 
 
 // The same for m numbers and n vectors, any number of them.
 void product(const Tile& t, int64_t m, int64_t n) {
-    const int64_t ms = parts_of(m, MB), ns = parts_of(n, NB);
+    const Parts ms(m, MB), ns(n, NB);
     const auto& tiles = t.rising || t.falling ? EDGE_TILES : TILES;
-    for (int64_t q = 0; q < ns; q++) {
-        const int64_t n0 = edge(n, q, ns), n1 = edge(n, q + 1, ns);
-        for (int64_t p = 0; p < ms; p++) {
-            const int64_t m0 = edge(m, p, ms), m1 = edge(m, p + 1, ms);
+    for (int64_t q = 0, n0 = 0; q < ns.count; n0 += ns.size_of(q++)) {
+        for (int64_t p = 0, m0 = 0; p < ms.count; m0 += ms.size_of(p++)) {
             const auto* bias = t.bias ? t.bias + m0 : nullptr;
-            tiles[(m1 - m0 - 1) * NB + n1 - n0 - 1](t, t.c + m0 * t.cm + n0 * t.cn,
-                                                    t.a + m0 * t.am, t.b + n0 * t.bn, bias);
+            tiles[(ms.size_of(p) - 1) * NB + ns.size_of(q) - 1](
+                t, t.c + m0 * t.cm + n0 * t.cn, t.a + m0 * t.am, t.b + n0 * t.bn, bias);
         }
     }
 }
