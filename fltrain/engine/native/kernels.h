@@ -42,7 +42,7 @@ struct Places {
 };
 
 // dst [m] = or += bias [m] + sum over (i, j, k) of A * src [k] where the window meets it.
-// taps: in the order i, j, k, made for this src. am: from one m to the next in A.
+// taps: in the order j, i, k, made for this src. am: from one m to the next in A.
 void correlate(const Places& dst, int64_t m, const Image& src, const Window& by, const float* a,
                int64_t am, const float* bias, const Tap* taps, bool add) {
     const int64_t row = src.w + 2 * src.pad;
@@ -68,16 +68,15 @@ void correlate(const Places& dst, int64_t m, const Image& src, const Window& by,
             t.bn = by.stride * LANES;
             t.bias = bias;
             t.add = add;
-            t.taps = taps + i0 * by.columns * src.n;
-            t.rows = std::max<int64_t>(0, i1 - i0);
-            t.width = by.columns * src.n;
-            t.lo = j0 * src.n;
-            t.hi = std::max(j0, j1) * src.n;
+            t.taps = taps + j0 * by.rows * src.n;
+            t.columns = std::max<int64_t>(0, j1 - j0);
+            t.width = by.rows * src.n;
+            t.lo = i0 * src.n;
+            t.hi = std::max(i0, i1) * src.n;
             // In the columns before this one and from that one on not all places meet the image.
             const int64_t whole0 = std::max<int64_t>(0, -left);
             const int64_t whole1 = std::min(by.columns, src.w - last);
             if (by.stride == 1 && whole0 <= whole1) {
-                t.column = src.n;
                 t.rising = whole0 - j0;
                 t.falling = j1 - whole1;
             }

@@ -111,8 +111,8 @@ struct Layer {
     void set_conv_taps() {
         const Op& o = op;
         const int64_t row = o.w + 2 * o.pad;
-        for (int64_t i = 0; i < o.k; i++)
-            for (int64_t j = 0; j < o.k; j++)
+        for (int64_t j = 0; j < o.k; j++)
+            for (int64_t i = 0; i < o.k; i++)
                 for (int64_t c = 0; c < o.c; c++)
                     taps.push_back({int32_t((c * o.k + i) * o.k + j),
                                     int32_t(((c * o.h + i) * row + j) * LANES)});
@@ -124,8 +124,8 @@ struct Layer {
         const Op& o = op;
         const int64_t row = o.ow + 2 * back_pad();
         std::vector<Tap>& turned = back.emplace_back();
-        for (int64_t i = 0; i < rows.count; i++)
-            for (int64_t j = 0; j < columns.count; j++)
+        for (int64_t j = 0; j < columns.count; j++)
+            for (int64_t i = 0; i < rows.count; i++)
                 for (int64_t m = 0; m < o.out; m++) {
                     const int64_t ki = rows.begin + o.stride * (rows.count - 1 - i);
                     const int64_t kj = columns.begin + o.stride * (columns.count - 1 - j);

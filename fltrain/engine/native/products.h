@@ -111,10 +111,9 @@ struct Tap {
 // bias: of the first ones; cm, cn, am, bn: from one m or n to the next, in floats. Taps lo..hi of
 // each of `rows` rows of `width`.
 //
-// At the edges of an image taps meet zeros, which need not be added. `column` taps each have a
-// column of the kernel: the last of the first `rising` columns counts for all vectors but the first
-// one, the column before it for all but two, and so on; the first of the last `falling` ones counts
-// for all but the last one.
+// At the edges of an image taps meet zeros, which need not be added. The last of the first `rising`
+// columns counts for all vectors but the first one, the column before it for all but two, and so on;
+// the first of the last `falling` ones counts for all but the last one.
 struct Tile {
     float* c;
     int64_t cm, cn;
@@ -125,8 +124,11 @@ struct Tile {
     const float* bias;
     bool add;
     const Tap* taps;
-    int64_t rows, width, lo, hi;
-    int64_t column = 0, rising = 0, falling = 0;
+    int64_t columns, width, lo, hi;
+    int64_t rising = 0, falling = 0;
+
+    // Whether the columns are one piece: taps of the one behind those of the other.
+    bool is_whole() const { return lo == 0 && hi == width; }
 };
 
 // The sum that a tile holds in registers.
@@ -152,8 +154,8 @@ struct Sum {
     }
 
     // Adds a column for all vectors but the first `without`, or but the last.
-    INLINE void add_last(const Tile& t, const Tap* tap, int64_t without) {
-        const Tap* end = tap + t.column;
+    INLINE void add_last(const Tile& t, const Tap* column, int64_t without) {
+        const Tap *tap = column + t.lo, *end = column + t.hi;
         if constexpr (N > 1)
             if (without == 1) add<1, N>(t, tap, end);
         if constexpr (N > 2)
@@ -161,8 +163,8 @@ struct Sum {
         if constexpr (N > 3)
             if (without == 3) add<3, N>(t, tap, end);
     }
-    INLINE void add_first(const Tile& t, const Tap* tap, int64_t without) {
-        const Tap* end = tap + t.column;
+    INLINE void add_first(const Tile& t, const Tap* column, int64_t without) {
+        const Tap *tap = column + t.lo, *end = column + t.hi;
         if constexpr (N > 1)
             if (without == 1) add<0, N - 1>(t, tap, end);
         if constexpr (N > 2)
@@ -186,15 +188,16 @@ void tile(const Tile& t, float* c, const float* a, const float* b, const float* 
     for (int m = 0; m < M; m++)
 #pragma GCC unroll 8
         for (int n = 0; n < N; n++) acc[m][n] = V{} + (bias ? bias[m] : 0.0f);
-    const int64_t rise = EDGES ? t.rising * t.column : 0, fall = EDGES ? t.falling * t.column : 0;
-    for (int64_t row = 0; row < t.rows; row++) {
-        const Tap *first = t.taps + row * t.width + t.lo, *end = t.taps + row * t.width + t.hi;
-        for (int64_t j = 0; EDGES && j < t.rising; j++)
-            sum.add_last(t, first + j * t.column, t.rising - j);
-        sum.template add<0, N>(t, first + rise, end - fall);
-        for (int64_t j = 0; EDGES && j < t.falling; j++)
-            sum.add_first(t, end - fall + j * t.column, j + 1);
-    }
+    const int64_t rising = EDGES ? t.rising : 0, falling = EDGES ? t.falling : 0;
+    const Tap* column = t.taps;
+    for (int64_t j = 0; j < rising; j++, column += t.width) sum.add_last(t, column, rising - j);
+    const Tap* end = t.taps + (t.columns - falling) * t.width;
+    if (t.is_whole())
+        sum.template add<0, N>(t, column, end);
+    else
+        for (; column != end; column += t.width)
+            sum.template add<0, N>(t, column + t.lo, column + t.hi);
+    for (int64_t j = 0; j < falling; j++) sum.add_first(t, end + j * t.width, j + 1);
     // What is written could be the tile itself, as far as the compiler knows: `t` is read before.
     const int64_t cm = t.cm, cn = t.cn;
     if (t.add)
