@@ -198,14 +198,23 @@ const float* pad_image(float* to, const float* from, int64_t n, int64_t h, int64
 
 // ---- activations ----
 
+// A function of each number. A plain loop: the compiler makes vectors of it.
+template <float (&function)(float)>
+inline V each(const V& x) {
+    alignas(4 * LANES) float from[LANES], to[LANES];
+    *(V*)from = x;
+    for (int l = 0; l < LANES; l++) to[l] = function(from[l]);
+    return *(const V*)to;
+}
+
 // x [n] vectors, in place.
 void activate(Kind kind, V* x, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        if (kind == RELU)
-            x[i] = x[i] < 0 ? V{} : x[i];  // a NaN stays
-        else
-            for (int l = 0; l < LANES; l++)
-                x[i][l] = kind == TANH ? hyperbolic_tangent(x[i][l]) : sigmoid(x[i][l]);
+    if (kind == RELU)
+        for (int64_t i = 0; i < n; i++) x[i] = x[i] < 0 ? V{} : x[i];  // a NaN stays
+    else if (kind == TANH)
+        for (int64_t i = 0; i < n; i++) x[i] = each<hyperbolic_tangent>(x[i]);
+    else
+        for (int64_t i = 0; i < n; i++) x[i] = each<sigmoid>(x[i]);
 }
 
 // d [n] vectors, in place: the derivative at the outputs y, times d.
@@ -233,26 +242,37 @@ struct Weighting {
     float share, smoothing;
 };
 
-// Cross entropy, and, where d is given, its gradient; a lane without an example (label -1) gets 0.
-double cross_entropy(const float* x, float* d, int64_t n, int64_t label, const Weighting& by) {
-    float most = x[0], all = 0;
-    for (int64_t k = 1; k < n; k++) most = std::max(most, x[k * LANES]);
+// Cross entropy of LANES examples, x [n], into `losses`, and, where d [n] is given, its gradient. A
+// lane without an example has the label -1 and gets 0.
+void cross_entropy(const V* x, V* d, int64_t n, const int32_t (&labels)[LANES], const Weighting& by,
+                   double (&losses)[LANES]) {
+    V most = x[0], all{};
+    for (int64_t k = 1; k < n; k++) most = most < x[k] ? x[k] : most;
     for (int64_t k = 0; k < n; k++) {
-        const float one = exponential(x[k * LANES] - most);
+        const V one = each<exponential>(x[k] - most);
         all += one;
-        if (d) d[k * LANES] = one;
+        if (d) d[k] = one;
     }
     const float other = by.smoothing / n, own = 1 - by.smoothing + other;  // of the smoothed label
+    I label;
+    std::memcpy(&label, labels, sizeof label);
     for (int64_t k = 0; d && k < n; k++) {
-        const float target = k == label ? own : other;
-        d[k * LANES] = label < 0 ? 0 : (d[k * LANES] / all - target) * by.share;
+        const V target = label == int32_t(k) ? V{} + own : V{} + other;
+        d[k] = label < 0 ? V{} : (d[k] / all - target) * by.share;
     }
-    if (label < 0) return 0.0;
-    const double height = double(most) + logarithm(all);
-    if (!by.smoothing) return height - x[label * LANES];
-    double answer = (1.0 - by.smoothing) * x[label * LANES];
-    for (int64_t k = 0; k < n; k++) answer += double(other) * x[k * LANES];
-    return height - answer;
+    for (int l = 0; l < LANES; l++) {
+        if (labels[l] < 0) {
+            losses[l] = 0;
+            continue;
+        }
+        const double height = double(most[l]) + logarithm(all[l]);
+        double answer = x[labels[l]][l];
+        if (by.smoothing) {
+            answer *= 1.0 - by.smoothing;
+            for (int64_t k = 0; k < n; k++) answer += double(other) * x[k][l];
+        }
+        losses[l] = height - answer;
+    }
 }
 
 // The mean squared error of s(x), s the sigmoid, to the one-hot label, and its gradient in d; a

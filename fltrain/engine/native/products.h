@@ -112,8 +112,8 @@ struct Tap {
 // each of `rows` rows of `width`.
 //
 // At the edges of an image taps meet zeros, which need not be added. The last of the first `rising`
-// columns counts for all vectors but the first one, the column before it for all but two, and so on;
-// the first of the last `falling` ones counts for all but the last one.
+// columns counts for all vectors but the first one, the column before it for all but two, and so
+// on; the first of the last `falling` ones counts for all but the last one.
 struct Tile {
     float* c;
     int64_t cm, cn;

@@ -72,12 +72,11 @@ class Model {
         for (int64_t b = 0; b < args.per_epoch; b += whole) {
             const int64_t* rows = args.order + b;
             const int64_t size = std::min(whole, args.per_epoch - b);
-            passes.forward({rows, size, 0, 0});
-            for (int64_t i = 0; i < size; i++) {
-                const int64_t label = args.y[rows[i]];
-                loss += entropy(i, label, 0);
-                right += largest(logits(i), net.tensors.back().size) == label;
-            }
+            const Block block{rows, size, 0, 0};
+            passes.forward(block);
+            loss += add_losses(block, 0);
+            for (int64_t i = 0; i < size; i++)
+                right += largest(logits(i), net.tensors.back().size) == args.y[rows[i]];
         }
         return loss;
     }
@@ -118,10 +117,7 @@ class Model {
     double add_block(const Block& block, float share, int64_t count) {
         if (terms) terms->teach(block);
         passes.forward(block);
-        const int64_t lanes = parts_of(block.size, LANES) * LANES;
-        double loss = 0;
-        for (int64_t i = 0; i < lanes; i++)
-            loss += error(i, i < block.size ? args.y[block.rows[i]] : -1, share);
+        double loss = add_errors(block, share);
         if (terms) loss += terms->settle(block, share, count);
         watch.note(net.layers.size(), FORWARD);  // what no layer does has the number behind them
         passes.backward(block);
@@ -133,18 +129,33 @@ class Model {
         return net.tensors.back().at(example / LANES) + example % LANES;
     }
 
-    // What an answer is worth in training; its gradient is written.
-    double error(int64_t example, int64_t label, float share) {
-        if (!terms || !terms->is_by_class()) return entropy(example, label, share);
+    // What answers are worth in training; their gradients are written.
+    double add_errors(const Block& block, float share) {
+        if (!terms || !terms->is_by_class()) return add_losses(block, share);
         const Tensor& t = net.tensors.back();
-        float* d = t.grad(example / LANES) + example % LANES;
-        return squared_error(logits(example), d, t.size, label, share);
+        double loss = 0;
+        for (int64_t i = 0; i < parts_of(block.size, LANES) * LANES; i++) {
+            const int64_t label = i < block.size ? args.y[block.rows[i]] : -1;
+            float* d = t.grad(i / LANES) + i % LANES;
+            loss += squared_error(logits(i), d, t.size, label, share);
+        }
+        return loss;
     }
 
-    double entropy(int64_t example, int64_t label, float share) {
+    // The summed loss of some rows, and, in training, the gradients of their logits.
+    double add_losses(const Block& block, float share) {
         const Tensor& t = net.tensors.back();
-        float* d = net.trains ? t.grad(example / LANES) + example % LANES : nullptr;
-        return cross_entropy(logits(example), d, t.size, label, {share, args.smoothing});
+        double loss = 0;
+        for (int64_t g = 0; g < parts_of(block.size, LANES); g++) {
+            int32_t labels[LANES];
+            for (int l = 0; l < LANES; l++)
+                labels[l] = l < block.count(g) ? args.y[block.rows[g * LANES + l]] : -1;
+            double losses[LANES];
+            cross_entropy((const V*)t.at(g), net.trains ? (V*)t.grad(g) : nullptr, t.size, labels,
+                          {share, args.smoothing}, losses);
+            for (const double one : losses) loss += one;
+        }
+        return loss;
     }
 };
 
