@@ -126,6 +126,19 @@ LAYERS = {  # for 3 x 11 x 9
         nn.Linear(315, 4),
     ),
     "a dropout at two places": lambda: drops_twice(nn.Dropout(0.3)),
+    # more weights than the first cache holds, more taps than are taken at once
+    "many channels": lambda: sequential(
+        convolve(3, 40, 5, padding=2),
+        nn.ReLU(),
+        convolve(40, 35, 3, padding=1),
+        nn.ReLU(),
+        convolve(35, 37, 3, stride=2, padding=1, bias=False),
+        nn.Tanh(),
+        nn.Flatten(),
+        nn.Linear(1110, 30),
+        nn.ReLU(),
+        nn.Linear(30, 4),
+    ),
     "strides of 2 and 3": lambda: sequential(
         convolve(3, 6, 3, stride=2, padding=1),
         nn.ReLU(),

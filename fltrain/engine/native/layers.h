@@ -76,6 +76,30 @@ struct Reach {
           offset((first + pad) / stride - count + 1) {}
 };
 
+// Numbers of a matrix in the order in which taps want them, where otherwise each of them would come
+// from another line of memory. The taps then count them: 0, 1, 2, ...
+struct Packed {
+    std::vector<int32_t> order{};  // of the numbers of a row
+    int64_t inner = 1;             // so many taps differ in the channel alone
+    float* numbers = nullptr;      // [rows][order]
+
+    void take_order(std::vector<Tap>& taps) {
+        for (Tap& tap : taps) {
+            order.push_back(tap.a);
+            tap.a = int32_t(order.size() - 1);
+        }
+    }
+
+    // from: the matrix, am from one row to the next.
+    void pack(const float* from, int64_t rows, int64_t am) const {
+        const int64_t n = order.size(), outer = n / inner;
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t q = 0; q < inner; q++)
+                for (int64_t p = 0; p < outer; p++)
+                    numbers[r * n + p * inner + q] = from[r * am + order[p * inner + q]];
+    }
+};
+
 struct Layer {
     Op op;
     // Whether what others gave to the gradient of an input is added to, rather than written over.
@@ -86,6 +110,7 @@ struct Layer {
     BatchNorm* norm = nullptr;                       // of batch norm and its moments
     std::vector<Tap> taps{}, outer{};                // of y, of dW
     std::vector<std::vector<Tap>> back{};            // of dx: a list for each reach
+    std::vector<Packed> packed{};                    // of a large convolution: of y, of dx
 
     const float* weight(const float* w) const { return op.weight < 0 ? nullptr : w + op.weight; }
     float* weight(float* w) const { return op.weight < 0 ? nullptr : w + op.weight; }
@@ -132,6 +157,18 @@ struct Layer {
                     turned.push_back({int32_t((m * o.c * o.k + ki) * o.k + kj),
                                       int32_t(((m * o.oh + i) * row + j) * LANES)});
                 }
+    }
+
+    // Whether the weights are more than the first cache holds beside what they meet.
+    bool packs() const { return op.out * op.c * op.k * op.k * sizeof(float) > L1; }
+
+    void pack_weights(const float* w) const {
+        const int64_t kernel = op.k * op.k;
+        for (size_t i = 0; i < packed.size(); i++)
+            if (i == 0)
+                packed[i].pack(weight(w), op.out, op.c * kernel);
+            else
+                packed[i].pack(weight(w), op.c, kernel);
     }
 
     // dstep: of the output's gradient; width: of a row of the turned input (`linear_back`).

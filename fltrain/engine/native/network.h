@@ -175,6 +175,7 @@ struct Network {
             if (o.kind == BATCH_NORM) prepare_norm(l);
             if (o.kind == CONV) {
                 l.set_conv_taps();
+                if (l.packs()) place_packed(l);
                 const int64_t row = o.w + 2 * o.pad, row_d = o.ow + 2 * l.back_pad();
                 l.padded_x = o.pad ? memory.take<float>(o.c * o.h * row * LANES) : nullptr;
                 l.padded_d = trains ? memory.take<float>(o.out * o.oh * row_d * LANES) : nullptr;
@@ -190,6 +191,19 @@ struct Network {
         turned = memory.take<float>(groups * LANES * widest);
         rest = memory.take<float>(most * LANES);
         gradients = memory.take<float>(args.parameters);
+    }
+
+    void place_packed(Layer& l) {
+        const Op& o = l.op;
+        const auto add = [&](std::vector<Tap>& taps, int64_t rows, int64_t inner) {
+            Packed& packed = l.packed.emplace_back();
+            packed.inner = inner;
+            packed.take_order(taps);
+            packed.numbers = memory.take<float>(rows * taps.size());
+        };
+        add(l.taps, o.out, o.c);
+        for (std::vector<Tap>& taps : l.back)
+            if (trains && o.from) add(taps, o.c, o.out);
     }
 
     void prepare_norm(Layer& l) {

@@ -47,6 +47,7 @@ class Passes {
 
     void forward(const Block& block, size_t n_layers = SIZE_MAX) {
         const int64_t used = parts_of(block.size, LANES);
+        for (const Layer& l : net.layers) l.pack_weights(args.w);
         for (const Phase& phase : net.phases) {
             if (phase.begin >= n_layers) break;
             const size_t end = std::min(phase.end, n_layers);
@@ -201,8 +202,9 @@ class Passes {
         const float* from = pad_image(l.padded_x, x.at(g), o.c, o.h, o.w, o.pad);
         const Places places{y.at(g), o.oh, o.ow, o.oh * o.ow * LANES, o.ow * LANES, LANES};
         const Window window{o.k, o.k, o.stride, -o.pad, -o.pad};
-        correlate(places, o.out, {from, o.c, o.h, o.w, o.pad}, window, l.weight(args.w),
-                  o.c * o.k * o.k, l.bias(args.w), l.taps.data(), false);
+        const float* weights = l.packed.empty() ? l.weight(args.w) : l.packed[0].numbers;
+        correlate(places, o.out, {from, o.c, o.h, o.w, o.pad}, window, weights, o.c * o.k * o.k,
+                  l.bias(args.w), l.taps.data(), false);
     }
 
     void convolve_back(Layer& l, int64_t g) {
@@ -221,8 +223,11 @@ class Passes {
             const Places places{first,     rows.places,    columns.places,
                                 o.h * row, o.stride * row, o.stride * LANES};
             const Window window{rows.count, columns.count, 1, rows.offset, columns.offset};
-            correlate(places, o.c, image, window, args.w + o.weight, o.k * o.k, nullptr,
-                      l.back[r].data(), l.adds);
+            const bool packs = !l.packed.empty();
+            const float* weights = packs ? l.packed[r + 1].numbers : l.weight(args.w);
+            const int64_t row_of = packs ? l.back[r].size() : o.k * o.k;
+            correlate(places, o.c, image, window, weights, row_of, nullptr, l.back[r].data(),
+                      l.adds);
         }
     }
 

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -219,8 +220,8 @@ constexpr auto tiles_of(std::integer_sequence<int, i...>) {
 constexpr auto TILES = tiles_of<false>(std::make_integer_sequence<int, MB * NB>{});
 constexpr auto EDGE_TILES = tiles_of<true>(std::make_integer_sequence<int, MB * NB>{});
 
-// The same for m numbers and n vectors, any number of them.
-void product(const Tile& t, int64_t m, int64_t n) {
+// The same for m numbers and n vectors, any number of them, in one go through the taps.
+void product_at_once(const Tile& t, int64_t m, int64_t n) {
     const Parts ms(m, MB), ns(n, NB);
     const auto& tiles = t.rising || t.falling ? EDGE_TILES : TILES;
     for (int64_t q = 0, n0 = 0; q < ns.count; n0 += ns.size_of(q++)) {
@@ -230,6 +231,44 @@ void product(const Tile& t, int64_t m, int64_t n) {
                 t, t.c + m0 * t.cm + n0 * t.cn, t.a + m0 * t.am, t.b + n0 * t.bn, bias);
         }
     }
+}
+
+// Taps of a piece, whose vectors stay in the first cache for all m.
+constexpr int64_t MANY_TAPS = 128;
+
+// The same, one piece of taps after another, for up to NB vectors.
+void product_by_pieces(const Tile& t, int64_t m, int64_t n) {
+    if (!t.add)
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t k = 0; k < n; k++)
+                *(Loose*)(t.c + i * t.cm + k * t.cn) = V{} + (t.bias ? t.bias[i] : 0.0f);
+    Tile piece = t;
+    piece.bias = nullptr;
+    piece.add = true;
+    piece.columns = 1;
+    piece.rising = piece.falling = 0;
+    const bool is_one = t.is_whole() && !t.rising && !t.falling;
+    const int64_t columns = is_one ? 1 : t.columns, hi = is_one ? t.columns * t.hi : t.hi;
+    for (int64_t j = 0; j < columns; j++) {
+        const int64_t first = std::max<int64_t>(0, t.rising - j);
+        const int64_t last = n - std::max<int64_t>(0, j + 1 + t.falling - columns);
+        piece.taps = t.taps + j * t.width;
+        piece.c = t.c + first * t.cn;
+        piece.b = t.b + first * t.bn;
+        for (piece.lo = t.lo; piece.lo < hi; piece.lo = piece.hi) {
+            piece.hi = std::min(piece.lo + MANY_TAPS, hi);
+            product_at_once(piece, m, last - first);
+        }
+    }
+}
+
+// Where there are many numbers and taps, vectors would be fetched from the second cache for each.
+void product(const Tile& t, int64_t m, int64_t n) {
+    const bool is_large = m > 2 * MB && t.columns * (t.hi - t.lo) > 2 * MANY_TAPS;
+    if (!is_large) return product_at_once(t, m, n);
+    Tile some = t;
+    for (int64_t k = 0; k < n; k += NB, some.b += NB * t.bn, some.c += NB * t.cn)
+        product_by_pieces(some, m, std::min<int64_t>(NB, n - k));
 }
 
 }  // namespace
