@@ -12,8 +12,8 @@ namespace {
 void linear(const Network& net, const Layer& l, const float* w, int64_t used) {
     const Op& o = l.op;
     const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
-    product({y.x, LANES, y.xstep, w + o.weight, o.c, x.x, x.xstep, l.bias(w), false,
-             l.taps.data(), 1, o.c, 0, o.c},
+    product({y.x, LANES, y.xstep, w + o.weight, o.c, x.x, x.xstep, l.bias(w), false, l.taps.data(),
+             1, o.c, 0, o.c},
             o.out, used);
 }
 
@@ -48,8 +48,8 @@ void linear_gradient(Network& net, const Layer& l, int64_t used) {
 void linear_back(const Network& net, const Layer& l, const float* w, int64_t used) {
     const Op& o = l.op;
     const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
-    product({x.d, LANES, x.dstep, w + o.weight, 1, y.d, y.dstep, nullptr, l.adds,
-             l.back[0].data(), 1, o.out, 0, o.out},
+    product({x.d, LANES, x.dstep, w + o.weight, 1, y.d, y.dstep, nullptr, l.adds, l.back[0].data(),
+             1, o.out, 0, o.out},
             o.c, used);
 }
 

@@ -100,7 +100,7 @@ struct Network {
     // The last that reads a tensor is the first on the way back, and writes its gradient.
     void share_gradients() {
         std::vector<bool> is_written(tensors.size()), is_cut(tensors.size());
-        is_cut[0] = true;  // nobody wants the gradient of the examples
+        is_cut[0] = true;          // nobody wants the gradient of the examples
         is_written.back() = true;  // by the loss
         const auto write = [&](int64_t tensor) {
             const bool was = is_written[tensor];
@@ -203,7 +203,7 @@ struct Network {
         };
         add(l.taps, o.out, o.c);
         for (std::vector<Tap>& taps : l.back)
-            if (trains && o.from) add(taps, o.c, o.out);
+            if (trains && !l.ends) add(taps, o.c, o.out);
     }
 
     void prepare_norm(Layer& l) {

@@ -70,8 +70,8 @@ class Terms : public StageReader {
           mixtures(std::make_unique<Mixture[]>(net.groups)) {
         for (int t = 0; t < 2; t++)
             if (term.weights[t])
-                teachers.push_back(std::make_unique<Teacher>(args, term.weights[t],
-                                                             term.buffers[t], net.groups));
+                teachers.push_back(
+                    std::make_unique<Teacher>(args, term.weights[t], term.buffers[t], net.groups));
     }
 
     bool is_by_class() const { return term.kind == BY_CLASS; }
@@ -80,8 +80,9 @@ class Terms : public StageReader {
     void teach(const Block& block) {
         const int64_t batches = parts_of(args.per_epoch, args.batch);
         const int64_t epoch = block.batch / batches;
-        const int64_t moved = term.moves == EACH_BATCH ? block.batch
-                              : term.moves == EACH_EPOCH ? epoch : 0;
+        const int64_t moved = term.moves == EACH_BATCH   ? block.batch
+                              : term.moves == EACH_EPOCH ? epoch
+                                                         : 0;
         at = (term.first + moved) % taps.size();
         for (auto& teacher : teachers) teacher->forward(block, at);
     }

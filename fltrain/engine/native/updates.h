@@ -61,8 +61,8 @@ void step_theta(const Envelope& e, const float* __restrict g, const float* __res
 }
 
 // drawn [n] += the direction of the weights w to theta, one of `count` that make a step.
-void draw_to_theta(const Envelope& e, const float* __restrict w, float* __restrict drawn,
-                   int64_t n, int64_t count) {
+void draw_to_theta(const Envelope& e, const float* __restrict w, float* __restrict drawn, int64_t n,
+                   int64_t count) {
     for (int64_t k = 0; k < n; k++) drawn[k] += e.pull * (w[k] - e.theta[k]) / count;
 }
 
