@@ -39,9 +39,11 @@ void linear_gradient(Network& net, const Layer& l, int64_t used) {
             for (int64_t f = whole * LANES; f < o.c; f++)
                 net.gradients[o.weight + m * o.c + f] += net.rest[m * LANES + f % LANES];
     }
-    for (int64_t g = 0; g < used && o.bias >= 0; g++)
-        for (int64_t m = 0; m < o.out; m++)
-            net.gradients[o.bias + m] += sum(((const V*)y.grad(g))[m]);
+    for (int64_t m = 0; m < o.out && o.bias >= 0; m++) {
+        V all{};
+        for (int64_t g = 0; g < used; g++) all += ((const V*)y.grad(g))[m];
+        net.gradients[o.bias + m] += sum(all);
+    }
 }
 
 // dx [c] = or += W' dy.
