@@ -14,7 +14,11 @@ from ._studies import (
     write_plan,
 )
 
-SIZES = {"sample": {"cells": 8, "rounds": 200}, "full": {"cells": 48, "rounds": 200}}
+# alone: how many cells are trained again by themselves.
+SIZES = {
+    "sample": {"cells": 8, "rounds": 200, "alone": 2},
+    "full": {"cells": 48, "rounds": 200, "alone": 48},
+}
 
 
 def list_workers(path):
@@ -31,7 +35,8 @@ def list_workers(path):
 def test_a_lost_node_and_workers_that_are_stopped_twice_change_no_bit(
     ray_cluster, size, start_study, tmp_path
 ):
-    write_plan(tmp_path, **SIZES[size])
+    cells, rounds, n_alone = SIZES[size].values()
+    write_plan(tmp_path, cells=cells, rounds=rounds)
     path = tmp_path / "study"
     options = ("--engine", "ray", "--address", ray_cluster.address)
     process = start_study(tmp_path, "plan.toml", "--out", "study", *options)
@@ -58,7 +63,7 @@ def test_a_lost_node_and_workers_that_are_stopped_twice_change_no_bit(
     wait_until(lambda: process.poll() is not None, "the end of the study", 3000)
     assert process.returncode == 0, (tmp_path / "said.txt").read_text()
     require_each_done_once(path)
-    require_equal_to_single_runs(path, tmp_path / "alone")
+    require_equal_to_single_runs(path, tmp_path / "alone", n_alone)
 
 
 def test_ctrl_c_stops_the_workers_and_an_address_without_a_cluster_is_said(

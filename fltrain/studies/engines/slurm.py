@@ -42,7 +42,7 @@ def slurm(
     grace: Annotated[
         int, "Seconds before the limit when workers are told to write checkpoints.", AtLeast(1)
     ] = 120,
-    sbatch: Annotated[str, "Further options of sbatch, as --sbatch='--constraint=a100'."] = "",
+    sbatch: Annotated[str | None, "Further options of sbatch, as '--constraint=a100'."] = None,
 ) -> Crew:
     """Jobs of a SLURM cluster, an array: they outlive the command, and queue again when time is up.
 
@@ -72,7 +72,7 @@ def slurm(
     array = f"--array=1-{n_new}" + (f"%{at_once}" if at_once else "")
     crew.logs.mkdir(exist_ok=True)
     script = write_script(order.command, per_job, cpus)
-    number = _submit([*crew.list_options(), array, *options, *shlex.split(sbatch)], script)
+    number = _submit([*crew.list_options(), array, *options, *shlex.split(sbatch or "")], script)
     crew.await_jobs(number, n_new)
     return crew
 
