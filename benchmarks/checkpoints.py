@@ -6,7 +6,8 @@ digits: `make demo`'s run: the digits, Dir(0.5) among 10 parties, FedAvg with al
 (44,426 parameters), whose --parties keep 178 kB each; a cohort of 100 trains on 12 random images each, 6 rounds. Each run is a process of its own:
 in memory, into a folder with a checkpoint as often as a tenth of the time allows (the default), and with one after each round (every 1), in turns,
 --repeats times. Seconds are wall time: of all rounds, and of each part the median and the most; "waited" is what a checkpoint holds training up,
-"written" what it takes beside. Memory is the process's peak above that of the run in memory, as times the state: 1 + that / state.
+"written" what it takes beside. "resumed" is a process that goes on with such a folder for one more round. Memory is the process's peak above that of
+the run in memory, as times the state: 1 + that / state.
 The disk is that of --folder, the system's temporary folder unless it is given.
 """
 
@@ -45,6 +46,7 @@ MODES: dict[str, dict[str, Any]] = {
     "in memory": {},
     "a tenth of the time": {},
     "every 1": {"checkpoint_every": 1},
+    "resumed": {},
 }
 
 
@@ -113,24 +115,35 @@ def run(case: str, parties: int, rounds: int | None, mode: str, folder: Path | N
 
     with tempfile.TemporaryDirectory(dir=folder) as place, watch(times):
         out = None if mode == "in memory" else Path(place) / "run"
-        done = fltrain.run(split, data, out=out, progress=progress, **asked, **MODES[mode])
+        if mode == "resumed":
+            call_apart(leave_behind, case, parties, asked["rounds"], out)
+            done = fltrain.resume(out, data, rounds=asked["rounds"] + 1, progress=progress)
+        else:
+            done = fltrain.run(split, data, out=out, progress=progress, **asked, **MODES[mode])
     state = sum(leaf.nbytes for leaf in tree.leaves(done.state.parts))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return Measured(moments[-1] - moments[0], times, state, peak)
 
 
-def run_apart(*arguments: Any) -> Measured:
-    """Train once in a fresh process."""
+def leave_behind(case: str, parties: int, rounds: int, out: Path) -> None:
+    """Train into a folder."""
+    split, data, asked = CASES[case](parties)
+    fltrain.run(split, data, out=out, **asked | {"rounds": rounds})
+
+
+def call_apart(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a function returns in a fresh process."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as process:
-        return process.submit(run, *arguments).result()
+        return process.submit(function, *arguments).result()
 
 
 def measure(case: str, args: argparse.Namespace) -> None:
     found: dict[str, list[Measured]] = {mode: [] for mode in MODES}
     for _ in range(args.repeats):
         for mode, measured in found.items():
-            measured.append(run_apart(case, args.parties, args.rounds, mode, args.folder))
+            once = call_apart(run, case, args.parties, args.rounds, mode, args.folder)
+            measured.append(once)
     print(f"\n{case}, a state of {found['in memory'][0].state / 1e6:.4g} MB")
     in_memory = statistics.median(one.seconds for one in found["in memory"])
     least = min(one.peak for one in found["in memory"])

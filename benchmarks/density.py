@@ -71,6 +71,7 @@ CASES = {
     ),
     "naca-cnn": Case("naca-cnn", GREY, 15),
     "VGG-9 without dropout": Case(nn.Sequential(*VGG9), COLOUR, 10),
+    "resnet18-gn": Case("resnet18-gn", COLOUR, 4),
 }
 
 
