@@ -10,6 +10,8 @@ from .augmentation import Augmentation
 from .noises import Noise
 from .normalisation import Normalisation
 
+_PIECE = 1 << 20  # bytes gathered at a time
+
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
@@ -76,7 +78,10 @@ class PartyExamples:
         """Return the features of examples as they are stored, contiguous."""
         if self.places is None:
             return self.x[at].contiguous()
-        return self.x[self.places[at]].contiguous()
+        rows = self.places[at]
+        if self.x.is_contiguous() or rows.ndim != 1:
+            return self.x[rows].contiguous()
+        return _gather(self.x, rows)
 
     @cached_property
     def labels_in_place(self) -> Tensor:
@@ -106,3 +111,17 @@ class PartyExamples:
     def size(self, party: int) -> int:
         """Return how many examples a party has."""
         return self.indptr[party + 1] - self.indptr[party]
+
+
+def _gather(x: Tensor, rows: Tensor) -> Tensor:
+    """Return rows [n] of an array that is not contiguous, contiguous.
+
+    A piece at a time: what torch gathers has the strides of x, so that all of it would be in memory
+    twice, and leaves the cache before it is laid out anew.
+    """
+    gathered = x.new_empty((len(rows), *x.shape[1:]))
+    at_once = max(1, _PIECE // max(1, x[:1].nbytes))
+    for start in range(0, len(rows), at_once):
+        piece = slice(start, start + at_once)
+        gathered[piece] = x[rows[piece]]
+    return gathered

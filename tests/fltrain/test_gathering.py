@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import niidpart
 from fltrain import tree
-from fltrain.inputs import gathering
+from fltrain.inputs import examples, gathering
 from fltrain.inputs.gathering import load_federated
 
 CPU = torch.device("cpu")
@@ -97,3 +98,31 @@ def test_copies_in_pieces_are_those_at_once(data, monkeypatch):
     in_pieces = load_federated(split, data, CPU)
     assert torch.equal(in_pieces.train.x, at_once.train.x)
     assert in_pieces.train.x.dtype == at_once.train.x.dtype
+
+
+class Gathered(TorchDispatchMode):
+    """Notes the bytes of all that is gathered by an index."""
+
+    def __init__(self):
+        super().__init__()
+        self.n_bytes = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **(kwargs or {}))
+        if function is torch.ops.aten.index.Tensor:
+            self.n_bytes.append(made.nbytes)
+        return made
+
+
+def test_a_partys_colours_are_not_in_memory_twice_as_they_are_laid_out(share, monkeypatch):
+    data = make_data(SHAPES["colour"])
+    share()
+    train = load_federated(make_split(data), data, CPU).train
+    assert not train.x.is_contiguous()
+    an_image = train.x[:1].nbytes
+    monkeypatch.setattr(examples, "_PIECE", 3 * an_image)
+    with Gathered() as gathered:
+        taken = train.take(slice(0, 10))
+    assert taken.is_contiguous()
+    assert torch.equal(taken, train.x[train.places[:10]])
+    assert gathered.n_bytes == [3 * an_image] * 3 + [an_image]
