@@ -33,15 +33,24 @@ class TableLayout:
 
 def lay_out(table: EvidenceTable) -> TableLayout:
     """Return a table as words: mean ± sample deviation, and the interval of the first measure."""
-    is_single = len(table.body.columns) == 1
+    has_intervals = _has_intervals(table)
     header = [*table.body.by]
     for column in table.body.columns:
         for place, measure in enumerate(table.measures):
             header.append(_title(describe_place(column) if column else "", measure, table))
-            if is_single and place == 0:
+            if has_intervals and place == 0:
                 header.append("95 % interval")
     lines = [[*_write_keys(row), *_write_row(row, table), _write_count(row)] for row in table.rows]
     return TableLayout([*header, "n"], lines, len(table.body.by), _find_bold(table))
+
+
+def _has_intervals(table: EvidenceTable) -> bool:
+    """Return whether intervals stand in a column: of one column of runs, where some row has one."""
+    if len(table.body.columns) > 1:
+        return False
+    entries = [row.entries[0] for row in table.rows]
+    title = table.measures[0].title
+    return any(entry is not None and entry.values[title].interval for entry in entries)
 
 
 def _title(column: str, measure: RunMeasure, table: EvidenceTable) -> str:
@@ -55,12 +64,12 @@ def _write_keys(row: TableRow) -> list[str]:
 
 
 def _write_row(row: TableRow, table: EvidenceTable) -> list[str]:
-    is_single = len(table.body.columns) == 1
+    has_intervals = _has_intervals(table)
     words = []
     for entry in row.entries:
         for place, measure in enumerate(table.measures):
             words.append(_NOTHING if entry is None else write_value(entry, measure))
-            if is_single and place == 0:
+            if has_intervals and place == 0:
                 words.append(_NOTHING if entry is None else _write_interval(entry, measure))
     return words
 
@@ -123,7 +132,7 @@ def _find_bold(table: EvidenceTable) -> frozenset[tuple[int, int]]:
     """Return where the best of a column stands, if it is claimed to be better than all others."""
     found = set()
     n_keys, n_measures = len(table.body.by), len(table.measures)
-    shift = n_measures + 1 if len(table.body.columns) == 1 else n_measures
+    shift = n_measures + int(_has_intervals(table))
     for place, column in enumerate(table.body.columns):
         name = describe_place(column) if column else ""
         members = [row for row in table.rows if row.entries[place] is not None]

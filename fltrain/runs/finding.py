@@ -72,7 +72,7 @@ def _name_runs_inside(path: Path) -> str:
     if not inside:
         return ""
     held, one = _name_first(inside), path / inside[0]
-    return f"; it holds the runs {held}: name one, as {one}; compare and plot take all: {path}/*"
+    return f"; it holds the runs {held}: name one, as {one}; table and plot take all: {path}/*"
 
 
 def _name_runs_beside(path: Path) -> str:
