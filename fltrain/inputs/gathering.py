@@ -13,7 +13,7 @@ import niidpart
 from niidpart.arithmetic.rng import Ints
 from niidpart.data import Data, Features
 from niidpart.errors import UsageError
-from niidpart.splits.part import Part
+from niidpart.splits.part import Part, make_empty_part
 
 from ..settings import Settings
 from .examples import PartyExamples, Preparation
@@ -174,7 +174,10 @@ def _gather_parties(shared: SharedInputs, parties: Sequence[int]) -> Federated:
     split = shared.split
     train = _gather_part(shared, split.train, parties)
     val = _gather_part(shared, split.val, parties)
-    test = _gather_part(shared, split.test if shared.has_tests else _empty(split.test), parties)
+    tests = split.test
+    if not shared.has_tests:
+        tests = make_empty_part(split.n_parties, shared.n_classes)
+    test = _gather_part(shared, tests, parties)
     counts = shared.split.train.counts[list(parties)].astype(np.int64)
     return Federated(
         train=train,
@@ -184,15 +187,6 @@ def _gather_parties(shared: SharedInputs, parties: Sequence[int]) -> Federated:
         counts=torch.from_numpy(counts),
         shape=shared.shape,
         n_classes=shared.n_classes,
-    )
-
-
-def _empty(part: Part) -> Part:
-    """Return a part of which nobody has a row."""
-    return Part(
-        indptr=np.zeros_like(part.indptr),
-        indices=part.indices[:0],
-        counts=np.zeros_like(part.counts),
     )
 
 

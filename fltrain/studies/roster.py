@@ -143,19 +143,27 @@ class Roster:
         """Return what the settings of a search came to; None where some run has not ended."""
         tried = []
         for values, names in zip(search.points, search.trials, strict=True):
-            found: list[float] = []
-            cause = ""
-            for name in names:
-                if name in done:
-                    value = self._read_value(name, search.metric)
-                    found += [] if value is None else [value]
-                    cause = cause or ("" if value is not None else f"{search.metric} is not finite")
-                elif self._has_diverged(name, standings):
-                    cause = str(self._read_end(name, standings).get("cause", ""))
-                else:
-                    return None
-            tried.append(Tried(values, None if cause else sum(found) / len(found), cause))
+            open_runs = [name for name in names if name not in done]
+            lost = [name for name in open_runs if self._has_diverged(name, standings)]
+            if len(lost) < len(open_runs):
+                return None
+            if lost:
+                cause = str(self._read_end(lost[0], standings).get("cause", ""))
+                tried.append(Tried(values, None, cause))
+            else:
+                tried.append(self._measure(values, names, search.metric))
         return tried
+
+    def _measure(self, values: JSON, names: Sequence[str], metric: str) -> Tried:
+        """Return what a setting came to: the mean over the last rounds of its runs."""
+        found = []
+        for name in names:
+            history = RunFolder.open(self.study.places.find_cell(name)).history
+            value = dict(history[-1]).get(metric)
+            if not isinstance(value, int | float) or not math.isfinite(value):
+                return Tried(values, None, f"{metric} is no finite number")
+            found.append(float(value))
+        return Tried(values, sum(found) / len(found))
 
     def is_mere_trial(self, name: str, end: JSON) -> bool:
         """Return whether a cell that failed is a setting of a search that diverged, and no fault.
@@ -174,13 +182,6 @@ class Roster:
     def _names_of_runs(self) -> frozenset[str]:
         searches = self._searches.values()
         return frozenset(name for search in searches for name in search.list_runs())
-
-    def _read_value(self, name: str, metric: str) -> float | None:
-        """Return what a run's last round measured; None where that is no finite number."""
-        history = RunFolder.open(self.study.places.find_cell(name)).history
-        value = dict(history[-1]).get(metric)
-        is_number = isinstance(value, int | float) and math.isfinite(value)
-        return float(value) if is_number and isinstance(value, int | float) else None
 
     def _has_diverged(self, name: str, standings: Mapping[str, Standing]) -> bool:
         if not standings[name].has_failed:

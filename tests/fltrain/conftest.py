@@ -12,10 +12,12 @@ from torch import nn
 import fltrain
 import niidpart
 from fltrain import RunFolder, tree
+from fltrain.studies.api import prepare_study, write_study
 from niidpart.splits.part import make_empty_part
 from niidpart.splits.part_making import make_part
 
 from ._cells import add_to
+from ._studies import FIXED, PLAN
 
 SHORT = {
     "model": "hidden200",
@@ -238,3 +240,17 @@ def everything():
     return lambda folder: {
         str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()
     }
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A study of four short cells, nothing of it trained."""
+    return write_study(prepare_study(PLAN), tmp_path / "study")
+
+
+@pytest.fixture
+def long_study(tmp_path):
+    """A study of one cell of 20 rounds."""
+    plan = PLAN | {"algorithms": ["scaffold"], "fixed": FIXED | {"rounds": 20}}
+    plan = plan | {"splits": [{"dataset": "digits", "beta": 0.5, "n_parties": 5}]}
+    return write_study(prepare_study(plan), tmp_path / "study")

@@ -1,0 +1,100 @@
+"""Damage of a study is found, and so is what a plan does not ask for."""
+
+import json
+import shutil
+
+import pytest
+
+import fltrain
+from fltrain.studies import cell_training
+from fltrain.studies.api import prepare_study, write_study
+from fltrain.studies.claims import ClaimBook
+from fltrain.studies.roster import read_cells
+from fltrain.studies.verifying import verify_study
+from fltrain.studies.worker import work
+
+from ._studies import (
+    FIXED,
+    PLAN,
+    list_claims,
+)
+
+
+def test_damage_of_a_cell_is_found_and_so_is_another_run_in_its_place(study):
+    worked, _ = work(study.path)
+    whole = verify_study(study.path, fltrain.verify)
+    assert [verdict.exit_code for verdict in whole.values()] == [0] * 4
+    first, second, *_ = [study.places.find_cell(name) for name in worked.done]
+    shutil.rmtree(first)
+    shutil.copytree(second, first)
+    log = study.places.find_cell(worked.done[2]) / "metrics.jsonl"
+    log.write_bytes(log.read_bytes().replace(b"0", b"1", 1))
+    found = verify_study(study.path, fltrain.verify)
+    assert found[str(second)].exit_code == 0
+    swapped = [str(fault) for fault in found[str(first)].faults]
+    assert any("the plan asks for" in fault for fault in swapped)
+    assert any("it is not the run that was finished" in fault for fault in swapped)
+    assert found[str(log.parent)].faults[0].file == "metrics.jsonl"
+
+
+def test_what_the_plan_asks_for_is_held_against_its_name(study):
+    work(study.path)
+    plan = study.read_plan()
+    cells = json.loads(json.dumps(list(plan.cells)))
+    cells[0]["asked"]["words"]["metrics"] = ["macro-f1"]  # and the digest is as it was
+    study.add_plan(plan.text, cells)
+    found = verify_study(study.path, fltrain.verify)
+    assert sorted(verdict.exit_code for verdict in found.values()) == [0, 0, 0, 3]
+    (told,) = [verdict.unchecked for verdict in found.values() if verdict.unchecked]
+    assert "would not be what its name says" in told[0]
+
+
+def test_a_cell_that_would_be_another_than_its_name_says_is_refused(tmp_path):
+    mine = tmp_path / "mine.py"
+    text = (
+        "from torch import nn\ndef model(shape, n_classes):\n"
+        "    return nn.Sequential(nn.Flatten(), nn.Linear(64, n_classes))\n"
+    )
+    mine.write_text(text)
+    plan = PLAN | {"fixed": FIXED | {"model": f"{mine}:model"}}
+    study = write_study(prepare_study(plan), tmp_path / "study")
+    names = list(read_cells(study))
+    assert work(study.path, cells=names[:1], trust=True)[0].done == names[:1]
+    mine.write_text(text.replace("n_classes))", "n_classes, bias=False))"))
+    worked, _ = work(study.path, cells=names[:2], trust=True)
+    assert (worked.done, worked.failed) == ([], names[1:2])
+    assert "would not be what its name says" in study.claims.read_end(names[1], 1)["cause"]
+
+
+def test_a_cell_of_another_versions_default_is_refused(study, monkeypatch):
+    real = cell_training.settle_threads
+    monkeypatch.setattr(cell_training, "settle_threads", lambda cell: real(cell) | {"lr": 0.5})
+    worked, _ = work(study.path)
+    assert (len(worked.done), len(worked.failed)) == (0, 4)
+
+
+def test_a_worker_killed_between_the_move_and_its_word_leaves_a_cell_that_is_verified(
+    study, monkeypatch
+):
+    def be_killed(*_):
+        raise SystemExit
+
+    name = next(iter(read_cells(study)))
+    with monkeypatch.context() as killed:
+        killed.setattr(ClaimBook, "end", be_killed)
+        with pytest.raises(SystemExit):
+            work(study.path, cells=[name])
+    assert list_claims(study, "end") == []
+    folder = str(study.places.find_cell(name))
+    assert verify_study(study.path, fltrain.verify)[folder].exit_code == 0
+
+
+def test_a_finished_cell_that_is_gone_is_a_fault_and_is_trained_again(study):
+    name, other, *_ = read_cells(study)
+    work(study.path, cells=[name, other])
+    folder = study.places.find_cell(name)
+    shutil.rmtree(folder)
+    (fault,) = verify_study(study.path, fltrain.verify)[str(folder)].faults
+    assert "it was finished and is gone" in str(fault)
+    assert work(study.path, cells=[name])[0].done == [name]
+    assert [v.exit_code for v in verify_study(study.path, fltrain.verify).values()] == [0, 0]
