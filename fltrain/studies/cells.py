@@ -102,7 +102,9 @@ class ResolvedCell:
 
 
 def require_same_cell(
-    cell: StudyCell, split: niidpart.FederatedSplit, settings: Mapping[str, Any]
+    cell: StudyCell,
+    split: niidpart.FederatedSplit,
+    settings: Mapping[str, Any],
 ) -> None:
     """Raise UsageError where a cell would be trained as another than its name says.
 
@@ -112,7 +114,13 @@ def require_same_cell(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the run says them
         options = restore_lists(asked["options"])
-        request = look_up(split, asked["algorithm"], options, asked["words"], settings)
+        request = look_up(
+            split=split,
+            algorithm=asked["algorithm"],
+            options=options,
+            words=asked["words"],
+            settings=settings,
+        )
     if digest_request(request) != cell.digest:
         raise UsageError(
             f"{cell.name} would not be what its name says: a file of your own that it names, its "
@@ -150,7 +158,13 @@ def look_up(
 
 def resolve_cell(one: AskedCell, split: niidpart.FederatedSplit) -> ResolvedCell:
     words = one.words
-    request = look_up(split, one.algorithm, one.options, words, one.settings)
+    request = look_up(
+        split=split,
+        algorithm=one.algorithm,
+        options=one.options,
+        words=words,
+        settings=one.settings,
+    )
     asked = {
         "algorithm": request.algorithm.spec,
         "options": request.algorithm.options,
@@ -168,7 +182,9 @@ def resolve_cell(one: AskedCell, split: niidpart.FederatedSplit) -> ResolvedCell
 
 
 def lay_over_cell(
-    cell: StudyCell, values: Mapping[str, Any], split: niidpart.FederatedSplit
+    cell: StudyCell,
+    values: Mapping[str, Any],
+    split: niidpart.FederatedSplit,
 ) -> StudyCell:
     """Return a cell with the values of a winner in place of its own. split: its own."""
     options, settings = part_point(cell.asked["algorithm"], values)
@@ -179,11 +195,11 @@ def lay_over_cell(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the run says them
         request = look_up(
-            split,
-            asked["algorithm"],
-            restore_lists(asked["options"]),
-            asked["words"],
-            restore_lists(asked["settings"]),
+            split=split,
+            algorithm=asked["algorithm"],
+            options=restore_lists(asked["options"]),
+            words=asked["words"],
+            settings=restore_lists(asked["settings"]),
         )
     return replace(cell, digest=digest_request(request), asked=asked)
 

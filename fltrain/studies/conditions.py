@@ -7,11 +7,12 @@ from typing import Any
 from niidpart.errors import UsageError
 from niidpart.registry import did_you_mean
 
+from ..runs.grid import multiply_axes
 from ..settings import SETTINGS
 from .plan import PlanGroup, StudyPlan
 from .plan_checks import PlanTable
 from .plan_text import PlanPath
-from .variants import list_values, multiply
+from .variants import list_values
 
 
 @dataclass
@@ -28,7 +29,10 @@ class ConditionLedger:
     _met: set[PlanPath] = field(default_factory=set)
 
     def list_choices(
-        self, group: PlanGroup, at: PlanTable, values: PlanTable
+        self,
+        group: PlanGroup,
+        at: PlanTable,
+        values: PlanTable,
     ) -> Iterator[dict[str, Any]]:
         """Yield the values of a cell, those of its conditions in their places; lists multiply.
 
@@ -40,7 +44,7 @@ class ConditionLedger:
             if self._is_met(path, condition.match, {**at, **values}):
                 for word, given in condition.put.items():
                     put[word] = list_values(given, SETTINGS.get(word))
-        for chosen in multiply(put):
+        for chosen in multiply_axes(put):
             yield dict(values) | chosen
 
     def is_excluded(self, group: PlanGroup, where: PlanTable) -> bool:
@@ -62,7 +66,12 @@ class ConditionLedger:
                     raise UsageError(f"{where}no cell has {name!r}; {did_you_mean(name, known)}")
             raise UsageError(f"{where}no cell is {dict(match)}")
 
-    def _is_met(self, path: PlanPath, match: PlanTable, where: Mapping[str, Any]) -> bool:
+    def _is_met(
+        self,
+        path: PlanPath,
+        match: PlanTable,
+        where: Mapping[str, Any],
+    ) -> bool:
         self._asked[path] = match
         self._known.setdefault(path, set()).update(where)
         is_met = matches(match, where)
@@ -71,7 +80,11 @@ class ConditionLedger:
         return is_met
 
 
-def _find_path(group: PlanGroup, word: str, place: int) -> PlanPath:
+def _find_path(
+    group: PlanGroup,
+    word: str,
+    place: int,
+) -> PlanPath:
     """Return where a condition or an exclusion stands: in the group, or around all groups."""
     return (*group.path, word, place) if word in group.own else (word, place)
 

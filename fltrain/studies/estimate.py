@@ -245,7 +245,11 @@ def _count_kept(request: Request) -> int:
     return min(written, 2)
 
 
-def _estimate_disk(disk: float, request: Request, kept: int) -> float:
+def _estimate_disk(
+    disk: float,
+    request: Request,
+    kept: int,
+) -> float:
     """Return the bytes of a run with another number of checkpoints."""
     fixed = request.settings.rounds * _LOG + _measure_split(request)
     return fixed + (disk - fixed) / _count_kept(request) * kept

@@ -6,13 +6,14 @@ from typing import Any
 
 from niidpart.errors import UsageError
 
+from ..runs.grid import multiply_axes
 from .conditions import ConditionLedger
 from .plan import SEED_KINDS, PlanGroup, StudyPlan
 from .plan_checks import RUN_WORDS, PlanTable
 from .plan_text import PlanPath
 from .search_points import SearchedWord
 from .split_words import SplitRequest, list_split_requests
-from .variants import Variant, list_variants, multiply
+from .variants import Variant, list_variants
 
 TUNED = "tuned"  # the axis on which the two rows of a tuned algorithm differ
 DEFAULT, WINNER = "default", "tuned"  # its values
@@ -58,7 +59,9 @@ def expand_plan(plan: StudyPlan) -> list[AskedCell]:
 
 
 def _expand_group(
-    plan: StudyPlan, group: PlanGroup, ledger: ConditionLedger
+    plan: StudyPlan,
+    group: PlanGroup,
+    ledger: ConditionLedger,
 ) -> Iterator[AskedCell]:
     variants = list_variants(plan, group)
     seeds = list(_list_seeds(plan, group))
@@ -67,7 +70,13 @@ def _expand_group(
         for request in list_split_requests(table, path, plan.text):
             for variant in variants:
                 for of_trial in _drop_idle_seeds(seeds, request):
-                    yield from _expand_variant(group, request, variant, of_trial, ledger)
+                    yield from _expand_variant(
+                        group=group,
+                        request=request,
+                        variant=variant,
+                        seeds=of_trial,
+                        ledger=ledger,
+                    )
 
 
 def _expand_variant(
@@ -139,7 +148,7 @@ def _list_seeds(plan: StudyPlan, group: PlanGroup) -> Iterator[dict[str, int]]:
         )
     named = {kind: group.seeds[kind] for kind in SEED_KINDS if kind in group.seeds}
     for trial in range(group.trials or 1):
-        for chosen in multiply(named):
+        for chosen in multiply_axes(named):
             yield {kind: chosen.get(kind, trial) for kind in SEED_KINDS}
 
 

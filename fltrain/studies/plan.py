@@ -80,14 +80,28 @@ def read_plan(text: PlanText, name: str = "") -> StudyPlan:
         raise UsageError(f"{text.locate(('name',))}a plan needs a name, such as name = 'skew'")
     groups = values.get("groups")
     if groups is None:
-        return StudyPlan(called, [_read_group(values, {}, (), text, called)], text)
+        only = _read_group(
+            group=values,
+            outer={},
+            path=(),
+            text=text,
+            name=called,
+        )
+        return StudyPlan(called, [only], text)
     found = []
     for place, group in enumerate(require_tables(groups, ("groups",), text)):
         path: PlanPath = ("groups", place)
         require_words(group, ("name", *_GROUP_WORDS), path, text)
         if not isinstance(group.get("name"), str):
             raise UsageError(f"{text.locate(path)}a group needs a name, such as name = 'table-3'")
-        found.append(_read_group(group, values, path, text, group["name"]))
+        read = _read_group(
+            group=group,
+            outer=values,
+            path=path,
+            text=text,
+            name=group["name"],
+        )
+        found.append(read)
     names = [group.name for group in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -96,7 +110,11 @@ def read_plan(text: PlanText, name: str = "") -> StudyPlan:
 
 
 def _read_group(
-    group: PlanTable, outer: PlanTable, path: PlanPath, text: PlanText, name: str
+    group: PlanTable,
+    outer: PlanTable,
+    path: PlanPath,
+    text: PlanText,
+    name: str,
 ) -> PlanGroup:
     """Return a group; what it does not say is as the plan around it says."""
     read = _GroupReader(group, outer, path, text)

@@ -19,14 +19,23 @@ _PATHS = ("data_root", "init_from")  # words of a run that name files or folders
 PlanTable = Mapping[str, Any]
 
 
-def require_words(table: PlanTable, known: Sequence[str], path: PlanPath, text: PlanText) -> None:
+def require_words(
+    table: PlanTable,
+    known: Sequence[str],
+    path: PlanPath,
+    text: PlanText,
+) -> None:
     for word in table:
         if word not in known:
             where = text.locate((*path, word))
             raise UsageError(f"{where}there is no word {word!r} here; {did_you_mean(word, known)}")
 
 
-def require_setting(word: str, path: PlanPath, text: PlanText) -> None:
+def require_setting(
+    word: str,
+    path: PlanPath,
+    text: PlanText,
+) -> None:
     """Raise UsageError where a word is neither a setting nor a word of a run."""
     if word in _OWN_SEEDS:
         kind = _OWN_SEEDS[word]
@@ -37,13 +46,21 @@ def require_setting(word: str, path: PlanPath, text: PlanText) -> None:
         raise UsageError(f"{where}there is no setting {word!r}; {did_you_mean(word, known)}")
 
 
-def require_table(value: Any, path: PlanPath, text: PlanText) -> PlanTable:
+def require_table(
+    value: Any,
+    path: PlanPath,
+    text: PlanText,
+) -> PlanTable:
     if not isinstance(value, Mapping):
         raise UsageError(f"{text.locate(path)}{path[-1]} is {value!r}; a table is needed")
     return value
 
 
-def require_tables(value: Any, path: PlanPath, text: PlanText) -> Sequence[PlanTable]:
+def require_tables(
+    value: Any,
+    path: PlanPath,
+    text: PlanText,
+) -> Sequence[PlanTable]:
     if not isinstance(value, list | tuple):
         raise UsageError(f"{text.locate(path)}{path[-1]} is {value!r}; a list of tables is needed")
     return [require_table(one, (*path, place), text) for place, one in enumerate(value)]

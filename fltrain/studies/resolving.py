@@ -152,7 +152,12 @@ class _Resolver:
             )
         tried[digest] = str(dict(point))
 
-    def _describe_twice(self, known: ResolvedCell, new: ResolvedCell, one: AskedCell) -> str:
+    def _describe_twice(
+        self,
+        known: ResolvedCell,
+        new: ResolvedCell,
+        one: AskedCell,
+    ) -> str:
         """Return by what two cells of a group that are the same are told apart."""
         first = known.cell.where[one.group]
         second = new.cell.where[one.group]

@@ -1,6 +1,5 @@
 """The settings that a search tries: grids, random draws, Sobol's points, by seed. No torch."""
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,8 @@ from scipy.stats import qmc
 from niidpart.arithmetic.exact import Floats, exp, log
 from niidpart.arithmetic.rng import stream
 from niidpart.errors import UsageError
+
+from ..runs.grid import multiply_axes
 
 METHODS = ("grid", "random", "sobol")
 _DIGITS = 4  # of a drawn number: so many are written, and so many are trained
@@ -73,7 +74,12 @@ class SpannedWord:
 SearchedWord = ListedWord | SpannedWord
 
 
-def list_points(space: Sequence[SearchedWord], method: str, trials: int, seed: int) -> list[Point]:
+def list_points(
+    space: Sequence[SearchedWord],
+    method: str,
+    trials: int,
+    seed: int,
+) -> list[Point]:
     """Return so many different points of a space, the first ones of more trials.
 
     Words that spaces share have the same values in all of them, as long as they come first.
@@ -97,21 +103,32 @@ def list_points(space: Sequence[SearchedWord], method: str, trials: int, seed: i
     )
 
 
-def _list_grid(space: Sequence[SearchedWord], trials: int, seed: int) -> Iterator[Point]:
+def _list_grid(
+    space: Sequence[SearchedWord],
+    trials: int,
+    seed: int,
+) -> Iterator[Point]:
     """Yield every choice of a value from each list, the last word fastest."""
-    lists = [one.values for one in space if isinstance(one, ListedWord)]
-    for values in itertools.product(*lists):
-        yield {one.word: value for one, value in zip(space, values, strict=True)}
+    lists = {one.word: one.values for one in space if isinstance(one, ListedWord)}
+    yield from multiply_axes(lists)
 
 
-def _draw_randomly(space: Sequence[SearchedWord], trials: int, seed: int) -> Iterator[Point]:
+def _draw_randomly(
+    space: Sequence[SearchedWord],
+    trials: int,
+    seed: int,
+) -> Iterator[Point]:
     def draw(n: int) -> list[Floats]:
         return [stream(seed, "tuning", one.word).uniform(n) for one in space]
 
     return _list_drawn(space, draw)
 
 
-def _draw_sobol(space: Sequence[SearchedWord], trials: int, seed: int) -> Iterator[Point]:
+def _draw_sobol(
+    space: Sequence[SearchedWord],
+    trials: int,
+    seed: int,
+) -> Iterator[Point]:
     """Yield Sobol's points, each coordinate's digits changed by the seed.
 
     The points themselves are no version's business, and neither is the change: scipy's own way of

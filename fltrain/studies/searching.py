@@ -49,7 +49,10 @@ def list_searches(plan: StudyPlan, cells: Sequence[AskedCell]) -> list[AskedSear
 
 
 def _count_trials(
-    plan: StudyPlan, group: PlanGroup, tuning: TuningPlan, cells: Sequence[AskedCell]
+    plan: StudyPlan,
+    group: PlanGroup,
+    tuning: TuningPlan,
+    cells: Sequence[AskedCell],
 ) -> int:
     """Return how many settings each algorithm tries."""
     if tuning.method != "grid":
@@ -84,7 +87,10 @@ def _measure_grid(cell: AskedCell, where: str) -> float:
 
 
 def _list_searches(
-    plan: StudyPlan, tuning: TuningPlan, cells: Sequence[AskedCell], trials: int
+    plan: StudyPlan,
+    tuning: TuningPlan,
+    cells: Sequence[AskedCell],
+    trials: int,
 ) -> Iterator[AskedSearch]:
     parted: dict[str, list[AskedCell]] = {}
     for cell in cells:
@@ -103,7 +109,10 @@ def _list_searches(
 
 
 def _draw_points(
-    plan: StudyPlan, tuning: TuningPlan, space: Sequence[SearchedWord], trials: int
+    plan: StudyPlan,
+    tuning: TuningPlan,
+    space: Sequence[SearchedWord],
+    trials: int,
 ) -> list[Point]:
     try:
         return list_points(space, tuning.method, trials, tuning.seed)
@@ -121,7 +130,11 @@ def _require_own_seeds(plan: StudyPlan, cell: AskedCell) -> None:
         )
 
 
-def _list_runs(final: AskedCell, point: Point, repeats: int) -> list[AskedCell]:
+def _list_runs(
+    final: AskedCell,
+    point: Point,
+    repeats: int,
+) -> list[AskedCell]:
     """Return the runs in which a point is tried: no test set is read by them."""
     tried = lay_point(final, point)
     runs = []

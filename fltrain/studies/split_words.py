@@ -1,6 +1,5 @@
 """The splits of a plan: files, recipes of papers, strategies; and how one is made. No torch."""
 
-import itertools
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from niidpart.registry import did_you_mean
 from niidpart.strategies import STRATEGIES
 from niidpart.transforms import TRANSFORMS
 
+from ..runs.grid import multiply_axes
 from .plan_checks import PlanTable
 from .plan_text import PlanPath, PlanText
 
@@ -62,7 +62,11 @@ class SplitRequest:
         return replace(self, seed=seed) if self.is_drawn else self
 
 
-def list_split_requests(table: PlanTable, path: PlanPath, text: PlanText) -> list[SplitRequest]:
+def list_split_requests(
+    table: PlanTable,
+    path: PlanPath,
+    text: PlanText,
+) -> list[SplitRequest]:
     """Return the splits that a table of a plan asks for: lists in it multiply.
 
     UsageError for a word that there is not.
@@ -76,14 +80,16 @@ def list_split_requests(table: PlanTable, path: PlanPath, text: PlanText) -> lis
             raise UsageError(f"{where}the axis {word} has no values; give one at least")
     several = [word for word, values in lists.items() if len(values) > 1]
     requests = []
-    for values in itertools.product(*lists.values()):
-        chosen = dict(zip(lists, values, strict=True))
+    for chosen in multiply_axes(lists):
         requests.append(_read_request(chosen, several, path, text))
     return requests
 
 
 def _read_request(
-    chosen: dict[str, Any], several: list[str], path: PlanPath, text: PlanText
+    chosen: dict[str, Any],
+    several: list[str],
+    path: PlanPath,
+    text: PlanText,
 ) -> SplitRequest:
     if "file" in chosen:
         _require_alone(chosen, path, text)
@@ -135,14 +141,23 @@ def _list_options(strategy: str, like: str | None) -> list[str]:
     return found
 
 
-def _require_alone(chosen: PlanTable, path: PlanPath, text: PlanText) -> None:
+def _require_alone(
+    chosen: PlanTable,
+    path: PlanPath,
+    text: PlanText,
+) -> None:
     for word in chosen:
         if word not in _OF_FILE:
             where = text.locate((*path, word))
             raise UsageError(f"{where}a split of a file is as it is; {word} cannot be said of it")
 
 
-def _name_split(chosen: PlanTable, several: list[str], dataset: str, strategy: str) -> str:
+def _name_split(
+    chosen: PlanTable,
+    several: list[str],
+    dataset: str,
+    strategy: str,
+) -> str:
     """Return what a table calls a split: its name, or its recipe, or data set and strategy."""
     base = chosen.get("name") or chosen.get("recipe") or f"{dataset} {strategy}"
     shown = ("name", "recipe", "dataset", "strategy")
@@ -154,7 +169,12 @@ def _name_split(chosen: PlanTable, several: list[str], dataset: str, strategy: s
     return _add_values(base, chosen, own, shown)
 
 
-def _add_values(name: str, chosen: PlanTable, words: list[str], left_out: tuple[str, ...]) -> str:
+def _add_values(
+    name: str,
+    chosen: PlanTable,
+    words: list[str],
+    left_out: tuple[str, ...],
+) -> str:
     told = [f"{word}={chosen[word]}" for word in words if word not in left_out]
     return " ".join([name, *told])
 

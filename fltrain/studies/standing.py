@@ -147,7 +147,12 @@ class StudyWatch:
         left = standing.total - aside - standing.reached
         return left * (now - began) / gained
 
-    def _describe(self, name: str, standing: Any, beats: dict[str, JSON]) -> CellStanding:
+    def _describe(
+        self,
+        name: str,
+        standing: Any,
+        beats: dict[str, JSON],
+    ) -> CellStanding:
         claims = self.study.claims
         if standing.has_failed:
             end = claims.read_end(name, standing.number)

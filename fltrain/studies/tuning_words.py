@@ -44,7 +44,11 @@ class TuningPlan:
         return find_better_sign(self.metric) == "<="
 
 
-def read_tuning(value: Any, path: PlanPath, text: PlanText) -> TuningPlan:
+def read_tuning(
+    value: Any,
+    path: PlanPath,
+    text: PlanText,
+) -> TuningPlan:
     """Return what the table `[tuning]` says.
 
     UsageError for a word that there is not, and a metric that is not of validation parts.
@@ -56,7 +60,13 @@ def read_tuning(value: Any, path: PlanPath, text: PlanText) -> TuningPlan:
         where = text.locate((*path, "method"))
         hint = did_you_mean(str(method), METHODS)
         raise UsageError(f"{where}[tuning] needs a method, and {method!r} is none; {hint}")
-    trials = _read_count(table, "trials", None, path, text)
+    trials = _read_count(
+        table=table,
+        word="trials",
+        default=None,
+        path=path,
+        text=text,
+    )
     if trials is None and method != "grid":
         raise UsageError(
             f"{text.locate(path)}[tuning] needs trials, the number of settings that each "
@@ -70,7 +80,14 @@ def read_tuning(value: Any, path: PlanPath, text: PlanText) -> TuningPlan:
         method=method,
         trials=trials,
         seed=seed,
-        repeats=_read_count(table, "repeats", 1, path, text) or 1,
+        repeats=_read_count(
+            table=table,
+            word="repeats",
+            default=1,
+            path=path,
+            text=text,
+        )
+        or 1,
         metric=_read_metric(table.get("metric", METRIC), (*path, "metric"), text),
         space=require_table(table.get("space", {}), (*path, "space"), text),
         path=path,
@@ -78,7 +95,11 @@ def read_tuning(value: Any, path: PlanPath, text: PlanText) -> TuningPlan:
 
 
 def _read_count(
-    table: PlanTable, word: str, default: int | None, path: PlanPath, text: PlanText
+    table: PlanTable,
+    word: str,
+    default: int | None,
+    path: PlanPath,
+    text: PlanText,
 ) -> int | None:
     value = table.get(word, default)
     if value is not None and (type(value) is not int or value < 1):
@@ -87,7 +108,11 @@ def _read_count(
     return value
 
 
-def _read_metric(metric: Any, path: PlanPath, text: PlanText) -> str:
+def _read_metric(
+    metric: Any,
+    path: PlanPath,
+    text: PlanText,
+) -> str:
     """Return the metric, which is a number, of validation parts, and better large or small."""
     where = text.locate(path)
     name = str(metric)
@@ -125,12 +150,24 @@ def read_space(
                 f"{text.locate(path)}{word} cannot be searched; options of the algorithm and "
                 "settings can: give it in [axes], and each value is tuned by itself"
             )
-        space.append(_read_word(word, given, option, path, text))
+        space.append(
+            _read_word(
+                word=word,
+                given=given,
+                option=option,
+                path=path,
+                text=text,
+            )
+        )
     return space
 
 
 def _read_word(
-    word: str, given: Any, option: Option, path: PlanPath, text: PlanText
+    word: str,
+    given: Any,
+    option: Option,
+    path: PlanPath,
+    text: PlanText,
 ) -> SearchedWord:
     """Return a word with its distribution; a list alone is a choice."""
     where = text.locate(path)
@@ -147,10 +184,20 @@ def _read_word(
             raise UsageError(f"{where}{word} is {given!r}; a list is needed, or {_EXAMPLE}")
         _require_different(word, values, where)
         return ListedWord(word, list(values))
-    return _read_ends(word, kind, values, option, where)
+    return _read_ends(
+        word=word,
+        kind=kind,
+        values=values,
+        option=option,
+        where=where,
+    )
 
 
-def _require_different(word: str, values: Any, where: str) -> None:
+def _require_different(
+    word: str,
+    values: Any,
+    where: str,
+) -> None:
     seen: list[Any] = []
     for value in values:
         if value in seen:
@@ -158,7 +205,13 @@ def _require_different(word: str, values: Any, where: str) -> None:
         seen.append(value)
 
 
-def _read_ends(word: str, kind: str, values: Any, option: Option, where: str) -> SpannedWord:
+def _read_ends(
+    word: str,
+    kind: str,
+    values: Any,
+    option: Option,
+    where: str,
+) -> SpannedWord:
     """Return a word that lies between two numbers."""
     is_pair = isinstance(values, list | tuple) and len(values) == 2
     if not is_pair or any(type(value) not in (int, float) for value in values):
@@ -171,4 +224,10 @@ def _read_ends(word: str, kind: str, values: Any, option: Option, where: str) ->
         option.check(f"{where}{word}", value)
     is_whole = option.annotation in (int, int | None)
     is_log = kind == "log-uniform"
-    return SpannedWord(word=word, low=low, high=high, is_log=is_log, is_whole=is_whole)
+    return SpannedWord(
+        word=word,
+        low=low,
+        high=high,
+        is_log=is_log,
+        is_whole=is_whole,
+    )

@@ -1,8 +1,7 @@
 """The algorithms of a plan, each with every choice of its own values and of the axes. No torch."""
 
-import itertools
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ from niidpart.errors import UsageError
 from niidpart.registry import Option, did_you_mean
 
 from ..algorithms import ALGORITHMS
+from ..runs.grid import multiply_axes
 from ..settings import SETTINGS
 from .plan import PlanGroup, StudyPlan
 from .plan_checks import RUN_WORDS, PlanTable, require_table
@@ -56,13 +56,25 @@ def list_variants(plan: StudyPlan, group: PlanGroup) -> list[Variant]:
         own = {}
         for word, given in table.items():
             if word not in (*_LABELS, _TUNE):
-                option = _find_option(word, options, plan, (*path, word), name)
+                option = _find_option(
+                    word=word,
+                    options=options,
+                    plan=plan,
+                    path=(*path, word),
+                    name=name,
+                )
                 own[word] = list_values(given, option)
         # What an algorithm says itself holds for it in place of the axis.
         axes = {word: list(values) for word, values in group.axes.items() if word not in own}
-        space = _read_space(plan, group, table, path, {**axes, **own})
-        for values in multiply(own):
-            for of_axes in multiply(axes):
+        space = _read_space(
+            plan=plan,
+            group=group,
+            table=table,
+            path=path,
+            lists={**axes, **own},
+        )
+        for values in multiply_axes(own):
+            for of_axes in multiply_axes(axes):
                 variants.append(
                     Variant(
                         table=table,
@@ -111,13 +123,25 @@ def _read_space(
                 "it is one or the other"
             )
     options = ALGORITHMS.options(ALGORITHMS.find(name))
-    return read_space(
-        tables, lambda word, place: _find_option(word, options, plan, place, name), plan.text
-    )
+
+    def find_option(word: str, place: PlanPath) -> Option | None:
+        return _find_option(
+            word=word,
+            options=options,
+            plan=plan,
+            path=place,
+            name=name,
+        )
+
+    return read_space(tables, find_option, plan.text)
 
 
 def _find_option(
-    word: str, options: Mapping[str, Option], plan: StudyPlan, path: PlanPath, name: str
+    word: str,
+    options: Mapping[str, Option],
+    plan: StudyPlan,
+    path: PlanPath,
+    name: str,
 ) -> Option | None:
     """Return the option or setting that a word of an algorithm's table means."""
     if word in options:
@@ -148,9 +172,3 @@ def list_values(given: Any, option: Option | None) -> list[Any]:
 def _takes_list(annotation: Any) -> bool:
     inner = [annotation, *typing.get_args(annotation)]
     return any(typing.get_origin(one) in (tuple, list) or one in (tuple, list) for one in inner)
-
-
-def multiply(lists: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
-    """Yield every choice of a value from each list, the last list fastest."""
-    for values in itertools.product(*lists.values()):
-        yield dict(zip(lists, values, strict=True))

@@ -16,6 +16,7 @@ from ..verification.verdict import RunFault, RunVerdict
 from .cell_training import read_end
 from .cells import StudyCell, require_same_cell, restore_lists
 from .claims import Kinds
+from .deciding import SearchReferee
 from .folder import StudyFolder
 from .roster import Roster, read_cells
 
@@ -47,7 +48,7 @@ def verify_study(
         elif study.claims.find_done(name, before.get(name, {})):
             what = f"it was finished and is gone; fltrain study {path} trains it again"
             verdicts[str(folder)] = RunVerdict([RunFault(".", None, what)], unchecked=[])
-    for place, what in Roster(study).list_wrong_results().items():
+    for place, what in SearchReferee(study, Roster(study)).list_wrong_results().items():
         verdicts[place] = RunVerdict([RunFault(".", None, what)], unchecked=[])
     return verdicts
 

@@ -24,6 +24,7 @@ from .beats import Beating, Watch, name_worker
 from .cell_training import CellTrainer, count_rounds, read_end
 from .cells import StudyCell
 from .claims import DONE, FAILED, ROUNDS, STOPPED, UNNEEDED, ClaimLost, Standing
+from .deciding import SearchReferee
 from .folder import StudyFolder
 from .machine import describe_place, list_changes
 from .roster import Roster, read_cells
@@ -69,6 +70,7 @@ class StudyWorker:
 
     def __post_init__(self) -> None:
         self.roster = Roster(self.study)
+        self.referee = SearchReferee(self.study, self.roster)
 
     def work(self) -> Worked:
         """Work until no cell is left that this worker may claim, or it is to stop."""
@@ -97,14 +99,16 @@ class StudyWorker:
 
     def _decide(self) -> bool:
         """Decide the searches whose runs have ended. Return whether cells came of it."""
-        if not self.takes_winners or not self.roster.decide():
+        if not self.takes_winners:
             return False
+        self.referee.decide()
+        before = len(self.cells)
         self.cells = self.roster.list_cells()
-        return True
+        return len(self.cells) > before
 
     def _awaits_winner(self) -> bool:
         """Return whether live workers are at the last runs of a search: cells may come of it."""
-        return self.takes_winners and self.roster.can_come(self.worked.left)
+        return self.takes_winners and self.referee.can_come(self.worked.left)
 
     def _list_claimable(self) -> tuple[list[tuple[str, Standing]], bool]:
         """Return the cells that can be claimed, and whether a worker may yet prove to be dead."""

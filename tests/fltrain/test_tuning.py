@@ -12,6 +12,7 @@ from fltrain.runs.folder import RunFolder
 from fltrain.studies import worker as workers
 from fltrain.studies.api import allow_retries, prepare_study, write_study
 from fltrain.studies.beats import Watch
+from fltrain.studies.deciding import SearchReferee
 from fltrain.studies.roster import Roster, read_cells
 from fltrain.studies.searches import Tried, find_winner
 from fltrain.studies.searching import FIRST_SEED
@@ -205,11 +206,12 @@ def test_a_worker_waits_for_live_ones_and_not_for_what_it_leaves(tmp_path, monke
     names = [name for name, cell in read_cells(study).items() if not cell.where]
     work(study.path, cells=[name for name in read_cells(study) if name != names[0]])
     roster = Roster(study)
-    assert not roster.can_come()  # nobody is at the last run
+    referee = SearchReferee(study, roster)
+    assert not referee.can_come()  # nobody is at the last run
     place = workers.describe_place("cpu") | {"instructions": "OTHER"}
     study.claims.claim(names[0], 1, {"worker": "elsewhere", "place": place})
-    assert roster.can_come()
-    assert not roster.can_come(left=names[:1])
+    assert referee.can_come()
+    assert not referee.can_come(left=names[:1])
     # Its worker has died after a round, and this one computes other bits: it ends.
     run = study.places.find_run(names[0], 1)
     shutil.copytree(study.places.find_cell(names[1]), run)
