@@ -121,11 +121,6 @@ class Roster:
         return frozenset(names)
 
 
-def read_rows(study: StudyFolder) -> list[StudyCell]:
-    """Return the cells of a study's newest plan as tables count them (`Roster.list_rows`)."""
-    return Roster(study).list_rows()
-
-
 def read_cells(study: StudyFolder, only: Sequence[str] = ()) -> dict[str, StudyCell]:
     """Return the cells of a study's newest plan by name, as far as they are known.
 

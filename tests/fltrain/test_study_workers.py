@@ -174,7 +174,6 @@ def test_the_director_goes_on_while_workers_take_turns_at_a_long_cell(
     monkeypatch.setattr(WORK_ENGINES, "record", lambda _: WorkEngine(start))
     director = StudyDirector(
         study=long_study,
-        cells=read_cells(long_study),
         trust=False,
         anywhere=False,
         on_standing=lambda *_: None,
