@@ -2,7 +2,7 @@
 
 The rule looks at facts and never at a clock: the same command on the same machine picks the same
 executor, so its result has the same bits. On a CPU it picks `native` wherever compiled code can
-train the model and torch is not as fast by itself, which is counted and not measured.
+train the model, unless torch would have many more cores at work, which is counted.
 """
 
 import warnings
@@ -24,9 +24,11 @@ from .stacked.stackable import why_not_stackable
 STEP, RATE = 4e-4, 2e10
 # Seconds of a round on one core, from which on workers are worth their start and their messages.
 PAYS = 0.25
-# Operations of a step for each byte of activations and weights, from which on torch's own kernels
-# are as fast as compiled code. Below, a step moves numbers rather than multiplying them.
+# Operations of a step for each byte of activations and weights, from which on torch has work for
+# all cores in one step. Below, a step moves numbers rather than multiplying them.
 DENSE = 200.0
+# Threads of torch that do in such a step as much as one of compiled code, which has one for a job.
+TWICE = 2
 # Operations of a step that keep a GPU busy by themselves. An estimate: 20 GFLOP take about as long
 # as the step's launches.
 FILLS = 2e10
@@ -207,8 +209,13 @@ def why_not_compiled(facts: Facts) -> str:
         return "compiled code is for the CPU"
     if facts.native:
         return facts.native
-    if facts.density >= DENSE:
-        return f"with {facts.density:.0f} operations a byte torch is as fast as compiled code"
+    at_once = min(facts.jobs, facts.workers or facts.threads or facts.cores)
+    torch_threads = facts.threads or facts.cores
+    if facts.density >= DENSE and torch_threads >= TWICE * at_once:
+        return (
+            f"a step of {facts.density:.0f} operations a byte has work for all {torch_threads} "
+            f"threads of torch, and compiled code would have {at_once}"
+        )
     return ""
 
 

@@ -152,14 +152,30 @@ def test_on_a_gpu_jobs_are_stacked_where_one_of_them_leaves_it_idle(facts, engin
 @pytest.mark.parametrize(
     "more", [{}, {"threads": 2}, {"workers": 3}, {"ranks": 2}, {"fork": False}]
 )
-def test_on_a_cpu_compiled_code_is_taken_wherever_it_can_train_and_torch_is_not_as_fast(
-    facts, more
-):
+def test_on_a_cpu_compiled_code_is_taken_wherever_it_can_train(facts, more):
     facts = facts._replace(native="", **more)
     assert (pick_engine(facts), why_not_compiled(facts)) == ("native", "")
-    dense = facts._replace(density=500.0)
+
+
+@pytest.mark.parametrize(
+    ("more", "at_once"),
+    [
+        ({"cores": 8, "jobs": 3}, 3),
+        ({"cores": 8, "workers": 2}, 2),
+        ({"cores": 2, "jobs": 1}, 1),
+        ({"cores": 2, "jobs": 2, "threads": 4}, 2),
+    ],
+)
+def test_a_dense_step_is_torchs_where_few_jobs_would_leave_most_cores_idle(more, at_once):
+    few = LONG._replace(native="", **more)
+    assert pick_engine(few) == "native"
+    dense = few._replace(density=500.0)
     assert pick_engine(dense) in ("looped", "processes")
-    assert why_not_compiled(dense) == "with 500 operations a byte torch is as fast as compiled code"
+    threads = more.get("threads", more["cores"])
+    reason = f"has work for all {threads} threads of torch, and compiled code would have {at_once}"
+    assert why_not_compiled(dense).endswith(reason)
+    enough = dense._replace(jobs=threads, workers=None)
+    assert pick_engine(enough) == "native"
 
 
 def test_without_compiled_code_the_digits_and_the_tables_of_the_tests_stay_with_the_loop():
