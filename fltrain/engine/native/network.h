@@ -162,7 +162,10 @@ struct Network {
             t.xstep = is_kept[i] || !values[i].is_one() ? n : 0;
             t.dstep = slopes[i].is_one() ? 0 : n;
             t.x = memory.take<float>(t.xstep ? n * groups : n);
-            t.d = trains ? memory.take<float>(t.dstep ? n * groups : n) : nullptr;
+            if (!trains) continue;
+            // one place for both where values are of no use on the way back: more stays in a cache
+            const bool is_one = !t.xstep && !t.dstep;
+            t.d = is_one ? t.x : memory.take<float>(t.dstep ? n * groups : n);
         }
     }
 
