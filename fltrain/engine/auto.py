@@ -15,7 +15,14 @@ from ..common import Common
 from .cost import Cost
 from .execution import Execution
 from .jobs import Cell
-from .native import Build, BuildSearch, find_build, look_for_build, why_not_native
+from .native import (
+    Build,
+    BuildSearch,
+    find_build,
+    find_instructions,
+    look_for_build,
+    why_not_native,
+)
 from .processes import can_fork, count_cores
 from .stacked.convolution import BEST
 from .stacked.stackable import why_not_stackable
@@ -25,8 +32,10 @@ STEP, RATE = 4e-4, 2e10
 # Seconds of a round on one core, from which on workers are worth their start and their messages.
 PAYS = 0.25
 # Operations of a step for each byte of activations and weights, from which on torch has work for
-# all cores in one step. Below, a step moves numbers rather than multiplying them.
+# all cores in one step, and compiled code has to have the wide registers of `FAST_SET` to be the
+# faster one on a core. Below, a step moves numbers rather than multiplying them.
 DENSE = 200.0
+FAST_SET = "avx512"
 # Threads of torch that do in such a step as much as one of compiled code, which has one for a job.
 TWICE = 2
 # Operations of a step that keep a GPU busy by themselves. An estimate: 20 GFLOP take about as long
@@ -40,6 +49,7 @@ class Facts(NamedTuple):
     cores: that this process may use; fork: whether it can have workers; ranks: processes that share
     the run (torchrun); threads, workers: asked for, None if not; jobs, steps: of a round, one model
     a party; flop: operations of a step; density: operations for each byte that it reads or keeps;
+    instructions: the set that compiled code would be made for;
     native: why compiled code cannot train the cell, stackable: why the model cannot be stacked, ""
     if they can.
     """
@@ -55,6 +65,7 @@ class Facts(NamedTuple):
     steps: int
     flop: float
     density: float
+    instructions: str
     native: str
     stackable: str
 
@@ -209,9 +220,16 @@ def why_not_compiled(facts: Facts) -> str:
         return "compiled code is for the CPU"
     if facts.native:
         return facts.native
+    if facts.density < DENSE:
+        return ""
+    if facts.instructions != FAST_SET:
+        return (
+            f"with {facts.density:.0f} operations a byte torch is as fast as code compiled for "
+            f"{facts.instructions}"
+        )
     at_once = min(facts.jobs, facts.workers or facts.threads or facts.cores)
     torch_threads = facts.threads or facts.cores
-    if facts.density >= DENSE and torch_threads >= TWICE * at_once:
+    if torch_threads >= TWICE * at_once:
         return (
             f"a step of {facts.density:.0f} operations a byte has work for all {torch_threads} "
             f"threads of torch, and compiled code would have {at_once}"
@@ -282,6 +300,7 @@ def gather_facts(
         steps=round(cell.n_steps * jobs / data.n_parties),
         flop=cell.cost.flop * settings.batch_size * settings.accumulate,
         density=cell.cost.count_density(settings.batch_size),
+        instructions=find_instructions(),
         native=native,
         stackable=stackable,
     )

@@ -48,6 +48,7 @@ LONG = Facts(
     steps=940,
     flop=64 * 1.517e6,
     density=40.0,
+    instructions="avx512",
     native="engine native has no kernel for it",
     stackable="",
 )
@@ -176,6 +177,11 @@ def test_a_dense_step_is_torchs_where_few_jobs_would_leave_most_cores_idle(more,
     assert why_not_compiled(dense).endswith(reason)
     enough = dense._replace(jobs=threads, workers=None)
     assert pick_engine(enough) == "native"
+    narrow = enough._replace(instructions="avx2")
+    assert why_not_compiled(narrow) == (
+        "with 500 operations a byte torch is as fast as code compiled for avx2"
+    )
+    assert why_not_compiled(narrow._replace(density=199.0)) == ""
 
 
 def test_without_compiled_code_the_digits_and_the_tables_of_the_tests_stay_with_the_loop():

@@ -3,7 +3,7 @@
 The same code counts the right answers of models.
 """
 
-from .build import Build, find_build
+from .build import Build, find_build, find_instructions
 from .eligibility import BuildSearch, look_for_build, require_native, why_not_native
 from .executor import Native, count_threads
 
@@ -13,6 +13,7 @@ __all__ = [
     "Native",
     "count_threads",
     "find_build",
+    "find_instructions",
     "look_for_build",
     "require_native",
     "why_not_native",
