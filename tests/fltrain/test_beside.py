@@ -149,7 +149,8 @@ def test_a_state_is_read_without_its_file_beside_it(tmp_path):
         store.write(state, round, Bound(config="", metrics="", state=""))
     command = [sys.executable, "-c", READING, tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 1.5 * large.nbytes
+    beside = 140e6  # blocks that are hashed, however large the state is
+    assert int(done.stdout) < large.nbytes + beside < 2 * large.nbytes
 
 
 # The state of a round, while later ones write
