@@ -74,7 +74,8 @@ class PaperStudy:
     def write_plan(self, scale: Scale, changes: Mapping[str, Any] | None = None) -> PlanText:
         """Return the plan at a scale with the lines of the file, for errors.
 
-        changes: words of a plan that are laid over it.
+        changes: words of a plan that are laid over it. UsageError where a setting of them would
+        change nothing, since the plan gives it several values.
         """
         values = self.make_plan(scale)
         lines = dict(self.lines)
@@ -82,6 +83,7 @@ class PaperStudy:
             inner = {path[1:]: line for path, line in lines.items() if path[0] == _SMALL}
             lines |= {path: line for path, line in inner.items() if path}
         if changes:
+            _require_free(values, changes.get("fixed", {}), self.name)
             values = lay_over(values, changes)
         return PlanText(
             values=values,
@@ -89,6 +91,22 @@ class PaperStudy:
             text=write_text(values),
             lines=lines,
         )
+
+
+def _require_free(plan: Mapping[str, Any], fixed: Mapping[str, Any], name: str) -> None:
+    """Raise UsageError where a plan says itself what is to be fixed: what is nearer would win."""
+    for part in (plan, *plan.get("groups", [])):
+        said = set(part.get("axes", {}))
+        for algorithm in part.get("algorithms", []):
+            said |= set() if isinstance(algorithm, str) else set(algorithm)
+        for condition in part.get("when", []):
+            said |= set(condition["set"])
+        for word in fixed:
+            if word in said:
+                raise UsageError(
+                    f"{name} says {word} itself, cell by cell, so another value for all would "
+                    f"change nothing; --only {word}=... takes some of its values"
+                )
 
 
 def list_paper_studies() -> list[str]:

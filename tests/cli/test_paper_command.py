@@ -135,6 +135,8 @@ def test_sizes_bytes_and_seconds_stand_beside_the_papers_too(fltrain, tmp_path):
         (("--paper", "niid/table3", "--only", "dataset=fcub"), "did you mean 'fcube'"),
         (("--paper", "niid/table3", "--set", "rounds"), "write --set rounds=10"),
         (("--paper", "niid/table3", "--set", "rouns=1"), "there is no setting 'rouns'"),
+        (("--paper", "niid/fig9", "--set", "local-epochs=5"), "says local_epochs itself"),
+        (("--paper", "niid/table3", "--set", "mu=5"), "says mu itself"),
         (("--paper", "niid/table3", "--watch"), "--watch is for the folder of a study"),
     ],
 )
