@@ -26,7 +26,8 @@ class RayCluster:
         here = ["--node-ip-address=127.0.0.1", "--num-cpus=1", "--block", "--disable-usage-stats"]
         head = ["start", "--head", f"--port={port}", "--include-dashboard=false", *here]
         joined = ["start", f"--address={self.address}", *here]
-        env = {"RAY_TMPDIR": str(folder)}
+        # Workers of Ray yield to all else on a machine, which would have them wait for the tests.
+        env = {"RAY_TMPDIR": str(folder), "RAY_worker_niceness": "0"}
         self.head = Machine([*RAY, *head], env=env, log=folder / "head.log")
         self.second = Machine([*RAY, *joined], env=env, log=folder / "second.log")
 
