@@ -46,9 +46,10 @@ def test_a_lost_node_and_workers_that_are_stopped_twice_change_no_bit(
         return False
 
     def wait_for_two():
+        # The claim of a worker that was lost with its node stands until another takes it over.
         wait_until(
-            lambda: is_ended() or (len(list_holders(path)) == 2),
-            "two cells in work",
+            lambda: is_ended() or len(list_workers(path)) == 2 <= len(list_holders(path)),
+            "two workers at work",
         )
 
     wait_for_two()
@@ -57,9 +58,10 @@ def test_a_lost_node_and_workers_that_are_stopped_twice_change_no_bit(
     ray_cluster.second.start()
     for _ in range(2):
         wait_for_two()
-        for worker in list_workers(path):
+        workers = list_workers(path)
+        for worker in workers:
             os.kill(worker, signal.SIGTERM)
-        wait_until(lambda: is_ended() or len(list_holders(path)) < 2, "that cells are free")
+        wait_until(lambda: not set(workers).intersection(list_workers(path)), "that they end")
     wait_until(lambda: process.poll() is not None, "the end of the study", 3000)
     assert process.returncode == 0, (tmp_path / "said.txt").read_text()
     require_each_done_once(path)
@@ -74,7 +76,7 @@ def test_ctrl_c_stops_the_workers_and_an_address_without_a_cluster_is_said(
     process = start_study(
         tmp_path, "plan.toml", "--out", "study", "--engine", "ray", "--address", ray_cluster.address
     )
-    wait_until(lambda: len(list_holders(path)) == 2, "two cells in work")
+    wait_until(lambda: len(list_holders(path)) >= 2, "two cells in work")
     process.send_signal(signal.SIGINT)
     assert process.wait() == 130
     assert list_holders(path) == {}
