@@ -32,6 +32,14 @@ def list_workers(path):
     return found
 
 
+def stop_workers(path):
+    """Send SIGTERM to all workers, and wait until these have ended."""
+    workers = set(list_workers(path))
+    for worker in workers:
+        os.kill(worker, signal.SIGTERM)
+    wait_until(lambda: not workers.intersection(list_workers(path)), "that they end")
+
+
 def test_a_lost_node_and_workers_that_are_stopped_twice_change_no_bit(
     ray_cluster, size, start_study, tmp_path
 ):
@@ -58,10 +66,7 @@ def test_a_lost_node_and_workers_that_are_stopped_twice_change_no_bit(
     ray_cluster.second.start()
     for _ in range(2):
         wait_for_two()
-        workers = list_workers(path)
-        for worker in workers:
-            os.kill(worker, signal.SIGTERM)
-        wait_until(lambda: not set(workers).intersection(list_workers(path)), "that they end")
+        stop_workers(path)
     wait_until(lambda: process.poll() is not None, "the end of the study", 3000)
     assert process.returncode == 0, (tmp_path / "said.txt").read_text()
     require_each_done_once(path)
