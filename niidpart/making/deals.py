@@ -19,7 +19,8 @@ def carry_out(deal: Deal, labels: Ints, n_parties: int, orders: EarlyOrder) -> O
     order = orders.take(by_class=deal.by_class)
     # int32: half the memory of int64 to move about
     owner: NDArray[Any] = np.empty(n, np.int32)
-    owner[order] = np.repeat(deal.holders.astype(np.int32, copy=False), deal.sizes)
+    holders = deal.holders.astype(np.int32, copy=False)
+    owner[order] = np.repeat(holders, deal.sizes)
     if deal.rank is None:
         return Owners(owner, deal.draws)
     ordered_by = labels if deal.by_class else np.zeros(n, np.int64)
