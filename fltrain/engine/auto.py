@@ -117,10 +117,12 @@ def choose_execution(cells: Sequence[Cell], common: Common, n_ranks: int = 1) ->
     }
     engine: str = common.engine
     if is_open:
-        search = _look_for_build(facts)
+        engine = settle_engine({pick_engine(of_cell) for of_cell in facts.values()})
+        # it is looked for, and compiled if need be, where all cells would be trained by it alone
+        search = look_for_build() if engine == "native" else BuildSearch(None)
         if search.reason:
             facts = {cell: its._replace(native=search.reason) for cell, its in facts.items()}
-        engine = settle_engine({pick_engine(of_cell) for of_cell in facts.values()})
+            engine = settle_engine({pick_engine(of_cell) for of_cell in facts.values()})
         _mention_idle(common, engine)
         build = search.build
     else:
@@ -146,15 +148,7 @@ def choose_execution(cells: Sequence[Cell], common: Common, n_ranks: int = 1) ->
 
 def _find_reason(facts: Iterable[Facts]) -> str:
     """Return why compiled code was not chosen, of the first cell that has a reason; else ""."""
-    reasons = map(why_not_compiled, facts)
-    return next(filter(None, reasons), "")
-
-
-def _look_for_build(facts: dict[Cell, Facts]) -> BuildSearch:
-    """Look for compiled code, and have it compiled if need be, where it alone would train all."""
-    if settle_engine({pick_engine(of_cell) for of_cell in facts.values()}) != "native":
-        return BuildSearch(None)
-    return look_for_build()
+    return next(filter(None, map(why_not_compiled, facts)), "")
 
 
 def _find_build(engine: str, cells: Sequence[Cell]) -> Build | None:
@@ -227,8 +221,8 @@ def why_not_compiled(facts: Facts) -> str:
             f"with {facts.density:.0f} operations a byte torch is as fast as code compiled for "
             f"{facts.instructions}"
         )
-    at_once = min(facts.jobs, facts.workers or facts.threads or facts.cores)
     torch_threads = facts.threads or facts.cores
+    at_once = min(facts.jobs, facts.workers or torch_threads)
     if torch_threads >= TWICE * at_once:
         return (
             f"a step of {facts.density:.0f} operations a byte has work for all {torch_threads} "
