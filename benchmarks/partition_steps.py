@@ -2,9 +2,10 @@
 
     python benchmarks/partition_steps.py [--before FOLDER] [--repeats 5] [--cases atleast,diff]
 
-Each measurement is a fresh process with one thread: it imports niidpart, makes a small split so that
-everything lazy is there, makes labels, and then measures the call alone: CPU seconds (of the
-process: the machine may be busy), wall seconds, and the peak of resident memory of the process.
+Each measurement is a fresh process in which libraries have one thread (that of niidpart, where there
+are two processors, counts): it imports niidpart, makes a small split so that everything lazy is
+there, makes labels, and then measures the call alone: CPU seconds (of the process: the machine may
+be busy), wall seconds, and the peak of resident memory of the process.
 --before names a checkout of an earlier version; the two take turns, and the digests that they give
 have to be equal.
 """
