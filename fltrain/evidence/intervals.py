@@ -86,5 +86,6 @@ def widen_confidence(n: int) -> float:
     normal values a plain bootstrap holds the mean 90 times of 100. Hesterberg (2015, The American
     Statistician 69, 4, section 3.3) takes the normal quantile that reaches as far as Student's.
     """
-    reach = stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * math.sqrt(n / (n - 1))
+    quantile = stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)
+    reach = quantile * math.sqrt(n / (n - 1))
     return float(2 * stats.norm.cdf(reach) - 1)
