@@ -28,6 +28,7 @@ SHORT = {
     "device": "cpu",
     "threads": 1,
     "engine": "looped",
+    "checkpoint_every": 1,  # the clock would say which rounds have one, and so what it is made of
 }
 SWEEPS = {
     "fedprox mu, trials": ("fedprox", {"mu": [0.001, 0, 1]}, {"trials": 2}),
