@@ -120,7 +120,7 @@ def list_lines(layers: LayerTable) -> Iterator[Line]:
         name = f"{kind.name.lower()}, {op.c} x {op.h} x {op.w} to {op.out} x {op.oh} x {op.ow}"
         flop = 0
         if kind in (OpKind.CONV, OpKind.LINEAR):
-            flop = 2 * op.out * op.oh * op.ow * op.c * max(op.k, 1) ** 2
+            flop = 2 * op.out * op.oh * op.ow * op.c // op.parts * max(op.kh * op.kw, 1)
         for way, words in enumerate(WAYS):
             is_wanted = way < 2 or op.source > 0  # nobody wants the gradient of the examples
             if is_wanted and (flop or way != 1):

@@ -148,6 +148,57 @@ LAYERS = {  # for 3 x 11 x 9
         nn.ReLU(),
         *end(20),
     ),
+    "rectangles": lambda: sequential(
+        convolve(3, 6, (3, 5), stride=(1, 2), padding=(0, 3)),
+        nn.Tanh(),
+        convolve(6, 5, (4, 1), stride=(3, 1), padding=(2, 0), bias=False),
+        nn.Tanh(),
+        convolve(5, 7, (1, 3), padding=(0, 1)),
+        *end(168),
+    ),
+    "groups": lambda: sequential(
+        convolve(3, 12, 3, padding=1, groups=3),
+        nn.Tanh(),
+        convolve(12, 12, 3, stride=2, padding=1, groups=12),
+        nn.Tanh(),
+        convolve(12, 18, 2, groups=6, bias=False),
+        *end(360),
+    ),
+    "steps within a kernel": lambda: sequential(
+        convolve(3, 5, 3, dilation=2, padding=2),
+        nn.Tanh(),
+        convolve(5, 6, (2, 3), dilation=(3, 1), stride=(2, 1)),
+        nn.Tanh(),
+        convolve(6, 4, 3, dilation=2, stride=2, padding=4),
+        nn.Tanh(),
+        convolve(4, 6, 2, dilation=(4, 3), stride=(3, 2), padding=(2, 3), groups=2),
+        *end(60),
+    ),
+    "pooling of rectangles, rounded up": lambda: sequential(
+        nn.MaxPool2d((2, 3), stride=(1, 2), padding=(1, 1), ceil_mode=True),
+        convolve(3, 4, 2),
+        nn.AvgPool2d((3, 2), stride=2, padding=1, ceil_mode=True),
+        nn.Tanh(),
+        nn.AvgPool2d(2, ceil_mode=True, count_include_pad=False),
+        *end(24),
+    ),
+    "halving, rounded up": lambda: sequential(
+        convolve(3, 4, 3), nn.MaxPool2d(2, ceil_mode=True), *end(80)
+    ),
+    "the largest of even parts": lambda: sequential(
+        convolve(3, 5, 3),
+        nn.AdaptiveMaxPool2d((4, 3)),
+        nn.Tanh(),
+        nn.AdaptiveMaxPool2d(2),
+        *end(20),
+    ),
+    "instance norm": lambda: sequential(
+        convolve(3, 5, 3),
+        nn.InstanceNorm2d(5, affine=True),
+        nn.Tanh(),
+        nn.InstanceNorm2d(5, eps=1e-3),
+        *end(315),
+    ),
     "strides beyond the kernel": lambda: sequential(
         convolve(3, 6, 5, padding=4),
         convolve(6, 5, 1, stride=2),
@@ -326,7 +377,10 @@ def test_a_step_of_many_norms_is_that_of_looped(images, agree):
     agree(*(train(split, images, model, engine, **options) for engine in ("looped", "native")))
 
 
-@pytest.mark.parametrize("name", ["vgg9", "vgg11", "resnet18-gn", "resnet20", "convnet"])
+PUBLISHED = ["vgg9", "vgg11", "resnet18-gn", "resnet20", "convnet", "mobilenetv2"]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_there_is_a_kernel_for_each_layer_of_published_models(name, coloured):
     model = replace_dropouts(create(name, (3, 32, 32), 10, 0))
     table = tabulate_layers(model, (3, 32, 32))
@@ -421,11 +475,13 @@ REFUSED = {
     "statistics of all that was seen": lambda: nn.BatchNorm2d(3, momentum=None),
     "norm of rows": lambda: nn.LayerNorm(9),
     "a divisor": lambda: nn.AvgPool2d(2, divisor_override=3),
-    "rounded up": lambda: nn.AvgPool2d(2, ceil_mode=True),
-    "a wide window": lambda: nn.MaxPool2d(3, stride=(1, 2)),
+    "pooling with steps": lambda: nn.MaxPool2d(2, dilation=2),
+    "zeros beyond the kernel": lambda: nn.Conv2d(3, 4, 3, padding=(0, 3)),
+    "padding that is a word": lambda: nn.Conv2d(3, 4, 3, padding="same"),
     "group norm of no eps": lambda: nn.GroupNorm(3, 3, eps=0.0),
     "layer norm of an eps that is no float32": lambda: nn.LayerNorm((3, 11, 9), eps=1e-50),
-    "instance norm": lambda: nn.InstanceNorm2d(3),
+    "instance norm with statistics": lambda: nn.InstanceNorm2d(3, track_running_stats=True),
+    "instance norm of other channels": lambda: nn.InstanceNorm2d(4),
 }
 
 
@@ -435,6 +491,11 @@ def test_a_layer_that_has_no_kernel_is_named(name):
     said = f"no kernel for layer 0, {type(layer).__name__}.*use --engine processes or looped"
     with pytest.raises(ValueError, match=said):
         tabulate_layers(sequential(layer, *end(297)), (3, 11, 9))
+
+
+def test_the_largest_of_a_part_of_too_many_places_is_refused():
+    with pytest.raises(ValueError, match="no kernel for layer 0, AdaptiveMaxPool2d"):
+        tabulate_layers(sequential(nn.AdaptiveMaxPool2d(1), *end(3)), (3, 12, 12))
 
 
 def test_a_batch_that_batch_norm_needs_whole_is_refused_where_its_places_cannot_be_counted():

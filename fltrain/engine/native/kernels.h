@@ -29,10 +29,20 @@ struct Image {
     int64_t n, h, w, pad;
 };
 
-// Where a kernel of rows x columns is laid: its number (i, j) at place (y, x) of the output meets
-// row y stride + top + i and column x stride + left + j of the image.
+// Where a kernel is laid on one axis: its number i at place y of the output meets place
+// y stride + first + i step of the image.
+struct Laid {
+    int64_t k, stride, first, step;
+    // Numbers begin..end of the kernel that meet an image of that size somewhere between the
+    // places that number 0 meets.
+    int64_t begin(int64_t last) const { return last < 0 ? parts_of(-last, step) : 0; }
+    int64_t end(int64_t first, int64_t size) const {
+        return first < size ? std::min(k, parts_of(size - first, step)) : 0;
+    }
+};
+
 struct Window {
-    int64_t rows, columns, stride, top, left;
+    Laid rows, columns;
 };
 
 // Places of an output, [m][rows][columns]: `x` the first, and the steps from one to the next.
@@ -49,15 +59,15 @@ void correlate(const Places& dst, int64_t m, const Image& src, const Window& by,
     const Parts blocks(dst.columns, NB);
     for (int64_t y = 0; y < dst.rows; y++) {
         // Rows of the kernel that meet the image: above and below it there are no zeros in memory.
-        const int64_t top = y * by.stride + by.top;
-        const int64_t i0 = std::max<int64_t>(0, -top);
-        const int64_t i1 = std::min(by.rows, src.h - top);
+        const int64_t top = y * by.rows.stride + by.rows.first;
+        const int64_t i0 = by.rows.begin(top), i1 = by.rows.end(top, src.h);
+        const Laid& across = by.columns;
         for (int64_t q = 0, x = 0, x1; q < blocks.count; q++, x = x1) {
             x1 = x + blocks.size_of(q);
-            const int64_t left = x * by.stride + by.left, last = (x1 - 1) * by.stride + by.left;
+            const int64_t left = x * across.stride + across.first;
+            const int64_t last = (x1 - 1) * across.stride + across.first;
             // Columns of the kernel of which some place of this block meets more than zeros.
-            const int64_t j0 = std::max<int64_t>(0, -last);
-            const int64_t j1 = std::min(by.columns, src.w - left);
+            const int64_t j0 = across.begin(last), j1 = across.end(left, src.w);
             Tile t;
             t.c = dst.x + y * dst.row_step + x * dst.column_step;
             t.cm = dst.plane_step;
@@ -65,18 +75,18 @@ void correlate(const Places& dst, int64_t m, const Image& src, const Window& by,
             t.a = a;
             t.am = am;
             t.b = src.x + (top * row + src.pad + left) * LANES;
-            t.bn = by.stride * LANES;
+            t.bn = across.stride * LANES;
             t.bias = bias;
             t.add = add;
-            t.taps = taps + j0 * by.rows * src.n;
+            t.taps = taps + j0 * by.rows.k * src.n;
             t.columns = std::max<int64_t>(0, j1 - j0);
-            t.width = by.rows * src.n;
+            t.width = by.rows.k * src.n;
             t.lo = i0 * src.n;
             t.hi = std::max(i0, i1) * src.n;
             // In the columns before this one and from that one on not all places meet the image.
             const int64_t whole0 = std::max<int64_t>(0, -left);
-            const int64_t whole1 = std::min(by.columns, src.w - last);
-            if (by.stride == 1 && whole0 <= whole1) {
+            const int64_t whole1 = std::min(across.k, src.w - last);
+            if (across.stride == 1 && across.step == 1 && whole0 <= whole1) {
                 t.rising = whole0 - j0;
                 t.falling = j1 - whole1;
             }
@@ -151,30 +161,32 @@ constexpr auto BIAS_GRADIENTS = bias_gradients_of(std::make_integer_sequence<int
 // dw of the output channels k0..k1, by the rows y..y + strip of g.
 void conv_gradient_strip(float* dw, const float* g, const float* x, const Op& o, int64_t y,
                          int64_t strip, int64_t k0, int64_t k1) {
-    const int64_t row = o.w + 2 * o.pad, plane = o.oh * o.ow * LANES, taps = o.k * o.k;
-    const int64_t js = parts_of(o.k, JB);
+    const int64_t row = o.w + 2 * o.pad_w, plane = o.oh * o.ow * LANES, taps = o.kh * o.kw;
+    // several taps at a time where they meet places side by side
+    const int64_t js = o.step_w == 1 ? parts_of(o.kw, JB) : o.kw;
     for (int64_t c = 0; c < o.c; c++)
-        for (int64_t i = 0; i < o.k; i++) {
+        for (int64_t i = 0; i < o.kh; i++) {
             // Rows of g whose row i of the kernel lies within the image.
-            const int64_t above = std::max<int64_t>(0, o.pad - i);
-            const int64_t y0 = std::max(y, parts_of(above, o.stride));
-            const int64_t y1 = std::min({y + strip, o.oh, parts_of(o.h + o.pad - i, o.stride)});
+            const int64_t above = o.pad_h - i * o.step_h, below = o.h + above;
+            const int64_t y0 = std::max(y, parts_of(std::max<int64_t>(0, above), o.stride_h));
+            const int64_t y1 = std::min({y + strip, o.oh, parts_of(below, o.stride_h)});
             for (int64_t p = 0; p < js && y0 < y1; p++) {
-                const int64_t j0 = edge(o.k, p, js), j1 = edge(o.k, p + 1, js);
+                const int64_t j0 = edge(o.kw, p, js), j1 = edge(o.kw, p + 1, js);
                 GRADIENTS[(k1 - k0 - 1) * JB + j1 - j0 - 1](
-                    dw + (k0 * o.c + c) * taps + i * o.k + j0, o.c * taps,
+                    dw + (k0 * o.c + c) * taps + i * o.kw + j0, o.c * taps,
                     g + k0 * plane + y0 * o.ow * LANES, plane, o.ow * LANES,
-                    x + ((c * o.h + y0 * o.stride + i - o.pad) * row + j0) * LANES,
-                    o.stride * row * LANES, o.stride, y1 - y0, o.ow);
+                    x + ((c * o.h + y0 * o.stride_h - above) * row + j0 * o.step_w) * LANES,
+                    o.stride_h * row * LANES, o.stride_w, y1 - y0, o.ow);
             }
         }
 }
 
-// dw [out][c][k][k] and db [out] += those of g [out][oh][ow] and x [c][h][w + 2 pad], by strips of
-// rows that fit the first cache.
+// dw [out][c][kh][kw] and db [out] += those of g [out][oh][ow] and x [c][h][w + 2 pad], by strips
+// of rows that fit the first cache.
 void conv_gradient(float* dw, float* db, const float* g, const float* x, const Op& o) {
-    const int64_t row = o.w + 2 * o.pad, plane = o.oh * o.ow * LANES;
-    const int64_t strip = std::max<int64_t>(1, L1 / (4 * LANES * (KB * o.ow + o.stride * row)));
+    const int64_t row = o.w + 2 * o.pad_w, plane = o.oh * o.ow * LANES;
+    const int64_t floats = LANES * (KB * o.ow + o.stride_h * row);  // of a row
+    const int64_t strip = std::max<int64_t>(1, L1 / (4 * floats));
     const int64_t ks = parts_of(o.out, KB);
     for (int64_t y = 0; y < o.oh; y += strip)
         for (int64_t q = 0; q < ks; q++)
@@ -183,17 +195,6 @@ void conv_gradient(float* dw, float* db, const float* g, const float* x, const O
         const int64_t k0 = edge(o.out, q, ks), k1 = edge(o.out, q + 1, ks);
         BIAS_GRADIENTS[k1 - k0 - 1](db + k0, g + k0 * plane, plane);
     }
-}
-
-// to [n][h][w + 2 pad] = from [n][h][w] between zeros, which are there already; `from` itself where
-// pad is 0.
-const float* pad_image(float* to, const float* from, int64_t n, int64_t h, int64_t w, int64_t pad) {
-    if (!pad) return from;
-    for (int64_t r = 0; r < n * h; r++) {
-        float* row = to + (r * (w + 2 * pad) + pad) * LANES;
-        std::memcpy(row, from + r * w * LANES, w * LANES * sizeof(float));
-    }
-    return to;
 }
 
 // ---- activations ----

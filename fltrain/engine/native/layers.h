@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <vector>
 
 #include "declared.h"
@@ -17,7 +18,7 @@ namespace {
 
 // To be counted up where a field of `Arguments` or `Op` gets another meaning or place while their
 // sizes stay (`LAYOUT_VERSION` in arguments.py).
-constexpr int64_t LAYOUT_VERSION = 2;
+constexpr int64_t LAYOUT_VERSION = 3;
 
 // What Python hands over (`StepArguments` in arguments.py has the same fields).
 struct Arguments {
@@ -64,16 +65,22 @@ struct Tensor {
 // The part of an input's gradient that a kernel laid every `stride` places reaches by the same of
 // its numbers: places first, first + stride, ... of an axis, and which numbers these are.
 struct Reach {
-    int64_t first, places;  // of the input's axis
-    int64_t begin, count;   // numbers begin, begin + stride, ... of the kernel
-    int64_t offset;         // of the output's axis, for the first place and the last number
+    int64_t first, places;            // of the input's axis
+    int64_t begin, every, count = 0;  // numbers begin, begin + every, ... of the kernel
+    int64_t step;                     // of the output's axis, from one of them to the one before
+    int64_t offset = 0;  // of the output's axis, for the first place and the last number
 
-    Reach(int64_t first, int64_t size, int64_t k, int64_t stride, int64_t pad)
-        : first(first),
-          places(first < size ? parts_of(size - first, stride) : 0),
-          begin((first + pad) % stride),
-          count(begin < k ? parts_of(k - begin, stride) : 0),
-          offset((first + pad) / stride - count + 1) {}
+    Reach(int64_t first, const Axis& a)
+        : first(first), places(first < a.size ? parts_of(a.size - first, a.stride) : 0) {
+        const int64_t common = std::gcd(a.stride, a.step);
+        every = a.stride / common;
+        step = a.step / common;
+        const int64_t at = first + a.pad;
+        for (begin = 0; begin < every && (at - begin * a.step) % a.stride; begin++) {}
+        if (begin == every || begin >= a.k) return;
+        count = parts_of(a.k - begin, every);
+        offset = (at - (begin + (count - 1) * every) * a.step) / a.stride;
+    }
 };
 
 // Numbers of a matrix in the order in which taps want them, where otherwise each of them would come
@@ -117,53 +124,61 @@ struct Layer {
     const float* bias(const float* w) const { return op.bias < 0 ? nullptr : w + op.bias; }
     float* bias(float* w) const { return op.bias < 0 ? nullptr : w + op.bias; }
 
-    Reach rows(int64_t first) const { return {first, op.h, op.k, op.stride, op.pad}; }
-    Reach columns(int64_t first) const { return {first, op.w, op.k, op.stride, op.pad}; }
+    Reach rows(int64_t first) const { return {first, rows_of(op)}; }
+    Reach columns(int64_t first) const { return {first, columns_of(op)}; }
 
     // Zeros around each row of dy for dx.
     int64_t back_pad() const {
         int64_t most = 0;
-        for (int64_t first = 0; first < op.stride; first++) {
+        for (int64_t first = 0; first < op.stride_w; first++) {
             const Reach r = columns(first);
-            const int64_t end = r.offset + r.places - 1 + r.count;  // behind the last place
+            if (!r.count || !r.places) continue;
+            // behind the last place
+            const int64_t end = r.offset + r.places + (r.count - 1) * r.step;
             most = std::max({most, -r.offset, end - op.ow});
         }
         return most;
     }
 
-    // The gradient of the input is a convolution too, with the kernel turned round; for each of
-    // stride x stride places one of its own.
+    // Those of one group; the others have the same from where they begin. The gradient of the input
+    // is a convolution too, with the kernel turned round; for each place within a stride one of its
+    // own.
     void set_conv_taps() {
-        const Op& o = op;
-        const int64_t row = o.w + 2 * o.pad;
-        for (int64_t j = 0; j < o.k; j++)
-            for (int64_t i = 0; i < o.k; i++)
-                for (int64_t c = 0; c < o.c; c++)
-                    taps.push_back({int32_t((c * o.k + i) * o.k + j),
-                                    int32_t(((c * o.h + i) * row + j) * LANES)});
-        for (int64_t y = 0; y < o.stride; y++)
-            for (int64_t x = 0; x < o.stride; x++) set_back_taps(rows(y), columns(x));
+        const Op o = part_of(op);
+        const int64_t row = o.w + 2 * o.pad_w;
+        for (int64_t j = 0; j < o.kw; j++)
+            for (int64_t i = 0; i < o.kh; i++)
+                for (int64_t c = 0; c < o.c; c++) {
+                    const int64_t place = (c * o.h + i * o.step_h) * row + j * o.step_w;
+                    const int64_t number = (c * o.kh + i) * o.kw + j;
+                    taps.push_back({int32_t(number), int32_t(place * LANES)});
+                }
+        for (int64_t y = 0; y < o.stride_h; y++)
+            for (int64_t x = 0; x < o.stride_w; x++) set_back_taps(o, rows(y), columns(x));
     }
 
-    void set_back_taps(const Reach& rows, const Reach& columns) {
-        const Op& o = op;
+    void set_back_taps(const Op& o, const Reach& rows, const Reach& columns) {
         const int64_t row = o.ow + 2 * back_pad();
         std::vector<Tap>& turned = back.emplace_back();
         for (int64_t j = 0; j < columns.count; j++)
             for (int64_t i = 0; i < rows.count; i++)
                 for (int64_t m = 0; m < o.out; m++) {
-                    const int64_t ki = rows.begin + o.stride * (rows.count - 1 - i);
-                    const int64_t kj = columns.begin + o.stride * (columns.count - 1 - j);
-                    turned.push_back({int32_t((m * o.c * o.k + ki) * o.k + kj),
-                                      int32_t(((m * o.oh + i) * row + j) * LANES)});
+                    const int64_t ki = rows.begin + rows.every * (rows.count - 1 - i);
+                    const int64_t kj = columns.begin + columns.every * (columns.count - 1 - j);
+                    const int64_t number = (m * o.c * o.kh + ki) * o.kw + kj;
+                    const int64_t place = (m * o.oh + i * rows.step) * row + j * columns.step;
+                    turned.push_back({int32_t(number), int32_t(place * LANES)});
                 }
     }
 
-    // Whether the weights are more than the first cache holds beside what they meet.
-    bool packs() const { return op.out * op.c * op.k * op.k * sizeof(float) > L1; }
+    // Whether the weights are more than the first cache holds beside what they meet; groups of
+    // channels have few each.
+    bool packs() const {
+        return op.parts == 1 && op.out * op.c * op.kh * op.kw * sizeof(float) > L1;
+    }
 
     void pack_weights(const float* w) const {
-        const int64_t kernel = op.k * op.k;
+        const int64_t kernel = op.kh * op.kw;
         for (size_t i = 0; i < packed.size(); i++)
             if (i == 0)
                 packed[i].pack(weight(w), op.out, op.c * kernel);

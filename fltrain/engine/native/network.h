@@ -179,8 +179,8 @@ struct Network {
             if (o.kind == CONV) {
                 l.set_conv_taps();
                 if (l.packs()) place_packed(l);
-                const int64_t row = o.w + 2 * o.pad, row_d = o.ow + 2 * l.back_pad();
-                l.padded_x = o.pad ? memory.take<float>(o.c * o.h * row * LANES) : nullptr;
+                const int64_t row = o.w + 2 * o.pad_w, row_d = o.ow + 2 * l.back_pad();
+                l.padded_x = o.pad_w ? memory.take<float>(o.c * o.h * row * LANES) : nullptr;
                 l.padded_d = trains ? memory.take<float>(o.out * o.oh * row_d * LANES) : nullptr;
             }
             if (o.kind == LINEAR) {

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import nn
 
+from ...counting import ceil_div
 from ...tasks.dropout import CounterDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
+from .windows import WindowAxis, as_pair, find_window
 
 Shape = tuple[int, ...]
 
@@ -58,9 +60,14 @@ class Op(NamedTuple):
     out: int = 1
     oh: int = 1
     ow: int = 1
-    k: int = 0
-    stride: int = 1
-    pad: int = 0
+    kh: int = 0
+    kw: int = 0
+    stride_h: int = 1
+    stride_w: int = 1
+    pad_h: int = 0
+    pad_w: int = 0
+    step_h: int = 1
+    step_w: int = 1
     parts: int = 1
     weight: int = -1
     bias: int = -1
@@ -76,7 +83,7 @@ class Op(NamedTuple):
     @property
     def widest(self) -> int:
         """Numbers of an example in input or output, with the zeros around them."""
-        around = 2 * self.k
+        around = 2 * self.kw * self.step_w
         before = self.c * self.h * (self.w + around)
         after = self.out * self.oh * (self.ow + around)
         return max(before, after)
@@ -148,43 +155,59 @@ def _translate_linear(layer: nn.Linear, shape: Shape) -> Translated | None:
 
 
 def _translate_convolution(conv: nn.Conv2d, shape: Shape) -> Translated | None:
-    """Translate a square kernel of one group, with zeros around the image.
+    """Translate a convolution with zeros around the image.
 
-    No more zeros than the kernel reaches: each row of it has to meet the image.
+    No more zeros than the kernel reaches.
     """
-    window = _find_window(conv.kernel_size, conv.stride, conv.padding)
-    is_plain = conv.padding_mode == "zeros" and conv.groups == 1 and conv.dilation == (1, 1)
-    if len(shape) != 3 or window is None or not is_plain or window.pad >= window.k:
+    if len(shape) != 3 or conv.padding_mode != "zeros" or isinstance(conv.padding, str):
         return None
-    op = Op(OpKind.CONV, **window._asdict())
-    sides = [_count_places(size, op) for size in shape[1:]]
+    rows, columns = find_window(conv.kernel_size, conv.stride, conv.padding, conv.dilation)
+    if rows.pad >= rows.reach or columns.pad >= columns.reach:
+        return None
+    op = _lay_window(Op(OpKind.CONV, parts=conv.groups), rows, columns)
+    sides = rows.count_places(shape[1]), columns.count_places(shape[2])
     return _change_shape(op, shape, (conv.out_channels, *sides))
 
 
 def _translate_pool(pool: nn.MaxPool2d | nn.AvgPool2d, shape: Shape) -> Translated | None:
-    """Translate a square window, whose size is not rounded up."""
-    window = _find_window(pool.kernel_size, pool.stride, pool.padding)
-    if len(shape) != 3 or window is None or pool.ceil_mode:
+    if len(shape) != 3:
         return None
-    op = Op(OpKind.POOL, **window._asdict())
+    rows, columns = find_window(pool.kernel_size, pool.stride, pool.padding)
+    kind = OpKind.POOL
+    with_zeros = 0
     if isinstance(pool, nn.AvgPool2d):
+        kind = OpKind.AVERAGE
+        with_zeros = int(pool.count_include_pad)
         if pool.divisor_override:
             return None
-        op = op._replace(kind=OpKind.AVERAGE, with_zeros=int(pool.count_include_pad))
-    elif _as_side(pool.dilation) != 1 or pool.return_indices or window.k**2 > _MOST_PLACES:
+    elif (
+        as_pair(pool.dilation) != (1, 1) or pool.return_indices or rows.k * columns.k > _MOST_PLACES
+    ):
         return None
-    sides = [_count_places(size, op) for size in shape[1:]]
+    op = _lay_window(Op(kind, with_zeros=with_zeros), rows, columns)
+    sides = [
+        axis.count_rounded_up(size) if pool.ceil_mode else axis.count_places(size)
+        for axis, size in zip((rows, columns), shape[1:], strict=True)
+    ]
     return _change_shape(op, shape, (shape[0], *sides))
 
 
-def _translate_adaptive(pool: nn.AdaptiveAvgPool2d, shape: Shape) -> Translated | None:
-    """Translate the mean of so many even parts of an image."""
+def _translate_adaptive(
+    pool: nn.AdaptiveAvgPool2d | nn.AdaptiveMaxPool2d, shape: Shape
+) -> Translated | None:
+    """Translate the mean or the largest of so many even parts of an image."""
     if len(shape) != 3:
         return None
-    wanted = pool.output_size
-    pair = (wanted, wanted) if isinstance(wanted, int) or wanted is None else wanted
+    pair = as_pair(pool.output_size)
     sides = [size if side is None else side for size, side in zip(shape[1:], pair, strict=True)]
-    return _change_shape(Op(OpKind.AVERAGE), shape, (shape[0], *sides))
+    kind = OpKind.AVERAGE
+    if isinstance(pool, nn.AdaptiveMaxPool2d):
+        kind = OpKind.POOL
+        # parts may share a place at each end
+        widest = [ceil_div(size, side) + 1 for size, side in zip(shape[1:], sides, strict=True)]
+        if pool.return_indices or prod(widest) > _MOST_PLACES:
+            return None
+    return _change_shape(Op(kind), shape, (shape[0], *sides))
 
 
 def _translate_dropout(layer: CounterDropout, shape: Shape) -> Translated:
@@ -213,6 +236,17 @@ def _translate_group_norm(norm: nn.GroupNorm, shape: Shape) -> Translated | None
     return _keep_shape(op, shape)
 
 
+def _translate_instance_norm(norm: nn.InstanceNorm2d, shape: Shape) -> Translated | None:
+    """Translate a norm of each channel of an example, without running statistics."""
+    if len(shape) != 3 or norm.eps < _LEAST_EPS or norm.track_running_stats:
+        return None
+    channels, plane = shape[0], prod(shape[1:])
+    if plane < 2 or channels != norm.num_features:
+        return None  # torch refuses the one and warns of the other
+    op = Op(OpKind.GROUP_NORM, parts=channels, scaled=plane, value=norm.eps)
+    return _keep_shape(op, shape)
+
+
 def _translate_layer_norm(norm: nn.LayerNorm, shape: Shape) -> Translated | None:
     if tuple(norm.normalized_shape) != shape or norm.eps < _LEAST_EPS:
         return None
@@ -227,6 +261,7 @@ _TRANSLATIONS: dict[type[nn.Module], Callable[[Any, Shape], Translated | None]] 
     nn.MaxPool2d: _translate_pool,
     nn.AvgPool2d: _translate_pool,
     nn.AdaptiveAvgPool2d: _translate_adaptive,
+    nn.AdaptiveMaxPool2d: _translate_adaptive,
     Dropout: _translate_dropout,
     Dropout1d: _translate_dropout,
     Dropout2d: _translate_dropout,
@@ -234,32 +269,19 @@ _TRANSLATIONS: dict[type[nn.Module], Callable[[Any, Shape], Translated | None]] 
     nn.BatchNorm1d: _translate_batch_norm,
     nn.BatchNorm2d: _translate_batch_norm,
     nn.GroupNorm: _translate_group_norm,
+    nn.InstanceNorm2d: _translate_instance_norm,
     nn.LayerNorm: _translate_layer_norm,
 }
 
 
-class _Window(NamedTuple):
-    """A square window, laid every `stride` places of an image with so many zeros around it."""
-
-    k: int
-    stride: int
-    pad: int
-
-
-def _find_window(kernel_size: Any, stride: Any, padding: Any) -> _Window | None:
-    """Return the window of a layer; None where it is not square, or padding is a word."""
-    sides = [side for side in map(_as_side, (kernel_size, stride, padding)) if side is not None]
-    return _Window(*sides) if len(sides) == len(_Window._fields) else None
-
-
-def _count_places(size: int, window: Op) -> int:
-    """Return at how many places of an axis a window is laid."""
-    return (size + 2 * window.pad - window.k) // window.stride + 1
-
-
-def _as_side(value: Any) -> int | None:
-    """Return the number of a pair that is twice the same; None for another one, or a word."""
-    if isinstance(value, int):
-        return value
-    pair = set(value)
-    return int(value[0]) if len(pair) == 1 and not isinstance(value, str) else None
+def _lay_window(op: Op, rows: WindowAxis, columns: WindowAxis) -> Op:
+    return op._replace(
+        kh=rows.k,
+        kw=columns.k,
+        stride_h=rows.stride,
+        stride_w=columns.stride,
+        pad_h=rows.pad,
+        pad_w=columns.pad,
+        step_h=rows.step,
+        step_w=columns.step,
+    )

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "convolution.h"
 #include "linear.h"
 
 namespace {
@@ -113,7 +114,7 @@ class Passes {
                 args.bytes ? gather_group<uint8_t>(block, g) : gather_group<float>(block, g);
                 break;
             case CONV:
-                convolve(l, g);
+                convolve(net, l, args.w, g);
                 break;
             case POOL: {
                 int8_t* which = l.which + g * y.size * LANES;
@@ -163,7 +164,9 @@ class Passes {
                     std::memset(x.grad(g), 0, bytes);
                 break;
             case CONV:
-                convolve_back(l, g);
+                convolve_gradient(net, l, g);
+                note(l, GRADIENT);
+                if (!l.ends) convolve_back(net, l, args.w, g);
                 break;
             case POOL: {
                 const int8_t* which = l.which + g * y.size * LANES;
@@ -193,41 +196,6 @@ class Passes {
                 break;
             default:
                 derive(Kind(o.kind), (V*)y.grad(g), (const V*)y.at(g), y.size);
-        }
-    }
-
-    void convolve(Layer& l, int64_t g) {
-        const Op& o = l.op;
-        const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
-        const float* from = pad_image(l.padded_x, x.at(g), o.c, o.h, o.w, o.pad);
-        const Places places{y.at(g), o.oh, o.ow, o.oh * o.ow * LANES, o.ow * LANES, LANES};
-        const Window window{o.k, o.k, o.stride, -o.pad, -o.pad};
-        const float* weights = l.packed.empty() ? l.weight(args.w) : l.packed[0].numbers;
-        correlate(places, o.out, {from, o.c, o.h, o.w, o.pad}, window, weights, o.c * o.k * o.k,
-                  l.bias(args.w), l.taps.data(), false);
-    }
-
-    void convolve_back(Layer& l, int64_t g) {
-        const Op& o = l.op;
-        const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
-        const float* from = pad_image(l.padded_x, x.at(g), o.c, o.h, o.w, o.pad);
-        conv_gradient(l.weight(net.gradients), l.bias(net.gradients), y.grad(g), from, o);
-        note(l, GRADIENT);
-        if (l.ends) return;
-        const int64_t pad = l.back_pad(), row = o.w * LANES;
-        const float* dy = pad_image(l.padded_d, y.grad(g), o.out, o.oh, o.ow, pad);
-        const Image image{dy, o.out, o.oh, o.ow, pad};
-        for (int64_t r = 0; r < o.stride * o.stride; r++) {
-            const Reach rows = l.rows(r / o.stride), columns = l.columns(r % o.stride);
-            float* first = x.grad(g) + rows.first * row + columns.first * LANES;
-            const Places places{first,     rows.places,    columns.places,
-                                o.h * row, o.stride * row, o.stride * LANES};
-            const Window window{rows.count, columns.count, 1, rows.offset, columns.offset};
-            const bool packs = !l.packed.empty();
-            const float* weights = packs ? l.packed[r + 1].numbers : l.weight(args.w);
-            const int64_t row_of = packs ? l.back[r].size() : o.k * o.k;
-            correlate(places, o.c, image, window, weights, row_of, nullptr, l.back[r].data(),
-                      l.adds);
         }
     }
 

@@ -10,26 +10,28 @@
 
 namespace {
 
-// The places begin..end of an axis that output i sees, those beyond the axis left out.
+// The places begin..end of an axis that an output sees, those beyond the axis left out. with_zeros:
+// how many it sees with the zeros around the image.
 struct Seen {
-    int64_t begin, end;
+    int64_t begin, end, with_zeros;
 };
 
-// size, outputs: of the axis before and behind pooling.
-Seen seen_by(const Op& o, int64_t i, int64_t size, int64_t outputs) {
-    if (!o.k) return {i * size / outputs, parts_of((i + 1) * size, outputs)};
-    const int64_t begin = i * o.stride - o.pad;
-    return {std::max<int64_t>(0, begin), std::min(size, begin + o.k)};
+Seen seen_by(const Axis& a, int64_t i) {
+    if (!a.k) return {i * a.size / a.outputs, parts_of((i + 1) * a.size, a.outputs), 0};
+    const int64_t begin = i * a.stride - a.pad, end = begin + a.k;
+    // behind the zeros there is nothing, where a size is rounded up
+    const int64_t with_zeros = std::min(end, a.size + a.pad) - begin;
+    return {std::max<int64_t>(0, begin), std::min(a.size, end), with_zeros};
 }
 
 // y [c][oh][ow] = the first largest, else the last NaN, of each window of x [c][h][w]; which: its
 // place in the window.
 void pool(const Op& o, const float* x, float* y, int8_t* which) {
     for (int64_t r = 0; r < o.c * o.oh; r++) {
-        const Seen rows = seen_by(o, r % o.oh, o.h, o.oh);
+        const Seen rows = seen_by(rows_of(o), r % o.oh);
         const V* plane = (const V*)x + r / o.oh * o.h * o.w;
         for (int64_t i = 0; i < o.ow; i++) {
-            const Seen columns = seen_by(o, i, o.w, o.ow);
+            const Seen columns = seen_by(columns_of(o), i);
             V best = plane[rows.begin * o.w + columns.begin];
             I at{};
             int p = 0;
@@ -49,10 +51,10 @@ void pool(const Op& o, const float* x, float* y, int8_t* which) {
 // dx [c][h][w] += dy [c][oh][ow] where its example's largest was.
 void unpool(const Op& o, const float* dy, const int8_t* which, float* dx) {
     for (int64_t r = 0; r < o.c * o.oh; r++) {
-        const Seen rows = seen_by(o, r % o.oh, o.h, o.oh);
+        const Seen rows = seen_by(rows_of(o), r % o.oh);
         V* plane = (V*)dx + r / o.oh * o.h * o.w;
         for (int64_t i = 0; i < o.ow; i++) {
-            const Seen columns = seen_by(o, i, o.w, o.ow);
+            const Seen columns = seen_by(columns_of(o), i);
             const V d = ((const V*)dy)[r * o.ow + i];
             const I at = widen(which + (r * o.ow + i) * LANES);
             int p = 0;
@@ -65,7 +67,10 @@ void unpool(const Op& o, const float* dy, const int8_t* which, float* dx) {
 
 // ---- windows of 2 x 2 that do not overlap: most of all pooling ----
 
-bool is_halving(const Op& o) { return o.k == 2 && o.stride == 2 && !o.pad; }
+bool is_halving(const Axis& a) {
+    return a.k == 2 && a.stride == 2 && !a.pad && a.outputs == a.size / 2;
+}
+bool is_halving(const Op& o) { return is_halving(rows_of(o)) && is_halving(columns_of(o)); }
 
 void pool_halves(const Op& o, const float* x, float* y, int8_t* which) {
     for (int64_t r = 0; r < o.c * o.oh; r++) {
@@ -104,16 +109,16 @@ void unpool_halves(const Op& o, const float* dy, const int8_t* which, float* dx)
 // What a window's sum is multiplied by: zeros around the image count where `o.with_zeros` says so.
 float share_of(const Op& o, const Seen& rows, const Seen& columns) {
     const int64_t real = (rows.end - rows.begin) * (columns.end - columns.begin);
-    return 1.0f / (o.with_zeros ? o.k * o.k : real);
+    return 1.0f / (o.with_zeros ? rows.with_zeros * columns.with_zeros : real);
 }
 
 // y [c][oh][ow] = the mean of each window of x [c][h][w].
 void average(const Op& o, const float* x, float* y) {
     for (int64_t r = 0; r < o.c * o.oh; r++) {
-        const Seen rows = seen_by(o, r % o.oh, o.h, o.oh);
+        const Seen rows = seen_by(rows_of(o), r % o.oh);
         const V* plane = (const V*)x + r / o.oh * o.h * o.w;
         for (int64_t i = 0; i < o.ow; i++) {
-            const Seen columns = seen_by(o, i, o.w, o.ow);
+            const Seen columns = seen_by(columns_of(o), i);
             V total{};
             for (int64_t a = rows.begin; a < rows.end; a++)
                 for (int64_t b = columns.begin; b < columns.end; b++) total += plane[a * o.w + b];
@@ -125,10 +130,10 @@ void average(const Op& o, const float* x, float* y) {
 // dx [c][h][w] += each place's share of dy [c][oh][ow].
 void spread(const Op& o, const float* dy, float* dx) {
     for (int64_t r = 0; r < o.c * o.oh; r++) {
-        const Seen rows = seen_by(o, r % o.oh, o.h, o.oh);
+        const Seen rows = seen_by(rows_of(o), r % o.oh);
         V* plane = (V*)dx + r / o.oh * o.h * o.w;
         for (int64_t i = 0; i < o.ow; i++) {
-            const Seen columns = seen_by(o, i, o.w, o.ow);
+            const Seen columns = seen_by(columns_of(o), i);
             const V d = ((const V*)dy)[r * o.ow + i] * share_of(o, rows, columns);
             for (int64_t a = rows.begin; a < rows.end; a++)
                 for (int64_t b = columns.begin; b < columns.end; b++) plane[a * o.w + b] += d;
