@@ -23,9 +23,17 @@ class RayCluster:
 
     def __init__(self, folder: Path, port: int):
         self.address = f"127.0.0.1:{port}"
-        here = ["--node-ip-address=127.0.0.1", "--num-cpus=1", "--block", "--disable-usage-stats"]
-        head = ["start", "--head", f"--port={port}", "--include-dashboard=false", *here]
-        joined = ["start", f"--address={self.address}", *here]
+        here = ["--num-cpus=1", "--block", "--disable-usage-stats"]
+        head = [
+            "start",
+            "--head",
+            f"--port={port}",
+            "--include-dashboard=false",
+            *here,
+            "--node-ip-address=127.0.0.1",
+        ]
+        # Of an address of its own: a command joins the node that has its machine's, which is not to be lost.
+        joined = ["start", f"--address={self.address}", *here, "--node-ip-address=127.0.0.2"]
         # Workers of Ray yield to all else on a machine, which would have them wait for the tests.
         env = {"RAY_TMPDIR": str(folder), "RAY_worker_niceness": "0"}
         self.head = Machine([*RAY, *head], env=env, log=folder / "head.log")

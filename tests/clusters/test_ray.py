@@ -40,7 +40,7 @@ def stop_workers(path):
     wait_until(lambda: not workers.intersection(list_workers(path)), "that they end")
 
 
-def test_a_lost_node_and_workers_that_are_stopped_twice_change_no_bit(
+def test_workers_that_are_stopped_twice_and_a_lost_node_change_no_bit(
     ray_cluster, size, start_study, tmp_path
 ):
     cells, rounds, n_alone = SIZES[size].values()
@@ -60,13 +60,13 @@ def test_a_lost_node_and_workers_that_are_stopped_twice_change_no_bit(
             "two workers at work",
         )
 
+    for _ in range(2):
+        wait_for_two()
+        stop_workers(path)
     wait_for_two()
     wait_until(lambda: is_ended() or count_rounds(path) > 4, "rounds")
     ray_cluster.second.lose()
     ray_cluster.second.start()
-    for _ in range(2):
-        wait_for_two()
-        stop_workers(path)
     wait_until(lambda: process.poll() is not None, "the end of the study", 3000)
     assert process.returncode == 0, (tmp_path / "said.txt").read_text()
     require_each_done_once(path)
