@@ -8,7 +8,7 @@ from typing import Any
 from niidpart.errors import UsageError
 
 from ..runs.metric_names import list_asked_numbers, shorten_name
-from ..studies.folder import StudyFolder, is_study
+from ..studies.folder.study_folder import StudyFolder, is_study
 from .families import ComparisonFamily, ComparisonWords, compare_rows, rank_columns
 from .measures import MeasureWords, RunMeasure, list_measures
 from .ranking import Ranking

@@ -17,11 +17,11 @@ from ..runs.metric_names import History
 from ..runs.metrics_log import MetricsLog
 from ..runs.stopping import is_finished
 from ..runs.trials import group_trials, list_comparable
-from ..studies.cells import StudyCell
+from ..studies.cells.cell import StudyCell
+from ..studies.cells.searches import Search, SearchResult
 from ..studies.derived_values import derive_of_cells
-from ..studies.folder import StudyFolder
-from ..studies.roster import Roster
-from ..studies.searches import Search, SearchResult
+from ..studies.folder.roster import Roster
+from ..studies.folder.study_folder import StudyFolder
 from .records import RUN_AXIS, SETTING_AXIS, RunRecord, RunState
 
 

@@ -14,11 +14,8 @@ from niidpart.splits.recipe import JSON
 from ..evidence.api import EvidenceTable, TableRequest, make_tables
 from ..evidence.measures import METRIC, MeasureWords
 from ..evidence.tables import TableAxes
-from .cells import ResolvedCell
-from .choice import choose_cells
-from .claims import FAILED
-from .directing import StudyDirector, find_engine
-from .estimate import (
+from .cells.cell import ResolvedCell
+from .cells.estimate import (
     CellEstimate,
     StudyEstimate,
     describe_bytes,
@@ -26,14 +23,17 @@ from .estimate import (
     estimate_winners,
     sum_estimates,
 )
-from .expansion import expand_plan
-from .folder import StudyFolder, is_study, require_same_study, write_text
-from .plan import StudyPlan, read_plan
-from .plan_text import PlanText, read_plan_text
-from .resolving import ResolvedPlan, resolve_plan
-from .roster import Roster, read_cells
-from .searching import list_searches
-from .standing import StudyStanding
+from .cells.resolving import ResolvedPlan, resolve_plan
+from .folder.claims import FAILED
+from .folder.roster import Roster, read_cells
+from .folder.standing import StudyStanding
+from .folder.study_folder import StudyFolder, is_study, require_same_study, write_text
+from .plans.choice import choose_cells
+from .plans.expansion import expand_plan
+from .plans.plan import StudyPlan, read_plan
+from .plans.plan_text import PlanText, read_plan_text
+from .plans.searching import list_searches
+from .work.directing import StudyDirector, find_engine
 
 _ROOM = 1.1  # of the disk that is estimated
 

@@ -18,8 +18,8 @@ from ..runs.folder import RunFolder
 from ..runs.metric_names import History
 from ..runs.points import read_history
 from ..runs.reaching import aim_at_end, measure_end, measure_way
-from .cells import StudyCell
-from .folder import StudyFolder
+from .cells.cell import StudyCell
+from .folder.study_folder import StudyFolder
 
 _SPEEDUP = "speedup:"
 _METRIC = "test_accuracy"

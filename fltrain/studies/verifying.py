@@ -13,12 +13,12 @@ from niidpart.splits.recipe import JSON
 from ..disk.plain_folder import RunError
 from ..runs.folder import RunFolder
 from ..verification.verdict import RunFault, RunVerdict
-from .cell_training import read_end
-from .cells import StudyCell, require_same_cell, restore_lists
-from .claims import Kinds
-from .deciding import SearchReferee
-from .folder import StudyFolder
-from .roster import Roster, read_cells
+from .cells.cell import StudyCell, require_same_cell, restore_lists
+from .folder.claims import Kinds
+from .folder.roster import Roster, read_cells
+from .folder.study_folder import StudyFolder
+from .work.cell_training import read_end
+from .work.deciding import SearchReferee
 
 _WRITTEN = ("checkpoint_every", "checkpoint_share", "keep")
 _OF_THE_MACHINE = (*_WRITTEN, "threads", "workers", "memory", "device")

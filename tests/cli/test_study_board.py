@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from fltrain.studies.standing import CellStanding, StudyStanding
+from fltrain.studies.folder.standing import CellStanding, StudyStanding
 from niidpart_cli.train.board import draw_board
 
 WORKER = "a-machine-of-the-cluster-4711-abcdef"

@@ -3,9 +3,9 @@
 import fltrain
 import niidpart
 from fltrain.runs.folder import RunFolder
-from fltrain.studies.claims import DONE
-from fltrain.studies.folder import StudyFolder, is_study
-from fltrain.studies.roster import read_cells
+from fltrain.studies.folder.claims import DONE
+from fltrain.studies.folder.roster import read_cells
+from fltrain.studies.folder.study_folder import StudyFolder, is_study
 from fltrain.studies.verifying import verify_study
 
 PLAN = """

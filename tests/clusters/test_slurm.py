@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from fltrain.studies.folder import StudyFolder
+from fltrain.studies.folder.study_folder import StudyFolder
 
 from ._machines import wait_until
 from ._studies import (

@@ -6,8 +6,8 @@ import time
 
 import fltrain
 import niidpart
-from fltrain.studies import worker as workers
-from fltrain.studies.roster import read_cells
+from fltrain.studies.folder.roster import read_cells
+from fltrain.studies.work import worker as workers
 
 FIXED = {"model": "linear", "rounds": 2, "local_epochs": 1}
 PLAN = {

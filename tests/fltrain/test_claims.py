@@ -9,11 +9,11 @@ import threading
 import pytest
 
 from fltrain.disk.plain_folder import PlainFolder
-from fltrain.studies import beats, new_files
-from fltrain.studies.beats import Beating, Watch, find_start
-from fltrain.studies.claims import ClaimBook, ClaimLost
-from fltrain.studies.new_files import create_once
-from fltrain.studies.places import Places
+from fltrain.studies.folder import beats, new_files
+from fltrain.studies.folder.beats import Beating, Watch, find_start
+from fltrain.studies.folder.claims import ClaimBook, ClaimLost
+from fltrain.studies.folder.new_files import create_once
+from fltrain.studies.folder.places import Places
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ from fltrain.runs.reaching import (
 from fltrain.settings.stopping import parse_stop_rule
 from fltrain.studies.api import prepare_study, write_study
 from fltrain.studies.derived_values import derive_of_cells, is_derived
-from fltrain.studies.roster import read_cells
-from fltrain.studies.worker import work
+from fltrain.studies.folder.roster import read_cells
+from fltrain.studies.work.worker import work
 from niidpart.errors import UsageError
 
 ACCURACIES = [0.2, 0.5, None, 0.45, 0.7]  # of which the third round is not evaluated

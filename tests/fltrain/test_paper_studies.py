@@ -4,20 +4,20 @@ import pytest
 
 from fltrain import presets
 from fltrain.studies.api import prepare_study
-from fltrain.studies.choice import choose_cells, count_cells
-from fltrain.studies.expansion import expand_plan
-from fltrain.studies.overlay import lay_over
-from fltrain.studies.paper_studies import (
+from fltrain.studies.cells.stand_ins import load_or_stand_in
+from fltrain.studies.papers.paper_studies import (
     SCALES,
     find_paper_study,
     find_study_of,
     list_paper_studies,
 )
-from fltrain.studies.paper_table import BesideRow, count_best
-from fltrain.studies.plan import read_plan
-from fltrain.studies.printed import read_printed
-from fltrain.studies.scale import describe_scale
-from fltrain.studies.stand_ins import load_or_stand_in
+from fltrain.studies.papers.paper_table import BesideRow, count_best
+from fltrain.studies.papers.printed import read_printed
+from fltrain.studies.papers.scale import describe_scale
+from fltrain.studies.plans.choice import choose_cells, count_cells
+from fltrain.studies.plans.expansion import expand_plan
+from fltrain.studies.plans.overlay import lay_over
+from fltrain.studies.plans.plan import read_plan
 from niidpart.errors import UsageError
 
 ALL = list_paper_studies()

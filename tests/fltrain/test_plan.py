@@ -3,12 +3,12 @@
 import pytest
 
 import niidpart
-from fltrain.studies import cells
 from fltrain.studies.api import prepare_study
-from fltrain.studies.estimate import estimate_span
-from fltrain.studies.expansion import expand_plan
-from fltrain.studies.plan import read_plan
-from fltrain.studies.plan_text import PlanText, read_plan_text
+from fltrain.studies.cells import cell as cells
+from fltrain.studies.cells.estimate import estimate_span
+from fltrain.studies.plans.expansion import expand_plan
+from fltrain.studies.plans.plan import read_plan
+from fltrain.studies.plans.plan_text import PlanText, read_plan_text
 from niidpart.errors import UsageError
 
 FIXED = {"model": "linear", "rounds": 2, "local_epochs": 1}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import qmc
 
-from fltrain.studies.search_points import ListedWord, SpannedWord, list_points
+from fltrain.studies.plans.search_points import ListedWord, SpannedWord, list_points
 from niidpart.errors import UsageError
 
 LR = SpannedWord("lr", 0.001, 1, is_log=True, is_whole=False)

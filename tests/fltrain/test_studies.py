@@ -8,11 +8,11 @@ from fltrain.evidence.api import TableRequest, make_tables
 from fltrain.evidence.tables import TableAxes
 from fltrain.runs.folder import RunFolder
 from fltrain.studies.api import prepare_study, write_study
-from fltrain.studies.claims import ClaimBook
-from fltrain.studies.folder import StudyFolder
-from fltrain.studies.roster import read_cells
+from fltrain.studies.folder.claims import ClaimBook
+from fltrain.studies.folder.roster import read_cells
+from fltrain.studies.folder.study_folder import StudyFolder
 from fltrain.studies.verifying import verify_study
-from fltrain.studies.worker import work
+from fltrain.studies.work.worker import work
 from niidpart.errors import UsageError
 
 from ._studies import FIXED, PLAN

@@ -6,12 +6,12 @@ import shutil
 import pytest
 
 import fltrain
-from fltrain.studies import cell_training
 from fltrain.studies.api import prepare_study, write_study
-from fltrain.studies.claims import ClaimBook
-from fltrain.studies.roster import read_cells
+from fltrain.studies.folder.claims import ClaimBook
+from fltrain.studies.folder.roster import read_cells
 from fltrain.studies.verifying import verify_study
-from fltrain.studies.worker import work
+from fltrain.studies.work import cell_training
+from fltrain.studies.work.worker import work
 
 from ._studies import (
     FIXED,

@@ -6,15 +6,15 @@ import pytest
 
 import fltrain
 from fltrain.runs.folder import RunFolder
-from fltrain.studies import worker as workers
 from fltrain.studies.api import allow_retries, prepare_study, write_study
-from fltrain.studies.claims import ClaimBook
-from fltrain.studies.directing import StudyDirector
 from fltrain.studies.engines import WORK_ENGINES, WorkEngine
-from fltrain.studies.places import Places
-from fltrain.studies.roster import read_cells
-from fltrain.studies.standing import StudyWatch
-from fltrain.studies.worker import work
+from fltrain.studies.folder.claims import ClaimBook
+from fltrain.studies.folder.places import Places
+from fltrain.studies.folder.roster import read_cells
+from fltrain.studies.folder.standing import StudyWatch
+from fltrain.studies.work import worker as workers
+from fltrain.studies.work.directing import StudyDirector
+from fltrain.studies.work.worker import work
 
 from ._studies import (
     FIXED,

@@ -9,16 +9,16 @@ import fltrain
 import niidpart
 from fltrain.engine.diverged import Diverged
 from fltrain.runs.folder import RunFolder
-from fltrain.studies import worker as workers
 from fltrain.studies.api import allow_retries, prepare_study, write_study
-from fltrain.studies.beats import Watch
-from fltrain.studies.deciding import SearchReferee
-from fltrain.studies.roster import Roster, read_cells
-from fltrain.studies.searches import Tried, find_winner
-from fltrain.studies.searching import FIRST_SEED
-from fltrain.studies.standing import StudyWatch
+from fltrain.studies.cells.searches import Tried, find_winner
+from fltrain.studies.folder.beats import Watch
+from fltrain.studies.folder.roster import Roster, read_cells
+from fltrain.studies.folder.standing import StudyWatch
+from fltrain.studies.plans.searching import FIRST_SEED
 from fltrain.studies.verifying import verify_study
-from fltrain.studies.worker import work
+from fltrain.studies.work import worker as workers
+from fltrain.studies.work.deciding import SearchReferee
+from fltrain.studies.work.worker import work
 from niidpart.errors import UsageError
 
 FIXED = {"model": "linear", "rounds": 1, "local_epochs": 1}

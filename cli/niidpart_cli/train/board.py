@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..terminal import can_rewrite, rewrite_lines, say, to_one_line
 
 if TYPE_CHECKING:
-    from fltrain.studies.standing import CellStanding, StudyStanding
+    from fltrain.studies.folder.standing import CellStanding, StudyStanding
 
 _QUIET = 30.0  # seconds between two lines where there is no terminal
 _FAILURES = 3  # causes that are shown
@@ -32,7 +32,7 @@ class StudyBoard:
 
     def show(self, standing: "StudyStanding", left: float | None) -> None:
         """Show how the study stands. left: seconds."""
-        from fltrain.studies.estimate import describe_seconds
+        from fltrain.studies.cells.estimate import describe_seconds
 
         text = describe_standing(standing)
         if left is not None and not standing.is_over:

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 def choose_load(dry_run: bool) -> "Callable[..., Data]":
     """Return what reads a data set: for a dry run its published size is enough."""
-    from fltrain.studies.stand_ins import load_or_stand_in
+    from fltrain.studies.cells.stand_ins import load_or_stand_in
 
     return load_or_stand_in if dry_run else niidpart.load
 
 
 def describe_plan(prepared: "PreparedStudy", workers: int | None, as_json: bool) -> None:
     """Print the cells of a plan, and what they take. workers: how many; None for one a core."""
+    from fltrain.studies.cells.estimate import describe_bytes, describe_seconds, estimate_span
+    from fltrain.studies.cells.stand_ins import is_stand_in
     from fltrain.studies.engines.local import count_cores
-    from fltrain.studies.estimate import describe_bytes, describe_seconds, estimate_span
-    from fltrain.studies.stand_ins import is_stand_in
 
     total = prepared.estimate
     stages = count_stages(prepared)

@@ -15,8 +15,8 @@ from ..terminal import say, say_table
 
 if TYPE_CHECKING:
     from fltrain.studies.api import PreparedStudy
-    from fltrain.studies.paper_studies import Scale
-    from fltrain.studies.paper_table import BesideRow, BesideTable
+    from fltrain.studies.papers.paper_studies import Scale
+    from fltrain.studies.papers.paper_table import BesideRow, BesideTable
     from niidpart.data import Data
 
 _LIST = "?"  # the value of --paper without one
@@ -84,10 +84,10 @@ def take_paper_options(asked: dict[str, Any]) -> dict[str, Any]:
 
 def list_studies_of_papers(as_json: bool) -> None:
     """Print all studies of papers: what they show, and how many cells they have."""
-    from fltrain.studies.choice import count_cells
-    from fltrain.studies.expansion import expand_plan
-    from fltrain.studies.paper_studies import SCALES, find_paper_study, list_paper_studies
-    from fltrain.studies.plan import read_plan
+    from fltrain.studies.papers.paper_studies import SCALES, find_paper_study, list_paper_studies
+    from fltrain.studies.plans.choice import count_cells
+    from fltrain.studies.plans.expansion import expand_plan
+    from fltrain.studies.plans.plan import read_plan
 
     found = []
     for name in list_paper_studies():
@@ -115,8 +115,8 @@ def prepare_paper_study(paper: Mapping[str, Any], load: "Callable[..., Data]") -
     load: what reads a data set.
     """
     from fltrain.studies.api import prepare_study
-    from fltrain.studies.paper_studies import find_paper_study
-    from fltrain.studies.scale import describe_scale
+    from fltrain.studies.papers.paper_studies import find_paper_study
+    from fltrain.studies.papers.scale import describe_scale
 
     study = find_paper_study(paper["paper"])
     scale: Scale = paper["scale"] or _DEFAULT

@@ -29,8 +29,8 @@ from .tuning import print_tuning
 
 if TYPE_CHECKING:
     from fltrain.studies.api import PreparedStudy
-    from fltrain.studies.folder import StudyFolder
-    from fltrain.studies.standing import StudyStanding
+    from fltrain.studies.folder.standing import StudyStanding
+    from fltrain.studies.folder.study_folder import StudyFolder
 
 _ENGINES = UnimportedRegistry("fltrain.studies.engines", "engine", given=frozenset({"order"}))
 _LOOK = 1.0  # seconds between two looks of --watch
@@ -123,8 +123,8 @@ def _study(
     **asked: Any,
 ) -> None:
     from fltrain.studies.api import prepare_study
-    from fltrain.studies.directing import find_engine
-    from fltrain.studies.folder import StudyFolder, is_study
+    from fltrain.studies.folder.study_folder import StudyFolder, is_study
+    from fltrain.studies.work.directing import find_engine
 
     if not (dry_run or watch or tuning):
         find_engine(asked["engine"])  # before anything is read or written
@@ -194,8 +194,8 @@ def _carry_out(
 ) -> None:
     """Have a study worked on, and print what has come of it; exit code 1 where cells failed."""
     from fltrain.studies.api import allow_retries
-    from fltrain.studies.directing import StudyDirector
-    from fltrain.studies.roster import read_cells
+    from fltrain.studies.folder.roster import read_cells
+    from fltrain.studies.work.directing import StudyDirector
 
     if retry_failed:
         allow_retries(study, list(read_cells(study)))
@@ -243,8 +243,8 @@ def _report(study: "StudyFolder", standing: "StudyStanding", as_json: bool) -> N
 
 def _watch(study: "StudyFolder", as_json: bool) -> None:
     """Show how a study stands until it is over; with --json once."""
-    from fltrain.studies.beats import Watch
-    from fltrain.studies.standing import StudyWatch
+    from fltrain.studies.folder.beats import Watch
+    from fltrain.studies.folder.standing import StudyWatch
 
     watch = StudyWatch(study, Watch(study.workers))
     standing = watch.look()

@@ -138,7 +138,7 @@ def table(
     paths: tuple[str, ...], written_as: str, paper: bool, as_json: bool, **values: Any
 ) -> None:
     from fltrain.runs.finding import find_runs
-    from fltrain.studies.folder import is_study
+    from fltrain.studies.folder.study_folder import is_study
 
     if not any(map(is_study, paths)):
         find_runs(paths)  # before torch is imported, which takes seconds
@@ -165,8 +165,8 @@ def table(
 
 
 def _print_paper(paths: Sequence[str], as_json: bool, values: Mapping[str, Any]) -> None:
-    from fltrain.studies.folder import StudyFolder
-    from fltrain.studies.paper_table import set_beside
+    from fltrain.studies.folder.study_folder import StudyFolder
+    from fltrain.studies.papers.paper_table import set_beside
 
     if len(paths) > 1:
         raise UsageError(f"--paper is of one study, and {len(paths)} folders were given")

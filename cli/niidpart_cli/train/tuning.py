@@ -7,15 +7,15 @@ from ..tables import format_table
 from ..terminal import say, say_table
 
 if TYPE_CHECKING:
-    from fltrain.studies.folder import StudyFolder
-    from fltrain.studies.searches import Search, SearchResult
+    from fltrain.studies.cells.searches import Search, SearchResult
+    from fltrain.studies.folder.study_folder import StudyFolder
 
 _SAID = ("algorithm", "split")  # of a search, first
 
 
 def print_tuning(study: "StudyFolder", as_json: bool) -> None:
     """Print every setting that was tried, what it came to, and which one has won."""
-    from fltrain.studies.roster import Roster
+    from fltrain.studies.folder.roster import Roster
 
     roster = Roster(study)
     decided = roster.list_results()

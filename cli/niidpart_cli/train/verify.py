@@ -46,7 +46,7 @@ def verify_command() -> click.Command:
 def verify(ctx: click.Context, run: str, as_json: bool, **given: Any) -> None:
     from fltrain.runs.finding import require_run_folder
     from fltrain.runs.sweep_folder import is_sweep
-    from fltrain.studies.folder import is_study
+    from fltrain.studies.folder.study_folder import is_study
     from niidpart.errors import FileFault
 
     try:

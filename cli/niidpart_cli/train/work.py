@@ -52,7 +52,7 @@ def work(
     as_json: bool,
 ) -> None:
     load_training()
-    from fltrain.studies.worker import work as work_on
+    from fltrain.studies.work.worker import work as work_on
 
     worked, heard = work_on(folder, cells=cells or (), anywhere=anywhere, limit=limit, trust=trust)
     if as_json:

@@ -9,20 +9,20 @@ import niidpart
 from niidpart.data import Data
 from niidpart.data.of_split import open_data
 
-from ..algorithms import build
-from ..checkpoints.names import list_own_names
-from ..disk.plain_folder import PlainFolder
-from ..engine.processes.availability import leave_cores
-from ..runs.api import run
-from ..runs.configuration import CONFIG
-from ..runs.events import Progress
-from ..runs.folder import CHECKPOINTS, RunFolder
-from ..runs.requests import find_device
-from ..runs.resuming import resume
-from ..settings import SETTINGS
-from .cells import StudyCell, require_same_cell, restore_lists
-from .folder import StudyFolder
-from .plan_checks import expand_paths
+from ...algorithms import build
+from ...checkpoints.names import list_own_names
+from ...disk.plain_folder import PlainFolder
+from ...engine.processes.availability import leave_cores
+from ...runs.api import run
+from ...runs.configuration import CONFIG
+from ...runs.events import Progress
+from ...runs.folder import CHECKPOINTS, RunFolder
+from ...runs.requests import find_device
+from ...runs.resuming import resume
+from ...settings import SETTINGS
+from ..cells.cell import StudyCell, require_same_cell, restore_lists
+from ..folder.study_folder import StudyFolder
+from ..plans.plan_checks import expand_paths
 
 _FOR_RUN = ("model", "preset", "data_root", "metrics", "loss", "init_from", "init_from_partial")
 

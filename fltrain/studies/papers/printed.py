@@ -23,8 +23,8 @@ from typing import Any
 from niidpart.errors import UsageError
 from niidpart.registry import did_you_mean
 
-from ..evidence.measures import METRIC
-from ..runs.metric_names import is_percentage
+from ...evidence.measures import METRIC
+from ...runs.metric_names import is_percentage
 
 _WORDS = ("shows", "by", "columns", "metric", "best", "best_of", "group", "factor", "cells")
 _PERCENT = 100.0

@@ -7,9 +7,9 @@ from functools import cached_property
 from niidpart.errors import UsageError
 from niidpart.splits.recipe import JSON
 
-from .cells import StudyCell
-from .folder import StoredPlan, StudyFolder
-from .searches import Search, SearchResult
+from ..cells.cell import StudyCell
+from ..cells.searches import Search, SearchResult
+from .study_folder import StoredPlan, StudyFolder
 
 DIVERGED = "Diverged"  # the one failure that is a setting's own
 

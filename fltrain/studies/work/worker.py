@@ -16,18 +16,18 @@ from typing import Any
 from niidpart.errors import FileFault, UsageError
 from niidpart.splits.recipe import JSON
 
-from ..disk.plain_folder import RunError
-from ..engine.diverged import Diverged
-from ..runs.events import JobDone, Preempted, Progress, RoundDone
-from ..runs.requests import find_device
-from .beats import Beating, Watch, name_worker
+from ...disk.plain_folder import RunError
+from ...engine.diverged import Diverged
+from ...runs.events import JobDone, Preempted, Progress, RoundDone
+from ...runs.requests import find_device
+from ..cells.cell import StudyCell
+from ..folder.beats import Beating, Watch, name_worker
+from ..folder.claims import DONE, FAILED, ROUNDS, STOPPED, UNNEEDED, ClaimLost, Standing
+from ..folder.roster import Roster, read_cells
+from ..folder.study_folder import StudyFolder
 from .cell_training import CellTrainer, count_rounds, read_end
-from .cells import StudyCell
-from .claims import DONE, FAILED, ROUNDS, STOPPED, UNNEEDED, ClaimLost, Standing
 from .deciding import SearchReferee
-from .folder import StudyFolder
 from .machine import describe_place, list_changes
-from .roster import Roster, read_cells
 from .stopping import Stopping
 
 _AMONG = 8  # open cells of which one is chosen, so that workers do not run for the same

@@ -8,8 +8,8 @@ from typing import Any, Literal, get_args
 from niidpart.splits.recipe import JSON
 
 from .beats import Watch
-from .folder import StudyFolder
 from .roster import Roster
+from .study_folder import StudyFolder
 
 # "diverged" is what a setting that a search tries came to; any other cell has then failed.
 CellState = Literal["done", "running", "stopped", "failed", "diverged", "open"]

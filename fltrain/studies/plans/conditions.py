@@ -7,8 +7,8 @@ from typing import Any
 from niidpart.errors import UsageError
 from niidpart.registry import did_you_mean
 
-from ..runs.grid import multiply_axes
-from ..settings import SETTINGS
+from ...runs.grid import multiply_axes
+from ...settings import SETTINGS
 from .plan import PlanGroup, StudyPlan
 from .plan_checks import PlanTable
 from .plan_text import PlanPath

@@ -8,9 +8,9 @@ from typing import Any
 from niidpart.errors import UsageError
 from niidpart.registry import Option, did_you_mean
 
-from ..algorithms import ALGORITHMS
-from ..runs.grid import multiply_axes
-from ..settings import SETTINGS
+from ...algorithms import ALGORITHMS
+from ...runs.grid import multiply_axes
+from ...settings import SETTINGS
 from .plan import PlanGroup, StudyPlan
 from .plan_checks import RUN_WORDS, PlanTable, require_table
 from .plan_text import PlanPath

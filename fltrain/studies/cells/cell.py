@@ -12,14 +12,14 @@ import niidpart
 from niidpart.errors import UsageError
 from niidpart.splits.recipe import JSON
 
-from ..libraries import is_own_code
-from ..runs.initial_weights import read_initial_weights
-from ..runs.objective import resolve_objective
-from ..runs.own_files import digest_own_code, list_specs
-from ..runs.requests import Request, resolve_request
-from .expansion import TUNED, WINNER, AskedCell
-from .plan_checks import expand_paths
-from .searching import part_point
+from ...libraries import is_own_code
+from ...runs.initial_weights import read_initial_weights
+from ...runs.objective import resolve_objective
+from ...runs.own_files import digest_own_code, list_specs
+from ...runs.requests import Request, resolve_request
+from ..plans.expansion import TUNED, WINNER, AskedCell
+from ..plans.plan_checks import expand_paths
+from ..plans.searching import part_point
 
 # Settings on which no result depends, so that a cell is the same with others.
 _WRITTEN = ("checkpoint_every", "checkpoint_share", "keep")

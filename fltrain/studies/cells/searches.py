@@ -8,7 +8,7 @@ from typing import Any
 
 from niidpart.splits.recipe import JSON
 
-from .cells import StudyCell
+from .cell import StudyCell
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ from typing import Any, Literal
 from niidpart.errors import UsageError
 from niidpart.registry import did_you_mean
 
-from .folder import write_text
-from .overlay import lay_over
-from .plan_text import PlanPath, PlanText, read_plan_text
+from ..folder.study_folder import write_text
+from ..plans.overlay import lay_over
+from ..plans.plan_text import PlanPath, PlanText, read_plan_text
 
 Scale = Literal["small", "full"]
 
 SCALES: tuple[Scale, ...] = ("small", "full")
-_FOLDER = Path(__file__).parent / "papers"
+_FOLDER = Path(__file__).parent
 _WORDS = ("paper", "shows", "about", "small", "printed")  # of a file, and of no plan
 _SMALL = "small"
 

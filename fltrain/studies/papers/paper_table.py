@@ -8,13 +8,13 @@ from typing import Any
 
 from niidpart.errors import UsageError
 
-from ..evidence.measures import MeasureWords, list_measures
-from ..evidence.reading import RecordGroup, read_study
-from ..evidence.tables import TableAxes, TableRow, build_body
-from ..runs.metric_names import is_percentage
-from .folder import StudyFolder
+from ...evidence.measures import MeasureWords, list_measures
+from ...evidence.reading import RecordGroup, read_study
+from ...evidence.tables import TableAxes, TableRow, build_body
+from ...runs.metric_names import is_percentage
+from ..folder.study_folder import StudyFolder
+from ..plans.plan_text import parse_plan_text
 from .paper_studies import PaperStudy, Scale, find_study_of
-from .plan_text import parse_plan_text
 from .printed import PrintedNumber, PrintedTable, read_printed
 
 _WITHIN = 2  # deviations of the paper that ours may be off

@@ -13,8 +13,8 @@ from niidpart.files import make_folder, write_whole
 from niidpart.splits.recipe import JSON
 from niidpart.temporaries import name_of_temporary
 
-from ..disk.plain_folder import PlainFolder, RunError
-from ..disk.sealed import read_sealed, require_sealed, seal_text
+from ...disk.plain_folder import PlainFolder, RunError
+from ...disk.sealed import read_sealed, require_sealed, seal_text
 from .claims import ClaimBook
 from .new_files import create_once
 from .places import Places

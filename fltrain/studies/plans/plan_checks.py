@@ -7,7 +7,7 @@ from typing import Any
 from niidpart.errors import UsageError
 from niidpart.registry import did_you_mean
 
-from ..settings import SETTINGS
+from ...settings import SETTINGS
 from .plan_text import PlanPath, PlanText
 
 # Words of `fltrain.run` besides the settings.

@@ -7,7 +7,7 @@ from typing import Any
 
 from niidpart.errors import UsageError
 
-from ..algorithms import ALGORITHMS
+from ...algorithms import ALGORITHMS
 from .expansion import TUNED, WINNER, AskedCell
 from .plan import PlanGroup, StudyPlan
 from .search_points import Point, SearchedWord, SpannedWord, list_points

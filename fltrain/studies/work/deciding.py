@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import niidpart
 from niidpart.splits.recipe import JSON
 
-from ..runs.folder import RunFolder
-from .cells import StudyCell, lay_over_cell
-from .claims import Standing
-from .folder import StudyFolder
-from .roster import DIVERGED, Roster
-from .searches import Search, SearchResult, Tried, find_winner
+from ...runs.folder import RunFolder
+from ..cells.cell import StudyCell, lay_over_cell
+from ..cells.searches import Search, SearchResult, Tried, find_winner
+from ..folder.claims import Standing
+from ..folder.roster import DIVERGED, Roster
+from ..folder.study_folder import StudyFolder
 
 
 @dataclass

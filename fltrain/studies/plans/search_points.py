@@ -12,7 +12,7 @@ from niidpart.arithmetic.exact import Floats, exp, log
 from niidpart.arithmetic.rng import stream
 from niidpart.errors import UsageError
 
-from ..runs.grid import multiply_axes
+from ...runs.grid import multiply_axes
 
 METHODS = ("grid", "random", "sobol")
 _DIGITS = 4  # of a drawn number: so many are written, and so many are trained

@@ -9,13 +9,7 @@ from typing import Any
 
 from niidpart.errors import UsageError
 
-from .plan_checks import (
-    PlanTable,
-    require_setting,
-    require_table,
-    require_tables,
-    require_words,
-)
+from .plan_checks import PlanTable, require_setting, require_table, require_tables, require_words
 from .plan_text import PlanPath, PlanText
 from .tuning_words import TuningPlan, read_tuning
 

@@ -15,7 +15,7 @@ from niidpart.registry import did_you_mean
 from niidpart.strategies import STRATEGIES
 from niidpart.transforms import TRANSFORMS
 
-from ..runs.grid import multiply_axes
+from ...runs.grid import multiply_axes
 from .plan_checks import PlanTable
 from .plan_text import PlanPath, PlanText
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from niidpart.errors import UsageError
 
-from ..runs.grid import multiply_axes
+from ...runs.grid import multiply_axes
 from .conditions import ConditionLedger
 from .plan import SEED_KINDS, PlanGroup, StudyPlan
 from .plan_checks import RUN_WORDS, PlanTable

@@ -10,16 +10,16 @@ from niidpart.data.of_split import open_data
 from niidpart.errors import UsageError
 from niidpart.registry import did_you_mean
 
-from .. import tree
-from ..cohorts import count_cohort
-from ..counting import count_steps
-from ..engine.auto import RATE, STEP
-from ..engine.footprint import estimate_footprint
-from ..runs.expected_metrics import sketch_metrics
-from ..runs.requests import Request
-from ..runs.starting import make_new_starts
-from ..runs.training import prepare
-from .cells import ResolvedCell
+from ... import tree
+from ...cohorts import count_cohort
+from ...counting import count_steps
+from ...engine.auto import RATE, STEP
+from ...engine.footprint import estimate_footprint
+from ...runs.expected_metrics import sketch_metrics
+from ...runs.requests import Request
+from ...runs.starting import make_new_starts
+from ...runs.training import prepare
+from .cell import ResolvedCell
 from .searches import Search
 from .stand_ins import is_stand_in, make_few, measure_rest
 

@@ -7,7 +7,7 @@ from typing import Any
 from niidpart.errors import UsageError
 from niidpart.registry import Option, did_you_mean
 
-from ..settings.stopping import find_better_sign
+from ...settings.stopping import find_better_sign
 from .plan_checks import PlanTable, require_table, require_words
 from .plan_text import PlanPath, PlanText
 from .search_points import METHODS, ListedWord, SearchedWord, SpannedWord

@@ -9,12 +9,12 @@ import niidpart
 from niidpart.data import Data
 from niidpart.errors import UsageError
 
-from .cells import ResolvedCell, resolve_cell
-from .expansion import AskedCell
-from .plan import StudyPlan
+from ..plans.expansion import AskedCell
+from ..plans.plan import StudyPlan
+from ..plans.searching import AskedSearch
+from ..plans.split_words import make_split
+from .cell import ResolvedCell, resolve_cell
 from .searches import Search
-from .searching import AskedSearch
-from .split_words import make_split
 
 
 @dataclass

@@ -8,11 +8,11 @@ from typing import Any
 
 from niidpart.errors import UsageError
 
-from .beats import Watch
-from .engines import WORK_ENGINES, Crew, WorkEngine, WorkOrder
-from .folder import StudyFolder
-from .roster import read_cells
-from .standing import StudyStanding, StudyWatch
+from ..engines import WORK_ENGINES, Crew, WorkEngine, WorkOrder
+from ..folder.beats import Watch
+from ..folder.roster import read_cells
+from ..folder.standing import StudyStanding, StudyWatch
+from ..folder.study_folder import StudyFolder
 
 _POLL = 0.5  # seconds between two looks at the folder
 

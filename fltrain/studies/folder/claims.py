@@ -15,8 +15,8 @@ from typing import NamedTuple
 from niidpart.splits.recipe import JSON
 from niidpart.temporaries import name_of_temporary, sweep_temporaries
 
-from ..disk.plain_folder import PlainFolder, RunError
-from ..disk.sealed import read_sealed, seal_text
+from ...disk.plain_folder import PlainFolder, RunError
+from ...disk.sealed import read_sealed, seal_text
 from .new_files import create_once
 
 # How a claim can end.

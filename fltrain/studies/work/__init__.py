@@ -1,0 +1,1 @@
+"""What workers do, and whoever starts them: cells are trained, searches decided."""
