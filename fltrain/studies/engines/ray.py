@@ -4,6 +4,7 @@ import importlib.util
 import logging
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -25,6 +26,7 @@ __all__ = ["ray"]
 _POLL = 0.2  # seconds between two looks at a worker
 _PATIENCE = 60.0  # seconds for a round of a checkpoint to end
 _GIGABYTE = 1000**3
+_ANSWER = 10.0  # seconds for the head of a cluster to take a connection
 
 
 def ray(
@@ -76,12 +78,20 @@ def _join(address: str | None) -> None:
     import ray as cluster
 
     try:
+        _knock(address)
         cluster.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise UsageError(
             f"no Ray cluster answers at {address}: {error}; ray start --head starts one, and says "
             "its address"
         ) from error
+
+
+def _knock(address: str | None) -> None:
+    """Raise OSError where nobody listens at HOST:PORT. Ray itself would try for minutes."""
+    host, colon, port = (address or "").rpartition(":")
+    if colon and port.isdigit() and "/" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWER).close()
 
 
 def _count_places(cpus: int, gpus: int) -> int:
