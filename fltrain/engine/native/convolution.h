@@ -31,12 +31,16 @@ void convolve(const Network& net, Layer& l, const float* weights, int64_t g) {
     const float* w = l.packed.empty() ? l.weight(weights) : l.packed[0].numbers;
     const float* b = l.bias(weights);
     for (int64_t p = 0; p < o.parts; p++) {
-        const Places places{y.at(g) + p * numbers(o.out, o.oh, o.ow), o.oh, o.ow,
-                            o.oh * o.ow * LANES, o.ow * LANES, LANES};
+        const Places places{y.at(g) + p * numbers(o.out, o.oh, o.ow),
+                            o.oh,
+                            o.ow,
+                            o.oh * o.ow * LANES,
+                            o.ow * LANES,
+                            LANES};
         const Image image{from + p * numbers(o.c, o.h, o.w + 2 * o.pad_w), o.c, o.h, o.w, o.pad_w};
         const int64_t am = o.c * o.kh * o.kw;
-        correlate(places, o.out, image, window, w + p * o.out * am, am,
-                  b ? b + p * o.out : nullptr, l.taps.data(), false);
+        correlate(places, o.out, image, window, w + p * o.out * am, am, b ? b + p * o.out : nullptr,
+                  l.taps.data(), false);
     }
 }
 

@@ -76,7 +76,8 @@ struct Reach {
         every = a.stride / common;
         step = a.step / common;
         const int64_t at = first + a.pad;
-        for (begin = 0; begin < every && (at - begin * a.step) % a.stride; begin++) {}
+        for (begin = 0; begin < every && (at - begin * a.step) % a.stride; begin++) {
+        }
         if (begin == every || begin >= a.k) return;
         count = parts_of(a.k - begin, every);
         offset = (at - (begin + (count - 1) * every) * a.step) / a.stride;
