@@ -13,7 +13,8 @@ import niidpart
 from niidpart.arithmetic.rng import Ints
 from niidpart.data import Data, Features
 from niidpart.errors import UsageError
-from niidpart.splits.part import Part, make_empty_part
+from niidpart.splits.part import Part
+from niidpart.splits.view import RowIds
 
 from ..settings import Settings
 from .examples import PartyExamples, Preparation
@@ -172,13 +173,13 @@ def _can_share(split: niidpart.FederatedSplit) -> bool:
 def _gather_parties(shared: SharedInputs, parties: Sequence[int]) -> Federated:
     """Return what some parties hold, as it is stored."""
     split = shared.split
-    train = _gather_part(shared, split.train, parties)
-    val = _gather_part(shared, split.val, parties)
-    tests = split.test
+    train = _gather_rows(shared, _list_rows(split.train, parties), parties)
+    val = _gather_rows(shared, _list_rows(split.val, parties), parties)
+    tested = _list_rows(split.test, parties)
     if not shared.has_tests:
-        tests = make_empty_part(split.n_parties, shared.n_classes)
-    test = _gather_part(shared, tests, parties)
-    counts = shared.split.train.counts[list(parties)].astype(np.int64)
+        tested = [rows[:0] for rows in tested]
+    test = _gather_rows(shared, tested, parties)
+    counts = split.train.counts[list(parties)].astype(np.int64)
     return Federated(
         train=train,
         val=val,
@@ -190,11 +191,17 @@ def _gather_parties(shared: SharedInputs, parties: Sequence[int]) -> Federated:
     )
 
 
-def _gather_part(shared: SharedInputs, part: Part, parties: Sequence[int]) -> PartyExamples:
-    """Return what some parties have of a part, with transforms that are the same in every epoch."""
-    indices = [part.indices[part.indptr[p] : part.indptr[p + 1]] for p in parties]
-    on_host = np.concatenate(indices).astype(np.int64)
-    indptr = np.cumsum([0, *map(len, indices)])
+def _list_rows(part: Part, parties: Sequence[int]) -> list[RowIds]:
+    """Return the rows of each of some parties in a part."""
+    return [part.indices[part.indptr[p] : part.indptr[p + 1]] for p in parties]
+
+
+def _gather_rows(
+    shared: SharedInputs, held: Sequence[RowIds], parties: Sequence[int]
+) -> PartyExamples:
+    """Return the examples in the rows of each party, with transforms that no epoch changes."""
+    on_host = np.concatenate(held).astype(np.int64)
+    indptr = np.cumsum([0, *map(len, held)])
     rows = torch.from_numpy(on_host).to(shared.device)
     if shared.split.recipe.transforms and len(rows):
         x = _transform_rows(shared, on_host, parties, indptr)

@@ -13,7 +13,7 @@ from ..interface import Served, State
 from ..metrics import METRICS, Metric
 from ..settings.stopping import StopRule
 from .evaluating import NEW
-from .internals import INTERNAL, describe_internals
+from .internals import INTERNAL
 
 
 def require_stop_metric(cell: Cell, state: State) -> None:
@@ -35,7 +35,8 @@ def require_stop_metric(cell: Cell, state: State) -> None:
 def sketch_metrics(cell: Cell, state: State) -> dict[str, Any]:
     """Return the names of the metrics of an evaluated round, with a number or a list as it has.
 
-    Without those of its training but for the loss. `engine/evaluation.py` measures them.
+    Without those of its training but for the loss. `engine/evaluation.py` measures them, and
+    `internals.py` writes down what an algorithm says of its state.
     """
     algorithm = cell.algorithm
     sketch = {"train_loss": 0.0} | _sketch_served(cell, algorithm.serve(state, algorithm.hyper))
@@ -45,7 +46,7 @@ def sketch_metrics(cell: Cell, state: State) -> dict[str, Any]:
     if cell.data.new_parties is not None:
         at_home = _sketch_home(cell.data.new_parties, cell.metrics)
         sketch |= {f"{NEW}{name}": value for name, value in at_home.items()}
-    return sketch | describe_internals(cell, state)
+    return sketch | _sketch_internals(cell, state)
 
 
 def _sketch_served(cell: Cell, served: Served) -> dict[str, Any]:
@@ -81,6 +82,15 @@ def _sketch_home(data: Federated, metrics: Sequence[Metric]) -> dict[str, Any]:
 
 def _sketch_parties(name: str) -> dict[str, Any]:
     return describe_values(name, each=[0.0], sizes=[1])
+
+
+def _sketch_internals(cell: Cell, state: State) -> dict[str, Any]:
+    """Return what the algorithm says of its own state, where it is asked to."""
+    algorithm = cell.algorithm
+    if algorithm.describe is None or not cell.settings.internals:
+        return {}
+    said = algorithm.describe(state, algorithm.hyper)
+    return {f"{INTERNAL}{name}": [] if value.dim() else 0.0 for name, value in said.items()}
 
 
 def _gives_list(metric: Metric) -> bool:
