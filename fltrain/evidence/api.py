@@ -50,11 +50,6 @@ class EvidenceTable:
         """The rows of the body."""
         return self.body.rows
 
-    @property
-    def axes(self) -> Sequence[str]:
-        """The axes of the rows."""
-        return self.body.by
-
 
 @dataclass(frozen=True)
 class TableRequest:

@@ -80,11 +80,6 @@ class RunMeasure:
     is_cost: bool = False
     is_of_parties: bool = False
 
-    @property
-    def scale(self) -> float:
-        """By which a number is multiplied to be shown."""
-        return 100.0 if self.is_share else 1.0
-
 
 @dataclass(frozen=True)
 class MeasureWords:

@@ -55,33 +55,10 @@ def average_by_kind(
     return averages
 
 
-def find_consensus(
-    history: History, metric: str, kinds: Sequence[Any]
-) -> dict[Any, list[tuple[int, float]]]:
-    """Return the value that most parties of each kind have, by round; of equals the smallest.
-
-    As FedCD's Figure 6 has it: the model that an archetype prefers.
-    """
-    chosen: dict[Any, list[tuple[int, float]]] = {kind: [] for kind in sorted(set(kinds))}
-    for metrics in history:
-        values: Any = metrics.get(metric)
-        if not isinstance(values, list):
-            continue
-        for kind, of_kind in _part(values, kinds).items():
-            most = statistics.multimode(sorted(of_kind))[0]
-            chosen[kind].append((metrics["round"], most))
-    return chosen
-
-
 def _average(values: Sequence[float | None], kinds: Sequence[Any]) -> Mapping[Any, float]:
-    parted = _part(values, kinds)
-    return {kind: statistics.fmean(of_kind) for kind, of_kind in parted.items()}
-
-
-def _part(values: Sequence[float | None], kinds: Sequence[Any]) -> dict[Any, list[float]]:
-    """Return the values that are known, by kind."""
+    """Return the mean of the values that are known, by kind."""
     parted: dict[Any, list[float]] = {}
     for kind, value in zip(kinds, values, strict=True):
         if value is not None:
             parted.setdefault(kind, []).append(value)
-    return parted
+    return {kind: statistics.fmean(of_kind) for kind, of_kind in parted.items()}

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from inspect import Parameter
 from typing import Any
@@ -102,20 +102,6 @@ def list_comparable(config: JSON) -> JSON:
         values[PARAMETERS] = config[PARAMETERS]
     settings = _DEFAULTS | config["settings"]
     return values | {key: value for key, value in settings.items() if key not in _HARMLESS}
-
-
-def name_algorithm(algorithm: JSON, left_out: Collection[str] = ()) -> str:
-    """Return an algorithm and its options that are not as they are by default: "fedprox mu=0.1".
-
-    left_out: options that are said elsewhere.
-    """
-    defaults = _list_defaults(algorithm)
-    words = [algorithm["name"]]
-    for key, value in algorithm.get("options", {}).items():
-        is_default = key in defaults and value == defaults[key]
-        if not is_default and key not in left_out:
-            words.append(f"{key}={value}")
-    return " ".join(words)
 
 
 def _has_model_code(config: JSON) -> bool:

@@ -16,7 +16,7 @@ from fltrain.evidence.tables import TableAxes
 from fltrain.runs import curves as plot
 from fltrain.runs.comparison import list_differences
 from fltrain.runs.points import read_history
-from fltrain.runs.trials import group_trials, name_algorithm
+from fltrain.runs.trials import group_trials
 from niidpart import UsageError
 from niidpart_cli.train.progress import format_round
 
@@ -144,18 +144,6 @@ def test_fine_tuning_does_not_hide_the_models_that_parties_keep(tmp_path):
     assert "personal %" not in words_of(table_of(folders["fedavg"]))[0]
     assert "fine-tuned at home 70.00%" in format_round([own | tuned])
     assert "personal 80.00%" in format_round([own | tuned])
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"server_lr": 1.0}, "fedavg"),
-        ({"server_lr": 0.5}, "fedavg server_lr=0.5"),
-        ({"server_lr": 1.0, "rounded_to": 2}, "fedavg rounded_to=2"),  # of another version
-    ],
-)
-def test_an_option_of_an_algorithm_is_named_where_it_is_not_the_default(options, named):
-    assert name_algorithm({"name": "fedavg", "spec": "fedavg", "options": options}) == named
 
 
 def test_a_label_does_not_name_what_is_left_off(tmp_path):

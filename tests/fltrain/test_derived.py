@@ -5,7 +5,7 @@ import pytest
 
 import fltrain
 import niidpart
-from fltrain.runs.by_party import average_by_kind, find_consensus, find_kinds
+from fltrain.runs.by_party import average_by_kind, find_kinds
 from fltrain.runs.derived import (
     Change,
     OfKind,
@@ -92,16 +92,13 @@ def test_changes_are_between_evaluated_rounds_and_over_parties_that_have_both():
     assert sizes == pytest.approx({2: 0.3, 3: (0.2 + 0.1) / 2})
 
 
-def test_parties_of_a_kind_have_a_mean_and_a_consensus():
+def test_parties_of_a_kind_have_a_mean():
     kinds = [0, 0, 0, 1]
     lists = [[0.1, 0.3, None, None], [0.2, 0.2, 0.8, 0.5]]
     history = make_history([0.1, 0.1], party_test_accuracy=lists)
     averages = average_by_kind(history, "party_test_accuracy", kinds)
     assert averages[0] == [(1, pytest.approx(0.2)), (2, pytest.approx(0.4))]
     assert averages[1] == [(2, 0.5)]
-    models = make_history([0.1, 0.1], internal_preferred_model=[[4, 1, 4, 0], [2, 1, 0, 3]])
-    chosen = find_consensus(models, "internal_preferred_model", kinds)
-    assert chosen == {0: [(1, 4), (2, 0)], 1: [(1, 0), (2, 3)]}
     with pytest.raises(UsageError, match="test_accuracy is no metric of each party"):
         average_by_kind(history, "test_accuracy", kinds)
 

@@ -72,7 +72,7 @@ def test_what_is_named_is_no_axis_of_its_own_where_others_tell_it():
         RunRecord(one.name, {"split": one.where["split_name"], **one.where}, one.split)
         for one in records
     ]
-    assert table_of(named).axes == ["split_name", "lr"]
+    assert table_of(named).body.by == ["split_name", "lr"]
 
 
 def test_an_axis_and_a_value_that_there_are_not_are_said():
