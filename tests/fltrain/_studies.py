@@ -63,6 +63,6 @@ def work_for_rounds(study, rounds):
         cells=read_cells(study),
         trainer=workers.CellTrainer(study, trust=False),
         stopping=stopping,
-        watch=workers.Watch(study.workers),
+        listener=workers.BeatListener(study.workers),
     )
     return worker.work()

@@ -10,7 +10,7 @@ import pytest
 
 from fltrain.disk.plain_folder import PlainFolder
 from fltrain.studies.folder import beats, new_files
-from fltrain.studies.folder.beats import Beating, Watch, find_start
+from fltrain.studies.folder.beats import Beating, BeatListener, find_start
 from fltrain.studies.folder.claims import ClaimBook, ClaimLost
 from fltrain.studies.folder.new_files import create_once
 from fltrain.studies.folder.places import Places
@@ -272,27 +272,27 @@ def test_beats_of_dead_workers_are_swept_and_those_of_others_are_not(tmp_path):
         (tmp_path / "gone.json").write_text(json.dumps(last | {"start": "1"}))
         (tmp_path / ".gone.json.0badcafe.tmp").write_text("torn")
         (tmp_path / "far.json").write_text(json.dumps({"beat": 1, "home": "elsewhere"}))
-        Watch(tmp_path).sweep()
+        BeatListener(tmp_path).sweep()
         assert sorted(entry.name for entry in tmp_path.iterdir()) == ["far.json", "me.json"]
 
 
 def test_a_process_that_is_gone_is_dead_at_once_and_a_living_one_is_not(tmp_path):
-    watch = Watch(tmp_path)
+    listener = BeatListener(tmp_path)
     with Beating(tmp_path, "me", seconds=60):
-        assert watch.judge("me") == "alive"
+        assert listener.judge("me") == "alive"
         last = json.loads((tmp_path / "me.json").read_text())
         (tmp_path / "gone.json").write_text(json.dumps(last | {"start": "1"}))
-    assert watch.judge("gone") == "dead"
+    assert listener.judge("gone") == "dead"
 
 
 def test_a_worker_elsewhere_is_dead_when_its_count_stands_still(tmp_path, monkeypatch):
-    watch, now = Watch(tmp_path, lease=60), [0.0]
+    listener, now = BeatListener(tmp_path, lease=60), [0.0]
     monkeypatch.setattr(beats.time, "monotonic", lambda: now[0])
 
     def judge(beat, after):
         (tmp_path / "far.json").write_text(json.dumps({"beat": beat, "home": "another machine"}))
         now[0] += after
-        return watch.judge("far")
+        return listener.judge("far")
 
     assert judge(1, 0) == "unknown"
     assert judge(2, 50) == "alive"
@@ -302,8 +302,8 @@ def test_a_worker_elsewhere_is_dead_when_its_count_stands_still(tmp_path, monkey
 
 
 def test_a_worker_that_was_never_heard_is_dead_after_the_lease(tmp_path, monkeypatch):
-    watch, now = Watch(tmp_path, lease=60), [0.0]
+    listener, now = BeatListener(tmp_path, lease=60), [0.0]
     monkeypatch.setattr(beats.time, "monotonic", lambda: now[0])
-    assert watch.judge("") == "unknown"
+    assert listener.judge("") == "unknown"
     now[0] = 61.0
-    assert watch.judge("") == "dead"
+    assert listener.judge("") == "dead"

@@ -100,14 +100,14 @@ def test_a_worker_that_was_asleep_is_refused_and_the_cell_is_counted_once(long_s
     wait_for_rounds(long_study, 3, late)
     late.send_signal(signal.SIGSTOP)
     ((name, cell),) = read_cells(long_study).items()
-    watch = workers.Watch(long_study.workers, lease=0)
-    watch.judge(long_study.claims.read_claim(name, 1)["worker"])  # the lease begins
+    listener = workers.BeatListener(long_study.workers, lease=0)
+    listener.judge(long_study.claims.read_claim(name, 1)["worker"])  # the lease begins
     newcomer = workers.StudyWorker(
         study=long_study,
         cells={name: cell},
         trainer=workers.CellTrainer(long_study, trust=False),
         stopping=workers.Stopping(),
-        watch=watch,
+        listener=listener,
     )
     worked = newcomer.work()
     assert worked.done == [name]
@@ -235,7 +235,7 @@ def test_a_cell_that_is_finished_between_two_looks_is_done_and_not_claimed(study
         return found
 
     monkeypatch.setattr(ClaimBook, "list_standings", finish_before)
-    (cell,) = StudyWatch(study, workers.Watch(study.workers), [second]).look().cells
+    (cell,) = StudyWatch(study, [second]).look().cells
     assert cell.state == "done"
 
 

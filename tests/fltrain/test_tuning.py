@@ -11,7 +11,6 @@ from fltrain.engine.diverged import Diverged
 from fltrain.runs.folder import RunFolder
 from fltrain.studies.api import allow_retries, prepare_study, write_study
 from fltrain.studies.cells.searches import Tried, find_winner
-from fltrain.studies.folder.beats import Watch
 from fltrain.studies.folder.roster import Roster, read_cells
 from fltrain.studies.folder.standing import StudyWatch
 from fltrain.studies.plans.searching import FIRST_SEED
@@ -174,7 +173,7 @@ def test_a_setting_that_diverges_has_lost_and_is_no_failure(tmp_path, monkeypatc
         (True, "too far"),
     ]
     assert result.chosen == 0
-    standing = StudyWatch(study, Watch(study.workers)).look()
+    standing = StudyWatch(study).look()
     assert (standing.count("diverged"), standing.count("failed"), standing.is_over) == (1, 0, True)
     assert allow_retries(study, list(read_cells(study))) == []
 
@@ -183,7 +182,7 @@ def test_without_a_setting_that_ends_there_is_no_winner(tmp_path, monkeypatch):
     study = write_study(prepare_study(GRID), tmp_path / "study")
     fail_once(monkeypatch, Diverged("too far"), lambda cell: not cell.where)
     work(study.path)
-    standing = StudyWatch(study, Watch(study.workers)).look()
+    standing = StudyWatch(study).look()
     assert (standing.lost, standing.waiting, standing.is_over) == (1, 0, True)
 
 
@@ -193,12 +192,12 @@ def test_a_run_that_failed_of_something_else_keeps_the_winner_open(tmp_path, mon
         monkeypatch, OSError(28, "No space"), lambda cell: cell.asked["settings"].get("lr") == 0.1
     )
     assert len(work(study.path)[0].failed) == 1
-    standing = StudyWatch(study, Watch(study.workers)).look()
+    standing = StudyWatch(study).look()
     assert (standing.stuck, standing.waiting, standing.is_over) == (1, 0, True)
     broken.clear()
     allow_retries(study, list(read_cells(study)))
     assert len(work(study.path)[0].done) >= 1
-    assert StudyWatch(study, Watch(study.workers)).look().stuck == 0
+    assert StudyWatch(study).look().stuck == 0
 
 
 def test_a_worker_waits_for_live_ones_and_not_for_what_it_leaves(tmp_path, monkeypatch):
@@ -215,7 +214,7 @@ def test_a_worker_waits_for_live_ones_and_not_for_what_it_leaves(tmp_path, monke
     # Its worker has died after a round, and this one computes other bits: it ends.
     run = study.places.find_run(names[0], 1)
     shutil.copytree(study.places.find_cell(names[1]), run)
-    monkeypatch.setattr(workers.Watch, "judge", lambda *_: "dead")
+    monkeypatch.setattr(workers.BeatListener, "judge", lambda *_: "dead")
     worked, _ = work(study.path)
     assert (worked.left, worked.done) == (names[:1], [])
     assert work(study.path, anywhere=True)[0].done == names[:1]

@@ -243,10 +243,9 @@ def _report(study: "StudyFolder", standing: "StudyStanding", as_json: bool) -> N
 
 def _watch(study: "StudyFolder", as_json: bool) -> None:
     """Show how a study stands until it is over; with --json once."""
-    from fltrain.studies.folder.beats import Watch
     from fltrain.studies.folder.standing import StudyWatch
 
-    watch = StudyWatch(study, Watch(study.workers))
+    watch = StudyWatch(study)
     standing = watch.look()
     if as_json:
         say(json.dumps(standing.to_json() | {"folder": str(study.path)}))

@@ -107,8 +107,8 @@ class Heard(NamedTuple):
 
 
 @dataclass
-class Watch:
-    """Watches the workers of a study.
+class BeatListener:
+    """Hears the workers of a study.
 
     lease: seconds of this machine's own clock in which a worker that lives is heard.
     """

@@ -34,7 +34,7 @@ class ClaimLost(Exception):
     """Another worker has the cell: what is done here is not counted."""
 
 
-class Standing(NamedTuple):
+class ClaimStanding(NamedTuple):
     """The newest claim of a cell.
 
     number: 0 where there never was one. is_ended: whether its worker has let go of it. is_open:
@@ -47,7 +47,7 @@ class Standing(NamedTuple):
     has_failed: bool
 
 
-_NEVER = Standing(number=0, is_ended=True, is_open=True, has_failed=False)
+_NEVER = ClaimStanding(number=0, is_ended=True, is_open=True, has_failed=False)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class ClaimBook:
 
     path: Path
 
-    def list_standings(self, cells: Iterable[str]) -> dict[str, Standing]:
+    def list_standings(self, cells: Iterable[str]) -> dict[str, ClaimStanding]:
         """Return the newest claim of each cell."""
         found = self.list_kinds()
         return {cell: self._find_standing(cell, found.get(cell)) for cell in cells}
@@ -71,14 +71,14 @@ class ClaimBook:
                 kinds.add(matched[3])
         return found
 
-    def _find_standing(self, cell: str, numbers: Kinds | None) -> Standing:
+    def _find_standing(self, cell: str, numbers: Kinds | None) -> ClaimStanding:
         if not numbers:
             return _NEVER
         newest = max(numbers)
         kinds = numbers[newest]
         is_ended = _END in kinds
         has_failed = is_ended and _RETRY not in kinds and self._has_failed(cell, newest)
-        return Standing(
+        return ClaimStanding(
             number=newest,
             is_ended=is_ended,
             is_open=is_ended and not has_failed,

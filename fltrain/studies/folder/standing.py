@@ -7,7 +7,8 @@ from typing import Any, Literal, get_args
 
 from niidpart.splits.recipe import JSON
 
-from .beats import Watch
+from .beats import BeatListener
+from .claims import ClaimStanding
 from .roster import Roster
 from .study_folder import StudyFolder
 
@@ -92,12 +93,13 @@ class StudyWatch:
     """Looks at a study again and again. names: of the cells that count, () for all."""
 
     study: StudyFolder
-    watch: Watch
     names: Sequence[str] = ()
+    listener: BeatListener = field(init=False)
     _roster: Roster = field(init=False)
     _began: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
+        self.listener = BeatListener(self.study.workers)
         self._roster = Roster(self.study)
 
     def look(self) -> StudyStanding:
@@ -150,7 +152,7 @@ class StudyWatch:
     def _describe(
         self,
         name: str,
-        standing: Any,
+        standing: ClaimStanding,
         beats: dict[str, JSON],
     ) -> CellStanding:
         claims = self.study.claims
@@ -163,10 +165,10 @@ class StudyWatch:
         if standing.is_ended:
             return CellStanding(name, "stopped" if standing.number else "open")
         worker = str(claims.read_claim(name, standing.number).get("worker", ""))
-        if self.watch.judge(worker) == "dead":
+        if self.listener.judge(worker) == "dead":
             return CellStanding(name, "stopped", worker=worker)
         if worker not in beats:
-            beats[worker] = self.watch.read(worker)
+            beats[worker] = self.listener.read(worker)
         doing: Mapping[str, Any] = beats[worker].get("doing", {})
         round, rounds = doing.get(name, (0, 0))
         return CellStanding(name, "running", worker=worker, rounds=(round, rounds))

@@ -10,7 +10,7 @@ from niidpart.splits.recipe import JSON
 from ...runs.folder import RunFolder
 from ..cells.cell import StudyCell, lay_over_cell
 from ..cells.searches import Search, SearchResult, Tried, find_winner
-from ..folder.claims import Standing
+from ..folder.claims import ClaimStanding
 from ..folder.roster import DIVERGED, Roster
 from ..folder.study_folder import StudyFolder
 
@@ -118,7 +118,7 @@ class _RunsSeen:
     """How the runs of searches stood when they were looked at. done: those that are finished."""
 
     study: StudyFolder
-    standings: Mapping[str, Standing]
+    standings: Mapping[str, ClaimStanding]
     done: Collection[str]
 
     def list_tried(self, search: Search) -> list[Tried] | None:

@@ -9,7 +9,6 @@ from typing import Any
 from niidpart.errors import UsageError
 
 from ..engines import WORK_ENGINES, Crew, WorkEngine, WorkOrder
-from ..folder.beats import Watch
 from ..folder.roster import read_cells
 from ..folder.standing import StudyStanding, StudyWatch
 from ..folder.study_folder import StudyFolder
@@ -43,7 +42,7 @@ class StudyDirector:
         """Start workers, and wait for them."""
         record = find_engine(engine)
         complete = WORK_ENGINES.complete(engine, options)
-        watch = StudyWatch(self.study, Watch(self.study.workers))
+        watch = StudyWatch(self.study)
         standing = watch.look()
         while not standing.is_over:
             before = self._count_turns()
@@ -55,7 +54,7 @@ class StudyDirector:
             if is_idle or crew.is_cancelled:
                 break
         if standing.is_over:
-            watch.watch.sweep()
+            watch.listener.sweep()
         return standing
 
     def _wait(self, crew: Crew, watch: StudyWatch, standing: StudyStanding) -> StudyStanding:

@@ -8,7 +8,7 @@ import os
 import random
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,8 @@ from ...engine.diverged import Diverged
 from ...runs.events import JobDone, Preempted, Progress, RoundDone
 from ...runs.requests import find_device
 from ..cells.cell import StudyCell
-from ..folder.beats import Beating, Watch, name_worker
-from ..folder.claims import DONE, FAILED, ROUNDS, STOPPED, UNNEEDED, ClaimLost, Standing
+from ..folder.beats import Beating, BeatListener, name_worker
+from ..folder.claims import DONE, FAILED, ROUNDS, STOPPED, UNNEEDED, ClaimLost, ClaimStanding
 from ..folder.roster import Roster, read_cells
 from ..folder.study_folder import StudyFolder
 from .cell_training import CellTrainer, count_rounds, read_end
@@ -61,7 +61,7 @@ class StudyWorker:
     cells: dict[str, StudyCell]
     trainer: CellTrainer
     stopping: Stopping
-    watch: Watch
+    listener: BeatListener
     is_anywhere: bool = False
     takes_winners: bool = False
     name: str = field(default_factory=name_worker)
@@ -110,7 +110,7 @@ class StudyWorker:
         """Return whether live workers are at the last runs of a search: cells may come of it."""
         return self.takes_winners and self.referee.can_come(self.worked.left)
 
-    def _list_claimable(self) -> tuple[list[tuple[str, Standing]], bool]:
+    def _list_claimable(self) -> tuple[list[tuple[str, ClaimStanding]], bool]:
         """Return the cells that can be claimed, and whether a worker may yet prove to be dead."""
         # Claims first: whoever finishes between the two looks is then seen as done, not as free.
         standings = self.study.claims.list_standings(self.cells)
@@ -123,7 +123,7 @@ class StudyWorker:
                 claimable.append((name, standing))
             elif not standing.is_ended:
                 holder = self.study.claims.read_claim(name, standing.number).get("worker", "")
-                judged = self.watch.judge(holder)
+                judged = self.listener.judge(holder)
                 in_doubt |= judged == "unknown"
                 if judged == "dead":
                     claimable.append((name, standing))
@@ -196,7 +196,7 @@ class StudyWorker:
         is_damaged = self.study.claims.read_end(name, number - 1).get("is_damaged", False)
         return is_damaged or newest is None or not count_rounds(newest[1])
 
-    def _follow(self, name: str, number: int) -> "Any":
+    def _follow(self, name: str, number: int) -> Callable[[Progress], None]:
         """Return the progress function of a cell: between two jobs it may end the training."""
 
         def progress(event: Progress) -> None:
@@ -250,7 +250,7 @@ def _count_readable(run: Path) -> int | None:
     return None
 
 
-def _choose_order(cells: Sequence[tuple[str, Standing]]) -> list[tuple[str, Standing]]:
+def _choose_order(cells: Sequence[tuple[str, ClaimStanding]]) -> list[tuple[str, ClaimStanding]]:
     """Return cells as they are to be claimed: any that were begun first, so that they get done.
 
     Among the first of either kind in any order: results do not depend on who has which.
@@ -260,7 +260,7 @@ def _choose_order(cells: Sequence[tuple[str, Standing]]) -> list[tuple[str, Stan
     return [*_shuffle(begun), *_shuffle(others)]
 
 
-def _shuffle(cells: Sequence[tuple[str, Standing]]) -> list[tuple[str, Standing]]:
+def _shuffle(cells: Sequence[tuple[str, ClaimStanding]]) -> list[tuple[str, ClaimStanding]]:
     first = list(cells[:_AMONG])
     random.Random(os.urandom(8)).shuffle(first)
     return first
@@ -289,7 +289,7 @@ def work(
         cells=known,
         trainer=CellTrainer(study, trust),
         stopping=stopping,
-        watch=Watch(study.workers),
+        listener=BeatListener(study.workers),
         is_anywhere=anywhere,
         takes_winners=not cells,
     )
