@@ -6,6 +6,7 @@ comparisons; those of other columns are other families, unless one asks for all 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Literal
 
 from niidpart.errors import UsageError
@@ -49,6 +50,9 @@ class ComparisonFamily:
     over : str
         What differs between pairs: "10 draws of split_seed, init_seed, order_seed".
     comparisons : sequence of Comparison
+    size : int
+        The comparisons that Holm corrects over: those of other columns too, where all of the table
+        is one family.
     """
 
     column: str
@@ -56,9 +60,11 @@ class ComparisonFamily:
     level: float
     over: str
     comparisons: Sequence[Comparison]
+    size: int
 
 
-Values = Mapping[tuple[str, ...], float | None]  # by draw; None for a run without a value
+Draw = tuple[str, ...]  # the split first
+Values = Mapping[Draw, float | None]  # by draw; None for a run without a value
 
 
 def compare_rows(
@@ -89,6 +95,7 @@ def compare_rows(
             "no two rows have runs on the same split, so there are no pairs to compare; "
             "train them on one split file, and put what else differs into --columns"
         )
+    n_asked = sum(len(pairs) for _, _, pairs in asked)
     judged = _judge_families([pairs for _, _, pairs in asked], words)
     return [
         ComparisonFamily(
@@ -97,6 +104,7 @@ def compare_rows(
             level=words.rules.level,
             over=_describe_draws(records),
             comparisons=comparisons,
+            size=len(comparisons) if words.scope == "column" else n_asked,
         )
         for (column, records, _), comparisons in zip(asked, judged, strict=True)
     ]
@@ -152,10 +160,21 @@ def _ask_comparisons(
         if why_not:
             asked.append(AskedComparison(a, b, why_not=why_not))
         else:
-            first = [values[a][draw] or 0.0 for draw in draws]
-            second = [values[b][draw] or 0.0 for draw in draws]
+            first, second = [_read_blocks(draws, values[label]) for label in (a, b)]
             asked.append(AskedComparison(a, b, first, second))
     return asked
+
+
+def _read_blocks(draws: Sequence[Draw], values: Values) -> list[float]:
+    """Return a value for each draw on one split; on several splits the mean on each of them.
+
+    Draws on one split share what is particular to it: five seeds on each of two splits say of
+    splits what two pairs say, and not what ten do.
+    """
+    splits = list(dict.fromkeys(split for split, *_ in draws))
+    if len(splits) == 1:
+        return [values[draw] or 0.0 for draw in draws]
+    return [fmean(values[draw] or 0.0 for draw in draws if draw[0] == split) for split in splits]
 
 
 def _read_draws(
@@ -219,7 +238,8 @@ def _describe_draws(records: Sequence[RunRecord]) -> str:
             varied.append(axis)
     splits = len({record.split for record in records})
     of_splits = "one split" if splits == 1 else f"{splits} splits"
-    return f"{len(draws)} draws of {', '.join(varied) or 'nothing'} on {of_splits}"
+    told = f"{len(draws)} draws of {', '.join(varied) or 'nothing'} on {of_splits}"
+    return f"{told}, one pair a split" if 1 < splits < len(draws) else told
 
 
 def rank_columns(body: TableBody, measure: RunMeasure, level: float) -> tuple[Ranking | None, str]:
@@ -229,6 +249,10 @@ def rank_columns(body: TableBody, measure: RunMeasure, level: float) -> tuple[Ra
         return None, why_not
     values = {}
     for row in body.rows:
+        if any(entry is not None and entry.count_lost(measure) for entry in row.entries):
+            return None, f"no ranks over the columns: runs of {row.label} are missing"
+        if any(entry is not None and entry.mixed for entry in row.entries):
+            return None, f"no ranks over the columns: runs of {row.label} differ in more than seeds"
         summaries = [entry.values[measure.title] for entry in row.entries if entry is not None]
         means = [summary.mean for summary in summaries if summary.mean is not None]
         if len(means) < len(body.columns):
@@ -245,7 +269,10 @@ def _explain_no_ranking(body: TableBody) -> str:
     seen: set[str] = set()
     for place in range(len(body.columns)):
         entries = [row.entries[place] for row in body.rows]
-        splits = {one.split for entry in entries if entry is not None for one in entry.records}
+        draws = [{one.draw for one in entry.records} for entry in entries if entry is not None]
+        if any(of_row != draws[0] for of_row in draws):
+            return "no ranks over the columns: rows of one column have other splits or seeds"
+        splits = {split for of_row in draws for split, *_ in of_row}
         if splits & seen:
             return "no ranks over the columns: they share splits, and are no blocks of their own"
         seen |= splits

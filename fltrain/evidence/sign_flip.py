@@ -43,7 +43,9 @@ def compute_sign_flips(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     signs = _list_signs(differences.shape[1])
     flipped = np.abs(differences @ signs.T)
     seen = np.abs(differences.sum(axis=1, keepdims=True))
-    is_as_far = flipped >= seen * (1 - _ROUNDING)
+    # By the size of the terms: of terms that cancel the sum is as small as their rounding.
+    rounding = _ROUNDING * np.abs(differences).sum(axis=1, keepdims=True)
+    is_as_far = flipped >= seen - rounding
     if differences.shape[1] <= MOST_COUNTED:
         share: NDArray[np.float64] = np.mean(is_as_far, axis=1)
         return share

@@ -3,6 +3,7 @@
 Runs that differ in seeds alone are the trials of one entry: mean, sample deviation, n, interval.
 """
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,6 +60,10 @@ class TableEntry:
     def n(self) -> int:
         """The runs that are done."""
         return sum(record.state == "done" for record in self.records)
+
+    def count_lost(self, measure: RunMeasure) -> int:
+        """Return how many runs have no value of a measure."""
+        return len(self.records) - self.values[measure.title].n
 
     @property
     def failed(self) -> list[RunRecord]:
@@ -239,12 +244,15 @@ def _summarise_runs(
     mixed = _list_mixed(records, told_apart)
     # Of a run by itself there is something to tell before it ends.
     is_each = RUN_AXIS in told_apart
+    # What counts as an accuracy is no loss: of other measures a failed run has no value.
+    kind = (measures[0].is_share, measures[0].is_loss)
     values = {}
     for measure in measures:
         if is_each:
-            known = [measure.read(record) for record in records]
+            known = [_read_finite(measure, record) for record in records]
         else:
-            known = read_values(records, measure, axes.failed_as)
+            is_alike = (measure.is_share, measure.is_loss) == kind
+            known = read_values(records, measure, axes.failed_as if is_alike else None)
         values[measure.title] = _summarise_values(known, axes.partial, is_mixed=bool(mixed))
     return TableEntry(records, values, mixed)
 
@@ -264,12 +272,18 @@ def read_values(
     values: list[float | None] = []
     for record in records:
         if record.state == "done":
-            values.append(measure.read(record))
+            values.append(_read_finite(measure, record))
         elif record.state == "failed" and not measure.is_cost:
             values.append(failed_as)
         else:
             values.append(None)
     return values
+
+
+def _read_finite(measure: RunMeasure, record: RunRecord) -> float | None:
+    """Return the value of a run; None also for what is no number, of which there is no mean."""
+    value = measure.read(record)
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _summarise_values(

@@ -28,6 +28,11 @@ _LATEX_SIGNS = {
     ">": r"\textgreater{}",
     "±": r"$\pm$",
     "…": r"\ldots{}",
+    # At the head of a line \\ and \midrule would take these for options of theirs.
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
+    "|": r"\textbar{}",
 }
 
 
@@ -49,9 +54,15 @@ def write_markdown(table: EvidenceTable) -> str:
 
 def _escape_markdown(text: str) -> str:
     """Return a text that stays within its cell, and is neither code nor HTML there."""
-    for sign in "\\|`*_<>[]":
+    for sign in "\\|`*_<>[]&~$":
         text = text.replace(sign, f"\\{sign}")
-    return " ".join(text.split())
+    return _drop_controls(text)
+
+
+def _drop_controls(text: str) -> str:
+    """Return a text in one line, without signs that steer a terminal or turn what follows."""
+    plain = " ".join(text.split())
+    return "".join(sign for sign in plain if sign.isprintable())
 
 
 def write_latex(table: EvidenceTable) -> str:
@@ -72,7 +83,7 @@ def write_latex(table: EvidenceTable) -> str:
 
 
 def _escape_latex(text: str) -> str:
-    plain = " ".join(text.split())
+    plain = _drop_controls(text)
     return "".join(_LATEX_SIGNS.get(sign, sign) for sign in plain)
 
 
@@ -83,7 +94,7 @@ def _list_captions(table: EvidenceTable) -> list[str]:
         place = f" in {family.column}" if family.column else ""
         said.append(
             f"bold{place}: better than each other row, sign-flip test with Holm over "
-            f"{len(family.comparisons)} comparisons at {family.level:g}, {family.over}"
+            f"{family.size} comparisons at {family.level:g}, {family.over}"
         )
     return [" ".join(line.split()) for line in [*said, *list_marks(table), *table.notes]]
 
@@ -147,6 +158,7 @@ def _describe_family(family: ComparisonFamily) -> JSON:
         "column": family.column,
         "measure": family.measure,
         "level": family.level,
+        "size": family.size,
         "over": family.over,
         "comparisons": [describe_comparison(one) for one in family.comparisons],
     }

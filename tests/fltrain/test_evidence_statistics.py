@@ -70,6 +70,27 @@ def test_from_ten_values_on_it_is_the_bootstraps_at_a_confidence_that_reaches_as
     assert found.high - values.mean() > values.mean() - found.low
 
 
+@pytest.mark.parametrize("n", [10, 25])
+def test_the_bootstrap_is_scipys_draw_for_draw(n, rng):
+    for values in (rng.exponential(1.0, n), -rng.exponential(1.0, n), rng.standard_normal(n)):
+        found = compute_interval(values.tolist())
+        theirs = stats.bootstrap(
+            (values,),
+            np.mean,
+            confidence_level=widen_confidence(n),
+            rng=np.random.default_rng(0),
+        ).confidence_interval
+        # scipy's counts a resample of each value once as below the mean or not by its rounding
+        little = 1e-3 * values.std()
+        assert found.low == pytest.approx(theirs.low, abs=little)
+        assert found.high == pytest.approx(theirs.high, abs=little)
+
+
+def test_an_interval_of_values_next_to_nothing_has_two_ends():
+    found = compute_interval([1e-300] * 9 + [0.0])
+    assert 0 <= found.low <= 1e-300 <= found.high * 2
+
+
 def test_a_bootstrap_of_many_values_needs_no_wider_one():
     assert widen_confidence(10) == pytest.approx(0.983, abs=1e-3)
     assert widen_confidence(100_000) == pytest.approx(0.95, abs=1e-4)
@@ -104,6 +125,11 @@ def test_p_is_what_scipys_permutations_give(n, rng):
             n_resamples=2**13,
         )
         assert compute_sign_flip(values) == pytest.approx(theirs.pvalue, abs=1e-12)
+
+
+def test_sums_that_cancel_are_equal_whatever_their_rounding():
+    # the sum is 0, so that every choice of signs is as far; in floats it is 5e-18
+    assert compute_sign_flip([-0.0005, 0.0005, 0, -0.03, 0.01, 0.01, 0.01]) == 1
 
 
 def test_signs_that_are_drawn_come_near_to_those_that_are_counted(rng):

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import math
+from dataclasses import replace
 
 import pytest
 
@@ -101,6 +103,35 @@ def test_a_run_that_diverged_is_counted_and_shown_and_never_dropped():
     assert counted.rows[1].entries[0].values["MB moved"].mean is None
 
 
+def test_what_a_failed_run_counts_as_is_no_loss_beside_an_accuracy():
+    records = [
+        RunRecord(
+            f"a{seed}",
+            {"algorithm": "a", "order_seed": seed},
+            "x",
+            state="failed" if seed else "done",
+            history=[] if seed else [{"round": 1, "test_accuracy": 0.5, "test_loss": 1.0}],
+        )
+        for seed in range(2)
+    ]
+    words = {"metrics": ("test_accuracy", "test_loss"), "show": ("last",)}
+    values = table_of(records, TableAxes(failed_as=0.1), **words).rows[0].entries[0].values
+    assert values["test_accuracy %"].mean == pytest.approx(0.3)
+    assert values["test_loss"].mean is None  # 0.1 would be the least loss of all
+    words["metrics"] = ("test_loss",)
+    values = table_of(records, TableAxes(failed_as=2.5), **words).rows[0].entries[0].values
+    assert values["test_loss"].mean == 1.75
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_no_finite_number_is_no_value(value):
+    records = [*ahead(7, "a"), *[record("b", 0.6 if seed else value, seed) for seed in range(7)]]
+    table = table_of(records, tests=TESTS, show=("last",))
+    assert table.rows[1].mean is None
+    ((one,),) = (family.comparisons for family in table.families)
+    assert one.reason == "1 of 7 pairs are missing: order_seed=0 (b has no such value)"
+
+
 def test_runs_that_are_not_finished_leave_no_mean_unless_parts_are_asked_for():
     records = [record("a", 0.6, 0), record("a", seed=1, state="unfinished")]
     assert table_of(records).rows[0].mean is None
@@ -179,6 +210,28 @@ def test_a_family_is_a_column_or_the_whole_table():
     assert {one.needed for family in together for one in family.comparisons} == {7}
 
 
+def test_captions_say_over_how_many_comparisons_holm_went():
+    records = [*ahead(6, "a", "b", lr=0.1), *ahead(6, "a", "b", lr=1, split="b")]
+    axes = TableAxes(by=("algorithm",), columns=("lr",))
+    table = table_of(records, axes, ComparisonWords(JudgeRules(), scope="table"))
+    assert [family.size for family in table.families] == [2, 2]
+    assert write_latex(table).count("with Holm over 2 comparisons") == 2
+
+
+def test_seeds_on_a_split_that_others_stand_beside_make_one_pair():
+    """a is ahead on one split and b on the other, on each of five seeds: by luck of two splits."""
+    records = [
+        record(name, 0.5 + gain * 0.1 + seed / 100, seed, split=split)
+        for split, name, gain in [("x", "a", 1), ("x", "b", 0), ("y", "a", 2), ("y", "b", 0)]
+        for seed in range(5)
+    ]
+    (family,) = table_of(records, tests=TESTS).families
+    (one,) = family.comparisons
+    assert (one.verdict, one.statistics.n, one.needed) == ("refused", 2, 6)
+    assert one.statistics.mean == pytest.approx(0.15)
+    assert family.over == "10 draws of order_seed on 2 splits, one pair a split"
+
+
 def test_rows_may_be_compared_with_one_of_them():
     records = ahead(8, "a", "b", "c")
     found = table_of(records, tests=ComparisonWords(JudgeRules(), against="b"))
@@ -200,6 +253,32 @@ def test_rows_are_ranked_over_columns_of_their_own_splits():
     assert any("they share splits" in note for note in table.notes)
 
 
+def test_rows_are_not_ranked_by_other_runs_than_the_rest_of_their_column():
+    names = ("a", "b", "c")
+    axes = TableAxes(by=("algorithm",), columns=("lr",), partial=True)
+    whole = [one for k in range(4) for one in ahead(3, *names, lr=k, split=str(k))]
+    lost = [
+        record("c", seed=one.where["order_seed"], state="failed", split=one.split, lr=k)
+        if one.where["algorithm"] == "c" and one.where["order_seed"] > 0
+        else one
+        for one in whole
+        for k in [one.where["lr"]]
+    ]
+    table = table_of(lost, axes, TESTS)
+    assert table.ranking is None
+    assert "no ranks over the columns: runs of c are missing" in table.notes
+    others = [replace(one, split=f"{one.split}-{one.where['algorithm']}") for one in whole[:9]]
+    table = table_of([*others, *whole[9:]], axes, TESTS)
+    assert table.ranking is None
+    assert table.notes[-1].endswith("rows of one column have other splits or seeds")
+    twice = [
+        replace(one, name=f"{one.name}-{m}", where={**one.where, "m": m})
+        for m in (1, 2)
+        for one in whole
+    ]
+    assert table_of(twice, axes, TESTS).ranking is None
+
+
 def test_the_best_is_bold_where_it_is_claimed_to_be_better_than_all_others():
     carried = table_of(ahead(7, "a", "b", "c"), tests=TESTS)
     assert r"c & \textbf{52.30 $\pm$ 0.22}" in write_latex(carried)
@@ -214,12 +293,28 @@ def test_names_cannot_leave_their_cell_nor_run_there():
     table = table_of(ahead(2, name, "b"))
     line = next(line for line in write_latex(table).splitlines() if line.startswith(r"a\_b"))
     assert line.startswith(
-        r"a\_b \& 50\% \$x\$ | \textless{}script\textgreater{} "
+        r"a\_b \& 50\% \$x\$ \textbar{} \textless{}script\textgreater{} "
         r"\textbackslash{}end\{tabular\} \% \{ & 50.05 $\pm$ 0.07"
     )
     row = next(line for line in write_markdown(table).splitlines() if "script" in line)
     assert row.replace("\\|", "").count("|") == write_markdown(table).splitlines()[0].count("|")
     assert "<script" not in row.replace("\\<", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "latex", "markdown"),
+    [
+        ("[1cm]x", "{[}1cm{]}x", r"\[1cm\]x"),  # \\\\ and \\midrule take a length in brackets
+        ("*x", "{*}x", r"\*x"),
+        ("a|b", r"a\textbar{}b", r"a\|b"),
+        ("a\x1b[31m\x00b\u202ec", "a{[}31mbc", r"a\[31mbc"),
+        ("&lt;~~x~~", r"\&lt;\textasciitilde{}\textasciitilde{}", r"\&lt;\~\~x\~\~"),
+    ],
+)
+def test_a_name_is_no_option_no_entity_and_no_command_to_a_terminal(name, latex, markdown):
+    table = table_of(ahead(2, name, "b"))
+    assert any(line.startswith(latex) for line in write_latex(table).splitlines())
+    assert any(line.startswith(f"| {markdown}") for line in write_markdown(table).splitlines())
 
 
 def test_latex_has_the_rules_of_booktabs_and_as_many_columns_in_each_line():

@@ -33,7 +33,7 @@ def format_family(family: "ComparisonFamily", measure: "RunMeasure") -> str:
     n = len(family.comparisons)
     head = (
         f"{family.measure}{place}: {n} comparison{'s' if n > 1 else ''} in pairs, "
-        f"{family.over}; sign-flip test, Holm over all {n} at {family.level:g}"
+        f"{family.over}; sign-flip test, Holm over all {family.size} at {family.level:g}"
     )
     header = ["first", "second", "difference", "95 % interval", "p", "p Holm", "Wilcoxon Holm"]
     header += ["first larger", "correlation", "seen from", "claim"]
