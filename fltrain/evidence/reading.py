@@ -49,7 +49,7 @@ def read_study(study: StudyFolder) -> list[RecordGroup]:
     done = names & study.places.list_done()
     causes = _list_causes(study, names - done)
     histories = {name: read_numbers(study.places.find_cell(name)) for name in sorted(done)}
-    notes = [_describe_search(*one) for one in roster.list_results()]
+    notes = _describe_searches(roster.list_results())
     found = []
     for group in dict.fromkeys(group for cell in cells for group in cell.groups):
         members = [cell for cell in cells if group in cell.where]
@@ -89,16 +89,34 @@ def _list_causes(study: StudyFolder, names: Iterable[str]) -> dict[str, str]:
     return causes
 
 
+def _describe_searches(found: Iterable[tuple[Search, SearchResult]]) -> list[str]:
+    """Return a line for each winner, which names all draws of a split that have the same one."""
+    draws: dict[str, list[str]] = {}
+    for search, result in found:
+        seeds = draws.setdefault(_describe_search(search, result), [])
+        if "split_seed" in search.where:
+            seeds.append(str(search.where["split_seed"]))
+    return [f"{line}{_name_split_seeds(seeds)}" for line, seeds in draws.items()]
+
+
+def _name_split_seeds(seeds: Iterable[str]) -> str:
+    distinct = list(dict.fromkeys(seeds))
+    if not distinct:
+        return ""
+    return f" (split seed{'s' if len(distinct) > 1 else ''} {', '.join(distinct)})"
+
+
 def _describe_search(search: Search, result: SearchResult) -> str:
     """Return on what an algorithm was tuned, with how many settings, and what won."""
-    where = {axis: value for axis, value in search.where.items() if axis in ("algorithm", "split")}
+    axes = ("algorithm", "split")
+    where = " on ".join(str(search.where[axis]) for axis in axes if axis in search.where)
     runs = len(search.trials[0])
     told = f"{len(search.points)} settings, {runs} run{'s' if runs > 1 else ''} each"
     won = "all diverged"
     if result.chosen is not None:
         values = result.tried[result.chosen].values
         won = ", ".join(f"{word}={value}" for word, value in values.items())
-    return f"{' on '.join(map(str, where.values()))}: tuned by {search.metric}, {told}: {won}"
+    return f"{where}: tuned by {search.metric}, {told}: {won}"
 
 
 def _find_state(name: str, histories: Mapping[str, History], causes: Mapping[str, str]) -> RunState:

@@ -10,6 +10,7 @@ from ..disk.replacing import is_replacing
 from .configuration import CONFIG
 from .sweep_folder import is_sweep, list_runs
 
+STUDY_MARK = ".study.json"  # stands in the folder of a study, whose runs are cells/*
 _NAMED = 8  # runs that an error names
 
 
@@ -31,7 +32,7 @@ def require_run_folder(path: str | Path) -> None:
 
 
 def require_run(path: str | Path) -> None:
-    """Raise RunError where a path is a sweep, a file, or a folder without a run's configuration."""
+    """Raise RunError where a path is a sweep, a study, a file, or a folder of no configuration."""
     if is_sweep(path):
         raise RunError(
             f"{path} is a sweep; name the run folders in it: {path}/*, "
@@ -44,6 +45,11 @@ def require_run(path: str | Path) -> None:
         )
     if not Path(path).is_dir():
         raise RunError(f"there is no folder {path}{_name_runs_beside(Path(path))}")
+    if PlainFolder(Path(path)).has(STUDY_MARK):
+        raise RunError(
+            f"{path} is a study, no run folder: fltrain study {path} goes on with it, fltrain "
+            f"table {path} shows it, and plot draws its finished runs: {path}/cells/*"
+        )
     if not PlainFolder(Path(path)).has(CONFIG):
         there_is_none = f"{path} is no run folder: there is no {CONFIG} in it"
         raise RunError(f"{there_is_none}{_name_runs_inside(Path(path))}")

@@ -7,7 +7,9 @@ import pytest
 
 import fltrain
 import niidpart
+from fltrain.disk.plain_folder import RunError
 from fltrain.engine.diverged import Diverged
+from fltrain.runs.finding import require_run_folder
 from fltrain.runs.folder import RunFolder
 from fltrain.studies.api import allow_retries, prepare_study, write_study
 from fltrain.studies.cells.searches import Tried, find_winner
@@ -105,6 +107,29 @@ def test_winners_and_defaults_stand_side_by_side_in_the_table(tuned):
         ("fedprox", "default", 2),
         ("fedprox", "tuned", 2),
     ]
+
+
+def test_a_winner_is_told_once_with_all_draws_of_the_split_that_it_won_on(tuned):
+    study, *_ = tuned
+    results = Roster(study).list_results()
+    (table,) = fltrain.studies.api.Study(study.path, None).table()
+    told = [note for note in table.notes if ": tuned by " in note]
+    assert len(told) == len(set(told))
+    for search, result in results:
+        where, won = search.where, result.tried[result.chosen].values
+        head = f"{where['algorithm']} on {where['split']}: tuned by {search.metric}"
+        values = ", ".join(f"{word}={value}" for word, value in won.items())
+        (line,) = [one for one in told if one.startswith(head) and f" each: {values} (" in one]
+        seeds = line.rpartition("split seed")[2].lstrip("s").rstrip(")").split(",")
+        assert str(where["split_seed"]) in [seed.strip() for seed in seeds]
+    winners = {(one.where["algorithm"], str(got.tried[got.chosen].values)) for one, got in results}
+    assert len(told) == len(winners)
+
+
+def test_what_takes_runs_says_where_those_of_a_study_are(tuned):
+    study, *_ = tuned
+    with pytest.raises(RunError, match=r"is a study, no run folder: .*/cells/\*$"):
+        require_run_folder(study.path)
 
 
 def test_a_changed_result_is_found(tuned, tmp_path):

@@ -15,11 +15,11 @@ from niidpart.temporaries import name_of_temporary
 
 from ...disk.plain_folder import PlainFolder, RunError
 from ...disk.sealed import read_sealed, require_sealed, seal_text
+from ...runs.finding import STUDY_MARK
 from .claims import ClaimBook
 from .new_files import create_once
 from .places import Places
 
-MARK = ".study.json"
 FORMAT = 1
 _WINNERS = "winners"
 _FOLDERS = ("plans", "splits", "claims", "work", "cells", "workers", _WINNERS)
@@ -69,7 +69,7 @@ class StudyFolder:
             raise UsageError(f"{path} is there and holds no study; give another --out")
         for folder in _FOLDERS:
             make_folder(path / folder)
-        create_once(path / MARK, seal_text({"format": FORMAT, "name": name})[0])
+        create_once(path / STUDY_MARK, seal_text({"format": FORMAT, "name": name})[0])
         return cls.open(path)
 
     @classmethod
@@ -77,7 +77,7 @@ class StudyFolder:
         """Return the study of a folder. RunError where it holds none, or one of a later version."""
         path = Path(path)
         if not is_study(path):
-            raise RunError(f"{path} holds no study: there is no {MARK} in it")
+            raise RunError(f"{path} holds no study: there is no {STUDY_MARK} in it")
         study = cls(path)
         version = study._mark.get("format")
         if version != FORMAT:
@@ -89,8 +89,8 @@ class StudyFolder:
 
     @property
     def _mark(self) -> JSON:
-        sealed = read_sealed(PlainFolder(self.path), MARK)
-        return require_sealed(sealed, self.path / MARK).value
+        sealed = read_sealed(PlainFolder(self.path), STUDY_MARK)
+        return require_sealed(sealed, self.path / STUDY_MARK).value
 
     @property
     def name(self) -> str:
@@ -208,7 +208,7 @@ def _can_begin(path: Path) -> bool:
         return False
     for entry in path.iterdir():
         is_empty = entry.name in _FOLDERS and entry.is_dir() and not any(entry.iterdir())
-        if not is_empty and name_of_temporary(entry.name) != MARK:
+        if not is_empty and name_of_temporary(entry.name) != STUDY_MARK:
             return False
     return True
 
@@ -216,7 +216,7 @@ def _can_begin(path: Path) -> bool:
 def is_study(path: str | Path) -> bool:
     """Return whether a folder is that of a study."""
     try:
-        return PlainFolder(Path(path)).has(MARK)
+        return PlainFolder(Path(path)).has(STUDY_MARK)
     except NotADirectoryError:
         return False
 
