@@ -17,7 +17,7 @@ from .cells.cell import StudyCell, require_same_cell, restore_lists
 from .folder.claims import Kinds
 from .folder.roster import Roster, read_cells
 from .folder.study_folder import StudyFolder
-from .work.cell_training import read_end
+from .work.cell_training import identify_run
 from .work.deciding import SearchReferee
 
 _WRITTEN = ("checkpoint_every", "checkpoint_share", "keep")
@@ -70,7 +70,7 @@ def _verify_cell(
         verdict = verify_run(str(folder))
         if verdict.faults:
             return verdict
-        end, config = read_end(folder), RunFolder.open(folder).config
+        end, config = identify_run(folder), RunFolder.open(folder).config
     except FileFault as error:
         return RunVerdict(faults=[RunFault(".", None, str(error))], unchecked=[])
     faults = [RunFault("config.json", None, what) for what in _list_unasked(cell, config)]

@@ -21,7 +21,7 @@ def choose_load(dry_run: bool) -> "Callable[..., Data]":
     return load_or_stand_in if dry_run else niidpart.load
 
 
-def describe_plan(prepared: "PreparedStudy", workers: int | None, as_json: bool) -> None:
+def print_plan(prepared: "PreparedStudy", workers: int | None, as_json: bool) -> None:
     """Print the cells of a plan, and what they take. workers: how many; None for one a core."""
     from fltrain.studies.cells.estimate import describe_bytes, describe_seconds, estimate_span
     from fltrain.studies.cells.stand_ins import is_stand_in

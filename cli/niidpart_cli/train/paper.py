@@ -82,7 +82,7 @@ def take_paper_options(asked: dict[str, Any]) -> dict[str, Any]:
     return said
 
 
-def list_studies_of_papers(as_json: bool) -> None:
+def print_paper_studies(as_json: bool) -> None:
     """Print all studies of papers: what they show, and how many cells they have."""
     from fltrain.studies.papers.paper_studies import SCALES, find_paper_study, list_paper_studies
     from fltrain.studies.plans.choice import count_cells

@@ -15,14 +15,14 @@ from ..interrupts import explain_interrupt
 from ..options import EntryName, declare_all, declare_entry, select_others
 from ..terminal import say
 from .board import StudyBoard, describe_standing
-from .dry_run import choose_load, describe_plan
+from .dry_run import choose_load, print_plan
 from .loading import load_training
 from .options import declare_trust
 from .paper import (
     declare_paper_options,
     is_list_asked,
-    list_studies_of_papers,
     prepare_paper_study,
+    print_paper_studies,
     take_paper_options,
 )
 from .tuning import print_tuning
@@ -134,7 +134,7 @@ def _study(
     if paper and watch:
         raise UsageError("--watch is for the folder of a study: fltrain study STUDY --watch")
     if paper and is_list_asked(paper):
-        list_studies_of_papers(as_json)
+        print_paper_studies(as_json)
         return
     if paper:
         prepared = prepare_paper_study(paper, choose_load(dry_run))
@@ -173,7 +173,7 @@ def _begin(
     from fltrain.studies.api import write_study
 
     if dry_run:
-        describe_plan(prepared, asked["workers"], as_json)
+        print_plan(prepared, asked["workers"], as_json)
         return
     where = Path(out) if out is not None else Path("studies") / prepared.plan.name
     study = write_study(prepared, where.resolve())

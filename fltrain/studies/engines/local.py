@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from . import Crew, WorkEngine, WorkOrder
+from ._processes import explain_end, wait_or_kill
 
 __all__ = ["local"]
-
-_PATIENCE = 60.0  # seconds for a round of a checkpoint to end
 
 
 def local(order: WorkOrder) -> Crew:
@@ -62,11 +61,7 @@ class _Process:
         """Return why it ended; "" where it did as it should."""
         with self.said as file:
             file.seek(0)
-            text = file.read().decode(errors="replace").strip()
-        code = self.process.returncode
-        if code in (0, 128 + signal.SIGTERM, -signal.SIGTERM):
-            return ""
-        return text or f"exit code {code}"
+            return explain_end(self.process.returncode, file.read())
 
 
 @dataclass
@@ -91,11 +86,7 @@ class _LocalCrew:
             for worker in self.running:
                 worker.process.send_signal(signal.SIGTERM)
         for worker in self.running:
-            try:
-                worker.process.wait(_PATIENCE)
-            except subprocess.TimeoutExpired:
-                worker.process.kill()
-                worker.process.wait()
+            wait_or_kill(worker.process)
             self._tell_end(worker)
         self.running.clear()
 

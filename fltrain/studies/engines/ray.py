@@ -3,7 +3,6 @@
 import importlib.util
 import logging
 import os
-import signal
 import socket
 import subprocess
 import tempfile
@@ -17,6 +16,7 @@ from niidpart.extras import advise_on_missing
 from niidpart.registry import AtLeast
 
 from . import Crew, WorkEngine, WorkOrder
+from ._processes import PATIENCE, explain_end, wait_or_kill
 
 if TYPE_CHECKING:
     from ray import ObjectRef
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["ray"]
 
 _POLL = 0.2  # seconds between two looks at a worker
-_PATIENCE = 60.0  # seconds for a round of a checkpoint to end
 _GIGABYTE = 1000**3
 _ANSWER = 10.0  # seconds for the head of a cluster to take a connection
 
@@ -126,22 +125,10 @@ def run_worker(command: Sequence[str], place: WorkPlace) -> str:
             while process.poll() is None:
                 time.sleep(_POLL)  # not a wait: that Ray cancels the task is heard between calls
         finally:
-            _end(process)
+            process.terminate()
+            wait_or_kill(process)
         said.seek(0)
-        text = said.read().decode(errors="replace").strip()
-    if process.returncode in (0, 128 + signal.SIGTERM, -signal.SIGTERM):
-        return ""
-    return text or f"exit code {process.returncode}"
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Ask a worker to stop, and wait for it."""
-    process.terminate()
-    try:
-        process.wait(_PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        return explain_end(process.returncode, said.read())
 
 
 @dataclass
@@ -172,7 +159,7 @@ class _RayCrew:
         for one in self.running if not is_over else []:
             cluster.cancel(one)
         if self.running:
-            cluster.wait(self.running, num_returns=len(self.running), timeout=_PATIENCE)
+            cluster.wait(self.running, num_returns=len(self.running), timeout=PATIENCE)
         self.running = []
         if self.is_ours:
             cluster.shutdown()

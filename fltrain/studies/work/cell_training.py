@@ -97,7 +97,7 @@ def count_rounds(folder: Path) -> int:
     return RunFolder.open(folder).newest if names else 0
 
 
-def read_end(folder: Path) -> dict[str, Any]:
+def identify_run(folder: Path) -> dict[str, Any]:
     """Return what tells a finished run from any other: the digests of its history and of what
     it was asked for."""
     opened = RunFolder.open(folder)

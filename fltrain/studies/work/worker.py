@@ -25,7 +25,7 @@ from ..folder.beats import Beating, BeatListener, name_worker
 from ..folder.claims import DONE, FAILED, ROUNDS, STOPPED, UNNEEDED, ClaimLost, ClaimStanding
 from ..folder.roster import Roster, read_cells
 from ..folder.study_folder import StudyFolder
-from .cell_training import CellTrainer, count_rounds, read_end
+from .cell_training import CellTrainer, count_rounds, identify_run
 from .deciding import SearchReferee
 from .machine import describe_place, list_changes
 from .stopping import Stopping
@@ -156,7 +156,7 @@ class StudyWorker:
             is_begun = places.prepare(name, number, is_afresh=self._is_afresh(name, number))
             folder = places.find_run(name, number)
             self.trainer.train(cell, folder, self._follow(name, number), is_begun=is_begun)
-            end = read_end(folder)
+            end = identify_run(folder)
             self._require_newest(name, number)
             self.study.claims.state_trained(name, number, end)
             places.finish(name, number)
