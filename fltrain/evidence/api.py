@@ -137,6 +137,7 @@ def make_table(group: RecordGroup, request: TableRequest) -> EvidenceTable:
             differences=group.differences,
         )
     families = compare_rows(body, measures[0], request.tests, request.axes.failed_as)
+    notes += _note_choice(measures[0])
     ranking, why_not = rank_columns(body, measures[0], request.tests.rules.level)
     return EvidenceTable(
         study=group.study,
@@ -187,6 +188,16 @@ def _note_others(records: Sequence[RunRecord], words: MeasureWords) -> list[str]
         return []
     names = ", ".join(map(shorten_name, measured))
     return [f"measured as well: {names} (--metric NAME shows them)"]
+
+
+def _note_choice(measure: RunMeasure) -> list[str]:
+    """Return a line on a compared measure that was chosen by what it is measured on."""
+    if measure.name != "best":
+        return []
+    return [
+        f"{measure.title} is of the best round, chosen on what it is measured on: a claim on it is "
+        "one on the luckiest round of each run; --show last compares what one would have had"
+    ]
 
 
 def _tell_failed(axes: TableAxes) -> str:

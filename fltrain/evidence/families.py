@@ -79,6 +79,12 @@ def compare_rows(
             f"nobody says whether more or less of {measure.title} is better; "
             "give --better large or --better small"
         )
+    wanted = words.rules.wanted
+    if measure.is_share and wanted is not None and wanted >= 1:
+        raise UsageError(
+            f"the wanted difference is {wanted:g}, and {measure.title} is a share of at most 1; "
+            f"{wanted:g} percentage points are {wanted / 100:g}"
+        )
     _require_opponent(words.against, [row.label for row in body.rows])
     words = replace(words, rules=replace(words.rules, is_loss=measure.is_loss))
     asked: list[tuple[str, Sequence[RunRecord], list[AskedComparison]]] = []

@@ -232,6 +232,20 @@ def test_seeds_on_a_split_that_others_stand_beside_make_one_pair():
     assert family.over == "10 draws of order_seed on 2 splits, one pair a split"
 
 
+def test_a_wanted_difference_of_shares_is_no_number_of_points():
+    words = ComparisonWords(JudgeRules(wanted=2))
+    with pytest.raises(UsageError, match=r"2 percentage points are 0\.02"):
+        table_of(ahead(6, "a", "b"), tests=words)
+    assert table_of(ahead(6, "a", "b"), tests=words, show=("rounds",)).families
+
+
+def test_claims_on_the_best_round_say_that_the_test_set_chose_it():
+    records = ahead(6, "a", "b")
+    said = table_of(records, tests=TESTS, show=("best",)).notes
+    assert any("chosen on what it is measured on" in note for note in said)
+    assert not any("chosen" in note for note in table_of(records, tests=TESTS).notes)
+
+
 def test_rows_may_be_compared_with_one_of_them():
     records = ahead(8, "a", "b", "c")
     found = table_of(records, tests=ComparisonWords(JudgeRules(), against="b"))
