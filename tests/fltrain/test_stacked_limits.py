@@ -111,9 +111,9 @@ def test_a_run_that_is_taken_up_again_goes_on_bit_for_bit(
 ):
     """Half of the parties a round, where the largest party needs most of the memory, but is in few cohorts; what is free changes on the way."""
     rng = np.random.default_rng(0)
-    y = np.arange(2000) % 4
+    y = np.arange(1968) % 4
     data = niidpart.from_arrays(
-        rng.normal(size=(2000, 20)).astype(np.float32),
+        rng.normal(size=(1968, 20)).astype(np.float32),
         y,
         rng.normal(size=(8, 20)).astype(np.float32),
         y[:8],
