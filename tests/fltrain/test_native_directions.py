@@ -84,6 +84,11 @@ READ_BETWEEN = {
         two=nn.Sequential(nn.MaxPool2d(2), nn.Flatten(), nn.Linear(60, 9), nn.Tanh()),
         out=nn.Linear(9, 4),
     ),
+    "a convolution opens a stage": lambda: Staged(
+        conv=nn.Conv2d(3, 5, 3),
+        two=nn.Sequential(nn.Conv2d(5, 4, 3), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(24, 9)),
+        out=nn.Linear(9, 4),
+    ),
     "a stage that forks": lambda: Staged(
         conv=nn.Conv2d(3, 3, 3, padding=1),
         two=Residual(nn.Conv2d(3, 3, 3, padding=1), nn.Identity()),
@@ -137,10 +142,12 @@ def test_rounds_are_those_of_looped(name, model, agree):
     agree(ALGORITHMS[name], model=seeded(MODELS[model]))
 
 
+@pytest.mark.parametrize("batch_size", [16, 70])  # of more examples than a vector holds, too
 @pytest.mark.parametrize("model", READ_BETWEEN)
 @pytest.mark.parametrize("name", ["moon", "fedrl"])
-def test_outputs_of_stages_are_read_before_what_works_in_place(name, model, agree):
-    agree(ALGORITHMS[name], model=seeded(READ_BETWEEN[model]), lr=0.02)
+def test_outputs_of_stages_are_read_before_what_works_in_place(name, model, batch_size, agree):
+    model = seeded(READ_BETWEEN[model])
+    agree(ALGORITHMS[name], model=model, lr=0.02, batch_size=batch_size)
 
 
 @pytest.mark.parametrize(
@@ -191,6 +198,18 @@ def test_a_run_killed_anywhere_ends_the_same(name, run, coloured, outcome, tmp_p
 def test_features_of_a_named_layer_are_those_that_it_hears(agree):
     model = seeded(MODELS["a plain sequence"])
     agree(ALGORITHMS["moon"], model=model, features_layer="4")
+
+
+def test_a_stage_before_a_last_one_without_layers_learns_by_its_pulls(agree):
+    """The last stage hands its input on, and no gradient of the error passes through it."""
+    model = seeded(
+        lambda: Staged(
+            fc=nn.Sequential(nn.Flatten(), nn.Linear(297, 9), nn.Sigmoid()),
+            two=nn.Sequential(nn.Linear(9, 4), nn.Sigmoid()),
+            out=nn.Identity(),
+        )
+    )
+    agree(build("fednaca"), model=model)
 
 
 def test_a_scale_multiplies_all_terms_and_decay_stands_among_them(agree):

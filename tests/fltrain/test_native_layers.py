@@ -529,6 +529,33 @@ def test_ways_of_other_shapes_are_not_added():
         tabulate_layers(model, (3, 11, 9))
 
 
+RELU_IN_PLACE = {
+    "a residual block": sequential(
+        Residual(sequential(nn.ReLU(inplace=True), convolve(3, 3, 3, padding=1)), nn.Identity()),
+        *end(297),
+    ),
+    "stages": Staged(one=convolve(3, 3, 1), two=sequential(nn.ReLU(inplace=True), *end(297))),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "read", "layer"),
+    [("a residual block", "nothing", r"0\.body\.0"), ("stages", "stages", r"two\.0")],
+)
+def test_what_torch_changes_in_place_for_other_readers_is_refused(name, read, layer):
+    """They would get what it was before."""
+    model = RELU_IN_PLACE[name]
+    with pytest.raises(ValueError, match=f"layer {layer} works in place on what the model"):
+        tabulate_layers(model, (3, 11, 9), read=read)
+
+
+def test_layers_may_work_in_place_on_what_nobody_else_reads():
+    assert tabulate_layers(RELU_IN_PLACE["stages"], (3, 11, 9)).taps == []
+    inside = sequential(convolve(3, 3, 3, padding=1), nn.ReLU(inplace=True))
+    model = Staged(one=Residual(inside, nn.Identity()), two=sequential(*end(297)))
+    assert tabulate_layers(model, (3, 11, 9), read="stages").taps == [297, 4]
+
+
 def test_statistics_of_another_type_are_refused():
     model = sequential(nn.BatchNorm2d(3, affine=False).double(), *end(297))
     with pytest.raises(ValueError, match=r"buffer 0\.running_mean is float64, float32 is needed"):

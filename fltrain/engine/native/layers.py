@@ -13,8 +13,8 @@ from ...counting import ceil_div
 from ...models import Staged
 from ...models._residual import Residual, Skip
 from ...tasks.dropout import CounterDropout
-from .ops import Op, OpKind, Shape, make_relu, make_sum, make_tap, translate_layer
-from .order import pool_before_relu, work_in_place
+from .ops import ACTIVATIONS, Op, OpKind, Shape, make_relu, make_sum, make_tap, translate_layer
+from .order import count_readers, pool_before_relu, work_in_place
 from .plain import (
     INSTEAD,
     describe_layer,
@@ -83,6 +83,7 @@ def tabulate_layers(
     graph = _Graph(parameters, statistics, shape, place_taps(module, read))
     graph.add_module("", module, _Waypoint(0, shape))
     graph.require_all_met()
+    graph.require_own_inputs()
     ops = graph.list_ops()
     rows = (OpRow * len(ops))(*[OpRow(*op) for op in ops])
     norms = [op for op in ops if op.kind == OpKind.BATCH_NORM]
@@ -155,6 +156,7 @@ class _Graph:
         self.ops: list[Op] = []
         self.met: list[str] = []  # parameters and buffers, in the order in which layers use them
         self.calls: Counter[int] = Counter()  # of each dropout
+        self.in_place: list[tuple[str, int]] = []  # layers that are, and the tensor of each
         self.n_tensors = 1
 
     def add_module(self, name: str, module: nn.Module, at: _Waypoint) -> _Waypoint:
@@ -200,6 +202,8 @@ class _Graph:
         self.met += [_join(name, key) for key in own]
         if op is None:
             return at._replace(shape=shape)
+        if op.kind in ACTIVATIONS.values() and getattr(layer, "inplace", False):
+            self.in_place.append((name, at.tensor))
         if isinstance(layer, CounterDropout):
             op = op._replace(call=self.calls[layer.number])
             self.calls[layer.number] += 1
@@ -238,6 +242,20 @@ class _Graph:
             raise UsageError(
                 f"engine native: {odd[0]} is not that of one layer at one place; {INSTEAD}"
             )
+
+    def require_own_inputs(self) -> None:
+        """Raise the UsageError for a layer that works in place on what is read elsewhere too.
+
+        torch changes it for the others; compiled code gives each of them what it was.
+        """
+        readers = count_readers(self.ops)
+        for name, tensor in self.in_place:
+            if readers[tensor] > 1:
+                raise UsageError(
+                    f"engine native: {describe_layer(name)} works in place on what the model or "
+                    "the algorithm reads elsewhere too, which torch changes for them; "
+                    f"build it without inplace=True, or {INSTEAD}"
+                )
 
     def list_ops(self) -> list[Op]:
         """Return the operations, with pooling before ReLU, and activations in place."""

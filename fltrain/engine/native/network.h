@@ -125,7 +125,7 @@ struct Network {
         int64_t first = -1, last = -1;
         void come(int64_t phase) {
             if (first < 0) first = phase;
-            last = phase;
+            last = std::max(last, phase);  // a TAP's reader is told of before later layers are
         }
         bool is_one() const { return first == last; }
     };

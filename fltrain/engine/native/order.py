@@ -5,7 +5,7 @@ from collections import Counter
 from .ops import ACTIVATIONS, Op, OpKind, make_relu, make_sum
 
 
-def _count_readers(ops: list[Op]) -> Counter[int]:
+def count_readers(ops: list[Op]) -> Counter[int]:
     """Return how many operations read each tensor."""
     readers: Counter[int] = Counter()
     for op in ops:
@@ -19,7 +19,7 @@ def pool_before_relu(ops: list[Op]) -> list[Op]:
     The same values and gradients, on fewer numbers.
     """
     ops = list(ops)
-    readers = _count_readers(ops)
+    readers = count_readers(ops)
     for i in range(len(ops) - 1):
         first, pool = ops[i], ops[i + 1]
         is_followed = pool.kind == OpKind.POOL and pool.source == first.to
@@ -36,7 +36,7 @@ def work_in_place(ops: list[Op]) -> list[Op]:
     An activation whose input is another's output, or is read elsewhere too, works on a copy: the
     way back needs what the one gave, and what the other reads.
     """
-    readers = _count_readers(ops)
+    readers = count_readers(ops)
     number_of = {0: 0}  # of the tensors that are left
     is_active = {0: False}  # whether an activation has worked on them
     placed = []

@@ -114,7 +114,8 @@ class Terms : public StageReader {
         const Tensor& t = net.tensors[l.op.from];
         V* to = (V*)t.grad(g);
         if (is_by_class()) {
-            const bool is_last = &t == &net.tensors.back();  // it has the loss's gradient
+            // It has the loss's gradient. A stage before it may read the same tensor.
+            const bool is_last = &l == &net.layers[taps.back()];
             return is_last ? void() : pull(l, block, g);
         }
         const bool is_read = &l == &net.layers[taps[at]];
