@@ -48,6 +48,7 @@ def test_a_dry_run_says_cells_and_what_they_take_and_writes_nothing(fltrain, pla
 def test_from_a_plan_to_a_table(fltrain, plan):
     done = fltrain("study", "plan.toml", "--workers", "1", "--json", cwd=plan)
     assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(f"6 cells of p, in {plan}/studies/p\n")
     told = json.loads(done.stdout)
     assert (told["done"], told["failed"], told["open"]) == (6, 0, 0)
     table = fltrain("table", "studies/p", cwd=plan).stdout.splitlines()

@@ -176,7 +176,9 @@ def _begin(
         print_plan(prepared, asked["workers"], as_json)
         return
     where = Path(out) if out is not None else Path("studies") / prepared.plan.name
-    study = write_study(prepared, where.resolve())
+    folder = where.resolve()
+    say(f"{prepared.estimate.cells} cells of {prepared.plan.name}, in {folder}", err=True)
+    study = write_study(prepared, folder)
     asked["trust"] = True  # the plan is the user's own
     _carry_out(study, as_json, options, **asked)
 
