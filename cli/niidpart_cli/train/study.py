@@ -45,7 +45,33 @@ _SLOT = Slot(
 
 
 def study_command() -> click.Command:
-    fixed: list[click.Parameter] = [
+    fixed = _declare_fixed()
+
+    def study(**values: Any) -> None:
+        load_training()
+        _study(options=select_others(values, fixed), **{p.name: values[p.name] for p in fixed})
+
+    return EntryCommand(
+        "study",
+        fixed=fixed,
+        entry_options=declare_all(_ENGINES),
+        slots=[_SLOT],
+        headings=(),
+        callback=study,
+        help="Train all cells of a plan (docs/studies.md), or go on with the study of a folder: "
+        "what is done is not done again.",
+        catalogue="\b\nExamples:\n"
+        "  fltrain study plan.toml --dry-run\n"
+        "  fltrain study plan.toml --out studies/skew --workers 2\n"
+        "  fltrain study --paper niid/table3 --scale small\n"
+        "  fltrain study plan.toml --engine slurm --partition short --time 2:00:00\n"
+        "  fltrain study studies/skew --watch\n"
+        "  fltrain study studies/skew --retry-failed",
+    )
+
+
+def _declare_fixed() -> list[click.Parameter]:
+    return [
         click.Argument(["plan"], type=click.Path(), metavar="PLAN.toml|FOLDER", required=False),
         *declare_paper_options(),
         click.Option(
@@ -88,28 +114,6 @@ def study_command() -> click.Command:
         declare_trust("Of a folder: "),
         click.Option(["--json", "as_json"], is_flag=True, help="For machines."),
     ]
-
-    def study(**values: Any) -> None:
-        load_training()
-        _study(options=select_others(values, fixed), **{p.name: values[p.name] for p in fixed})
-
-    return EntryCommand(
-        "study",
-        fixed=fixed,
-        entry_options=declare_all(_ENGINES),
-        slots=[_SLOT],
-        headings=(),
-        callback=study,
-        help="Train all cells of a plan (docs/studies.md), or go on with the study of a folder: "
-        "what is done is not done again.",
-        catalogue="\b\nExamples:\n"
-        "  fltrain study plan.toml --dry-run\n"
-        "  fltrain study plan.toml --out studies/skew --workers 2\n"
-        "  fltrain study --paper niid/table3 --scale small\n"
-        "  fltrain study plan.toml --engine slurm --partition short --time 2:00:00\n"
-        "  fltrain study studies/skew --watch\n"
-        "  fltrain study studies/skew --retry-failed",
-    )
 
 
 def _study(
