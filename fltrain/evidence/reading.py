@@ -49,7 +49,7 @@ def read_study(study: StudyFolder) -> list[RecordGroup]:
     done = names & study.places.list_done()
     causes = _list_causes(study, names - done)
     histories = {name: read_numbers(study.places.find_cell(name)) for name in sorted(done)}
-    notes = _describe_searches(roster.list_results())
+    results = roster.list_results()
     found = []
     for group in dict.fromkeys(group for cell in cells for group in cell.groups):
         members = [cell for cell in cells if group in cell.where]
@@ -66,10 +66,29 @@ def read_study(study: StudyFolder) -> list[RecordGroup]:
                 cause=causes.get(name, ""),
             )
             records.append(record)
+        records += _list_pending(roster, group)
         finished = [cell for cell in members if cell.name in done]
         derive = partial(_derive_in_study, study, finished, group)
+        notes = _describe_searches(one for one in results if group in one[0].finals[0].where)
         found.append(RecordGroup(study.name, group, records, derive, notes))
     return found
+
+
+def _list_pending(roster: Roster, group: str) -> list[RunRecord]:
+    """Return the cells of a group's winners that are not known: a row without them is not whole."""
+    records = []
+    for cell, is_lost in roster.list_pending():
+        if group in cell.where:
+            name = f"winner-of-{cell.name}"
+            record = RunRecord(
+                name=name,
+                where=cell.where[group] | {RUN_AXIS: name},
+                split=cell.split,
+                state="failed" if is_lost else "unfinished",
+                cause="every setting that was tried diverged" if is_lost else "",
+            )
+            records.append(record)
+    return records
 
 
 def _derive_in_study(

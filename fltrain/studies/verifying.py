@@ -15,7 +15,7 @@ from ..runs.folder import RunFolder
 from ..verification.verdict import RunFault, RunVerdict
 from .cells.cell import StudyCell, require_same_cell, restore_lists
 from .folder.claims import Kinds
-from .folder.roster import Roster, read_cells
+from .folder.roster import Roster
 from .folder.study_folder import StudyFolder
 from .work.cell_training import identify_run
 from .work.deciding import SearchReferee
@@ -32,7 +32,8 @@ def verify_study(
     verify_run: checks a run folder by itself. RunError where the study itself is damaged.
     """
     study = StudyFolder.open(path)
-    cells = read_cells(study)
+    roster = Roster(study, passes_over=True)
+    cells = roster.list_cells()
     # Claims first: a cell that is finished meanwhile is there, and not gone.
     before = study.claims.list_kinds()
     done = study.places.list_done()
@@ -48,7 +49,8 @@ def verify_study(
         elif study.claims.find_done(name, before.get(name, {})):
             what = f"it was finished and is gone; fltrain study {path} trains it again"
             verdicts[str(folder)] = RunVerdict([RunFault(".", None, what)], unchecked=[])
-    for place, what in SearchReferee(study, Roster(study)).list_wrong_results().items():
+    wrong = SearchReferee(study, roster).list_wrong_results()
+    for place, what in {**roster.damaged, **wrong}.items():
         verdicts[place] = RunVerdict([RunFault(".", None, what)], unchecked=[])
     return verdicts
 

@@ -12,7 +12,7 @@ from fltrain.engine.diverged import Diverged
 from fltrain.runs.finding import require_run_folder
 from fltrain.runs.folder import RunFolder
 from fltrain.studies.api import allow_retries, prepare_study, write_study
-from fltrain.studies.cells.searches import Tried, find_winner
+from fltrain.studies.cells.searches import SearchResult, Tried, find_winner
 from fltrain.studies.folder.roster import Roster, read_cells
 from fltrain.studies.folder.standing import StudyWatch
 from fltrain.studies.plans.searching import FIRST_SEED
@@ -344,3 +344,73 @@ def test_groups_tune_as_the_plan_says_and_one_says_otherwise():
     assert found == [("a", 2)] * 4 + [("b", 1)] * 4
     told = json.loads(json.dumps([search.to_json() for search in searches]))
     assert [one["metric"] for one in told] == ["party_val_accuracy_weighted"] * 8
+
+
+def test_a_row_that_waits_for_a_winner_is_not_whole(tuned, tmp_path):
+    study, *_ = tuned
+    copy = shutil.copytree(study.path, tmp_path / "study")
+    opened = type(study).open(copy)
+    search = Roster(opened).list_results()[0][0]
+    opened.find_result(search.key).unlink()
+    (table,) = fltrain.studies.api.Study(copy, None).table()
+    found = {(row.where["algorithm"], row.where["tuned"]): row for row in table.rows}
+    assert found["fedavg", "tuned"].mean is None
+    assert found["fedprox", "tuned"].n == 2
+    assert "fedavg tuned=tuned: 1 of 2 trials not finished, so no mean" in table.notes
+    told = [Tried(point, None, "Diverged") for point in search.points]
+    opened.write_result(search.key, SearchResult(told, None).to_json())
+    (table,) = fltrain.studies.api.Study(copy, None).table()
+    assert any("every setting that was tried diverged" in note for note in table.notes)
+
+
+def test_notes_on_searches_are_of_their_group(tmp_path):
+    groups = [{"name": "plain"}, {"name": "searched", "tuning": GRID["tuning"]}]
+    plan = {word: value for word, value in GRID.items() if word != "tuning"} | {"groups": groups}
+    grouped = write_study(prepare_study(plan), tmp_path / "study")
+    work(grouped.path)
+    plain, searched = fltrain.studies.api.Study(grouped.path, None).table()
+    assert (len(plain.notes), len(searched.notes)) == (0, 1)
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_damaged_run_of_a_search_is_found_and_holds_up_no_other(tuned, tmp_path, is_gone):
+    study, *_ = tuned
+    copy = shutil.copytree(study.path, tmp_path / "study")
+    opened = type(study).open(copy)
+    searches = [search for search, _ in Roster(opened).list_results()]
+    name = searches[0].list_runs()[0]
+    log = opened.places.find_cell(name) / "metrics.jsonl"
+    changed = log.read_bytes().replace(b"round", b"rownd")
+    log.unlink()
+    if not is_gone:
+        log.write_bytes(changed)
+    faulty = [place for place, one in verify_study(copy, fltrain.verify).items() if one.faults]
+    assert faulty == [str(opened.places.find_cell(name))]
+    for search in searches:
+        opened.find_result(search.key).unlink()
+    with pytest.raises(fltrain.RunError, match=r"metrics\.jsonl"):
+        work(copy)
+    assert len(Roster(opened).list_undecided()) == 1
+
+
+def test_a_damaged_result_is_a_fault_beside_the_verdicts_of_all_cells(tuned, tmp_path):
+    study, *_ = tuned
+    copy = shutil.copytree(study.path, tmp_path / "study")
+    opened = type(study).open(copy)
+    place = opened.find_result(Roster(opened).list_results()[0][0].key)
+    place.write_text("{")
+    verdicts = verify_study(copy, fltrain.verify)
+    assert [name for name, one in verdicts.items() if one.faults] == [str(place)]
+    of_cells = len(verdicts) - 1
+    assert of_cells == len(read_cells(study)) - 1  # the winner's cell is not known
+
+
+def test_an_empty_result_is_what_a_kill_has_left_and_the_search_is_decided_anew(tuned, tmp_path):
+    study, *_ = tuned
+    copy = shutil.copytree(study.path, tmp_path / "study")
+    opened = type(study).open(copy)
+    key = Roster(opened).list_results()[0][0].key
+    whole = opened.find_result(key).read_bytes()
+    opened.find_result(key).write_bytes(b"")
+    assert work(copy)[0].done == []
+    assert opened.find_result(key).read_bytes() == whole

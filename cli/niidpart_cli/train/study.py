@@ -1,6 +1,7 @@
 """`fltrain study`."""
 
 import json
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -224,7 +225,7 @@ def _report(study: "StudyFolder", standing: "StudyStanding", as_json: bool) -> N
         say(json.dumps(standing.to_json() | {"folder": str(study.path)}))
     else:
         say(describe_standing(standing))
-        say(f"study    {study.path}\ntable    fltrain table {study.path}")
+        say(f"study    {study.path}\ntable    fltrain table {shlex.quote(str(study.path))}")
         if standing.beyond:
             say(f"{standing.beyond} finished cells of earlier plans are not in this one; they stay")
     failed = [cell for cell in standing.cells if cell.state == "failed"]

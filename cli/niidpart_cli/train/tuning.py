@@ -10,11 +10,10 @@ if TYPE_CHECKING:
     from fltrain.studies.cells.searches import Search, SearchResult
     from fltrain.studies.folder.study_folder import StudyFolder
 
-_SAID = ("algorithm", "split")  # of a search, first
-
 
 def print_tuning(study: "StudyFolder", as_json: bool) -> None:
     """Print every setting that was tried, what it came to, and which one has won."""
+    from fltrain.studies.cells.searches import describe_searches
     from fltrain.studies.folder.roster import Roster
 
     roster = Roster(study)
@@ -26,18 +25,13 @@ def print_tuning(study: "StudyFolder", as_json: bool) -> None:
         return
     if not decided and not undecided:
         say(f"{study.path} tunes nothing: its plan has no [tuning]")
-    for search, result in decided:
-        say(_describe_search(search))
+    names = describe_searches([search for search, _ in decided])
+    for name, (search, result) in zip(names, decided, strict=True):
+        say(f"{name}: {search.metric}")
         say_table(_format(search, result))
         say()
     if undecided:
         say(f"{len(undecided)} searches are not decided yet")
-
-
-def _describe_search(search: "Search") -> str:
-    where = search.where
-    seed = f"split seed {where.get('split_seed', 0)}"
-    return f"{', '.join(str(where[axis]) for axis in _SAID)}, {seed}: {search.metric}"
 
 
 def _format(search: "Search", result: "SearchResult") -> str:

@@ -10,6 +10,10 @@ from niidpart.splits.recipe import JSON
 
 from .cell import StudyCell
 
+_GROUP = "group"
+_KNOWN_BY = ("algorithm", "split")  # of a search, first
+_BESIDE = ("tuned", "init_seed", "order_seed")  # axes that part no searches
+
 
 @dataclass(frozen=True)
 class Search:
@@ -87,6 +91,23 @@ class SearchResult:
             chosen=value["chosen"],
             cells=[StudyCell.from_json(cell) for cell in value["cells"]],
         )
+
+
+def describe_searches(searches: Sequence[Search]) -> list[str]:
+    """Return what each search is called: its algorithm, its split, and what parts it from others.
+
+    `fedavg, digits dir beta=0.5, split_seed=1`
+    """
+    places = [{_GROUP: ", ".join(search.finals[0].groups)} | search.where for search in searches]
+    axes = dict.fromkeys(axis for place in places for axis in place)
+    told = [axis for axis in axes if axis not in (*_KNOWN_BY, *_BESIDE)]
+    parting = [axis for axis in told if len({repr(place.get(axis)) for place in places}) > 1]
+    found = []
+    for place in places:
+        words = [str(place[axis]) for axis in _KNOWN_BY]
+        words += [f"{axis}={place[axis]}" for axis in parting if axis in place]
+        found.append(", ".join(words))
+    return found
 
 
 def find_winner(tried: Sequence[Tried], *, is_smaller_better: bool) -> int | None:

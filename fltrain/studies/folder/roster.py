@@ -7,6 +7,7 @@ from functools import cached_property
 from niidpart.errors import UsageError
 from niidpart.splits.recipe import JSON
 
+from ...disk.plain_folder import RunError
 from ..cells.cell import StudyCell
 from ..cells.searches import Search, SearchResult
 from .study_folder import StoredPlan, StudyFolder
@@ -19,9 +20,14 @@ class Roster:
     """The cells of a study's newest plan, read again as searches are decided.
 
     Files are read once, since they never change.
+
+    passes_over: whether a result that cannot be read is passed over as if its search were not
+    decided, and kept in `damaged`: why, by its file.
     """
 
     study: StudyFolder
+    passes_over: bool = False
+    damaged: dict[str, str] = field(default_factory=dict)
     _plan: StoredPlan | None = None
     _results: dict[str, SearchResult] = field(default_factory=dict)
 
@@ -55,6 +61,19 @@ class Roster:
             rows.append(cell)
             rows += of_winners.get(cell.digest, [])
         return rows
+
+    def list_pending(self) -> list[tuple[StudyCell, bool]]:
+        """Return the cells of winners that are not known, with the default values, for tables.
+
+        With each whether it never will be: every setting of its search has diverged.
+        """
+        pending = []
+        for search in self._searches.values():
+            result = self._read_result(search.key)
+            if result is None or result.chosen is None:
+                is_lost = result is not None
+                pending += [(final, is_lost) for final in search.finals]
+        return pending
 
     def _list_winners(self) -> dict[str, list[StudyCell]]:
         """Return the cells of winners by the digest of the default's."""
@@ -97,7 +116,13 @@ class Roster:
         known = self._results.get(key)
         if known is not None:
             return known
-        value = self.study.read_result(key)
+        try:
+            value = self.study.read_result(key)
+        except RunError as error:
+            if not self.passes_over:
+                raise
+            self.damaged[str(self.study.find_result(key))] = str(error)
+            return None
         if not value:
             return None
         result = SearchResult.from_json(value)

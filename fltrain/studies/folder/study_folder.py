@@ -161,9 +161,14 @@ class StudyFolder:
                 return StoredPlan(number, self.name, text, list(cells), list(searches))
 
     def read_result(self, key: str) -> JSON:
-        """Return what came of a search; {} where it is not decided. RunError for a damaged file."""
+        """Return what came of a search; {} where it is not decided. RunError for a damaged file.
+
+        A kill may leave an empty file, which says nothing.
+        """
         place = self.find_result(key)
         try:
+            if not place.stat().st_size:
+                return {}
             return require_sealed(read_sealed(PlainFolder(place.parent), place.name), place).value
         except FileNotFoundError:
             return {}
@@ -178,7 +183,9 @@ class StudyFolder:
         """Say what came of a search, unless somebody has: whoever is second found the same."""
         place = self.find_result(key)
         make_folder(place.parent)  # a study of an earlier version has none
-        create_once(place, seal_text(value)[0])
+        data = seal_text(value)[0]
+        if not create_once(place, data) and not place.stat().st_size:
+            write_whole(place, data)  # in place of what a kill has left; all write the same
 
     def _list_plans(self) -> list[int]:
         names = PlainFolder(self.path / "plans").list_names()

@@ -1,5 +1,6 @@
 """Searches are decided: who has won follows from what their runs measured."""
 
+import contextlib
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 import niidpart
 from niidpart.splits.recipe import JSON
 
+from ...disk.plain_folder import RunError
 from ...runs.folder import RunFolder
 from ..cells.cell import StudyCell, lay_over_cell
 from ..cells.searches import Search, SearchResult, Tried, find_winner
@@ -27,15 +29,27 @@ class SearchReferee:
     roster: Roster
 
     def decide(self) -> None:
-        """Write down who has won each search all of whose runs have ended."""
+        """Write down who has won each search all of whose runs have ended.
+
+        RunError where a run cannot be read, and no search was decided: it keeps no other waiting.
+        """
         undecided = self.roster.list_undecided()
         seen = self._look(undecided)
+        unread: RunError | OSError | None = None
+        is_any_decided = False
         for search in undecided:
-            tried = seen.list_tried(search)
+            try:
+                tried = seen.list_tried(search)
+            except (RunError, OSError) as error:
+                unread = error
+                continue
             if tried is None:
                 continue
             result = self._find_result(search, tried)
             self.study.write_result(search.key, result.to_json())
+            is_any_decided = True
+        if unread is not None and not is_any_decided:
+            raise unread
 
     def can_come(self, left: Collection[str] = ()) -> bool:
         """Return whether a search may be decided by workers that are at its last runs now.
@@ -55,13 +69,16 @@ class SearchReferee:
     def list_wrong_results(self) -> dict[str, str]:
         """Return of each result that does not follow from what its runs measured why, by its file.
 
-        Runs that are gone, which is a fault of theirs, are taken for what the result says.
+        Runs that are gone or damaged, which is a fault of theirs, are taken for what the result
+        says.
         """
         decided = self.roster.list_results()
         seen = self._look([search for search, _ in decided])
         wrong = {}
         for search, result in decided:
-            tried = seen.list_tried(search) or list(result.tried)
+            tried = list(result.tried)
+            with contextlib.suppress(RunError, OSError):
+                tried = seen.list_tried(search) or tried
             chosen = find_winner(tried, is_smaller_better=search.is_smaller_better)
             is_same = tried == list(result.tried)
             if not is_same or chosen != result.chosen:
@@ -171,6 +188,11 @@ class _RunsSeen:
         for name in names:
             folder = self.study.places.find_cell(name)
             history = RunFolder.open(folder).history
+            if not history:
+                raise RunError(
+                    f"{folder}/metrics.jsonl was finished and has no round; put it back from a "
+                    f"backup, or remove {folder}, and it is trained again"
+                )
             last: Mapping[str, object] = dict(history[-1])
             value = last.get(metric)
             if not isinstance(value, int | float) or not math.isfinite(value):
