@@ -49,7 +49,8 @@ def parse_skew(table: JSON, map_beta: Array) -> Skew | None:
     have others, and an untrusted file may hold anything.
     """
     beta, measures = table.get("map_beta"), table.get("measures")
-    if table.get("reading") not in (*get_args(Reading), None) or not _is_beta(beta):
+    has_reading = "reading" in table and table["reading"] in (*get_args(Reading), None)
+    if not has_reading or not _is_beta(beta):
         return None
     if not isinstance(measures, list) or not all(map(_is_measure, measures)):
         return None

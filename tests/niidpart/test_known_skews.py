@@ -116,6 +116,13 @@ def test_a_measure_that_nobody_here_can_check_is_not_shown(foreign, small_data):
     assert not is_believed(foreign)
 
 
+@pytest.mark.parametrize("name", ["reading", "n_empty"])
+def test_a_skew_without_a_field_that_no_rule_asks_for_is_measured(foreign, small_split, name):
+    forge(foreign, lambda table: table.pop(name))
+    with niidpart.open(foreign) as opened:
+        assert opened.skew.to_json() == small_split.skew.to_json()
+
+
 def nudge(table):
     table["measures"][0]["corrected"] += 1e-9
 
