@@ -486,6 +486,15 @@ def test_ctrl_c_while_a_snapshot_is_taken_leaves_no_damaged_checkpoint(
     assert_stands(tmp_path / "run", 0 if is_full else 2, table, whole)
 
 
+@pytest.fixture
+def heard_ctrl_c():
+    """Ctrl-C is heard as in a command; processes of pytest may have been told to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard_ctrl_c")
 @pytest.mark.parametrize("moment", ["begun", "under way"])
 def test_ctrl_c_once_more_while_what_was_reached_is_saved_leaves_a_whole_checkpoint(
     table, table_split, train, whole, tmp_path, written_at, monkeypatch, moment

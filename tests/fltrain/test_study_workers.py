@@ -137,7 +137,7 @@ def test_a_cell_that_no_worker_brings_further_fails_and_may_be_tried_again(long_
     ((name, _),) = read_cells(long_study).items()
     for number in range(2, 7):
         assert long_study.claims.claim(name, number, {"worker": "", "rounds": 3})
-        if number % 2:  # told to stop, or killed: then nothing is said
+        if number % 2 == 0:  # told to stop; else killed, and nothing is said
             long_study.claims.end(name, number, {"end": "stopped"})
     assert work(long_study.path, cells=[name])[0].failed == [name]
     end = long_study.claims.read_end(name, 7)
