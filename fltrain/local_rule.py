@@ -29,7 +29,8 @@ class LocalRule(NamedTuple):
     Attributes
     ----------
     pulls : sequence of Tensor
-        Of each hidden stage [K, *shape of its output], constants of one local training.
+        One for each hidden stage: K rows of the shape of its output, constants of one local
+        training.
 
     Examples
     --------
