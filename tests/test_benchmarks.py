@@ -58,7 +58,7 @@ def test_scaling_measures_every_point_and_draws_them(script, tmp_path):
 
 
 def test_scaling_says_why_a_point_is_missing(script):
-    text = script("scaling.py", "--quick", "--engines", "processes,loop")
+    text = script("scaling.py", "--quick", "--engines", "loop")
     assert "engine is 'loop'; it must be one of" in rows(text, "run | epochs")[0][2]
 
 

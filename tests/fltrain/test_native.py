@@ -923,8 +923,8 @@ def test_processes_that_compile_at_once_end_with_one_whole_library(tmp_path):
         "text": True,
         "umask": 0o002,
     }  # as where each user has a group of their own
-    processes = [subprocess.Popen([sys.executable, "-c", code], **usual) for _ in range(3)]
-    assert [(p.communicate()[0], p.returncode) for p in processes] == [("loaded\n", 0)] * 3
+    processes = [subprocess.Popen([sys.executable, "-c", code], **usual) for _ in range(2)]
+    assert [(p.communicate()[0], p.returncode) for p in processes] == [("loaded\n", 0)] * 2
     assert [file.suffix for file in (tmp_path / "niidpart" / "native").iterdir()] == [".so"]
     assert [
         path.stat().st_mode & 0o777
