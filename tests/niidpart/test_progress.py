@@ -29,6 +29,7 @@ def all_is_long(monkeypatch):
 
 @pytest.fixture
 def table(tmp_path):
+    pytest.importorskip("pyarrow", reason="pyarrow, which reads tables, is not installed")
     path = tmp_path / "table.csv"
     rows = [f"{i},{i % 3}" for i in range(90)]
     path.write_text("\n".join(["age,label", *rows]) + "\n")
