@@ -24,6 +24,11 @@ _CIFAR = Credit(
 
 CREDITS = {
     "adult": Credit("cc-by-4.0", f"Becker, Kohavi: Adult, {_UCI}, 1996"),
+    "air-quality": Credit(
+        "cc-by-4.0",
+        "Zhang, Guo, Dong, He, Xu, Chen: Cautionary Tales on Air-Quality Improvement in Beijing, "
+        "Proceedings of the Royal Society A 473, 2017",
+    ),
     "cifar10": _CIFAR,
     "cifar100": _CIFAR,
     "covtype": Credit("cc-by-4.0", f"Blackard, Dean: Covertype, {_UCI}, 1999"),
@@ -43,23 +48,68 @@ CREDITS = {
         "Caldas et al.: LEAF: A Benchmark for Federated Settings, 2018",
         "public domain (NIST SD 19); LEAF BSD-2-Clause",
     ),
+    "flights": Credit(
+        "cc0-1.0",
+        "Wickham: nycflights13, flights that departed NYC in 2013, 2014; Bureau of Transportation "
+        "Statistics",
+    ),
     "fmnist": Credit(
         "mit",
         "Xiao, Rasul, Vollgraf: Fashion-MNIST: a Novel Image Dataset for Benchmarking Machine "
         "Learning Algorithms, 2017",
     ),
+    "heart-disease": Credit(
+        "cc-by-4.0",
+        "Detrano et al.: International Application of a New Probability Algorithm for the "
+        f"Diagnosis of Coronary Artery Disease, 1989; {_UCI}, Heart Disease",
+    ),
     "kmnist": Credit(
         "cc-by-sa-4.0", "Clanuwat et al.: Deep Learning for Classical Japanese Literature, 2018"
+    ),
+    "landmine": Credit(
+        "unknown",
+        "Xue, Liao, Carin, Krishnapuram: Multi-Task Learning for Classification with Dirichlet "
+        "Process Priors, JMLR 8, 2007",
     ),
     "mnist": Credit(
         "cc-by-sa-3.0",
         "LeCun, Bottou, Bengio, Haffner: Gradient-Based Learning Applied to Document Recognition, "
         "Proceedings of the IEEE, 1998",
     ),
+    "mnist-writers": Credit(
+        "cc-by-sa-3.0",
+        "Yadav, Bottou: Cold Case: The Lost MNIST Digits, NeurIPS, 2019; LeCun, Bottou, Bengio, "
+        "Haffner: Gradient-Based Learning Applied to Document Recognition, 1998",
+    ),
+    "office-caltech": Credit(
+        "unknown",
+        "Gong, Shi, Sha, Grauman: Geodesic Flow Kernel for Unsupervised Domain Adaptation, CVPR, "
+        "2012",
+    ),
+    "pacs": Credit(
+        "unknown",
+        "Li, Yang, Song, Hospedales: Deeper, Broader and Artier Domain Generalization, ICCV, 2017",
+    ),
+    "parkinsons": Credit(
+        "cc-by-4.0",
+        "Tsanas, Little, McSharry, Ramig: Accurate Telemonitoring of Parkinson's Disease "
+        "Progression by Noninvasive Speech Tests, IEEE TBME 57(4), 2010",
+    ),
     "rcv1": Credit(
         "unknown",
         "Lewis, Yang, Rose, Li: RCV1: A New Benchmark Collection for Text Categorization Research, "
         "JMLR 5, 2004",
+    ),
+    "school": Credit(
+        "unknown", "Goldstein: Multilevel Modelling of Survey Data, The Statistician 40, 1991"
+    ),
+    "shakespeare": Credit(
+        "other",
+        "Caldas et al.: LEAF: A Benchmark for Federated Settings, 2018",
+        "the plays are in the public domain; LEAF BSD-2-Clause",
+    ),
+    "spoken-digits": Credit(
+        "cc-by-sa-4.0", "Jackson et al.: Free Spoken Digit Dataset, version 1.0.10, 2018"
     ),
     "svhn": Credit(
         "other",

@@ -65,7 +65,7 @@ def find_downloads(name: str) -> tuple[Download, ...]:
         return downloads
     why = "nothing is fetched without a published digest"
     able = f"there are downloads of {', '.join(list_fetchable())}"
-    advice = "docs/data.md says how others are had; hf download gets those of the Hub"
+    advice = "niidpart data list says how others are had; hf download gets those of the Hub"
     raise UsageError(f"there is no download of {name!r}: {why}; {able}. {advice}")
 
 

@@ -13,6 +13,7 @@ from ..registry import RecordRegistry, coerce
 from ..splits.recipe import JSON
 from .downloads import Download
 from .label_stream import LabelStream
+from .places import DataPlaces
 from .pooling import pool_test_set
 from .readers.budget import keep_limit, limit_memory
 from .record import Data
@@ -44,6 +45,11 @@ class DataSource:
         pieces, for data sets that are larger than memory.
     downloads : tuple of Download
         Its files on the net, for `niidpart data get`, each with a digest that somebody published.
+    places : DataPlaces, optional
+        Where it lies below the root and how it is had, for `niidpart data list` and for `load`;
+        None for files of a user's own, and for data that is made.
+    is_here : bool
+        It comes with the package, or is made: nothing has to lie on a disk.
     paper : str
         The key of its paper in `niidpart/citing/references.bib`; "" where none is known.
 
@@ -64,6 +70,8 @@ class DataSource:
     spell: Callable[[JSON], JSON] = dict
     downloads: tuple[Download, ...] = ()
     stream: Callable[..., LabelStream] | None = None
+    places: DataPlaces | None = None
+    is_here: bool = False
     paper: str = ""
 
     def __post_init__(self) -> None:
@@ -101,7 +109,7 @@ ENDINGS = {
     ".svm": "libsvm",
     ".svmlight": "libsvm",
 }
-_PACKED = re.compile(r"\.(gz|bz2|xz)$")
+_PACKED = re.compile(r"\.(gz|bz2|xz|zip)$")
 _REPO = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
 
 

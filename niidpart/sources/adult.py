@@ -4,16 +4,20 @@ from pathlib import Path
 
 from ..arithmetic.rng import Ints
 from ..data import Data, DataSource, from_arrays
-from ..data.readers.files import (
-    AnySize,
-    build_not_found,
-    find_all_files,
-    require_published_counts,
-)
+from ..data.places import DataPlaces
+from ..data.readers.files import AnySize, require_published_counts
 from ..data.readers.svmlight import read_libsvm
 
 N_FEATURES = 123
 _PAGE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
+
+PLACES = DataPlaces(
+    title="adult",
+    folders=("", "a9a", "adult"),
+    forms=(("a9a", "a9a.t"),),
+    get=f"curl --output-dir {{root}} -o '#1' '{_PAGE}/{{a9a,a9a.t}}'",
+    shown=("a9a[.gz, .bz2, .xz] with a9a.t",),
+)
 
 
 def adult(root: str | Path, *, any_size: AnySize = False) -> Data:
@@ -29,14 +33,9 @@ def adult(root: str | Path, *, any_size: AnySize = False) -> Data:
     any_size : bool
         Take files with other counts than the published ones.
     """
-    base, names = Path(root), ["a9a", "a9a.t"]
-    places = [base, base / "a9a", base / "adult"]
-    files = find_all_files(places, names)
-    if files is None:
-        get = f"curl -o '{base}/#1' '{_PAGE}/{{a9a,a9a.t}}'"
-        raise build_not_found("adult", [f"{n}[.gz, .bz2, .xz]" for n in names], places, get)
-    x, y = read_libsvm(files[0], N_FEATURES)
-    x_test, y_test = read_libsvm(files[1], N_FEATURES)
+    path, test_path = PLACES.require(root)
+    x, y = read_libsvm(path, N_FEATURES)
+    x_test, y_test = read_libsvm(test_path, N_FEATURES)
     require_published_counts(
         "adult (Table II)",
         got=(len(y), len(y_test)),
@@ -58,4 +57,4 @@ def _number_incomes(signs: Ints) -> Ints:
     return (signs + 1) // 2
 
 
-ENTRY = DataSource(load=adult, paper="becker1996adult")
+ENTRY = DataSource(load=adult, places=PLACES, paper="becker1996adult")

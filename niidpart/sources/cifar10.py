@@ -3,17 +3,30 @@
 from pathlib import Path
 
 from ..data import Data, DataSource, Download, from_arrays
+from ..data.places import DataPlaces
 from ..data.readers.cifar import (
     CifarBatch,
-    has_files,
     read_binary_batches,
     read_class_names,
     read_pickled_batches,
 )
-from ..data.readers.files import AnySize, build_not_found, require_published_counts, spell_get
+from ..data.readers.files import AnySize, require_published_counts
 
-_TRAIN = [f"data_batch_{i}" for i in range(1, 6)]
-_TEST = "test_batch"
+_BATCHES = [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]
+
+PLACES = DataPlaces(
+    title="CIFAR-10",
+    folders=("cifar-10-batches-py", "cifar-10-batches-bin", ""),
+    forms=(
+        (*_BATCHES, "batches.meta"),
+        (*(f"{name}.bin" for name in _BATCHES), "batches.meta.txt"),
+    ),
+    get="get cifar10",
+    shown=(
+        "data_batch_1 to _5, test_batch and batches.meta (or the same in .bin, with "
+        "batches.meta.txt)",
+    ),
+)
 
 _DOWNLOAD = Download(
     place="cifar-10-python.tar.gz",
@@ -49,20 +62,12 @@ def cifar10(root: str | Path, *, any_size: AnySize = False) -> Data:
 
 
 def _read(root: Path) -> tuple[CifarBatch, CifarBatch, list[str]]:
-    places = [root / "cifar-10-batches-py", root / "cifar-10-batches-bin", root]
-    binary_train = [f"{name}.bin" for name in _TRAIN]
-    for place in places:
-        if has_files(place, [*_TRAIN, _TEST, "batches.meta"]):
-            train = read_pickled_batches([place / name for name in _TRAIN], "labels")
-            test = read_pickled_batches([place / _TEST], "labels")
-            return train, test, read_class_names(place / "batches.meta", "label_names")
-        if has_files(place, [*binary_train, f"{_TEST}.bin", "batches.meta.txt"]):
-            train = read_binary_batches([place / name for name in binary_train], 1, 0)
-            test = read_binary_batches([place / f"{_TEST}.bin"], 1, 0)
-            return train, test, read_class_names(place / "batches.meta.txt", "")
-    looked = "data_batch_1 to _5, test_batch and batches.meta"
-    looked += " (or the same in .bin, with batches.meta.txt)"
-    raise build_not_found("CIFAR-10", [looked], places, spell_get("cifar10", root))
+    *train, test, meta = PLACES.require(root)
+    if meta.suffix == ".txt":
+        names = read_class_names(meta, "")
+        return read_binary_batches(train, 1, 0), read_binary_batches([test], 1, 0), names
+    names = read_class_names(meta, "label_names")
+    return read_pickled_batches(train, "labels"), read_pickled_batches([test], "labels"), names
 
 
-ENTRY = DataSource(load=cifar10, downloads=(_DOWNLOAD,), paper="krizhevsky2009tiny")
+ENTRY = DataSource(load=cifar10, places=PLACES, downloads=(_DOWNLOAD,), paper="krizhevsky2009tiny")

@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Annotated
 
 from ..data import Data, DataSource, Download, from_arrays
+from ..data.places import DataPlaces
 from ..data.readers.cifar import (
     CifarBatch,
-    has_files,
     read_binary_batches,
     read_class_names,
     read_pickled_batches,
 )
-from ..data.readers.files import AnySize, build_not_found, require_published_counts, spell_get
+from ..data.readers.files import AnySize, require_published_counts
 
 _DOWNLOAD = Download(
     place="cifar-100-python.tar.gz",
@@ -55,20 +55,35 @@ def cifar100(
 
 def _read(root: Path, coarse: bool) -> tuple[CifarBatch, CifarBatch, list[str]]:
     which = "coarse" if coarse else "fine"
+    train, test, meta = _list_places(which).require(root)
+    if meta.suffix == ".txt":
+        label_byte = 0 if coarse else 1  # of the two that each image has in the binary version
+        names = read_class_names(meta, "")
+        return (
+            read_binary_batches([train], 2, label_byte),
+            read_binary_batches([test], 2, label_byte),
+            names,
+        )
+    key = f"{which}_labels"
+    names = read_class_names(meta, f"{which}_label_names")
+    return read_pickled_batches([train], key), read_pickled_batches([test], key), names
+
+
+def _list_places(which: str) -> DataPlaces:
+    """Return where the files lie; the names of the fine or the coarse labels have their own."""
     names_file = f"{which}_label_names.txt"
-    label_byte = 0 if coarse else 1  # of the two that each image has in the binary version
-    places = [root / "cifar-100-python", root / "cifar-100-binary", root]
-    for place in places:
-        if has_files(place, ["train", "test", "meta"]):
-            train = read_pickled_batches([place / "train"], f"{which}_labels")
-            test = read_pickled_batches([place / "test"], f"{which}_labels")
-            return train, test, read_class_names(place / "meta", f"{which}_label_names")
-        if has_files(place, ["train.bin", "test.bin", names_file]):
-            train = read_binary_batches([place / "train.bin"], 2, label_byte)
-            test = read_binary_batches([place / "test.bin"], 2, label_byte)
-            return train, test, read_class_names(place / names_file, "")
-    looked = f"train, test and meta (or train.bin, test.bin and {names_file})"
-    raise build_not_found("CIFAR-100", [looked], places, spell_get("cifar100", root))
+    return DataPlaces(
+        title="CIFAR-100",
+        folders=("cifar-100-python", "cifar-100-binary", ""),
+        forms=(("train", "test", "meta"), ("train.bin", "test.bin", names_file)),
+        get="get cifar100",
+        shown=(f"train, test and meta (or train.bin, test.bin and {names_file})",),
+    )
 
 
-ENTRY = DataSource(load=cifar100, downloads=(_DOWNLOAD,), paper="krizhevsky2009tiny")
+ENTRY = DataSource(
+    load=cifar100,
+    places=_list_places("fine"),
+    downloads=(_DOWNLOAD,),
+    paper="krizhevsky2009tiny",
+)

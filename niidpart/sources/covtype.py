@@ -5,16 +5,21 @@ from pathlib import Path
 import numpy as np
 
 from ..data import Array, Data, DataSource, from_arrays
-from ..data.readers.files import (
-    AnySize,
-    build_not_found,
-    find_first_file,
-    require_published_counts,
-)
+from ..data.places import DataPlaces
+from ..data.readers.files import AnySize, require_published_counts
 from ..data.readers.svmlight import OrderSeed, draw_three_quarters, read_libsvm
 
 N_FEATURES = 54
 _PAGE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
+_SCALED, _UNSCALED = "covtype.libsvm.binary.scale", "covtype.libsvm.binary"
+
+PLACES = DataPlaces(
+    title="covtype",
+    folders=("", "covtype"),
+    forms=((_SCALED,), (_UNSCALED,)),
+    get=f"curl -O --output-dir {{root}} {_PAGE}/{_SCALED}.bz2",
+    shown=(f"{_SCALED}[.bz2]", f"{_UNSCALED}[.bz2]"),
+)
 
 
 def covtype(root: str | Path, *, data_seed: OrderSeed = 0, any_size: AnySize = False) -> Data:
@@ -34,13 +39,7 @@ def covtype(root: str | Path, *, data_seed: OrderSeed = 0, any_size: AnySize = F
     any_size : bool
         Take files with other counts than the published ones.
     """
-    places = [Path(root), Path(root) / "covtype"]
-    scaled, unscaled = "covtype.libsvm.binary.scale", "covtype.libsvm.binary"
-    path = find_first_file(places, scaled, unscaled)
-    if path is None:
-        names = [f"{scaled}[.bz2]", f"{unscaled}[.bz2]"]
-        get = f"curl -O --output-dir '{root}' {_PAGE}/{scaled}.bz2"
-        raise build_not_found("covtype", names, places, get)
+    [path] = PLACES.require(root)
     sparse, y = read_libsvm(path, N_FEATURES)
     require_published_counts(
         "covtype (Table II)",
@@ -65,4 +64,4 @@ def _scale_features(x: Array) -> Array:
     return scaled
 
 
-ENTRY = DataSource(load=covtype, paper="blackard1999covertype")
+ENTRY = DataSource(load=covtype, places=PLACES, paper="blackard1999covertype")

@@ -28,4 +28,4 @@ def digits(root: str | Path | None = None) -> Data:
     return from_arrays(x[:n], y[:n], x[n:], y[n:])
 
 
-ENTRY = DataSource(load=digits, paper="alpaydin1998digits")
+ENTRY = DataSource(load=digits, is_here=True, paper="alpaydin1998digits")

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from ..data import Data, DataSource, Download, from_arrays
-from ..data.readers.files import AnySize, build_not_found, require_published_counts, spell_get
-from ..data.readers.idx import read_idx_files
+from ..data.places import DataPlaces
+from ..data.readers.files import AnySize, require_published_counts
+from ..data.readers.idx import read_idx_file
 
 _ALL = string.digits + string.ascii_uppercase + string.ascii_lowercase
 # Letters whose two cases look alike are one class.
@@ -19,6 +20,11 @@ _SETS = {  # class names by label, training images, test images: Cohen et al., t
     "letters": (["none", *string.ascii_lowercase], 124_800, 20_800),  # labels begin at 1
     "mnist": (list(string.digits), 60_000, 10_000),
 }
+
+_PARTS = (
+    *("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
+    *("test-images-idx3-ubyte", "test-labels-idx1-ubyte"),
+)
 
 EmnistSplit = Annotated[
     Literal["balanced", "byclass", "bymerge", "digits", "letters", "mnist"],
@@ -51,22 +57,8 @@ def emnist(
     any_size : bool
         Take files with other counts than the published ones.
     """
-    names = [
-        f"emnist-{emnist_split}-{part}"
-        for part in (
-            "train-images-idx3-ubyte",
-            "train-labels-idx1-ubyte",
-            "test-images-idx3-ubyte",
-            "test-labels-idx1-ubyte",
-        )
-    ]
-    base = Path(root)
-    places = [base / "EMNIST" / "raw", base / "EMNIST", base / "raw", base / "gzip", base]
-    arrays = read_idx_files(places, names)
-    if arrays is None:
-        looked = [f"{names[0]}[.gz] and its three companions"]
-        raise build_not_found("EMNIST", looked, places, spell_get("emnist", root))
-    x, y, x_test, y_test = arrays
+    files = _list_places(emnist_split).require(root)
+    x, y, x_test, y_test = [read_idx_file(path) for path in files]
     class_names, n, n_test = _SETS[emnist_split]
     require_published_counts(
         f"EMNIST {emnist_split}",
@@ -78,4 +70,21 @@ def emnist(
     return from_arrays(x, y, x_test, y_test, class_names=class_names)
 
 
-ENTRY = DataSource(load=emnist, downloads=(_DOWNLOAD,), paper="cohen2017emnist")
+def _list_places(emnist_split: str) -> DataPlaces:
+    """Return where the four files of one of the sets lie."""
+    names = tuple(f"emnist-{emnist_split}-{part}" for part in _PARTS)
+    return DataPlaces(
+        title="EMNIST",
+        folders=("EMNIST/raw", "EMNIST", "raw", "gzip", ""),
+        forms=(names,),
+        get="get emnist",
+        shown=(f"{names[0]}[.gz] and its three companions",),
+    )
+
+
+ENTRY = DataSource(
+    load=emnist,
+    places=_list_places("balanced"),
+    downloads=(_DOWNLOAD,),
+    paper="cohen2017emnist",
+)

@@ -42,4 +42,4 @@ def _label(x: Array) -> Ints:
     return (x[:, 0] <= 0).astype(np.int64)
 
 
-ENTRY = DataSource(load=fcube, paper="li2022silos")
+ENTRY = DataSource(load=fcube, is_here=True, paper="li2022silos")

@@ -7,8 +7,9 @@ from typing import Annotated
 import numpy as np
 
 from ..data import Data, DataSource, from_arrays
+from ..data.places import DataPlaces
 from ..data.readers.archive import read_npz_arrays
-from ..data.readers.files import AnySize, build_not_found, require_published_counts
+from ..data.readers.files import AnySize, require_published_counts
 from ..data.readers.leaf import (
     WrittenImages,
     find_json_files,
@@ -19,6 +20,27 @@ from ..errors import FileFault
 
 _NAMES = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _REPOSITORY = "https://github.com/TalwalkarLab/leaf"
+_MAKE = "./preprocess.sh -s niid --sf 1.0 -t sample"
+
+PLACES = DataPlaces(
+    title="FEMNIST",
+    folders=("", "femnist", "femnist/data", "leaf", "data"),
+    forms=(
+        ("train/*.json*",),
+        ("fed_emnist_digitsonly_train.h5", "fed_emnist_digitsonly_test.h5"),
+        ("fed_emnist_train.h5", "fed_emnist_test.h5"),
+        ("femnist.npz",),
+        ("all_data/*.json*",),
+        ("*.json*",),
+    ),
+    get=f"git clone {_REPOSITORY} && cd leaf/data/femnist && {_MAKE}",
+    shown=(
+        "train/*.json and test/*.json",
+        "fed_emnist_digitsonly_train.h5 and _test.h5",
+        "*.json",
+        "femnist.npz",
+    ),
+)
 
 _Parts = tuple[WrittenImages, WrittenImages | None]  # training set, test set
 
@@ -80,8 +102,7 @@ def _read(root: Path, any_size: bool) -> _Parts:
     """Return the images of whichever form lies there."""
     if root.is_file():
         return _read_npz(root) if root.suffix == ".npz" else (read_leaf_json([root]), None)
-    places = [root, root / "femnist", root / "femnist" / "data", root / "leaf", root / "data"]
-    for place in places:
+    for place in PLACES.list_folders(root):
         train_files = find_json_files(place / "train")
         if train_files:
             test_files = find_json_files(place / "test")
@@ -96,15 +117,7 @@ def _read(root: Path, any_size: bool) -> _Parts:
         loose = find_json_files(place / "all_data") or find_json_files(place)
         if loose:
             return read_leaf_json(loose), None
-    looked = [
-        "train/*.json and test/*.json",
-        "fed_emnist_digitsonly_train.h5 and _test.h5",
-        "*.json",
-        "femnist.npz",
-    ]
-    make = "./preprocess.sh -s niid --sf 1.0 -t sample"
-    get = f"git clone {_REPOSITORY} && cd leaf/data/femnist && {make}"
-    raise build_not_found("FEMNIST", looked, places, get)
+    raise PLACES.build_not_found(root)
 
 
 def _read_hdf5(train_file: Path, test_file: Path, any_size: bool) -> _Parts:
@@ -150,4 +163,4 @@ def _read_npz(path: Path) -> _Parts:
     return images.select(test == 0), images.select(test == 1)
 
 
-ENTRY = DataSource(load=femnist, paper="caldas2018leaf")
+ENTRY = DataSource(load=femnist, places=PLACES, paper="caldas2018leaf")

@@ -4,7 +4,9 @@ from pathlib import Path
 
 from ..data import Data, DataSource, list_downloads
 from ..data.readers.files import AnySize
-from ..data.readers.idx import load_mnist_like
+from ..data.readers.idx import list_mnist_places, load_mnist_like
+
+PLACES = list_mnist_places("fmnist", "FashionMNIST")
 
 _DOWNLOADS = list_downloads(
     "FashionMNIST/raw",
@@ -30,9 +32,13 @@ def fmnist(root: str | Path, *, any_size: AnySize = False) -> Data:
     any_size : bool
         Take files with other counts than the published ones.
     """
-    return load_mnist_like(root, "fmnist", "FashionMNIST", any_size)
+    return load_mnist_like(root, PLACES, any_size)
 
 
 ENTRY = DataSource(
-    load=fmnist, later=frozenset({"any_size"}), downloads=_DOWNLOADS, paper="xiao2017fashion"
+    load=fmnist,
+    later=frozenset({"any_size"}),
+    places=PLACES,
+    downloads=_DOWNLOADS,
+    paper="xiao2017fashion",
 )

@@ -4,7 +4,9 @@ from pathlib import Path
 
 from ..data import Data, DataSource, list_downloads
 from ..data.readers.files import AnySize
-from ..data.readers.idx import load_mnist_like
+from ..data.readers.idx import list_mnist_places, load_mnist_like
+
+PLACES = list_mnist_places("mnist", "MNIST")
 
 _DOWNLOADS = list_downloads(
     "MNIST/raw",
@@ -31,9 +33,13 @@ def mnist(root: str | Path, *, any_size: AnySize = False) -> Data:
     any_size : bool
         Take files with other counts than the published ones.
     """
-    return load_mnist_like(root, "mnist", "MNIST", any_size)
+    return load_mnist_like(root, PLACES, any_size)
 
 
 ENTRY = DataSource(
-    load=mnist, later=frozenset({"any_size"}), downloads=_DOWNLOADS, paper="lecun1998gradient"
+    load=mnist,
+    later=frozenset({"any_size"}),
+    places=PLACES,
+    downloads=_DOWNLOADS,
+    paper="lecun1998gradient",
 )

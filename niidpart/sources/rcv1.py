@@ -4,12 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..data import Data, DataSource, from_columns
-from ..data.readers.files import (
-    AnySize,
-    build_not_found,
-    find_first_file,
-    require_published_counts,
-)
+from ..data.places import DataPlaces
+from ..data.readers.files import AnySize, require_published_counts
 from ..data.readers.svmlight import (
     OrderSeed,
     digest_sparse,
@@ -21,6 +17,14 @@ from ..data.readers.svmlight import (
 N_FEATURES = 47_236
 _FILE = "rcv1_train.binary"
 _PAGE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
+
+PLACES = DataPlaces(
+    title="rcv1",
+    folders=("", "rcv1"),
+    forms=((_FILE,),),
+    get=f"curl -O --output-dir {{root}} {_PAGE}/{_FILE}.bz2",
+    shown=(f"{_FILE}[.bz2]",),
+)
 
 
 def rcv1(root: str | Path, *, data_seed: OrderSeed = 0, any_size: AnySize = False) -> Data:
@@ -39,11 +43,7 @@ def rcv1(root: str | Path, *, data_seed: OrderSeed = 0, any_size: AnySize = Fals
     any_size : bool
         Take files with other counts than the published ones.
     """
-    places = [Path(root), Path(root) / "rcv1"]
-    path = find_first_file(places, _FILE)
-    if path is None:
-        get = f"curl -O --output-dir '{root}' {_PAGE}/{_FILE}.bz2"
-        raise build_not_found("rcv1", [f"{_FILE}[.bz2]"], places, get)
+    [path] = PLACES.require(root)
     x, y = read_libsvm(path, N_FEATURES)
     require_published_counts(
         "rcv1 (Table II)",
@@ -60,4 +60,4 @@ def rcv1(root: str | Path, *, data_seed: OrderSeed = 0, any_size: AnySize = Fals
     return replace(data, content_sha256=digest_sparse(x_train, x_test, data.test_labels))
 
 
-ENTRY = DataSource(load=rcv1, paper="lewis2004rcv1")
+ENTRY = DataSource(load=rcv1, places=PLACES, paper="lewis2004rcv1")

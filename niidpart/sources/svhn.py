@@ -3,14 +3,16 @@
 from pathlib import Path
 
 from ..data import Data, DataSource, from_arrays, list_downloads
-from ..data.readers.files import (
-    AnySize,
-    build_not_found,
-    find_all_files,
-    require_published_counts,
-    spell_get,
-)
+from ..data.places import DataPlaces
+from ..data.readers.files import AnySize, require_published_counts
 from ..data.readers.mat import read_digits_mat
+
+PLACES = DataPlaces(
+    title="SVHN",
+    folders=("", "SVHN", "svhn"),
+    forms=(("train_32x32.mat", "test_32x32.mat"),),
+    get="get svhn",
+)
 
 _DOWNLOADS = list_downloads(
     "",
@@ -35,13 +37,9 @@ def svhn(root: str | Path, *, any_size: AnySize = False) -> Data:
     any_size : bool
         Take files with other counts than the published ones.
     """
-    places = [Path(root), Path(root) / "SVHN", Path(root) / "svhn"]
-    names = ["train_32x32.mat", "test_32x32.mat"]
-    files = find_all_files(places, names)
-    if files is None:
-        raise build_not_found("SVHN", names, places, spell_get("svhn", root))
-    x, y = read_digits_mat(files[0])
-    x_test, y_test = read_digits_mat(files[1])
+    path, test_path = PLACES.require(root)
+    x, y = read_digits_mat(path)
+    x_test, y_test = read_digits_mat(test_path)
     require_published_counts(
         "SVHN",
         got=(len(y), len(y_test)),
@@ -52,4 +50,4 @@ def svhn(root: str | Path, *, any_size: AnySize = False) -> Data:
     return from_arrays(x, y, x_test, y_test)
 
 
-ENTRY = DataSource(load=svhn, downloads=_DOWNLOADS, paper="netzer2011svhn")
+ENTRY = DataSource(load=svhn, places=PLACES, downloads=_DOWNLOADS, paper="netzer2011svhn")

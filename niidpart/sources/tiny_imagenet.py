@@ -5,16 +5,15 @@ from pathlib import Path
 import numpy as np
 
 from ..data import Data, DataSource, Download, from_columns
+from ..data.places import DataPlaces
 from ..data.readers.budget import Budget
 from ..data.readers.class_folders import list_class_images, make_image_features
 from ..data.readers.files import (
     AnySize,
-    build_not_found,
     digest_files,
     open_regular,
     require_inside,
     require_published_counts,
-    spell_get,
 )
 from ..data.readers.images import Checksum, ImageDecoder, Size
 from ..errors import FileFault
@@ -26,6 +25,14 @@ _TEXT = 8  # bytes in memory of a byte of text: it, its lines and a dictionary o
 _SHOWN = 5  # names in an error
 
 Images = list[tuple[str, Path]]  # (wnid, image), as sorted as they are read
+
+PLACES = DataPlaces(
+    title="Tiny-ImageNet",
+    folders=(_ARCHIVE, ""),
+    forms=(("train/", "val/"),),
+    get="get tiny-imagenet",
+    shown=("the folders train and val",),
+)
 
 _DOWNLOAD = Download(
     place="tiny-imagenet-200.zip",
@@ -84,16 +91,11 @@ def tiny_imagenet(
 
 def _find_base(root: Path) -> Path:
     """Return the folder that has `train` and `val`."""
-    places = [root / _ARCHIVE, root]
-    for place in places:
-        parts = [place / "train", place / "val"]
-        if all(part.is_dir() for part in parts):
-            for part in parts:
-                require_inside(part, place)
-            return place
-    raise build_not_found(
-        "Tiny-ImageNet", ["the folders train and val"], places, spell_get("tiny-imagenet", root)
-    )
+    parts = PLACES.require(root)
+    base = parts[0].parent
+    for part in parts:
+        require_inside(part, base)
+    return base
 
 
 def _build_no_images(folder: Path) -> FileNotFoundError:
@@ -182,4 +184,4 @@ def _show(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-ENTRY = DataSource(load=tiny_imagenet, downloads=(_DOWNLOAD,), paper="le2015tiny")
+ENTRY = DataSource(load=tiny_imagenet, places=PLACES, downloads=(_DOWNLOAD,), paper="le2015tiny")

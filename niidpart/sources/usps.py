@@ -5,17 +5,20 @@ from pathlib import Path
 import numpy as np
 
 from ..data import Array, Data, DataSource, from_arrays, list_downloads
-from ..data.readers.files import (
-    AnySize,
-    build_not_found,
-    find_all_files,
-    require_published_counts,
-    spell_get,
-)
+from ..data.places import DataPlaces
+from ..data.readers.files import AnySize, require_published_counts
 from ..data.readers.svmlight import read_libsvm
 from ..errors import FileFault
 
 _SIDE = 16  # pixels
+
+PLACES = DataPlaces(
+    title="USPS",
+    folders=("", "USPS", "usps"),
+    forms=(("usps", "usps.t"),),
+    get="get usps",
+    shown=("usps.bz2 with usps.t.bz2",),
+)
 
 _DOWNLOADS = list_downloads(
     "",
@@ -40,13 +43,9 @@ def usps(root: str | Path, *, any_size: AnySize = False) -> Data:
     any_size : bool
         Take files with other counts than the published ones.
     """
-    places = [Path(root), Path(root) / "USPS", Path(root) / "usps"]
-    names = ["usps", "usps.t"]
-    files = find_all_files(places, names)
-    if files is None:
-        raise build_not_found("USPS", [f"{n}.bz2" for n in names], places, spell_get("usps", root))
-    x, y = _read_digits(files[0])
-    x_test, y_test = _read_digits(files[1])
+    path, test_path = PLACES.require(root)
+    x, y = _read_digits(path)
+    x_test, y_test = _read_digits(test_path)
     require_published_counts(
         "USPS",
         got=(len(y), len(y_test)),
@@ -67,4 +66,4 @@ def _read_digits(path: Path) -> tuple[Array, Array]:
     return images.reshape(-1, _SIDE, _SIDE), y - 1
 
 
-ENTRY = DataSource(load=usps, downloads=_DOWNLOADS, paper="hull1994usps")
+ENTRY = DataSource(load=usps, places=PLACES, downloads=_DOWNLOADS, paper="hull1994usps")

@@ -48,6 +48,7 @@ def ask(main, *args):
         ("niidpart export", "export 0.h5 --to csv --out csv"),
         ("niidpart recipes", "recipes niid/mnist-c1"),
         ("niidpart data get", "data get usps --root . --dry-run"),
+        ("niidpart data list", "data list usps --root ."),
         ("niidpart data look", "data look t.csv"),
         ("fltrain presets", "presets niid"),
     ],

@@ -1,4 +1,4 @@
-"""`niidpart data`, and its command `look`."""
+"""`niidpart data`, and its commands `list` and `look`."""
 
 import json
 import shlex
@@ -15,7 +15,24 @@ from .get import declare_get
 from .params import declare_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from niidpart import TableLook
+    from niidpart.data.known import KnownData
+    from niidpart.splits.recipe import JSON
+
+_LIST_HELP = """Say which data sets are known by name.
+
+Of each: where it is looked for, its licence, whether it is found, the command that gets it.
+
+With --root DIR (the --data-root of the other commands) it looks there. NAME is one of them. Files
+of your own need no name: `niidpart data look FILE`.
+
+\b
+Examples:
+  niidpart data list
+  niidpart data list --root data
+  niidpart data list heart-disease --root data"""
 
 _HELP = """Say what the columns of a table hold, and propose what is done with them.
 
@@ -35,18 +52,87 @@ What can be said of a column:
   label, group, test   the class, the holder, what says which rows are the test set
   drop                 no feature"""
 
+_SHOWN_FILES = 4  # of those that are found of a data set
 _MANY_COLUMNS = 20  # of which a command names more than can be read
 
 
 def data_command() -> click.Command:
     group = click.Group(
         "data",
-        help="What is done about a data set before it is split: `data get NAME` fetches one, "
-        "`data look FILE` says what the columns of a table hold.",
+        help="What is done about a data set before it is split: `data list` says which are known "
+        "and found, `data get NAME` fetches one, `data look FILE` says what the columns of a "
+        "table hold.",
     )
+    group.add_command(_declare_list())
     group.add_command(declare_get())
     group.add_command(_declare_look())
     return group
+
+
+def _declare_list() -> click.Command:
+    return AdvisingCommand(
+        "list",
+        params=[
+            click.Argument(["name"], required=False),
+            click.Option(
+                ["--root"],
+                type=click.Path(file_okay=False, path_type=Path),
+                help="The folder that is looked at, which is --data-root for the other commands.",
+            ),
+            declare_json(),
+        ],
+        callback=_list_data,
+        help=_LIST_HELP,
+    )
+
+
+def _list_data(name: str | None, root: Path | None, as_json: bool) -> None:
+    from niidpart.data.known import find_known, list_known
+
+    known = list_known(root) if name is None else [find_known(name, root)]
+    if as_json:
+        say(json.dumps({"root": None if root is None else str(root), "datasets": _to_json(known)}))
+        return
+    for number, one in enumerate(known):
+        if number:
+            say()
+        _describe_known(one)
+    if root is None and name is None:
+        say("\nniidpart data list --root DIR says which of them lie there")
+
+
+def _to_json(known: "Sequence[KnownData]") -> "list[JSON]":
+    return [
+        {
+            "name": one.name,
+            "about": one.about,
+            "licence": one.licence,
+            "state": one.state,
+            "folders": list(map(str, one.folders)),
+            "wanted": list(one.wanted),
+            "found": list(map(str, one.found)),
+            "get": one.get,
+        }
+        for one in known
+    ]
+
+
+def _describe_known(one: "KnownData") -> None:
+    say(f"{one.name} ({one.state})", bold=True)
+    say(f"  {one.about}")
+    say(f"  licence: {one.licence}")
+    if one.found:
+        say(f"  found: {', '.join(map(str, one.found[:_SHOWN_FILES]))}{_count_more(one.found)}")
+    elif one.folders:
+        say(f"  looks for {'; or '.join(one.wanted)}")
+        say(f"  in {', '.join(map(str, one.folders))}")
+    if one.get and not one.found:
+        say(f"  get it with: {one.get}")
+
+
+def _count_more(files: "Sequence[Path]") -> str:
+    more = len(files) - _SHOWN_FILES
+    return f" and {more:,} more" if more > 0 else ""
 
 
 def _declare_look() -> click.Command:

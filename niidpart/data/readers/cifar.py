@@ -18,11 +18,6 @@ _MAX_CLASSES = 100
 CifarBatch = tuple[Array, Array]
 
 
-def has_files(folder: Path, names: Sequence[str]) -> bool:
-    """Return whether a folder has files of all these names."""
-    return all((folder / name).is_file() for name in names)
-
-
 def read_pickled_batches(paths: Sequence[Path], key: str) -> CifarBatch:
     """Return (images [n, 32, 32, 3] uint8, labels [n]) of pickled batches, one after the other.
 

@@ -9,6 +9,7 @@ import lzma
 import os
 import shlex
 import stat
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -20,8 +21,28 @@ from ...splits.digests import encode_json
 from .budget import Budget
 
 _PIECE = 1 << 20  # bytes that are unpacked at once
-_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+def _open_zip(stored: IO[bytes], mode: str) -> IO[bytes]:
+    """Open the one file of an archive."""
+    archive = zipfile.ZipFile(stored)
+    names = [info.filename for info in archive.infolist() if not info.is_dir()]
+    if len(names) != 1:
+        raise zipfile.BadZipFile(f"it holds {len(names)} files, one is needed")
+    try:
+        return archive.open(names[0])
+    except (NotImplementedError, RuntimeError) as error:  # packed in a way of its own; a password
+        raise zipfile.BadZipFile(str(error)) from error
+
+
+_OPENERS: dict[str, Callable[..., Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zip": _open_zip,
+}
 PACKED = ("", *_OPENERS)
+_NO_ARCHIVE = (gzip.BadGzipFile, zipfile.BadZipFile)
 
 AnySize = Annotated[
     bool, "Take files with other counts than the published ones, which are refused otherwise."
@@ -32,7 +53,7 @@ TestFile = Annotated[str | None, "Another file in its folder, the test set."]
 def find_first_file(places: Sequence[Path], *names: str) -> Path | None:
     """Return the first file that is there.
 
-    Each place in turn, in it each name, plain or with .gz, .bz2, .xz.
+    Each place in turn, in it each name, plain or with .gz, .bz2, .xz, .zip.
     """
     for place in places:
         for name in names:
@@ -131,7 +152,7 @@ def open_packed(path: Path, ending: str | None = None) -> Iterator[IO[bytes]]:
             with unpack(stored, "rb") as unpacked:
                 bounded = _BoundedStream(unpacked, Budget.of_files([path]))
                 yield cast(IO[bytes], io.BufferedReader(bounded, _PIECE))
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+    except (EOFError, zlib.error, lzma.LZMAError, *_NO_ARCHIVE) as error:
         raise _build_damaged(path, error) from error
     except OSError as error:
         if error.errno is not None:  # the disk's own error; that of a damaged bz2 has none
