@@ -50,9 +50,9 @@ faults: $(VENV)/ready
 CLUSTERS ?= full
 clusters: $(VENV)/ready
 	$(INSTALL) -e '.[ray]'
-	NIIDPART_TEST_CLUSTERS=$(CLUSTERS) $(BIN)/pytest -rs tests/clusters
+	NIIDPART_TEST_CLUSTERS=$(CLUSTERS) $(BIN)/pytest -n 2 --dist loadfile -rs --durations 0 tests/clusters
 
-# Every study of a paper at the small scale, killed once, to its table; half an hour.
+# Every study of a paper at the small scale, killed once, to its table; a quarter of an hour.
 papers: $(VENV)/ready
 	$(BIN)/python benchmarks/papers.py
 

@@ -4,28 +4,28 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import niidpart
 from niidpart.data import Data
 from niidpart.errors import UsageError
 from niidpart.splits.recipe import JSON
 
-from ..evidence.api import EvidenceTable, TableRequest, make_tables
 from ..evidence.measures import METRIC, MeasureWords
-from ..evidence.tables import TableAxes
-from .cells.cell import ResolvedCell, StudyCell
+from .cells.amounts import describe_bytes
+from .cells.cell import StudyCell
+from .cells.cell_requests import ResolvedCell
 from .cells.estimate import (
     CellEstimate,
     StudyEstimate,
-    describe_bytes,
     estimate_cells,
     estimate_winners,
     sum_estimates,
 )
 from .cells.resolving import ResolvedPlan, resolve_plan
-from .folder.claims import FAILED
-from .folder.roster import Roster, read_cells
+from .folder.beats import require_lease
+from .folder.retries import allow_retries
+from .folder.roster import read_cells
 from .folder.standing import StudyStanding
 from .folder.study_folder import StudyFolder, is_study, require_same_study, write_text
 from .plans.choice import choose_cells
@@ -34,6 +34,9 @@ from .plans.plan import StudyPlan, read_plan
 from .plans.plan_text import PlanText, read_plan_text
 from .plans.searching import list_searches
 from .work.directing import StudyDirector, find_engine
+
+if TYPE_CHECKING:
+    from ..evidence.api import EvidenceTable
 
 _ROOM = 1.1  # of the disk that is estimated
 
@@ -94,7 +97,7 @@ class Study:
 
     def table(
         self, by: Sequence[str] = (), metric: str = METRIC, *, best: bool = False
-    ) -> list[EvidenceTable]:
+    ) -> "list[EvidenceTable]":
         """Return a table for each group of the plan; docs/evidence.md says what is in it.
 
         Parameters
@@ -109,6 +112,10 @@ class Study:
         -------
         list of EvidenceTable
         """
+        # Which load scipy's statistics; a study is trained without.
+        from ..evidence.api import TableRequest, make_tables
+        from ..evidence.tables import TableAxes
+
         words = MeasureWords(show=("best",) if best else (), metrics=(metric,))
         request = TableRequest(axes=TableAxes(by=by), measures=words)
         return make_tables([self.folder], request)
@@ -146,8 +153,11 @@ def write_study(prepared: PreparedStudy, out: Path) -> StudyFolder:
     each = zip(prepared.resolved.cells, prepared.estimates, strict=True)
     cells = [_state_estimate(one.cell, took).to_json() for one, took in each]
     if is_study(out):
-        stored = StudyFolder.open(out).find_plan()
-        if stored is not None:
+        there = StudyFolder.open(out)
+        stored = there.find_plan()
+        # Of a study of which nothing is finished nothing is lost: whoever has mended the code that
+        # all cells name gives the plan again.
+        if stored is not None and there.places.list_done():
             require_same_study(stored, [cell["digest"] for cell in cells])
     study = StudyFolder.create(out, prepared.plan.name)
     _require_room(study, prepared)
@@ -186,21 +196,6 @@ def _require_room(study: StudyFolder, prepared: PreparedStudy) -> None:
         )
 
 
-def allow_retries(study: StudyFolder, names: Sequence[str]) -> list[str]:
-    """Let the failed cells be tried again. Return their names.
-
-    A setting of a search that diverged is what it is: it has lost.
-    """
-    failed = []
-    roster = Roster(study)
-    for name, standing in study.claims.list_standings(names).items():
-        end = study.claims.read_end(name, standing.number) if standing.has_failed else {}
-        if end.get("end") == FAILED and not roster.has_merely_lost(name, end):
-            study.claims.allow_retry(name, standing.number)
-            failed.append(name)
-    return failed
-
-
 def study(
     plan: str | Path | Mapping[str, Any],
     *,
@@ -210,6 +205,7 @@ def study(
     retry_failed: bool = False,
     anywhere: bool = False,
     bundle: int | None = None,
+    lease: float | None = None,
     trust: bool = True,
     **options: Any,
 ) -> Study:
@@ -232,6 +228,9 @@ def study(
     bundle : int, optional
         The most small cells that a worker trains at once; None to leave it to facts
         (docs/studies.md).
+    lease : float, optional
+        Seconds without a sign of life until a worker of another machine counts as dead; None for
+        60.
     trust : bool
         Run the code outside fltrain that the plan names.
     **options
@@ -259,6 +258,7 @@ def study(
     4
     """
     find_engine(engine)  # before anything is read or written
+    require_lease(lease)
     if not isinstance(plan, Mapping) and is_study(plan):
         opened = StudyFolder.open(Path(plan).resolve())
     else:
@@ -274,5 +274,6 @@ def study(
         on_standing=lambda *_: None,
         on_news=lambda news: warnings.warn(news, stacklevel=4),
         bundle=bundle,
+        lease=lease,
     )
     return Study(opened.path, director.run(engine, workers, options))

@@ -14,7 +14,8 @@ from niidpart.splits.recipe import JSON
 from ..disk.plain_folder import RunError
 from ..runs.folder import RunFolder
 from ..verification.verdict import RunFault, RunVerdict
-from .cells.cell import StudyCell, restore_lists, restore_request
+from .cells.cell import StudyCell, restore_lists
+from .cells.cell_requests import restore_request
 from .folder.claims import Kinds
 from .folder.roster import Roster
 from .folder.study_folder import StudyFolder

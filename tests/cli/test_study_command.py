@@ -5,6 +5,9 @@ import json
 import pytest
 
 from fltrain.studies.api import prepare_study, write_study
+from fltrain.studies.folder.study_folder import StudyFolder
+from fltrain.studies.work import cell_training
+from niidpart_cli.train.study_end import describe_again
 
 PLAN = """
 name = "p"
@@ -121,3 +124,65 @@ def test_what_is_no_study_is_said(fltrain, plan):
     assert "unknown engine 'lokal'; did you mean 'local'" in (
         fltrain("study", "plan.toml", "--engine", "lokal", cwd=plan).stderr
     )
+
+
+TUNED = PLAN.replace("mu = [0.1, 1]", "mu = 0.1").replace("trials = 2", "seeds = {split = 0}")
+TUNED = TUNED.replace("n_parties = 5", "n_parties = 5\nval = 0.2")
+TUNED += """
+[tuning]
+method = "grid"
+[tuning.space]
+lr = [0.05, 0.1]
+"""
+
+
+def test_a_run_that_tunes_and_failed_is_tried_again_and_its_winner_is_trained(
+    fltrain, plan, monkeypatch
+):
+    (plan / "plan.toml").write_text(TUNED)
+    write_study(prepare_study(plan / "plan.toml"), plan / "tuned")
+    real = cell_training.train
+
+    def train(requests, *given, **named):
+        asked = [one.settings for one in requests]
+        if any(one.lr == 0.1 and one.validation_only for one in asked):
+            raise MemoryError("32 GB")
+        return real(requests, *given, **named)
+
+    with monkeypatch.context() as small:
+        small.setattr(cell_training, "train", train)
+        assert fltrain("work", "tuned", cwd=plan).returncode == 1
+    stuck = fltrain("study", "tuned", cwd=plan)
+    assert stuck.returncode == 1
+    assert "2 cells failed; fltrain study" in stuck.stderr
+    assert "--retry-failed tries them again" in stuck.stderr
+    assert "MemoryError: 32 GB" in stuck.stderr
+    assert "2 cells of winners wait for them" in stuck.stderr
+    assert fltrain("table", "tuned", cwd=plan).stdout.count("0 of 1") == 2
+    again = fltrain("study", "tuned", "--retry-failed", "--workers", "1", "--json", cwd=plan)
+    assert again.returncode == 0, again.stderr
+    assert "2 failed cells are tried again" in again.stderr
+    told = json.loads(again.stdout)
+    assert (told["done"], told["failed"], told["stuck"], told["waiting"]) == (8, 0, 0, 0)
+    tried = json.loads(fltrain("study", "tuned", "--tuning", "--json", cwd=plan).stdout)
+    assert [one["is_decided"] for one in tried] == [True, True]
+    assert all(point["value"] is not None for one in tried for point in one["tried"])
+    assert "0 of 1" not in fltrain("table", "tuned", cwd=plan).stdout
+    assert "no cell has failed: none is tried again" in (
+        fltrain("study", "tuned", "--retry-failed", cwd=plan).stderr
+    )
+
+
+def test_how_a_study_stands_is_said_once_at_its_end(fltrain, plan):
+    done = fltrain("study", "plan.toml", "--workers", "1", cwd=plan)
+    assert (done.stdout + done.stderr).count("6 of 6 cells done") == 1
+    assert done.stdout.startswith("6 of 6 cells done\nstudy    ")
+    assert "0 of 6 cells done" in done.stderr  # before the first worker has begun
+
+
+def test_the_line_that_goes_on_has_the_engine_with_its_options_and_is_quoted(tmp_path):
+    study = StudyFolder(tmp_path / "my study")
+    assert describe_again(study) == f"fltrain study '{tmp_path}/my study'"
+    options = {"partition": "short", "at_once": 4}
+    again = describe_again(study, "slurm", options)
+    assert again.endswith("my study' --engine slurm --partition=short --at-once=4")

@@ -4,18 +4,18 @@ import contextlib
 import importlib.util
 import os
 import secrets
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
-from ._machines import Machine, running, wait_until, why_not_machines
+from ._machines import Machine, read_tail, running, wait_until, why_not_machines
 
 # Deaf to Ctrl-C, as what a script starts in the background is, and all that it starts.
 RAY = ["env", "--ignore-signal=INT", sys.executable, "-m", "ray.scripts.scripts"]
 # Workers of Ray yield to all else on a machine, which would have them wait for the tests.
 NOT_NICE = {"RAY_worker_niceness": "0"}
 PATIENCE = 180.0  # seconds for a node to come up
-_ANSWER = 60.0  # seconds for a program to be told how many nodes there are
 
 
 def why_not_ray_cluster():
@@ -55,27 +55,35 @@ class RayCluster:
     def run(self):
         """Run the cluster while the block lasts."""
         with running(self.head):
-            self._wait_for(1, "Ray's head", self.head)
+            wait_until(self._is_listening, "Ray's head", PATIENCE, [self.head.log])
             with running(self.second):
-                self._wait_for(2, "Ray's second node", self.second)
+                self._wait_for_both()
                 yield self
 
-    def _wait_for(self, n, what, machine):
-        logs = (machine.log, self.asked)
-        wait_until(lambda: self.count_nodes() == n, what, PATIENCE, logs)
+    def _is_listening(self):
+        assert self.head.process.poll() is None, read_tail(self.head.log)
+        host, _, port = self.address.partition(":")
+        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1):
+            return True
+        return False
 
-    def count_nodes(self):
-        """The nodes that live, as a program of its own is told; what else it is told goes to a log."""
+    def _wait_for_both(self):
+        """Wait until both nodes live, as one program is told that has joined the cluster."""
         code = (
-            "import ray, sys\n"
+            "import ray, time\n"
             f"ray.init({self.address!r}, log_to_driver=False, logging_level='ERROR')\n"
-            "print(sum(node['Alive'] for node in ray.nodes()))\n"
+            "while sum(node['Alive'] for node in ray.nodes()) < 2:\n"
+            "    time.sleep(0.1)\n"
         )
-        command = [sys.executable, "-c", code]
         env = os.environ | self.env
-        with open(self.asked, "wb") as said, contextlib.suppress(subprocess.TimeoutExpired):
-            done = subprocess.run(
-                command, env=env, stdout=subprocess.PIPE, stderr=said, text=True, timeout=_ANSWER
+        with open(self.asked, "wb") as said:
+            asking = subprocess.Popen(
+                [sys.executable, "-c", code], env=env, stdout=said, stderr=said
             )
-            return int(done.stdout) if done.returncode == 0 else 0
-        return 0
+        logs = [self.head.log, self.second.log, self.asked]
+        try:
+            wait_until(lambda: asking.poll() is not None, "two nodes of Ray", PATIENCE, logs)
+        finally:
+            asking.kill()
+            asking.wait()
+        assert asking.returncode == 0, read_tail(self.asked)

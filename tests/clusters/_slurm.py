@@ -15,6 +15,7 @@ from ._machines import Machine, running, wait_until, why_not_machines
 PATIENCE = 180.0  # seconds for a daemon to come up
 ANSWER = 600.0  # and for a command to answer; one waits for a job
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol")
+# SchedulerParameters: a job begins when it can, and not at the next of looks half a minute apart.
 # cred_expire: seconds until a job that was queued again may start. urgent: its jobs preempt those of work.
 CONFIG = """
 ClusterName=two
@@ -35,6 +36,7 @@ TaskPlugin=task/none
 MpiDefault=none
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0,bf_interval=1
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides

@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -31,11 +33,13 @@ def slurm(size, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ray_cluster(size, tmp_path_factory):
+def ray_cluster(size):
     reason = why_not_ray_cluster()
     if reason:
         pytest.skip(reason)
-    with RayCluster(tmp_path_factory.mktemp("ray"), PORTS["ray"]).run() as cluster:
+    # A short path: sockets lie in it, whose paths have 107 signs at most.
+    scratch = tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True)
+    with scratch as folder, RayCluster(Path(folder), PORTS["ray"]).run() as cluster:
         yield cluster
 
 

@@ -15,11 +15,12 @@ from ._studies import (
     write_plan,
 )
 
-# alone: how many cells are trained again by themselves.
+# alone: how many cells are trained again by themselves. lease: seconds until a worker of the lost
+# node is given up.
 SIZES = {
-    "small": {"cells": 4, "rounds": 200, "alone": 1},
-    "sample": {"cells": 8, "rounds": 200, "alone": 2},
-    "full": {"cells": 48, "rounds": 200, "alone": 48},
+    "small": {"cells": 4, "rounds": 200, "alone": 1, "lease": 15},
+    "sample": {"cells": 8, "rounds": 200, "alone": 2, "lease": 15},
+    "full": {"cells": 48, "rounds": 200, "alone": 48, "lease": 60},
 }
 
 
@@ -45,10 +46,10 @@ def stop_workers(path):
 def test_workers_that_are_stopped_twice_and_a_lost_node_change_no_bit(
     ray_cluster, size, start_study, tmp_path
 ):
-    cells, rounds, n_alone = SIZES[size].values()
+    cells, rounds, n_alone, lease = SIZES[size].values()
     write_plan(tmp_path, cells=cells, rounds=rounds)
     path = tmp_path / "study"
-    options = ("--engine", "ray", "--address", ray_cluster.address)
+    options = ("--engine", "ray", "--address", ray_cluster.address, "--lease", str(lease))
     process = start_study(tmp_path, "plan.toml", "--out", "study", *options, env=ray_cluster.env)
     said = tmp_path / "said.txt"
 

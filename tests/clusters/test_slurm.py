@@ -19,10 +19,11 @@ from ._studies import (
 # SLURM looks at limits every half minute, and says the word up to a minute too early: with these it comes after 20
 # to 50 seconds, and cells take longer than so many words. alone: how many are trained again by themselves.
 # minutes: the limit; in the small size no job is cut, since that alone takes longer than all else.
+# lease: seconds until a worker of the lost node is given up.
 SIZES = {
-    "small": {"cells": 4, "rounds": 200, "minutes": 60, "cuts": 0, "alone": 1},
-    "sample": {"cells": 8, "rounds": 800, "minutes": 1, "cuts": 1, "alone": 2},
-    "full": {"cells": 48, "rounds": 400, "minutes": 1, "cuts": 2, "alone": 48},
+    "small": {"cells": 4, "rounds": 200, "minutes": 60, "cuts": 0, "alone": 1, "lease": 15},
+    "sample": {"cells": 8, "rounds": 800, "minutes": 1, "cuts": 1, "alone": 2, "lease": 15},
+    "full": {"cells": 48, "rounds": 400, "minutes": 1, "cuts": 2, "alone": 48, "lease": 60},
 }
 
 
@@ -40,18 +41,11 @@ def list_jobs(slurm):
 
 def preempt_all(slurm):
     """Have a job that is worth more take both nodes for a moment."""
-    slurm.call(
-        "sbatch",
-        "--wait",
-        "--partition=urgent",
-        "--nodes=2",
-        "--output=/dev/null",
-        "--wrap=sleep 2",
-    )
+    slurm.call("srun", "--partition=urgent", "--nodes=2", "--ntasks=2", "sleep", "1")
 
 
 def test_a_lost_node_time_limits_and_preemption_change_no_bit(slurm, size, start_study, tmp_path):
-    cells, rounds, minutes, cuts, n_alone = SIZES[size].values()
+    cells, rounds, minutes, cuts, n_alone, lease = SIZES[size].values()
     write_plan(tmp_path, cells=cells, rounds=rounds)
     path = tmp_path / "study"
     process = start_study(
@@ -67,6 +61,8 @@ def test_a_lost_node_time_limits_and_preemption_change_no_bit(slurm, size, start
         str(minutes),
         "--grace",
         "10",
+        "--lease",
+        str(lease),
         env=slurm.env,
     )
 

@@ -1,6 +1,8 @@
 """The commands that faults are injected into: what stands before, and how to read what stands after."""
 
+import json
 import os
+import pickle
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,13 +12,24 @@ import numpy as np
 
 OLD, NEW = "old", "new"
 _NEEDED = {"pfllib": ("--allow-empty",)}  # options that a format does not go without here
+_OF_DATA = ("--dataset", "data.npz")
 _FOR_IMPORT = {
-    "csv": ("--dataset", "data.npz"),
-    "fedlab": ("--dataset", "data.npz", "--trust-pickle"),
+    "csv": _OF_DATA,
+    "fedlab": (*_OF_DATA, "--trust-pickle"),
+    "flower": _OF_DATA,
     "leaf": (),
+    "pfllib": (*_OF_DATA, "--trust-pickle"),
 }
+# Files that other programs write: rows by party, and nothing of ours beside them.
+_INDEX_FILES = {
+    "json": _OF_DATA,
+    "npz": _OF_DATA,
+    "pickle": (*_OF_DATA, "--trust-pickle"),
+    "python-dict": _OF_DATA,
+}
+_N_PARTIES = 4
 _LEAF_WIDTH = 784  # of LEAF's data sets FEMNIST alone is imported
-_RECIPE = ("--strategy", "dir", "--parties", "4", "--min-size", "1")
+_RECIPE = ("--strategy", "dir", "--parties", str(_N_PARTIES), "--min-size", "1")
 
 
 def _ignore() -> None:
@@ -197,17 +210,62 @@ def _compare_exports(files: Mapping[str, bytes | None], said: str) -> str:
 
 
 def _import(format: str, n: int) -> Scenario:
-    """An import is compared with one that nothing disturbed, and written over another split."""
-    command = niidpart_command(
-        "import", "rows", "--from", format, *_FOR_IMPORT[format], "-o", "split.h5", "--force"
-    )
+    """An import of what was exported is compared with one that nothing disturbed."""
 
-    def prepare() -> None:
-        write_data(n, _LEAF_WIDTH if format == "leaf" else 6)
+    def write_rows() -> None:
+        options = ("--lossy", *_NEEDED.get(format, ()))
         call_whole(make_split(1, "split.h5"))
         call_whole(
-            niidpart_command("export", "split.h5", "--to", format, "--out", "rows", "--lossy")
+            niidpart_command("export", "split.h5", "--to", format, "--out", "rows", *options)
         )
+
+    is_large = n > 10_000
+    name = f"import-{format}{'-large' if is_large else ''}"
+    width = _LEAF_WIDTH if format == "leaf" else 6
+    command = _import_command(format, _FOR_IMPORT[format], "rows")
+    return _import_over_another(name, lambda: write_data(n, width), write_rows, command)
+
+
+def _import_index(format: str) -> Scenario:
+    """An import of a file that some script has written."""
+    file = f"rows.{format}"
+    command = _import_command(format, _INDEX_FILES[format], file)
+    return _import_over_another(
+        f"import-{format}",
+        lambda: write_data(60),
+        lambda: _write_index(format, file),
+        command,
+    )
+
+
+def _import_command(format: str, options: tuple[str, ...], of: str) -> Callable[[], None]:
+    return niidpart_command("import", of, "--from", format, *options, "-o", "split.h5", "--force")
+
+
+def _write_index(format: str, file: str) -> None:
+    """Write the rows of each party as scripts do."""
+    rows = {party: list(range(party, 60, _N_PARTIES)) for party in range(_N_PARTIES)}
+    if format == "json":
+        Path(file).write_text(json.dumps(rows))
+    elif format == "npz":
+        np.savez(file, **{str(party): np.array(held) for party, held in rows.items()})
+    elif format == "pickle":
+        Path(file).write_bytes(pickle.dumps(rows))
+    else:
+        Path(file).write_text(str(rows))
+
+
+def _import_over_another(
+    name: str,
+    write_source: Callable[[], None],
+    write_rows: Callable[[], None],
+    command: Callable[[], None],
+) -> Scenario:
+    """An import is compared with one that nothing disturbed, and written over another split."""
+
+    def prepare() -> None:
+        write_source()
+        write_rows()
         call_whole(command)
         os.rename("split.h5", "wanted.h5")
         call_whole(make_split(0, "split.h5"))
@@ -220,9 +278,7 @@ def _import(format: str, n: int) -> Scenario:
             return NEW
         return _keep_promise(said, _name_seed(_read_seed("split.h5"), 0))
 
-    is_large = n > 10_000
-    name = f"import-{format}{'-large' if is_large else ''}"
-    return Scenario(name, prepare, command, state, command, is_large=is_large)
+    return Scenario(name, prepare, command, state, command, is_large=name.endswith("-large"))
 
 
 def list_split_scenarios() -> list[Scenario]:
@@ -235,6 +291,7 @@ def list_split_scenarios() -> list[Scenario]:
         _write_from_python(),
         *(_export(name, 60, *_NEEDED.get(name, ())) for name in FORMATS.names()),
         *(_import(name, 60) for name in _FOR_IMPORT),
+        *(_import_index(name) for name in _INDEX_FILES),
         _make_over_another(large),
         _export("csv", large),
         _import("csv", large),

@@ -44,7 +44,7 @@ def _work() -> None:
 
 def _try_again() -> None:
     """Do what `fltrain study STUDY --retry-failed` does, without a process of its own."""
-    from fltrain.studies.api import allow_retries
+    from fltrain.studies.folder.retries import allow_retries
     from fltrain.studies.folder.roster import read_cells
     from fltrain.studies.folder.study_folder import StudyFolder
 

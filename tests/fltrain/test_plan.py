@@ -4,7 +4,7 @@ import pytest
 
 import niidpart
 from fltrain.studies.api import prepare_study
-from fltrain.studies.cells import cell as cells
+from fltrain.studies.cells import cell_requests as cells
 from fltrain.studies.cells.estimate import estimate_span
 from fltrain.studies.plans.expansion import expand_plan
 from fltrain.studies.plans.plan import read_plan
@@ -120,6 +120,7 @@ def test_a_preset_counts_as_what_it_says():
         ("[axes]\nlr = []", "line 2: the axis lr is \\[\\]; it must be a list of at least one"),
         ("[axes]\nlr = 0.1", "line 2: the axis lr is 0.1; it must be a list"),
         ("[axes]\nseed = [0]", "line 2: seed is said by \\[seeds\\]: order"),
+        ("[fixed]\nlr = 0.1\ntrials = 3", "line 3: trials is a word of the plan itself"),
         ("[seeds]\nsplits = 1", "line 2: there is no word 'splits' here; did you mean 'split'"),
         ("trials = 0", "line 1: trials is 0"),
         (
@@ -188,6 +189,12 @@ def test_splits_that_differ_in_any_word_have_rows_of_their_own(tmp_path):
     with pytest.raises(
         UsageError, match=r"two unlike cells are called the same.*give their splits"
     ):
+        list_rows(splits=[{"file": file, "name": "mine"} for file in files])
+    digits = niidpart.make(niidpart.load("digits"), "homo", n_parties=5, seed=0)
+    fcube = niidpart.make(niidpart.load("fcube"), "homo", n_parties=5, seed=0)
+    niidpart.write(digits, files[0], overwrite=True)
+    niidpart.write(fcube, files[1], overwrite=True)
+    with pytest.raises(UsageError, match="two unlike cells are called the same"):
         list_rows(splits=[{"file": file, "name": "mine"} for file in files])
 
 

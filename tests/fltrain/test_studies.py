@@ -15,7 +15,7 @@ from fltrain.studies.verifying import verify_study
 from fltrain.studies.work.worker import work
 from niidpart.errors import UsageError
 
-from ._studies import FIXED, PLAN
+from ._studies import FIXED, PLAN, work_for_rounds
 
 
 def test_a_cell_is_the_run_that_the_command_would_give_byte_for_byte(study, tmp_path):
@@ -54,12 +54,30 @@ def test_a_folder_of_another_study_is_refused(study):
     with pytest.raises(UsageError, match="is the study 'p', and the plan is called 'q'"):
         write_study(prepare_study(PLAN | {"name": "q"}), study.path)
     other = PLAN | {"fixed": FIXED | {"rounds": 3}}
+    work(study.path, cells=list(read_cells(study))[:1])
     with pytest.raises(UsageError, match="shares no cell"):
         write_study(prepare_study(other), study.path)
     (study.path.parent / "else").mkdir()
     (study.path.parent / "else" / "file").write_text("mine")
     with pytest.raises(UsageError, match="holds no study"):
         write_study(prepare_study(PLAN), study.path.parent / "else")
+
+
+def test_a_plan_none_of_whose_cells_is_finished_may_be_given_anew(tmp_path):
+    mine = tmp_path / "mine.py"
+    code = "from torch import nn\n\ndef model(shape, n_classes):\n    return nn.Sequential(nn.Flatten(), nn.Linear(64, 10{}))\n"
+    mine.write_text(code.format(", bias=False"))
+    plan = PLAN | {"algorithms": ["fedavg"], "fixed": FIXED | {"model": f"{mine}:model"}}
+    study = write_study(prepare_study(plan), tmp_path / "study")
+    work_for_rounds(study, 1)
+    before = set(read_cells(study))
+    mine.write_text(code.format(""))
+    failed = work(study.path, trust=True)[0]
+    assert set(failed.failed) == before
+    assert any("give the plan again" in cause for cause in failed.causes.values())
+    write_study(prepare_study(plan), study.path)
+    assert not before.intersection(read_cells(study))
+    assert len(work(study.path, trust=True)[0].done) == 2
 
 
 def test_a_disk_without_room_is_refused_before_the_first_run(tmp_path, monkeypatch):

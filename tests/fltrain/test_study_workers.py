@@ -6,10 +6,11 @@ import pytest
 
 import fltrain
 from fltrain.runs.folder import RunFolder
-from fltrain.studies.api import allow_retries, prepare_study, write_study
+from fltrain.studies.api import prepare_study, write_study
 from fltrain.studies.engines import WORK_ENGINES, WorkEngine
 from fltrain.studies.folder.claims import ClaimBook
 from fltrain.studies.folder.places import Places
+from fltrain.studies.folder.retries import allow_retries
 from fltrain.studies.folder.roster import read_cells
 from fltrain.studies.folder.standing import StudyWatch
 from fltrain.studies.work import worker as workers

@@ -16,8 +16,9 @@ from fltrain.evidence.families import ComparisonWords
 from fltrain.evidence.tables import TableAxes
 from fltrain.runs.finding import require_run_folder
 from fltrain.runs.folder import RunFolder
-from fltrain.studies.api import allow_retries, prepare_study, write_study
+from fltrain.studies.api import prepare_study, write_study
 from fltrain.studies.cells.searches import Search, SearchResult, Tried, find_winner
+from fltrain.studies.folder.retries import allow_retries
 from fltrain.studies.folder.roster import Roster, read_cells
 from fltrain.studies.folder.standing import StudyWatch
 from fltrain.studies.plans.searching import FIRST_SEED

@@ -23,17 +23,22 @@ class StudyBoard:
 
     On a terminal a table, drawn anew in its place; elsewhere, as in a log file, one line every half
     minute, where it says something new. Above it, once each, what is told.
+
+    says_end: whether the end stays there; else it is for whoever shows the board to say.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, says_end: bool = True) -> None:
+        self.says_end = says_end
         self.shown = ""
         self.last = -_QUIET
         self.height = 0  # lines that are drawn and can be drawn anew
 
     def show(self, standing: "StudyStanding", left: float | None) -> None:
         """Show how the study stands. left: seconds."""
-        from fltrain.studies.cells.estimate import describe_seconds
+        from fltrain.studies.cells.amounts import describe_seconds
 
+        if standing.is_over and not self.says_end:
+            return
         text = describe_standing(standing)
         if left is not None and not standing.is_over:
             text += f", about {describe_seconds(left)} left"
@@ -50,10 +55,19 @@ class StudyBoard:
 
     def tell(self, news: str) -> None:
         """Say something that stays, above the table."""
+        self.wipe()
+        say(news, err=True)
+
+    def clear(self) -> None:
+        """Take the table off the terminal, unless its end is to stay."""
+        if not self.says_end:
+            self.wipe()
+
+    def wipe(self) -> None:
+        """Take the table off the terminal. It is drawn anew when it is shown again."""
         if self.height:
             rewrite_lines([], self.height)
             self.height = 0
-        say(news, err=True)
 
 
 def describe_standing(standing: "StudyStanding") -> str:
@@ -65,6 +79,8 @@ def describe_standing(standing: "StudyStanding") -> str:
             words.append(f"{n} {state}")
     if standing.waiting:
         words.append(f"{standing.waiting} wait for a winner")
+    if not standing.is_over and not standing.count("running"):
+        words.append("no worker at work")
     return ", ".join(words)
 
 

@@ -23,7 +23,8 @@ def choose_load(dry_run: bool) -> "Callable[..., Data]":
 
 def print_plan(prepared: "PreparedStudy", workers: int | None, as_json: bool) -> None:
     """Print the cells of a plan, and what they take. workers: how many; None for one a core."""
-    from fltrain.studies.cells.estimate import describe_bytes, describe_seconds, estimate_span
+    from fltrain.studies.cells.amounts import describe_bytes, describe_seconds
+    from fltrain.studies.cells.estimate import estimate_span
     from fltrain.studies.cells.stand_ins import is_stand_in
     from fltrain.studies.engines.local import count_cores
 

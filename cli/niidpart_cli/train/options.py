@@ -71,6 +71,16 @@ def declare_bundle() -> click.Option:
     )
 
 
+def declare_lease() -> click.Option:
+    """Return the option that says when a worker that is not heard counts as dead."""
+    return click.Option(
+        ["--lease"],
+        type=click.FloatRange(min=15),
+        help="Seconds without a sign of life until a worker of another machine counts as dead, and "
+        "its cells are taken up; more where the disk stalls.  [60]",
+    )
+
+
 def _begin(purpose: str, help: str) -> str:
     return f"{purpose}{help}" if purpose else f"{help[0].upper()}{help[1:]}"
 

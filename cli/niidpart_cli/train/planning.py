@@ -1,6 +1,7 @@
 """What the planning of a study is at, on stderr, where it takes more than a moment."""
 
 import contextlib
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -20,12 +21,17 @@ class PlanningLine:
     In a thread of its own, so that it speaks also while a data set is read, or torch imported.
     """
 
-    text: str = "begins"
+    text: str = "torch is being loaded"
     _ending: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> "PlanningLine":
         self._thread = threading.Thread(target=self._go_on, daemon=True)
-        self._thread.start()
+        # Signals are for the main thread, which may have them wait while it imports.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+        try:
+            self._thread.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,8 +1,5 @@
 """`fltrain study`."""
 
-import json
-import shlex
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +13,10 @@ from ..command import EntryCommand, Slot
 from ..interrupts import explain_interrupt
 from ..options import EntryName, declare_all, declare_entry, select_others
 from ..terminal import say
-from .board import StudyBoard, describe_standing
+from .board import StudyBoard
 from .dry_run import choose_load, print_plan
 from .loading import load_training
-from .options import declare_bundle, declare_trust
+from .options import declare_bundle, declare_lease, declare_trust
 from .paper import (
     declare_paper_options,
     is_list_asked,
@@ -28,16 +25,14 @@ from .paper import (
     take_paper_options,
 )
 from .planning import show_planning
+from .study_end import describe_again, report_end, watch_study
 from .tuning import print_tuning
 
 if TYPE_CHECKING:
     from fltrain.studies.api import PreparedStudy
-    from fltrain.studies.folder.standing import StudyStanding
     from fltrain.studies.folder.study_folder import StudyFolder
 
 _ENGINES = UnimportedRegistry("fltrain.studies.engines", "engine", given=frozenset({"order"}))
-_LOOK = 1.0  # seconds between two looks of --watch
-_FAILURES = 5  # causes that are shown
 
 _SLOT = Slot(
     flag="--engine",
@@ -51,7 +46,6 @@ def study_command() -> click.Command:
     fixed = _declare_fixed()
 
     def study(**values: Any) -> None:
-        load_training()
         _study(options=select_others(values, fixed), **{p.name: values[p.name] for p in fixed})
 
     return EntryCommand(
@@ -105,6 +99,7 @@ def _declare_fixed() -> list[click.Parameter]:
             "instruction set or device), and record it.",
         ),
         declare_bundle(),
+        declare_lease(),
         click.Option(
             ["--watch"],
             is_flag=True,
@@ -130,7 +125,6 @@ def _study(
     options: dict[str, Any],
     **asked: Any,
 ) -> None:
-    from fltrain.studies.api import prepare_study
     from fltrain.studies.folder.study_folder import StudyFolder, is_study
     from fltrain.studies.work.directing import find_engine
 
@@ -146,6 +140,7 @@ def _study(
         return
     if paper:
         with show_planning():
+            load_training()
             prepared = prepare_paper_study(paper, choose_load(dry_run))
         _begin(prepared, dry_run, out, as_json, options, asked)
         return
@@ -157,7 +152,7 @@ def _study(
         print_tuning(StudyFolder.open(plan), as_json)
         return
     if watch:
-        _watch(StudyFolder.open(plan), as_json)
+        watch_study(StudyFolder.open(plan), as_json=as_json)
         return
     if is_study(plan):
         if dry_run or out:
@@ -167,8 +162,15 @@ def _study(
     if not Path(plan).is_file():
         raise UsageError(_explain_no_plan(Path(plan)))
     with show_planning():
-        prepared = prepare_study(plan, load=choose_load(dry_run))
+        prepared = _prepare(plan, dry_run)
     _begin(prepared, dry_run, out, as_json, options, asked)
+
+
+def _prepare(plan: str, dry_run: bool) -> "PreparedStudy":
+    load_training()
+    from fltrain.studies.api import prepare_study
+
+    return prepare_study(plan, load=choose_load(dry_run))
 
 
 def _explain_no_plan(path: Path) -> str:
@@ -213,17 +215,20 @@ def _carry_out(
     retry_failed: bool,
     anywhere: bool,
     bundle: int | None,
+    lease: float | None,
     trust: bool,
 ) -> None:
     """Have a study worked on, and print what has come of it; exit code 1 where cells failed."""
-    from fltrain.studies.api import allow_retries
+    from fltrain.studies.folder.retries import allow_retries
     from fltrain.studies.folder.roster import read_cells
     from fltrain.studies.work.directing import StudyDirector
 
     if retry_failed:
-        allow_retries(study, list(read_cells(study)))
-    board = StudyBoard()
-    again = f"fltrain study {study.path}" + (f" --engine {engine}" if engine != "local" else "")
+        n_retried = len(allow_retries(study, list(read_cells(study))))
+        said = f"{n_retried} failed cells are" if n_retried else "no cell has failed: none is"
+        say(f"{said} tried again", err=True)
+    board = StudyBoard(says_end=as_json)
+    again = describe_again(study, engine, options)
     with explain_interrupt(lambda: f"go on with: {again}"):
         director = StudyDirector(
             study=study,
@@ -232,51 +237,8 @@ def _carry_out(
             on_standing=board.show,
             on_news=board.tell,
             bundle=bundle,
+            lease=lease,
         )
         standing = director.run(engine, workers, options)
-    _report(study, standing, as_json)
-
-
-def _report(study: "StudyFolder", standing: "StudyStanding", as_json: bool) -> None:
-    if as_json:
-        say(json.dumps(standing.to_json() | {"folder": str(study.path)}))
-    else:
-        say(describe_standing(standing))
-        say(f"study    {study.path}\ntable    fltrain table {shlex.quote(str(study.path))}")
-        if standing.beyond:
-            say(f"{standing.beyond} finished cells of earlier plans are not in this one; they stay")
-    failed = [cell for cell in standing.cells if cell.state == "failed"]
-    left = standing.total - standing.ended
-    lines = [f"{cell.name}: {cell.cause}" for cell in failed[:_FAILURES]]
-    if len(failed) > _FAILURES:
-        lines.append(f"and {len(failed) - _FAILURES} more")
-    if standing.lost:
-        lost = f"{standing.lost} searches have no winner, since every setting of theirs diverged"
-        say(f"{lost}: fltrain study {study.path} --tuning", err=as_json)
-    if standing.stuck:
-        lines.append(f"{standing.stuck} cells of winners wait for them")
-    if failed:
-        retry = f"fltrain study {study.path} --retry-failed tries them again"
-        raise click.ClickException("\n".join([f"{len(failed)} cells failed; {retry}", *lines]))
-    if left:
-        raise click.ClickException(
-            f"{left} cells are left: their workers live, were cancelled, or they were begun where "
-            "other last bits are computed (--anywhere takes them)"
-        )
-
-
-def _watch(study: "StudyFolder", as_json: bool) -> None:
-    """Show how a study stands until it is over; with --json once."""
-    from fltrain.studies.folder.standing import StudyWatch
-
-    watch = StudyWatch(study)
-    standing = watch.look()
-    if as_json:
-        say(json.dumps(standing.to_json() | {"folder": str(study.path)}))
-        return
-    board = StudyBoard()
-    board.show(standing, None)
-    while not standing.is_over:
-        time.sleep(_LOOK)
-        standing = watch.look()
-        board.show(standing, watch.estimate_left(standing))
+    board.clear()
+    report_end(study, standing, again, as_json=as_json)

@@ -3,6 +3,7 @@
 import json
 import shlex
 import signal
+import time
 from dataclasses import asdict
 
 import click
@@ -10,9 +11,9 @@ import click
 from ..command import AdvisingCommand
 from ..interrupts import Interrupted
 from ..options import NameList
-from ..terminal import say
+from ..terminal import say, to_one_line
 from .loading import load_training
-from .options import declare_bundle, declare_trust
+from .options import declare_bundle, declare_lease, declare_trust
 
 
 def work_command() -> click.Command:
@@ -39,10 +40,20 @@ def work_command() -> click.Command:
                 help="Seconds, after which it ends as on SIGTERM, with exit code 0.",
             ),
             declare_bundle(),
+            declare_lease(),
             declare_trust(),
             click.Option(["--json", "as_json"], is_flag=True, help="For machines."),
         ],
     )
+
+
+def _say_news(news: str) -> None:
+    """Say what the worker begins and ends, with the time: in a log of a cluster it is sought."""
+    say(f"{time.strftime('%H:%M:%S')} {to_one_line(news)}")
+
+
+def _leave_unsaid(_: str) -> None:
+    """Say nothing: for machines there is the end alone."""
 
 
 def work(
@@ -51,6 +62,7 @@ def work(
     anywhere: bool,
     limit: float | None,
     bundle: int | None,
+    lease: float | None,
     trust: bool,
     as_json: bool,
 ) -> None:
@@ -58,7 +70,14 @@ def work(
     from fltrain.studies.work.worker import work as work_on
 
     worked, heard = work_on(
-        folder, cells=cells or (), anywhere=anywhere, limit=limit, trust=trust, bundle=bundle
+        folder,
+        cells=cells or (),
+        anywhere=anywhere,
+        limit=limit,
+        trust=trust,
+        bundle=bundle,
+        lease=lease,
+        on_news=_leave_unsaid if as_json else _say_news,
     )
     if as_json:
         say(json.dumps(asdict(worked)))

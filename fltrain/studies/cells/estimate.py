@@ -20,7 +20,7 @@ from ...runs.expected_metrics import sketch_metrics
 from ...runs.requests import Request
 from ...runs.starting import make_new_starts
 from ...runs.training import prepare
-from .cell import ResolvedCell
+from .cell_requests import ResolvedCell
 from .searches import Search
 from .stand_ins import is_stand_in, make_few, measure_rest
 
@@ -260,21 +260,3 @@ def _estimate_disk(
 def _measure_split(request: Request) -> int:
     """Return about the bytes of the split's copy."""
     return sum(int(part.indices.nbytes) for part in request.split.parts.values())
-
-
-def describe_bytes(n: float) -> str:
-    """Return `1.2 GB`."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if n < 1000:
-            return f"{n:.3g} {unit}"
-        n /= 1000
-    return f"{n:.3g} TB"
-
-
-def describe_seconds(seconds: float) -> str:
-    """Return `3.5 h`."""
-    for unit, length in (("s", 60.0), ("min", 60.0), ("h", 24.0)):
-        if seconds < length * 1.5:
-            return f"{seconds:.2g} {unit}"
-        seconds /= length
-    return f"{seconds:.2g} days"

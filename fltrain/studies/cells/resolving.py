@@ -14,7 +14,7 @@ from ..plans.expansion import AskedCell
 from ..plans.plan import StudyPlan
 from ..plans.searching import AskedSearch
 from ..plans.split_words import make_split
-from .cell import ResolvedCell, resolve_cell
+from .cell_requests import ResolvedCell, resolve_cell
 from .searches import Search
 
 

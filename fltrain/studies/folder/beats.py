@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from niidpart.errors import UsageError
 from niidpart.splits.recipe import JSON
 from niidpart.temporaries import choose_temporary_name, sweep_temporaries
 
 # Seconds from one beat to the next, and without one until its worker counts as dead.
 BEAT, LEASE = 5.0, 60.0
+_FEWEST = 3  # beats that a lease lasts at least
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _PROCESSES = Path("/proc/self/ns/pid")  # containers of one machine number processes anew
 _ENDED = ("Z", "X")  # states of a process that nobody has asked how it ended
@@ -26,6 +28,15 @@ def name_worker() -> str:
     """Return a name that no other worker has: machine, process and a few random digits."""
     host = "".join(sign if sign.isalnum() else "-" for sign in socket.gethostname())
     return f"{host[:40]}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+def require_lease(lease: float | None) -> None:
+    """Raise UsageError where workers that live would be taken for dead. None: the usual lease."""
+    if lease is not None and lease < _FEWEST * BEAT:
+        raise UsageError(
+            f"lease is {lease:g} seconds; a worker gives a sign of life every {BEAT:g}, so give "
+            f"{_FEWEST * BEAT:g} or more"
+        )
 
 
 def find_home() -> str:

@@ -21,8 +21,9 @@ _STATES = get_args(CellState)
 class CellStanding:
     """How a cell stands.
 
-    cause: of a failure. worker: of one that runs. rounds: those that are done, as far as one that
-    runs has told, and those asked for; of a cell that is done both are the latter.
+    cause: of a failure; traceback: where that is none of the causes that are known. worker: of one
+    that runs. rounds: those that are done, as far as one that runs has told, and those asked for;
+    of a cell that is done both are the latter.
     """
 
     name: str
@@ -30,6 +31,7 @@ class CellStanding:
     cause: str = ""
     worker: str = ""
     rounds: tuple[int, int] = (0, 0)
+    traceback: str = ""
 
     @property
     def is_ended(self) -> bool:
@@ -40,7 +42,8 @@ class CellStanding:
         """Return it for machines."""
         told: JSON = {"cell": self.name, "state": self.state, "cause": self.cause}
         round, rounds = self.rounds
-        return told | {"worker": self.worker, "round": round, "rounds": rounds}
+        told |= {"worker": self.worker, "round": round, "rounds": rounds}
+        return told | {"traceback": self.traceback}
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,13 @@ class StudyWatch:
             cause = str(end.get("cause", "")).split("\n")[0]
             if self._roster.has_merely_lost(name, end):
                 return CellStanding(name, "diverged", cause, rounds=none_done)
-            return CellStanding(name, "failed", f"{end.get('kind')}: {cause}", rounds=none_done)
+            return CellStanding(
+                name,
+                "failed",
+                f"{end.get('kind')}: {cause}",
+                rounds=none_done,
+                traceback=str(end.get("traceback", "")),
+            )
         if standing.is_ended:
             return CellStanding(name, "stopped" if standing.number else "open", rounds=none_done)
         worker = str(claims.read_claim(name, standing.number).get("worker", ""))

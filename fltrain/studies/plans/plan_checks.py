@@ -11,6 +11,7 @@ from ...settings import SETTINGS
 from .plan_text import PlanPath, PlanText
 
 # Words of `fltrain.run` besides the settings.
+_OF_THE_PLAN = ("name", "about", "trials", "algorithms")  # what stands there without a table
 RUN_WORDS = ("model", "preset", "data_root", "metrics", "loss", "init_from", "init_from_partial")
 _OWN_SEEDS = {"seed": "order", "init_seed": "init"}
 
@@ -43,6 +44,11 @@ def require_setting(
     known = [name for name in (*RUN_WORDS, *SETTINGS) if name not in _OWN_SEEDS]
     if word not in known:
         where = text.locate(path)
+        if word in _OF_THE_PLAN:
+            raise UsageError(
+                f"{where}{word} is a word of the plan itself, and TOML counts it to the table that "
+                "begins above it; write it at the top, before the first [table]"
+            )
         raise UsageError(f"{where}there is no setting {word!r}; {did_you_mean(word, known)}")
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import qmc
 
 from niidpart.arithmetic.exact import Floats, exp, log
 from niidpart.arithmetic.rng import stream
@@ -134,6 +133,8 @@ def _draw_sobol(
     The points themselves are no version's business, and neither is the change: scipy's own way of
     scrambling is not used, since it may draw other numbers one day.
     """
+
+    from scipy.stats import qmc  # which takes most of a second to load
 
     def draw(n: int) -> list[Floats]:
         sequence = qmc.Sobol(d=len(space), scramble=False, bits=_BITS)

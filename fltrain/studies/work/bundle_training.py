@@ -3,7 +3,7 @@
 import contextlib
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +22,12 @@ from .cell_training import CellTrainer, count_rounds, identify_run
 from .stopping import Stopping
 
 _PATIENCE = 5  # workers in a row that may end before a round of a cell is done
+
+OnNews = Callable[[str], None]
+
+
+def ignore_news(_: str) -> None:
+    """Hear nothing of what a worker does."""
 
 
 class CellStuck(Exception):
@@ -55,7 +61,7 @@ class Worked:
 class BundleTraining:
     """Trains the cells that a worker has claimed at once.
 
-    worker: its name. doing: what it tells with each beat.
+    worker: its name. doing: what it tells with each beat. on_news: hears what it begins and ends.
     """
 
     study: StudyFolder
@@ -65,6 +71,7 @@ class BundleTraining:
     worker: str
     worked: Worked
     doing: dict[str, tuple[int, int]]
+    on_news: OnNews = ignore_news
     _apart: dict[str, str] = field(default_factory=dict)  # why a cell's bundle fell apart
 
     def train(self, claimed: Sequence[ClaimedCell]) -> None:
@@ -73,11 +80,16 @@ class BundleTraining:
             begun: list[ClaimedCell] = []
             fresh: list[ClaimedCell] = []
             single: list[ClaimedCell] = []
+            news: list[str] = []
             for one in claimed:
                 with self._tell_failure(one):
                     is_begun, is_hard = self._prepare(one), self._is_hard(one)
                     group = begun if is_begun else fresh
+                    how = "goes on" if is_begun else "begins"
+                    news.append(f"{one.name} {how}, claim {one.number}")
                     (single if is_hard else group).append(one)
+            for line in news:
+                self.on_news(line)
             for group in (begun, fresh):
                 if len(group) > 1:
                     self._train_together(group, is_begun=group is begun)
@@ -196,6 +208,7 @@ class BundleTraining:
             self._end(one, DONE, cpu=round(seconds, 3), **end)
             places.clear(name)
             self.study.claims.sweep(name)
+            self.on_news(f"{name} is done, {seconds:.3g} s")
 
     def _find_run(self, one: ClaimedCell) -> Path:
         return self.study.places.find_run(one.name, one.number)
@@ -210,28 +223,35 @@ class BundleTraining:
         try:
             yield
         except ClaimLost:
-            self._end(one, UNNEEDED)
+            self._leave(one)
         except Preempted:
             self._stop(one)
         except Exception as error:
             self._end_failed(one, error)
 
+    def _leave(self, one: ClaimedCell) -> None:
+        self._end(one, UNNEEDED)
+        self.on_news(f"{one.name} is another worker's by now")
+
     def _stop(self, one: ClaimedCell) -> None:
         self.worked.stopped.append(one.name)
+        done, rounds = self.doing.get(one.name, (0, one.cell.rounds))
         self._end(one, STOPPED)
+        self.on_news(f"{one.name} is stopped, {done} of {rounds} rounds done")
 
     def _end_failed(self, one: ClaimedCell, error: Exception) -> None:
         """End the claim of a cell whose training failed; of a lost one nothing is said."""
         if not self.study.claims.is_newest(one.name, one.number):
-            self._end(one, UNNEEDED)
+            self._leave(one)
             return
         kind = type(error).__name__
         has_lost = self.roster.has_merely_lost(one.name, {"kind": kind})
         (self.worked.done if has_lost else self.worked.failed).append(one.name)
         is_ours = isinstance(error, UsageError | FileFault | OSError | Diverged | CellStuck)
         said = [str(error), *getattr(error, "__notes__", [])]
+        cause = f"{kind}: {said[0]}".partition("\n")[0]
         if not has_lost:
-            self.worked.causes[one.name] = f"{kind}: {said[0]}".partition("\n")[0]
+            self.worked.causes[one.name] = cause
         where = "" if is_ours else "".join(traceback.format_exception(error))
         self._end(
             one,
@@ -241,6 +261,7 @@ class BundleTraining:
             traceback=where,
             is_damaged=isinstance(error, RunError),
         )
+        self.on_news(f"{one.name} has failed, {cause}")
 
     def _end(self, one: ClaimedCell, how: str, **told: Any) -> None:
         self.doing.pop(one.name, None)

@@ -8,6 +8,7 @@ from typing import Any
 import niidpart
 from niidpart.data import Data
 from niidpart.data.of_split import open_data
+from niidpart.errors import UsageError
 
 from ...checkpoints.names import list_own_names
 from ...disk.plain_folder import PlainFolder, RunError
@@ -17,10 +18,12 @@ from ...runs.configuration import CONFIG
 from ...runs.events import OnProgress
 from ...runs.folder import CHECKPOINTS, RunFolder
 from ...runs.opening import NewFolders
+from ...runs.own_files import OwnCodeChanged
 from ...runs.requests import find_device
 from ...runs.resuming import resume_runs
 from ...runs.training import train
-from ..cells.cell import StudyCell, restore_lists, restore_request
+from ..cells.cell import StudyCell, restore_lists
+from ..cells.cell_requests import restore_request
 from ..folder.study_folder import StudyFolder
 from ..plans.plan_checks import expand_paths
 
@@ -64,7 +67,13 @@ class CellTrainer:
         split = self._read_split(first.split)
         data = self._open_data(split, expand_paths(first.asked["words"]).get("data_root"))
         if is_begun:
-            runs = resume_runs(folders, data, trust=self.trust, progress=progress)
+            try:
+                runs = resume_runs(folders, data, trust=self.trust, progress=progress)
+            except OwnCodeChanged as error:
+                raise UsageError(
+                    f"{error}; of a study: give the plan again (fltrain study PLAN.toml --out "
+                    "STUDY), then it has cells of the new code"
+                ) from error
         else:
             requests = [restore_request(cell, split, settle_threads(cell)) for cell in cells]
             new = NewFolders(folders)

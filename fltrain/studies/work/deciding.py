@@ -10,7 +10,8 @@ from niidpart.splits.recipe import JSON
 
 from ...disk.plain_folder import RunError
 from ...runs.folder import RunFolder
-from ..cells.cell import StudyCell, lay_over_asked, lay_over_cell
+from ..cells.cell import StudyCell
+from ..cells.cell_requests import lay_over_asked, lay_over_cell
 from ..cells.searches import Search, SearchResult, Tried, find_winner
 from ..folder.claims import ClaimStanding
 from ..folder.roster import DIVERGED, Roster

@@ -30,7 +30,10 @@ def find_engine(name: str) -> WorkEngine:
 
 @dataclass
 class StudyDirector:
-    """Has a study worked on by an engine until nothing is left, or its workers get no further."""
+    """Has a study worked on by an engine until nothing is left, or its workers get no further.
+
+    bundle, lease: what workers are told of them; None for nothing.
+    """
 
     study: StudyFolder
     trust: bool
@@ -38,6 +41,7 @@ class StudyDirector:
     on_standing: OnStanding
     on_news: OnNews
     bundle: int | None = None
+    lease: float | None = None
 
     def run(self, engine: str, workers: int | None, options: Mapping[str, Any]) -> StudyStanding:
         """Start workers, and wait for them."""
@@ -45,6 +49,7 @@ class StudyDirector:
         complete = WORK_ENGINES.complete(engine, options)
         watch = StudyWatch(self.study)
         standing = watch.look()
+        self.on_standing(standing, None)  # workers take a while to begin
         while not standing.is_over:
             before = self._count_turns()
             crew = record.start(self._order(standing, workers), **complete)
@@ -83,6 +88,7 @@ class StudyDirector:
         command = [sys.executable, "-m", "niidpart_cli.train", "work", str(self.study.path)]
         command += ["--trust"] * self.trust + ["--anywhere"] * self.anywhere
         command += ["--bundle", str(self.bundle)] if self.bundle else []
+        command += ["--lease", str(self.lease)] if self.lease else []
         cells = read_cells(self.study)  # of a plan that may have come since that look
         names = [one.name for one in standing.cells if not one.is_ended]
         unended = [cells[name] for name in names if name in cells]

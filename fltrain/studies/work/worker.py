@@ -17,11 +17,11 @@ from ...disk.plain_folder import RunError
 from ...runs.requests import find_device
 from ..cells.bundles import choose_size, find_kind, has_same_bytes
 from ..cells.cell import StudyCell
-from ..folder.beats import Beating, BeatListener, name_worker
+from ..folder.beats import LEASE, Beating, BeatListener, name_worker
 from ..folder.claims import ROUNDS, ClaimStanding
 from ..folder.roster import Roster, read_cells
 from ..folder.study_folder import StudyFolder
-from .bundle_training import BundleTraining, ClaimedCell, Worked
+from .bundle_training import BundleTraining, ClaimedCell, OnNews, Worked, ignore_news
 from .cell_training import CellTrainer, count_rounds
 from .deciding import SearchReferee
 from .machine import describe_place, list_changes
@@ -38,7 +38,7 @@ class StudyWorker:
     cells: those that it may work on. is_anywhere: whether it takes up runs that were begun where
     other bits are computed. takes_all: whether it works on all cells of the newest plan, those of
     winners too, once they are known. bundle: the most cells that it trains at once; None to choose
-    by facts.
+    by facts. on_news: hears what it begins and ends.
     """
 
     study: StudyFolder
@@ -49,6 +49,7 @@ class StudyWorker:
     is_anywhere: bool = False
     takes_all: bool = False
     bundle: int | None = None
+    on_news: OnNews = ignore_news
     name: str = field(default_factory=name_worker)
     worked: Worked = field(default_factory=Worked)
     doing: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -66,6 +67,7 @@ class StudyWorker:
             worker=self.name,
             worked=self.worked,
             doing=self.doing,
+            on_news=self.on_news,
         )
 
     def work(self) -> Worked:
@@ -234,6 +236,8 @@ def work(
     limit: float | None = None,
     trust: bool = False,
     bundle: int | None = None,
+    lease: float | None = None,
+    on_news: OnNews = ignore_news,
 ) -> tuple[Worked, int]:
     """Work on a study in this process. Return what was done, and the signal that ended it, or 0."""
     study = StudyFolder.open(folder)
@@ -246,9 +250,10 @@ def work(
         cells=known,
         trainer=trainer,
         stopping=stopping,
-        listener=BeatListener(study.workers),
+        listener=BeatListener(study.workers, LEASE if lease is None else lease),
         is_anywhere=anywhere,
         takes_all=not cells,
         bundle=bundle,
+        on_news=on_news,
     )
     return worker.work(), stopping.signal
