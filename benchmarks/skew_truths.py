@@ -85,7 +85,10 @@ def _dir_balanced(case: Case, seed: int) -> Known:
 
 def _party_dir(case: Case, seed: int) -> Known:
     """The draws, made to agree with how many there are of each class, as the strategy says that it does, with shares that need not be whole."""
-    split = _make(case, seed)
+    return _share_out(_make(case, seed))
+
+
+def _share_out(split: niidpart.FederatedSplit) -> Known:
     wanted, lacking = split.draws["proportions"], split.draws["sizes"].astype(float)
     left = np.full(K, split.source.n / K)
     shares = np.zeros_like(wanted)
@@ -175,6 +178,16 @@ def _hypergeometric(case: Case, seed: int) -> Known:
     return _know(split, p / p.sum(axis=1, keepdims=True) * case.n)
 
 
+def _dir_multinomial(case: Case, seed: int) -> Known:
+    split = _make(case, seed)
+    return _know(split, split.draws["proportions"].T * (split.source.n / K), case.beta)
+
+
+def _label_quantity(case: Case, seed: int) -> Known:
+    """As party-dir: the sharing out of what parties want, with shares that need not be whole."""
+    return _share_out(_make(case, seed, size_beta=3.0))
+
+
 def _iid(case: Case, seed: int) -> Known:
     return _know(_make(case, seed), None)
 
@@ -190,6 +203,11 @@ MAKERS: dict[str, Callable[[Case, int], Known]] = {
     "labels": _labels,
     "extended-dir": _extended_dir,
     "lognormal": _iid,
+    "power-law": _iid,
+    "exponential": _iid,
+    "multinomial": _iid,
+    "dir-multinomial": _dir_multinomial,
+    "label-quantity": _label_quantity,
     "shards": _shards,
     "hierarchical": _hierarchical,
     "hypergeometric": _hypergeometric,
@@ -197,4 +215,6 @@ MAKERS: dict[str, Callable[[Case, int], Known]] = {
 HAVE_BETA = (
     *("dir", "a sample", "dir-balanced", "party-dir", "niidbench", "quantity"),
     "extended-dir",
+    "dir-multinomial",
+    "label-quantity",
 )

@@ -3,12 +3,13 @@
 import sys
 from pathlib import Path
 
+import numpy as np
 from pictures import shrink
 
 import niidpart
 from niidpart import plot
 from niidpart.strategies import STRATEGIES
-from niidpart.transforms import TRANSFORMS
+from niidpart.transforms import TRANSFORMS, FeatureTransform
 
 # Options that show more than the defaults do, and strategies that need groups: those of the cube are its octants.
 OPTIONS = {
@@ -16,11 +17,23 @@ OPTIONS = {
     "labels": {"k": 2},
     "extended-dir": {"k": 4},
     "lognormal": {"sigma": 1.0},
+    "power-law": {"exponent": 1.0},
+    "exponential": {"ratio": 30.0},
+    "label-quantity": {"beta": 0.3, "size_beta": 1.0},
+    "semantic": {"beta": 0.2},
+    "noise": {"sigma": 0.5},
+    "noise-space": {"sigma": 0.5},
     "shards": {"shards": 2},
     "group": {"n_parties": 8},
     "niidbench": {"rule": "dir", "beta": 0.5},
 }
 OF_CUBE = ("fcube", "group")
+
+
+def colour_digits(digits: niidpart.Data) -> niidpart.Data:
+    """The digits in three channels, in which a tint shows."""
+    grey = digits.features(slice(None))
+    return niidpart.from_arrays(np.repeat(grey[..., None], 3, axis=3), digits.labels)
 
 
 def main(folder: Path) -> None:
@@ -29,9 +42,13 @@ def main(folder: Path) -> None:
         data = cube if name in OF_CUBE else digits
         split = niidpart.make(data, name, **OPTIONS.get(name, {}))
         plot.save(split, folder / f"{name}.png", medium="column")
-    for name in TRANSFORMS.names():
-        split = niidpart.make(digits, name, sigma=0.5)
-        how = {"data": digits, "medium": "column", "parties": "0,3,6,9"}
+    of_features = [
+        n for n in TRANSFORMS.names() if isinstance(TRANSFORMS.record(n), FeatureTransform)
+    ]
+    for name in of_features:
+        data = colour_digits(digits) if name == "colour" else digits
+        split = niidpart.make(data, name, **OPTIONS.get(name, {}))
+        how = {"data": data, "medium": "column", "parties": "0,3,6,9"}
         plot.save(split, folder / f"{name}.png", "noise", **how)
     for picture in folder.glob("*.png"):
         shrink(picture)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .data.tabular import from_table
     from .data.treatment.looking import TableLook, look
     from .errors import FileFault, UsageError
+    from .features.relabelling import relabel
     from .features.skewness import FeatureSkew, feature_skew
     from .features.transforming import transform
     from .heterogeneity import Skew
@@ -82,6 +83,7 @@ _MODULES = {
     "pull": "niidpart.hub",
     "push": "niidpart.hub",
     "read": "niidpart.splitfile.reading",
+    "relabel": "niidpart.features.relabelling",
     "stream_labels": "niidpart.data",
     "to_bytes": "niidpart.splitfile.writing",
     "to_hf": "niidpart.interop.one_party",
@@ -136,6 +138,7 @@ __all__ = [
     "pull",
     "push",
     "read",
+    "relabel",
     "stream_labels",
     "to_bytes",
     "to_hf",

@@ -70,7 +70,7 @@ FAR = [
     ("fltrain.algorithms", ["apfl", "fedgan", "xgboost", "splitnn"]),
     ("fltrain.models", ["rnn", "alexnet", "densenet", "efficientnet", "unet", "lstm", "bert"]),
     ("fltrain.metrics", ["precision", "recall", "brier", "mcc"]),
-    ("niidpart.strategies", ["zipf", "power-law", "gender", "device"]),
+    ("niidpart.strategies", ["cauchy", "weibull", "gender", "device"]),
     ("niidpart.sources", ["iris", "reddit", "shakespeare", "stackoverflow"]),
 ]
 
@@ -95,6 +95,7 @@ def test_every_hint_leads_to_something_that_there_is():
     names |= {option.name for _, option in STRATEGIES.all_options()}
     names |= {option.name for _, option in fltrain.algorithms.ALGORITHMS.all_options()}
     names |= {*signature(niidpart.make).parameters, *SETTINGS, *signature(fltrain.run).parameters}
+    names |= {*signature(niidpart.load).parameters}
     names |= {"parties"}  # the command line's --parties
     names |= {*list_names("niidpart.sources"), *list_names("fltrain.metrics")}
     missing = {name for meant in SYNONYMS.values() for name in meant} - names

@@ -13,6 +13,8 @@ import niidpart
 from niidpart.arithmetic.rng import Ints
 from niidpart.data import Data, Features
 from niidpart.errors import UsageError
+from niidpart.features.relabelling import list_label_steps, relabel_parties
+from niidpart.features.transforming import list_feature_steps
 from niidpart.splits.part import Part
 from niidpart.splits.view import RowIds
 
@@ -146,7 +148,7 @@ def _require_test_set(split: niidpart.FederatedSplit, data: Data, settings: Sett
             "noisy-test needs a test set of the data set's own, and there is none; "
             "the parties' own test parts carry their noise anyway"
         )
-    if settings.noisy_test and not split.recipe.transforms:
+    if settings.noisy_test and not list_feature_steps(split.recipe):
         raise UsageError(
             "noisy-test needs a split with noise, and this one has none; "
             "make it with --transform noise, or leave --noisy-test away"
@@ -173,13 +175,17 @@ def _can_share(split: niidpart.FederatedSplit) -> bool:
 def _gather_parties(shared: SharedInputs, parties: Sequence[int]) -> Federated:
     """Return what some parties hold, as it is stored."""
     split = shared.split
-    train = _gather_rows(shared, _list_rows(split.train, parties), parties)
-    val = _gather_rows(shared, _list_rows(split.val, parties), parties)
+    train = _relabel(
+        shared, _gather_rows(shared, _list_rows(split.train, parties), parties), parties
+    )
+    val = _relabel(shared, _gather_rows(shared, _list_rows(split.val, parties), parties), parties)
     tested = _list_rows(split.test, parties)
     if not shared.has_tests:
         tested = [rows[:0] for rows in tested]
     test = _gather_rows(shared, tested, parties)
     counts = split.train.counts[list(parties)].astype(np.int64)
+    if list_label_steps(split.recipe):  # an algorithm sees the labels that parties have
+        counts = _count_classes(train, len(parties), shared.n_classes)
     return Federated(
         train=train,
         val=val,
@@ -189,6 +195,24 @@ def _gather_parties(shared: SharedInputs, parties: Sequence[int]) -> Federated:
         shape=shared.shape,
         n_classes=shared.n_classes,
     )
+
+
+def _relabel(
+    shared: SharedInputs, examples: PartyExamples, parties: Sequence[int]
+) -> PartyExamples:
+    """Return examples with the labels that their parties see; a test part keeps the true ones."""
+    if not list_label_steps(shared.split.recipe):
+        return examples
+    rows, y = examples.rows.cpu().numpy(), examples.y.cpu().numpy()
+    seen = relabel_parties(shared.split, y, rows, list(parties), examples.indptr)
+    return replace(examples, y=torch.from_numpy(seen).to(shared.device))
+
+
+def _count_classes(train: PartyExamples, n_parties: int, n_classes: int) -> Ints:
+    """Return [P, K] training examples of each class, by the labels that the parties see."""
+    owner = np.repeat(np.arange(n_parties), np.diff(train.indptr))
+    cells = owner * n_classes + train.y.cpu().numpy()
+    return np.bincount(cells, minlength=n_parties * n_classes).reshape(n_parties, n_classes)
 
 
 def _list_rows(part: Part, parties: Sequence[int]) -> list[RowIds]:
@@ -203,7 +227,7 @@ def _gather_rows(
     on_host = np.concatenate(held).astype(np.int64)
     indptr = np.cumsum([0, *map(len, held)])
     rows = torch.from_numpy(on_host).to(shared.device)
-    if shared.split.recipe.transforms and len(rows):
+    if list_feature_steps(shared.split.recipe) and len(rows):
         x = _transform_rows(shared, on_host, parties, indptr)
     elif shared.all_rows is None:
         x = copy_features(shared.features, on_host, shared.device)

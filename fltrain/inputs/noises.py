@@ -9,6 +9,7 @@ from torch import Tensor
 
 import niidpart
 from niidpart.errors import UsageError
+from niidpart.transforms import TRANSFORMS, LabelTransform
 from niidpart.transforms.noise_space import find_bounds
 
 from ..draws import normal
@@ -69,6 +70,8 @@ def make_noises(
     """
     noises = []
     for name, transform in split.recipe.named_transforms:
+        if isinstance(TRANSFORMS.record(transform.name), LabelTransform):
+            continue
         is_fresh = bool(transform.params.get("fresh"))
         if not (fixed or is_fresh):
             continue
@@ -82,8 +85,9 @@ def make_noises(
             cells = _find_cells(split, name, shape).to(device)
         else:
             raise UsageError(
-                f"the transform {transform.name!r} is to be drawn on the device, "
-                "which knows how for noise and noise-space only"
+                f"noisy-test shows the global test set with each party's noise, and knows how for "
+                f"noise and noise-space only; this split has {transform.name}: leave --noisy-test "
+                "away, and make the split with --test for test parts that are transformed"
             )
         noise = Noise(
             seeds=torch.from_numpy(words.astype(np.int64)).to(device),

@@ -13,6 +13,7 @@ from ..data.of_split import compare_sources, open_data, read_labels_of, source_f
 from ..errors import UsageError
 from ..making.completion import complete_recipe
 from ..making.derivation import deals_by_sizes, derive
+from ..making.handed_over import check_stored_labels, why_not_handed_over
 from ..splitfile.faults import Fault
 from ..splitfile.rules import StoredSkew
 from ..splits.digests import digest_array
@@ -38,11 +39,15 @@ class StatedSplit(NamedTuple):
 
 
 class FoundLabels(NamedTuple):
-    """The labels that were found for a split, and how it is derived from them again."""
+    """The labels that were found for a split, and how it is derived from them again.
+
+    why_not: why its seed alone does not give it, "" where it does.
+    """
 
     source: Source
     labels: Array
     derive: Callable[[Mapping[str, Array] | None], FederatedSplit]  # of stored draws, or None
+    why_not: str = ""
 
 
 class Rederived(NamedTuple):
@@ -76,6 +81,9 @@ def rederive(stated: StatedSplit) -> Rederived:
         found = _find_labels(stated)
     except (OSError, ValueError) as error:
         return Rederived(faults, False, str(error))
+    if found.why_not:
+        why_not = f"{found.why_not}; its stored draws were followed"
+        return Rederived(faults + _compare_replayed(split, found), False, why_not)
     return Rederived(faults + _compare(split, found), True)
 
 
@@ -101,7 +109,8 @@ def _find_in_memory(stated: StatedSplit) -> FoundLabels:
     def derive_again(given: Mapping[str, Array] | None) -> FederatedSplit:
         return derive(data, stated.split.recipe, given=given)
 
-    return FoundLabels(data.source, data.labels, derive_again)
+    why_not = why_not_handed_over(stated.split.recipe, data)
+    return FoundLabels(data.source, data.labels, derive_again, why_not)
 
 
 def _can_be_streamed(stated: StatedSplit) -> bool:
@@ -164,6 +173,20 @@ def _compare(split: FederatedSplit, found: FoundLabels) -> list[Fault]:
         right, stored = derived.digest[:12], split.digest[:12]
         message = f"the recipe gives the split {right}..., the file holds {stored}...: {how}"
         faults.append(Fault(64, message))
+    return faults
+
+
+def _compare_replayed(split: FederatedSplit, found: FoundLabels) -> list[Fault]:
+    """Return the faults of rules 60 to 64 where something was handed over that is not at hand."""
+    faults = compare_sources(split.source, found.source)
+    if faults:
+        return faults
+    faults = _check_counts(split, found.labels)
+    reason = check_stored_labels(split.recipe, split.draws, found.labels)
+    if reason:
+        faults.append(Fault(63, reason))
+    if _replay(split, found) != split.digest:
+        faults.append(Fault(64, "the stored draws do not give the split"))
     return faults
 
 

@@ -11,6 +11,7 @@ from .downloads import Download, list_downloads
 from .label_loading import stream_labels
 from .label_stream import LabelStream
 from .loading import SOURCES, DataSource, load, load_with
+from .long_tail import make_long_tail
 from .pooling import pool_test_set
 from .readers.budget import limit_memory
 from .record import Data
@@ -33,6 +34,7 @@ __all__ = [
     "list_downloads",
     "load",
     "load_with",
+    "make_long_tail",
     "number_classes",
     "number_groups",
     "pool_test_set",

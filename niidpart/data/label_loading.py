@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import UsageError
 from ..splits.recipe import JSON
 from .label_stream import LabelStream
-from .loading import SOURCES, Root, drop_later_defaults, resolve_path
+from .loading import SOURCES, Root, drop_later_defaults, drop_steps, resolve_path
 
 
 def stream_labels(name: str | os.PathLike[str], root: Root = None, **params: Any) -> LabelStream:
@@ -59,7 +59,12 @@ def stream_with(name: str, root: Root, params: JSON) -> LabelStream:
         )
     if params.get("pool"):
         raise UsageError("labels that are read in pieces have no test set to pool; leave out pool")
-    given = {key: value for key, value in params.items() if key != "pool"}
+    if params.get("long_tail") is not None:
+        raise UsageError(
+            "a long tail is made in memory, and these labels are read in pieces; leave out "
+            "long_tail, or make a file of the rows that are to stay"
+        )
+    given = drop_steps(params)
     options = SOURCES.complete(name, source.spell(given))
     if root is None:
         raise UsageError(f"say where the data set {name!r} lies with --data-root (root=)")

@@ -13,6 +13,7 @@ from ..registry import RecordRegistry, coerce
 from ..splits.recipe import JSON
 from .downloads import Download
 from .label_stream import LabelStream
+from .long_tail import check_imbalance, make_long_tail
 from .places import DataPlaces
 from .pooling import pool_test_set
 from .readers.budget import keep_limit, limit_memory
@@ -96,7 +97,7 @@ SOURCES = RecordRegistry(
     DataSource,
     "load",
     given=frozenset({"root"}),
-    caller_options=("pool", "memory"),
+    caller_options=("pool", "long_tail", "memory"),
 )
 
 ENDINGS = {
@@ -109,6 +110,7 @@ ENDINGS = {
     ".svm": "libsvm",
     ".svmlight": "libsvm",
 }
+_STEPS = ("pool", "long_tail")
 _PACKED = re.compile(r"\.(gz|bz2|xz|zip)$")
 _REPO = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
 
@@ -118,6 +120,7 @@ def load(
     root: Root = None,
     *,
     pool: bool = False,
+    long_tail: float | None = None,
     memory: int | None = None,
     **params: Any,
 ) -> Data:
@@ -132,6 +135,9 @@ def load(
     pool : bool
         Make the test set part of what is split: its rows follow the training set's, and there is
         no global test set any more.
+    long_tail : float, optional
+        Keep fewer and fewer training examples from class to class, so that the first class has so
+        many times as many as the last (`make_long_tail`). After pooling.
     memory : int, optional
         Bytes that reading may take at once; unless given 1 GiB, or 32 times the size of the files
         where that is more. Files that say or unpack to more are refused.
@@ -168,6 +174,8 @@ def load(
     source, place, options = resolve_path(os.fspath(name), root, params)
     if pool is not False:
         options = options | {"pool": pool}
+    if long_tail is not None:
+        options = options | {"long_tail": long_tail}
     with limit_memory(memory):
         return load_with(source, place, options)
 
@@ -213,7 +221,7 @@ def load_with(name: str, root: Root, params: JSON) -> Data:
     root : str or path, optional
         As for `load`.
     params : dict
-        The options of the source, and "pool".
+        The options of the source, and "pool" and "long_tail".
 
     Returns
     -------
@@ -232,7 +240,10 @@ def load_with(name: str, root: Root, params: JSON) -> Data:
     1797
     """
     pool = coerce(f"data set {name!r}: pool", params.get("pool", False), bool)
-    given = {key: value for key, value in params.items() if key != "pool"}
+    factor = params.get("long_tail")
+    if factor is not None:
+        factor = check_imbalance(f"data set {name!r}: long_tail", factor)
+    given = drop_steps(params)
     source = SOURCES.record(name)
     options = SOURCES.complete(name, source.spell(given))
     if root is None and source.needs_root:
@@ -243,6 +254,9 @@ def load_with(name: str, root: Root, params: JSON) -> Data:
     if pool:
         data = pool_test_set(data)
         stored["pool"] = True  # only where true: digests of splits without it stay
+    if factor is not None:
+        data = make_long_tail(data, factor)
+        stored["long_tail"] = factor
     return replace(
         data,
         name=name,
@@ -251,6 +265,11 @@ def load_with(name: str, root: Root, params: JSON) -> Data:
         features=keep_limit(data.features),
         test_features=keep_limit(data.test_features),
     )
+
+
+def drop_steps(params: JSON) -> JSON:
+    """Return the options of a source without what is done to any data set that was loaded."""
+    return {key: value for key, value in params.items() if key not in _STEPS}
 
 
 def drop_later_defaults(source: DataSource, options: JSON) -> JSON:

@@ -13,6 +13,7 @@ from ..splits.view import SplitView, require_split
 from . import SOURCES, Data, Features, load_with
 from .label_loading import stream_with
 from .label_stream import LabelColumn, write_label_column
+from .loading import drop_steps
 from .tabular import TABLE
 
 DATA_RULES = (60, 61)  # of docs/format.md, which other data than that of the split breaks
@@ -116,8 +117,7 @@ def _open_where_the_file_says(wanted: Source, params: JSON, root: str) -> Data:
     """
     name = wanted.name
     unreadable = _say_unreadable(name, root)
-    asked = {key: value for key, value in params.items() if key != "pool"}
-    SOURCES.complete(name, asked)  # says what is wrong with these, which is no secret
+    SOURCES.complete(name, drop_steps(params))  # says what is wrong with these, which is no secret
     _require_openable(name, root)
     try:
         data = load_with(name, root, params)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..arithmetic.rng import Ints
 from ..errors import UsageError
 from .record import Data
 from .rows import chain_features
@@ -52,4 +53,13 @@ def pool_test_set(data: Data) -> Data:
         test_labels=None,
         test_features=None,
         test_groups=None,
+        noisy_labels=_pool_noisy_labels(data),
+        embeddings=None,  # there are none of the test rows
     )
+
+
+def _pool_noisy_labels(data: Data) -> Ints | None:
+    """Return what people gave for the training rows, and the true labels of the test rows."""
+    if data.noisy_labels is None or data.test_labels is None:
+        return None
+    return np.concatenate([data.noisy_labels, data.test_labels])

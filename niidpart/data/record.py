@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints
 from ..disk.digesting import digest_values
@@ -44,6 +45,10 @@ class Data:
     name, params, root : str, dict, str
         What `load` was given, so that a split says where its data is found again; "array" for
         data that was handed over.
+    noisy_labels : array of int [N], optional
+        Class ids as people gave them, for the transform human-noise.
+    embeddings : array [N, D], optional
+        Numbers by which the strategy semantic finds clusters, in place of the features.
     group_names : sequence of str [G]
         The names of the groups 0..G-1, () where groups are plain numbers.
     feature_names : sequence of str
@@ -78,6 +83,8 @@ class Data:
     test_groups: Ints | None = None
     feature_names: tuple[str, ...] = ()
     feature_fault: str = ""
+    noisy_labels: Ints | None = None
+    embeddings: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         for key in ("content_sha256", "revision", "name", "root", "feature_fault"):
@@ -97,6 +104,8 @@ class Data:
             "test_labels": test_labels,
             "groups": _to_part("groups", self.groups, len(labels), group_names),
             "test_groups": _to_part("test_groups", self.test_groups, n_test, group_names),
+            "noisy_labels": _to_part("noisy_labels", self.noisy_labels, len(labels), class_names),
+            "embeddings": _to_embeddings(self.embeddings, len(labels)),
         }
         for key, value in converted.items():
             object.__setattr__(self, key, value)  # the record is frozen from here on
@@ -140,6 +149,20 @@ def _to_names(what: str, names: Sequence[str]) -> tuple[str, ...]:
 
 def _to_part(what: str, values: Any, n: int | None, names: Sequence[str]) -> Ints | None:
     return None if values is None else _to_ids(what, values, n, names)
+
+
+def _to_embeddings(values: Any, n: int) -> NDArray[Any] | None:
+    """Return numbers [N, D] as they are; UsageError for others."""
+    if values is None:
+        return None
+    embeddings = to_array("embeddings", values)
+    is_table = embeddings.ndim == 2 and len(embeddings) == n and embeddings.shape[1] > 0
+    if not is_table or embeddings.dtype.kind not in "iuf":
+        got = f"{embeddings.dtype}{list(embeddings.shape)}"
+        raise UsageError(
+            f"embeddings are {got}; numbers [N, D], a row for each of {n} examples, are needed"
+        )
+    return embeddings
 
 
 def _to_ids(what: str, values: Any, n: int | None, names: Sequence[str]) -> Ints:

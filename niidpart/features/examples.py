@@ -11,6 +11,7 @@ from ..errors import UsageError
 from ..registry import coerce
 from ..splits.part import PARTS
 from ..splits.view import SplitView
+from .relabelling import RELABELLED, relabel
 from .transforming import to_native, transform
 
 
@@ -18,7 +19,8 @@ class ExampleArrays(NamedTuple):
     """The examples of one party.
 
     x: [n, ...] as the party sees them: uint8 or floats as the data set has them, float32 with
-    transforms. y: [n] class ids. rows: [n] of the data set, rising.
+    transforms. y: [n] class ids as the party has them, in a test part the true ones. rows: [n] of
+    the data set, rising.
     """
 
     x: NDArray[Any]
@@ -59,4 +61,7 @@ def read_examples(
         )
     rows = split.parts[part].party(party).astype(np.int64)
     x = to_native(np.asarray(data.features(rows)))
-    return ExampleArrays(transform(split, x, party, rows), data.labels[rows], rows)
+    y = data.labels[rows]
+    if part in RELABELLED:
+        y = relabel(split, y, party, rows)
+    return ExampleArrays(transform(split, x, party, rows), y, rows)

@@ -1,5 +1,6 @@
 """Transforms of a recipe: the columns that they store, and features as a party sees them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from ..arithmetic.rng import Ints, stream
 from ..errors import UsageError
 from ..splits.recipe import Recipe, Transform
 from ..splits.view import SplitView
-from ..transforms import TRANSFORMS
+from ..transforms import TRANSFORMS, FeatureTransform
 
 
 def draw_columns(recipe: Recipe, name: str, transform: Transform) -> dict[str, NDArray[Any]]:
@@ -40,7 +41,7 @@ def transform(split: SplitView, x: NDArray[Any], party: int, rows: Ints) -> NDAr
     Returns
     -------
     array
-        [n, ...] float32; uint8 is divided by 255 first. Without transforms `x` itself.
+        [n, ...] float32; uint8 is divided by 255 first. Without transforms of features `x` itself.
 
     Examples
     --------
@@ -52,19 +53,30 @@ def transform(split: SplitView, x: NDArray[Any], party: int, rows: Ints) -> NDAr
     >>> niidpart.transform(split, data.features(rows), 2, rows).dtype
     dtype('float32')
     """
-    if not split.recipe.transforms:
+    steps = list_feature_steps(split.recipe)
+    if not steps:
         return x
     is_bytes = x.dtype == np.uint8
     x = x.astype(np.float32)
     if is_bytes:
         x = x / np.float32(255)
     values = split.party_values(party)  # of an open file: each is read when it is asked for
-    for name, step in split.recipe.named_transforms:
+    for name, record, options in steps:
         prefix = f"{name}_"
         own = [key for key in values if key.startswith(prefix)]
         column = {key.removeprefix(prefix): values[key] for key in own}
-        x = TRANSFORMS.record(step.name).apply(x, rows, column, step.params)
+        x = record.apply(x, rows, column, options)
     return x
+
+
+def list_feature_steps(recipe: Recipe) -> list[tuple[str, FeatureTransform, Mapping[str, Any]]]:
+    """Return (prefix, record, options) of each transform of features, in order."""
+    steps: list[tuple[str, FeatureTransform, Mapping[str, Any]]] = []
+    for name, step in recipe.named_transforms:
+        record = TRANSFORMS.record(step.name)
+        if isinstance(record, FeatureTransform):
+            steps.append((name, record, step.params))
+    return steps
 
 
 def to_native(x: NDArray[Any]) -> NDArray[Any]:

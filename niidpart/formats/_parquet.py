@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..arithmetic.rng import Ints
 from ..data import Data
 from ..features.arrow_table import FeatureKind, encode_features, name_kinds
+from ..features.relabelling import RELABELLED, relabel_parties
 from ..features.transforming import transform
 from ..splits.split import FederatedSplit
 
@@ -83,7 +84,11 @@ def build_table(
     if data is not None:
         labels = data.test_labels if shard.part == GLOBAL else data.labels
         assert labels is not None  # there is a shard of the test set only where it has labels
-        columns["label"] = pa.array(labels[row])
+        y = labels[row]
+        if shard.part in RELABELLED:
+            starts = _list_starts(party)
+            y = relabel_parties(split, y, row, party[starts[:-1]].tolist(), starts)
+        columns["label"] = pa.array(y)
         kinds["label"] = {"class_label": list(split.source.class_names)}
     if data is not None and data.features is not None:
         blocks = _read_blocks(split, data, shard, party, row)
@@ -117,15 +122,18 @@ def _read_blocks(
 
     Where the split has transforms, a block is of one party.
     """
-    cuts = [0, len(row)]
-    if split.recipe.transforms:
-        changes = np.flatnonzero(np.diff(party)) + 1
-        cuts = [0, *changes.tolist(), len(row)]
+    cuts = _list_starts(party) if split.recipe.transforms else [0, len(row)]
     step = max(1, _BLOCK_BYTES // shard.row_bytes)
     for first, last in pairwise(cuts):
         for start in range(first, last, step):
             rows = row[start : min(start + step, last)]
             yield _read_block(split, data, shard, int(party[start]), rows)
+
+
+def _list_starts(party: Holders) -> list[int]:
+    """Return where the rows of each party begin, and where the last one's end."""
+    changes = np.flatnonzero(np.diff(party)) + 1
+    return [0, *changes.tolist(), len(party)]
 
 
 def _read_block(

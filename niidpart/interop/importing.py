@@ -20,6 +20,7 @@ from ..splits.digests import digest_array
 from ..splits.recipe import IMPORTED, JSON, Recipe
 from ..splits.split import FederatedSplit
 from ..strategies import STRATEGIES, Rows
+from ..transforms import TRANSFORMS, LabelTransform
 from .recognition import recognise
 
 # What an untrusted recipe may raise: it can be wrong in any way.
@@ -181,8 +182,11 @@ def find_stated_faults(found: Imported, data: Data) -> dict[str, int]:
 
 
 def require_stated_labels(folder: Path, found: Imported, data: Data) -> None:
-    """Raise FileFault where a file says other classes of its rows than the data has."""
-    wrong = find_stated_faults(found, data)
+    """Raise FileFault where a file says other classes of its rows than the data has.
+
+    With label noise it says those that the parties see, which its recipe gives again.
+    """
+    wrong = {} if _states_label_noise(found.about) else find_stated_faults(found, data)
     if not wrong:
         return
     n_all = sum(len(found.parts[name][1]) for name in wrong)
@@ -190,6 +194,15 @@ def require_stated_labels(folder: Path, found: Imported, data: Data) -> None:
         f"{folder} says other classes of {sum(wrong.values()):,} of its {n_all:,} rows than "
         f"{data.name!r} has; it is of another data set, or of this one in another order"
     )
+
+
+def _states_label_noise(about: Mapping[str, Any]) -> bool:
+    """Return whether a folder says of itself that it has a transform of labels."""
+    stated = about.get("recipe")
+    steps = stated.get("transforms") if isinstance(stated, dict) else None
+    names = [step.get("name") for step in steps or () if isinstance(step, dict)]
+    known = [name for name in names if name in TRANSFORMS.names()]
+    return any(isinstance(TRANSFORMS.record(name), LabelTransform) for name in known)
 
 
 def _require_source(folder: Path, about: Mapping[str, Any], data: Data) -> None:

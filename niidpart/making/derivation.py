@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from ..arithmetic.deal import require_feasible
 from ..arithmetic.rng import Ints, Stream, stream
 from ..data import Data, Features, number_classes, number_groups
+from ..data.conversion import to_array
 from ..errors import UsageError
+from ..features.relabelling import find_label_draws, list_label_draws
 from ..features.transforming import draw_columns, transform
 from ..registry import UNSET, Function
 from ..splits.recipe import Recipe
@@ -22,6 +24,7 @@ from ..splits.split import FederatedSplit
 from ..strategies import STRATEGIES, Deal
 from .completion import compose
 from .deals import carry_out
+from .handed_over import cite_handed_over, read_embeddings, require_handed_over
 from .orders import EarlyOrder
 from .owners import build_parts, check_strategy_result
 
@@ -40,6 +43,8 @@ def make(
     val: float = UNSET,
     test: float = UNSET,
     groups: ArrayLike | None = None,
+    noisy_labels: ArrayLike | None = None,
+    embeddings: ArrayLike | None = None,
     **options: Any,
 ) -> FederatedSplit:
     """Return a split of the examples behind `labels` among parties.
@@ -69,6 +74,10 @@ def make(
         given.
     groups : array [N], optional
         Integers or strings, for strategies that deal by group.
+    noisy_labels : array [N], optional
+        Class ids that people gave, for the transform human-noise.
+    embeddings : array [N, D], optional
+        Numbers that the strategy semantic looks at in place of the features.
     **options
         The strategy's own (`beta`, `k`, `min_size`, ...).
 
@@ -96,6 +105,10 @@ def make(
     if groups is not None:
         ids, names = number_groups(groups, len(data.labels))
         data = replace(data, groups=ids, group_names=names)
+    if noisy_labels is not None:
+        data = replace(data, noisy_labels=to_array("noisy_labels", noisy_labels))
+    if embeddings is not None:
+        data = replace(data, embeddings=to_array("embeddings", embeddings))
     complete = compose(
         strategy,
         recipe=recipe,
@@ -107,7 +120,7 @@ def make(
         test=test,
         **options,
     )
-    split = derive(data, complete)
+    split = derive(data, cite_handed_over(complete, data))
     if data.features is not None:
         _try_transforms(split, data.features)
     return split
@@ -144,6 +157,7 @@ def derive(
     """
     _keep_freed_memory()
     require_possible(recipe, len(data.labels))
+    require_handed_over(recipe, data, given)
     returned = _run_strategy(data, recipe, given)
     result = check_strategy_result(returned, recipe)
     parts = build_parts(result, recipe, data.labels, len(data.class_names))
@@ -152,7 +166,7 @@ def derive(
         recipe=recipe,
         source=data.source,
         **parts,
-        draws=result.draws,
+        draws={**result.draws, **_find_draws(data, recipe, given)},
         columns=columns,
         root=data.root,
     )
@@ -183,6 +197,16 @@ def draw_all_columns(recipe: Recipe) -> dict[str, NDArray[Any]]:
     for name, t in recipe.named_transforms:
         columns |= draw_columns(recipe, name, t)
     return columns
+
+
+def _find_draws(
+    data: Data, recipe: Recipe, given: Mapping[str, NDArray[Any]] | None
+) -> dict[str, NDArray[Any]]:
+    """Return what transforms store beside their columns; stored ones where they are given."""
+    if given is None:
+        return find_label_draws(data, recipe)
+    names = list_label_draws(recipe)  # an empty one is not stored
+    return {name: given[name] for name in names if name in given}
 
 
 def _run_strategy(data: Data, recipe: Recipe, given: Mapping[str, NDArray[Any]] | None) -> object:
@@ -226,7 +250,7 @@ def deals_by_sizes(function: Function) -> bool:
 def _choose_inputs(function: Function, recipe: Recipe, data: Data) -> dict[str, Any]:
     """Return what the strategy names among its parameters besides its options.
 
-    The groups of the data set, the seed of the recipe.
+    The groups of the data set, what stands for its features, the seed of the recipe.
     """
     parameters = signature(function).parameters
     inputs: dict[str, Any] = {}
@@ -239,6 +263,8 @@ def _choose_inputs(function: Function, recipe: Recipe, data: Data) -> dict[str, 
         inputs["groups"] = data.groups
     if "seed" in parameters:
         inputs["seed"] = recipe.seed
+    if "features" in parameters:
+        inputs["features"] = read_embeddings(data) or data.features
     return inputs
 
 

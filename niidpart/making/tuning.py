@@ -1,6 +1,7 @@
 """A split that is as skewed as you ask: `tune` finds the value of an option that gives it."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,18 @@ from numpy.typing import ArrayLike
 from ..data import Data, from_arrays
 from ..errors import UsageError
 from ..heterogeneity import MEASURES, evaluate_measure
-from ..registry import AtLeast, AtMost, coerce
+from ..heterogeneity.measures import SizeMeasure
+from ..registry import AtLeast, AtMost, Option, coerce
+from ..splits.recipe import Recipe
 from ..splits.split import FederatedSplit
 from ..strategies import STRATEGIES
 from .completion import compose
 from .derivation import make
 
 _RANGE = (1e-3, 1e3)
+_WIDE = (1e-9, 1e12)  # where the target lies outside of those, and the option's range allows it
+_MOST = 1 << 20  # of whole numbers
+_OF_DATA = ("groups", "noisy_labels", "embeddings")  # what `make` is given and no recipe holds
 _DIGITS = 3  # of the value that is found, so that it can be written down
 
 
@@ -49,8 +55,10 @@ def tune(
     tolerance : float
         How far from the target the value may be.
     option : str, optional
-        A number of the strategy, looked for from 1e-3 to 1e3 and within its range; the one found
-        has three digits. By default the one that the strategy names (`SKEWED_BY`), else beta.
+        A number of the strategy, looked for from 1e-3 to 1e3 and within its range, and beyond
+        these where the target lies there; the one found has three digits. A whole one (classes a
+        party) is looked for from its least value on. By default the one that the strategy names,
+        for measures of sizes `SIZED_BY`, for all others `SKEWED_BY`, else beta.
     after : callable, optional
         after(option's value, measure's value) is called for each split that was tried.
     **asked
@@ -83,8 +91,8 @@ def tune(
     MEASURES.module(measure)  # an unknown one is answered with the nearest
     data = labels if isinstance(labels, Data) else from_arrays(None, labels)
     if option is None:
-        option = find_turned_option(strategy, **asked)
-    bounds = _find_bounds(strategy, option, asked)
+        option = find_turned_option(strategy, measure=measure, **asked)
+    turned = _find_option(strategy, option, asked)
     tried: dict[float, float] = {}  # the option's value -> the measure's
 
     def attempt(x: float) -> FederatedSplit | None:
@@ -94,38 +102,54 @@ def tune(
             after(x, tried[x])
         return split if abs(tried[x] - target) <= tolerance else None
 
-    found = _bisect(attempt, tried, target, bounds)
+    search = _Search(attempt, tried, target)
+    if turned is not None and turned.annotation is int:
+        found = search.climb(*_find_bounds(turned, (1, _MOST)))
+    else:
+        found = search.bisect(*_find_bounds(turned, _RANGE))
+        if found is None and search.is_outside():
+            found = search.bisect(*_find_bounds(turned, _WIDE))
     if found is None:
         raise UsageError(_describe_nearest(measure, target, tolerance, option, tried))
     return found
 
 
-def find_turned_option(strategy: str | None = None, **asked: Any) -> str:
+def find_turned_option(
+    strategy: str | None = None, measure: str | None = None, **asked: Any
+) -> str:
     """Return the option of a strategy that `tune` looks for: what it says, else beta.
 
-    asked: the other arguments of `make`.
+    measure: one of sizes is turned by what the strategy says of those, where it does. asked: the
+    other arguments of `make`.
     """
-    name = _name_strategy(strategy, asked)
-    if name not in STRATEGIES.names():
+    recipe = _compose(strategy, asked)
+    if recipe.strategy not in STRATEGIES.names():
         return "beta"
-    turned: str = getattr(STRATEGIES.module(name), "SKEWED_BY", "beta")
-    return turned
+    module = STRATEGIES.module(recipe.strategy)
+    turned: str | Mapping[str, str] = getattr(module, "SKEWED_BY", "beta")
+    if measure is not None and isinstance(MEASURES.record(measure), SizeMeasure):
+        turned = getattr(module, "SIZED_BY", turned)
+    if isinstance(turned, str):
+        return turned
+    return turned.get(recipe.params["rule"], "beta")  # of the replay of a peer
 
 
-def _name_strategy(strategy: str | None, asked: Mapping[str, Any]) -> str:
-    """Return the name of the strategy that is asked for, perhaps by a recipe."""
-    settings = {key: value for key, value in asked.items() if key != "groups"}
-    return compose(strategy, **settings).strategy
+def _compose(strategy: str | None, asked: Mapping[str, Any]) -> Recipe:
+    """Return the recipe that is asked for, before anything is turned."""
+    settings = {key: value for key, value in asked.items() if key not in _OF_DATA}
+    return compose(strategy, **settings)
 
 
-def _find_bounds(
-    strategy: str | None, option: str, asked: Mapping[str, Any]
-) -> tuple[float, float]:
+def _find_option(strategy: str | None, option: str, asked: Mapping[str, Any]) -> Option | None:
+    """Return what is declared of an option; None where there is none, which `make` refuses."""
+    name = _compose(strategy, asked).strategy
+    return STRATEGIES.options(STRATEGIES.find(name)).get(option)
+
+
+def _find_bounds(option: Option | None, bounds: tuple[float, float]) -> tuple[float, float]:
     """Return the least and the largest value of an option that are tried."""
-    options = STRATEGIES.options(STRATEGIES.find(_name_strategy(strategy, asked)))
-    low, high = _RANGE
-    # An option that is not there is refused when the first split is made.
-    for bound in options[option].ranges if option in options else ():
+    low, high = bounds
+    for bound in () if option is None else option.ranges:
         if isinstance(bound, AtLeast):
             low = max(low, bound.low)
         elif isinstance(bound, AtMost):
@@ -133,33 +157,68 @@ def _find_bounds(
     return low, high
 
 
-def _bisect(
-    attempt: Callable[[float], FederatedSplit | None],
-    tried: Mapping[float, float],
-    target: float,
-    bounds: tuple[float, float],
-) -> FederatedSplit | None:
-    """Return the first split that an attempt finds near enough; None where the steps end."""
-    less, more = bounds[1], bounds[0]  # values of less and of more skew
-    for x in bounds:
-        split = attempt(x)
-        if split is not None:
-            return split
-    if tried[less] > tried[more]:
-        less, more = more, less
-    if not tried[more] > target > tried[less]:
-        return None
-    while True:
-        x = _find_middle(less, more)
-        if x in (less, more):  # three digits are used up
+@dataclass(frozen=True)
+class _Search:
+    """Looks for a value at which a measure has its target.
+
+    attempt: returns the split of a value where that is near enough. tried: filled by it, the
+    measure of each value.
+    """
+
+    attempt: Callable[[float], FederatedSplit | None]
+    tried: Mapping[float, float]
+    target: float
+
+    def bisect(self, low: float, high: float) -> FederatedSplit | None:
+        """Return the first split near enough between two values; None where the steps end."""
+        less, more = high, low  # values of less and of more skew
+        for x in (low, high):
+            split = self.attempt(x)
+            if split is not None:
+                return split
+        if self.tried[less] > self.tried[more]:
+            less, more = more, less
+        if not self.tried[more] > self.target > self.tried[less]:
             return None
-        split = attempt(x)
-        if split is not None:
-            return split
-        if tried[x] > target:
-            more = x
-        else:
-            less = x
+        while True:
+            x = _find_middle(less, more)
+            if x in (less, more):  # three digits are used up
+                return None
+            split = self.attempt(x)
+            if split is not None:
+                return split
+            if self.tried[x] > self.target:
+                more = x
+            else:
+                less = x
+
+    def is_outside(self) -> bool:
+        """Return whether all values that were tried lie on one side of the target."""
+        values = self.tried.values()
+        return min(values) > self.target or max(values) < self.target
+
+    def climb(self, low: float, high: float) -> FederatedSplit | None:
+        """Return the first split near enough of whole numbers from `low` on.
+
+        In steps that double, until the target is passed or the strategy cannot go on (no party
+        holds more classes than there are); from there by halves.
+        """
+        near, far, step = int(low), int(high) + 1, 1
+        split = self.attempt(near)
+        is_above = self.tried[near] > self.target
+        is_passed = False
+        while split is None and far - near > 1:
+            x = (near + far) // 2 if is_passed else min(near + step, far - 1)
+            try:
+                split = self.attempt(x)
+            except UsageError:
+                far, is_passed = x, True
+                continue
+            if (self.tried[x] > self.target) == is_above:
+                near, step = x, 2 * step
+            else:
+                far, is_passed = x, True
+        return split
 
 
 def _find_middle(low: float, high: float) -> float:

@@ -45,7 +45,10 @@ def _name_source(split: FederatedSplit) -> str:
     if name == "hf":
         repo = params.get("repo") or Path(split.root).name
         name = f"hf:{repo}" if repo else name
-    return f"{name} with its test set" if params.get("pool") else name
+    if params.get("pool"):
+        name = f"{name} with its test set"
+    factor = params.get("long_tail")
+    return name if factor is None else f"{name}, long tail {factor:g}"
 
 
 def _name_step(name: str, params: dict[str, Any]) -> str:
@@ -53,7 +56,8 @@ def _name_step(name: str, params: dict[str, Any]) -> str:
     shown = []
     for key, value in sorted(params.items()):
         words = key.replace("_", " ")
-        if key == "min_size" or value is False or value is None:
+        says_nothing = value is False or value is None or value == ""
+        if key == "min_size" or key.endswith("_sha256") or says_nothing:
             continue
         shown.append(words if value is True else f"{words} {value}")
     return f"{name} ({', '.join(shown)})" if shown else name

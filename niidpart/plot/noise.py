@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from ..arithmetic.rng import Ints
 from ..data import Data
 from ..errors import UsageError
+from ..features.transforming import list_feature_steps
 from ..registry import AtLeast, AtMost
 from ..splits.split import FederatedSplit
+from ..transforms._corruptions import KINDS
 from ._features import is_fresh, read_features, view_features
 from ._look import (
     OKABE_ITO,
@@ -46,9 +48,9 @@ def noise(
 
     Li et al., ICDE 2022, Figure 5. Images are shown as such, other features as a bar for each.
     """
-    if not split.recipe.transforms:
-        advice = "make one with --noise SIGMA"
-        raise UsageError(f"this split has no transform, so all parties see the same; {advice}")
+    if not list_feature_steps(split.recipe):
+        got = "this split has no transform of features, so all parties see the same"
+        raise UsageError(f"{got}; make one with --noise SIGMA")
     limit = _PARTIES_WIDE if figure.get_figwidth() > _WIDE else _PARTIES_NARROW
     ids, said = choose_parties(split, parties, limit, by="number")
     if len(ids) > _MOST:
@@ -130,13 +132,23 @@ def _shape(x: NDArray[Any]) -> float:
 
 
 def _heading(split: FederatedSplit, party: int) -> str:
-    """`party 3`, and what its transforms have of their own: the level of noise, its place."""
+    """`party 3`, and what its transforms have of their own: the level of noise, an angle, ..."""
     lines = [f"party {party:,}"]
     names = [name for name, _ in split.recipe.named_transforms]
     for name in names:
         stds = split.columns.get(f"{name}_std")
         if stds is not None:
             lines.append(f"std {stds[party]:.2g}")
+    for name in names:
+        degrees = split.columns.get(f"{name}_degrees")
+        if degrees is not None:
+            lines.append(f"turned {degrees[party]:g}°")
+        factors = split.columns.get(f"{name}_factor")
+        if factors is not None:
+            lines.append(f"keeps {factors[party]:.2g}")
+        kinds = split.columns.get(f"{name}_kind")
+        if kinds is not None:
+            lines.append(list(KINDS)[kinds[party]])
     for name in names:
         cells = split.columns.get(f"{name}_cell")
         if cells is not None:

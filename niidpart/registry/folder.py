@@ -69,8 +69,8 @@ class Registry:
         Examples
         --------
         >>> from niidpart.transforms import TRANSFORMS
-        >>> TRANSFORMS.names()
-        ['noise', 'noise-space']
+        >>> TRANSFORMS.names()[:3]
+        ['blur', 'colour', 'contrast']
         """
         return list_names(self.package)
 
@@ -199,7 +199,7 @@ class Registry:
         --------
         >>> from niidpart.transforms import TRANSFORMS
         >>> [name for name, option in TRANSFORMS.all_options() if option.name == "sigma"]
-        ['noise', 'noise-space']
+        ['blur', 'noise', 'noise-space']
         """
         for name in self.names():
             for option in self.options(self.find(name)).values():

@@ -11,6 +11,8 @@ disk, so such a strategy serves data sets of any size.
   handed over by name; a Literal says that only these numbers are possible.
 - rng: a `Stream`, the only source of randomness.
 - groups, if it names them: [N] the data set's group ids.
+- features, if it names it: a function that gives [n, ...] numbers of rows: the embeddings that were
+  handed over, else the features of the data set; None where there are neither.
 - seed, if it names it: the recipe's seed, for replays of code that has a generator of its own.
 - min_size, if it has this option: it hands it on in its `Deal`, or meets it by `deal.fill_up`.
 - rule, if it has this option: it is the replay of a peer (`--like`), and the values of `rule` are
@@ -21,7 +23,9 @@ measured: "sample" where chance decides of which class an example is, "proportio
 proportions rounded to whole examples, "rough-proportions" where that was done more than once or by
 cutting, None where nobody knows, since the examples came in groups. A replay has a table of them,
 by rule. And `PAPER`, the key of the rule's paper in `niidpart/citing/references.bib`;
-and, where skew is turned by another option than beta, `SKEWED_BY`, its name, for `--target`.
+and, where skew is turned by another option than beta, `SKEWED_BY`, its name, for `--target`; where
+measures of sizes are turned by another one than that of labels, `SIZED_BY`, its name. A replay has
+a table of the first by rule as well.
 
 It sees numpy, niidpart's arithmetic, errors and registry, and nothing else of the project. It has
 to give the same bits on every machine: tests/niidpart/test_walls_bits.py says which functions do.
@@ -45,7 +49,7 @@ _NONE: Arrays = MappingProxyType({})
 STRATEGIES = Registry(
     "niidpart.strategies",
     "strategy",
-    given=frozenset({"groups", "seed", "n_parties", "rng"}),
+    given=frozenset({"groups", "features", "seed", "n_parties", "rng"}),
     caller_options=("n_parties", "seed", "val", "test", "transforms", "recipe", "like"),
 )
 

@@ -11,6 +11,7 @@ __all__ = ["label_count"]
 
 PAPER = "li2022silos"
 READING = "proportions"  # a class is dealt evenly: no share of it is left to chance
+SKEWED_BY = "k"
 
 
 def label_count(

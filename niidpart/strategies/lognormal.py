@@ -2,14 +2,11 @@
 
 from typing import Annotated
 
-import numpy as np
-
-from ..arithmetic import exact
-from ..arithmetic.deal import apportion
 from ..arithmetic.exact import Floats
 from ..arithmetic.rng import Ints, Stream
 from ..registry import AtLeast, AtMost
 from . import Deal, MinSize
+from ._sizes import deal_by_size, normalise_logs
 
 __all__ = ["lognormal_sizes"]
 
@@ -43,21 +40,9 @@ def lognormal_sizes(
     Deal
         Draws: proportions [P]; moved [M, 3] (row, from, to).
     """
-    n = int(class_sizes.sum(dtype=np.int64))
 
     def draw_proportions(s: Stream) -> Floats:
-        logs = sigma * s.normal(n_parties)
-        relative = exact.exp(logs - logs.max())
-        shares: Floats = relative / exact.add_in_order(relative)
-        return shares
+        return normalise_logs(sigma * s.normal(n_parties))
 
     proportions = rng.draw("proportions", draw_proportions)
-    rank = rng.child("rank").permutation(n_parties)
-    return Deal(
-        holders=np.arange(n_parties, dtype=np.int32),
-        sizes=apportion(proportions, n, rank),
-        draws={"proportions": proportions},
-        by_class=False,
-        min_size=min_size,
-        rank=rank,
-    )
+    return deal_by_size(class_sizes, proportions, rng, min_size)

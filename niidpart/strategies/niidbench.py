@@ -22,6 +22,7 @@ READING = {  # by rule
     "labels": "proportions",
     "quantity": "sample",
 }
+SKEWED_BY = {"dir": "beta", "labels": "k", "quantity": "beta"}  # by rule
 
 MIN_SIZE = 10  # of its `dir` and `quantity`
 LARGEST_SEED = (1 << 32) - 1

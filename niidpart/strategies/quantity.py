@@ -1,10 +1,8 @@
 """Quantity skew: parties of unequal size, each with the labels of the whole."""
 
-import numpy as np
-
-from ..arithmetic.deal import apportion
 from ..arithmetic.rng import Ints, Stream
 from . import Beta, Deal, MinSize
+from ._sizes import deal_by_size
 
 __all__ = ["quantity"]
 
@@ -28,14 +26,5 @@ def quantity(
     Deal
         Draws: proportions [P]; moved [M, 3] (row, from, to).
     """
-    n = int(class_sizes.sum(dtype=np.int64))
     proportions = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_parties,)))
-    rank = rng.child("rank").permutation(n_parties)
-    return Deal(
-        holders=np.arange(n_parties, dtype=np.int32),
-        sizes=apportion(proportions, n, rank),
-        draws={"proportions": proportions},
-        by_class=False,
-        min_size=min_size,
-        rank=rank,
-    )
+    return deal_by_size(class_sizes, proportions, rng, min_size)

@@ -14,6 +14,7 @@ __all__ = ["sorted_shards"]
 
 PAPER = "mcmahan2017communication"
 READING = "proportions"  # which shards is drawn, what is in them is not
+SKEWED_BY = "shards"
 
 
 def sorted_shards(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..arithmetic.rng import stream
 from ..data.label_stream import LabelColumn
 from ..errors import UsageError
+from ..features.relabelling import list_label_draws
 from ..making.derivation import (
     call_strategy,
     deals_by_sizes,
@@ -87,6 +88,11 @@ def require_streamable(recipe: Recipe, n: int) -> None:
         raise UsageError(
             f"strategy {recipe.strategy!r} looks at each row, so it is not dealt on the disk; in "
             f"memory {n} rows take about {memory:.1f} GB. On the disk are dealt {', '.join(able)}"
+        )
+    if list_label_draws(recipe):
+        raise UsageError(
+            "labels of people are compared with the data set's in memory; leave out human-noise, "
+            "or make the split in memory"
         )
     if n >= _MOST_ROWS:
         raise UsageError(

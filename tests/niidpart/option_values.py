@@ -71,7 +71,7 @@ def outsiders(option):
 def values_of(option):
     """A hypothesis strategy: values within the declared range, near its lower end where it is wide."""
     kind = kind_of(option)
-    if typing.get_origin(kind) is typing.Literal or kind is bool:
+    if typing.get_origin(kind) is typing.Literal or kind in (bool, str):
         return st.sampled_from(edges(option))
     least, most = bounds_of(option)
     low = 0 if math.isinf(least) else least

@@ -277,16 +277,22 @@ class TestExamples:
 TOLD = {
     "dir": "dir",
     "dir-balanced": "dir-balanced",
+    "dir-multinomial": "dir",  # chance moves counts less than the draw does
+    "exponential": "quantity",
     "extended-dir": "extended-dir",
     "group": None,
     "hierarchical": None,
     "homo": "homo",
     "hypergeometric": None,
+    "label-quantity": "party-dir",
     "labels": "labels",
     "lognormal": "quantity",  # sizes of so few parties do not tell which law they have
+    "multinomial": "quantity",
     "niidbench": "dir-balanced",
     "party-dir": "party-dir",
+    "power-law": "quantity",
     "quantity": "quantity",
+    "semantic": None,
     "shards": "shards",
 }
 

@@ -18,7 +18,7 @@ def raises(message, *arguments, **keywords):
 NAMES = [
     (
         {"strategy": "dri"},
-        r"unknown strategy 'dri'; did you mean 'dir'\? there are: dir, dir-balanced, extended-dir, fcube, group",
+        r"unknown strategy 'dri'; did you mean 'dir'\? there are: dir, dir-balanced, dir-multinomial, exponential, extended-dir,",
     ),
     ({"strategy": "nosie"}, r"unknown strategy 'nosie'; did you mean 'noise'\?"),
     ({"strategy": "qqq"}, r"unknown strategy 'qqq'; there are: dir"),
@@ -29,7 +29,7 @@ NAMES = [
     ({"k": 2}, r"strategy 'dir' has no option 'k'; it belongs to extended-dir, labels"),
     (
         {"strategy": "homo", "min_size": 2},
-        r"strategy 'homo' has no option 'min_size'; it belongs to dir, dir-balanced, extended-dir, lognormal,",
+        r"strategy 'homo' has no option 'min_size'; it belongs to dir, dir-balanced, dir-multinomial, exponential, extended-dir,",
     ),
     (
         {"strategy": "homo", "betta": 2},
@@ -37,7 +37,7 @@ NAMES = [
     ),
     (
         {"transforms": [("nosie", {})]},
-        r"unknown transform 'nosie'; did you mean 'noise'\? there are: noise",
+        r"unknown transform 'nosie'; did you mean 'noise'\? there are: blur, colour",
     ),
     (
         {"transforms": [("noise", {"sigm": 1})]},

@@ -132,6 +132,11 @@ GROUPS = {
     "60 of unequal size": np.arange(3000) ** 2 % 1013 % 60,
     "8 of equal size": np.arange(3000) * 5 % 8,
 }
+HANDED_OVER = {
+    "turned": COUNTED[::-1].copy(),
+    "counted rows": (np.arange(3000 * 5) ** 2 * 31 % 977).reshape(3000, 5) / 977,
+}
+BESIDE = ("noisy_labels", "embeddings")
 IMAGES = (np.arange(40 * 9, dtype=np.uint8) * 7).reshape(40, 3, 3)
 
 # golden/NAME.json pins the splits of the strategy or transform NAME: {case: what was asked for and
@@ -149,7 +154,8 @@ def make(asked):
     asked = dict(asked)
     data = DATA[asked.pop("data", "counted")]()
     groups = GROUPS.get(asked.pop("groups", None))
-    return niidpart.make(data, groups=groups, **asked)
+    handed_over = {name: HANDED_OVER[asked.pop(name)] for name in list(asked) if name in BESIDE}
+    return niidpart.make(data, groups=groups, **handed_over, **asked)
 
 
 def pin(asked):
@@ -160,9 +166,13 @@ def pin(asked):
     if split.recipe.transforms:
         rows = np.arange(len(IMAGES))
         parties = range(split.n_parties)
-        pinned["features"] = sha(
-            np.stack([niidpart.transform(split, IMAGES, party, rows) for party in parties])
-        )
+        seen = [niidpart.transform(split, IMAGES, party, rows) for party in parties]
+        if seen[0] is not IMAGES:
+            pinned["features"] = sha(np.stack(seen))
+        true = COUNTED[: len(IMAGES)]
+        labels = [niidpart.relabel(split, true, party, rows) for party in parties]
+        if labels[0] is not true:
+            pinned["labels"] = sha(np.stack(labels))
     return pinned
 
 
@@ -189,12 +199,15 @@ def ask_for(name):
     """A first case for a strategy or transform that is not pinned yet."""
     asked = {"strategy": name, "seed": 1}
     if name not in STRATEGIES.names():
-        return asked | {"n_parties": 7}
+        handed_over = {"noisy_labels": "turned"} if name == "human-noise" else {}
+        return asked | {"n_parties": 7} | handed_over
     hints = typing.get_type_hints(STRATEGIES.find(name))
     if not typing.get_args(hints["n_parties"]):  # a Literal is the strategy's own number
         asked["n_parties"] = 7
     if "groups" in hints:
         asked["groups"] = "60 of unequal size"
+    if "features" in hints:
+        asked["embeddings"] = "counted rows"
     return asked
 
 

@@ -72,7 +72,8 @@ def find_refusal(labels, keywords):
 
 def test_these_strategies_deal_by_the_sizes_of_classes():
     assert [
-        *("dir", "dir-balanced", "extended-dir", "homo", "labels", "lognormal", "party-dir"),
+        *("dir", "dir-balanced", "dir-multinomial", "exponential", "extended-dir", "homo"),
+        *("label-quantity", "labels", "lognormal", "multinomial", "party-dir", "power-law"),
         *("quantity", "shards"),
     ] == ON_DISK
 

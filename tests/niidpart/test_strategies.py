@@ -21,7 +21,15 @@ OWN_PARTS = {
     name for name in NAMES if HINTS[name]["return"] is Rows
 }  # each party has its own val and test, and parties may share examples
 GROUPED = {name for name in NAMES if "groups" in HINTS[name]}
+LOOKING = {name for name in NAMES if "features" in HINTS[name]}  # at rows of numbers
 REPLAYS = {name for name in NAMES if "rule" in STRATEGIES.options(STRATEGIES.find(name))}
+
+
+def beside(name, n):
+    """What a strategy needs beside the labels of n examples."""
+    groups = {"groups": np.arange(n) % 8} if name in GROUPED else {}
+    rows = np.arange(n * 3).reshape(n, 3) ** 2 % 101
+    return groups | ({"embeddings": rows} if name in LOOKING else {})
 
 
 def holdout(name, **fractions):
@@ -52,6 +60,8 @@ def asked(draw, name):
         keywords["groups"] = np.array(
             groups if name == "fcube" else [*range(n_parties), *groups[n_parties:]]
         )  # as many groups as parties, at least
+    if name in LOOKING:
+        keywords |= beside(name, len(labels))
     val, test = draw(
         st.sampled_from(
             [(0, 0)] if name in OWN_PARTS else [(0, 0), (0.2, 0), (0, 0.3), (0.25, 0.25)]
@@ -174,8 +184,8 @@ def test_names_of_classes_do_not_matter(name, data, names):
 
 @every_strategy
 def test_another_seed_gives_another_split(name):
-    labels, groups = np.arange(400) * 7 % 10, np.arange(400) % 8
-    keywords = {"groups": groups} if name in GROUPED else {}
+    labels = np.arange(400) * 7 % 10
+    keywords = beside(name, 400)
     digests = {
         niidpart.make(labels, name, n_parties=4, seed=seed, **keywords).train.digest
         for seed in range(5)
@@ -185,17 +195,17 @@ def test_another_seed_gives_another_split(name):
 
 @every_strategy
 def test_the_callers_arrays_and_generator_are_left_alone(name):
-    labels, groups = np.arange(80) % 5, np.arange(80) % 8
+    labels = np.arange(80) % 5
     labels.setflags(write=False)
     state = np.random.get_state()[1].tobytes()  # noqa: NPY002 - the global generator is what has to stay as it is
-    niidpart.make(labels, name, n_parties=4, groups=groups, **holdout(name, val=0.2))
+    niidpart.make(labels, name, n_parties=4, **beside(name, 80), **holdout(name, val=0.2))
     assert np.random.get_state()[1].tobytes() == state  # noqa: NPY002
 
 
 @every_strategy
 def test_what_a_split_holds_is_read_only(name):
     split = niidpart.make(
-        np.arange(80) % 5, name, n_parties=4, groups=np.arange(80) % 8, **holdout(name, val=0.2)
+        np.arange(80) % 5, name, n_parties=4, **beside(name, 80), **holdout(name, val=0.2)
     )
     arrays = [a for part in split.parts.values() for a in (part.indptr, part.indices, part.counts)]
     for array in (*arrays, *split.draws.values(), *split.columns.values()):
@@ -260,7 +270,7 @@ def test_ten_thousand_parties(name):
         if name in OWN_PARTS
         else {"rule": "labels"}
         if name in REPLAYS
-        else {}
+        else beside(name, len(labels))
     )
     split = niidpart.make(labels, name, n_parties=10_000, **keywords)
     assert split.n_parties == 10_000

@@ -99,6 +99,8 @@ def test_a_party_that_holds_nothing_has_features_of_the_right_shape(shape):
 @pytest.mark.parametrize("name", TRANSFORMS.names())
 def test_each_transform_composes_with_each_strategy_and_moves_no_example(strategy, name):
     keywords = {"n_parties": 4, "groups": np.arange(400) % 8, "seed": 3}
+    keywords |= {"embeddings": np.arange(1200).reshape(400, 3) ** 2 % 101}
+    keywords |= {"noisy_labels": LABELS[::-1].copy()}
     plain, changed = (
         niidpart.make(LABELS, strategy, **keywords),
         niidpart.make(LABELS, strategy, transforms=[(name, {})], **keywords),

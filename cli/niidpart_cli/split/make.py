@@ -20,6 +20,7 @@ from ..options import (
 )
 from ..terminal import say
 from .describing import describe_split, split_to_json
+from .handed_over import hand_over
 from .large import AskedData, find_large_labels
 from .make_options import declare_output, declare_parties, declare_what
 from .progress import show_work
@@ -38,7 +39,10 @@ _EXAMPLES = """
   niidpart make --strategy dir --target hellinger=0.6"""
 
 HEADINGS = (
-    Heading("Data", ("dataset", "data_root", "memory", "pool")),
+    Heading(
+        "Data",
+        ("dataset", "data_root", "memory", "pool", "long_tail", "noisy_labels", "embeddings"),
+    ),
     Heading("Who gets what", ("strategy", "recipe", "like", "parties", "seed", "val", "test")),
     Heading("Features", ("transform", "noise")),
     Heading("A wanted skew", ("target", "tolerance")),
@@ -76,6 +80,7 @@ def make_command() -> click.Command:
             return
         with show_work():
             data = niidpart.load(asked.name, asked.root, **asked.options)
+            data = hand_over(data, values["noisy_labels"], values["embeddings"])
         if values["target"]:
             split = _tune(data, values, request)
         else:
@@ -209,6 +214,8 @@ def _find_data(values: dict[str, Any], options: dict[str, Any]) -> AskedData:
         source = {}
     if values["pool"] is not None:
         options = options | {"pool": values["pool"]}
+    if values["long_tail"] is not None:
+        options = options | {"long_tail": values["long_tail"]}
     return AskedData(dataset, values["data_root"], source | options)
 
 

@@ -3,6 +3,7 @@
 import click
 
 from ..options import EntryName, KnownName, declare_data_memory, declare_data_root
+from .handed_over import declare_handed_over
 from .params import FOLDER, declare_json, declare_split_out
 
 
@@ -78,6 +79,14 @@ def declare_parties() -> list[click.Parameter]:
             help="The data set's own test rows are dealt too; there is no global test set then.  "
             "[the recipe's, else no]",
         ),
+        click.Option(
+            ["--long-tail"],
+            type=float,
+            metavar="FACTOR",
+            help="Before anybody deals: keep fewer and fewer training examples from class to "
+            "class, so that the first class has FACTOR times as many as the last (CIFAR-10-LT).",
+        ),
+        *declare_handed_over(),
     ]
 
 
@@ -87,9 +96,9 @@ def declare_output() -> list[click.Parameter]:
         click.Option(
             ["--target"],
             metavar="MEASURE=VALUE",
-            help="Look for the beta (of lognormal the sigma) that gives this skew to the whole, "
-            "such as hellinger=0.6 (0 IID, 1 one class): its plain value, not corrected for "
-            "chance.",
+            help="Look for the number of the strategy (beta, k of labels, ...) that gives this "
+            "skew to the whole, such as hellinger=0.6 (0 IID, 1 one class): its plain value, not "
+            "corrected for chance.",
         ),
         click.Option(
             ["--tolerance"],

@@ -6,7 +6,7 @@ is fetched; nothing is ever trained on it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -14,7 +14,8 @@ import numpy as np
 
 import niidpart
 from niidpart.arithmetic.rng import Ints
-from niidpart.data import SOURCES, Data, Features
+from niidpart.data import SOURCES, Data, Features, make_long_tail
+from niidpart.data.loading import drop_steps
 from niidpart.splits.part import Part
 from niidpart.splits.recipe import Source
 
@@ -74,12 +75,17 @@ def load_or_stand_in(name: str, root: str | None = None, **params: Any) -> Data:
 
 def make_stand_in(name: str, params: Mapping[str, Any]) -> Data:
     """Return the stand-in of a data set whose size is known. params: options of its source."""
-    own = {key: value for key, value in params.items() if key != "pool"}
+    own = drop_steps(dict(params))
     size = _SIZES[name]
     stored = dict(SOURCES.complete(name, own))
     if params.get("pool"):
-        return _make_zeros(name, size, size.n + size.n_test, 0, stored | {"pool": True})
-    return _make_zeros(name, size, size.n, size.n_test, stored)
+        zeros = _make_zeros(name, size, size.n + size.n_test, 0, stored | {"pool": True})
+    else:
+        zeros = _make_zeros(name, size, size.n, size.n_test, stored)
+    factor = params.get("long_tail")
+    if factor is None:
+        return zeros
+    return replace(make_long_tail(zeros, factor), params=zeros.params | {"long_tail": factor})
 
 
 def is_stand_in(source: Source) -> bool:

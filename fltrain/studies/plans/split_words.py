@@ -19,7 +19,8 @@ from ...runs.grid import multiply_axes
 from .plan_checks import PlanTable
 from .plan_text import PlanPath, PlanText
 
-_WORDS = ("name", "file", "recipe", "dataset", "data_root", "pool", "strategy", "like")
+_OF_DATA = ("pool", "long_tail")  # what is done to any data set
+_WORDS = ("name", "file", "recipe", "dataset", "data_root", *_OF_DATA, "strategy", "like")
 _OF_MAKE = ("n_parties", "val", "test", "transforms")
 _OF_FILE = ("file", "name")
 _WHOLE = ("transforms",)  # words whose value is a list itself
@@ -116,8 +117,7 @@ def _read_request(
     make |= {word: chosen[word] for word in ("recipe", "strategy", "like") if word in chosen}
     source = dict(recipe.source) if recipe and dataset == recipe.dataset else {}
     source |= {word: chosen[word] for word in chosen if word in sources and word not in own}
-    if "pool" in chosen:
-        source["pool"] = chosen["pool"]
+    source |= {word: chosen[word] for word in _OF_DATA if word in chosen}
     label = _name_split(chosen, several, dataset, strategy)
     told = {word: chosen[word] for word in chosen if word not in _UNTOLD}
     return SplitRequest(

@@ -26,15 +26,7 @@ def read_npz_arrays(
 
     one_of: one of these keys has to be there. FileFault names the file.
     """
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}; give the path of an .npz archive")
-    try:
-        zipfile.ZipFile(path).close()  # a plain .npy would be an array, and no archive
-        archive = np.load(path, allow_pickle=False)  # arrays of objects would be pickles
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
-        raise_machine_fault(error, f"{path} cannot be read")
-        raise FileFault(f"{path} is no .npz archive ({error}); {_ADVICE}") from error
-    with archive:
+    with _open_archive(path) as archive:
         if one_of and not any(key in archive for key in one_of):
             needed = "'y' (or 'y_train') is needed, and 'x' (or 'x_train') for training"
             raise UsageError(f"{path} has the keys {', '.join(archive.files)}; {needed}")
@@ -50,6 +42,24 @@ def read_npz_arrays(
         for key, info in members.items():
             arrays[key] = _read_array(archive, key, info, path)
         return arrays
+
+
+def list_npz_arrays(path: Path) -> list[str]:
+    """Return the names of the arrays of an archive."""
+    with _open_archive(path) as archive:
+        return list(archive.files)
+
+
+def _open_archive(path: Path) -> Any:
+    """Return an open archive; FileFault for a file that is none."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}; give the path of an .npz archive")
+    try:
+        zipfile.ZipFile(path).close()  # a plain .npy would be an array, and no archive
+        return np.load(path, allow_pickle=False)  # arrays of objects would be pickles
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        raise_machine_fault(error, f"{path} cannot be read")
+        raise FileFault(f"{path} is no .npz archive ({error}); {_ADVICE}") from error
 
 
 def _find_members(archive: Any, keys: Sequence[str]) -> dict[str, zipfile.ZipInfo]:

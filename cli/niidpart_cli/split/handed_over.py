@@ -1,0 +1,43 @@
+"""What is handed over beside a data set: labels of people, embeddings."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from niidpart import Data
+
+
+def declare_handed_over() -> list[click.Parameter]:
+    """`--noisy-labels` and `--embeddings`."""
+    return [
+        click.Option(
+            ["--noisy-labels"],
+            metavar="FILE[:NAME]",
+            help="Labels that people gave, for --transform human-noise: CIFAR-N's "
+            "CIFAR-10_human.pt:worse_label, an .npz or .npy of class ids in the data set's order.",
+        ),
+        click.Option(
+            ["--embeddings"],
+            metavar="FILE[:NAME]",
+            help="An .npy or .npz of numbers [N, D] in the data set's order, for --strategy "
+            "semantic.  [the features]",
+        ),
+    ]
+
+
+def hand_over(data: "Data", noisy_labels: str | None, embeddings: str | None) -> "Data":
+    """Return the data with what the files hold."""
+    from niidpart.data.annotations import read_embeddings_file, read_noisy_labels
+
+    if noisy_labels:
+        data = read_noisy_labels(data, *_split_name(noisy_labels))
+    if embeddings:
+        data = read_embeddings_file(data, *_split_name(embeddings))
+    return data
+
+
+def _split_name(text: str) -> tuple[str, str]:
+    """Return (file, name) of `FILE:NAME`, "" for no name."""
+    file, colon, name = text.rpartition(":")
+    return (file, name) if colon and "/" not in name else (text, "")

@@ -1,0 +1,144 @@
+"""Common corruptions of images, at the severities that CIFAR-10-C has them."""
+
+from collections.abc import Callable, Mapping
+from math import prod
+from types import MappingProxyType
+
+import numpy as np
+
+from ..arithmetic.counters import MASK, WORD, philox
+from ..arithmetic.exact import Floats
+from ..arithmetic.rng import Ints, normal_blocks
+from ..arithmetic.words import Words, to_unit
+from ._images import Images, blur, change_contrast
+
+LEVELS = 5
+_VALUES = 1 << 18  # drawn at a time; none depends on it
+
+# By severity, as the authors' script for CIFAR-10 has them.
+_GAUSSIAN = (0.04, 0.06, 0.08, 0.09, 0.10)
+_SPECKLE = (0.06, 0.1, 0.12, 0.16, 0.2)
+_IMPULSE = (0.01, 0.02, 0.03, 0.05, 0.07)
+_BLUR = (0.4, 0.6, 0.7, 0.8, 1.0)
+_CONTRAST = (0.75, 0.5, 0.4, 0.3, 0.15)
+_BRIGHTER = (0.05, 0.1, 0.15, 0.2, 0.3)
+_SATURATION = ((0.3, 0.0), (0.1, 0.0), (1.5, 0.0), (2.0, 0.1), (2.5, 0.2))  # times, and plus
+_PIXELS = (0.95, 0.9, 0.85, 0.75, 0.65)  # of the height and width that are left
+
+Corrupt = Callable[[Images, Ints, int, int], Images]  # images, rows, seed, severity from 0
+
+
+def add_noise(x: Images, rows: Ints, seed: int, level: int) -> Images:
+    """Return the images with Gaussian noise."""
+    out = np.empty_like(x)
+    for some, z in normal_blocks(seed, rows, prod(x.shape[1:])):
+        out[some] = x[some] + _GAUSSIAN[level] * z.reshape(-1, *x.shape[1:])
+    return out
+
+
+def add_speckles(x: Images, rows: Ints, seed: int, level: int) -> Images:
+    """Return the images with Gaussian noise in proportion to their values."""
+    out = np.empty_like(x)
+    for some, z in normal_blocks(seed, rows, prod(x.shape[1:])):
+        out[some] = x[some] + x[some] * (_SPECKLE[level] * z.reshape(-1, *x.shape[1:]))
+    return out
+
+
+def add_impulses(x: Images, rows: Ints, seed: int, level: int) -> Images:
+    """Return the images with some values 0 and as many 1."""
+    width = prod(x.shape[1:])
+    flat = x.reshape(len(rows), width)
+    out = np.empty_like(flat)
+    step = max(1, _VALUES // max(width, 1))
+    for start in range(0, len(rows), step):
+        some = slice(start, start + step)
+        u, words = _draw_field(seed, rows[some], width)
+        value = (words & np.uint64(1)).astype(np.float32)
+        out[some] = np.where(u < _IMPULSE[level], value, flat[some])
+    return out.reshape(x.shape)
+
+
+def _draw_field(key: int, rows: Ints, width: int) -> tuple[Floats, Words]:
+    """Return [R, width] floats on (0, 1), and as many other random words of 32 bits."""
+    row = np.repeat(rows.astype(np.uint64), width)
+    column = np.tile(np.arange(width, dtype=np.uint64), len(rows))
+    counter = (column, row & MASK, row >> WORD, np.zeros_like(row))
+    a, b, c, _ = philox(key, counter)
+    u = to_unit(a << WORD | b)
+    return u.reshape(len(rows), width), c.reshape(len(rows), width)
+
+
+def defocus(x: Images, rows: Ints, seed: int, level: int) -> Images:
+    """Return the images blurred by a Gaussian."""
+    return blur(x, _BLUR[level])
+
+
+def fade(x: Images, rows: Ints, seed: int, level: int) -> Images:
+    """Return the images with less contrast."""
+    return change_contrast(x, _CONTRAST[level])
+
+
+def brighten(x: Images, rows: Ints, seed: int, level: int) -> Images:
+    """Return the images with a higher value in HSV: hue and saturation stay."""
+    value = _find_value(x)
+    brighter = np.clip(value + np.float32(_BRIGHTER[level]), np.float32(0), np.float32(1))
+    ratio = brighter / np.where(value > 0, value, np.float32(1))
+    return np.where(value > 0, x * ratio, brighter)  # black becomes grey
+
+
+def saturate(x: Images, rows: Ints, seed: int, level: int) -> Images:
+    """Return the images with another saturation in HSV; grey images have none and stay."""
+    if x.ndim == 3 or x.shape[3] != 3:
+        return x
+    value = _find_value(x)
+    lowest = x.min(axis=3, keepdims=True)
+    spread = value - lowest
+    is_coloured = (value > 0) & (spread > 0)
+    saturation = spread / np.where(value > 0, value, np.float32(1))
+    times, plus = _SATURATION[level]
+    wanted = np.clip(
+        saturation * np.float32(times) + np.float32(plus), np.float32(0), np.float32(1)
+    )
+    ratio = wanted / np.where(is_coloured, saturation, np.float32(1))
+    return np.where(is_coloured, value - (value - x) * ratio, x)
+
+
+def pixelate(x: Images, rows: Ints, seed: int, level: int) -> Images:
+    """Return the images made smaller and larger again, by means over areas."""
+    for axis in (1, 2):
+        length = x.shape[axis]
+        smaller = max(1, int(length * _PIXELS[level]))
+        x = _resample(_resample(x, smaller, axis), length, axis)
+    return x
+
+
+def _find_value(x: Images) -> Images:
+    """Return the value of each pixel in HSV, its largest channel; of grey images themselves."""
+    return x.max(axis=3, keepdims=True) if x.ndim == 4 else x
+
+
+def _resample(x: Images, n: int, axis: int) -> Images:
+    """Return the images with n pixels along an axis, each the mean of the area that it covers."""
+    length = x.shape[axis]
+    moved = np.moveaxis(x, axis, 0)
+    out = np.zeros((n, *moved.shape[1:]), np.float32)
+    for place in range(n):
+        start, stop = place * length, (place + 1) * length  # in n-ths of an old pixel
+        for old in range(start // n, -(-stop // n)):
+            covered = min(stop, (old + 1) * n) - max(start, old * n)
+            out[place] += np.float32(covered / length) * moved[old]
+    return np.moveaxis(out, 0, axis)
+
+
+KINDS: Mapping[str, Corrupt] = MappingProxyType(
+    {
+        "gaussian-noise": add_noise,
+        "speckle-noise": add_speckles,
+        "impulse-noise": add_impulses,
+        "gaussian-blur": defocus,
+        "contrast": fade,
+        "brightness": brighten,
+        "saturate": saturate,
+        "pixelate": pixelate,
+    }
+)
