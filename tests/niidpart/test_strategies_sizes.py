@@ -74,15 +74,21 @@ class TestMultinomial:
         assert (split.train.counts > 0).sum() == 10  # one party a class
 
     def test_chance_is_read_as_chance(self):
-        """Parties of one proportion: what differs is luck, so that the corrected skew is near 0."""
+        """Parties of one proportion: what differs is luck, and is nearly 0 when it is taken out."""
         labels = np.arange(2000) % 10
-        split = niidpart.make(labels, "dir-multinomial", n_parties=20, beta=1e6)
-        [found] = [
-            m for m in split.skew.measures if (m.name, m.form) == ("total-variation", "to-global")
-        ]
-        assert split.skew.reading == "sample"
-        assert found.value > 0.08
-        assert abs(found.corrected) < 0.02
+        values, corrected = [], []
+        for seed in range(8):
+            split = niidpart.make(labels, "dir-multinomial", n_parties=20, beta=1e6, seed=seed)
+            assert split.skew.reading == "sample"
+            [found] = [
+                m
+                for m in split.skew.measures
+                if (m.name, m.form) == ("total-variation", "to-global")
+            ]
+            values.append(found.value)
+            corrected.append(found.corrected)
+        assert np.mean(values) > 0.1
+        assert abs(np.mean(corrected)) < 0.04
 
 
 class TestLabelQuantity:
