@@ -19,10 +19,12 @@ SWEPT = (
     "eps",
     "clip_norm",
     "clip_value",
+    "topk_share",
+    "qsgd_levels",
     *SEEDS,
 )
 # What a number of an algorithm may set for a cell (fedavg-ft's epochs).
-_OF_EACH = ("finetune",)
+_OF_EACH = ("finetune", "calibrate", "calibrate_epochs")
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ _PACKAGES = {
     "wandb": ("wandb", "track"),
     "mlflow": ("mlflow-skinny", "track"),
     "ray": ("ray", "ray"),
+    "dp_accounting": ("dp-accounting", "privacy"),
 }
 
 

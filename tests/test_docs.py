@@ -153,6 +153,7 @@ def test_the_quick_start_is_what_ci_runs():
         ("heterogeneity.md", "niidpart/heterogeneity/measures"),
         ("interop.md", "niidpart/formats"),
         ("training.md", "fltrain/cohorts"),
+        ("training.md", "fltrain/compressors"),
     ],
 )
 def test_everything_in_a_registry_has_its_row(page, folder):

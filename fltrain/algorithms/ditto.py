@@ -16,6 +16,7 @@ from ..affine import Affine, AffineDirection
 from ..interface import Algorithm, AtLeast, Hyper, Info, Local, Plan, State, Task, Work
 from ..tree import Tree
 from ._traffic import count_models
+from ._weights import Weights
 from .fedavg import NONE, fedavg
 from .solo import init as init_solo
 from .solo import serve as serve_own
@@ -33,6 +34,7 @@ def ditto(
         "Weight of the pull of a personal model to the global one; with 0 they are SOLO's.",
         AtLeast(0),
     ] = 1.0,
+    weights: Weights = "examples",
 ) -> Algorithm:
     """Ditto. Li et al., ICML 2021, Algorithm 1: FedAvg, and at each party besides a personal model
     v_i that never leaves.
@@ -40,14 +42,15 @@ def ditto(
     Each party of the cohort has two jobs on the same batches: FedAvg's, and v_i <- v_i - lr (grad
     f_i(v_i) + lam (v_i - w)) with w the global model that the round began with; v_i goes on from
     the last round and begins as the common start. The global model is FedAvg's bit for bit. Both
-    jobs have the momentum of the settings; the authors' code has none.
+    jobs have the momentum of the settings; the authors' code has none. The mean is by examples, so
+    that it is FedAvg's; the text weighs all alike (`weights` is "uniform").
     """
     return replace(
         BASE,
         name="ditto",
         hyper={"lam": lam},
         init=init,
-        plan=plan,
+        plan=plan if weights == "examples" else plan_uniformly,
         begin=begin,
         direction=direction if lam else BASE.direction,
         finish=finish,
@@ -82,6 +85,13 @@ def plan(state: State, cohort: Tensor, round: int, hyper: Hyper = NONE) -> Plan:
         keep=is_personal,
         each={"personal": is_personal.float().to(device)},
     )
+
+
+def plan_uniformly(state: State, cohort: Tensor, round: int, hyper: Hyper = NONE) -> Plan:
+    """Plan the same, but weigh all global models alike."""
+    both = plan(state, cohort, round, hyper)
+    weight = torch.arange(2 * len(cohort)) < len(cohort)
+    return replace(both, weight=weight.double())
 
 
 def begin(task: Task, local: Local) -> Local:

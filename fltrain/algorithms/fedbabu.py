@@ -93,23 +93,39 @@ direction = AffineDirection(terms)
 
 def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     """Upload the body."""
-    body = _take_body(local.params, local.carry["moves"])
-    return BASE.finish(task, local._replace(params=body), work)
+    head = find_layers(task, local.hyper["head"])
+    body = local._replace(
+        params=_leave_out(local.params, head.params),
+        buffers=_leave_out(local.buffers, head.buffers),
+    )
+    return BASE.finish(task, body, work)
 
 
 def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
-    """Take the mean of the bodies; the head stays."""
-    body = {name: state.models[name] for name in total["models"]}
-    mean = BASE.aggregate(replace(state, models=body), plan, total, hyper)
-    return replace(mean, models=state.models | mean.models)
+    """Take the mean of the bodies; the head stays, its statistics too."""
+    body = replace(
+        state,
+        models={name: state.models[name] for name in total["models"]},
+        buffers={name: state.buffers[name] for name in total["buffers"]},
+    )
+    mean = BASE.aggregate(body, plan, total, hyper)
+    return replace(
+        state,
+        models=state.models | mean.models,
+        buffers=state.buffers | mean.buffers,
+    )
 
 
 def traffic(state: State, plan: Plan, task: Task, hyper: Hyper) -> tuple[Tensor, Tensor]:
     """Count the body each way: the head follows from the seed."""
-    head = find_layers(task, hyper["head"]).params
-    body = _take_body(state.models, dict.fromkeys(head))
-    return count_models(replace(state, models=body), plan, task, hyper)
+    head = find_layers(task, hyper["head"])
+    body = replace(
+        state,
+        models=_leave_out(state.models, head.params),
+        buffers=_leave_out(state.buffers, head.buffers),
+    )
+    return count_models(body, plan, task, hyper)
 
 
-def _take_body(values: Tree, head: Tree) -> Tree:
-    return {name: value for name, value in values.items() if name not in head}
+def _leave_out(values: Tree, names: frozenset[str]) -> Tree:
+    return {name: value for name, value in values.items() if name not in names}

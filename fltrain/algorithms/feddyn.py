@@ -1,10 +1,11 @@
 """Each party's loss is bent so that its minimum becomes that of all.
 
-State: server.mean [1, ...], the mean of the y_i, which is served; parties.h [P, ...].
+State: server.mean [1, ...], the mean of the y_i, which is served; parties.h [P, ...], and
+parties.size [P] float64 where alpha goes by it.
 """
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 from .. import tree
 from ..affine import Affine, AffineDirection
@@ -28,6 +29,10 @@ def feddyn(
         "would still extrapolate.",
         Above(0),
     ] = 0.01,
+    alphas: Annotated[
+        Literal["equal", "by-size"],
+        "All parties have alpha, or alpha over their size, of which the mean is 1.",
+    ] = "equal",
 ) -> Algorithm:
     """FedDyn. Acar et al., ICLR 2021, Algorithm 1: dynamic regularisation, by a memory h_i [P, ...]
     of what each party moved.
@@ -38,17 +43,19 @@ def feddyn(
     party i is -alpha h_i, and its server's h is -alpha times the mean of h_i.
 
     Evaluated is the mean of the y_i, as in the authors' code, not w. Means weigh parties equally,
-    as the sum of h_i demands. The authors' code scales alpha by each party's size and clips
-    gradients; neither is in the paper, and neither is done. Only parameters have an h.
+    as the sum of h_i demands. The authors' code divides alpha by each party's size over the mean
+    size (`alphas` is "by-size"), which is not in the paper; it clips gradients too (`--clip-norm
+    10`). Only parameters have an h.
     """
+    is_equal = alphas == "equal"
     return replace(
         BASE,
         name="feddyn",
         hyper={"alpha": alpha},
-        init=init,
+        init=init if is_equal else init_by_size,
         plan=plan_uniformly,
-        direction=AffineDirection(terms),
-        finish=finish,
+        direction=AffineDirection(terms if is_equal else terms_by_size),
+        finish=finish if is_equal else finish_by_size,
         aggregate=aggregate,
         serve=serve,
     )
@@ -66,15 +73,41 @@ def init(
     return State(models, buffers, server=mean, parties=start_duals(models, info))
 
 
+def init_by_size(
+    task: Task,
+    info: Info,
+    models: Tree,
+    buffers: Tree,
+    hyper: Hyper,
+) -> State:
+    """Note each party's size besides, over the mean of those that hold examples."""
+    state = init(task, info, models, buffers, hyper)
+    n = info.n.double()
+    mean = n.sum() / (n > 0).sum()
+    size = (n / mean).to(tree.leaves(models)[0].device)
+    return replace(state, parties=state.parties | {"size": size})
+
+
 def terms(local: Local) -> Affine:
     """Return alpha (y - w) + alpha h."""
     alpha = local.hyper["alpha"]
     return Affine(pull=alpha, add=tree.map(lambda h: alpha * h, local.own["h"]))
 
 
+def terms_by_size(local: Local) -> Affine:
+    """Return the same with the party's own alpha."""
+    alpha = local.hyper["alpha"] / local.own["size"]
+    return Affine(pull=alpha, add=tree.map(lambda h: alpha.to(h.dtype) * h, local.own["h"]))
+
+
 def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     upload, _ = BASE.finish(task, local, work)
     return upload, {"h": move_dual(local)}
+
+
+def finish_by_size(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
+    upload, own = finish(task, local, work)
+    return upload, own | {"size": local.own["size"]}
 
 
 def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper = NONE) -> State:

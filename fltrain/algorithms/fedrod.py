@@ -25,10 +25,9 @@ from ..interface import (
     State,
     Step,
     Task,
-    UsageError,
     Work,
 )
-from ..named_layers import find_layers
+from ..linear_head import find_linear_head
 from ..tree import Tree
 from ._class_counts import PLAIN_LABELS
 from ._own_layers import view_for_all
@@ -162,33 +161,11 @@ def serve_personal(state: State, hyper: Hyper = NONE) -> Served:
 
 
 def _find_linear_head(task: Task, info: Info, models: Tree, buffers: Tree) -> tuple[str, str]:
-    """Return the names of weight and bias of the last layer, "" for no bias.
-
-    UsageError where they do not make the logits of the features.
-    """
-    head = sorted(find_layers(task, "head").params)
-    of_axes = {name: models[name].dim() - 1 for name in head}
-    weights = [name for name in head if of_axes[name] == 2]
-    biases = [name for name in head if of_axes[name] == 1]
-    is_linear = len(weights) == 1 and len(biases) <= 1
-    if is_linear and len(weights + biases) == len(head):
-        weight, bias = weights[0], "".join(biases)
-        at = tree.index(models, 0)
-        x = torch.randn(4, *info.shape, generator=torch.Generator().manual_seed(0))
-        out = task.forward(at, tree.index(buffers, 0), x.to(at[weight]), train=False)
-        if _makes_logits(at[weight], at[bias] if bias else None, out):
-            return weight, bias
-    raise UsageError(
-        "fedrod gives each party a second last layer, linear in the features, and the head of this "
-        f"model ({', '.join(head)}) is not: its stage has to be one nn.Linear. Choose a --model of "
-        "fltrain, or name the layer by --features-layer"
+    """Return the names of weight and bias of the last layer, "" for no bias."""
+    return find_linear_head(
+        task,
+        params=tree.index(models, 0),
+        buffers=tree.index(buffers, 0),
+        shape=info.shape,
+        what="fedrod gives each party a second last layer",
     )
-
-
-def _makes_logits(weight: Tensor, bias: Tensor | None, out: Out) -> bool:
-    """Return whether the logits are what a linear layer gives for the features."""
-    features = out.features.flatten(1)
-    if features.shape[1] != weight.shape[1]:
-        return False
-    logits = F.linear(features, weight, bias)
-    return logits.shape == out.logits.shape and torch.allclose(logits, out.logits, 1e-3, 1e-4)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from .. import tree
 from ..affine import Affine, AffineDirection
+from ..draws import key, order
 from ..interface import Algorithm, Hyper, Info, Local, Plan, State, Task, Work
 from ..tree import Tree
 from ._weights import Weights, weigh_alike
@@ -44,11 +45,17 @@ def scaffold(
         "The server's control is the mean of the parties' controls by their examples, or all "
         "alike (as printed).",
     ] = "uniform",
+    first_control: Annotated[
+        Literal["zero", "drawn"],
+        "All controls start at 0, or at weights drawn as the model's are (NIID-Bench's code).",
+    ] = "zero",
 ) -> Algorithm:
     """SCAFFOLD. Karimireddy et al., ICML 2020, Algorithm 1; Li et al., ICDE 2022, Algorithm 2: each
     step is corrected by c - c_i.
 
-    The controls c (server) and c_i (parties) start at 0 and cover trained parameters only. The new
+    The controls c (server) and c_i (parties) start at 0 and cover trained parameters only. (In
+    NIID-Bench's code all are one draw of weights, which `first_control` "drawn" is too: the model's
+    first weights, each tensor's numbers in another order.) The new
     c_i is, by `option`: "i", the gradient over all examples of the party at the weights w received
     (statistics of batch norm frozen, no weight decay); "ii", c_i - c + (w - y_i) / (lr tau_i). Then
     c <- c + (1/P) sum over the cohort of (new c_i - c_i): c is the mean of all c_i.
@@ -75,7 +82,7 @@ def scaffold(
     return replace(
         fedavg(server_lr),
         name="scaffold",
-        init=init if control_weights == "uniform" else init_by_examples,
+        init=_INITS[first_control, control_weights],
         plan=plan_by_examples if weights == "examples" else plan_uniformly,
         begin=begin if option == "ii" else begin_with_gradient,
         direction=AffineDirection(
@@ -116,6 +123,51 @@ def init_by_examples(
     state = init(task, info, models, buffers, hyper)
     part = info.n.double() / info.n.sum()
     return replace(state, server=state.server | {"part": part})
+
+
+def init_drawn(
+    task: Task,
+    info: Info,
+    models: Tree,
+    buffers: Tree,
+    hyper: Hyper = NONE,
+) -> State:
+    """Start all controls at one draw of weights."""
+    return _draw_controls(init(task, info, models, buffers, hyper), info)
+
+
+def init_drawn_by_examples(
+    task: Task,
+    info: Info,
+    models: Tree,
+    buffers: Tree,
+    hyper: Hyper = NONE,
+) -> State:
+    return _draw_controls(init_by_examples(task, info, models, buffers, hyper), info)
+
+
+def _draw_controls(state: State, info: Info) -> State:
+    """Return the state with controls that are the first weights in another order.
+
+    The weights of a layer are drawn alike, so that this is a draw as good as theirs.
+    """
+    drawn: Tree = {}
+    for name, weights in tree.flatten(tree.index(state.models, 0)).items():
+        draw = key(info.seed, "scaffold control", name)
+        numbers = weights.reshape(-1)
+        places = order(draw, 0, len(numbers), numbers.device)
+        drawn[name] = numbers[places].reshape(weights.shape)
+    control = tree.unflatten(drawn)
+    server = state.server | {"c": tree.map(Tensor.double, control)}
+    return replace(state, server=server, parties={"c": tree.repeat(control, len(info.n))})
+
+
+_INITS = {
+    ("zero", "uniform"): init,
+    ("zero", "examples"): init_by_examples,
+    ("drawn", "uniform"): init_drawn,
+    ("drawn", "examples"): init_drawn_by_examples,
+}
 
 
 def plan_by_examples(state: State, cohort: Tensor, round: int, hyper: Hyper = NONE) -> Plan:

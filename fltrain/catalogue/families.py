@@ -13,5 +13,6 @@ FAMILIES = {
     "features": "features are compared, shaped or exchanged",
     "distillation": "what the received model answers teaches",
     "clustered": "several models, among which parties choose",
+    "privacy": "what is learnt says little of any one party",
     "local-rule": "layers learn by another rule than backpropagation",
 }  # in the order in which they are listed

@@ -12,6 +12,7 @@ from ..engine.jobs import Cell
 from ..inputs.federated import Federated
 from ..settings import Settings
 from ..tasks.model_task import ModelTask
+from .compressing import compress_uploads
 from .idle_settings import Circumstances, mention_idle
 from .modules import make_module
 from .requests import Request
@@ -63,7 +64,7 @@ def _build_cell(request: Request, data: Federated, cost: Cost | None) -> Cell:
     sizes = [data.train.size(party) for party in range(data.n_parties)]
     mention_idle(settings, request.asked, Circumstances(algorithm, sizes, made.is_drawn))
     return Cell(
-        algorithm=algorithm,
+        algorithm=compress_uploads(algorithm, settings),
         task=task,
         data=data,
         settings=settings,

@@ -232,7 +232,7 @@ def _is_evaluated(metric: str) -> bool:
 
 def _is_of_end(metric: str) -> bool:
     """Return whether a metric is one that the last round alone has."""
-    return metric.startswith("finetuned_")
+    return metric.startswith(("finetuned_", "calibrated_"))
 
 
 def _rewrite_heads(

@@ -7,6 +7,7 @@ from typing import Any
 from niidpart.errors import UsageError
 
 from ..cohorts import COHORTS, find_cohort_rule
+from ..compressors import COMPRESSORS, find_compressor
 from ..interface import Algorithm
 from ..optimizers import OPTIMIZERS, find_optimizer
 from ..schedules import SCHEDULES, find_schedule
@@ -16,6 +17,8 @@ from .idle_settings import drop_idle
 
 # Settings of the parties' optimisers that only some of them use.
 _OF_OPTIMIZERS = ("momentum", "nesterov", "betas", "eps")
+# Settings of compression that each compressor has, whatever it does itself.
+_OF_ALL_COMPRESSORS = ("compress_by", "error_feedback")
 # Two ways to say one thing. None switches the first off, and it counts where both have values.
 _PAIRS = {
     ("cohort_size", "fraction"): "two sizes of a cohort",
@@ -46,6 +49,7 @@ def fit_settings(settings: Settings, algorithm: Algorithm, asked: Mapping[str, A
     fitting = _fit_cohort(fitting, asked)
     fitting = _fit_schedule(fitting, asked)
     fitting = _fit_optimizer(fitting, asked)
+    fitting = _fit_compression(fitting, asked)
     _require_suited(fitting, algorithm)
     fitting = drop_idle(fitting, asked)
     if fitting.finetune and algorithm.pooled:
@@ -112,6 +116,23 @@ def _fit_schedule(settings: Settings, asked: Mapping[str, Any]) -> Settings:
     settings = replace(settings, **{name: SETTINGS[name].default for name in idle})
     require_rates(settings)
     return settings
+
+
+def _fit_compression(settings: Settings, asked: Mapping[str, Any]) -> Settings:
+    """Return the settings without what the compressor does not use."""
+    used_by = {name: find_compressor(name).uses for name in COMPRESSORS.names()}
+    some = {setting for uses in used_by.values() for setting in uses} - set(_OF_ALL_COMPRESSORS)
+    chosen = settings.compress
+    used = set() if chosen is None else {*used_by[chosen], *_OF_ALL_COMPRESSORS}
+    idle = sorted({*some, *_OF_ALL_COMPRESSORS} - used)
+    for name in idle:
+        if asked.get(name) is not None and asked[name] != SETTINGS[name].default:
+            owners = [owner for owner, uses in used_by.items() if name in uses] or ["topk"]
+            raise UsageError(
+                f"{_flag(name)} is of compression, and compress is {chosen or 'not asked for'}; "
+                f"leave it out, or add --compress {owners[0]}"
+            )
+    return replace(settings, **{name: SETTINGS[name].default for name in idle})
 
 
 def _is_asked(name: str, asked: Mapping[str, Any]) -> bool:

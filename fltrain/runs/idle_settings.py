@@ -121,6 +121,12 @@ def _why_void_pad(settings: Settings) -> str:
     return "" if settings.crop else "it is of the padding of crop; add --crop 4, or leave it out"
 
 
+def _why_void_calibration(settings: Settings) -> str:
+    if settings.calibrate:
+        return ""
+    return "it is of calibration; add --calibrate 2000, or leave it out"
+
+
 def _why_void_cohort(settings: Settings) -> str:
     if settings.cohort_size is not None or settings.fraction < 1:
         return ""
@@ -137,6 +143,7 @@ def _why_void_checkpoint_share(settings: Settings) -> str:
 
 
 _WHY_VOID: dict[str, Callable[[Settings], str]] = {
+    "calibrate_epochs": _why_void_calibration,
     "cohort": _why_void_cohort,
     "stragglers": _why_void_stragglers,
     "lr_schedule": _why_void_schedule,

@@ -24,6 +24,7 @@ from ..engine.ranks import RankLost, Ranks, Terminated
 from ..engine.round import CellRound, Trained, train_round
 from ..engine.threads import use_threads
 from ..engine.waiting import RoundWaiting
+from .calibrating import calibrate
 from .evaluating import evaluate_cell
 from .events import Announcement, CellDiverged, JobDone, OnProgress, Preempted, Progress, RoundDone
 from .finetuning import finetune
@@ -209,6 +210,8 @@ class TrainingLoop:
         is_last = run.has_stopped or round == self.common.rounds
         if self.ranks.is_first and is_last and run.cell.settings.finetune:
             metrics |= finetune(run.cell, run.state, round, self.choice.execution, executor.score)
+        if self.ranks.is_first and is_last and run.cell.settings.calibrate:
+            metrics |= calibrate(run.cell, run.state, round, executor.score)
         finished = as_metrics(replace_nan(metrics, round))
         run.history.append(finished)
         if self.ranks.is_first and is_last:

@@ -14,9 +14,10 @@ class RoundMetrics(TypedDict, total=False):
     The first five and the bytes are always there; the others in rounds that are evaluated, where
     the run has them. Models that parties keep for themselves have those of `test_accuracy` to
     `party_val_accuracy_gini` again, under names that begin with personal_. With
-    `--finetune` the last round has those of the parties' parts once more, as finetuned_. Parties
-    that are held out have theirs as new_party_test_accuracy and so on, also finetuned_. Those that
-    `--metrics` asks for are beside them, test_NAME and party_test_NAME.
+    `--finetune` the last round has those of the parties' parts once more, as finetuned_, and with
+    `--calibrate` all of what is served, as calibrated_. Parties that are held out have theirs as
+    new_party_test_accuracy and so on, also finetuned_. Those that `--metrics` asks for are beside
+    them, test_NAME and party_test_NAME.
     """
 
     round: int

@@ -37,7 +37,18 @@ from .stopping import has_reached_end
 from .sweep_folder import lock_sweep, write_cells
 from .writer import RunWriter
 
-_CAME_LATER = ("new_parties", "checkpoint_share", "internals")  # settings
+_CAME_LATER = (  # settings
+    "new_parties",
+    "checkpoint_share",
+    "internals",
+    "calibrate",
+    "calibrate_epochs",
+    "compress",
+    "compress_by",
+    "error_feedback",
+    "topk_share",
+    "qsgd_levels",
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -155,7 +155,7 @@ def make_outcome(
     return Run(
         history=run.history,
         state=run.state,
-        algorithm=cell.algorithm,
+        algorithm=request.algorithm,
         task=cell.task,
         folder=folder.path if folder else None,
         cell=request.numbers,

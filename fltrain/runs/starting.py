@@ -8,8 +8,10 @@ import torch
 from .. import tree
 from ..engine.jobs import Cell
 from ..interface import State
+from .calibrating import require_calibration
 from .expected_metrics import require_stop_metric
 from .folder import RunFolder
+from .internals import describe_internals
 from .states import make_initial_state
 
 
@@ -21,10 +23,16 @@ class StartingPoint(NamedTuple):
 
 
 def make_new_starts(cells: Sequence[Cell]) -> list[StartingPoint]:
-    """Return the states of round 0. UsageError where a run would wait for what it never has."""
+    """Return the states of round 0.
+
+    UsageError where a run would wait for what it never has. What an algorithm says of its state is
+    asked once, so that what it lacks for that is known before the first round.
+    """
     starts = [StartingPoint(0, make_initial_state(cell)) for cell in cells]
     for cell, start in zip(cells, starts, strict=True):
         require_stop_metric(cell, start.state)
+        require_calibration(cell, start.state)
+        describe_internals(cell, start.state)
     return starts
 
 

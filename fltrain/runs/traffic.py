@@ -32,7 +32,8 @@ def count_bytes(algorithm: Algorithm, state: State, trained: Trained, task: Task
     plan = trained.plan
     said = algorithm.declared_traffic
     if said is None:
-        down, up = _count_by_job(state, plan, trained.uploaded)
+        down = count_down(algorithm, state, plan, task)
+        up = mask_idle(plan, _count_upload(state, trained.uploaded))
     else:
         down, up = said(state, plan, task, algorithm.hyper)
     # All parties hear the same in the papers, so one message of the longest counts for all.
@@ -46,16 +47,24 @@ def count_bytes(algorithm: Algorithm, state: State, trained: Trained, task: Task
     }
 
 
-def _count_by_job(state: State, plan: Plan, uploaded: dict[str, int]) -> tuple[Tensor, Tensor]:
-    """Return the bytes [J] down and up: what the plan sends, and what `finish` uploaded."""
-    weight = torch.ones(len(plan.party)) if plan.weight is None else plan.weight
-    stays = weight <= 0  # a job of weight 0 stays at its party
+def count_down(algorithm: Algorithm, state: State, plan: Plan, task: Task) -> Tensor:
+    """Return the bytes [J] down: what the algorithm says, else what the plan sends."""
+    said = algorithm.declared_traffic
+    if said is not None:
+        down: Tensor = said(state, plan, task, algorithm.hyper)[0]
+        return down
     sent = count_model_bytes(state) + tree.nbytes(plan.shared)
     if len(plan.party):
         sent += tree.nbytes(tree.index(plan.each, 0))
-    got = _count_upload(state, uploaded)
-    down, up = torch.full_like(plan.party, sent), torch.full_like(plan.party, got)
-    return down.masked_fill(stays, 0), up.masked_fill(stays, 0)
+    return mask_idle(plan, sent)
+
+
+def mask_idle(plan: Plan, n_bytes: int) -> Tensor:
+    """Return that many bytes for each job [J], and none for one of weight 0: it stays at home."""
+    moved = torch.full_like(plan.party, n_bytes)
+    if plan.weight is None:
+        return moved
+    return moved.masked_fill(plan.weight <= 0, 0)
 
 
 def _count_upload(state: State, uploaded: dict[str, int]) -> int:

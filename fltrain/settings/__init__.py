@@ -14,6 +14,7 @@ from niidpart.registry import Option, Registry, did_you_mean, list_names
 
 from .engine import EngineSettings, EngineSettingValues
 from .evaluation import EvaluationSettings, EvaluationSettingValues
+from .exchange import ExchangeSettings, ExchangeSettingValues
 from .inputs import InputSettings, InputSettingValues
 from .local import LocalSettings, LocalSettingValues
 from .model import ModelSettings, ModelSettingValues
@@ -32,6 +33,7 @@ GROUPS = {
     "Local training": LocalSettings,
     "Learning rate": ScheduleSettings,
     "Optimiser": OptimizerSettings,
+    "Exchange": ExchangeSettings,
     "Inputs": InputSettings,
     "Evaluation": EvaluationSettings,
     "Engine": EngineSettings,
@@ -46,6 +48,7 @@ class Settings(
     EngineSettings,
     EvaluationSettings,
     InputSettings,
+    ExchangeSettings,
     OptimizerSettings,
     ScheduleSettings,
     LocalSettings,
@@ -86,6 +89,8 @@ class Settings(
             require_schedule(self.lr_schedule)
         self._require_entry("optimizer", "fltrain.optimizers")
         self._require_entry("cohort", "fltrain.cohorts")
+        if self.compress is not None:
+            self._require_entry("compress", "fltrain.compressors")
 
     def _require_entry(self, setting: str, registry: str) -> None:
         """Raise UsageError for a name that there is not. Files are not imported for that.
@@ -185,6 +190,7 @@ class SettingValues(
     LocalSettingValues,
     ScheduleSettingValues,
     OptimizerSettingValues,
+    ExchangeSettingValues,
     InputSettingValues,
     EvaluationSettingValues,
     EngineSettingValues,

@@ -27,6 +27,14 @@ class EvaluationSettings:
         AtLeast(0),
         COUNT[1],
     ] = 0
+    calibrate: Annotated[
+        int,
+        "Features of each class, drawn like those of the parties, on which the last layer is "
+        "trained once more after the last round: calibrated_test_accuracy. 0 for none.",
+        AtLeast(0),
+        COUNT[1],
+    ] = 0
+    calibrate_epochs: Annotated[int, "Epochs of that.", *COUNT] = 10
     noisy_test: Annotated[bool, "The global test set also as each party's noise would show it."] = (
         False
     )
@@ -47,6 +55,8 @@ class EvaluationSettingValues(TypedDict, total=False):
     eval_every: int
     stop_at: str | None
     finetune: int
+    calibrate: int
+    calibrate_epochs: int
     noisy_test: bool
     internals: bool
     validation_only: bool

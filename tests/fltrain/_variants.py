@@ -5,6 +5,7 @@ Its own test file, `test_NAME.py`, can add what no declaration says:
 VARIANTS    options to try together, a list of dicts
 FEW_ROUNDS  options with which a run of three rounds shows all that the algorithm does
 EXACT       options without which a party's numbers are rounded at random
+NETWORK     the network of test_conformance.py that it is trained on, where that is not one with batch norm
 """
 
 import importlib

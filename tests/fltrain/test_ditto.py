@@ -9,7 +9,7 @@ from torch import nn
 
 import niidpart
 from fltrain import tree
-from fltrain.algorithms import ditto, fedavg, solo
+from fltrain.algorithms import ditto, fedavg, fedprox, solo
 from fltrain.interface import Local, Work
 
 from ._cohorts import sample
@@ -214,3 +214,13 @@ def test_two_steps_by_hand(dealt, train):
 def test_a_negative_lam_is_refused():
     with pytest.raises(ValueError, match=r"lam is -1.0; it must be at least 0"):
         ditto(-1.0)
+
+
+def test_the_global_model_of_the_text_weighs_all_alike(table, table_split, train, same, normed):
+    a, b, by_examples = (
+        train(table_split, table, model=normed, algorithm=f, fraction=0.6, **HARD)
+        for f in (fedprox(mu=0.0, weights="uniform"), ditto(0.5, weights="uniform"), fedavg())
+    )
+    assert same(a.state.models, b.state.models)
+    assert same(a.state.buffers, b.state.buffers)
+    assert not same(a.state.models, by_examples.state.models)

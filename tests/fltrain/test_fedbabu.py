@@ -109,3 +109,22 @@ def test_one_step_by_hand(dealt, train):
     ).state
     assert float(state.models["line.weight"]) == pytest.approx(0.999603973838, abs=1e-12)
     assert float(state.models["scale.weight"]) == 1.0
+
+
+def test_statistics_of_the_head_stay_with_it(table, table_split, train):
+    """As drawn, in no upload and no byte; those of the body are averaged and sent."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = nn.Sequential(
+            nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.BatchNorm1d(8), nn.Linear(8, 3)
+        )
+    done = train(table_split, table, model=model, algorithm=fedbabu(head="3+4"), **HARD)
+    buffers = done.state.buffers
+    assert torch.equal(buffers["3.running_mean"], torch.zeros(1, 8))
+    assert torch.equal(buffers["3.running_var"], torch.ones(1, 8))
+    assert int(buffers["3.num_batches_tracked"]) == 0
+    assert float(buffers["1.running_mean"].abs().min()) > 0
+    assert int(buffers["1.num_batches_tracked"]) > 0
+    body = 6 * 8 + 8 + 2 * 8 + 2 * 8
+    first = done.history[0]
+    assert first["bytes_up"] == first["bytes_down"] == 4 * 4 * body

@@ -10,7 +10,7 @@ from torch import nn
 
 import niidpart
 from fltrain import tree
-from fltrain.algorithms import fedavg, fedbn, solo
+from fltrain.algorithms import fedavg, fedbn, fedprox, solo
 from fltrain.checkpoints.state_digest import digest_state
 from fltrain.checkpoints.store import Bound, CheckpointStore
 from fltrain.disk.plain_folder import PlainFolder
@@ -252,3 +252,11 @@ def test_a_model_of_norm_layers_alone_is_refused(table, table_split, train):
     )  # six features to three classes
     with pytest.raises(ValueError, match="fedbn has nothing to exchange; take solo"):
         train(table_split, table, model=model, algorithm=fedbn(), **HARD)
+
+
+def test_without_norms_and_by_no_size_it_is_the_plain_mean(table, table_split, train, same):
+    a, b = (
+        train(table_split, table, model="twonn", algorithm=f, rounds=2, fraction=0.6)
+        for f in (fedbn(weights="uniform"), fedprox(mu=0.0, weights="uniform"))
+    )
+    assert same(a.state.models, b.state.models)

@@ -12,6 +12,7 @@ from fltrain import tree
 from fltrain.algorithms import build, fedavg, feddyn, solo
 
 from ._cohorts import sample
+from ._transcribed import Federation
 
 # What the shared tests try besides (`_variants.py`).
 VARIANTS = [{"alpha": 0.1}]
@@ -197,3 +198,39 @@ def test_one_model_goes_each_way(table, table_split, train, exact):
 def test_an_alpha_that_is_not_above_zero_is_refused(alpha):
     with pytest.raises(ValueError, match=f"alpha is {alpha}; it must be above 0"):
         feddyn(alpha)
+
+
+@pytest.mark.parametrize("alphas", ["equal", "by-size"])
+def test_rounds_are_those_written_out_with_an_alpha_for_each_size(
+    table, table_split, train, double, alphas
+):
+    """The authors' code divides alpha by n_i over the mean of all; unequal parties, cohorts of three."""
+    hard, rounds = HARD | {"fraction": 0.6}, 4
+    done = train(
+        table_split,
+        table,
+        model=double(),
+        algorithm=feddyn(0.3, alphas=alphas),
+        rounds=rounds,
+        **hard,
+    )
+    federation = Federation(table_split, table, double(), rounds, **hard)
+    size = federation.n / federation.n.mean() if alphas == "by-size" else torch.ones(5)
+    w = federation.start
+    h = torch.zeros(5, len(w), dtype=w.dtype)
+    for round in range(1, rounds + 1):
+        cohort = federation.cohort(round)
+        sent = []
+        for party in cohort:
+            alpha = 0.3 / float(size[party])
+
+            memory = h[party].clone()
+
+            def direct(y, batch, at=w, own=alpha, memory=memory):
+                return federation.gradient(y, batch) + own * (y - at + memory)
+
+            sent.append(federation.train(w, round, party, direct))
+            h[party] += sent[-1] - w
+        w = torch.stack(sent).mean(0) + h.mean(0)
+    found = torch.cat([leaf.reshape(-1) for leaf in tree.leaves(done.state.models)])
+    assert float((found - w).abs().max()) < 1e-12

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from torch import nn
 import fltrain
 import niidpart
 from fltrain import tree
-from fltrain.algorithms import fedavg, fedprox
+from fltrain.algorithms import fedavg, fedprox, solo
+
+from ._cohorts import sample
 
 # What the shared tests try besides (`_variants.py`).
 VARIANTS = [{"mu": 0.3}, {"mu": 0.0}]
@@ -117,3 +120,17 @@ def test_a_pull_must_not_push(mu):
         fedprox(mu=mu)
     with pytest.raises(ValueError, match="finite number"):
         fedprox(mu=math.nan)
+
+
+def test_the_mean_of_the_text_weighs_those_drawn_alike(table, table_split, train, distance):
+    usual = SAMPLED | {"rounds": 1}
+    alike = train(table_split, table, algorithm=fedprox(weights="uniform"), **usual)
+    own = train(
+        table_split,
+        table,
+        algorithm=replace(solo(), direction=fedprox().direction, hyper={"mu": 0.01}),
+        **usual,
+    )
+    cohort = sample(5, 0.6, 0, 1)
+    mean = tree.map(lambda y: y[cohort].double().mean(0, keepdim=True), own.state.parties["params"])
+    assert distance(alike.state.models, mean) < 1e-6

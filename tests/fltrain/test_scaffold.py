@@ -310,3 +310,24 @@ def test_without_buffers_two_models_travel_each_way(table, table_split, train):
 def test_bad_options_are_refused(options, said):
     with pytest.raises(ValueError, match=said):
         fltrain.algorithms.build("scaffold", **options)
+
+
+def test_controls_drawn_like_weights_are_forgotten_by_a_whole_cohort_and_not_by_a_part(
+    table, table_split, train, distance
+):
+    """All start alike, so that the first round is FedAvg's and takes the draw out of whoever trained in it."""
+    both = [scaffold(first_control=first) for first in ("zero", "drawn")]
+    whole = [train(table_split, table, algorithm=a, rounds=1, momentum=0.0) for a in both]
+    zero, drawn = (done.state for done in whole)
+    assert distance(zero.models, drawn.models) == 0
+    assert distance(zero.parties, drawn.parties) < 1e-4
+    assert distance(zero.server, drawn.server) < 1e-4
+    part = [train(table_split, table, algorithm=a, rounds=3, **SAMPLED).state for a in both]
+    assert distance(part[0].models, part[1].models) > 1e-3
+    start = train(table_split, table, algorithm=fedavg(), rounds=1, lr=1e-30).state.models
+    first = train(table_split, table, algorithm=both[1], rounds=1, fraction=0.2)
+    others = [p for p in range(5) if p != int(sample(5, 0.2, 0, 1))]
+    for name, weights in start.items():
+        control = first.state.parties["c"][name][others[0]]
+        assert torch.equal(control.flatten().sort().values, weights[0].flatten().sort().values)
+        assert not torch.equal(control, weights[0])

@@ -19,6 +19,7 @@ _TICKS = 1000  # of the bar, for each round
 _WIDTH, _LEAST_ROOM = 16, 60  # columns of the bar, and of a line that has one
 # Means over parties that a round is shown by, where it has them.
 _AT_HOME = {
+    "calibrated_test_accuracy": "calibrated",
     "test_accuracy_noisy": "noisy test",
     "personal_party_test_accuracy_mean": "personal",
     "finetuned_party_test_accuracy_mean": "fine-tuned at home",

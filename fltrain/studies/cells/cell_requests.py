@@ -25,7 +25,22 @@ _WRITTEN = ("checkpoint_every", "checkpoint_share", "keep")
 _HARMLESS = (*_WRITTEN, "device", "threads", "workers", "memory")
 # What came after the first studies, and the value that changes nothing: a setting (`lr`), or an
 # option of an algorithm (`fedprox.mu`). At that value no digest has it, and cells keep their names.
-_LATER: Mapping[str, Any] = {"internals": False, "validation_only": False}
+_LATER: Mapping[str, Any] = {
+    "internals": False,
+    "validation_only": False,
+    "calibrate": 0,
+    "calibrate_epochs": 10,
+    "compress": None,
+    "compress_by": "model",
+    "error_feedback": True,
+    "topk_share": 0.01,
+    "qsgd_levels": 16,
+    "ditto.weights": "examples",
+    "fedbn.weights": "examples",
+    "feddyn.alphas": "equal",
+    "fedprox.weights": "examples",
+    "scaffold.first_control": "zero",
+}
 
 
 @dataclass(frozen=True)
