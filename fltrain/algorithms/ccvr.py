@@ -38,4 +38,4 @@ def ccvr(
     {'calibrate': 100, 'calibrate_epochs': 10}
     """
     settings = {"calibrate": features, "calibrate_epochs": epochs}
-    return replace(fedavg(server_lr), name="ccvr", settings=settings)
+    return replace(fedavg(server_lr), name="ccvr", features=True, settings=settings)

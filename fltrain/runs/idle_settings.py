@@ -155,7 +155,8 @@ _WHY_VOID: dict[str, Callable[[Settings], str]] = {
 
 def _why_idle_layer(settings: Settings, met: Circumstances) -> str:
     # Of an algorithm of one's own nobody knows what it reads.
-    if met.algorithm.features or met.algorithm.spec not in ALGORITHMS.names():
+    is_read = met.algorithm.features or settings.calibrate
+    if is_read or met.algorithm.spec not in ALGORITHMS.names():
         return ""
     return f"{met.algorithm.name} reads no features"
 
