@@ -1,6 +1,7 @@
 """`fltrain study`, `work` and `table`."""
 
 import json
+import re
 
 import pytest
 
@@ -151,8 +152,17 @@ def test_a_run_that_tunes_and_failed_is_tried_again_and_its_winner_is_trained(
 
     with monkeypatch.context() as small:
         small.setattr(cell_training, "train", train)
-        assert fltrain("work", "tuned", cwd=plan).returncode == 1
+        worked = fltrain("work", "tuned", cwd=plan)
+    assert worked.returncode == 1
+    assert re.search(r"^..:..:.. fedavg-\w+ begins, claim 1$", worked.stdout, re.MULTILINE)
+    assert re.search(r"^..:..:.. fedavg-\w+ is done, ", worked.stdout, re.MULTILINE)
+    assert "has failed, MemoryError: 32 GB" in worked.stdout
+    told = json.loads(fltrain("study", "tuned", "--watch", "--json", cwd=plan).stdout)
+    failed = [cell for cell in told["cells"] if cell["state"] == "failed"]
+    assert all("Traceback" in cell["traceback"] for cell in failed)
     stuck = fltrain("study", "tuned", cwd=plan)
+    watched = fltrain("study", "tuned", "--watch", cwd=plan)
+    assert (watched.returncode, watched.stderr) == (stuck.returncode, stuck.stderr)
     assert stuck.returncode == 1
     assert "2 cells failed; fltrain study" in stuck.stderr
     assert "--retry-failed tries them again" in stuck.stderr

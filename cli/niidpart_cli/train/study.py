@@ -152,7 +152,7 @@ def _study(
         print_tuning(StudyFolder.open(plan), as_json)
         return
     if watch:
-        watch_study(StudyFolder.open(plan), as_json=as_json)
+        watch_study(StudyFolder.open(Path(plan).resolve()), as_json=as_json)
         return
     if is_study(plan):
         if dry_run or out:
