@@ -74,6 +74,14 @@ def warm(tmp_path_factory):
         yield found.bin
 
 
+@pytest.fixture(scope="module")
+def warm_workers(warm):
+    """Workers of the studies that a module's tests direct start at once (warm.py)."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "executable", str(warm / "worker"))
+        yield
+
+
 @pytest.fixture(scope="session")
 def warm_python(warm):
     """warm_python(code, *arguments): as `python`, where everything is imported already."""

@@ -46,17 +46,29 @@ IMPORTED = (
     "pyarrow.parquet",
 )
 COMMANDS = {"niidpart": "niidpart_cli.split", "fltrain": "niidpart_cli.train"}
-# Hands over its pipes and ends as the command did. Isolated and without site it starts at once.
+# The program of a command's workers: they are forked as well, and all else that it starts is python.
+WORKER = """#!{python} -ISE
+import os, sys
+if sys.argv[1:4] == ["-m", "niidpart_cli.train", "work"]:
+    os.execv({fltrain!r}, [{fltrain!r}, *sys.argv[3:]])
+os.execv({python!r}, [{python!r}, *sys.argv[1:]])
+"""
+# Hands over its pipes and the signals that ask for an end, and ends as the command did. Isolated and without site it starts at once.
 PROGRAM = """#!{python} -ISE
-import json, os, socket, sys
+import json, os, signal, socket, sys
 with socket.socket(socket.AF_UNIX) as wire:
     wire.connect({door!r})
     asked = json.dumps([{name!r}, sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
     socket.send_fds(wire, [len(asked).to_bytes(8, "big")], [0, 1, 2])
     wire.sendall(asked)
+    command = int.from_bytes(wire.recv(8), "big")
+    for asks in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(asks, lambda number, _: os.kill(command, number))
     said = wire.recv(8)
 code = int(said) if said else 70
 if code < 0:
+    if code != -signal.SIGKILL:
+        signal.signal(-code, signal.SIG_DFL)
     os.kill(os.getpid(), -code)
 sys.exit(code)
 """
@@ -77,8 +89,11 @@ class Warm:
             program = folder / name
             program.write_text(PROGRAM.format(python=sys.executable, door=door, name=name))
             program.chmod(0o755)
+        worker = folder / "worker"
+        worker.write_text(WORKER.format(python=sys.executable, fltrain=str(folder / "fltrain")))
+        worker.chmod(0o755)
         self._process = subprocess.Popen(
-            [sys.executable, "-P", __file__, door, *(imported or IMPORTED)],
+            [sys.executable, "-P", __file__, door, worker, *(imported or IMPORTED)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
@@ -97,7 +112,7 @@ class Warm:
         self._entrance.cleanup()
 
 
-def serve(door: str, *imported: str) -> None:
+def serve(door: str, worker: str, *imported: str) -> None:
     """Fork for everyone who asks at the door, until stdin ends. Returns in the child, which then is the command."""
     for name in imported:
         with contextlib.suppress(ImportError):
@@ -111,6 +126,7 @@ def serve(door: str, *imported: str) -> None:
             with listener.accept()[0] as wire:
                 if not os.fork():
                     become(wire)
+                    sys.executable = worker
                     return
             with contextlib.suppress(ChildProcessError):
                 while os.waitpid(-1, os.WNOHANG)[0]:
@@ -121,6 +137,7 @@ def become(wire: socket.socket) -> None:
     """Be, in a child, what the other end asks for; say there how it ended."""
     child = os.fork()
     if child:
+        wire.sendall(child.to_bytes(8, "big"))
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         wire.sendall(str(code).encode())
         os._exit(0)

@@ -10,6 +10,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
 
 @pytest.fixture
 def labels(tmp_path):

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
 TABLE3 = ("study", "--paper", "niid/table3")
 FCUBE = (*TABLE3, "--scale", "full", "--only", "dataset=fcube")
 

@@ -10,6 +10,8 @@ from fltrain.studies.folder.study_folder import StudyFolder
 from fltrain.studies.work import cell_training
 from niidpart_cli.train.study_end import describe_again
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
 PLAN = """
 name = "p"
 trials = 2

@@ -12,6 +12,8 @@ from fltrain.advice.printed_evidence import choose_rows, read_parts, weigh_rows
 from fltrain.advice.tree import ask_tree
 from niidpart.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
 
 @pytest.fixture(scope="module")
 def data():

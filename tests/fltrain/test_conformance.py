@@ -30,8 +30,6 @@ from ._variants import find_declared
 pytestmark = pytest.mark.filterwarnings("ignore:.*does nothing here")
 
 ROUNDS = 4
-# (round, job) after which a run is killed, by how often it writes a checkpoint; job 0 is the end of the round
-STOPS = {1: [(2, 0), (3, 1)], 3: [(1, 2), (3, 0)]}
 
 # Hidden units in stages, as review learning and local learning rules need them; a norm, which counts batches; a dropout, which draws.
 MODEL = """
@@ -330,25 +328,6 @@ def test_relabelling_the_parties_changes_nothing_beyond_rounding(
         assert distance(tree.index(served.models, at), tree.index(moved.models, to)) < 1e-5
 
 
-@pytest.mark.parametrize("every", STOPS)
-def test_a_run_killed_anywhere_ends_the_same(go, table, outcome, tmp_path, monkeypatch, every):
-    """The folder is copied at some moments, as a kill at that moment leaves it, and each copy is resumed."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    whole, stopped = tmp_path / "whole", []
-
-    def copy(p):
-        for round, job in STOPS[every]:
-            if is_moment(p, round, job):
-                stopped.append(tmp_path / f"round {round} job {job}")
-                shutil.copytree(whole, stopped[-1])
-
-    go(out=whole, checkpoint_every=every, progress=copy)
-    assert len(stopped) == len(STOPS[every])
-    for folder in stopped:
-        fltrain.resume(folder, table, trust=True)
-        assert outcome(folder) == outcome(whole), folder.name
-
-
 @pytest.fixture
 def has_model_for_all(built, usual):
     """Whether the algorithm has a model for a party that never trains."""
@@ -379,20 +358,23 @@ def test_parties_held_out_leave_the_run_that_the_others_would_have(
         assert [p for p, value in enumerate(of_new) if value is not None] == [*done.new_parties]
 
 
-def test_a_run_with_parties_held_out_is_killed_and_ends_the_same(
+def test_a_run_killed_in_a_round_ends_the_same(
     go, table, outcome, tmp_path, monkeypatch, built, has_model_for_all
 ):
-    if not has_model_for_all:
-        return  # refused, as the test above shows
+    """The folder is copied as a kill leaves it, and the copy is resumed. A party is held out where that can be.
+
+    test_resume.py has every moment and every number of rounds between checkpoints.
+    """
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
 
     def copy(event):
-        if is_moment(event, 2, 1):
+        if is_moment(event, 3, 1):
             shutil.copytree(whole, stopped)
 
     tuned = 0 if built.pooled else 1
-    go(out=whole, new_parties=0.4, finetune=tuned, fraction=1.0, rounds=2, progress=copy)
+    held_out = {"new_parties": 1, "finetune": tuned} if has_model_for_all else {}
+    go(out=whole, checkpoint_every=2, progress=copy, **held_out)
     fltrain.resume(stopped, table, trust=True)
     assert outcome(stopped) == outcome(whole)
 

@@ -21,6 +21,8 @@ from fltrain.studies.folder.study_folder import StudyFolder
 from fltrain.verification.verifying import verify
 from niidpart.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
 OF_DIGITS = [name for name in list_tasks() if find_task(name).split["dataset"] == "digits"]
 TINY = """
 about = "the digits among three parties"

@@ -32,6 +32,8 @@ from fltrain.report.surroundings import list_environments, list_shared_settings,
 from fltrain.runs.folder import RunFolder
 from niidpart.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
 ACCURACY = RunMeasure("last", "test_accuracy %", lambda record: None)
 
 
