@@ -11,7 +11,7 @@ from functools import wraps
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Floats", "add_in_order", "exp", "log", "normal_quantile"]
+__all__ = ["Floats", "accumulate", "add_in_order", "exp", "log", "normal_quantile"]
 
 Floats = NDArray[np.float64]
 
@@ -157,7 +157,26 @@ def add_in_order(x: Floats) -> Floats:
     >>> add_in_order(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [[3.0], [7.0]]
     """
-    return np.cumsum(x, axis=-1)[..., -1:]
+    return accumulate(x)[..., -1:]
+
+
+def accumulate(x: Floats) -> Floats:
+    """Return the sums over the last axis up to each place, added from first to last.
+
+    Parameters
+    ----------
+    x : array of float64 [..., n]
+
+    Returns
+    -------
+    array of float64 [..., n]
+
+    Examples
+    --------
+    >>> accumulate(np.array([1.0, 2.0, 4.0])).tolist()
+    [1.0, 3.0, 7.0]
+    """
+    return np.cumsum(x, axis=-1)
 
 
 # Rational approximations of the normal quantile, numerator and denominator with the highest power

@@ -106,6 +106,12 @@ def list_peers() -> dict[str, tuple[str, ...]]:
     return peers
 
 
+def list_versions(peer: str) -> tuple[str, ...]:
+    """Return the versions of a peer's code of which there is a replay, () where it has none."""
+    option = STRATEGIES.options(STRATEGIES.find(peer)).get("version")
+    return typing.get_args(option.annotation) if option else ()
+
+
 def _find_base(recipe: str | Recipe | None) -> Recipe | NamedRecipe:
     """Return what holds of all that is not said."""
     if recipe is None:
@@ -134,17 +140,35 @@ def _to_pairs(
 
 
 def _find_replay(like: str, strategy: str, options: Options) -> tuple[str, dict[str, Any]]:
-    """Return (strategy, options) of a strategy as a peer has it."""
+    """Return (strategy, options) of a strategy as a peer has it. like: PEER or PEER@VERSION."""
     peers = list_peers()
     require_type("like", like, str, "the name of a peer")
-    if like not in peers:
-        raise UsageError(f"there is no replay of {like!r}; {did_you_mean(like, peers)}")
-    if strategy not in peers[like]:
-        advice = did_you_mean(strategy, peers[like])
-        raise UsageError(f"{like} has no strategy {strategy!r}; {advice}")
+    peer, at, version = like.partition("@")
+    if peer not in peers:
+        raise UsageError(f"there is no replay of {peer!r}; {did_you_mean(peer, peers)}")
+    if strategy not in peers[peer]:
+        advice = did_you_mean(strategy, peers[peer])
+        raise UsageError(f"{peer} has no strategy {strategy!r}; {advice}")
     # An option that this rule does not have is refused, also where another of the peer's has it.
-    STRATEGIES.complete(strategy, options)
-    return like, {**options, "rule": strategy}
+    own = STRATEGIES.module(peer).RULES[strategy]
+    foreign = {name: value for name, value in options.items() if name not in own}
+    if foreign and strategy in STRATEGIES.names():
+        STRATEGIES.complete(strategy, foreign)
+    chosen = {**options, "rule": strategy}
+    if at:
+        chosen["version"] = _find_version(peer, version)
+    return peer, chosen
+
+
+def _find_version(peer: str, version: str) -> str:
+    """Return a version of which there is a replay; UsageError with the nearest for another."""
+    versions = list_versions(peer)
+    if not versions:
+        raise UsageError(f"the replay of {peer} has no versions; leave out @{version}")
+    if version not in versions:
+        advice = did_you_mean(version, versions)
+        raise UsageError(f"there is no replay of {peer} in version {version!r}; {advice}")
+    return version
 
 
 def _require_strategy(name: str) -> None:

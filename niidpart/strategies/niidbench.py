@@ -6,12 +6,13 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic.deal import repeat_evenly, split_by_class
+from ..arithmetic.deal import repeat_evenly
 from ..arithmetic.exact import Floats
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 from ..registry import Above, AtLeast
-from . import Arrays, Owners
+from . import Owners
+from ._replays import LARGEST_SEED, limit_tries, list_rows, require_own_options, store_tries
 
 __all__ = ["niidbench"]
 
@@ -24,8 +25,14 @@ READING = {  # by rule
 }
 SKEWED_BY = {"dir": "beta", "labels": "k", "quantity": "beta"}  # by rule
 
+RULES = {  # the options that each rule takes
+    "dir": ("beta",),
+    "homo": (),
+    "labels": ("k",),
+    "quantity": ("beta",),
+}
+
 MIN_SIZE = 10  # of its `dir` and `quantity`
-LARGEST_SEED = (1 << 32) - 1
 Legacy = np.random.RandomState  # its stream is frozen
 
 
@@ -66,10 +73,7 @@ def niidbench(
     """
     if seed > LARGEST_SEED:
         raise UsageError(f"seed is {seed}; the published function takes 0..{LARGEST_SEED}")
-    if rule not in ("dir", "quantity") and beta != 0.5:
-        raise UsageError(f"beta belongs to the rules dir and quantity, the rule is {rule}")
-    if rule != "labels" and k != 2:
-        raise UsageError(f"k belongs to the rule labels, the rule is {rule}")
+    require_own_options(RULES, rule, {"beta": beta, "k": k}, niidbench.__kwdefaults__)
     random = Legacy(seed)
     if rule == "homo":
         order = random.permutation(len(labels))
@@ -92,8 +96,8 @@ def niidbench(
 def _deal_by_class(labels: Ints, n_parties: int, beta: float, random: Legacy) -> Owners:
     """Return the split of its noniid-labeldir, redrawn until everybody has enough."""
     n = len(labels)
-    classes = _rows_by_class(labels)
-    for tries in range(1, _limit_tries(n) + 1):
+    classes = list_rows(labels)
+    for tries in range(1, limit_tries(n) + 1):
         owner = np.empty(n, np.int64)
         sizes = np.zeros(n_parties, np.int64)
         for of_class in classes:
@@ -106,7 +110,7 @@ def _deal_by_class(labels: Ints, n_parties: int, beta: float, random: Legacy) ->
             owner[rows] = np.repeat(np.arange(n_parties), counts)
             sizes += counts
         if sizes.min() >= MIN_SIZE:
-            return Owners(owner, _store_tries(tries))
+            return Owners(owner, store_tries(tries))
     raise _refuse_endless(n, n_parties, beta, "dir")
 
 
@@ -114,13 +118,13 @@ def _deal_quantities(labels: Ints, n_parties: int, beta: float, random: Legacy) 
     """Return the split of its iid-diff-quantity, redrawn until everybody has enough."""
     n = len(labels)
     rows = random.permutation(n)
-    for tries in range(1, _limit_tries(n_parties) + 1):
+    for tries in range(1, limit_tries(n_parties) + 1):
         p = random.dirichlet(np.repeat(beta, n_parties))
         with np.errstate(invalid="ignore"):
             p = p / p.sum()
         if not np.min(p * n) < MIN_SIZE:  # NaN ends it too
             counts = _cut_counts(p, n)
-            return Owners(_cut(rows, counts), _store_tries(tries))
+            return Owners(_cut(rows, counts), store_tries(tries))
     raise _refuse_endless(n, n_parties, beta, "quantity")
 
 
@@ -139,7 +143,7 @@ def _deal_classes(
         raise UsageError(f"k is {k}; a party can hold 1 to {n_classes} classes of this data")
     held = _hold_classes(n_parties, n_classes, k, seed)
     owner = np.full(len(labels), -1, np.int64)
-    for rows, is_holder in zip(_rows_by_class(labels), held.T, strict=True):
+    for rows, is_holder in zip(list_rows(labels), held.T, strict=True):
         holders = np.flatnonzero(is_holder)
         if len(holders):
             random.shuffle(rows)
@@ -192,12 +196,6 @@ def _python_integers(bound: int, seed: int) -> Iterator[int]:
         yield from bits[bits < bound].tolist()
 
 
-def _rows_by_class(labels: Ints) -> list[Ints]:
-    """Return the rows of each class, ascending."""
-    order = np.argsort(labels, kind="stable")
-    return split_by_class(order, np.bincount(labels))
-
-
 def _cut_counts(p: Floats, n: int) -> Ints:
     """Return [P] how many of n rows each party gets: cut at floor(cumsum(p) * n).
 
@@ -217,17 +215,8 @@ def _cut(rows: Ints, counts: Ints) -> Ints:
     return owner
 
 
-def _store_tries(tries: int) -> Arrays:
-    return {"tries": np.array([tries], np.int64)}
-
-
-def _limit_tries(work: int) -> int:
-    """Return how many tries are made: some ten seconds' worth, from 100 to 10,000."""
-    return max(100, min(10_000, 5 * 10**8 // work))
-
-
 def _refuse_endless(n: int, n_parties: int, beta: float, rule: str) -> UsageError:
-    tries = _limit_tries(n if rule == "dir" else n_parties)
+    tries = limit_tries(n if rule == "dir" else n_parties)
     return UsageError(
         f"in {tries} tries no draw of beta {beta} gave each of {n_parties} parties {MIN_SIZE} of "
         f"{n} examples, and the published function would go on drawing; the strategy {rule} draws "

@@ -1,6 +1,9 @@
 """What the tests of niidpart share: a small split file and ways to damage it."""
 
+import json
+import os
 import shutil
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -118,3 +121,42 @@ def _client(request, _hub, tmp_path_factory):
 def client(hub, _client):
     """A process with a released client of that Hub; each test runs with each generation of it."""
     return _client
+
+
+# Peers' own packages run offline, and tell nobody.
+OFFLINE = {
+    "FLWR_TELEMETRY_ENABLED": "0",
+    "HF_HUB_OFFLINE": "1",
+    "HF_DATASETS_OFFLINE": "1",
+    "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+}
+
+
+@pytest.fixture
+def peer(tmp_path, project):
+    """peer(name, code, *arguments): what `code` prints last, as JSON, run by the python that has the peer."""
+
+    def run(name, code, *arguments):
+        folder = os.environ.get("NIIDPART_TEST_PEERS")
+        if not folder:
+            pytest.skip("NIIDPART_TEST_PEERS names no folder of environments with the peers")
+        if name in os.environ.get("NIIDPART_TEST_PEERS_WITHOUT", "").split(","):
+            pytest.skip(f"NIIDPART_TEST_PEERS_WITHOUT leaves {name} out")
+        python = Path(folder).absolute() / name / "bin" / "python"
+        assert python.exists(), (
+            f"there is no {python}; make that environment, or name {name} in NIIDPART_TEST_PEERS_WITHOUT"
+        )
+        env = os.environ | OFFLINE | {"HF_HOME": str(tmp_path / "hf"), "PYTHONPATH": str(project)}
+        done = subprocess.run(
+            [python, "-c", code, *map(str, arguments)],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return run

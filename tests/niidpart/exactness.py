@@ -39,7 +39,7 @@ EXACT = {
     "of the standard library: integers, or one right result": """
         math.ceil math.comb math.copysign math.fabs math.factorial math.floor math.frexp math.fsum
         math.gcd math.inf math.isfinite math.isinf math.isnan math.isqrt math.lcm math.ldexp
-        math.nan math.perm math.pi math.prod math.sqrt math.trunc
+        math.nan math.perm math.pi math.prod math.sqrt math.trunc math.ulp
     """,
 }
 KNOWN = {name for names in EXACT.values() for name in names.split()}

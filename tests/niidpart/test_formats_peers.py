@@ -7,11 +7,9 @@ PFLlib and LEAF are no packages: their layouts are read in test_formats.py as th
 """
 
 import json
-import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,12 +19,6 @@ import niidpart
 RNG = np.random.default_rng(2)
 X, Y = RNG.integers(0, 256, (300, 6, 5), dtype=np.uint8), RNG.integers(0, 4, 300)
 PARTIES = 12  # two digits, so that an order of texts would show
-OFFLINE = {
-    "FLWR_TELEMETRY_ENABLED": "0",
-    "HF_HUB_OFFLINE": "1",
-    "HF_DATASETS_OFFLINE": "1",
-    "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
-}
 
 
 @pytest.fixture(scope="module")
@@ -37,36 +29,6 @@ def data():
 @pytest.fixture(scope="module")
 def split(data):
     return niidpart.make(data, "dir", n_parties=PARTIES, beta=1.0, test=0.3, min_size=5)
-
-
-@pytest.fixture
-def peer(tmp_path, project):
-    """peer(name, code, *arguments): what `code` prints last, as JSON, run by the python that has the peer."""
-
-    def run(name, code, *arguments):
-        folder = os.environ.get("NIIDPART_TEST_PEERS")
-        if not folder:
-            pytest.skip("NIIDPART_TEST_PEERS names no folder of environments with the peers")
-        if name in os.environ.get("NIIDPART_TEST_PEERS_WITHOUT", "").split(","):
-            pytest.skip(f"NIIDPART_TEST_PEERS_WITHOUT leaves {name} out")
-        python = Path(folder).absolute() / name / "bin" / "python"
-        assert python.exists(), (
-            f"there is no {python}; make that environment, or name {name} in NIIDPART_TEST_PEERS_WITHOUT"
-        )
-        env = os.environ | OFFLINE | {"HF_HOME": str(tmp_path / "hf"), "PYTHONPATH": str(project)}
-        done = subprocess.run(
-            [python, "-c", code, *map(str, arguments)],
-            cwd=tmp_path,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout.splitlines()[-1])
-
-    return run
 
 
 NATURAL = """

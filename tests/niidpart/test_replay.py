@@ -238,10 +238,18 @@ def test_what_a_peer_does_not_have_is_refused(keywords, said):
         niidpart.make(np.arange(400) % 10, **keywords)
 
 
-def test_every_rule_of_a_peer_is_a_strategy_of_ours():
-    assert "niidbench" in list_peers()
-    for rules in list_peers().values():
-        assert set(rules) <= set(STRATEGIES.names())
+def test_every_rule_of_a_peer_says_which_options_it_takes_and_how_its_counts_are_read():
+    assert {"niidbench", "flower", "fedlab", "pfllib"} <= set(list_peers())
+    for peer, rules in list_peers().items():
+        module = STRATEGIES.module(peer)
+        options = set(STRATEGIES.options(STRATEGIES.find(peer))) - {"rule", "version"}
+        assert set(rules) == set(module.RULES) == set(module.READING)
+        assert set().union(*module.RULES.values()) == options
+
+
+def test_most_rules_are_called_as_our_strategies_are():
+    rules = {rule for rules in list_peers().values() for rule in rules}
+    assert rules - set(STRATEGIES.names()) <= {"exponential", "linear", "square"}
 
 
 def test_a_replay_is_derived_again(tmp_path):

@@ -153,6 +153,8 @@ def test_strategies_and_transforms_see_numpy_and_niidparts_arithmetic(folder, im
         "niidpart.arithmetic.rng",
         "niidpart.arithmetic.deal",
         "niidpart.arithmetic.exact",
+        "niidpart.arithmetic.numpy_draws",  # of replays
+        "bisect",
         "niidpart.errors",
         "niidpart.registry",
         f"niidpart.{folder}",

@@ -37,7 +37,7 @@ def declare_what() -> list[click.Parameter]:
         click.Option(
             ["--like"],
             type=KnownName(list_peers),
-            metavar="PEER",
+            metavar="PEER[@VERSION]",
             help="The strategy as a peer's published code has it, row by row: "
             f"{', '.join(list_peers())}.",
         ),

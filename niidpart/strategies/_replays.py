@@ -1,0 +1,102 @@
+"""What replays of published code share: options of their rules, cuts of classes, parts in order."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arithmetic import exact
+from ..arithmetic.deal import split_by_class
+from ..arithmetic.exact import Floats
+from ..arithmetic.numpy_draws.floats import add_as_numpy
+from ..arithmetic.rng import Ints
+from ..errors import UsageError
+from . import Arrays, Owners, Rows
+
+LARGEST_SEED = (1 << 32) - 1  # of numpy's legacy generator
+
+Rules = Mapping[str, tuple[str, ...]]  # the options that each rule of a peer takes
+
+
+def require_own_options(
+    rules: Rules, rule: str, given: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> None:
+    """Raise UsageError for an option that was set and belongs to other rules.
+
+    given: values of all options that some rule has. defaults: those of the peer's signature.
+    """
+    for name, value in given.items():
+        if name not in rules[rule] and value != defaults[name]:
+            owners = [key for key, names in rules.items() if name in names]
+            of_rules = "rules" if len(owners) > 1 else "rule"
+            belongs = f"{name} belongs to the {of_rules} {' and '.join(owners)}"
+            raise UsageError(f"{belongs}, the rule is {rule}")
+
+
+def require_legacy_seed(seed: int) -> None:
+    """Raise UsageError for a seed that `np.random.seed` does not take."""
+    if seed > LARGEST_SEED:
+        raise UsageError(f"seed is {seed}; the published code takes 0..{LARGEST_SEED}")
+
+
+def list_rows(labels: Ints) -> list[Ints]:
+    """Return the rows of each class, ascending."""
+    order = np.argsort(labels, kind="stable")
+    return split_by_class(order, np.bincount(labels))
+
+
+def cut_counts(proportions: Floats, n: int) -> Ints:
+    """Return [P] how many of n rows each party gets: cut at floor(cumsum(proportions) * n).
+
+    The last party takes the rest, and all where a proportion is NaN.
+    """
+    ends = exact.accumulate(proportions) * n
+    cuts = np.where(np.isnan(ends), 0.0, ends)[:-1].astype(np.int64)
+    return np.diff(np.concatenate([[0], cuts, [n]]))
+
+
+def normalise(proportions: Floats) -> Floats:
+    """Return proportions over their sum; NaN where that is 0."""
+    with np.errstate(invalid="ignore"):
+        return proportions / add_as_numpy(proportions)
+
+
+def cut_in_order(rows: Sequence[int] | Ints, sizes: Ints, n: int) -> Owners:
+    """Return the split whose parties take as many of `rows` as their sizes say, one after another.
+
+    n: examples of the data set; whoever is left belongs to nobody.
+    """
+    owner = np.full(n, -1, np.int64)
+    dealt = np.asarray(rows[: int(sizes.sum(dtype=np.int64))], np.int64)
+    owner[dealt] = np.repeat(np.arange(len(sizes)), sizes)
+    return Owners(owner, {})
+
+
+def join_rows(parts: Mapping[str, Sequence[Sequence[int] | Ints]], draws: Arrays) -> Rows:
+    """Return the split of each part's rows, party by party."""
+    return Rows({name: _join_parties(held) for name, held in parts.items()}, draws)
+
+
+def _join_parties(held: Sequence[Sequence[int] | Ints]) -> tuple[Ints, Ints]:
+    """Return the pairs (party, row) of a part."""
+    arrays = [np.asarray(rows, np.int64) for rows in held]
+    party = np.repeat(np.arange(len(arrays)), [len(rows) for rows in arrays])
+    return party, np.concatenate(arrays)
+
+
+def store_tries(tries: int) -> Arrays:
+    """Return the draw that says how often the published code drew."""
+    return {"tries": np.array([tries], np.int64)}
+
+
+def limit_tries(work: int) -> int:
+    """Return how many tries are made: some ten seconds' worth, from 100 to 10,000."""
+    return max(100, min(10_000, 5 * 10**8 // work))
+
+
+def refuse_endless(tries: int, asked: str, alternative: str) -> UsageError:
+    """Return the error where the published code would go on drawing."""
+    return UsageError(
+        f"in {tries} tries no draw gave {asked}, and the published code would go on drawing; the "
+        f"strategy {alternative} draws once"
+    )
