@@ -43,8 +43,8 @@ RULES: dict[str, dict[str, list[Case]]] = {
     "pfllib": {
         "dir": [{"beta": 0.3}, {"beta": 1.0}, {"beta": 100.0}],
         "extended-dir": [{"beta": 0.5, "k": 3}, {"beta": 100.0, "k": 3}],
-        "labels": [{"k": k, "balance": even} for k in (1, 2) for even in (False, True)],
-        "homo": [{"balance": even} for even in (False, True)],
+        "labels": [{"k": k, "even": even} for k in (1, 2) for even in (False, True)],
+        "homo": [{"even": even} for even in (False, True)],
     },
     "fl-bench": {
         "dir": [{"beta": 0.3}, {"beta": 0.1, "redraw_below": 1, "test_ratio": 0.1}, {"beta": 10.0}],
@@ -91,7 +91,7 @@ def run_pfllib(names: dict[str, Any], labels: np.ndarray, case: Case) -> Parts:
         case["n_parties"],
         10,
         case["rule"] != "homo",
-        case.get("balance", False),
+        case.get("even", False),
         partition,
         class_per_client=case.get("k", 2),
     )

@@ -24,15 +24,23 @@ HELP_WIDTH = 100  # columns of lists in a help text
 def declare_options(declared: Iterable[Option]) -> list[click.Option]:
     """Return an option of the command line for each name; what is not given is None.
 
-    An option that several entries have is declared once: one name has one type over a folder.
+    An option that several entries have is declared once: one name has one type over a folder. Words
+    to choose from are those of all entries; the chosen one checks that the word is its own.
     """
     options: dict[str, Option] = {}
     for option in declared:
         first = options.setdefault(option.name, option)
-        if first.annotation != option.annotation:
+        if _is_choice(first) and _is_choice(option):
+            words = dict.fromkeys(get_args(first.annotation) + get_args(option.annotation))
+            options[option.name] = first._replace(annotation=Literal[tuple(words)])
+        elif first.annotation != option.annotation:
             types = f"{first.annotation} in one entry and {option.annotation} in another"
             raise TypeError(f"option {option.name} is {types}; one name has one type")
     return [_declare(option) for option in options.values()]
+
+
+def _is_choice(option: Option) -> bool:
+    return get_origin(option.annotation) is Literal
 
 
 def declare_all(registry: Registry) -> list[click.Option]:

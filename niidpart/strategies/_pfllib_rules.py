@@ -86,7 +86,7 @@ def _draw_sizes(
         if low >= high and n_holders > 1:
             raise UsageError(
                 f"class {label} has {n} examples for {n_holders} parties, and with so few the "
-                "published code stops; use fewer parties, or --balance"
+                "published code stops; use fewer parties, or --even"
             )
         sizes = [low + draws.below(high - low) for _ in sizes]
     return [*sizes, n - sum(sizes)]

@@ -21,8 +21,8 @@ READING = {  # by rule
 RULES = {  # the options that each rule takes
     "dir": ("beta",),
     "extended-dir": ("beta", "k"),
-    "homo": ("balance",),
-    "labels": ("k", "balance"),
+    "homo": ("even",),
+    "labels": ("k", "even"),
 }
 
 
@@ -38,7 +38,7 @@ def pfllib(
     version: Annotated[Literal["d832e76"], "Which commit of TsingZ0/PFLlib."] = "d832e76",
     beta: Annotated[float, "Concentration of the Dirichlet draw (alpha there).", Above(0)] = 0.1,
     k: Annotated[int, "Classes that each party holds (class_per_client there).", AtLeast(1)] = 2,
-    balance: Annotated[
+    even: Annotated[
         bool, "The holders of a class share it evenly (balance there), else at random."
     ] = False,
 ) -> Rows:
@@ -59,7 +59,7 @@ def pfllib(
     UsageError
         Where the published code stops or never ends, and for an option of another rule.
     """
-    given = {"beta": beta, "k": k, "balance": balance}
+    given = {"beta": beta, "k": k, "even": even}
     require_own_options(RULES, rule, given, pfllib.__kwdefaults__)
     require_legacy_seed(seed)
     draws = LegacyDraws(seed)
@@ -70,10 +70,10 @@ def pfllib(
         case "extended-dir":
             parties, stored = cut_among_holders(draws, labels, n_parties, beta, k)
         case "labels":
-            parties = deal_in_turn(draws, labels, n_parties, k, balance)
+            parties = deal_in_turn(draws, labels, n_parties, k, even)
         case _:
             n_classes = int(labels.max()) + 1
-            parties = deal_in_turn(draws, labels, n_parties, n_classes, balance)
+            parties = deal_in_turn(draws, labels, n_parties, n_classes, even)
     return join_rows(_hold_out(draws, parties), stored)
 
 
