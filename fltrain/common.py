@@ -6,6 +6,8 @@ from typing import Any, Self
 
 from niidpart.errors import UsageError
 
+from .settings.engine import STACKING
+
 # Settings in which the trials of one setting differ.
 SEEDS = ("seed", "init_seed")
 # Settings that change neither the number of rounds nor what is done to examples.
@@ -52,7 +54,7 @@ class Common:
     def __post_init__(self) -> None:
         """Raise UsageError for settings that exclude each other, or that the device has not."""
         device, engine, workers = self.device, self.engine, self.workers
-        if workers and engine in ("looped", "stacked"):
+        if workers and engine in ("looped", *STACKING):
             raise UsageError(
                 f"workers is {workers}, and engine {engine} has none; "
                 "leave --workers out, or use processes or native"
@@ -62,13 +64,14 @@ class Common:
                 f"workers have one thread each, and threads is {self.threads}; "
                 "leave out --workers or --threads"
             )
-        if self.memory and engine not in ("auto", "stacked"):
+        if self.memory and engine not in ("auto", *STACKING):
             raise UsageError(
-                f"memory is for engine stacked, the engine is {engine}; leave --memory out"
+                f"memory is for engines stacked and graph, the engine is {engine}; "
+                "leave --memory out"
             )
-        if engine == "stacked" and self.compile:
+        if engine in STACKING and self.compile:
             raise UsageError(
-                "engine stacked cannot take a model through torch.compile; "
+                f"engine {engine} cannot take a model through torch.compile; "
                 "leave --compile out, or use looped"
             )
         if self.tf32 and device != "cuda":

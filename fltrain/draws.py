@@ -5,6 +5,9 @@ Words are those of `niidpart.arithmetic.rng.philox`, equal on every device; floa
 agree to 1e-6.
 """
 
+import math
+
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,6 +21,7 @@ __all__ = [
     "augmentation",
     "fold",
     "key",
+    "mark_at_least",
     "normal",
     "order",
     "orders",
@@ -163,12 +167,48 @@ def uniform(
     >>> uniform(key(0, "mine"), 2, torch.device("cpu")).shape
     torch.Size([2])
     """
+    words = _draw_words(key, n, device, at)
+    return (words >> 8).float() * 2.0**-24  # 24 bits are exact in float32
+
+
+def mark_at_least(
+    bound: float,
+    key: int | Tensor,
+    n: int,
+    device: torch.device,
+    at: tuple[int, int] = (0, 0),
+) -> Tensor:
+    """Return which of the numbers of `uniform` are at least a bound, without making them.
+
+    Parameters
+    ----------
+    bound : float
+        Rounded to float32, as where `uniform` is compared with it.
+    key, n, device, at
+        As of `uniform`.
+
+    Returns
+    -------
+    Tensor
+        [n] bool.
+
+    Examples
+    --------
+    >>> mark_at_least(0.0, key(0, "mine"), 2, torch.device("cpu"))
+    tensor([True, True])
+    """
+    rounded = float(np.float32(bound))
+    least = math.ceil(rounded * 2**24) << 8  # of a word of 32 bits
+    return _draw_words(key, n, device, at) >= least
+
+
+def _draw_words(key: int | Tensor, n: int, device: torch.device, at: tuple[int, int]) -> Tensor:
+    """Return n words of 32 bits of a key."""
     i = torch.arange(ceil_div(n, 4), device=device)
-    zero = torch.zeros_like(i)
+    zero = torch.zeros(1, dtype=torch.int64, device=device)
     counter = (i, zero + at[0], zero + at[1], zero)
     blocks = philox(key & MASK, (key >> 32) & MASK, counter)
-    words = torch.stack(blocks, dim=-1).reshape(-1)[:n]
-    return (words >> 8).float() * 2.0**-24  # 24 bits are exact in float32
+    return torch.stack(blocks, dim=-1).reshape(-1)[:n]
 
 
 def normal(seeds: Tensor, rows: Tensor, epoch: int | Tensor, width: int) -> Tensor:

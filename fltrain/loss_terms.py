@@ -169,8 +169,17 @@ class DistanceDirection:
         measure = _NORMS[term.norm]
 
         def weigh_distance(params: Tree, out: Out) -> Tensor:
-            gap = out.taps[stage] - _give_output(term.to, task, local, batch, stage)
-            weighted: Tensor = term.weight * measure(gap.flatten(1), batch.mask)
+            # a tensor cannot say up to which stage a model is run
+            last = task.n_stages - 1 if isinstance(stage, Tensor) else stage
+            taught = _give_outputs(term.to, task, local, batch, last)
+            if isinstance(stage, Tensor):
+                gaps = [a - b for a, b in zip(out.taps, taught, strict=True)]
+                each = torch.stack([measure(gap.flatten(1), batch.mask) for gap in gaps])
+                distance = each.index_select(0, stage.view(1)).squeeze(0)
+            else:
+                gap = out.taps[stage] - taught[stage]
+                distance = measure(gap.flatten(1), batch.mask)
+            weighted: Tensor = term.weight * distance
             return weighted
 
         return task.grad(local, batch, weigh_distance)
@@ -197,15 +206,20 @@ def _give_features(teacher: Teacher, task: Task, local: Local, batch: Batch) -> 
 
 
 @torch.no_grad()
-def _give_output(teacher: Teacher, task: Task, local: Local, batch: Batch, stage: int) -> Tensor:
-    """Return the output of that stage under the teacher's weights."""
+def _give_outputs(
+    teacher: Teacher,
+    task: Task,
+    local: Local,
+    batch: Batch,
+    last: int,
+) -> list[Tensor]:
+    """Return the outputs of the stages up to the last asked for, under the teacher's weights."""
     at = teacher.params, teacher.buffers
-    out = task.forward(*at, batch.x, train=False, key=local.key, upto=stage)
-    return out.taps[stage]
+    return task.forward(*at, batch.x, train=False, key=local.key, upto=last).taps
 
 
 def _count_moves(term: StageDistance, batch: Batch) -> int:
-    """Return how many stages the term has moved on."""
+    """Return how many stages the term has moved on; a tensor of no axis where a graph counts."""
     if term.moves == "never":
         return 0
     if term.moves == "batch":

@@ -6,6 +6,7 @@ No algorithm is known here by name.
 from collections.abc import Sequence
 
 from .execution import Execution
+from .graph import Graph
 from .jobs import Cell, Executor, MakeExecutor
 from .looped import Looped, OneThread
 from .native import Native
@@ -18,6 +19,7 @@ EXECUTORS: dict[str, MakeExecutor] = {
     "processes": Processes,
     "native": Native,
     "stacked": Stacked,
+    "graph": Graph,
 }
 
 

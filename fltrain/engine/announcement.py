@@ -7,6 +7,7 @@ from dataclasses import replace
 import torch
 
 from ..interface import State
+from ..settings.engine import STACKING
 from .auto import Choice, Facts
 from .execution import Execution
 from .footprint import estimate_footprint
@@ -34,7 +35,7 @@ def announce(
     jobs = sum(cell.cohort_size for cell in cells)
     at_once = _count_at_once(execution, facts, jobs)
     room = math.inf
-    if execution.engine == "stacked":
+    if execution.engine in STACKING:
         room = memory_budget(execution.memory, torch.device(execution.device))
     memory = estimate_footprint(
         cells=cells,
@@ -57,7 +58,7 @@ def _count_at_once(execution: Execution, facts: Facts, jobs: int) -> int:
         return min(execution.workers or facts.cores, jobs)
     if execution.engine == "native":
         return min(count_threads(execution), jobs)
-    if execution.engine == "stacked":
+    if execution.engine in STACKING:
         return jobs
     return 1
 
@@ -74,8 +75,11 @@ def _describe_engine(execution: Execution, choice: Choice, load: str, at_once: i
     if execution.engine == "native":
         code = f"code compiled for {execution.instructions}"
         return f"{_count(at_once, 'thread')} of {code} ({facts.cores} cores, {load})"
-    if execution.engine == "stacked":
-        return f"jobs side by side ({load}, {facts.flop / 1e9:.2g} GFLOP a step of each)"
+    if execution.engine in STACKING:
+        way = "jobs side by side"
+        if execution.engine == "graph":
+            way += ", steps captured" if execution.device == "cuda" else ", steps called"
+        return f"{way} ({load}, {facts.flop / 1e9:.2g} GFLOP a step of each)"
     threads = _count(execution.threads, "thread")
     return f"one job after another on {threads} ({load}{_explain_looped(choice)})"
 

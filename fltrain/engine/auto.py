@@ -13,6 +13,7 @@ from typing import NamedTuple
 import torch
 
 from ..common import Common
+from ..settings.engine import STACKING
 from .cost import Cost
 from .execution import Execution
 from .jobs import Cell
@@ -130,7 +131,7 @@ def choose_execution(cells: Sequence[Cell], common: Common, n_ranks: int = 1) ->
         engine=engine,
         threads=common.threads or torch.get_num_threads(),
         workers=_settle_workers(common, engine),
-        memory=common.memory if engine == "stacked" else None,
+        memory=common.memory if engine in STACKING else None,
         build=build.digest if build else None,
         instructions=build.instructions if build else None,
         library=build.file if build else None,
@@ -178,7 +179,7 @@ def _mention_idle(common: Common, engine: str) -> None:
             "none",
             stacklevel=2,
         )
-    if common.memory and engine != "stacked":
+    if common.memory and engine not in STACKING:
         warnings.warn(
             f"memory {common.memory:g} does nothing here: it is for engine stacked, and auto "
             f"picked {engine}",

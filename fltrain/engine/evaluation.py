@@ -48,6 +48,7 @@ def evaluate(
                 examples=examples,
                 start=start,
                 end=end,
+                model=number,
             )
             for number, examples, start, end in asked
         )
@@ -168,6 +169,7 @@ def grade_exam(
             examples=part,
             start=part.indptr[p],
             end=part.indptr[p + 1],
+            model=m,
         )
         for p, m in zip(parties, model.tolist(), strict=True)
     )

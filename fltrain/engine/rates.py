@@ -26,6 +26,8 @@ class Rates:
         device: torch.device,
     ):
         self._of_round = work.lr
+        self._n_steps = max(steps)
+        self._device = device
         self._one: list[float] = []  # of each step, where all jobs have the same
         self._each: Tensor | None = None  # [steps, J] where they differ
         if settings[0].lr_over == "rounds":
@@ -51,6 +53,15 @@ class Rates:
             return self._one[step]
         of_round = self._of_round
         return of_round[:n] if isinstance(of_round, Tensor) else of_round
+
+    def tabulate(self) -> Tensor:
+        """Return the rates of all steps, [S, J], or [S, 1] where they are one for all jobs."""
+        if self._each is not None:
+            return self._each
+        if self._one:
+            return torch.tensor(self._one, dtype=torch.float64, device=self._device).unsqueeze(1)
+        rates = torch.as_tensor(self._of_round, dtype=torch.float64, device=self._device)
+        return rates.reshape(1, -1).expand(self._n_steps, -1)
 
 
 def list_rates(settings: Settings, steps: int, round: int) -> list[float]:

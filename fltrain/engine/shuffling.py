@@ -22,8 +22,8 @@ class JobOrders:
     """The orders of J jobs, each of them the numbers 0..n-1 for each epoch.
 
     flat: [total + 1] int64, all orders one after another; its last entry takes what is padding
-    while they are drawn. begin: [J], where the first epoch of each job begins in `flat`; the
-    following ones stand behind it.
+    while they are drawn. begin: on the host, where the first epoch of each job begins in `flat`;
+    the following ones stand behind it.
 
     Jobs of one key and size share their orders (a party that trains several models).
     """
@@ -42,7 +42,7 @@ class JobOrders:
             total += stream.n * n_epochs
         self.flat = torch.empty(total + 1, dtype=torch.int64, device=device)
         self._draw(wanted, begins)
-        self.begin = self._tensor([begins[stream] for stream in streams])
+        self.begin = [begins[stream] for stream in streams]
 
     def _draw(self, wanted: dict[_ShuffleStream, int], begins: dict[_ShuffleStream, int]) -> None:
         """Draw all orders, by one sort for each epoch of all streams that are about as long.

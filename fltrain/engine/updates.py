@@ -48,8 +48,21 @@ class Updates:
             # the host waits for a job's number once, and never for those of a stack
             self.steps_before = steps if is_stack else float(steps)
 
-    def apply(self, step: Step, number: int, lr: float | Tensor, n: int | None = None) -> None:
-        """Do a step. number: within this training, from 0. n: of the first n jobs of a stack."""
+    def apply(
+        self,
+        step: Step,
+        number: int | Tensor,
+        lr: float | Tensor,
+        n: int | None = None,
+        running: Tensor | None = None,
+    ) -> None:
+        """Do a step. number: within this training, from 0. n: of the first n jobs of a stack.
+
+        running: [n], which of them have not ended; the others stay as they are. None for all.
+        """
+        if running is not None:
+            self._apply_to_running(step, number, lr, n, running=running)
+            return
         if step.moves:
             self._apply_to_some(step, number, lr, n)
             return
@@ -59,7 +72,27 @@ class Updates:
         weights = self._take(self.weights, n)
         self.optimizer.step(weights, grads, state, pace, **self._cut(n))
 
-    def _apply_to_some(self, step: Step, number: int, lr: float | Tensor, n: int | None) -> None:
+    def _apply_to_running(
+        self,
+        step: Step,
+        number: int | Tensor,
+        lr: float | Tensor,
+        n: int | None,
+        *,
+        running: Tensor,
+    ) -> None:
+        """Do a step, and put back the jobs that have ended."""
+        held = [self.weights, *self.slots.values()]
+        leaves = [_cut_jobs(leaf, n) for values in held for leaf in values.values()]
+        before = [leaf.clone() for leaf in leaves]
+        self.apply(step, number, lr, n)
+        for leaf, old in zip(leaves, before, strict=True):
+            axes = [1] * (leaf.dim() - 1)
+            leaf.copy_(torch.where(running.view(-1, *axes), leaf, old))
+
+    def _apply_to_some(
+        self, step: Step, number: int | Tensor, lr: float | Tensor, n: int | None
+    ) -> None:
         """Do a step of the parameters that it moves, and put the others back.
 
         Their gradient is 0, so that it counts for nothing where gradients are clipped together.
@@ -78,7 +111,7 @@ class Updates:
         if self.optimizer.counts_steps:
             self._count_rests(step.moves, n)
 
-    def _count_steps(self, number: int, n: int | None) -> float | Tensor | list[Tensor]:
+    def _count_steps(self, number: int | Tensor, n: int | None) -> float | Tensor | list[Tensor]:
         """Return the number of a step from 1, one for each parameter where some have rested.
 
         As torch counts those that had a gradient.

@@ -7,6 +7,9 @@ from niidpart.registry import Above
 
 from .ranges import LARGEST, THREADS
 
+# The engines that train jobs side by side, in chunks that fit a memory.
+STACKING = ("stacked", "graph")
+
 
 @dataclass(frozen=True)
 class EngineSettings:
@@ -14,9 +17,9 @@ class EngineSettings:
 
     device: Annotated[Literal["auto", "cpu", "cuda"], "Where to train."] = "auto"
     engine: Annotated[
-        Literal["auto", "looped", "processes", "stacked", "native"],
-        "How jobs run: one by one, in processes or compiled code (native) on CPU cores, or stacked "
-        "on a GPU (docs/training.md). auto tells.",
+        Literal["auto", "looped", "processes", "stacked", "graph", "native"],
+        "How jobs run: one by one, in processes or compiled code (native) on CPU cores, stacked on "
+        "a GPU, or stacked with its steps captured (graph; docs/training.md). auto tells.",
     ] = "auto"
     workers: Annotated[
         int | None,
@@ -27,8 +30,8 @@ class EngineSettings:
     threads: Annotated[int | None, "CPU threads; torch's own number if not given.", *THREADS] = None
     memory: Annotated[
         float | None,
-        "GiB that --engine stacked may take for the jobs that run at once; half of the device's if "
-        "not given.",
+        "GiB that --engine stacked or graph may take for the jobs that run at once; half of the "
+        "device's if not given.",
         Above(0),
         LARGEST,
     ] = None
@@ -45,7 +48,7 @@ class EngineSettingValues(TypedDict, total=False):
     """The same as keyword arguments."""
 
     device: Literal["auto", "cpu", "cuda"]
-    engine: Literal["auto", "looped", "processes", "stacked", "native"]
+    engine: Literal["auto", "looped", "processes", "stacked", "graph", "native"]
     workers: int | None
     threads: int | None
     memory: float | None

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..draws import uniform
+from ..draws import mark_at_least
 
 
 class CounterDropout(nn.Module):
@@ -38,9 +38,9 @@ class CounterDropout(nn.Module):
             out: Tensor = super().forward(x)
             return out
         shape = self._mask_shape(x)
-        words = uniform(self.key, shape.numel(), x.device, (self.number, self.calls))
+        at = (self.number, self.calls)
         self.calls += 1
-        keep = (words >= self.p).to(x.dtype)
+        keep = mark_at_least(self.p, self.key, shape.numel(), x.device, at).to(x.dtype)
         scaled = keep * (1 / (1 - self.p) if self.p < 1 else 0.0)
         return x * scaled.reshape(shape + (1,) * (x.dim() - len(shape)))
 

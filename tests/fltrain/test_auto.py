@@ -226,7 +226,7 @@ def test_the_engine_and_the_number_of_threads_are_chosen(cell):
         ),
         (
             {"engine": "processes", "memory": 1.0},
-            "memory is for engine stacked, the engine is processes; leave --memory out",
+            "memory is for engines stacked and graph, the engine is processes; leave --memory out",
         ),
         (
             {"tf32": True},

@@ -52,10 +52,10 @@ def count_step(cell):
     """What the first step of all jobs asks of the device."""
     stack = make_stack(cell)
     stack.begin()
-    updates, rates = stack._prepare_updates()
+    updates, rates = stack.prepare_updates()
     n = len(stack.jobs)
     with Operations() as asked:
-        done = stack._direct_all(0, n)
+        done = stack.direct_all(0)
         updates.apply(done, 0, rates.at(0, n), n)
         stack.write(n, done)
     return asked

@@ -70,7 +70,7 @@ def draw_job_orders(cell: Cell, jobs: Sequence[Job], round: int) -> Iterator[Ten
         epochs.append(ceil_div(int(job.work.steps), steps_per_epoch))
     cells = {job.cell: cell for job in jobs}
     drawn = draw_orders(cells, jobs, round, epochs, cell.data.train.y.device)
-    for job, n_epochs, begin in zip(jobs, epochs, drawn.begin.tolist(), strict=True):
+    for job, n_epochs, begin in zip(jobs, epochs, drawn.begin, strict=True):
         n = int(job.work.n)
         if settings.shuffle:
             yield drawn.flat[begin : begin + n_epochs * n]

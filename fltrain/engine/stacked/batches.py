@@ -11,14 +11,14 @@ from ..jobs import Cell, Job
 from ..shuffling import draw_orders
 from .rows import RowSelector, StackRows
 from .sources import StackedSources
+from .table import BatchTable, JobSchedule
 
 
 class StackedBatches:
-    """A loader of batches for J jobs, which have one batch size.
+    """A loader of batches for J jobs, which have one batch size, sorted by steps.
 
-    Lists by job, on the host: n, examples; steps; per_epoch, batches of an epoch; run_epoch, the
-    epoch of the whole run in which the round begins, from 1. Tensors [J], on the device: start, the
-    job's first example within its source; size, `n` again.
+    Lists by job, on the host: n, examples; steps. table: which examples each batch has. Tensors
+    [J], on the device: start, the job's first example within its source; size, `n` again.
     """
 
     def __init__(self, cells: Sequence[Cell], jobs: Sequence[Job], round: int):
@@ -26,14 +26,11 @@ class StackedBatches:
         settings = cells[jobs[0].cell].settings
         self.device = data[0].y.device
         self.batch_size = settings.batch_size
-        self.shuffle = settings.shuffle
         self.n = [int(job.work.n) for job in jobs]
         self.steps = [int(job.work.steps) for job in jobs]
-        self.per_epoch = [ceil_div(n, self.batch_size) for n in self.n]
-        pairs = zip(self.steps, self.per_epoch, strict=True)
-        epochs = [ceil_div(steps, per_epoch) for steps, per_epoch in pairs]
+        pairs = zip(self.steps, self.n, strict=True)
+        epochs = [ceil_div(steps, ceil_div(n, self.batch_size)) for steps, n in pairs]
         epochs_per_round = [count_epochs(n, settings) for n in self.n]
-        self.run_epoch = [(round - 1) * each + 1 for each in epochs_per_round]
         self.selector = RowSelector(self.device)
         self.sources = StackedSources(data, self.selector)
         self.orders = draw_orders(
@@ -43,25 +40,20 @@ class StackedBatches:
         starts = [one.indptr[job.party] for one, job in pairs_of_jobs]
         self.start = self.tensor(starts)
         self.size = self.tensor(self.n)
-        self._per_epoch = self.tensor(self.per_epoch)
-        self._run_epoch = self.tensor(self.run_epoch)
+        schedule = JobSchedule(
+            n=self.n,
+            steps=self.steps,
+            start=starts,
+            # of the whole run, from 1: the one in which the round begins
+            run_epoch=[(round - 1) * each + 1 for each in epochs_per_round],
+            batch_size=self.batch_size,
+            shuffle=settings.shuffle,
+        )
+        self.table = BatchTable(schedule, self.orders, self.device)
 
     def tensor(self, values: Sequence[int]) -> Tensor:
         """Return whole numbers on the device."""
         return torch.tensor(values, dtype=torch.int64, device=self.device)
-
-    def sizes(self, step: int, places: Sequence[int]) -> list[int]:
-        """Return how many examples the batch of each of these jobs has."""
-        sizes = []
-        for j in places:
-            batch = step % self.per_epoch[j]  # its number within the epoch
-            left = self.n[j] - batch * self.batch_size
-            sizes.append(min(self.batch_size, left))
-        return sizes
-
-    def epochs(self, step: int, places: Sequence[int]) -> list[int]:
-        """Return the epoch of each job's local training, from 0."""
-        return [step // self.per_epoch[j] for j in places]
 
     def load(self, step: int, rows: StackRows, width: int) -> Batch:
         """Return the batches of some jobs: x [R, width, ...], y [R, width].
@@ -69,41 +61,27 @@ class StackedBatches:
         mask [R, width]: False where a batch is shorter, None where none is. epoch: [R], or one
         number where it is equal.
         """
-        epoch = step // rows.select(self._per_epoch)  # [R]
-        place, mask = self._locate(step, rows, width)
-        begin = rows.select(self.orders.begin)
-        if self.shuffle:  # else there is one order for all epochs
-            begin = begin + epoch * rows.select(self.size)
-        order = self.orders.flat[begin.unsqueeze(1) + place]
-        at = rows.select(self.start).unsqueeze(1) + order
-        run_epoch = self._find_run_epoch(step, rows, epoch)
+        table, here = self.table, self.table[step].span
+        at = rows.select(table.at[here, :width])
+        mask = None
+        if min(self.sizes(step, rows)) < width:
+            size = rows.select(table.size[here])
+            mask = torch.arange(width, device=self.device) < size.unsqueeze(1)
+        epoch = _share(self.epochs(step, rows), rows, table.epoch[here])
+        run_epoch: int | Tensor = 1  # where nothing is drawn by it, it is not calculated in vain
+        if self.sources.has_draws:
+            known = rows.pick(table.run_epochs[here])
+            run_epoch = _share(known, rows, table.run_epoch[here])
         x, y = self.sources.load(at, rows, run_epoch)
-        known = set(self.epochs(step, rows.places))
-        common = known.pop() if len(known) == 1 else epoch
-        return Batch(x=x, y=y, mask=mask, epoch=common, step=step)
+        return Batch(x=x, y=y, mask=mask, epoch=epoch, step=step)
 
-    def _locate(self, step: int, rows: StackRows, width: int) -> tuple[Tensor, Tensor | None]:
-        """Return the places [R, width] of the batches within their epoch, and the mask."""
-        number = step % rows.select(self._per_epoch)
-        first = (number * self.batch_size).unsqueeze(1)
-        place = first + torch.arange(width, device=self.device)
-        if min(self.sizes(step, rows.places)) >= width:
-            return place, None
-        mask = place < rows.select(self.size).unsqueeze(1)
-        return torch.where(mask, place, 0), mask  # padding repeats the first example
+    def sizes(self, step: int, rows: StackRows) -> list[int]:
+        """Return how many examples the batch of each of these jobs has."""
+        return rows.pick(self.table.sizes[self.table[step].span])
 
-    def _find_run_epoch(self, step: int, rows: StackRows, epoch: Tensor) -> int | Tensor:
-        """Return the epoch of the whole run: one for all jobs, or [R].
-
-        1 where nothing is drawn by it, so that it is not calculated in vain.
-        """
-        if not self.sources.has_draws:
-            return 1
-        pairs = zip(rows.places, self.epochs(step, rows.places), strict=True)
-        known = {self.run_epoch[j] + each for j, each in pairs}
-        if len(known) == 1:
-            return known.pop()
-        return rows.select(self._run_epoch) + epoch
+    def epochs(self, step: int, rows: StackRows) -> list[int]:
+        """Return the epoch of each job's local training, from 0."""
+        return rows.pick(self.table.epochs[self.table[step].span])
 
     def iterate_in_order(self, start: Tensor, size: Tensor, source: Tensor) -> Iterator[Batch]:
         """Yield every example of one job once, for a full gradient; padded to the longest job.
@@ -118,3 +96,13 @@ class StackedBatches:
             at = start + torch.where(mask, place, 0)
             x, y = self.sources.load_one(at, source)
             yield Batch(x=x, y=y, mask=mask, epoch=0, step=0)
+
+
+def _share(known: list[int], rows: StackRows, values: Tensor) -> int | Tensor:
+    """Return the number that some jobs have in common, or theirs of `values` [n], which it is.
+
+    known: their numbers, on the host.
+    """
+    if min(known) == max(known):
+        return known[0]
+    return rows.select(values)

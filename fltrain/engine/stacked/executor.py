@@ -1,23 +1,26 @@
 """All jobs of a round at once: for a GPU. On a CPU it gives the same, but is slower than a loop."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from niidpart.errors import UsageError
 
 from ... import tree
 from ...counting import ceil_div, count_steps
+from ...tasks.model_task import ModelTask
 from ..base import TorchExecutor
 from ..execution import Execution
 from ..jobs import Broadcast, Cell, Done, Job
+from ..scoring import Candidate
 from ..sums import Sums
 from .convolution import BEST
 from .grouping import group_cells
 from .memory import count_fitting_jobs, estimate_job_bytes, largest_party_size
 from .mixing import Mixing
 from .probing import probe
-from .stack import Stack
+from .scoring import can_score_together, score_together
+from .stack import Stack, StackOutcome
 from .stackable import ELSE, stacking_error, why_not_stackable
 from .sums import sum_uploads
 from .task import StackedTask, make_stacked_task
@@ -25,7 +28,7 @@ from .task import StackedTask, make_stacked_task
 _DEFAULT = Execution(engine="stacked")
 
 
-class _ChunkPlan(NamedTuple):
+class ChunkPlan(NamedTuple):
     """How the jobs of a group run. chunk: jobs at once, at most."""
 
     mixing: Mixing
@@ -45,6 +48,9 @@ class Stacked(TorchExecutor):
     memory give the --memory of the first one; other ranks, or other cells in the sweep, are other
     chunks.
     """
+
+    # How often what jobs take is there.
+    memory_share = 1.0
 
     def __init__(
         self,
@@ -70,7 +76,8 @@ class Stacked(TorchExecutor):
             if reason:
                 raise UsageError(f"the model cannot be stacked: {reason}; {ELSE}")
             self.tasks.append(make_stacked_task(cell.task, self.convolutions))
-        self.plans: dict[int, _ChunkPlan] = {}  # by group, made in its first round
+        self.plans: dict[int, ChunkPlan] = {}  # by group, made in its first round
+        self._scoring_tasks: dict[ModelTask, StackedTask | None] = {}
 
     def train(
         self, broadcasts: Mapping[int, Broadcast], jobs: Sequence[Job], sums: Mapping[int, Sums]
@@ -83,6 +90,7 @@ class Stacked(TorchExecutor):
             places = [i for i, job in enumerate(jobs) if job.cell in group]
             if not places:
                 continue
+            self._start_group(g)
             if g not in self.plans:
                 its_jobs = [jobs[i] for i in places]
                 self.plans[g] = self._plan_chunks(g, broadcasts, its_jobs)
@@ -114,7 +122,7 @@ class Stacked(TorchExecutor):
                 task=self.tasks[g],
                 mixing=mixing,
             )
-            outcome = stack.train()
+            outcome = self._train_stack(g, stack)
         except RuntimeError as error:
             if "vmap" not in str(error):
                 raise
@@ -133,23 +141,49 @@ class Stacked(TorchExecutor):
             its_own = tree.index(own, j) if math.isfinite(loss) else {}
             yield Done(i, loss, jobs[i].keep_own(its_own))
 
+    def score(self, task: ModelTask, candidates: Iterable[Candidate]) -> list[tuple[int, float]]:
+        """Return (number right, summed loss) of each candidate, those of one size together."""
+        asked = list(candidates)
+        if not asked:
+            return []
+        if task not in self._scoring_tasks:
+            self._scoring_tasks[task] = self._find_scoring_task(task, asked[0])
+        stacked = self._scoring_tasks[task]
+        return super().score(task, asked) if stacked is None else score_together(stacked, asked)
+
+    def _find_scoring_task(self, task: ModelTask, candidate: Candidate) -> StackedTask | None:
+        """Return the task for many models at once; None where it cannot do that."""
+        stacked = make_stacked_task(task, self.convolutions)
+        return stacked if can_score_together(stacked, candidate) else None
+
+    def _start_group(self, g: int) -> None:
+        """Do what comes before the jobs of a group in a round: nothing."""
+
+    def _train_stack(self, g: int, stack: Stack) -> StackOutcome:
+        """Train the jobs of a stack, of a group."""
+        return stack.train()
+
+    def _pick_largest(self, jobs: list[Job]) -> Job:
+        """Return the first of some jobs as if its cell's largest party trained."""
+        first = min(jobs, key=lambda job: (job.cell, job.party, job.model))
+        cell = self.cells[first.cell]
+        party = max(range(cell.data.n_parties), key=cell.data.train.size)
+        n = cell.data.train.size(party)
+        work = first.work._replace(n=n, steps=count_steps(n, cell.settings))
+        return first._replace(party=party, work=work)
+
     def _plan_chunks(
         self, g: int, broadcasts: Mapping[int, Broadcast], jobs: list[Job]
-    ) -> _ChunkPlan:
+    ) -> ChunkPlan:
         """Find out how a group can run, by one small step.
 
         Of the cell's largest party, whether it is among the jobs of this round or not.
         """
-        first = min(jobs, key=lambda job: (job.cell, job.party, job.model))
-        cell = self.cells[first.cell]
-        settings = cell.settings
-        party = max(range(cell.data.n_parties), key=cell.data.train.size)
-        n = cell.data.train.size(party)
-        work = first.work._replace(n=n, steps=count_steps(n, settings))
-        job = first._replace(party=party, work=work)
+        job = self._pick_largest(jobs)
+        cell = self.cells[job.cell]
         probed = probe(self.cells, broadcasts, job, self.tasks[g])
         if self.asked_chunk is not None:
-            return _ChunkPlan(probed.mixing, self.asked_chunk)
+            return ChunkPlan(probed.mixing, self.asked_chunk)
         needed = estimate_job_bytes(
             cell=cell,
             n=largest_party_size([self.cells[c] for c in self.groups[g]]),
@@ -159,5 +193,7 @@ class Stacked(TorchExecutor):
             own=probed.own,
         )
         device = probed.stack.device
-        chunk = count_fitting_jobs(needed, self.execution.memory, device, settings.batch_size)
-        return _ChunkPlan(probed.mixing, chunk)
+        chunk = count_fitting_jobs(
+            needed * self.memory_share, self.execution.memory, device, cell.settings.batch_size
+        )
+        return ChunkPlan(probed.mixing, chunk)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ... import tree
 from ...draws import to_int64
-from ...interface import Hyper, Local, Work
+from ...interface import Batch, Hyper, Local, Work
 from ...tree import Tree
 from ..jobs import Job
 from .trees import Dims, leading_axes, stack_trees
@@ -115,3 +115,15 @@ def _merge_numbers(hypers: list[Hyper], like: Tensor) -> tuple[Tree, Dims]:
             merged[name] = torch.tensor(column, dtype=like.dtype, device=like.device)
             dims[name] = 0
     return merged, dims
+
+
+def find_batch_dims(batch: Batch) -> Batch:
+    """Return the `in_dims` of a batch: a mask may be None, and an epoch one number for all."""
+    dims: dict[str, Any] = {
+        "x": 0,
+        "y": 0,
+        "mask": None if batch.mask is None else 0,
+        "epoch": 0 if isinstance(batch.epoch, Tensor) else None,
+        "step": None,
+    }
+    return Batch(**dims)

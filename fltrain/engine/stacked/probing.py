@@ -68,7 +68,7 @@ def _try_direction(stack: Stack) -> Mixing:
 
     Looked at where the training begins, and at other weights (`_move_away`).
     """
-    width = min(_PROBE, *stack.batches.sizes(0, [0]))
+    width = min(_PROBE, *stack.batches.sizes(0, select_first(1)))
     whole = stack.batches.load(0, select_first(1), width)
     step = stack.direct(select_first(1), whole)
     padded = not has_batch_norm(stack.task.module) and width > 1

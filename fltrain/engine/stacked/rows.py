@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -30,6 +32,12 @@ class StackRows:
         if self.index is None:
             return values[: len(self.places)]
         return values[self.index]
+
+    def pick(self, values: npt.NDArray[np.int64]) -> list[int]:
+        """Return the numbers of these jobs, of those [J] that are on the host."""
+        if self.index is None:
+            return values[: len(self.places)].tolist()  # type: ignore[no-any-return]
+        return values[self.places].tolist()  # type: ignore[no-any-return]
 
 
 def select_first(n: int) -> StackRows:

@@ -16,9 +16,10 @@ from ..jobs import Broadcast, Cell, Job, make_local
 from ..rates import Rates
 from ..updates import OPTIMIZER, Updates
 from .batches import StackedBatches
-from .merging import merge_locals, merge_works
+from .merging import find_batch_dims, merge_locals, merge_works
 from .mixing import Mixing
 from .rows import StackRows, select_first
+from .table import StepRows
 from .task import StackedTask
 from .trees import (
     as_tensors,
@@ -94,20 +95,24 @@ class Stack:
     def train(self) -> StackOutcome:
         """Train all jobs from `begin` to `finish`. The host reads nothing of the device's."""
         self.begin()
-        updates, rates = self._prepare_updates()
+        updates, rates = self.prepare_updates()
         losses = torch.zeros(len(self.jobs), dtype=torch.float64, device=self.device)
         for step in range(self.batches.steps[0]):
-            n = sum(steps > step for steps in self.batches.steps)  # jobs that still run
-            done = self._direct_all(step, n)
+            n = self.batches.table[step].n  # jobs that still run
+            done = self.direct_all(step)
             updates.apply(done, step, rates.at(step, n), n)
             losses[:n] += done.loss
             self.write(n, done)
+        return self.end(updates, losses)
+
+    def end(self, updates: Updates, losses: Tensor) -> StackOutcome:
+        """Return the outcome, behind the last step."""
         upload, own = self.finish()
         if self.jobs[0].optimizer:
             own = own | {OPTIMIZER: updates.keep(self.work.steps)}
         return StackOutcome(losses, upload, own)
 
-    def _prepare_updates(self) -> tuple[Updates, Rates]:
+    def prepare_updates(self) -> tuple[Updates, Rates]:
         """Return the optimiser of all jobs, and the learning rates of their steps."""
         updates = Updates(
             self.algorithm,
@@ -178,7 +183,7 @@ class Stack:
         return finish_all(self.local, self.work, *self.place)
 
     def direct(self, rows: StackRows, batch: Batch) -> Step:
-        """Return the algorithm's `direction` of R jobs, [R, ...]."""
+        """Return the algorithm's `direction` of R jobs, [R, ...]; an error names one's party."""
 
         def direct_job(local: Local, batch: Batch, *place: Tensor) -> tuple[Any, ...]:
             task = self._bind_examples(place)
@@ -186,13 +191,18 @@ class Stack:
             return tuple(as_tensors(part, self.device) for part in step)
 
         local, place = self._select(rows)
-        in_dims = (self.dims, _batch_dims(batch), *_PLACE_DIMS)
+        in_dims = (self.dims, find_batch_dims(batch), *_PLACE_DIMS)
         direct_all = vmap(direct_job, in_dims=in_dims)
-        return Step(*direct_all(local, batch, *place))
+        try:
+            return Step(*direct_all(local, batch, *place))
+        except ValueError as error:
+            error.add_note(self._describe_batches(rows))
+            raise
 
-    def _direct_all(self, step: int, n: int) -> Step:
-        """Return the direction of the first n jobs, [n, ...], by one call for each part of them."""
-        parts = self._divide(step, n)
+    def direct_all(self, step: int) -> Step:
+        """Return the direction of the jobs that still run, [n, ...], by a call for each part."""
+        n = self.batches.table[step].n
+        parts = self._divide(step)
         steps = [self._direct_part(step, part) for part in parts]
         if len(parts) == 1:
             return steps[0]
@@ -209,40 +219,39 @@ class Stack:
         joined = tree.map(join, first, *others)
         return Step(**joined["step"])
 
-    def _divide(self, step: int, n: int) -> list[_StackPart]:
-        """Return the parts of the first n jobs that `mixing` lets go together in this step."""
-        places = range(n)
-        sizes = self.batches.sizes(step, places)
-        epochs = self.batches.epochs(step, places)
+    def _divide(self, step: int) -> list[_StackPart]:
+        """Return the parts of the jobs that still run which `mixing` lets go together."""
+        rows = self.batches.table[step]
+        every = select_first(rows.n)
+        if self.goes_together(rows):
+            return [_StackPart(every, rows.widest)]
+        sizes = self.batches.sizes(step, every)
+        epochs = self.batches.epochs(step, every)
         together: dict[tuple[int, int], list[int]] = {}
-        for j in places:
+        for j in range(rows.n):
             size = 0 if self.mixing.padded else sizes[j]
             epoch = 0 if self.mixing.epochs else epochs[j]
             together.setdefault((size, epoch), []).append(j)
-        if len(together) == 1:
-            return [_StackPart(select_first(n), max(sizes))]
         parts = []
         for some in together.values():
             width = max(sizes[j] for j in some)
-            rows = self.batches.selector.select(some)
-            parts.append(_StackPart(rows, width))
+            parts.append(_StackPart(self.batches.selector.select(some), width))
         return parts
 
+    def goes_together(self, rows: StepRows) -> bool:
+        """Return whether `mixing` lets all jobs of a step go together."""
+        is_of_one_width = self.mixing.padded or rows.are_equal
+        return is_of_one_width and (self.mixing.epochs or rows.are_in_one_epoch)
+
     def _direct_part(self, step: int, part: _StackPart) -> Step:
-        """Return the direction of a part; an error names a party that was in it."""
-        rows, width = part
-        try:
-            batch = self.batches.load(step, rows, width)
-            return self.direct(rows, batch)
-        except ValueError as error:
-            batches, jobs = self.batches, self.jobs
-            first = min(rows.places, key=lambda j: (jobs[j].cell, jobs[j].party))
-            number = self.cells[jobs[first].cell].data.find_number(jobs[first].party)
-            error.add_note(
-                f"that was party {number}, of {batches.n[first]} examples, "
-                f"in batches of {batches.batch_size}"
-            )
-            raise
+        batch = self.batches.load(step, *part)
+        return self.direct(part.rows, batch)
+
+    def _describe_batches(self, rows: StackRows) -> str:
+        """Return which party is among some jobs, and what its batches are."""
+        first = min(rows.places, key=lambda j: (self.jobs[j].cell, self.jobs[j].party))
+        job = self.jobs[first]
+        return self.cells[job.cell].describe_batches(job.party)
 
     def write(self, n: int, step: Step) -> None:
         """Write buffers and carry of the first n jobs; those of jobs that ended stay."""
@@ -283,15 +292,3 @@ class Stack:
         if rows.are_first:
             self._first_jobs = {n: selected}
         return selected
-
-
-def _batch_dims(batch: Batch) -> Batch:
-    """Return the `in_dims` of a batch: a mask may be None, and an epoch one number for all."""
-    dims: dict[str, Any] = {
-        "x": 0,
-        "y": 0,
-        "mask": None if batch.mask is None else 0,
-        "epoch": 0 if isinstance(batch.epoch, Tensor) else None,
-        "step": None,
-    }
-    return Batch(**dims)

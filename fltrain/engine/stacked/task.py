@@ -30,7 +30,13 @@ class StackedTask(ModelTask):
 def make_stacked_task(task: ModelTask, convolutions: str) -> StackedTask:
     """Return the task for many jobs at once. convolutions: see `with_convolutions`."""
     module = with_convolutions(task.module, convolutions)
-    return StackedTask(module, task.loss, bf16=task.bf16, compiled=task.compiled)
+    return StackedTask(
+        module,
+        task.loss,
+        bf16=task.bf16,
+        compiled=task.compiled,
+        test_loss=task.test_loss,
+    )
 
 
 def make_plain_task(task: ModelTask, convolutions: str) -> ModelTask:

@@ -11,6 +11,7 @@ from niidpart.splits.recipe import JSON
 
 from ...common import SWEPT
 from ...engine.footprint import BASE
+from ...settings.engine import STACKING
 from .cell import StudyCell
 
 _MOST = 16  # cells of a bundle: each has a state in memory, and a kill stops them all
@@ -53,7 +54,7 @@ def has_same_bytes(cell: StudyCell, device: str) -> bool:
 
     A stack of jobs rounds otherwise with others in it. device: cpu or cuda, that it is trained on.
     """
-    return device == "cpu" and _find_engine(cell.asked["settings"]) != "stacked"
+    return device == "cpu" and _find_engine(cell.asked["settings"]) not in STACKING
 
 
 def _find_engine(settings: Mapping[str, object]) -> object:

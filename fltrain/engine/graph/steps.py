@@ -1,0 +1,202 @@
+"""The steps of stacks of one form, each a function of memory that stays."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ... import tree
+from ...affine import Affine, AffineDirection, add_terms
+from ...interface import Step
+from ...tree import Tree
+from ..rates import Rates
+from ..stacked.alike import is_same
+from ..stacked.rows import select_first
+from ..stacked.stack import Stack
+from ..updates import Updates
+from .batches import CountedBatches, Limits
+from .captured import Captured, CudaCapture
+from .kinds import StepKind, find_kind
+from .memory import describe_form, fill, hold
+from .terms import find_terms, give_no_terms, take_first
+from .weights import ROW, WeightRows
+
+_PLAIN = AffineDirection(give_no_terms)
+
+
+class StaticSteps:
+    """What the steps of a stack read and write, and the steps, captured as they come.
+
+    It is made of the first stack of its form; later ones are copied into it. The functions are
+    those of that stack, whose Local is moved to memory that stays.
+    """
+
+    def __init__(
+        self,
+        stack: Stack,
+        updates: Updates,
+        rates: Rates,
+        *,
+        limits: Limits,
+        lies_in_rows: bool,
+        capture: CudaCapture | None,
+    ):
+        """updates, rates: of the stack, before its first step. lies_in_rows: the weights."""
+        self._worker = stack
+        self._form = _describe(stack, updates, rates, limits)
+        self._width, self._capture = limits.width, capture
+        self._captured: dict[StepKind, Captured] = {}
+        n_jobs, device = len(stack.jobs), stack.device
+        local = hold(stack.local._asdict(), device)
+        self._rows: WeightRows | None = None
+        self._terms: Affine | None = None
+        self._in_rows: dict[str, Tree] = {}  # weights and their start
+        weights = local["params"]
+        if lies_in_rows:
+            self._rows = WeightRows(weights)
+            self._terms = find_terms(stack, self._rows)
+            weights = self._lay_weights(self._rows, local)
+        stack.move(stack.local._replace(**local))
+        if self._terms is not None:
+            stack.algorithm = replace(stack.algorithm, direction=_PLAIN)
+        self._updates = Updates(
+            stack.algorithm,
+            stack.settings[0],
+            weights=weights,
+            work=stack.work._replace(momentum=hold(stack.work.momentum, device)),
+            kept={},
+            is_stack=True,
+        )
+        if isinstance(updates.steps_before, Tensor):
+            self._updates.steps_before = updates.steps_before.clone()
+        self._slots = self._updates.slots
+        if self._rows is not None:
+            rows = self._rows
+            self._slots = {slot: rows.cut(one[ROW]) for slot, one in self._updates.slots.items()}
+        self._counter = torch.zeros(1, dtype=torch.int64, device=device)
+        self._losses = torch.zeros(n_jobs, dtype=torch.float64, device=device)
+        table = rates.tabulate()
+        self._rates = table.new_zeros(limits.steps, table.shape[1])
+        self._batches = CountedBatches(stack.batches, limits, self._counter)
+
+    def _lay_weights(self, rows: WeightRows, local: Tree) -> Tree:
+        """Move the weights of a Local, and their start, into rows; return the rows as a tree."""
+        n_jobs = len(self._worker.jobs)
+        is_shared = None in self._worker.dims.start.values()
+        for name, axes in {"params": (n_jobs,), "start": () if is_shared else (n_jobs,)}.items():
+            its_rows = rows.make(*axes)
+            views = rows.cut(its_rows)
+            if not views.keys() <= local[name].keys():
+                continue  # parameters that were not received have no start
+            fill(views, local[name])
+            local[name] = local[name] | views
+            self._in_rows[name] = {ROW: its_rows}
+        return self._in_rows["params"]
+
+    def is_for(self, stack: Stack, updates: Updates, rates: Rates, limits: Limits) -> bool:
+        """Return whether a stack is of this form, and within these limits."""
+        return is_same(self._form, _describe(stack, updates, rates, limits))
+
+    def run(self, stack: Stack, updates: Updates, rates: Rates) -> Tensor:
+        """Do all steps of a stack of this form; return the losses [J], summed.
+
+        Its Local and what its optimiser holds are then those that were trained.
+        """
+        self._fill(stack, updates, rates)
+        for step in range(stack.batches.steps[0]):
+            self._do_step(step)
+        stack.move(self._worker.local)
+        updates.slots = self._slots
+        return self._losses
+
+    def _fill(self, stack: Stack, updates: Updates, rates: Rates) -> None:
+        """Take what another round brings."""
+        if stack is not self._worker:
+            fill(self._worker.local._asdict(), stack.local._asdict())
+            terms = find_terms(stack, self._rows) if self._rows is not None else None
+            if terms is not None and self._terms is not None:
+                fill(self._terms._asdict(), terms._asdict())
+        self._worker.jobs, self._worker.batches = stack.jobs, stack.batches
+        fill(self._slots, updates.slots)
+        fill(self._updates.numbers, updates.numbers)
+        fill(self._updates.steps_before, updates.steps_before)
+        for rests in self._updates.rests.values():
+            rests.zero_()
+        table = rates.tabulate()
+        self._rates[: len(table)] = table
+        self._batches.fill(stack.batches)
+        self._counter.zero_()
+        self._losses.zero_()
+
+    def _do_step(self, step: int) -> None:
+        rows, worker = self._worker.batches.table[step], self._worker
+        if not worker.goes_together(rows):
+            self._end_step(worker.direct_all(step), rows.n, None)
+            return
+        kind = find_kind(rows, len(worker.jobs), self._width, worker.mixing)
+        if kind not in self._captured:
+            self._captured[kind] = Captured(partial(self._step, kind), self._capture)
+        self._captured[kind]()
+
+    def _step(self, kind: StepKind) -> None:
+        """Do the step that the counter says, of a kind."""
+        running = self._batches.mark_running(kind.n) if kind.is_ragged else None
+        batch = self._batches.load(kind, running)
+        done = self._worker.direct(select_first(kind.n), batch)
+        self._end_step(done, kind.n, running)
+
+    def _end_step(self, done: Step, n: int, running: Tensor | None) -> None:
+        """Move the first n jobs along a direction, and the counter on. running: None for all."""
+        if running is not None:
+            done = self._hold_ended(done, n, running)
+        rate = self._rates[self._counter].squeeze(0)  # [J], or [1]
+        lr = rate[:n] if len(rate) > 1 else rate.squeeze(0)
+        number: Any = self._counter.squeeze(0).double()  # a whole number would round to float32
+        self._updates.apply(self._in_weights(done, n), number, lr, n, running=running)
+        self._losses[:n] += done.loss
+        self._worker.write(n, done)
+        self._counter += 1
+
+    def _in_weights(self, done: Step, n: int) -> Step:
+        """Return the step with the algorithm's terms, in the form in which weights are moved."""
+        if self._rows is None:
+            return done
+        laid = done._replace(grad=self._rows.lay("grad", done.grad, n))
+        if self._terms is None:
+            return laid._replace(after=self._rows.lay("after", done.after, n))
+        local = self._worker.local
+        weights = {name: take_first(part, n) for name, part in self._in_rows.items()}
+        terms = Affine(*(take_first(part, n) for part in self._terms))
+        return add_terms(terms, laid, local._replace(**weights))
+
+    def _hold_ended(self, done: Step, n: int, running: Tensor) -> Step:
+        """Return the step with buffers, carry and loss of jobs that have ended as they were."""
+        local = self._worker.local
+
+        def choose(new: Tensor, old: Tensor) -> Tensor:
+            return torch.where(running.view(-1, *[1] * (new.dim() - 1)), new, old[:n])
+
+        return done._replace(
+            buffers=tree.map(choose, done.buffers, local.buffers),
+            carry=tree.map(choose, done.carry, local.carry),
+            loss=torch.where(running, done.loss, 0),
+        )
+
+
+def _describe(stack: Stack, updates: Updates, rates: Rates, limits: Limits) -> list[Any]:
+    """Return what has to be equal for one memory, and one graph, to do for two stacks."""
+    sources = stack.batches.sources
+    return [
+        len(stack.jobs),
+        limits,
+        stack.mixing,
+        describe_form(stack.local._asdict()),
+        stack.dims._asdict(),
+        describe_form(updates.slots),
+        describe_form(updates.numbers),
+        describe_form({"before": updates.steps_before, "rates": rates.tabulate()[0]}),
+        sources.distinct,
+        sources.number,
+    ]
