@@ -19,6 +19,7 @@ from ..tree import Tree
 from .base import TorchExecutor
 from .batches import iterate_batches, iterate_in_order
 from .execution import Execution
+from .exhaustion import explain_exhaustion
 from .jobs import Broadcast, Cell, Done, Job, make_local
 from .rates import Rates
 from .sums import Sums
@@ -49,7 +50,8 @@ class Looped(TorchExecutor):
         self, broadcasts: Mapping[int, Broadcast], jobs: Sequence[Job], sums: Mapping[int, Sums]
     ) -> Iterator[Done]:
         for i, job in enumerate(jobs):
-            upload, own, loss = train_job(self.cells[job.cell], broadcasts[job.cell], job)
+            with explain_exhaustion(self.cells, self.execution):
+                upload, own, loss = train_job(self.cells[job.cell], broadcasts[job.cell], job)
             # the upload of a job whose loss is not finite is {}, which adds nothing
             sums[job.cell].add(upload, job.model)
             yield Done(i, loss, job.keep_own(own))

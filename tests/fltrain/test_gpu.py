@@ -17,10 +17,11 @@ import niidpart
 from fltrain import tree
 from fltrain.algorithms import ALGORITHMS
 from fltrain.engine.diverged import is_finite
+from fltrain.engine.stacked.stackable import why_not_stackable
 from fltrain.models import MODELS, create
 
 from ._cells import add_to
-from ._stacked import PARTS, USUAL, network, pairs
+from ._stacked import PARTS, USUAL, cell_of, network, pairs
 from ._variants import find_declared
 
 DEVICE = os.environ.get("NIIDPART_TEST_DEVICE", "cuda")
@@ -106,16 +107,20 @@ def make_double(name):
     return model
 
 
+def can_stack(pictures, name):
+    split, data = pictures
+    return not why_not_stackable(cell_of(split, data, model=make_double(name)), "grouped")
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", MODELS.names())
 def test_every_model_is_that_of_the_cpu(pictures, beside_the_cpu, name, engine):
     options = {"model": lambda: make_double(name), "rounds": 1, "local_steps": 2, "batch_size": 5}
-    try:
-        far = beside_the_cpu(*pictures, engine, name, lr=0.01, **options)
-    except niidpart.errors.UsageError as error:
-        assert engine != "looped"
-        assert "cannot be stacked" in str(error)
+    if engine != "looped" and not can_stack(pictures, name):
+        with pytest.raises(niidpart.errors.UsageError, match="cannot be stacked"):
+            beside_the_cpu(*pictures, engine, name, lr=0.01, **options)
         return
+    far = beside_the_cpu(*pictures, engine, name, lr=0.01, **options)
     assert far < BOUNDS["float64"]
 
 
@@ -198,7 +203,7 @@ def test_out_of_memory_says_which_option_helps(images, dealt, engine):
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.set_per_process_memory_fraction((1 << 29) / total)
     try:
-        with pytest.raises(niidpart.errors.UsageError, match="out of memory .*--batch-size"):
+        with pytest.raises(niidpart.errors.UsageError, match=r"out of memory .*--batch-size"):
             fltrain.run(split, images, device="cuda", engine=engine, model="resnet50", rounds=1)
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)

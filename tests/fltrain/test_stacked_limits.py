@@ -101,6 +101,24 @@ def test_too_little_memory_for_one_job(go, monkeypatch):
             go(memory=asked)
 
 
+@pytest.mark.parametrize(
+    ("engine", "helps"),
+    [
+        ("looped", r"lower --batch-size \(now 7\), or take a smaller --model"),
+        ("stacked", r"give jobs less with --memory \(now half of the device's\), lower --batch"),
+        ("graph", r"--memory \(now half of the device's\), lower --batch.* use --engine looped"),
+    ],
+)
+def test_a_device_that_is_used_up_says_what_helps(go, engine, helps):
+    """As CUDA says it, of a step."""
+
+    def direction(task, local, batch):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    with pytest.raises(ValueError, match=f"the device is out of memory: {helps}"):
+        go(replace(BASE, direction=direction, name="large"), engine)
+
+
 class Stop(Exception):
     pass
 

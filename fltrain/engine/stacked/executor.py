@@ -11,6 +11,7 @@ from ...counting import ceil_div, count_steps
 from ...tasks.model_task import ModelTask
 from ..base import TorchExecutor
 from ..execution import Execution
+from ..exhaustion import explain_exhaustion
 from ..jobs import Broadcast, Cell, Done, Job
 from ..scoring import Candidate
 from ..sums import Sums
@@ -72,7 +73,8 @@ class Stacked(TorchExecutor):
         self.tasks: list[StackedTask] = []
         for group in self.groups:
             cell = cells[group[0]]
-            reason = why_not_stackable(cell, self.convolutions)
+            with explain_exhaustion(cells, execution):
+                reason = why_not_stackable(cell, self.convolutions)
             if reason:
                 raise UsageError(f"the model cannot be stacked: {reason}; {ELSE}")
             self.tasks.append(make_stacked_task(cell.task, self.convolutions))
@@ -93,14 +95,16 @@ class Stacked(TorchExecutor):
             self._start_group(g)
             if g not in self.plans:
                 its_jobs = [jobs[i] for i in places]
-                self.plans[g] = self._plan_chunks(g, broadcasts, its_jobs)
+                with explain_exhaustion(self.cells, self.execution):
+                    self.plans[g] = self._plan_chunks(g, broadcasts, its_jobs)
             places.sort(key=lambda i: (-jobs[i].work.steps, i))
             n = len(places)
             n_chunks = math.ceil(n / self.plans[g].chunk)
             size = ceil_div(n, n_chunks)  # of equal size: no chunk is left with a few
             for at in range(0, len(places), size):
+                some = places[at : at + size]
                 yield from self._train_chunk(
-                    g=g, broadcasts=broadcasts, jobs=jobs, places=places[at : at + size], sums=sums
+                    g=g, broadcasts=broadcasts, jobs=jobs, places=some, sums=sums
                 )
 
     def _train_chunk(
@@ -114,15 +118,15 @@ class Stacked(TorchExecutor):
         """Train the jobs at these places as one stack."""
         some = [jobs[i] for i in places]
         try:
-            mixing = self.plans[g].mixing
-            stack = Stack(
-                cells=self.cells,
-                broadcasts=broadcasts,
-                jobs=some,
-                task=self.tasks[g],
-                mixing=mixing,
-            )
-            outcome = self._train_stack(g, stack)
+            with explain_exhaustion(self.cells, self.execution):
+                stack = Stack(
+                    cells=self.cells,
+                    broadcasts=broadcasts,
+                    jobs=some,
+                    task=self.tasks[g],
+                    mixing=self.plans[g].mixing,
+                )
+                outcome = self._train_stack(g, stack)
         except RuntimeError as error:
             if "vmap" not in str(error):
                 raise

@@ -57,6 +57,8 @@ def probe(
             mixing = _try_direction(stack)
             at = "finish"
             upload, own = stack.finish()
+    except torch.OutOfMemoryError:
+        raise
     except Exception as error:
         _step_alone(cells[job.cell], broadcasts[job.cell], job)
         raise stacking_error(cells[job.cell].algorithm.name, at, error) from error

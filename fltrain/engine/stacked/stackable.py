@@ -56,6 +56,8 @@ def why_not_stackable(cell: Cell, convolutions: str) -> str:
     try:
         with strict_vmap():
             torch.func.vmap(try_job)(*two_jobs)
+    except torch.OutOfMemoryError:
+        raise
     except Exception as error:
         where = entered[-1] if entered else None
         try:
