@@ -28,6 +28,11 @@ def find_declared(name, what, default):
     return getattr(importlib.import_module(module), what, default)
 
 
+def takes_batch_norm(name):
+    """Whether it trains a model whose batch norm keeps statistics."""
+    return find_declared(name, "NETWORK", "normed") == "normed"
+
+
 def list_own_variants(name):
     """The defaults, and what the algorithm's own test file adds."""
     return [{}, *find_declared(name, "VARIANTS", [])]

@@ -55,16 +55,28 @@ from torch import nn
 from fltrain.models import Staged
 
 def normed(shape, n_classes):
-    first = nn.Sequential(nn.Linear(shape[0], 12), nn.BatchNorm1d(12), nn.Sigmoid(), nn.Dropout(0.2))
+    return make(shape, n_classes, nn.BatchNorm1d(12))
+
+def layered(shape, n_classes):
+    return make(shape, n_classes, nn.LayerNorm(12))
+
+def make(shape, n_classes, norm):
+    first = nn.Sequential(nn.Linear(shape[0], 12), norm, nn.Sigmoid(), nn.Dropout(0.2))
     return Staged(fc1=first, fc2=nn.Sequential(nn.Linear(12, 8), nn.Sigmoid(), nn.AlphaDropout(0.1)), out=nn.Linear(8, n_classes))
 """
 
 
 @pytest.fixture(scope="module")
-def normed(tmp_path_factory):
+def networks(tmp_path_factory):
+    """networks(name): one of MODEL, as --model takes it."""
     path = tmp_path_factory.mktemp("models") / "nets.py"
     path.write_text(MODEL)
-    return f"{path}:normed"
+    return lambda name: f"{path}:{name}"
+
+
+@pytest.fixture(scope="module")
+def normed(networks):
+    return networks("normed")
 
 
 @pytest.fixture
@@ -87,10 +99,11 @@ def workers():
 
 @pytest.mark.parametrize("name", ALGORITHMS.names())
 def test_it_is_that_of_one_process_bit_for_bit_whatever_the_number_of_workers(
-    go, normed, same_state, name
+    go, networks, same_state, name
 ):
     algorithm = fltrain.algorithms.build(name, **find_declared(name, "FEW_ROUNDS", {}))
-    usual = USUAL | {"algorithm": algorithm, "model": normed} | algorithm.settings
+    model = networks(find_declared(name, "NETWORK", "normed"))
+    usual = USUAL | {"algorithm": algorithm, "model": model} | algorithm.settings
     alone = go(engine="looped", **usual)
     for n in (1, 3):
         done = go(workers=n, **usual)

@@ -22,6 +22,7 @@ from fltrain.models import MODELS, Staged, create
 
 from ._rehearsal import Operations, rehearse
 from ._stacked import BASE, cell_of
+from ._variants import takes_batch_norm
 
 pytestmark = pytest.mark.filterwarnings("ignore:fraction .* does nothing here")
 
@@ -35,9 +36,10 @@ MORE = {
 SHORT = {"local_epochs": 1, "batch_size": 16}
 
 
-def network():
-    """Stages, as review learning and local learning rules need them, and a batch norm."""
-    first = nn.Sequential(nn.Linear(6, 12), nn.BatchNorm1d(12), nn.Sigmoid())
+def network(name="fedavg"):
+    """Stages, as review learning and local learning rules need them, and a batch norm where the algorithm takes one."""
+    norm = nn.BatchNorm1d(12) if takes_batch_norm(name) else nn.LayerNorm(12)
+    first = nn.Sequential(nn.Linear(6, 12), norm, nn.Sigmoid())
     return Staged(fc1=first, fc2=nn.Sequential(nn.Linear(12, 8), nn.Sigmoid()), out=nn.Linear(8, 3))
 
 
@@ -69,7 +71,7 @@ def plain(table_split, table):
 
 @pytest.mark.parametrize("name", ALGORITHMS.names())
 def test_a_step_of_a_stack_brings_nothing_and_starts_few_kernels(table_split, table, plain, name):
-    asked = count_step(cell_of(table_split, table, build(name), network()))
+    asked = count_step(cell_of(table_split, table, build(name), network(name)))
     gradients = max(1, asked.kernels["_log_softmax_backward_data"])
     assert asked.brought == 0
     bound = MORE.get(name, 1.75) * gradients * plain
@@ -84,7 +86,7 @@ def test_a_step_of_fedavg_starts_no_more_kernels_than_it_did(plain):
     ("name", "together"), [*((name, True) for name in ALGORITHMS.names()), ("scaffold", False)]
 )
 def test_the_host_reads_nothing_while_a_stack_trains(table_split, table, name, together):
-    cell = cell_of(table_split, table, build(name), network(), **SHORT)
+    cell = cell_of(table_split, table, build(name), network(name), **SHORT)
     stack = make_stack(cell, together)
     outcome = stack.train()
     assert (len(outcome.losses), outcome.losses.device.type) == (len(stack.jobs), "meta")
@@ -92,7 +94,7 @@ def test_the_host_reads_nothing_while_a_stack_trains(table_split, table, name, t
 
 @pytest.mark.parametrize("name", ALGORITHMS.names())
 def test_the_host_reads_nothing_while_a_job_trains(table_split, table, name):
-    made = cell_of(table_split, table, build(name), network(), **SHORT)
+    made = cell_of(table_split, table, build(name), network(name), **SHORT)
     cell, broadcast, jobs = rehearse(made)
     job = jobs[0]
     task = cell.task.bind_examples(partial(iterate_in_order, cell.data.train, job.party))

@@ -33,7 +33,7 @@ from ._stacked import (
     rounds,
     trained,
 )
-from ._variants import list_own_variants
+from ._variants import list_own_variants, takes_batch_norm
 
 pytestmark = pytest.mark.filterwarnings("ignore:fraction .* does nothing here")
 
@@ -70,7 +70,11 @@ def go(table, table_split, train):
 PADDED = [
     pytest.param(*case, False, id=f"{name} padded") for case, name in zip(CASES, NAMES, strict=True)
 ]
-NORMED = [pytest.param(name, {}, True, id=f"{name} batch norm") for name in ALGORITHMS.names()]
+NORMED = [
+    pytest.param(name, {}, True, id=f"{name} batch norm")
+    for name in ALGORITHMS.names()
+    if takes_batch_norm(name)
+]
 
 
 @pytest.mark.parametrize(("name", "options", "normed"), PADDED + NORMED)

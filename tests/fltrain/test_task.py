@@ -75,13 +75,12 @@ def test_all_gradients_go_through_differentiate(name, table, table_split, train,
 
     monkeypatch.setattr(ModelTask, "differentiate", nothing)
     model = Staged(fc1=nn.Sequential(nn.Linear(6, 8), nn.Sigmoid()), out=nn.Linear(8, 3))
-    algorithm = (
-        build(name, bits=32, milestones=())
-        if name == "fedcd"
-        else build(name, projection=0)
-        if name == "moon"
-        else build(name)
-    )
+    still = {
+        "dp-fedavg": {"noise_multiplier": 0.0},
+        "fedcd": {"bits": 32, "milestones": ()},
+        "moon": {"projection": 0},
+    }
+    algorithm = build(name, **still.get(name, {}))
     done = train(
         table_split, table, model=model, algorithm=algorithm, lr=0.01, **algorithm.settings
     )

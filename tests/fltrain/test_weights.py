@@ -22,14 +22,17 @@ def models(train, split, data, name, **options):
 
 def test_the_option_is_offered_where_texts_and_codes_differ():
     assert WEIGHED == [
+        "ditto",
         "fedacg",
         "fedadagrad",
         "fedadam",
         "fedasam",
         "fedbabu",
+        "fedbn",
         "fedcm",
         "fedexp",
         "fedlesam",
+        "fedprox",
         "fedrep",
         "fedsam",
         "fedyogi",
@@ -46,8 +49,11 @@ def test_uniform_weights_are_those_of_one_number_for_all(name, table, table_spli
     plain = build(name)
 
     def plan(state, cohort, round, hyper):
-        sevens = torch.full((len(cohort),), 7.0, dtype=torch.float64)
-        return replace(plain.plan(state, cohort, round, hyper), weight=sevens)
+        planned = plain.plan(state, cohort, round, hyper)
+        sevens = torch.full((len(planned.party),), 7.0, dtype=torch.float64)
+        if planned.weight is not None:
+            sevens[planned.weight == 0] = 0  # Ditto's personal models
+        return replace(planned, weight=sevens)
 
     how = {"rounds": 2} | STEADY.get(name, {}) | plain.settings
     by_hand = train(table_split, table, algorithm=replace(plain, plan=plan), **how).state.models
