@@ -63,7 +63,8 @@ def draw_features(gaussian: ClassGaussian, n: int, key: int, label: int) -> Tens
     words = torch.tensor([[of_class & MASK, of_class >> 32]], device=device).expand(n, 2)
     rows = torch.arange(n, device=device)
     drawn = normal(words, rows, epoch=0, width=len(gaussian.mean))
-    return gaussian.mean + drawn @ root
+    features: Tensor = gaussian.mean + drawn @ root
+    return features
 
 
 def count_numbers(n_features: int) -> int:
