@@ -11,10 +11,12 @@ from niidpart.files import write_folder, write_whole
 from niidpart.splits.recipe import JSON
 
 from ..studies.folder.study_folder import StudyFolder, is_study
+from .entry_rules import find_foreign
 from .site import write_pages
 from .standings import DIVISIONS, TaskBoard, rank_entries
+from .states import digest_entry
 from .task import find_task, find_task_of, list_tasks
-from .verifying import BADGES, Badge, EntryVerdict, digest_entry, find_foreign
+from .verifying import BADGES, Badge, EntryVerdict
 
 __all__ = ["Leaderboard", "build_boards", "build_site", "keep_verdict"]
 
@@ -53,18 +55,23 @@ def build_boards(entries: str | Path, verdicts: str | Path | None = None) -> Lea
     UsageError
         There is no entry.
     """
-    found = _find_entries(Path(entries))
-    told = {name: _read_verdict(name, path, verdicts) for name, path in found.items()}
-    left_out = {name: _name_fault(path, told[name]) for name, path in found.items()}
-    left_out = {name: fault for name, fault in left_out.items() if fault}
-    found = {name: path for name, path in found.items() if name not in left_out}
-    tasks = {name: find_task_of(StudyFolder.open(path).name).name for name, path in found.items()}
-    badges = {name: _choose_badge(told[name]) for name in found}
+    by_task: dict[str, dict[str, Path]] = {task: {} for task in list_tasks()}
+    badges: dict[str, Badge] = {}
+    left_out: dict[str, str] = {}
+    for name, path in _find_entries(Path(entries)).items():
+        told = _read_verdict(name, path, verdicts)
+        fault = _name_fault(path, told)
+        if fault:
+            left_out[name] = fault
+            continue
+        study = StudyFolder.open(path)
+        task = find_task_of(study.name)
+        by_task[task.name][name] = path
+        badges[name] = _choose_badge(told)
     boards = []
-    for task in list_tasks():
-        own = {name: path for name, path in found.items() if tasks[name] == task}
+    for task_name, own in by_task.items():
         for division in DIVISIONS:
-            board = rank_entries(find_task(task), own, badges, division)
+            board = rank_entries(find_task(task_name), own, badges, division)
             if board is not None:
                 boards.append(board)
     return Leaderboard(boards, left_out)
@@ -75,7 +82,11 @@ def _find_entries(folder: Path) -> dict[str, Path]:
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}; it holds a study for each entry")
     inside = sorted([*folder.glob("*"), *folder.glob("*/*")])
-    found = {str(path.relative_to(folder)): path for path in inside if is_study(path)}
+    found = {}
+    for path in inside:
+        if is_study(path):
+            name = path.relative_to(folder)
+            found[str(name)] = path
     if not found:
         raise UsageError(
             f"{folder} holds no study; fltrain leaderboard plan TASK --algorithm NAME writes the "
@@ -101,7 +112,8 @@ def build_site(
     """
     built = build_boards(entries, verdicts)
     tasks = [find_task(name) for name in list_tasks()]
-    write_folder(Path(out), write_pages(tasks, built.boards, built.left_out))
+    pages = write_pages(tasks, built.boards, built.left_out)
+    write_folder(Path(out), pages)
     return built
 
 
@@ -121,7 +133,8 @@ def keep_verdict(folder: str | Path, entry: str, verdict: EntryVerdict) -> Path:
     """
     place = Path(folder) / f"{_name_file(entry)}.json"
     place.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(place, json.dumps(verdict.to_json(), indent=2).encode() + b"\n")
+    text = json.dumps(verdict.to_json(), indent=2)
+    write_whole(place, f"{text}\n".encode())
     return place
 
 
@@ -160,4 +173,7 @@ def _name_fault(path: Path, told: JSON) -> str:
 
 
 def _choose_badge(told: JSON) -> Badge:
-    return next((one for one in BADGES if one == told.get("badge")), "claimed")
+    for badge in BADGES:
+        if badge == told.get("badge"):
+            return badge
+    return "claimed"

@@ -14,16 +14,24 @@ def write_plan(plan: Mapping[str, Any]) -> str:
     for word, value in plan.items():
         if isinstance(value, Mapping):
             tables.append(_write_table(f"[{word}]", value))
-        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+        elif _is_list_of_tables(value):
             tables += [_write_table(f"[[{word}]]", one) for one in value]
         else:
-            lines.append(f"{_write_key(word)} = {_write_value(value)}")
+            lines.append(_write_line(word, value))
     return "\n".join([*lines, *tables])
 
 
+def _is_list_of_tables(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
+
+
 def _write_table(head: str, table: Mapping[str, Any]) -> str:
-    words = [f"{_write_key(word)} = {_write_value(value)}" for word, value in table.items()]
+    words = [_write_line(word, value) for word, value in table.items()]
     return "\n".join(["", head, *words])
+
+
+def _write_line(word: str, value: Any) -> str:
+    return f"{_write_key(word)} = {_write_value(value)}"
 
 
 def _write_key(word: str) -> str:
@@ -32,9 +40,10 @@ def _write_key(word: str) -> str:
 
 def _write_value(value: Any) -> str:
     if isinstance(value, Mapping):
-        inside = [f"{_write_key(word)} = {_write_value(one)}" for word, one in value.items()]
-        return f"{{{', '.join(inside)}}}"
+        inside = ", ".join(_write_line(word, one) for word, one in value.items())
+        return f"{{{inside}}}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_write_value, value))}]"
+        inside = ", ".join(_write_value(one) for one in value)
+        return f"[{inside}]"
     # Texts, numbers, true and false are written alike in JSON.
     return json.dumps(value)

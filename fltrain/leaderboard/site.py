@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from niidpart.data.known import find_known
 from niidpart.page.assembling import open_templates
 
 from ..evidence.layout import write_number
@@ -20,6 +21,11 @@ _BADGES = {
     "replayed": "rounds drawn at random were trained again, byte for byte",
     "run again": "somebody else trained all of it, to the same bytes",
 }
+# They say what can be had without a federation, and what could be with all data in one place.
+_BOUNDS = {
+    "solo": "each party trains alone, on what it has",
+    "centralised": "one party with the data of all, which no federation has",
+}
 
 
 def write_pages(
@@ -28,12 +34,16 @@ def write_pages(
     left_out: Mapping[str, str],
 ) -> list[tuple[str, bytes]]:
     """Return the pages of the site, and the same for machines, by their names."""
-    pages = [("index.html", _write_index(tasks, boards, left_out))]
+    texts = {"index.html": _write_index(tasks, boards, left_out)}
     for task in tasks:
-        of_task = [board for board in boards if board.task.name == task.name]
-        pages.append((f"{task.name}.html", _write_task(task, of_task)))
-    told = json.dumps([describe_board(board) for board in boards], indent=2)
-    return [(name, text.encode()) for name, text in [*pages, ("leaderboard.json", told)]]
+        texts[f"{task.name}.html"] = _write_task(task, _list_boards(task, boards))
+    told = [describe_board(board) for board in boards]
+    texts["leaderboard.json"] = json.dumps(told, indent=2)
+    return [(name, text.encode()) for name, text in texts.items()]
+
+
+def _list_boards(task: LeaderboardTask, boards: Sequence[TaskBoard]) -> list[TaskBoard]:
+    return [board for board in boards if board.task.name == task.name]
 
 
 def _write_index(
@@ -41,18 +51,33 @@ def _write_index(
 ) -> str:
     tracks: dict[str, list[dict[str, object]]] = {}
     for task in tasks:
-        tracks.setdefault(task.track, []).append(_describe_task(task, boards))
-    named = {_clean(name): _clean(why) for name, why in left_out.items()}
-    return _render("index.html", title="Leaderboard", tracks=tracks, badges=_BADGES, left_out=named)
+        told = _describe_task(task, boards)
+        tracks.setdefault(task.track, []).append(told)
+    named = {}
+    for name, why in left_out.items():
+        named[_clean(name)] = _clean(why)
+    return _render(
+        "index.html",
+        title="Leaderboard",
+        tracks=tracks,
+        bounds=_BOUNDS,
+        badges=_BADGES,
+        left_out=named,
+    )
 
 
 def _describe_task(task: LeaderboardTask, boards: Sequence[TaskBoard]) -> dict[str, object]:
-    rows = [row for board in boards if board.task.name == task.name for row in board.rows]
+    rows: list[BoardRow] = []
+    for board in _list_boards(task, boards):
+        rows += board.rows
     # What is ahead without a claim is named nowhere: another ten seeds might turn it round.
-    claimed = [f"{row.label}: {row.value}" for row in rows if _is_claimed(row)]
-    told = "; ".join(claimed) or ("none" if rows else "-")
+    claimed = [row for row in rows if _is_claimed(row)]
+    told = "; ".join(f"{_name_row(row, task)}: {row.value}" for row in claimed)
+    if not told:
+        told = "none" if rows else "-"
     return {
         "name": task.name,
+        "about": task.about,
         "hellinger": task.hellinger,
         "n_rows": len(rows),
         "claims": _clean(told),
@@ -68,6 +93,7 @@ def _write_task(task: LeaderboardTask, boards: Sequence[TaskBoard]) -> str:
         "task.html",
         title=task.name,
         task=task,
+        get=find_known(str(task.split["dataset"])).get,
         split=_join_words(task.split),
         settings=_join_words(task.fixed),
         boards=[_describe_division(board) for board in boards],
@@ -75,7 +101,11 @@ def _write_task(task: LeaderboardTask, boards: Sequence[TaskBoard]) -> str:
 
 
 def _describe_division(board: TaskBoard) -> dict[str, object]:
-    caption = "mean ± sample deviation; sign-flip test in pairs, Holm over all rows at 0.05"
+    caption = (
+        "mean ± sample deviation (+: fine-tuned at home); sign-flip test in pairs beside FedAvg, "
+        "Holm at 0.05 over the rows of one entry: of twenty entries that are no better, one is "
+        "expected to claim it"
+    )
     if board.missing:
         caption = f"nothing is compared: rows are missing ({', '.join(board.missing)})"
     return {
@@ -93,7 +123,7 @@ def _describe_row(row: BoardRow, board: TaskBoard) -> dict[str, object]:
         difference = write_number(board.measure, found.statistics.mean)
         p = "-" if found.p_holm is None else f"{found.p_holm:.4f}"
     return {
-        "label": _clean(row.label),
+        "label": _clean(_name_row(row, board.task)),
         "value": row.value,
         "n": row.n,
         "difference": difference,
@@ -101,6 +131,11 @@ def _describe_row(row: BoardRow, board: TaskBoard) -> dict[str, object]:
         "claim": _clean(describe_claim(row)),
         "badge": row.badge,
     }
+
+
+def _name_row(row: BoardRow, task: LeaderboardTask) -> str:
+    """Return the label of a row; an entry in a folder of the task's name is called by the other."""
+    return row.label.replace(f"/{task.name})", ")")
 
 
 def describe_claim(row: BoardRow) -> str:
@@ -116,7 +151,8 @@ def describe_claim(row: BoardRow) -> str:
 
 
 def _render(template: str, **values: object) -> str:
-    page: str = open_templates([_TEMPLATES]).get_template(template).render(values)
+    templates = open_templates([_TEMPLATES])
+    page: str = templates.get_template(template).render(values)
     return page
 
 
@@ -137,17 +173,17 @@ def describe_board(board: TaskBoard) -> dict[str, object]:
         "division": board.division,
         "measure": board.measure.title,
         "missing": list(board.missing),
-        "rows": [
-            {
-                "row": row.label,
-                "entry": row.entry,
-                "badge": row.badge,
-                "mean": row.mean,
-                "n": row.n,
-                "comparison": (
-                    None if row.comparison is None else describe_comparison(row.comparison)
-                ),
-            }
-            for row in board.rows
-        ],
+        "rows": [_describe_for_machines(row) for row in board.rows],
+    }
+
+
+def _describe_for_machines(row: BoardRow) -> dict[str, object]:
+    found = row.comparison
+    return {
+        "row": row.label,
+        "entry": row.entry,
+        "badge": row.badge,
+        "mean": row.mean,
+        "n": row.n,
+        "comparison": None if found is None else describe_comparison(found),
     }

@@ -1,34 +1,31 @@
 """Whether an entry is what its task asks for, and whether rounds of it come out again."""
 
-import hashlib
-import json
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
-from niidpart.errors import UsageError
 from niidpart.splits.recipe import JSON
 
-from ..libraries import is_own_code
-from ..runs.folder import RunFolder
-from ..studies.api import prepare_study
 from ..studies.folder.roster import Roster
 from ..studies.folder.study_folder import StudyFolder
-from ..studies.plans.plan_text import parse_plan_text
 from ..studies.verifying import verify_study
 from ..verification.verdict import RunVerdict
 from ..verification.verifying import verify
-from .planning import SEARCHED, make_entry_plan
-from .task import LeaderboardTask, find_task_of
+from .entry_rules import compare_with_task
+from .states import digest_states, read_states
+from .task import find_task_of
 
 __all__ = ["EntryVerdict", "verify_entry"]
 
 Badge = Literal["claimed", "replayed", "run again"]
 BADGES: tuple[Badge, ...] = ("claimed", "replayed", "run again")  # the least believed first
 _NAMED = 3  # runs that a fault names
+_NO_DIGESTS = (
+    "its metrics have no digests of states, which a verdict is of; train it with fltrain of today"
+)
 
 
 @dataclass(frozen=True)
@@ -114,144 +111,92 @@ def verify_entry(
     """
     study = StudyFolder.open(entry)
     task = find_task_of(study.name)
-    faults = _compare_with_task(study, task, data_root, trust=trust)
-    roster = Roster(study)
-    cells = roster.list_cells()
+    faults = compare_with_task(study, task, data_root, trust=trust)
+    cells = Roster(study).list_cells()
     done = study.places.list_done() & set(cells)
-    faults += _list_missing_cells(cells, done, has_pending=bool(roster.list_pending()))
+    faults += _list_missing_cells(study, done)
     counts = _draw_rounds(sorted(done), replay)
     check = partial(_check_run, counts=counts, data_root=data_root, trust=trust)
-    verdicts = {Path(folder).name: one for folder, one in verify_study(entry, check).items()}
-    unchecked, replayed = [], []
-    for name, one in verdicts.items():
-        faults += [f"{name}: {fault}" for fault in one.faults]
-        unchecked += [f"{name}: {what}" for what in one.unchecked]
-        replayed += [f"{name}: round {round}" for round in one.replayed]
-    is_whole = len(done) == len(cells) and not any(one.faults for one in verdicts.values())
-    states = _read_states(study, cells) if is_whole else {}
-    if "" in states.values():
-        faults.append(
-            "its metrics have no digests of states, which a verdict is of; train it with fltrain "
-            "of today"
-        )
+    runs = _join_verdicts(verify_study(entry, check))
+    is_whole = len(done) == len(cells) and not runs.faults
+    states = read_states(study, cells) if is_whole else {}
+    faults += runs.faults + _check_states(states, again)
     is_again = again is not None and not _is_same_folder(entry, again)
-    if again is not None:
-        faults += _compare_states(states, _read_states(StudyFolder.open(again), cells), again)
     return EntryVerdict(
         task=task.name,
         digest=digest_states(states),
         faults=faults,
-        unchecked=unchecked,
-        replayed=replayed,
+        unchecked=runs.unchecked,
+        replayed=runs.replayed,
         is_again=is_again and bool(states) and not faults,
     )
 
 
-def _list_missing_cells(
-    cells: Collection[str], done: Collection[str], *, has_pending: bool
-) -> list[str]:
+class _RunFindings(NamedTuple):
+    """What was found of all runs of an entry, each line with the name of its run."""
+
+    faults: list[str]
+    unchecked: list[str]
+    replayed: list[str]
+
+
+def _join_verdicts(verdicts: Mapping[str, RunVerdict]) -> _RunFindings:
+    """Return what was found of runs, which are told by their folders."""
+    found = _RunFindings([], [], [])
+    for folder, one in verdicts.items():
+        name = Path(folder).name
+        found.faults.extend(f"{name}: {fault}" for fault in one.faults)
+        found.unchecked.extend(f"{name}: {what}" for what in one.unchecked)
+        found.replayed.extend(f"{name}: round {number}" for number in one.replayed)
+    return found
+
+
+def _list_missing_cells(study: StudyFolder, done: Collection[str]) -> list[str]:
     """Return that cells of a study are not done, and which."""
+    roster = Roster(study)
+    cells = roster.list_cells()
     missing = sorted(set(cells) - set(done))
-    if not missing and not has_pending:
+    if not missing and not roster.list_pending():
         return []
-    named = ", ".join(missing[:_NAMED])
-    return [f"{len(missing)} of {len(cells)} cells are not done: {named}"]
+    counted, named = _count_some(missing, cells, "cells")
+    return [f"{counted} are not done: {named}"]
+
+
+def _count_some(some: Sequence[str], among: Collection[str], what: str) -> tuple[str, str]:
+    """Return how many of how many, and the names of the first ones."""
+    named = ", ".join(some[:_NAMED])
+    return f"{len(some)} of {len(among)} {what}", named
 
 
 def _is_same_folder(one: str | Path, other: str | Path) -> bool:
-    return Path(one).resolve() == Path(other).resolve()
+    place = Path(one).resolve()
+    return place == Path(other).resolve()
+
+
+def _check_states(states: Mapping[str, str], again: str | Path | None) -> list[str]:
+    """Return what is wrong with the states that runs came to, also beside another study's."""
+    faults = []
+    if "" in states.values():
+        faults.append(_NO_DIGESTS)
+    if again is None:
+        return faults
+    other = StudyFolder.open(again)
+    others = read_states(other, states)
+    return faults + _compare_states(states, others, again)
 
 
 def _compare_states(
     states: Mapping[str, str], others: Mapping[str, str], again: str | Path
 ) -> list[str]:
     """Return which runs came to other states in another study."""
-    differing = [name for name, state in states.items() if others.get(name) != state]
+    differing = []
+    for name, state in states.items():
+        if others.get(name) != state:
+            differing.append(name)
     if not differing:
         return []
-    named = ", ".join(differing[:_NAMED])
-    return [f"{again} came to other states in {len(differing)} of {len(states)} runs: {named}"]
-
-
-def _compare_with_task(
-    study: StudyFolder, task: LeaderboardTask, data_root: str | Path | None, *, trust: bool
-) -> list[str]:
-    """Return in what the cells of a study are not those of its task's own plan."""
-    stored = study.read_plan()
-    words = parse_plan_text(stored.text)
-    algorithms = [_read_words(one) for one in words.get("algorithms", [])]
-    _require_trust(algorithms, trust=trust)
-    try:
-        plan = make_entry_plan(
-            task,
-            algorithms,
-            is_tuned="tuning" in words,
-            data_root=None if data_root is None else str(data_root),
-        )
-    except UsageError as error:
-        return [str(error)]
-    prepared = prepare_study(plan)
-    derived = set(prepared.resolved.splits)
-    faults = []
-    if derived != set(task.digests):
-        equal = len(derived & set(task.digests))
-        faults.append(
-            "the splits that the data gives are not those of the task: "
-            f"{equal} of {len(task.digests)} digests are equal"
-        )
-    wanted = {one.cell.digest for one in prepared.resolved.cells}
-    there = {str(cell["digest"]) for cell in stored.cells}
-    if wanted != there:
-        faults.append(
-            f"its cells are not those that the task asks for: {len(there - wanted)} have other "
-            f"settings, splits or seeds, and {len(wanted - there)} are missing"
-        )
-    return faults
-
-
-def find_foreign(entry: str | Path) -> str:
-    """Return in what an entry is not of its task, as far as its own files say; "" for nothing.
-
-    No data is needed: the site asks this of entries that nobody has verified.
-    """
-    study = StudyFolder.open(entry)
-    task = find_task_of(study.name)
-    words = parse_plan_text(study.read_plan().text)
-    is_tuned = "tuning" in words
-    try:
-        algorithms = [_read_words(one) for one in words.get("algorithms", [])]
-        make_entry_plan(task, algorithms, is_tuned=is_tuned)
-    except UsageError as error:
-        return str(error)
-    fixed = {word: value for word, value in task.fixed.items() if word not in SEARCHED}
-    for name, cell in Roster(study).list_cells().items():
-        if cell.split not in task.digests:
-            return f"{name} is on a split that the task does not have ({cell.split[:12]})"
-        asked = {**cell.asked["words"], **cell.asked["settings"]}
-        for word, value in (fixed if is_tuned else task.fixed).items():
-            if asked.get(word) != value:
-                return f"{name} has {word} = {asked.get(word)!r}, and the task {value!r}"
-    return ""
-
-
-def _read_words(given: Any) -> dict[str, Any]:
-    """Return the words of an algorithm of a plan that a stranger may have written."""
-    if isinstance(given, str):
-        return {"name": given}
-    if isinstance(given, Mapping):
-        return dict(given)
-    raise UsageError(f"the plan has {given!r:.60} among its algorithms; it must be a name")
-
-
-def _require_trust(algorithms: Sequence[Mapping[str, Any]], *, trust: bool) -> None:
-    """Raise UsageError where code outside fltrain would run that nobody trusts."""
-    names = [str(one.get("name")) for one in algorithms]
-    own = [name for name in names if is_own_code(name)]
-    if own and not trust:
-        raise UsageError(
-            f"the entry names code of its own ({', '.join(own)}), and checking it runs that; look "
-            "at it, then give --trust"
-        )
+    counted, named = _count_some(differing, states, "runs")
+    return [f"{again} came to other states in {counted}: {named}"]
 
 
 def _draw_rounds(names: list[str], count: int) -> Mapping[str, int]:
@@ -261,38 +206,20 @@ def _draw_rounds(names: list[str], count: int) -> Mapping[str, int]:
         return {}
     # Of as many runs as can be: a number that was made up stands in one of them, or in several.
     each, more = divmod(count, len(names))
-    counts = dict.fromkeys(names, each) if each else {}
+    counts = dict.fromkeys(names, each)
     for name in chance.sample(names, more):
-        counts[name] = counts.get(name, 0) + 1
-    return counts
+        counts[name] += 1
+    return {name: n for name, n in counts.items() if n}
 
 
 def _check_run(
     folder: str, *, counts: Mapping[str, int], data_root: str | Path | None, trust: bool
 ) -> RunVerdict:
-    replay = counts.get(Path(folder).name, 0)
-    # Rows are ranked by the last round: who makes up numbers makes up that one.
-    return verify(folder, replay=replay, with_last=True, data_root=data_root, trust=trust)
-
-
-def _read_states(study: StudyFolder, cells: Mapping[str, Any]) -> dict[str, str]:
-    """Return the digest of the whole history of each run, by its name."""
-    states = {}
-    for name in sorted(study.places.list_done() & set(cells)):
-        logged = RunFolder.open(study.places.find_cell(name)).metrics_log.read()
-        states[name] = logged[-1].chain if logged else ""
-    return states
-
-
-def digest_states(states: Mapping[str, str]) -> str:
-    """Return the digest that a verdict is of; "" for an entry that is not whole."""
-    if not states:
-        return ""
-    return hashlib.sha256(json.dumps(dict(states), sort_keys=True).encode()).hexdigest()
-
-
-def digest_entry(entry: str | Path) -> str:
-    """Return `EntryVerdict.digest` of an entry as it lies there."""
-    study = StudyFolder.open(entry)
-    cells = Roster(study).list_cells()
-    return digest_states(_read_states(study, cells))
+    name = Path(folder).name
+    return verify(
+        folder,
+        replay=counts.get(name, 0),
+        with_last=True,  # rows are ranked by that round: who makes up numbers makes up it
+        data_root=data_root,
+        trust=trust,
+    )

@@ -60,7 +60,8 @@ def flights(
     files = PLACES.require(root)
     table = read_named_columns(files, _NUMBERS, _WORDS, missing=["NA"])
     held = {name: read_numbers(table, name, files) for name in _NUMBERS}
-    has_arrived = np.isfinite(np.stack(list(held.values()))).all(axis=0)
+    whole = np.stack([held[name] for name in _NUMBERS])
+    has_arrived = np.isfinite(whole).all(axis=0)
     require_published_counts(
         "flights",
         got=(table.n, int(np.count_nonzero(has_arrived))),
@@ -68,7 +69,10 @@ def flights(
         kinds=("flights", "of them with a delay at arrival"),
         any_size=any_size,
     )
-    words = {name: read_column(table.column(name), name)[has_arrived] for name in _WORDS}
+    words = {}
+    for name in _WORDS:
+        column = read_column(table.column(name), name)
+        words[name] = column[has_arrived]
     numbers = {name: values[has_arrived] for name, values in held.items()}
     labels, names = number_by_quantiles(numbers[_DELAY], quantiles, _DELAY)
     groups = numbers["month"].astype(np.int64) if party == "month" else words[party]

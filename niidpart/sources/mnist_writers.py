@@ -45,10 +45,13 @@ def mnist_writers(root: str | Path, *, any_size: AnySize = False) -> Data:
     [path] = PLACES.require(root)
     data = SOURCES.record("mnist").load(root, any_size=any_size)
     told = read_idx_file(path, "int32")
-    if told.ndim != 2 or told.shape[0] != len(data.labels) or told.shape[1] <= _WRITER:
-        needed = f"[{len(data.labels)}, 8], a row for each image of MNIST, is needed"
+    n = len(data.labels)
+    is_table = told.ndim == 2 and told.shape[0] == n and told.shape[1] > _WRITER
+    if not is_table:
+        needed = f"[{n}, 8], a row for each image of MNIST, is needed"
         raise FileFault(f"{path} has numbers {list(told.shape)}; {needed}")
-    digits = np.array([int(name) for name in data.class_names])[data.labels]
+    names = [int(name) for name in data.class_names]
+    digits = np.array(names)[data.labels]
     n_other = int(np.count_nonzero(told[:, _DIGIT] != digits))
     if n_other:
         got = f"{path} says another digit of {n_other:,} images than MNIST's own labels"

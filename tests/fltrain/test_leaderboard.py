@@ -54,9 +54,18 @@ def test_the_splits_of_a_task_have_the_digests_that_it_says(name):
     assert len(task.digests) == len(set(task.digests)) == 10
 
 
+def test_the_splits_of_schools_have_the_digests_that_their_task_says(data_folder):
+    if not (data_folder / "natural" / "school.mat").is_file():
+        pytest.skip(f"there is no {data_folder / 'natural' / 'school.mat'}")
+    task = find_task("school-pupils")
+    plan = make_entry_plan(task, [{"name": "fedavg"}], data_root=str(data_folder / "natural"))
+    assert set(prepare_study(plan).resolved.splits) == set(task.digests)
+
+
 def test_every_task_is_of_a_track_and_shows_a_measure():
-    tracks = {find_task(name).track for name in list_tasks()}
-    assert tracks <= {"label skew", "features", "parties of their own", "personal models"}
+    tracks = [find_task(name).track for name in list_tasks()]
+    assert 12 <= len(tracks) <= 16
+    assert set(tracks) == {"label skew", "features", "parties of their own", "personal models"}
     assert {find_task(name).shows for name in list_tasks()} <= {"last", "parties"}
 
 
@@ -236,6 +245,23 @@ def test_rows_stand_beside_fedavgs_in_pairs(entries):
     assert means == sorted(means, reverse=True)
 
 
+def test_rows_of_others_take_no_claim_away(entries, tmp_path):
+    """Holm is over the rows of one entry: with all of a task, 26 rows would silence everybody."""
+    for folder in (tmp_path / "few", tmp_path / "many"):
+        shutil.copytree(entries, folder)
+    for number in range(6):
+        shutil.copytree(entries / "mine", tmp_path / "many" / f"copy-{number}")
+    told = []
+    for folder in (tmp_path / "few", tmp_path / "many"):
+        (board,) = build_boards(folder).boards
+        told.append({row.label: row.comparison.p_holm for row in board.rows if row.comparison})
+    few, many = told
+    assert len(many) == len(few) + 6
+    assert {label: many[label] for label in few} == few
+    mine = next(row for row in board.rows if row.label == "scaffold (mine)")
+    assert mine.comparison.p_holm == mine.comparison.statistics.p
+
+
 def test_without_the_rows_that_every_task_has_nothing_is_compared(entries, tmp_path):
     copy_entry(entries, tmp_path)
     (board,) = build_boards(tmp_path).boards
@@ -313,6 +339,17 @@ def test_the_site_has_a_page_a_task_and_a_file_for_machines(entries, tmp_path):
 def test_what_an_algorithm_searches_has_to_be_toml(text):
     with pytest.raises(UsageError, match="write it as"):
         read_algorithm(text)
+
+
+@pytest.mark.parametrize("name", ["fedavgg", "scafold"])
+def test_an_algorithm_that_there_is_not_is_told_the_nearest(name, tiny, tmp_path):
+    nearest = {"fedavgg": "fedavg", "scafold": "scaffold"}[name]
+    with pytest.raises(UsageError, match=f"unknown algorithm '{name}'; did you mean '{nearest}'"):
+        make_entry_plan(tiny, [read_algorithm(name)])
+    study = StudyFolder.create(tmp_path / "study", tiny.title)
+    plan = make_entry_plan(tiny, [{"name": nearest}]) | {"algorithms": [{"name": name}]}
+    study.add_plan(write_plan(plan), [], [])
+    assert f"unknown algorithm '{name}'" in verify_entry(study.path, replay=0).faults[0]
 
 
 def test_the_tuned_division_searches_with_one_budget(tiny):

@@ -145,8 +145,13 @@ def _slide(said: Mapping[str, Array]) -> Speeches:
     """Return every window of each text; none reaches into the text of another."""
     starts, place = [], 0
     for text in said.values():
-        starts.append(np.arange(place, place + len(text) - WINDOW, dtype=np.int64))
-        place += len(text)
-    letters = np.concatenate(list(said.values()))
-    names = np.array(list(said), object)
-    return Speeches(letters, np.concatenate(starts), np.repeat(names, list(map(len, starts))))
+        end = place + len(text)
+        starts.append(np.arange(place, end - WINDOW, dtype=np.int64))
+        place = end
+    texts, names = list(said.values()), np.array(list(said), object)
+    sizes = [len(own) for own in starts]
+    return Speeches(
+        letters=np.concatenate(texts),
+        starts=np.concatenate(starts),
+        speakers=np.repeat(names, sizes),
+    )

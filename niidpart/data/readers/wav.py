@@ -42,8 +42,10 @@ def draw_spectrogram(samples: Floats, n_samples: int) -> Array:
     heard = samples[:n_samples]
     whole[: len(heard)] = heard
     starts = np.linspace(0, n_samples - _WINDOW, _SIDE).astype(np.int64)
-    columns = whole[starts[:, None] + np.arange(_WINDOW)] * np.hanning(_WINDOW)
-    loudness = np.abs(np.fft.rfft(columns, axis=1))[:, : 2 * _SIDE] / _WINDOW
+    places = starts[:, None] + np.arange(_WINDOW)  # [64, 256]
+    columns = whole[places] * np.hanning(_WINDOW)
+    waves = np.fft.rfft(columns, axis=1)[:, : 2 * _SIDE]
+    loudness = np.abs(waves) / _WINDOW
     bands = loudness.reshape(_SIDE, _SIDE, 2).mean(axis=2)
     decades = np.log10(np.maximum(bands, _QUIET) / _QUIET)
     share = decades / -np.log10(_QUIET)
