@@ -1,6 +1,6 @@
 """`Task`: the model and the loss, as an algorithm sees them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from torch import Tensor
@@ -160,5 +160,49 @@ class Task(Protocol):
         -------
         Tree
             Like `local.params`.
+        """
+        ...
+
+    def full_loss(
+        self, local: Local, params: Tree | None = None, buffers: Tree | None = None
+    ) -> Tensor:
+        """Return the mean loss over all examples of the party.
+
+        It is taken in eval mode: statistics of batch norm are frozen, nothing is dropped.
+
+        Parameters
+        ----------
+        local : Local
+        params, buffers : Tree or None
+            Of which model; None for those of `local`.
+
+        Returns
+        -------
+        Tensor
+            A scalar, float64.
+        """
+        ...
+
+    def sample_grad(
+        self, local: Local, names: Iterable[str], share: float | Tensor, key: int | Tensor
+    ) -> tuple[Tree, Tensor]:
+        """Return (gradient, loss) over a random share of the party's examples.
+
+        It is taken in eval mode, at `local.params`.
+
+        Parameters
+        ----------
+        local : Local
+        names : iterable of str
+            The parameters whose gradient is asked for.
+        share : float or Tensor
+            Of n examples floor(share n) are drawn, at least one.
+        key : int or Tensor
+            Which examples they are; used for nothing else.
+
+        Returns
+        -------
+        tuple of Tree, Tensor
+            The mean gradient by name, and the mean loss.
         """
         ...

@@ -3,6 +3,7 @@
 FAMILIES = {
     "baseline": "what others are held beside: all share, nobody shares, one holds all",
     "server": "the server steps otherwise than to the mean",
+    "fairness": "parties with high losses count more",
     "proximal": "parties are held near the model that they received",
     "control": "what parties or server remember takes the drift out of steps",
     "direction": "the server sends the way that all go, or starts parties along it",

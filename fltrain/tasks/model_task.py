@@ -1,7 +1,6 @@
 """`ModelTask`: a torch module and a loss, as pure functions of parameters for algorithms."""
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,8 +17,9 @@ from ..interface import Batch, Local, Out, Step
 from ..tree import Tree
 from .dropout import replace_dropouts
 from .kinds import find_buffer_kinds, find_parameter_kinds
-from .losses import Loss, cross_entropy
+from .losses import Loss, OwnLoss, cross_entropy
 from .passes import Passable, compile_stages, run_stages
+from .whole_parties import average_grads, average_losses, draw_share
 
 
 def make_batch_fault() -> UsageError:
@@ -261,21 +261,38 @@ class ModelTask:
 
         One pass in eval mode: batch statistics are frozen.
         """
+        grads, _ = average_grads(self, local, local.params, self._list_examples())
+        return grads
+
+    def full_loss(
+        self, local: Local, params: Tree | None = None, buffers: Tree | None = None
+    ) -> Tensor:
+        """Return the mean loss over all examples of the party, float64.
+
+        One pass in eval mode. params, buffers: of which model; None for those of local.
+        """
+        at = local.params if params is None else params
+        there = local.buffers if buffers is None else buffers
+        return average_losses(self, local._replace(buffers=there), at, self._list_examples())
+
+    def sample_grad(
+        self, local: Local, names: Iterable[str], share: float | Tensor, key: int | Tensor
+    ) -> tuple[Tree, Tensor]:
+        """Return (gradient of these parameters, loss) over a share that key draws, in eval mode."""
+        if isinstance(self.loss, OwnLoss):
+            raise UsageError(
+                f"the loss {self.loss.name} takes whole batches, and a share of the examples was "
+                "asked for; leave out --loss"
+            )
+        batches = draw_share(list(self._list_examples()), share, key)
+        some = {name: local.params[name] for name in names}
+        return average_grads(self, local, some, batches)
+
+    def _list_examples(self) -> Iterable[Batch]:
+        """Return all examples of the party in batches, in order."""
         if self.examples is None:
             raise UsageError(
-                "full_grad needs the examples of a party; an executor binds them for each job"
+                "full_grad, full_loss and sample_grad need the examples of a party; an executor "
+                "binds them for each job"
             )
-        total = tree.zeros_like(local.params)
-        n: int | Tensor = 0
-        for batch in self.examples():
-            loss_at = functools.partial(self._evaluate_loss, local, batch)
-            grads, _, _ = self.differentiate(loss_at, local.params)
-            size = len(batch.y) if batch.mask is None else batch.mask.sum()
-            total = tree.map(lambda t, g, size=size: t + size * g, total, grads)
-            n = n + size
-        return tree.map(lambda t: t / n, total)
-
-    def _evaluate_loss(self, local: Local, batch: Batch, at: Tree) -> tuple[Tensor, Tree]:
-        """Return the loss of a batch in eval mode."""
-        out = self.forward(at, local.buffers, batch.x, train=False)
-        return self.loss(out, batch), {}
+        return self.examples()

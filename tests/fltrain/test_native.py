@@ -285,8 +285,8 @@ TRAINED = [name for name in ALGORITHMS.names() if type(build(name).direction) in
 
 
 # What no words declare: correlations of a whole batch, logits of a teacher, features by class, what
-# moves by epochs, a second head.
-IN_TORCH = {"feddecorr", "fedntd", "fedproto", "fedrep", "fedrod"}
+# moves by epochs, a second head, a second model, a step behind a step.
+IN_TORCH = {"apfl", "feddecorr", "fedntd", "fedproto", "fedrep", "fedrod", "per-fedavg"}
 
 
 def test_every_other_published_algorithm_is_declared_as_data():

@@ -22,6 +22,7 @@ def models(train, split, data, name, **options):
 
 def test_the_option_is_offered_where_texts_and_codes_differ():
     assert WEIGHED == [
+        "apfl",
         "ditto",
         "fedacg",
         "fedadagrad",
@@ -36,9 +37,12 @@ def test_the_option_is_offered_where_texts_and_codes_differ():
         "fedrep",
         "fedsam",
         "fedyogi",
+        "ifca",
         "lg-fedavg",
         "mofedsam",
+        "per-fedavg",
         "pfedme",
+        "q-fedavg",
         "scaffold",
     ]
 
