@@ -1,6 +1,5 @@
-"""Kills and faults: whatever stops a run, and whenever, it can be taken up again and ends the same, byte for byte."""
+"""Kills: whenever a run is stopped, it can be taken up again and ends the same, byte for byte."""
 
-import errno
 import json
 import signal
 
@@ -10,11 +9,11 @@ import fltrain
 import niidpart
 
 # One interpreter for all cases, since importing torch takes longer than a whole run. Arguments: how, folder, split, options.
-# how "kill": case N is a forked child whose Nth write, fsync or rename kills it (SIGKILL). how "fault": case N is a run in which that call
-# fails with "no space left". A write is half done by then. Cases end with the first N that is never reached. how "hunt": one child after
-# another goes on with the same run and is killed from outside, each when the log has grown by 4 lines, until one is done.
+# how "kill": case N is a forked child whose Nth write, fsync or rename kills it (SIGKILL); a write is half done by then. Cases end with the
+# first N that is never reached. how "hunt": one child after another goes on with the same run and is killed from outside, each when the log
+# has grown by 4 lines, until one is done.
 CASES = """
-import builtins, errno, itertools, json, os, signal, sys, time
+import builtins, itertools, json, os, signal, sys, time
 from pathlib import Path
 import torch
 import fltrain.runs.api
@@ -31,14 +30,14 @@ def go(folder):
     else:
         fltrain.run(split, out=folder, **options)
 
-def strike_at(n, strike):
+def die_at(n):
     calls = itertools.count(1)
 
     def struck(function, before=lambda *a: None):
         def call(*args, **kwargs):
             if next(calls) == n:
                 before(*args)
-                strike()
+                os.kill(os.getpid(), signal.SIGKILL)
             return function(*args, **kwargs)
         return call
 
@@ -60,12 +59,6 @@ def strike_at(n, strike):
     opened = builtins.open
     builtins.open, os.fsync, os.replace = open, struck(os.fsync), struck(os.replace)
 
-def killed():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def no_space():
-    raise OSError(errno.ENOSPC, "No space left on device")
-
 def child(work, *args):
     pid = os.fork()
     if not pid:
@@ -78,19 +71,8 @@ def child(work, *args):
     return pid
 
 def kill(n):
-    strike_at(n, killed)
+    die_at(n)
     go(folder / str(n))
-
-def fault(n):
-    whole = builtins.open, os.fsync, os.replace
-    strike_at(n, no_space)
-    try:
-        go(folder / str(n))
-        return 0
-    except OSError as error:
-        return error.errno
-    finally:
-        builtins.open, os.fsync, os.replace = whole
 
 def hunt(n):
     aim, ended = lines() + 4, (0, 0)
@@ -108,12 +90,12 @@ def lines():
     return log.read_bytes().count(b"\\n") if log.exists() else 0
 
 ends = []
-while not ends or ends[-1] in (-signal.SIGKILL, errno.ENOSPC):
+while not ends or ends[-1] == -signal.SIGKILL:
     n = len(ends) + 1
     if how == "kill":
         ends.append(os.waitstatus_to_exitcode(os.waitpid(child(kill, n), 0)[1]))
     else:
-        ends.append(fault(n) if how == "fault" else hunt(n))
+        ends.append(hunt(n))
 print(json.dumps(ends))
 """
 
@@ -156,7 +138,7 @@ def straight(split_file, options, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cases(warm_python, split_file, options):
-    """cases(how, folder, ...): runs them; how each ended: -9 for a kill, the number of the error for a fault, 0 for the end of the run."""
+    """cases(how, folder, ...): runs them; how each ended: -9 for a kill, 0 for the end of the run."""
 
     def run(how, folder, **asked):
         folder.mkdir(exist_ok=True)
@@ -176,26 +158,21 @@ def to_the_end(folder, split_file, options):
     return folder
 
 
-# tests/faults has every call of every command, and power cuts
-STEPS = [("kill", "solo", 3), ("fault", "fedavg", 1)]
-
-
-@pytest.mark.parametrize(("how", "algorithm", "every"), STEPS)
-def test_stopped_at_any_step_to_the_disk_a_run_ends_the_same(
-    cases, straight, split_file, options, outcome, tmp_path, how, algorithm, every
+def test_killed_at_any_step_to_the_disk_a_run_ends_the_same(
+    cases, straight, split_file, options, outcome, tmp_path
 ):
-    asked = {"algorithm": algorithm, "checkpoint_every": every}
-    ends = cases(how, tmp_path, **asked)
-    # at least: 3 files written, synced and renamed; 4 rounds of 2 lines written and synced; 4 (or 2: rounds 3 and 4) checkpoints of 2 files
-    assert len(ends) - 1 >= 3 * 3 + 4 * 2 * 2 + 3 * 2 * (4 if every == 1 else 2)
-    assert ends == [-signal.SIGKILL if how == "kill" else errno.ENOSPC] * (len(ends) - 1) + [0]
+    """tests/faults has every call of every command that fails, and power cuts."""
+    asked = {"algorithm": "solo", "checkpoint_every": 3}
+    ends = cases("kill", tmp_path, **asked)
+    # at least: 3 files written, synced and renamed; 4 rounds of 2 lines written and synced; checkpoints of 2 files after rounds 3 and 4
+    assert len(ends) - 1 >= 3 * 3 + 4 * 2 * 2 + 3 * 2 * 2
+    assert ends == [-signal.SIGKILL] * (len(ends) - 1) + [0]
     expected = outcome(straight(**asked))
     for n in range(1, len(ends)):
         assert outcome(to_the_end(tmp_path / str(n), split_file, options | asked)) == expected, n
 
 
-@pytest.mark.parametrize("algorithm", ["fedavg", "solo"])
-@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize(("algorithm", "every"), [("fedavg", 1), ("solo", 3)])
 def test_killed_from_outside_again_and_again_a_run_ends_the_same(
     cases, straight, outcome, tmp_path, algorithm, every
 ):

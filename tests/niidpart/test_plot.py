@@ -71,8 +71,9 @@ def texts(figure):
 # every kind, by being in the folder
 
 
-@pytest.mark.parametrize("n_parties", [1, 10, 1000])
-@pytest.mark.parametrize("n_classes", [2, 10, 100])
+@pytest.mark.parametrize(
+    ("n_classes", "n_parties"), [(2, 1), (100, 1), (10, 10), (2, 1000), (100, 1000)]
+)
 @pytest.mark.parametrize("kind", PICTURES.names())
 def test_every_kind_draws_at_every_size_and_nothing_is_cut(kind, n_classes, n_parties):
     data = data_of(n_classes)
@@ -122,13 +123,11 @@ def test_every_kind_is_saved_in_every_format_in_the_same_bytes(
 
 
 @pytest.mark.parametrize("kind", PICTURES.names())
-@pytest.mark.parametrize("ending", ["svg", "pdf"])
-def test_a_vector_picture_of_many_parties_and_classes_stays_below_a_megabyte(
-    kind, ending, tmp_path
-):
+def test_a_vector_picture_of_many_parties_and_classes_stays_below_a_megabyte(kind, tmp_path):
+    """As svg: a pdf holds the same paths compressed."""
     data = data_of(100, n=20_000)
     path = plot.save(
-        split_of(data, 1000), tmp_path / f"picture.{ending}", kind, data=data, medium="print"
+        split_of(data, 1000), tmp_path / "picture.svg", kind, data=data, medium="print"
     )
     assert path.stat().st_size < 1_000_000
 
