@@ -39,9 +39,9 @@ def estimate_footprint(
     they kept, beside what all keep; what a checkpoint holds of them while it is written; for each
     of the `at_once` jobs its weights, gradient and start, what its optimiser holds, its upload
     in float64 and what a forward pass of a batch keeps, all jobs together at most `budget`; sums of
-    uploads in float64, for each worker; a batch of evaluation. Not counted: what an algorithm adds
-    to a step (MOON: two forward passes), what libraries set aside for themselves, messages to
-    workers, the context of a GPU.
+    uploads in float64, for each worker; a batch of evaluation; what the parties of a round moved,
+    where drift is measured. Not counted: what an algorithm adds to a step (MOON: two forward
+    passes), what libraries set aside for themselves, messages to workers, the context of a GPU.
     """
     is_host = execution.device == "cpu"
     processes = at_once if execution.engine == "processes" else 1
@@ -56,12 +56,18 @@ def estimate_footprint(
         _estimate_state(state, _share_of_cohort(cell), is_host and is_written)
         for cell, state in zip(cells, states, strict=True)
     )
+    moved = sum(_estimate_moved(cell, one) for cell in cells)
     base = BASE if is_host else 0.0
     if execution.engine == "processes":
         base += WORKER * processes
     data = (2 if is_host else 1) * _count_examples(cells)
     evaluation = 3 * one.largest * _evaluation_batch(cells, execution)
-    return base + data + state + min(jobs, budget) + sums + evaluation
+    return base + data + state + min(jobs, budget) + sums + moved + evaluation
+
+
+def _estimate_moved(cell: Cell, one: Cost) -> float:
+    """Return the bytes of what the parties of a round moved, where it is measured."""
+    return 0 if cell.settings.drift == "none" else cell.cohort_size * one.weights
 
 
 def _share_of_cohort(cell: Cell) -> float:

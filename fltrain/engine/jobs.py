@@ -79,6 +79,7 @@ class Job(NamedTuple):
 
     each, own: of this job alone, views into plan and state; keep: whether `own` is stored, and
     optimizer: what the party has kept of its optimiser, which is stored with it; {} for nothing.
+    is_measured: whether what it moves is handed back.
     """
 
     cell: int
@@ -89,6 +90,7 @@ class Job(NamedTuple):
     own: Tree
     keep: bool
     optimizer: Tree = {}  # noqa: RUF012 - "nothing"; a tree is never changed in place
+    is_measured: bool = False
 
     def keep_own(self, own: Tree) -> Tree:
         """Return what is stored of the `own` that came of the job: {} where nothing is."""
@@ -99,12 +101,14 @@ class Done(NamedTuple):
     """The result of a job, apart from its upload, which is in the sums.
 
     job: the job's place in the list that the executor was handed. loss: summed over its steps. own:
-    what the party keeps, {} where that is not stored.
+    what the party keeps, {} where that is not stored. moved: the weights after training less those
+    that it began from, {} where that is not measured.
     """
 
     job: int
     loss: float
     own: Tree
+    moved: Tree = {}  # noqa: RUF012 - as above
 
 
 class Executor(Protocol):
@@ -160,8 +164,13 @@ def make_jobs(
     state: State,
     plan: Plan,
     round: int,
+    *,
+    is_measured: bool = False,
 ) -> list[Job]:
-    """Return the jobs of a sorted plan, for the cell with number `index`."""
+    """Return the jobs of a sorted plan, for the cell with number `index`.
+
+    is_measured: whether what those that weigh something move is handed back.
+    """
     settings = cell.settings
     shares, is_first = _share_out(plan).tolist(), _mark_first(plan).tolist()
     keeps = None if plan.keep is None else plan.keep.tolist()
@@ -194,6 +203,7 @@ def make_jobs(
             own=tree.index(parties, party),
             keep=keeps is None or bool(keeps[j]),
             optimizer=tree.index(kept, party),
+            is_measured=is_measured and shares[j] > 0,
         )
         jobs.append(job)
     return jobs

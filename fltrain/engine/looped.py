@@ -18,6 +18,7 @@ from ..tasks.model_task import ModelTask
 from ..tree import Tree
 from .base import TorchExecutor
 from .batches import iterate_batches, iterate_in_order
+from .drift import subtract_weights
 from .execution import Execution
 from .exhaustion import explain_exhaustion
 from .jobs import Broadcast, Cell, Done, Job, make_local
@@ -32,12 +33,26 @@ _DEFAULT = Execution()
 class TrainedLocal(NamedTuple):
     """What local training gave.
 
-    loss: summed over the steps, still on the device; optimizer: what the party keeps.
+    loss: summed over the steps, still on the device; optimizer: what the party keeps; moved: {}
+    where it is not measured.
     """
 
     local: Local
     loss: Tensor
     optimizer: Tree
+    moved: Tree
+
+
+class JobOutcome(NamedTuple):
+    """What a job gave. own: what the party may keep; moved: as of `Done`.
+
+    No upload, nothing kept and nothing moved where its loss, summed over its steps, is not finite.
+    """
+
+    upload: Tree
+    own: Tree
+    loss: float
+    moved: Tree
 
 
 class Looped(TorchExecutor):
@@ -51,10 +66,10 @@ class Looped(TorchExecutor):
     ) -> Iterator[Done]:
         for i, job in enumerate(jobs):
             with explain_exhaustion(self.cells, self.execution):
-                upload, own, loss = train_job(self.cells[job.cell], broadcasts[job.cell], job)
+                trained = train_job(self.cells[job.cell], broadcasts[job.cell], job)
             # the upload of a job whose loss is not finite is {}, which adds nothing
-            sums[job.cell].add(upload, job.model)
-            yield Done(i, loss, job.keep_own(own))
+            sums[job.cell].add(trained.upload, job.model)
+            yield Done(i, trained.loss, job.keep_own(trained.own), trained.moved)
 
 
 class OneThread(Looped):
@@ -67,11 +82,8 @@ class OneThread(Looped):
             yield from super().train(broadcasts, jobs, sums)
 
 
-def train_job(cell: Cell, broadcast: Broadcast, job: Job) -> tuple[Tree, Tree, float]:
-    """Return (upload, own, summed loss) of one job.
-
-    No upload and no own where its loss is not finite.
-    """
+def train_job(cell: Cell, broadcast: Broadcast, job: Job) -> JobOutcome:
+    """Train one job."""
     examples = functools.partial(iterate_in_order, cell.data.train, job.party)
     task = cell.task.bind_examples(examples)
     trained = train_locally(
@@ -79,9 +91,9 @@ def train_job(cell: Cell, broadcast: Broadcast, job: Job) -> tuple[Tree, Tree, f
     )
     loss = float(trained.loss)  # the host waits for the device here alone
     if not math.isfinite(loss):
-        return {}, {}, loss
+        return JobOutcome({}, {}, loss, {})
     upload, own = cell.algorithm.finish(task, trained.local, job.work)
-    return upload, own | trained.optimizer, loss
+    return JobOutcome(upload, own | trained.optimizer, loss, trained.moved)
 
 
 def train_locally(
@@ -95,7 +107,8 @@ def train_locally(
     algorithm, examples, settings = cell.algorithm, cell.data.train, cell.settings
     local = algorithm.begin(task, local)
     # copies, which are trained in place: what `begin` returned may be views into the state
-    params = tree.clone(local.params)
+    begun = local.params
+    params = tree.clone(begun)
     local = local._replace(params=params, buffers=tree.clone(local.buffers))
     updates = Updates(algorithm, settings, weights=params, work=job.work, kept=job.optimizer)
     device, steps = examples.y.device, int(job.work.steps)
@@ -115,7 +128,8 @@ def train_locally(
             local = local._replace(buffers=step.buffers, carry=step.carry)
             loss += step.loss
     kept = {OPTIMIZER: updates.keep(steps)} if job.optimizer else {}
-    return TrainedLocal(local, loss, kept)
+    moved = subtract_weights(params, begun) if job.is_measured else {}
+    return TrainedLocal(local, loss, kept, moved)
 
 
 def _direct(algorithm: Algorithm, task: ModelTask, local: Local, batches: Iterator[Batch]) -> Step:

@@ -13,6 +13,7 @@ from .. import tree
 from ..interface import Plan, State
 from ..tree import Tree
 from .diverged import Diverged, blame_party, blame_server, is_finite
+from .drift import Drift, MovedJob, measure_drift
 from .jobs import Broadcast, Cell, Done, Executor, Job, make_jobs, sort_plan
 from .ranks import ALONE, Ranks
 from .sums import Sums
@@ -24,11 +25,15 @@ _CPU = torch.device("cpu")
 
 @dataclass(frozen=True, eq=False)
 class CellRound:
-    """A cell that a round is due for: its state before it, and the plan that its jobs follow."""
+    """A cell that a round is due for: its state before it, and the plan that its jobs follow.
+
+    is_measured: whether the drift of the parties is.
+    """
 
     cell: Cell
     state: State
     plan: Plan
+    is_measured: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +42,7 @@ class Trained:
 
     plan: the jobs that ran, in their order; loss: mean training loss over the steps of the jobs
     that weigh something; steps: of the optimiser, over all jobs; uploaded: how many numbers each
-    job uploads, by their path.
+    job uploads, by their path; drift: by layer and party, {} where it is not measured.
     """
 
     state: State
@@ -45,6 +50,7 @@ class Trained:
     loss: float
     steps: int
     uploaded: dict[str, int]
+    drift: dict[str, dict[int, Drift]]
 
     def list_written(self) -> list[int]:
         """Return the parties whose rows were written, a party once for each job that did so."""
@@ -89,7 +95,14 @@ def train_round(
         one = replace(asked, plan=sort_plan(asked.plan, asked.cell.data))
         sorted_due[number] = one
         sums[number] = Sums(one.state.n_models)
-        jobs += make_jobs(index=number, cell=one.cell, state=one.state, plan=one.plan, round=round)
+        jobs += make_jobs(
+            index=number,
+            cell=one.cell,
+            state=one.state,
+            plan=one.plan,
+            round=round,
+            is_measured=one.is_measured,
+        )
     done = _train_share(
         due=sorted_due,
         round=round,
@@ -156,7 +169,24 @@ def _end_round(
         return blame_server(round)
     steps = sum(int(job.work.steps) for job, _ in results)
     uploaded = {path: of_models[0].numel() for path, of_models in sums.high.items()}
-    return Trained(after, plan, _mean_loss(results), steps, uploaded)
+    return Trained(
+        state=after,
+        plan=plan,
+        loss=_mean_loss(results),
+        steps=steps,
+        uploaded=uploaded,
+        drift=_measure_drift(cell, results),
+    )
+
+
+def _measure_drift(cell: Cell, results: Sequence[_JobResult]) -> dict[str, dict[int, Drift]]:
+    """Return how far the parties moved that are measured; {} where none is."""
+    moved = []
+    for job, done in results:
+        if done.moved:
+            share = float(job.work.share)
+            moved.append(MovedJob(job.party, job.model, share, done.moved))
+    return measure_drift(moved, by_layer=cell.settings.drift == "layers") if moved else {}
 
 
 def _mean_loss(results: Sequence[_JobResult]) -> float:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from niidpart.errors import UsageError
+from niidpart.wording import count_noun
 
 from .pairs import PairStatistics, measure_pairs
 from .power import count_pairs, find_detectable
@@ -285,6 +286,7 @@ def _explain(found: PairStatistics, verdict: ClaimKind, level: float, standing: 
     n_claimed = standing.size - standing.n_open
     family = f"one of {standing.size} comparisons" if standing.size > 1 else "the test"
     beside = f", {n_claimed} of them claimed," if n_claimed else ""
-    least = f"{found.n} pairs give no p below {find_least_p(found.n):.4g}"
+    pairs = f"{count_noun(found.n, 'pair')} {'gives' if found.n == 1 else 'give'}"
+    least = f"{pairs} no p below {find_least_p(found.n):.4g}"
     told = f"{least}, and {family}{beside} needs {level:.2g}"
-    return f"{told}: it takes {count_least_pairs(level)} pairs"
+    return f"{told}: it takes {count_noun(count_least_pairs(level), 'pair')}"

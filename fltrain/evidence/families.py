@@ -7,10 +7,11 @@ comparisons; those of other columns are other families, unless one asks for all 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from niidpart.errors import UsageError
 from niidpart.registry import did_you_mean
+from niidpart.wording import count_noun
 
 from .comparing import AskedComparison, Comparison, JudgeRules, judge_comparisons, list_opponents
 from .measures import RunMeasure
@@ -52,6 +53,9 @@ class ComparisonFamily:
     size : int
         The comparisons that Holm corrects over: those of other columns too, where all of the table
         is one family.
+    shared : str
+        What its rows have in common and those of the column's other families have not, such as
+        "beta=0.1"; "" for a column of one family.
     """
 
     column: str
@@ -60,6 +64,21 @@ class ComparisonFamily:
     over: str
     comparisons: Sequence[Comparison]
     size: int
+    shared: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it stands in its table, in words; "" for a table of one family."""
+        return ", ".join(part for part in (self.column, self.shared) if part)
+
+
+class _AskedFamily(NamedTuple):
+    """A family before it is judged. column, shared: as of `ComparisonFamily`."""
+
+    column: str
+    shared: str
+    records: Sequence[RunRecord]
+    pairs: list[AskedComparison]
 
 
 Draw = tuple[str, ...]  # the split first
@@ -86,33 +105,62 @@ def compare_rows(
         )
     _require_opponent(words.against, [row.label for row in body.rows])
     words = replace(words, rules=replace(words.rules, is_loss=measure.is_loss))
-    asked: list[tuple[str, Sequence[RunRecord], list[AskedComparison]]] = []
-    for place, where in enumerate(body.columns):
-        for rows in _list_comparable(body.rows, place):
-            entries = {row.label: _require_entry(row, place) for row in rows}
-            pairs = _ask_comparisons(entries, measure, words, failed_as)
-            if pairs:
-                records = [one for entry in entries.values() for one in entry.records]
-                column = describe_place(where) if where else ""
-                asked.append((column, records, pairs))
+    asked: list[_AskedFamily] = []
+    for place in range(len(body.columns)):
+        asked += _ask_families(body, place, measure, words, failed_as)
     if not asked:
         raise UsageError(
             "no two rows have runs on the same split, so there are no pairs to compare; "
             "train them on one split file, and put what else differs into --columns"
         )
-    n_asked = sum(len(pairs) for _, _, pairs in asked)
-    judged = _judge_families([pairs for _, _, pairs in asked], words)
+    n_asked = sum(len(family.pairs) for family in asked)
+    judged = _judge_families([family.pairs for family in asked], words)
     return [
         ComparisonFamily(
-            column=column,
+            column=family.column,
             measure=measure.title,
             level=words.rules.level,
-            over=_describe_draws(records),
+            over=_describe_draws(family.records),
             comparisons=comparisons,
             size=len(comparisons) if words.scope == "column" else n_asked,
+            shared=family.shared,
         )
-        for (column, records, _), comparisons in zip(asked, judged, strict=True)
+        for family, comparisons in zip(asked, judged, strict=True)
     ]
+
+
+def _ask_families(
+    body: TableBody,
+    place: int,
+    measure: RunMeasure,
+    words: ComparisonWords,
+    failed_as: float | None,
+) -> list[_AskedFamily]:
+    """Return the families of a column, which share no split with each other."""
+    where = body.columns[place]
+    groups = _list_comparable(body.rows, place)
+    found = []
+    for rows in groups:
+        entries = {row.label: _require_entry(row, place) for row in rows}
+        pairs = _ask_comparisons(entries, measure, words, failed_as)
+        if pairs:
+            column = describe_place(where) if where else ""
+            shared = _describe_shared(rows, groups) if len(groups) > 1 else ""
+            records = [one for entry in entries.values() for one in entry.records]
+            found.append(_AskedFamily(column, shared, records, pairs))
+    return found
+
+
+def _describe_shared(rows: Sequence[TableRow], groups: Sequence[Sequence[TableRow]]) -> str:
+    """Return on which axes rows agree where not all rows of all groups do."""
+    everybody = [row for group in groups for row in group]
+    shared = {}
+    for axis, value in rows[0].where.items():
+        is_alike = all(row.where.get(axis) == value for row in rows)
+        is_everywhere = all(row.where.get(axis) == value for row in everybody)
+        if is_alike and not is_everywhere:
+            shared[axis] = value
+    return describe_place(shared) if shared else ""
 
 
 def _require_opponent(against: str, labels: Sequence[str]) -> None:
@@ -223,7 +271,7 @@ def _explain_missing(
         return ""
     named = "; ".join(missing[:_NAMED])
     more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-    return f"{len(missing)} of {len(records)} pairs are missing: {named}{more}"
+    return f"{len(missing)} of {count_noun(len(records), 'pair')} are missing: {named}{more}"
 
 
 def _describe_absence(label: str, draw: tuple[str, ...], entry: TableEntry) -> str:
@@ -255,7 +303,7 @@ def _describe_draws(records: Sequence[RunRecord]) -> str:
             varied.append(axis)
     splits = len({record.split for record in records})
     of_splits = "one split" if splits == 1 else f"{splits} splits"
-    told = f"{len(draws)} draws of {', '.join(varied) or 'nothing'} on {of_splits}"
+    told = f"{count_noun(len(draws), 'draw')} of {', '.join(varied) or 'nothing'} on {of_splits}"
     return f"{told}, one pair a split" if 1 < splits < len(draws) else told
 
 

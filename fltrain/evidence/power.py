@@ -65,9 +65,8 @@ def _simulate_detectable(n: int, level: float, power: float) -> float:
 
     Who shows a difference shows each larger one, so that cases which are decided are left out.
     """
-    draws = _MANY_DRAWS if n <= _CHEAP else _DRAWS
-    cases = np.random.default_rng(_SEED).standard_normal((draws, n))
-    wanted = math.ceil(power * draws)
+    cases = _draw_cases(n)
+    wanted = math.ceil(power * len(cases))
     low, high = 0.0, _guess_effect(n, level, power)
     n_seen = 0  # of the cases that show `low`; `cases` are the others
     is_seen = _list_seen(cases + high, level)
@@ -88,6 +87,12 @@ def _simulate_detectable(n: int, level: float, power: float) -> float:
             n_seen += int(np.count_nonzero(is_seen))
             cases = cases[~is_seen]
     return high
+
+
+def _draw_cases(n: int) -> NDArray[np.float64]:
+    """Return normal differences, [cases, n]: the same ones whenever they are asked for."""
+    draws = _MANY_DRAWS if n <= _CHEAP else _DRAWS
+    return np.random.default_rng(_SEED).standard_normal((draws, n))
 
 
 def _list_seen(differences: NDArray[np.float64], level: float) -> NDArray[np.bool_]:
@@ -133,14 +138,39 @@ def count_pairs(effect: float, level: float, power: float = POWER) -> int | None
     >>> count_pairs(1.0, 0.05)
     11
     """
-    reach = stats.norm.ppf(1 - level / 2) + stats.norm.ppf(power)
+    z_level = float(stats.norm.ppf(1 - level / 2))
+    reach = z_level + float(stats.norm.ppf(power))
     least = (reach / effect) ** 2  # of normal differences whose deviation is known
     if least > _MOST_PAIRS:
         return None
-    too_few = count_least_pairs(level) - 1
-    enough: int = max(too_few + 1, math.floor(least))
-    while not _is_visible(effect, enough, level, power):
-        too_few, enough = enough, math.ceil(enough * _STEP)
+    fewest = count_least_pairs(level)
+    # That the deviation is not known takes about z^2 / 2 more.
+    guess = max(fewest, math.ceil(least + z_level**2 / 2))
+    if not _is_visible(effect, guess, level, power):
+        return _count_up(effect, guess, level, power)
+    return _count_down(effect, guess, level, power, fewest)
+
+
+def _count_up(effect: float, too_few: int, level: float, power: float) -> int:
+    """Return the least number of pairs above some that show a difference."""
+    step = 1
+    while not _is_visible(effect, too_few + step, level, power):
+        too_few += step
+        step *= 2
+    return _bisect_pairs(effect, too_few, too_few + step, level, power)
+
+
+def _count_down(effect: float, enough: int, level: float, power: float, fewest: int) -> int:
+    """Return the least number of pairs, of some that are enough and fewer ones."""
+    step = 1
+    while enough - step >= fewest and _is_visible(effect, enough - step, level, power):
+        enough -= step
+        step *= 2
+    too_few = max(enough - step, fewest - 1)
+    return _bisect_pairs(effect, too_few, enough, level, power)
+
+
+def _bisect_pairs(effect: float, too_few: int, enough: int, level: float, power: float) -> int:
     while enough - too_few > 1:
         middle = (too_few + enough) // 2
         if _is_visible(effect, middle, level, power):
@@ -151,5 +181,11 @@ def count_pairs(effect: float, level: float, power: float = POWER) -> int | None
 
 
 def _is_visible(effect: float, n: int, level: float, power: float) -> bool:
-    detectable = find_detectable(n, level, power)
-    return detectable is not None and detectable <= effect
+    """Return whether a share `power` of the cases that `find_detectable` draws shows an effect."""
+    if find_least_p(n) > level:
+        return False
+    if n > _MOST_DRAWN:
+        return _solve_effect(n, level, power) <= effect
+    cases = _draw_cases(n)
+    n_seen = np.count_nonzero(_list_seen(cases + effect, level))
+    return bool(n_seen >= math.ceil(power * len(cases)))

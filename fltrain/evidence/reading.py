@@ -5,7 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from niidpart.disk.progress import tell
 from niidpart.errors import UsageError
+from niidpart.wording import count_noun
 
 from ..disk.plain_folder import PlainFolder
 from ..runs.comparison import list_config_differences
@@ -67,7 +69,10 @@ def read_study(study: StudyFolder) -> list[RecordGroup]:
     names = {cell.name for cell in cells}
     done = names & study.places.list_done()
     causes = _list_causes(study, names - done)
-    histories = {name: read_numbers(study.places.find_cell(name)) for name in sorted(done)}
+    histories = {}
+    for name in sorted(done):
+        histories[name] = read_numbers(study.places.find_cell(name))
+        tell("runs", len(histories), len(done))
     results = roster.list_results()
     found = []
     for group in dict.fromkeys(group for cell in cells for group in cell.groups):
@@ -150,7 +155,7 @@ def _describe_search(search: Search, result: SearchResult) -> str:
     axes = ("algorithm", "split")
     where = " on ".join(str(search.where[axis]) for axis in axes if axis in search.where)
     runs = len(search.runs[0])
-    told = f"{len(search.points)} settings, {runs} run{'s' if runs > 1 else ''} each"
+    told = f"{count_noun(len(search.points), 'setting')}, {count_noun(runs, 'run')} each"
     won = "all diverged"
     if result.chosen is not None:
         values = result.tried[result.chosen].values
@@ -179,6 +184,7 @@ def read_runs(paths: Sequence[str | Path], *, each: bool = False) -> RecordGroup
         for name in (*trials.runs, *trials.repeats) if each else trials.runs:
             where = _describe_run(name, trials.label, pooled[name])
             records.append(_read_run(name, where, configs[name]))
+            tell("runs", len(records), len(names))
         if trials.repeats and not each:
             repeats = ", ".join(trials.repeats)
             again = "of the same seeds as another run, and so no trial more"

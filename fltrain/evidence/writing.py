@@ -91,7 +91,7 @@ def _list_captions(table: EvidenceTable) -> list[str]:
     """Return what the caption has to say, in lines that LaTeX leaves out."""
     said = ["needs \\usepackage{booktabs}; mean and sample deviation over n trials"]
     for family in table.families:
-        place = f" in {family.column}" if family.column else ""
+        place = f" in {family.place}" if family.place else ""
         said.append(
             f"bold{place}: better than each other row, sign-flip test with Holm over "
             f"{family.size} comparisons at {family.level:g}, {family.over}"
@@ -156,6 +156,7 @@ def _describe_entry(entry: TableEntry) -> JSON:
 def _describe_family(family: ComparisonFamily) -> JSON:
     return {
         "column": family.column,
+        "shared": family.shared,
         "measure": family.measure,
         "level": family.level,
         "size": family.size,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from niidpart.plot import wrap_text
 from niidpart.registry import Above, Below
+from niidpart.wording import count_noun
 
 from ..evidence.comparing import LEVEL, Comparison, JudgeRules
 from ..evidence.families import ComparisonFamily, ComparisonWords, compare_rows
@@ -49,7 +50,7 @@ def pairs(
     families = compare_rows(arranged.body, measure, words, runs.words.failed_as)
     names = [_list_names(family) for family in families]
     least = max(map(len, names)) * _LEAST_CELL + _LABEL / 2
-    panels = lay_panels(figure, [family.column for family in families], least=least)
+    panels = lay_panels(figure, [family.place for family in families], least=least)
     _set_height(figure, panels, max(map(len, names)))
     notes = [*runs.notes, *arranged.faults]
     for ax, family, of_family in zip(panels, families, names, strict=True):
@@ -163,14 +164,13 @@ def _choose_letters(colour: Any) -> str:
 
 def _list_refusals(family: ComparisonFamily) -> list[str]:
     """Return a line for each reason why claims are refused, and how many pairs it takes."""
-    place = f"{family.column}: " if family.column else ""
+    place = f"{family.place}: " if family.place else ""
     reasons: dict[str, int] = {}
     for one in family.comparisons:
         if one.verdict == "refused":
             reasons[one.reason] = reasons.get(one.reason, 0) + 1
     return [
-        f"{place}{n} comparison{'s' if n > 1 else ''} refused: {reason}"
-        for reason, n in reasons.items()
+        f"{place}{count_noun(n, 'comparison')} refused: {reason}" for reason, n in reasons.items()
     ]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from niidpart.errors import UsageError
 from niidpart.registry import did_you_mean
+from niidpart.wording import count_noun
 
 from ..evidence.faults import list_faults
 from ..evidence.measures import METRIC, RunMeasure
@@ -60,7 +61,8 @@ def skew(
         _label_axis(ax, by_measure, list(skews.values()))
         metric = (runs.words.metrics or (METRIC,))[0]
         label_values(ax, describe_measure(measure, metric))
-    caption = f"dots: runs; marks: means over trials, bars: 95 % interval; {len(skews)} splits"
+    splits = count_noun(len(skews), "split")
+    caption = f"dots: runs; marks: means over trials, bars: 95 % interval; {splits}"
     add_key(figure, said=caption, extra=list_lost(arranged))
     notes = [*runs.notes, *list_faults(arranged.body, TableAxes(partial=runs.words.partial))]
     return FigureText(caption, arranged.name_runs(), notes)

@@ -10,6 +10,7 @@ from niidpart.report.api import TEMPLATES as SPLIT_TEMPLATES
 from niidpart.report.make_command import join_command, name_place
 from niidpart.report.skew_rows import place_on_scale
 from niidpart.splits.recipe import JSON
+from niidpart.wording import count_noun
 
 from ..evidence.api import TableRequest
 from ..evidence.comparing import JudgeRules
@@ -21,6 +22,7 @@ from .group_story import GroupStory, tell_group
 from .page_runs import PageRun, read_page_runs
 from .page_splits import SplitsStory, tell_splits
 from .run_command import write_run_command
+from .shown_plan import shorten_paths
 from .surroundings import list_environments, list_shared_settings, sum_costs
 
 _HERE = Path(__file__).parent
@@ -134,10 +136,17 @@ def _describe_study(study: StudyFolder | None, paths: Sequence[str]) -> dict[str
     more = " ..." if len(paths) > _MOST_PLACES else ""
     places = {"places": paths, "words": join_command(paths[:_MOST_PLACES]) + more}
     if study is None:
-        return {"plan": "", "is_study": False, "is_toml": False, **places}
+        return {"plan": "", "is_study": False, "is_toml": False, "is_shortened": False, **places}
     plan = study.read_plan().text
-    # A plan that Python handed over is kept as JSON, which no TOML begins like.
-    return {"plan": plan, "is_study": True, "is_toml": not plan.startswith("{"), **places}
+    shown = shorten_paths(plan)
+    told = {
+        "plan": shown,
+        "is_study": True,
+        # A plan that Python handed over is kept as JSON, which no TOML begins like.
+        "is_toml": not plan.startswith("{"),
+        "is_shortened": shown != plan,
+    }
+    return told | places
 
 
 def _describe_runs(runs: Sequence[PageRun], *, is_study: bool) -> dict[str, Any]:
@@ -175,7 +184,7 @@ def _count_states(records: Sequence[RunRecord]) -> dict[str, int]:
 def _name_runs(runs: Sequence[PageRun]) -> str:
     if len(runs) == 1:
         return f"Run {runs[0].folder.name}"
-    return f"{len(runs)} runs"
+    return count_noun(len(runs), "run")
 
 
 def _describe_data(stories: Sequence[GroupStory], splits: SplitsStory) -> JSON:

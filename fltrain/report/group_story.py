@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from niidpart.errors import UsageError
 from niidpart.splits.recipe import JSON
+from niidpart.wording import count_noun
 
 from ..evidence.api import EvidenceTable, TableRequest, make_table
 from ..evidence.measures import MeasureWords
@@ -133,5 +134,6 @@ def _note_room(metrics: Sequence[str], n_runs: int) -> list[str]:
             f"no room on the page for the curves of {named}; fltrain figure curves draws them"
         )
     if n_runs:
-        notes.append(f"no room on the page for the parties of {n_runs} runs; metrics.jsonl has all")
+        left_out = count_noun(n_runs, "run")
+        notes.append(f"no room on the page for the parties of {left_out}; metrics.jsonl has all")
     return notes

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from niidpart.disk.progress import tell
 from niidpart.splits.recipe import JSON
 
 from ..evidence.records import RunRecord
@@ -31,7 +32,11 @@ PageRuns = Mapping[Path, PageRun]  # by folder
 def read_page_runs(records: Iterable[RunRecord]) -> PageRuns:
     """Return the runs that have folders. RunError for one that is damaged."""
     places = dict.fromkeys(record.folder for record in records if record.folder is not None)
-    return {place: _read(place) for place in places}
+    found = {}
+    for place in places:
+        found[place] = _read(place)
+        tell("runs for the page", len(found), len(places))
+    return found
 
 
 def _read(place: Path) -> PageRun:

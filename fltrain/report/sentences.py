@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from niidpart.wording import count_noun
+
 from ..evidence.comparing import Comparison
 from ..evidence.families import ComparisonFamily
 from ..evidence.layout import write_number
@@ -54,10 +56,10 @@ def tell_family(
 
 
 def _tell_head(family: ComparisonFamily) -> str:
-    place = f" in {family.column}" if family.column else ""
+    place = f" in {family.place}" if family.place else ""
     n = len(family.comparisons)
     return (
-        f"{family.measure}{place}: {n} comparison{'s' if n > 1 else ''} in pairs of one split and "
+        f"{family.measure}{place}: {count_noun(n, 'comparison')} in pairs of one split and "
         f"one seed, {family.over}. Sign-flip test, with Holm's correction over all {family.size} "
         f"at {family.level:g}."
     )
@@ -70,8 +72,8 @@ def _tell_claim(one: Comparison, measure: RunMeasure) -> str:
     by = _write_difference(abs(found.mean), measure)
     return (
         f"{one.better} is better than {other}: {measure.title} differs by {by}"
-        f"{_tell_interval(one, measure)} over {found.n} pairs; p = {_write_p(one.p_holm)} after "
-        f"Holm's correction, {_write_p(found.p)} before."
+        f"{_tell_interval(one, measure)} over {count_noun(found.n, 'pair')}; p = "
+        f"{_write_p(one.p_holm)} after Holm's correction, {_write_p(found.p)} before."
     )
 
 
@@ -82,14 +84,14 @@ def _tell_none(one: Comparison, measure: RunMeasure) -> str:
         return f"{one.first} and {one.second} are {one.reason}, of {found.n}."
     said = (
         f"No evidence of a difference between {one.first} and {one.second}: on average the first "
-        f"has {_write_signed(found.mean, measure)}{_tell_interval(one, measure)} over {found.n} "
-        f"pairs; p = {_write_p(one.p_holm)} after Holm's correction."
+        f"has {_write_signed(found.mean, measure)}{_tell_interval(one, measure)} over "
+        f"{count_noun(found.n, 'pair')}; p = {_write_p(one.p_holm)} after Holm's correction."
     )
     if one.detectable is not None:
         seen = _write_difference(one.detectable, measure)
         said += f" A true difference of {seen} would have shown in 8 of 10 such studies."
     if one.pairs_for_wanted is not None:
-        said += f" The wanted difference takes {one.pairs_for_wanted} pairs."
+        said += f" The wanted difference takes {count_noun(one.pairs_for_wanted, 'pair')}."
     return said
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from niidpart.report.make_command import name_place
+from niidpart.wording import count_noun
 
 from ..runs.trials import list_comparable
 from ..settings import SETTINGS
@@ -110,7 +111,7 @@ def _count_values(values: Sequence[Any]) -> str:
     said = []
     for text, n in counted[:_SHOWN]:
         words = _write(json.loads(text))
-        said.append(f"{words} ({n} run{'s' if n > 1 else ''})")
+        said.append(f"{words} ({count_noun(n, 'run')})")
     if len(counted) > _SHOWN:
         said.append(f"{len(counted) - _SHOWN} more values")
     return "; ".join(said)

@@ -14,6 +14,7 @@ from ..metrics import METRICS, Metric
 from ..settings.stopping import StopRule
 from .evaluating import NEW
 from .internals import INTERNAL
+from .training_metrics import DRIFT, explain_no_drift, sketch_drift
 
 
 def require_stop_metric(cell: Cell, state: State) -> None:
@@ -35,8 +36,9 @@ def require_stop_metric(cell: Cell, state: State) -> None:
 def sketch_metrics(cell: Cell, state: State) -> dict[str, Any]:
     """Return the names of the metrics of an evaluated round, with a number or a list as it has.
 
-    Without those of its training but for the loss. `engine/evaluation.py` measures them, and
-    `internals.py` writes down what an algorithm says of its state.
+    Without those of its training but for the loss and the drift of whole models.
+    `engine/evaluation.py` measures them, and `internals.py` writes down what an algorithm says of
+    its state.
     """
     algorithm = cell.algorithm
     sketch = {"train_loss": 0.0} | _sketch_served(cell, algorithm.serve(state, algorithm.hyper))
@@ -46,7 +48,7 @@ def sketch_metrics(cell: Cell, state: State) -> dict[str, Any]:
     if cell.data.new_parties is not None:
         at_home = _sketch_home(cell.data.new_parties, cell.metrics)
         sketch |= {f"{NEW}{name}": value for name, value in at_home.items()}
-    return sketch | _sketch_internals(cell, state)
+    return sketch | sketch_drift(cell) | _sketch_internals(cell, state)
 
 
 def _sketch_served(cell: Cell, served: Served) -> dict[str, Any]:
@@ -109,6 +111,8 @@ def _explain_absence(cell: Cell, rule: StopRule) -> str:
         return f"{cell.algorithm.name} says nothing of its own state"
     if rule.metric.startswith(INTERNAL) and not cell.settings.internals:
         return "add --internals"
+    if rule.metric.startswith(DRIFT):
+        return explain_no_drift(cell)
     metric = rule.metric.removeprefix("personal_").removeprefix(NEW)
     if metric == "test_accuracy_noisy":
         return "add --noisy-test"

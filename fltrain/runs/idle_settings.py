@@ -231,4 +231,5 @@ _WHY_IDLE: dict[str, Callable[[Settings, Circumstances], str]] = {
     "lr_drops": _why_idle_drops,
     "lr_over": _why_idle_over,
     "internals": _why_idle_internals,
+    "drift": _why_idle_share,
 }

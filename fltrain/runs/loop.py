@@ -32,7 +32,7 @@ from .grading import grade
 from .in_progress import RunInProgress
 from .metrics import as_metrics, replace_nan, warn_of_empty
 from .planning import plan_round
-from .traffic import count_bytes
+from .training_metrics import can_drift, measure_training
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +160,8 @@ class TrainingLoop:
 
     def _plan_round(self, executor: Executor, run: RunInProgress, round: int) -> CellRound:
         plan = plan_round(run.cell, run.state, round, self.ranks, executor.score)
-        return CellRound(run.cell, run.state, plan)
+        is_evaluated = self.common.is_evaluated(round)
+        return CellRound(run.cell, run.state, plan, is_evaluated and can_drift(run.cell))
 
     @contextlib.contextmanager
     def _advise_on_resuming(self, round: int) -> Iterator[None]:
@@ -202,7 +203,7 @@ class TrainingLoop:
         """
         began = time.perf_counter()
         run = self.runs[i]
-        metrics = _measure_training(run, trained, round)
+        metrics = measure_training(run.cell, run.state, trained, round)
         run.state = grade(run.cell, trained, self.ranks, executor.score)
         if self.ranks.is_first and self.common.is_evaluated(round):
             metrics |= evaluate_cell(run.cell, run.state, executor.score)
@@ -288,16 +289,3 @@ def _list_written(cell: Cell, trained: Trained) -> list[int] | None:
 
 def _is_ours(cell: Cell) -> bool:
     return cell.algorithm.spec in ALGORITHMS.names()
-
-
-def _measure_training(run: RunInProgress, trained: Trained, round: int) -> JSON:
-    """Return the metrics of a round's training; the run still has the state before it."""
-    cell = run.cell
-    metrics = {
-        "round": round,
-        "lr": cell.settings.lr_at(round),
-        "jobs": len(trained.plan.party),
-        "steps": trained.steps,
-        "train_loss": trained.loss,
-    }
-    return metrics | count_bytes(cell.algorithm, run.state, trained, cell.task)

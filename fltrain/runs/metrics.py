@@ -7,6 +7,8 @@ from typing import Any, TypedDict, cast
 
 from niidpart.splits.recipe import JSON
 
+DRIFT_NORM, DRIFT_COSINE = "drift_norm", "drift_cosine"
+
 
 class RoundMetrics(TypedDict, total=False):
     """The metrics of a round, as `metrics.jsonl` has them; docs/training.md says what they are.
@@ -17,7 +19,8 @@ class RoundMetrics(TypedDict, total=False):
     `--finetune` the last round has those of the parties' parts once more, as finetuned_, and with
     `--calibrate` all of what is served, as calibrated_. Parties that are held out have theirs as
     new_party_test_accuracy and so on, also finetuned_. Those that `--metrics` asks for are beside
-    them, test_NAME and party_test_NAME.
+    them, test_NAME and party_test_NAME. With `--drift layers` there are
+    drift_norm.LAYER and drift_cosine.LAYER, too.
     """
 
     round: int
@@ -30,6 +33,10 @@ class RoundMetrics(TypedDict, total=False):
     bytes_party_down: int
     bytes_party_up: int
     bytes_table4: int
+    drift_norm: list[float | None]
+    drift_cosine: list[float | None]
+    drift_norm_mean: float | None
+    drift_cosine_mean: float | None
     test_accuracy: float | None
     test_loss: float | None
     test_accuracy_std: float | None

@@ -41,6 +41,7 @@ _CAME_LATER = (  # settings
     "new_parties",
     "checkpoint_share",
     "internals",
+    "drift",
     "calibrate",
     "calibrate_epochs",
     "compress",

@@ -1,7 +1,7 @@
 """When models are evaluated, and on what. Needs no torch."""
 
 from dataclasses import dataclass
-from typing import Annotated, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from niidpart.registry import AtLeast
 
@@ -43,6 +43,12 @@ class EvaluationSettings:
         "Write down in each evaluated round what the algorithm says of its own state, such as "
         "which of FedCD's models a party prefers.",
     ] = False
+    drift: Annotated[
+        Literal["none", "whole", "layers"],
+        "Write down in each evaluated round how far local training moved each party's weights, and "
+        "its cosine to the mean of all parties: of the whole model, or of each layer too. What the "
+        "parties of that round moved is held in memory meanwhile.",
+    ] = "none"
     validation_only: Annotated[
         bool,
         "Measure on the parties' validation parts alone: no test set is read, as while one tunes.",
@@ -59,4 +65,5 @@ class EvaluationSettingValues(TypedDict, total=False):
     calibrate_epochs: int
     noisy_test: bool
     internals: bool
+    drift: Literal["none", "whole", "layers"]
     validation_only: bool

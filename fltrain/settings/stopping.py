@@ -12,10 +12,12 @@ _RULE = re.compile(r"([a-z][a-z0-9_-]*)(>=|<=|=)([^<>=]+)")
 # Where parties are served different models, and not while they are served the same.
 _AT_TIMES = "test_accuracy_std"
 _OF_STATE = "internal_"
+_OF_DRIFT = "drift_"
 _OF_NEW = "new_test_"  # nothing is: new parties are measured at home
 _TUNED = "finetuned_"
 _OF_PARTIES = ("party_", "new_party_")
-_WHOLE_NAMES = ("test_", *_OF_PARTIES, "personal_", "train_", _OF_STATE, _OF_NEW, _TUNED)
+_MEASURED = ("test_", *_OF_PARTIES, "personal_", "train_", _OF_NEW, _TUNED)
+_WHOLE_NAMES = (*_MEASURED, _OF_STATE, _OF_DRIFT)
 # Endings of the names of metrics that are better small; what parties' values are described by comes
 # behind the metric's own name.
 _BETTER_SMALL = re.compile(

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from ..arithmetic.rng import Ints
+from ..wording import count_noun
 
 Level = Literal["fault", "note"]
 _SHOWN = 5  # rows or parties that a text names
@@ -65,8 +66,3 @@ def name_some(numbers: Ints) -> tuple[tuple[int, ...], str]:
     some = tuple(numbers[:_SHOWN].tolist())
     more = ", ..." if len(numbers) > len(some) else ""
     return some, ", ".join(map(str, some)) + more
-
-
-def count_noun(n: int, noun: str, plural: str = "") -> str:
-    """Return "1 row" or "1,234 rows"."""
-    return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..arithmetic.exact import Floats
 from ..arithmetic.rng import Ints
-from .findings import Finding, count_noun, name_some
+from ..wording import count_noun
+from .findings import Finding, name_some
 from .subject import AuditSubject
 
 _LEAST_PARTIES = 5  # of which one can stand out
@@ -22,7 +23,7 @@ def find_party_faults(subject: AuditSubject) -> Iterator[Finding]:
         yield Finding(
             "empty-party",
             "note",
-            f"{len(empty)} of {count_noun(len(sizes), 'party', 'parties')} hold nothing: {named}",
+            f"{len(empty)} of {count_noun(len(sizes), 'party')} hold nothing: {named}",
             len(empty),
             some,
         )

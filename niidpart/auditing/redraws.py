@@ -6,8 +6,9 @@ import numpy as np
 
 from ..arithmetic.exact import Floats
 from ..arithmetic.rng import Ints, stream
+from ..wording import count_noun
 from .explanation import Explanation
-from .findings import Finding, count_noun
+from .findings import Finding
 
 _DRAWS = 2000
 _LEAST_DRAWS = 1000  # fewer say nothing of one in a thousand

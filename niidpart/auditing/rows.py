@@ -7,7 +7,8 @@ import numpy as np
 
 from ..arithmetic.rng import Ints
 from ..splits.view import RowIds
-from .findings import Finding, Level, count_noun, describe_rows
+from ..wording import count_noun
+from .findings import Finding, Level, describe_rows
 from .subject import AuditSubject
 
 # More numbers of rows than so many times those held, and a few, are not counted one by one.

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..splits.recipe import JSON
+from ..wording import count_noun
 from .embedding import embed_json, write_policy
 
 HERE = Path(__file__).parent
@@ -66,13 +67,15 @@ def open_templates(folders: Sequence[Path]) -> Any:
     """Return Jinja's environment of these folders and of ours; it escapes all that is shown."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader([*folders, HERE / "templates"]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["count_noun"] = count_noun
+    return environment
 
 
 def _join_scripts(content: PageContent) -> str:

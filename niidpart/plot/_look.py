@@ -138,12 +138,6 @@ def label_classes(axis: "Axis", names: Sequence[str], inches: float) -> None:
     axis.set_ticks(list(shown), labels, fontsize=small if len(shown) > 12 else small + 1)
 
 
-def format_count(n: float, what: str) -> str:
-    """Return `1 party`, `1,000 parties`."""
-    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
-    return f"{n:,} {what if n == 1 else plural}"
-
-
 def choose_colours(n: int) -> Any:
     """Return [n, 4] colours of n categories.
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from ..splits.split import FederatedSplit
-from ._look import format_count
+from ..wording import count_noun
 
 # sources whose root says more than their name
 _OWN_FILES = ("npz", "csv", "parquet", "libsvm", "image-folder")
@@ -31,7 +31,7 @@ def compose_title(split: FederatedSplit) -> str:
     recipe = split.recipe
     words = [_name_source(split), _name_step(recipe.strategy, recipe.params)]
     words += [_name_step(step.name, step.params) for step in recipe.transforms]
-    words.append(format_count(split.n_parties, "party"))
+    words.append(count_noun(split.n_parties, "party"))
     for name, fraction in (("val", recipe.val), ("test", recipe.test)):
         if fraction:
             words.append(f"{name} {fraction}")

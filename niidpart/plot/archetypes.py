@@ -10,13 +10,13 @@ from ..arithmetic.rng import Ints
 from ..errors import UsageError
 from ..registry import did_you_mean
 from ..splits.split import FederatedSplit
+from ..wording import count_noun
 from ._look import (
     OKABE_ITO,
     Figure,
     choose_evenly,
     choose_labelled,
     fit_row_inches,
-    format_count,
     join_words,
     label_classes,
     shorten_name,
@@ -68,8 +68,8 @@ def archetypes(
             what = (
                 "bars: all parties of one kind together; whiskers: lowest and highest of one party"
             )
-    n_parties = format_count(len(ids), "party")
-    n_kinds = format_count(len(kinds), "kind")
+    n_parties = count_noun(len(ids), "party")
+    n_kinds = count_noun(len(kinds), "kind")
     return join_words(said, f"{n_parties} of {n_kinds}", what)
 
 

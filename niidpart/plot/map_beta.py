@@ -15,13 +15,13 @@ from ..heterogeneity.terms import BetaLikelihood
 from ..splitfile.stated_skew import find_stored_skew
 from ..splits.dealing import find_reading
 from ..splits.split import FederatedSplit
+from ..wording import count_noun
 from ._beta import find_label_beta
 from ._look import (
     OKABE_ITO,
     TRUTH,
     Figure,
     choose_evenly,
-    format_count,
     join_words,
     label_log_axis,
     smallest_font,
@@ -100,7 +100,7 @@ def _say_parties(which: NDArray[np.bool_], what: str) -> str:
     n = int(which.sum())
     if not n:
         return ""
-    return f"{format_count(n, 'party')} {what}"
+    return f"{count_noun(n, 'party')} {what}"
 
 
 def _draw_betas(

@@ -12,11 +12,11 @@ from ..features.transforming import list_feature_steps
 from ..registry import AtLeast, AtMost
 from ..splits.split import FederatedSplit
 from ..transforms._corruptions import KINDS
+from ..wording import count_noun
 from ._features import is_fresh, read_features, view_features
 from ._look import (
     OKABE_ITO,
     Figure,
-    format_count,
     join_words,
     shorten_name,
     smallest_font,
@@ -66,7 +66,7 @@ def noise(
     names = [shorten_name(data.class_names[k]) for k in data.labels[rows]]
     low, high = _find_ends(original)
     _draw_views(figure, views, headings, names, (low, high))
-    words = [said, f"the same {format_count(len(rows), 'example')}, whoever holds them"]
+    words = [said, f"the same {count_noun(len(rows), 'example')}, whoever holds them"]
     if original.ndim > 2:
         words.append(f"shown from {low:g} to {high:g}")
     if is_fresh(split):

@@ -9,12 +9,12 @@ from ..arithmetic.rng import Ints
 from ..errors import UsageError
 from ..registry import did_you_mean
 from ..splits.split import FederatedSplit
+from ..wording import count_noun
 from ._beta import find_label_beta
 from ._look import (
     OKABE_ITO,
     Figure,
     add_legend,
-    format_count,
     join_words,
     shorten_name,
 )
@@ -68,7 +68,7 @@ def simplex(
     of_classes = f" {', '.join(labels)}" if len(names) > len(three) else ""
     beta = find_label_beta(split)
     n_without = int((~has_some).sum())
-    without = f"{format_count(n_without, 'party')} without any of them left out"
+    without = f"{count_noun(n_without, 'party')} without any of them left out"
     return join_words(
         said,
         f"shares of the classes{of_classes}",
@@ -148,7 +148,7 @@ def _draw_area_key(ax: Any, numbers: list[int]) -> None:
         Line2D([], [], linestyle="", marker="o", color=OKABE_ITO[0], markersize=np.sqrt(_AREA * n))
         for n in numbers
     ]
-    labels = [format_count(n, "party") for n in numbers]
+    labels = [count_noun(n, "party") for n in numbers]
     spacing = 0.5 + np.sqrt(_AREA * numbers[-1]) / 20
     add_legend(ax, dots, labels, labelspacing=spacing, handletextpad=1.0)
 

@@ -11,7 +11,7 @@ from fltrain.studies.folder.standing import CellStanding, StudyStanding
 from niidpart.disk.progress import tell
 from niidpart_cli.train import planning
 from niidpart_cli.train.board import draw_board
-from niidpart_cli.train.planning import show_planning
+from niidpart_cli.train.planning import show_planning, show_reading
 
 WORKER = "a-machine-of-the-cluster-4711-abcdef"
 RUNNING = [
@@ -74,17 +74,21 @@ def test_a_study_is_followed_in_a_terminal_and_quietly_in_a_log(fltrain, termina
     ] * 2
 
 
-def test_planning_says_what_it_is_at_only_where_it_takes_more_than_a_moment(monkeypatch, capsys):
-    with show_planning():
+@pytest.mark.parametrize(("show", "word"), [(show_planning, "planning"), (show_reading, "reading")])
+def test_work_says_what_it_is_at_only_where_it_takes_more_than_a_moment(
+    show, word, monkeypatch, capsys
+):
+    with show():
         tell("cells looked up", 1, 900)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(planning, "_MOMENT", 0.0)
     monkeypatch.setattr(planning, "_QUIET", 0.0)
-    said, wanted = "", "planning, cells looked up: 1 of 900\n"
-    with show_planning():
+    said, wanted = "", f"{word}, cells looked up: 1 of 900\n"
+    with show():
         tell("cells looked up", 1, 900)
         ends = time.monotonic() + 600
         while wanted not in said and time.monotonic() < ends:
             time.sleep(0.01)
             said += capsys.readouterr().err
     assert said.endswith(wanted)
+

@@ -233,6 +233,20 @@ def test_what_it_says_of_its_state_is_written_where_it_is_asked_for(go, usual, b
         assert all(type(value) in (int, float) for value in numbers)
 
 
+def test_what_its_parties_moved_is_written_where_it_is_asked_for(go, usual, built):
+    """A place for each party that trained, and the run is the one without."""
+    told = go(drift="layers").history
+    for metrics, plain in zip(told, usual.history, strict=True):
+        said = {name: metrics[name] for name in metrics if name.startswith("drift_")}
+        assert {name: metrics[name] for name in metrics if name not in said} == plain
+        assert ({"drift_norm", "drift_cosine"} <= said.keys()) != built.pooled
+        for name in said:
+            if not name.endswith("_mean"):
+                known = [value for value in said[name] if value is not None]
+                assert known
+                assert all(type(value) is float for value in known)
+
+
 def test_its_state_survives_a_checkpoint(usual, same_state, tmp_path):
     state, store = usual.state, CheckpointStore(PlainFolder(tmp_path))
     store.write(state, 1, Bound(config="", metrics="", state=digest_state(state)))

@@ -16,6 +16,7 @@ from fltrain.evidence.reading import RecordGroup
 from fltrain.evidence.records import RunRecord
 from fltrain.evidence.tables import TableAxes
 from fltrain.evidence.writing import describe_table, write_csv, write_latex, write_markdown
+from fltrain.report.sentences import tell_family
 from niidpart.errors import UsageError
 
 TESTS = ComparisonWords(JudgeRules())
@@ -210,6 +211,24 @@ def test_who_is_in_a_family_does_not_hang_on_which_row_comes_first(order):
         frozenset("bc"),
     }
     assert all("pairs are missing" in one.reason for one in family.comparisons)
+
+
+def test_families_of_one_column_say_of_which_rows_they_are():
+    records = [*ahead(2, "a", "b", lr=0.1), *ahead(2, "a", "b", lr=1, split="b")]
+    families = table_of(records, tests=TESTS).families
+    assert [(one.column, one.shared) for one in families] == [("", "lr=0.1"), ("", "lr=1")]
+    told = tell_family(families[0], table_of(records).measures[0])
+    assert told.head.startswith("test_accuracy % in lr=0.1: 1 comparison in pairs")
+    columns = TableAxes(by=("algorithm",), columns=("lr",))
+    assert [one.place for one in table_of(records, columns, TESTS).families] == ["lr=0.1", "lr=1"]
+    (alone,) = table_of(records[:4], tests=TESTS).families
+    assert alone.place == ""
+
+
+def test_one_pair_is_no_pairs():
+    (family,) = table_of(ahead(1, "a", "b"), tests=TESTS).families
+    (one,) = family.comparisons
+    assert one.reason == "1 pair gives no p below 1, and the test needs 0.05: it takes 6 pairs"
 
 
 def test_a_family_is_a_column_or_the_whole_table():

@@ -52,30 +52,55 @@ def make_epochs(**how):
     return make_group([lost if one.name == lost.name else one for one in records])
 
 
+def write_run(path, name, seed, rounds):
+    """The folder of a run, with these metrics of each round beside those that all have."""
+    path.mkdir(parents=True)
+    config = {
+        "format": 1,
+        "data_root": "",
+        "algorithm": {"name": name, "spec": name, "options": {}},
+        "split": "a" * 64,
+        "model": "linear",
+        "settings": {"lr": 0.1, "seed": seed, "rounds": len(rounds)},
+    }
+    (path / "config.json").write_text(json.dumps(config))
+    lines = []
+    for number, asked in enumerate(rounds, 1):
+        metrics = {"round": number, "lr": 0.1, "jobs": 1, "steps": 1, "train_loss": 1.0}
+        moved = {"bytes_down": 1, "bytes_up": 1, "bytes_table4": 2}
+        of_party = {"bytes_party_down": 1, "bytes_party_up": 1}
+        lines.append(json.dumps(metrics | moved | of_party | asked) + "\n")
+    (path / "metrics.jsonl").write_text("".join(lines))
+    return path
+
+
 def make_party_runs(folder, *, parties=8, seeds=3, accuracy="party_test_accuracy"):
     """Run folders with the accuracy of each party."""
     paths = []
     for name, middle in (("fedavg", 0.5), ("fedprox", 0.6)):
         for seed in range(seeds):
-            path = folder / f"{name}-{seed}"
-            path.mkdir(parents=True)
-            config = {
-                "format": 1,
-                "data_root": "",
-                "algorithm": {"name": name, "spec": name, "options": {}},
-                "split": "a" * 64,
-                "model": "linear",
-                "settings": {"lr": 0.1, "seed": seed, "rounds": 1},
-            }
             values = [middle + 0.03 * party + 0.01 * seed for party in range(parties)]
-            metrics = {"round": 1, "lr": 0.1, "jobs": 1, "steps": 1, "train_loss": 1.0}
-            moved = {"bytes_down": 1, "bytes_up": 1, "bytes_table4": 2}
-            of_party = {"bytes_party_down": 1, "bytes_party_up": 1, "test_accuracy": middle}
             of_parties = {accuracy: values, f"{accuracy}_mean": sum(values) / parties}
-            line = metrics | moved | of_party | of_parties
-            (path / "config.json").write_text(json.dumps(config))
-            (path / "metrics.jsonl").write_text(json.dumps(line) + "\n")
-            paths.append(path)
+            asked = {"test_accuracy": middle} | of_parties
+            paths.append(write_run(folder / f"{name}-{seed}", name, seed, [asked]))
+    return paths
+
+
+def make_drift_runs(folder, *, parties=8, seeds=3, rounds=6):
+    """Run folders with the drift of each party, of which one does not train in the first round."""
+    paths = []
+    for name, size in (("fedavg", 1.0), ("scaffold", 0.6)):
+        for seed in range(seeds):
+            history = []
+            for number in range(rounds):
+                metrics = {"test_accuracy": 0.5}
+                for end, factor in (("", 1.0), (".conv1", 0.3), (".out", 0.9)):
+                    of = [factor * size * 0.8**number * (1 + 0.1 * i) for i in range(parties)]
+                    ways = [1 - factor * 0.02 * (number + seed) * i / size for i in range(parties)]
+                    of[0] = ways[0] = None if number == 0 else 1.0
+                    metrics |= {f"drift_norm{end}": of, f"drift_cosine{end}": ways}
+                history.append(metrics)
+            paths.append(write_run(folder / f"{name}-{seed}", name, seed, history))
     return paths
 
 
@@ -85,6 +110,8 @@ def draw_kind(kind, folder, look=None):
         return draw([make_device_run(folder).path], kind, look=look)
     if kind == "parties":
         return draw(make_party_runs(folder), kind, look=look)
+    if kind == "drift":
+        return draw(make_drift_runs(folder), kind, look=look, layer="all")
     group = make_epochs() if kind == "against" else make_study(failed=None)
     words = FigureWords(panels=("beta", "split_seed")) if kind == "ranks" else None
     return draw_group(group, kind, words, look)
@@ -417,6 +444,27 @@ def test_figures_of_papers_are_of_kinds_and_axes_that_there_are(name):
         for metric in words.metrics:
             known = metric.startswith(("internal_", "party_")) or is_derived(metric)
             assert known or metric in RoundMetrics.__annotations__
+
+
+def test_drift_has_the_mean_of_all_parties_and_a_band_of_these(tmp_path):
+    paths = make_drift_runs(tmp_path)
+    figure = draw(paths, "drift").figure
+    assert [ax.get_ylabel() for ax in figure.axes] == [
+        "norm of what a party moved",
+        "its cosine to the mean",
+    ]
+    values = [0.6 * 0.8 * (1 + 0.1 * i) for i in range(1, 8)]
+    line = next(line for line in figure.axes[0].lines if line.get_label() == "scaffold")
+    assert line.get_ydata()[1] == pytest.approx((1.0 + sum(values)) / 8)
+    assert line.get_ydata()[0] == pytest.approx(sum(values) / 0.8 / 7)  # of those that trained
+    assert [len(ax.collections) for ax in figure.axes] == [2, 2]
+    bare = draw(paths, "drift", band="none", layer="out").figure
+    assert [len(ax.collections) for ax in bare.axes] == [0, 0]
+    for layer, said in {"outt": "did you mean 'out'", "conv1,two": "a layer 'two'"}.items():
+        with pytest.raises(UsageError, match=said):
+            draw(paths, "drift", layer=layer)
+    with pytest.raises(UsageError, match="no run has drift_norm of single parties; train with"):
+        draw_group(make_study(), "drift")
 
 
 def test_no_line_of_a_rank_runs_behind_its_number(tmp_path):

@@ -160,6 +160,9 @@ def own(i):
     more = {"half": torch.full((2, 3), i / 3).bfloat16(), "many": torch.tensor([i, -i])}
     return {"x": torch.arange(i % 4, dtype=torch.float16), "y": few, "none": {}} | more if i % 5 else {}
 
+def moved(i):
+    return {"w": torch.arange(i, dtype=torch.float32)} if i % 3 else {}
+
 def body(rank, size):
     said = {}
     for block in (1 << 22, 8, 1):
@@ -171,10 +174,10 @@ def body(rank, size):
         for i in mine:
             cell = i % 2 * 2  # the second cell has no jobs at all
             sums[cell].add(uploads(i), i % sums[cell].n_models)
-        done = ranks.exchange(sums, [Done(i, i / 3, own(i)) for i in mine], torch.device("cpu"))
+        done = ranks.exchange(sums, [Done(i, i / 3, own(i), moved(i)) for i in mine], torch.device("cpu"))
         done.sort(key=lambda one: one.job)
         said[str(block)] = [[digest(one.total) for one in sums], [tree.empties(one.total) for one in sums],
-                            [[one.job, one.loss, digest(one.own), tree.empties(one.own)] for one in done]]
+                            [[one.job, one.loss, digest(one.own), tree.empties(one.own), digest(one.moved)] for one in done]]
     said["nothing"] = [[one.job for one in ranks.exchange([Sums(1)], [], torch.device("cpu"))], ranks.gather(rank)]
     return said
 """

@@ -228,7 +228,7 @@ def test_a_setting_of_another_type_is_named_too(name):
 def test_every_setting_is_tested_here():
     assert (
         set(BAD) | WITHOUT_RANGE
-        == set(WRONG_TYPE) | {"device", "normalise", "pad", "engine", "lr_over"}
+        == set(WRONG_TYPE) | {"device", "normalise", "pad", "engine", "lr_over", "drift"}
         == {f.name for f in fields(Settings)}
     )
 

@@ -19,7 +19,6 @@ from niidpart.plot._look import (
     OKABE_ITO,
     choose_colours,
     choose_labelled,
-    format_count,
     format_plain,
     measure_text,
     shorten_name,
@@ -28,6 +27,7 @@ from niidpart.plot._look import (
 from niidpart.plot._media import MEDIA, use_look
 from niidpart.plot._parties import choose_parties, order_parties, parse_parties
 from niidpart.splits.part_making import make_part
+from niidpart.wording import count_noun
 
 DATA_KINDS = {"noise", "features", "fcube"}
 
@@ -583,7 +583,7 @@ def test_class_names_of_strangers_do_no_harm(kind, tmp_path):
 def test_names_and_numbers():
     assert shorten_name("a\nb") == "a?b"
     assert shorten_name("x" * 20) == "x" * 15 + "…"
-    assert [format_count(1, "party"), format_count(2000, "party"), format_count(3, "kind")] == [
+    assert [count_noun(1, "party"), count_noun(2000, "party"), count_noun(3, "kind")] == [
         "1 party",
         "2,000 parties",
         "3 kinds",

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from niidpart.wording import count_noun
+
 from ..command import AdvisingCommand
 from ..tables import format_table
 from ..terminal import say, say_table, to_one_line
@@ -85,7 +87,7 @@ def _say_branch(branch: "TreeBranch") -> None:
 def _say_evidence(what: str, found: "PrintedEvidence", algorithm: str) -> None:
     """Say how often an algorithm is best in some rows, and where it is ahead and behind."""
     if what:
-        say(f"  {what}: {len(found.rows)} settings")
+        say(f"  {what}: {count_noun(len(found.rows), 'setting')}")
     counts = ", ".join(f"{name} {count}" for name, count in found.best.items())
     say(f"    best in: {counts}")
     say(

@@ -11,6 +11,7 @@ from niidpart.errors import UsageError
 from ..look import describe_drawn, read_look
 from ..terminal import say, to_one_line
 from .metric_option import join_names
+from .planning import show_reading
 from .where_option import read_where
 
 if TYPE_CHECKING:
@@ -31,13 +32,14 @@ def draw_figure(kind: str, values: Mapping[str, Any], options: Mapping[str, Any]
     _require_kind(kind, paths)
     if not any(map(is_study, paths)):
         find_runs(paths)  # before torch is imported, which takes seconds
-    from fltrain.figures import draw, save
-
     look = _read_look(values)
     out = Path(values["out"] or f"{kind.rpartition(':')[2]}.pdf")
     is_replaced = out.exists()
-    drawn = draw(paths, kind, words=_read_words(values), look=look, **options)
-    path = save(drawn, out, look)
+    with show_reading():
+        from fltrain.figures import draw, save
+
+        drawn = draw(paths, kind, words=_read_words(values), look=look, **options)
+        path = save(drawn, out, look)
     _tell(drawn, kind, path, is_replaced, bool(values["as_json"]))
 
 

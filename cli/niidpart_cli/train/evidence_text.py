@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from niidpart.wording import count_noun
+
 from ..tables import format_table
 from ..terminal import to_one_line
 
@@ -29,10 +31,10 @@ def format_evidence(table: "EvidenceTable") -> str:
 
 def format_family(family: "ComparisonFamily", measure: "RunMeasure") -> str:
     """Return the comparisons of a family: a line each, and below them why some claim nothing."""
-    place = f" in {family.column}" if family.column else ""
+    place = f" in {family.place}" if family.place else ""
     n = len(family.comparisons)
     head = (
-        f"{family.measure}{place}: {n} comparison{'s' if n > 1 else ''} in pairs, "
+        f"{family.measure}{place}: {count_noun(n, 'comparison')} in pairs, "
         f"{family.over}; sign-flip test, Holm over all {family.size} at {family.level:g}"
     )
     header = ["first", "second", "difference", "95 % interval", "p", "p Holm", "Wilcoxon Holm"]

@@ -7,6 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from niidpart.wording import count_noun
+
 from ..interrupts import explain_interrupt
 from ..terminal import say, to_one_line
 from .curves import draw_afterwards
@@ -25,7 +27,7 @@ def report_run(done: "Run", as_json: bool) -> None:
         return
     assert done.folder is not None  # the command gives every run a folder
     n = len(done.history)
-    rounds = f"{n} round{'s' if n > 1 else ''}"
+    rounds = count_noun(n, "round")
     picture = done.folder / "curves.png"
     say(f"{done.algorithm.name}, {rounds}: {format_round(done.history[-1:])}")
     if done.stopped:

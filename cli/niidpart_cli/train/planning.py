@@ -1,4 +1,4 @@
-"""What the planning of a study is at, on stderr, where it takes more than a moment."""
+"""What the planning of a study, or the reading of runs, is at, on stderr, after a moment."""
 
 import contextlib
 import signal
@@ -15,16 +15,19 @@ _QUIET = 30.0  # and elsewhere
 
 
 @dataclass
-class PlanningLine:
-    """Says how far planning is: on a terminal in one line, elsewhere, as in a log, now and then.
+class WaitingLine:
+    """Says how far work is: on a terminal in one line, elsewhere, as in a log, now and then.
 
     In a thread of its own, so that it speaks also while a data set is read, or torch imported.
+    is_logged: whether a log hears of it at once, and not only where it takes long.
     """
 
-    text: str = "torch is being loaded"
+    work: str
+    is_logged: bool
+    text: str = "begins"
     _ending: threading.Event = field(default_factory=threading.Event)
 
-    def __enter__(self) -> "PlanningLine":
+    def __enter__(self) -> "WaitingLine":
         self._thread = threading.Thread(target=self._go_on, daemon=True)
         # Signals are for the main thread, which may have them wait while it imports.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
@@ -46,9 +49,9 @@ class PlanningLine:
         if self._ending.wait(_MOMENT):
             return
         height, can_redraw = 0, can_rewrite()
-        said, at = "", -_QUIET
+        said, at = "", -_QUIET if self.is_logged else time.monotonic()
         while True:
-            line = f"planning, {self.text}"
+            line = f"{self.work}, {self.text}"
             if can_redraw:
                 height = rewrite_lines([line], height)
             elif line != said and time.monotonic() - at >= _QUIET:
@@ -63,7 +66,21 @@ class PlanningLine:
 @contextlib.contextmanager
 def show_planning() -> Iterator[None]:
     """Show how far planning is, as long as this lasts."""
-    from niidpart.disk.progress import listen
-
-    with PlanningLine() as line, listen(line.hear):
+    with _show(WaitingLine("planning", is_logged=True, text="torch is being loaded")):
         yield
+
+
+@contextlib.contextmanager
+def show_reading() -> Iterator[None]:
+    """Show how far the reading of runs is, and what is made of them, as long as this lasts."""
+    with _show(WaitingLine("reading", is_logged=False)):
+        yield
+
+
+@contextlib.contextmanager
+def _show(line: WaitingLine) -> Iterator[None]:
+    with line:  # before the import below, which may take a moment too
+        from niidpart.disk.progress import listen
+
+        with listen(line.hear):
+            yield

@@ -10,6 +10,7 @@ from ..command import AdvisingCommand
 from ..look import describe_written
 from ..terminal import say
 from .evidence_options import declare_axes, declare_measures, declare_tests, read_request
+from .planning import show_reading
 
 _HELP = (
     "A page on a study, or on runs and sweeps: what was asked, on which splits, a leaderboard with "
@@ -48,13 +49,14 @@ def report(paths: tuple[str, ...], out: str, as_json: bool, **values: Any) -> No
 
     if not any(map(is_study, paths)):
         find_runs(paths)  # before torch is imported, which takes seconds
-    from fltrain.report.api import write_report
-
     # What is asked of the tests has to be possible; what nobody asked for may be left out.
     asks_tests = values["against"] or values["wanted"] is not None
-    request = read_request(values, has_tests=True)
     is_replaced = Path(out).exists()
-    path = write_report(paths, out, request, needs_tests=bool(asks_tests))
+    with show_reading():
+        from fltrain.report.api import write_report
+
+        request = read_request(values, has_tests=True)
+        path = write_report(paths, out, request, needs_tests=bool(asks_tests))
     if as_json:
         size = path.stat().st_size
         say(json.dumps({"file": str(path), "bytes": size, "replaced": is_replaced}))

@@ -13,6 +13,7 @@ from ..terminal import say, say_table, to_one_line
 from .evidence_options import declare_axes, declare_measures, declare_tests, read_request
 from .evidence_text import format_evidence, format_family, format_ranking
 from .paper import print_beside
+from .planning import show_reading
 
 if TYPE_CHECKING:
     from fltrain.evidence.api import EvidenceTable
@@ -78,14 +79,15 @@ def table(
     if paper:
         _print_paper(paths, as_json, values)
         return
-    from fltrain.evidence.api import make_tables
-
     if values["each"] and values["by"]:
         raise UsageError("--each makes a row of each run, and --by says other rows; give one")
     if values["each"]:
         values["by"] = ("run", "algorithm" if any(map(is_study, paths)) else "setting")
     asks_tests = values["test"] or values["against"] or values["wanted"] is not None
-    tables = make_tables(paths, read_request(values, has_tests=bool(asks_tests)))
+    with show_reading():
+        from fltrain.evidence.api import make_tables
+
+        tables = make_tables(paths, read_request(values, has_tests=bool(asks_tests)))
     if as_json:
         from fltrain.evidence.writing import describe_table
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from niidpart.wording import count_noun
+
 from ..command import AdvisingCommand
 from ..options import declare_data_memory
 from ..terminal import say
@@ -124,8 +126,8 @@ def _describe(folder: str, verdict: "RunVerdict") -> str:
         lines += [f"  {fault}" for fault in verdict.faults]
     else:
         rounds, kept = verdict.rounds, verdict.checkpoints
-        of_rounds = f"{rounds} round{'s' if rounds != 1 else ''}"
-        of_kept = f"{len(kept)} checkpoint{'s' if len(kept) != 1 else ''}"
+        of_rounds = count_noun(rounds, "round")
+        of_kept = count_noun(len(kept), "checkpoint")
         found = "has nothing wrong"
         if verdict.unchecked:
             found = "could not be checked in full; in the rest nothing is wrong"

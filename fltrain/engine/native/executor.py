@@ -15,6 +15,7 @@ from ...counting import ceil_div, count_batches
 from ...flat_tree import FlatTree, RowLayout
 from ...tasks.model_task import ModelTask, make_batch_fault
 from ..batches import iterate_in_order
+from ..drift import subtract_weights
 from ..execution import Execution
 from ..jobs import Broadcast, Cell, Done, Job, make_local
 from ..processes import count_cores
@@ -181,7 +182,8 @@ class Native:
         upload, own = cell.algorithm.finish(cell.task, after, job.work)
         sums.add(upload, job.model, self.add_pair)
         kept = keep_optimizer(flat, job)
-        return Done(begun.place, loss, job.keep_own(own | kept))
+        moved = subtract_weights(after.params, local.params) if job.is_measured else {}
+        return Done(begun.place, loss, job.keep_own(own | kept), moved)
 
 
 def _require_whole_batches(cell: Cell, job: Job, layers: LayerTable) -> None:

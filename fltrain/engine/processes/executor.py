@@ -85,8 +85,8 @@ class Processes(TorchExecutor):
                 following = next(left, [])
                 busy[pipe] = worker, following
                 worker.send(encode([jobs[i] for i in following]))
-                for i, (loss, own) in zip(chunk, answer, strict=True):
-                    yield Done(i, loss, own)
+                for i, (loss, own, moved) in zip(chunk, answer, strict=True):
+                    yield Done(i, loss, own, moved)
 
     def close(self) -> None:
         """End the workers at once: they hold nothing that would have to be written down."""

@@ -147,7 +147,7 @@ def _answer(
     jobs: list[Job],
     sums: dict[int, Sums],
 ) -> memoryview:
-    """Return (loss, own) of each job, encoded; the sums where there is none.
+    """Return (loss, own, moved) of each job, encoded; the sums where there is none.
 
     What goes wrong is an answer, too.
     """
@@ -162,12 +162,14 @@ def _answer(
         return encode(describe_failure(error))
 
 
-def _train(cell: Cell, broadcast: Broadcast, job: Job, sums: dict[int, Sums]) -> tuple[float, Tree]:
-    """Train one job, add its upload to the sums, and return (loss, own)."""
-    upload, own, loss = train_job(cell, broadcast, job)
+def _train(
+    cell: Cell, broadcast: Broadcast, job: Job, sums: dict[int, Sums]
+) -> tuple[float, Tree, Tree]:
+    """Train one job, add its upload to the sums, and return (loss, own, moved)."""
+    trained = train_job(cell, broadcast, job)
     # the upload of a job whose loss is not finite is {}, which adds nothing
-    sums[job.cell].add(upload, job.model)
-    return loss, job.keep_own(own)
+    sums[job.cell].add(trained.upload, job.model)
+    return trained.loss, job.keep_own(trained.own), trained.moved
 
 
 def _end_with(parent: int) -> None:

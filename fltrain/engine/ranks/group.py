@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.distributed.distributed_c10d import Store
 
 from ...counting import ceil_div
+from ...tree import Tree
 from ..jobs import Done
 from ..sums import Sums
 from .travel import (
@@ -51,8 +52,8 @@ class Terminated(BaseException):
 class _Report(NamedTuple):
     """What a rank reports of its jobs before numbers travel.
 
-    done: (job, loss, which of the forms `own` has); a form is listed once, for all jobs that have
-    it.
+    done: (job, loss, which of the forms it has, that travel of it); a form is listed once, for all
+    jobs that have it.
     """
 
     sums: SumShapes
@@ -245,12 +246,17 @@ class Ranks:
 ALONE = Ranks()
 
 
+def _list_travelling(one: Done) -> Tree:
+    """Return the trees of a job that other ranks get."""
+    return {"own": one.own, "moved": one.moved}
+
+
 def _report(sums: Sequence[Sums], done: list[Done]) -> _Report:
     """Return what this rank reports of its jobs."""
     numbers: dict[Form, int] = {}
     rows = []
     for one in done:
-        form = describe_form(one.own)
+        form = describe_form(_list_travelling(one))
         rows.append((one.job, one.loss, numbers.setdefault(form, len(numbers))))
     return _Report(describe_sums(sums), rows, list(numbers))
 
@@ -258,7 +264,7 @@ def _report(sums: Sequence[Sums], done: list[Done]) -> _Report:
 def _pack_owns(done: list[Done], n: int, device: torch.device) -> Tensor:
     """Return what this rank's parties keep in n bytes: all ranks send as much as the longest."""
     own = torch.zeros(n, dtype=torch.uint8, device=device)
-    mine = pack([one.own for one in done], device)
+    mine = pack([_list_travelling(one) for one in done], device)
     own[: len(mine)] = mine
     return own
 
@@ -270,6 +276,6 @@ def _unpack_done(reports: list[_Report], owns: Tensor, n: int) -> list[Done]:
         at = rank * n
         for job, loss, number in report.done:
             form = report.forms[number]
-            out.append(Done(job, loss, unpack(form, owns, at)))
+            out.append(Done(job, loss, **unpack(form, owns, at)))
             at += form.nbytes
     return out

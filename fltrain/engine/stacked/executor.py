@@ -133,7 +133,7 @@ class Stacked(TorchExecutor):
             name = self.cells[some[0].cell].algorithm.name
             raise stacking_error(name, "later steps", error) from error
         del stack  # its weights make room for the sums
-        upload, own = outcome.upload, outcome.own
+        upload, own, moved = outcome.upload, outcome.own, outcome.moved
         losses = outcome.losses.tolist()  # the host waits for the device here alone
         for cell in {job.cell for job in some}:
             n_models = sums[cell].n_models
@@ -142,8 +142,10 @@ class Stacked(TorchExecutor):
             )
         del upload, outcome
         for j, (i, loss) in enumerate(zip(places, losses, strict=True)):
-            its_own = tree.index(own, j) if math.isfinite(loss) else {}
-            yield Done(i, loss, jobs[i].keep_own(its_own))
+            is_whole = math.isfinite(loss)
+            its_own = tree.index(own, j) if is_whole else {}
+            its_moved = tree.index(moved, j) if is_whole and jobs[i].is_measured else {}
+            yield Done(i, loss, jobs[i].keep_own(its_own), its_moved)
 
     def score(self, task: ModelTask, candidates: Iterable[Candidate]) -> list[tuple[int, float]]:
         """Return (number right, summed loss) of each candidate, those of one size together."""

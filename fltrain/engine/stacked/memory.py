@@ -59,6 +59,8 @@ def estimate_job_bytes(
     kept = _bytes_of(local.own) + _bytes_of(own)
     moved = _bytes_of(local.each) + 2 * _bytes_of(local.carry)
     uploaded = 3 * _bytes_of(upload)  # in float64 while it is summed
+    # the weights that training began from, and what it moved
+    measured = 0 if settings.drift == "none" else 2 * _bytes_of(local.params)
     # what a forward pass keeps for the gradient and half as much on the way back; its largest
     # tensor twice, for the passes that an algorithm adds; the batch
     one = count_cost(make_plain_task(cell.task, convolutions), cell.data)
@@ -68,7 +70,7 @@ def estimate_job_bytes(
     steps_per_epoch = ceil_div(n, settings.batch_size)
     epochs = ceil_div(count_steps(n, settings), steps_per_epoch)
     orders = 8 * (n * epochs + 12 * n)  # of the examples, and what sorting them takes
-    return trained + buffers + kept + moved + uploaded + examples + orders
+    return trained + buffers + kept + moved + uploaded + measured + examples + orders
 
 
 def memory_budget(memory: float | None, device: torch.device) -> float:

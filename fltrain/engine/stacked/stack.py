@@ -12,6 +12,7 @@ from niidpart.errors import UsageError
 from ... import tree
 from ...interface import Batch, Local, Step, Work
 from ...tree import Tree
+from ..drift import copy_measured, subtract_weights
 from ..jobs import Broadcast, Cell, Job, make_local
 from ..rates import Rates
 from ..updates import OPTIMIZER, Updates
@@ -40,11 +41,12 @@ _PLACE_DIMS = (0, 0, 0)
 
 
 class StackOutcome(NamedTuple):
-    """What a stack gives. losses: [J] summed over the steps; upload, own: [J, ...]."""
+    """What a stack gives. losses: [J] summed over the steps; else [J, ...], moved {} for none."""
 
     losses: Tensor
     upload: Tree
     own: Tree
+    moved: Tree
 
 
 class _StackPart(NamedTuple):
@@ -71,10 +73,9 @@ class Stack:
         task: StackedTask,
         mixing: Mixing,
     ):
-        first = cells[jobs[0].cell]
         self.cells = cells
         self.jobs = jobs
-        self.algorithm = first.algorithm
+        self.algorithm = cells[jobs[0].cell].algorithm
         self.settings = [cells[job.cell].settings for job in jobs]
         self.task = task
         self.mixing = mixing
@@ -89,6 +90,7 @@ class Stack:
             local = make_local(cells[job.cell], broadcasts[job.cell], job)
             locals_.append(local)
         self.local, self.dims = merge_locals(jobs, locals_, self.device)
+        self.begun: Tree = {}  # the weights before the first step, where they are measured
         # of the first n jobs, by n
         self._first_jobs: dict[int, tuple[Local, _Where]] = {}
 
@@ -110,7 +112,8 @@ class Stack:
         upload, own = self.finish()
         if self.jobs[0].optimizer:
             own = own | {OPTIMIZER: updates.keep(self.work.steps)}
-        return StackOutcome(losses, upload, own)
+        moved = subtract_weights(self.local.params, self.begun) if self.begun else {}
+        return StackOutcome(losses, upload, own, moved)
 
     def prepare_updates(self) -> tuple[Updates, Rates]:
         """Return the optimiser of all jobs, and the learning rates of their steps."""
@@ -152,6 +155,7 @@ class Stack:
         new_dims = {name: leading_axes(part) for name, part in new.items()}
         local = self.local._replace(**new)
         self._own_trained_parts(local, self.dims._replace(**new_dims))
+        self.begun = copy_measured(self.local.params, self.jobs)
 
     def _own_trained_parts(self, local: Local, dims: Local) -> None:
         """Go on from this Local, with copies [J, ...] of the parts that are trained in place."""

@@ -28,6 +28,7 @@ _HARMLESS = (*_WRITTEN, "device", "threads", "workers", "memory")
 _LATER: Mapping[str, Any] = {
     "internals": False,
     "validation_only": False,
+    "drift": "none",
     "calibrate": 0,
     "calibrate_epochs": 10,
     "compress": None,
