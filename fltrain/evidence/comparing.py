@@ -141,8 +141,8 @@ def judge_comparisons(
     measured = [None if one.why_not else measure_pairs(one.a, one.b) for one in asked]
     # What could not be compared was asked all the same, and takes its share of the level.
     p = [1.0 if one is None else one.p for one in measured]
-    p_holm = _correct(p)
-    p_wilcoxon = _correct([1.0 if one is None else one.p_wilcoxon for one in measured])
+    p_holm = correct_by_holm(p)
+    p_wilcoxon = correct_by_holm([1.0 if one is None else one.p_wilcoxon for one in measured])
     reachable = _list_reachable(p, rules.level)
     found = []
     for place, (one, statistics) in enumerate(zip(asked, measured, strict=True)):
@@ -215,14 +215,21 @@ def list_opponents(names: Sequence[str], against: str = "") -> list[tuple[str, s
     return [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
 
 
-def _correct(p_values: Sequence[float]) -> list[float]:
-    """Return p values after Holm's correction over all of them."""
-    if not p_values:
-        return []
-    from statsmodels.stats.multitest import multipletests
+def correct_by_holm(p_values: Sequence[float]) -> list[float]:
+    """Return p values after Holm's correction over all of them.
 
-    _, corrected, _, _ = multipletests(p_values, method="holm")
-    return [float(p) for p in corrected]
+    As `multipletests` of statsmodels does, which has Python look through all of its memory at each
+    call: that took longer than the tables of a study.
+    """
+    size = len(p_values)
+    corrected = [0.0] * size
+    largest = 0.0
+    ordered = sorted(range(size), key=lambda place: p_values[place])
+    for n_before, place in enumerate(ordered):
+        shared = p_values[place] * (size - n_before)
+        largest = max(largest, min(shared, 1.0))
+        corrected[place] = largest
+    return corrected
 
 
 def _list_reachable(p_values: Sequence[float], level: float) -> list[int]:

@@ -40,17 +40,26 @@ def lay_out(table: EvidenceTable) -> TableLayout:
             header.append(_title(describe_place(column) if column else "", measure, table))
             if has_intervals and place == 0:
                 header.append("95 % interval")
-    lines = [[*_write_keys(row), *_write_row(row, table), _write_count(row)] for row in table.rows]
-    return TableLayout([*header, "n"], lines, len(table.body.by), _find_bold(table))
+    lines = []
+    for row in table.rows:
+        keys = _write_keys(row)
+        values = _write_row(row, table)
+        lines.append([*keys, *values, _write_count(row)])
+    n_keys = len(table.body.by)
+    bold = _find_bold(table)
+    return TableLayout([*header, "n"], lines, n_keys, bold)
 
 
 def _has_intervals(table: EvidenceTable) -> bool:
     """Return whether intervals stand in a column: of one column of runs, where some row has one."""
     if len(table.body.columns) > 1:
         return False
-    entries = [row.entries[0] for row in table.rows]
     title = table.measures[0].title
-    return any(entry is not None and entry.values[title].interval for entry in entries)
+    for row in table.rows:
+        entry = row.entries[0]
+        if entry is not None and entry.values[title].interval:
+            return True
+    return False
 
 
 def _title(column: str, measure: RunMeasure, table: EvidenceTable) -> str:
@@ -83,10 +92,15 @@ def write_value(entry: TableEntry, measure: RunMeasure) -> str:
         return f"({found.n} of {len(entry.records)})" if is_reached else _NOTHING
     words = write_number(measure, found.mean)
     if measure.name == "rounds" and entry.n < len(entry.records) == 1:
-        return f"{words}/{entry.records[0].rounds_asked}"
-    if found.std is not None and not (measure.is_cost and found.std == 0):
-        words = f"{words} ± {write_number(measure, found.std)}"
-    mark = _MARKS.get(entry.party_models or "", "") if measure.is_of_parties else ""
+        asked = entry.records[0].rounds_asked
+        return f"{words}/{asked}"
+    is_told = not measure.is_cost or found.std != 0
+    if found.std is not None and is_told:
+        deviation = write_number(measure, found.std)
+        words = f"{words} ± {deviation}"
+    if not measure.is_of_parties:
+        return words
+    mark = _MARKS.get(entry.party_models or "", "")
     return words + mark
 
 
@@ -94,7 +108,9 @@ def _write_interval(entry: TableEntry, measure: RunMeasure) -> str:
     interval = entry.values[measure.title].interval
     if interval is None:
         return _NOTHING
-    return f"{write_number(measure, interval.low)} .. {write_number(measure, interval.high)}"
+    low = write_number(measure, interval.low)
+    high = write_number(measure, interval.high)
+    return f"{low} .. {high}"
 
 
 def write_number(measure: RunMeasure, value: float) -> str:
@@ -103,9 +119,11 @@ def write_number(measure: RunMeasure, value: float) -> str:
         return f"{100 * value:.2f}"
     if not measure.is_cost:
         return format_value(measure.title, value)
-    if measure.name in ("rounds", "best-round") or measure.title.startswith("rounds:"):
-        return f"{value:.0f}" if value == round(value) else f"{value:.1f}"
-    return f"{value:.2f}"
+    is_of_rounds = measure.name in ("rounds", "best-round")
+    if not is_of_rounds and not measure.title.startswith("rounds:"):
+        return f"{value:.2f}"
+    is_whole = value == round(value)
+    return f"{value:.0f}" if is_whole else f"{value:.1f}"
 
 
 def _write_count(row: TableRow) -> str:
@@ -120,26 +138,32 @@ def list_marks(table: EvidenceTable) -> list[str]:
     """Return what the marks of a table mean, in a line; [] where there are none."""
     if not any(measure.is_of_parties for measure in table.measures):
         return []
-    entries = [entry for row in table.rows for entry in row.entries if entry is not None]
-    used = {entry.party_models for entry in entries}
-    said = [f"{_MARKS[kind]} {words}" for kind, words in _MARK_WORDS.items() if kind in used]
+    used = set()
+    for row in table.rows:
+        used |= {entry.party_models for entry in row.entries if entry is not None}
+    said = []
+    for kind, words in _MARK_WORDS.items():
+        if kind in used:
+            said.append(f"{_MARKS[kind]} {words}")
     if not said:
         return []
-    return ["; ".join([*said, "the others are of the models that they are served"])]
+    said.append("the others are of the models that they are served")
+    return ["; ".join(said)]
 
 
 def _find_bold(table: EvidenceTable) -> frozenset[tuple[int, int]]:
     """Return where the best of a column stands, if it is claimed to be better than all others."""
     found = set()
-    n_keys, n_measures = len(table.body.by), len(table.measures)
-    shift = n_measures + int(_has_intervals(table))
+    n_keys = len(table.body.by)
+    width = len(table.measures) + int(_has_intervals(table))
     for place, column in enumerate(table.body.columns):
         name = describe_place(column) if column else ""
-        members = [row for row in table.rows if row.entries[place] is not None]
-        best = find_best_row(table.families, name, [row.label for row in members])
+        labels = [row.label for row in table.rows if row.entries[place] is not None]
+        best = find_best_row(table.families, name, labels)
+        first = n_keys + place * width
         for number, row in enumerate(table.rows):
             if best and row.label == best:
-                found.add((number, n_keys + place * shift))
+                found.add((number, first))
     return frozenset(found)
 
 

@@ -12,14 +12,22 @@ def label_rows(body: TableBody, words: FigureWords) -> list[tuple[str, str]]:
     if not words.each:
         return [(row.label, row.label) for row in body.rows]
     records = [_find_first(row) for row in body.rows]
-    varied = words.by or list_varied(records)
+    axes = words.by or list_varied(records) or ("algorithm",)
     labels = []
     for record in records:
-        where = record.where
-        shared = {name: where.get(name) for name in varied} or {"algorithm": where["algorithm"]}
-        setting = str(where.get(SETTING_AXIS) or describe_place(shared))
-        labels.append((f"{setting}{_describe_seeds(record, records)}", setting))
+        setting = _name_setting(record, axes)
+        seeds = _describe_seeds(record, records)
+        labels.append((f"{setting}{seeds}", setting))
     return _number_equal(labels)
+
+
+def _name_setting(record: RunRecord, axes: Sequence[str]) -> str:
+    """Return what a run shares with the others of its setting."""
+    where = record.where
+    named = where.get(SETTING_AXIS)
+    if named:
+        return str(named)
+    return describe_place({axis: where.get(axis) for axis in axes})
 
 
 def _find_first(row: TableRow) -> RunRecord:
@@ -29,12 +37,13 @@ def _find_first(row: TableRow) -> RunRecord:
 
 def _describe_seeds(record: RunRecord, among: Sequence[RunRecord]) -> str:
     """Return the seeds of a run that are others elsewhere, one where they are all alike."""
-    varied = [axis for axis in SEED_AXES if is_varied(axis, among)]
-    values = {axis: write_place(record.where.get(axis)) for axis in varied}
-    if not values:
-        return ""
-    if len(set(values.values())) == 1:
-        return f" seed={next(iter(values.values()))}"
+    values = {}
+    for axis in SEED_AXES:
+        if is_varied(axis, among):
+            values[axis] = write_place(record.where.get(axis))
+    distinct = set(values.values())
+    if len(distinct) == 1:
+        return f" seed={distinct.pop()}"
     return "".join(f" {axis}={value}" for axis, value in values.items())
 
 

@@ -39,11 +39,16 @@ def set_scale(ax: "Axes", values: Sequence[float], is_log: bool) -> None:
 def _choose_ticks(ax: "Axes", values: Sequence[float]) -> list[float]:
     """Return the values whose numbers do not meet: the last always, others from the first on."""
     inches = find_width(ax) - 0.55
+    letter = 0.6 * find_small() / 72
     to_axes = ax.transData + ax.transAxes.inverted()
-    where = {value: inches * float(to_axes.transform((value, 0))[0]) for value in values}
+    where = {}
+    for value in values:
+        x, _ = to_axes.transform((value, 0))
+        where[value] = inches * float(x)
     kept = [values[-1]]
     for value in values[:-1]:
-        width = 0.6 * find_small() / 72 * (len(f"{value:g}") + 1)
-        if all(abs(where[value] - where[other]) >= width for other in kept):
+        n_letters = len(f"{value:g}") + 1
+        nearest = min(abs(where[value] - where[other]) for other in kept)
+        if nearest >= n_letters * letter:
             kept.append(value)
     return sorted(kept)

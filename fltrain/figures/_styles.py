@@ -1,5 +1,6 @@
 """How the curves of settings are drawn, so that they are told apart, also where they are equal."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -38,20 +39,24 @@ def choose_styles(labels: Sequence[str], settings: Mapping[str, str]) -> list[Li
     dash each, with other markers when the dashes are used up. Since the dashes are the same in
     another setting, the curves of an earlier one are wider, and lie below.
     """
-    setting_of = {label: settings.get(label, label) for label in labels}
-    names = list(dict.fromkeys(setting_of.values()))
-    colours = dict(zip(names, _choose_colours(len(names)), strict=True))
-    if len(names) == len(labels):
-        numbered = enumerate(setting_of.items())
-        return [_make_style(label, colours[name], i) for i, (label, name) in numbered]
-    styles = []
-    for place, name in enumerate(names):
-        rim = _RIM * (1 - (place + 1) / len(names))
-        alike = [label for label in labels if setting_of[label] == name]
+    members: dict[str, list[str]] = {}
+    for label in labels:
+        setting = settings.get(label, label)
+        members.setdefault(setting, []).append(label)
+    n = len(members)
+    colours = _choose_colours(n)
+    is_each_alone = n == len(labels)
+    by_label = {}
+    for place, alike in enumerate(members.values()):
+        height = place / n
+        rim = _RIM * (1 - (place + 1) / n)
         for turn, label in enumerate(alike):
-            style = _make_style(label, colours[name], turn)
-            styles.append(style._replace(order=2 + place / len(names), rim=rim))
-    by_label = {style.label: style for style in styles}
+            colour = colours[place]
+            if is_each_alone:
+                by_label[label] = _make_style(label, colour, place)
+                continue
+            style = _make_style(label, colour, turn)
+            by_label[label] = style._replace(order=2 + height, rim=rim)
     return [by_label[label] for label in labels]
 
 
@@ -61,10 +66,15 @@ def choose_mark(place: int) -> str:
 
 
 def _make_style(label: str, colour: Any, turn: int) -> LineStyle:
-    place = turn % len(_DASHES)
-    marker = _MARKERS[turn // len(_DASHES) % len(_MARKERS)]
-    # The gaps of a dash show what is under it; a whole line would hide it.
-    return LineStyle(label, colour, _DASHES[place], marker, 2 + place / 10)
+    n_used, place = divmod(turn, len(_DASHES))
+    return LineStyle(
+        label=label,
+        colour=colour,
+        dash=_DASHES[place],
+        marker=_MARKERS[n_used % len(_MARKERS)],
+        # The gaps of a dash show what is under it; a whole line would hide it.
+        order=2 + place / 10,
+    )
 
 
 def _choose_colours(n: int) -> list[Any]:
@@ -75,7 +85,9 @@ def _choose_colours(n: int) -> list[Any]:
     from matplotlib import colormaps
 
     colours = tuple(list_cycle()) or (*_COLOURS, choose_ink())
-    if n <= len(colours) * len(_DASHES):
-        return [colours[i % len(colours)] for i in range(n)]
-    shades = colormaps["viridis"]([0.95 * i / (n - 1) for i in range(n)])
+    most = len(colours) * len(_DASHES)
+    if n <= most:
+        return list(itertools.islice(itertools.cycle(colours), n))
+    places = [0.95 * i / (n - 1) for i in range(n)]
+    shades = colormaps["viridis"](places)
     return [tuple(shade) for shade in shades]

@@ -16,7 +16,7 @@ from ..evidence.records import RunRecord
 from ..evidence.tables import TableAxes
 from ..runs.metric_names import History
 from ..runs.metrics import DRIFT_COSINE, DRIFT_NORM
-from ._key import add_key, list_lost
+from ._key import add_key, describe_trials, list_lost
 from ._lines import LineLook, Trial, draw_setting
 from ._panels import label_progress, label_values, lay_panels
 from ._runs import Arrangement, FigureRuns, SeriesRuns
@@ -106,7 +106,7 @@ def drift(
         notes += _draw_panel(ax, panel, read, look, styles, band)
         label_values(ax, _SAID[panel.metric.partition(".")[0]], is_own=len(titles) == 1)
         label_progress(ax, "rounds")
-    caption = f"mean of the parties{_describe_parties(read)}{_BANDS[band]}"
+    caption = f"mean of the parties{_describe_parties(arranged, read)}{_BANDS[band]}"
     lone = next(iter(arranged.labels)) if len(arranged.labels) == 1 else ""
     add_key(figure, said=caption, lone=lone, extra=list_lost(arranged))
     return FigureText(caption, arranged.name_runs(), notes, lone)
@@ -221,7 +221,12 @@ def _draw_band(
     ax.fill_between(shared, low, high, color=style.colour, alpha=faint, linewidth=0)
 
 
-def _describe_parties(read: Mapping[str, _RunDrift]) -> str:
-    """Return how many parties of how many runs a curve is of, where that is one number."""
-    sizes = {len(of) for run in read.values() for of in run.read_rounds(DRIFT_NORM).values()}
-    return f", {sizes.pop()} in a round" if len(sizes) == 1 else ""
+def _describe_parties(arranged: Arrangement, read: Mapping[str, _RunDrift]) -> str:
+    """Return of how many parties and seeds a curve is, as far as these are one number."""
+    sizes = set()
+    for run in read.values():
+        sizes |= {len(values) for values in run.read_rounds(DRIFT_NORM).values()}
+    told = [f"{sizes.pop()} in a round"] if len(sizes) == 1 else []
+    trials = describe_trials(list(arranged.entries))
+    told += [f"of {trials} seeds"] if trials else []
+    return f" ({', '.join(told)})" if told else ""

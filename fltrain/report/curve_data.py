@@ -1,7 +1,7 @@
 """Curves for a page's scripts: the mean of each row with its deviation, and each run beside it."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,12 +41,17 @@ def describe_curves(rows: Sequence[CurveRow], most: int = MOST_NUMBERS) -> tuple
     held = [row for row in rows if row.runs]
     metrics = _order_metrics([history for row in held for history in row.histories])
     shown, each = _choose_metrics(held, metrics, most)
-    described: JSON = {
+    described_rows = []
+    for row in rows:
+        described = _describe_row(row, shown) if row.runs else _describe_empty(row)
+        described_rows.append(described)
+    told: JSON = {
         "metrics": [_describe_metric(name) for name in shown],
-        "rows": [_describe_row(row, shown) if row.runs else _describe_empty(row) for row in rows],
+        "rows": described_rows,
         "runs": _describe_runs(rows, each),
     }
-    return described, metrics[len(shown) :]
+    left_out = metrics[len(shown) :]
+    return told, left_out
 
 
 def _order_metrics(histories: Sequence[History]) -> list[str]:
@@ -66,10 +71,13 @@ def _choose_metrics(
         of_runs += sum(points) if len(points) > 1 else 0
     # Each has three axes; a row has a mean and a deviation of a metric, a run a value.
     left = most - 3 * of_rows
-    shown = list(metrics[: max(1, left // max(2 * of_rows, 1))])
-    left -= 2 * len(shown) * of_rows + 3 * of_runs
-    n_each = max(0, left // max(of_runs, 1))
-    return shown, shown[:n_each]
+    a_metric = 2 * of_rows
+    n_shown = left // max(a_metric, 1)
+    shown = list(metrics[: max(1, n_shown)])
+    left -= a_metric * len(shown)
+    left -= 3 * of_runs
+    n_each = left // max(of_runs, 1)
+    return shown, shown[: max(0, n_each)]
 
 
 def _count_points(history: History) -> int:
@@ -110,7 +118,8 @@ def _describe_runs(rows: Sequence[CurveRow], metrics: Sequence[str]) -> list[JSO
         for run in row.runs:
             places = {along: list_places(run.history, along) for along in _ALONG}
             y = _list_values(run.history, metrics)
-            found.append({"label": run.folder.name, "row": number} | _thin(places, {"y": y}))
+            named = {"label": run.folder.name, "row": number}
+            found.append(named | _thin(places, {"y": y}))
     return found
 
 
@@ -139,19 +148,29 @@ def _thin(places: Any, columns: Any) -> JSON:
     if n > _MOST_ROUNDS:
         step = (n - 1) / (_MOST_ROUNDS - 1)
         chosen = [round(place * step) for place in range(_MOST_ROUNDS)]
-    x = {along: _shorten(values, chosen) for along, values in places.items()}
-    x["bytes"] = [None if one is None else shorten_number(one / 1e6) for one in x["bytes"]]
-    short = {
-        key: {metric: _shorten(values, chosen) for metric, values in of_metrics.items()}
-        for key, of_metrics in columns.items()
-    }
-    return {"x": x, **short}
+    x = _shorten_all(places, chosen)
+    x["bytes"] = _shorten_list([None if one is None else one / 1e6 for one in x["bytes"]])
+    thinned: JSON = {"x": x}
+    for key, of_metrics in columns.items():
+        thinned[key] = _shorten_all(of_metrics, chosen)
+    return thinned
 
 
-def _shorten(values: Sequence[float | None], chosen: Sequence[int]) -> list[float | None]:
-    # Where times are not known from some round on, there are fewer places than rounds.
-    picked = [values[place] if place < len(values) else None for place in chosen]
-    return [None if value is None else shorten_number(value) for value in picked]
+def _shorten_all(
+    columns: Mapping[str, Sequence[float | None]], chosen: Sequence[int]
+) -> dict[str, list[float | None]]:
+    """Return the chosen values of each column."""
+    short = {}
+    for name, values in columns.items():
+        # Where times are not known from some round on, there are fewer places than rounds.
+        n = len(values)
+        picked = [values[place] if place < n else None for place in chosen]
+        short[name] = _shorten_list(picked)
+    return short
+
+
+def _shorten_list(values: Sequence[float | None]) -> list[float | None]:
+    return [None if value is None else shorten_number(value) for value in values]
 
 
 def shorten_number(value: float) -> float:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import niidpart
+from niidpart.disk.progress import tell
 from niidpart.report.heat_map import MOST_CELLS
 from niidpart.report.skew_rows import find_headline
 from niidpart.report.split_story import SplitStory, tell_split
@@ -63,6 +64,7 @@ def tell_splits(records: Sequence[RunRecord], study: StudyFolder | None) -> Spli
             story = tell_split(split, f"{digest[:12]}.h5", most_cells=room)
             told.append(story)
             room -= _count_cells(story)
+        tell("splits measured", len(lines), len(n_runs))
     return SplitsStory(lines, told, missing, sizes)
 
 

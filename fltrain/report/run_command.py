@@ -19,32 +19,46 @@ def write_run_command(config: JSON, split_file: str, out: str) -> str:
     last part is told.
     """
     algorithm = config["algorithm"]
-    words = ["fltrain", "run", split_file, *write_flag("algorithm", name_place(algorithm["spec"]))]
+    weights = config.get("init_from", {})
+    metrics = [name_place(name) for name in config.get("metrics", [])]
+    words = ["fltrain", "run", split_file]
+    words += _write_place("algorithm", algorithm["spec"])
     words += _write_all(algorithm["options"])
-    words += write_flag("model", name_place(config["model"]))
-    words += _write_place("init_from", config.get("init_from", {}).get("path"))
+    words += _write_place("model", config["model"])
+    words += _write_place("init_from", weights.get("path"))
     words += _write_place("loss", config.get("loss"))
-    words += write_flag("metrics", [name_place(name) for name in config.get("metrics", [])])
+    words += write_flag("metrics", metrics)
+    settings = _choose_settings(config["settings"])
     execution = config.get("execution", {})
-    chosen = {name: execution.get(name) for name in _FROM_EXECUTION}
-    chosen = {name: value for name, value in chosen.items() if value}
-    words += _write_all(_choose_settings(config["settings"]) | chosen)
+    for name in _FROM_EXECUTION:
+        value = execution.get(name)
+        if value:
+            settings[name] = value
+    words += _write_all(settings)
     return join_command([*words, "--out", out])
 
 
 def _write_place(name: str, place: str | None) -> list[str]:
-    return write_flag(name, name_place(place)) if place else []
+    if not place:
+        return []
+    return write_flag(name, name_place(place))
 
 
 def _choose_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that are not the default."""
     chosen = {}
     for name, value in settings.items():
-        default = SETTINGS[name].default if name in SETTINGS else value
-        if value != (list(default) if isinstance(default, tuple) else default):
+        option = SETTINGS.get(name)
+        default = value if option is None else option.default
+        if isinstance(default, tuple):
+            default = list(default)  # as JSON has it
+        if value != default:
             chosen[name] = value
     return chosen
 
 
 def _write_all(values: Mapping[str, Any]) -> list[str]:
-    return [word for name, value in values.items() for word in write_flag(name, value)]
+    words = []
+    for name, value in values.items():
+        words += write_flag(name, value)
+    return words

@@ -41,7 +41,7 @@ def test_rows_are_filtered_by_words(visit, report_page):
     view.page.get_by_label("Only rows with these words").first.fill("prox")
     assert view.read_column("board-0", 0) == ["fedprox"]
     assert "filter-board-0=prox" in view.address
-    assert view.page.locator("#said").text_content() == "1 rows"
+    assert view.page.locator("#said").text_content() == "1 row"
 
 
 def test_the_pointer_on_a_chart_tells_round_and_values(visit, report_page):

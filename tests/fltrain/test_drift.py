@@ -112,8 +112,8 @@ def test_a_run_without_it_says_nothing_of_it_anywhere(table, table_split, train,
 def test_who_trains_alone_goes_the_way_of_the_mean_and_one_party_has_none(
     table, table_split, train
 ):
-    (alone,) = train(table_split, table, algorithm="solo", rounds=1, drift="whole").history
-    assert alone["drift_cosine"] == pytest.approx([1.0] * 5)
+    (alone,) = train(table_split, table, cohort_size=1, rounds=1, drift="whole").history
+    assert [one for one in alone["drift_cosine"] if one is not None] == [1.0]
     with pytest.warns(UserWarning, match="drift whole does nothing here: centralised trains as"):
         pooled = train(table_split, table, algorithm="centralised", rounds=1, drift="whole")
     assert not [name for name in pooled.history[0] if name.startswith("drift")]

@@ -13,6 +13,7 @@ from fltrain.evidence.comparing import (
     AskedComparison,
     JudgeRules,
     compare_in_pairs,
+    correct_by_holm,
     judge_comparisons,
 )
 from fltrain.evidence.intervals import compute_interval, widen_confidence
@@ -285,6 +286,14 @@ def test_holm_takes_all_comparisons_of_the_family():
     by_hand = np.maximum.accumulate([min(1, p[k] * (3 - place)) for place, k in enumerate(order)])
     for place, k in enumerate(order):
         assert list(found.values())[k].p_holm == pytest.approx(by_hand[place])
+
+
+@pytest.mark.parametrize("size", [1, 2, 15, 300])
+def test_holm_s_correction_is_that_of_statsmodels(rng, size):
+    multitest = pytest.importorskip("statsmodels.stats.multitest", reason="the extra evidence")
+    p = rng.choice([0.5, 0.04, 0.002, 2 / 64], size) * rng.choice([1.0, 0.3], size)
+    _, wanted, _, _ = multitest.multipletests(p, method="holm")
+    assert correct_by_holm(p.tolist()) == wanted.tolist()
 
 
 def test_a_claim_that_so_few_pairs_cannot_carry_is_refused_and_the_number_said():

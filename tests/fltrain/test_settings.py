@@ -62,6 +62,7 @@ BAD = {
     "lr_end": ([-0.1, 1e300], "at least 0 and at most 1e+30"),
     "warmup": ([-1, 10**9], "at least 0 and at most 100000000"),
     "lr_over": (["epochs", None], "one of rounds, steps"),
+    "drift": (["yes", None], "one of none, whole, layers"),
     "accumulate": ([0, 10**9], "at least 1 and at most 100000000"),
     "stragglers": ([-0.1, 1.1], "at least 0 and at most 1"),
     "label_smoothing": ([-0.1, 1.0], "at least 0 and below 1"),

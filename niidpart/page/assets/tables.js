@@ -83,7 +83,8 @@ const Tables = (() => {
     const key = `filter-${input.dataset.filter}`;
     input.addEventListener("input", () => {
       Address.set(key, input.value);
-      announce(`${filter(input)} rows`);
+      const n = filter(input);
+      announce(n === 1 ? "1 row" : `${n} rows`);
     });
     Address.listen(() => {
       input.value = Address.get(key);
