@@ -31,7 +31,7 @@ else:
 
 __all__ = ["drift"]
 
-PartyBand = Literal["percentiles", "range", "none"]
+PartySpread = Literal["percentiles", "range", "none"]
 
 _ALL = "all"
 _MOST_PANELS = 40
@@ -79,8 +79,9 @@ def drift(
         str,
         "Layers with commas between, a panel each; all for every one. Of runs with --drift layers.",
     ] = "",
-    band: Annotated[
-        PartyBand, "What lies around the mean of the parties: their 10th to 90th percentile, or all"
+    spread: Annotated[
+        PartySpread,
+        "What lies around the mean of the parties: their 10th to 90th percentile, or all of them.",
     ] = "percentiles",
 ) -> FigureText:
     """How far local training moves the weights of the parties, and how alike their ways are.
@@ -103,10 +104,10 @@ def drift(
     styles = {style.label: style for style in choose_styles(list(arranged.labels), arranged.labels)}
     notes = [*runs.notes, *list_faults(arranged.body, TableAxes(partial=True))]
     for ax, panel in zip(panels, _list_panels(arranged, layers), strict=True):
-        notes += _draw_panel(ax, panel, read, look, styles, band)
+        notes += _draw_panel(ax, panel, read, look, styles, spread)
         label_values(ax, _SAID[panel.metric.partition(".")[0]], is_own=len(titles) == 1)
         label_progress(ax, "rounds")
-    caption = f"mean of the parties{_describe_parties(arranged, read)}{_BANDS[band]}"
+    caption = f"mean of the parties{_describe_parties(arranged, read)}{_BANDS[spread]}"
     lone = next(iter(arranged.labels)) if len(arranged.labels) == 1 else ""
     add_key(figure, said=caption, lone=lone, extra=list_lost(arranged))
     return FigureText(caption, arranged.name_runs(), notes, lone)
@@ -173,7 +174,7 @@ def _draw_panel(
     read: Mapping[str, _RunDrift],
     look: LineLook,
     styles: Mapping[str, LineStyle],
-    band: PartyBand,
+    spread: PartySpread,
 ) -> list[str]:
     """Draw the curves of a panel, and return a line for each that there is not."""
     gaps = []
@@ -185,8 +186,8 @@ def _draw_panel(
             gaps.append(f"no curve of {panel.metric}: {series.label}")
             continue
         whole = [one for one in of_runs if one.record.state == "done"]
-        if band != "none" and (len(whole) == len(of_runs) or look.is_partial):
-            _draw_band(ax, whole, panel.metric, band, style, is_crowded=look.is_crowded)
+        if spread != "none" and (len(whole) == len(of_runs) or look.is_partial):
+            _draw_band(ax, whole, panel.metric, spread, style, is_crowded=look.is_crowded)
     if panel.metric.startswith(DRIFT_NORM):
         ax.set_ylim(bottom=0)
     return gaps
@@ -203,7 +204,7 @@ def _draw_band(
     ax: "Axes",
     runs: Sequence[_RunDrift],
     metric: str,
-    band: PartyBand,
+    spread: PartySpread,
     style: LineStyle,
     *,
     is_crowded: bool,
@@ -214,7 +215,7 @@ def _draw_band(
     low, high = [], []
     for round in shared:
         pooled = [value for rounds in found for value in rounds[round]]
-        bounds = np.percentile(pooled, _PERCENTILES[band]).tolist()
+        bounds = np.percentile(pooled, _PERCENTILES[spread]).tolist()
         low.append(bounds[0])
         high.append(bounds[1])
     faint = 0.08 if is_crowded else 0.18

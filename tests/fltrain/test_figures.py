@@ -458,7 +458,7 @@ def test_drift_has_the_mean_of_all_parties_and_a_band_of_these(tmp_path):
     assert line.get_ydata()[1] == pytest.approx((1.0 + sum(values)) / 8)
     assert line.get_ydata()[0] == pytest.approx(sum(values) / 0.8 / 7)  # of those that trained
     assert [len(ax.collections) for ax in figure.axes] == [2, 2]
-    bare = draw(paths, "drift", band="none", layer="out").figure
+    bare = draw(paths, "drift", spread="none", layer="out").figure
     assert [len(ax.collections) for ax in bare.axes] == [0, 0]
     for layer, said in {"outt": "did you mean 'out'", "conv1,two": "a layer 'two'"}.items():
         with pytest.raises(UsageError, match=said):

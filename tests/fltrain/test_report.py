@@ -142,9 +142,12 @@ def test_what_a_study_calls_things_stays_text(tmp_path):
     assert page.texts.count(HOSTILE)
     assert page.has_text("name0</script>")
     assert page.has_text(f"study {HOSTILE}")
-    # The plan that is shown is the one that was given, and gives the study again.
+    # The plan that is shown is the one that was given, and gives the study again, where the data
+    # lie beside it: of a path of the author's machine the last part is shown.
     (plan_text,) = re.findall(r"<pre tabindex=\"0\">(.*?)</pre>", text, re.DOTALL)
+    plan["splits"][0]["data_root"] = data.name
     assert json.loads(unescape(plan_text)) == plan
+    assert str(tmp_path) not in text
     assert page.has_text("fltrain.study(json.load")
 
 
