@@ -3,11 +3,16 @@
 from dataclasses import asdict, dataclass
 from typing import Any, get_type_hints
 
+from safetensors import SafetensorError
+
 from niidpart.splits.recipe import JSON
 
 from ..disk.plain_folder import PlainFolder, RunError
 from ..disk.sealed import Sealed, read_sealed, seal_text
 from .names import Place
+
+# What reading a checkpoint that is not whole can raise.
+DAMAGE = (OSError, ValueError, LookupError, TypeError, RuntimeError, SafetensorError)
 
 FORMAT = 2  # of a head; that of earlier versions, 1, is not stated
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
-from safetensors import SafetensorError
 from torch import Tensor
 
 from niidpart.temporaries import name_of_temporary
@@ -13,15 +12,12 @@ from niidpart.temporaries import name_of_temporary
 from .. import tree
 from ..disk.plain_folder import PlainFolder, RunError
 from ..interface import State
-from .heads import Head, read_head, write_head
+from .heads import DAMAGE, Head, read_head, write_head
 from .keeping import choose_kept
 from .names import Place, chain_of, find_places, list_own_names, order_of_removal
 from .snapshot import PARTIES, ROWS, Snapshot
 from .state_digest import digest_state
 from .tensor_file import TensorReader, lay_out
-
-# What reading a checkpoint that is not whole can raise.
-DAMAGE = (OSError, ValueError, LookupError, TypeError, RuntimeError, SafetensorError)
 
 Block = bytes | memoryview
 

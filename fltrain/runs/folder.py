@@ -8,18 +8,16 @@ import fcntl
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from niidpart.renamed import warn_renamed
 from niidpart.splits.recipe import JSON
 
 from ..checkpoints.names import list_own_names
-from ..checkpoints.state_digest import digest_state
-from ..checkpoints.store import Bound, CheckpointStore
 from ..disk.locks import lock_file
 from ..disk.plain_folder import PlainFolder
 from ..disk.sealed import read_sealed, require_sealed, write_sealed
 from ..disk.staging import stage_folder
-from ..interface import State
 from .configuration import CONFIG, Configuration, read_configuration, write_configuration
 from .ending import DIVERGED
 from .finding import require_plain, require_run_folder
@@ -29,9 +27,12 @@ from .rewinding import read_history, restore_before_damage, restore_if_whole, re
 from .sweep_folder import is_sweep, share_sweep
 from .timing_log import TIMING, TimingLog
 
+if TYPE_CHECKING:  # states take torch, and seconds; whoever reads metrics needs neither
+    from ..checkpoints.store import CheckpointStore
+    from ..interface import State
+
 ENVIRONMENT, SPLIT, PICTURE = "environment.json", "split.h5", "curves.png"
-CHECKPOINTS = "checkpoints"
-RUN_ID = "run"  # in environment.json
+CHECKPOINTS, RUN_ID = "checkpoints", "run"  # a folder; in environment.json
 _FILES = (CONFIG, ENVIRONMENT, SPLIT, METRICS, TIMING, PICTURE, DIVERGED)
 
 
@@ -60,9 +61,9 @@ class RunFolder:
         config: JSON,
         environment: JSON,
         split: bytes,
-        state: State,
+        state: "State",
     ) -> "RunFolder":
-        """Create the folder of a new run, with the checkpoint of round 0.
+        """Create the folder of a new run, with the checkpoint of round 0, to resume from.
 
         Parameters
         ----------
@@ -81,15 +82,16 @@ class RunFolder:
         RunError
             If something is there already: an earlier run is never written over.
         """
+        from ..checkpoints.state_digest import digest_state
+        from ..checkpoints.store import Bound
+
         start = digest_state(state)
         with stage_folder(path) as new:
             folder = PlainFolder(new)
             folder.write(SPLIT, split, is_last=False)
             write_sealed(folder, ENVIRONMENT, environment)
             digest = write_configuration(folder, config, start)
-            # Resuming needs a checkpoint even if the first round is never finished.
-            bound = Bound(config=digest, metrics=start, state=start)
-            cls(new).store.write(state, 0, bound)
+            cls(new).store.write(state, 0, Bound(config=digest, metrics=start, state=start))
         return cls(Path(path))
 
     @classmethod
@@ -136,8 +138,10 @@ class RunFolder:
         return PlainFolder(self.path)
 
     @property
-    def store(self) -> CheckpointStore:
+    def store(self) -> "CheckpointStore":
         """The checkpoints."""
+        from ..checkpoints.store import CheckpointStore
+
         return CheckpointStore(self._folder.enter(CHECKPOINTS), self.configuration.checkpoint_every)
 
     @property
@@ -177,9 +181,7 @@ class RunFolder:
             yield
 
     def clean(self, keep: str) -> None:
-        """Remove what a killed run left: temporary files, and checkpoints that do not stay.
-
-        For the process that resumes it.
+        """Remove what a killed run left, for the process that resumes it.
 
         Parameters
         ----------
@@ -245,10 +247,10 @@ class RunFolder:
         RunError
             If metrics of earlier rounds are gone, or are not those of the checkpoint.
         """
-        log, start = self.metrics_log, self.configuration.start
+        log, store = self.metrics_log, self.store
         # Looked at before anything is changed, so that the user can put the file back.
-        logged = read_history(self.path, self.store, log, round, start)
-        self.store.drop_after(round)
+        logged = read_history(self.path, store, log, round, log.start)
+        store.drop_after(round)
         # Written anew in any case: what is appended must not reach a hard link of a backup.
         log.rewrite(logged)
         self.timing_log.cut(round)
@@ -258,7 +260,7 @@ class RunFolder:
         """The round of the newest checkpoint."""
         return self.store.list_places()[-1].round
 
-    def restore(self, *, can_go_back: bool = False) -> tuple[int, State]:
+    def restore(self, *, can_go_back: bool = False) -> tuple[int, "State"]:
         """Return the round of the newest checkpoint that is whole, and the state after it.
 
         A damaged one is named in a warning and the one before it is taken: never a silent restart.
@@ -282,7 +284,7 @@ class RunFolder:
             return restore_before_damage(self.path, self.store, digest, self.metrics_log)
         return restore_newest(self.path, self.store, digest)
 
-    def restore_at(self, round: int) -> State | None:
+    def restore_at(self, round: int) -> "State | None":
         """Return the state after exactly that round.
 
         Parameters

@@ -2,19 +2,23 @@
 
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from niidpart.errors import raise_machine_fault
 
-from ..checkpoints.store import DAMAGE, CheckpointStore
+from ..checkpoints.heads import DAMAGE
 from ..disk.plain_folder import RunError, escape_signs
-from ..interface import State
 from .configuration import CONFIG
 from .metrics_log import METRICS, LoggedRound, MetricsLog
 
+if TYPE_CHECKING:
+    from ..checkpoints.store import CheckpointStore
+    from ..interface import State
+
 
 def restore_newest(
-    run: Path, store: CheckpointStore, config: str, last: int | None = None
-) -> tuple[int, State]:
+    run: Path, store: "CheckpointStore", config: str, last: int | None = None
+) -> tuple[int, "State"]:
     """Return (round, state) of the newest whole checkpoint; warn of each damaged one after it.
 
     config: the digest of the run's configuration. last: the round that it may be of at most; None
@@ -42,8 +46,8 @@ def restore_newest(
 
 
 def restore_before_damage(
-    run: Path, store: CheckpointStore, config: str, log: MetricsLog
-) -> tuple[int, State]:
+    run: Path, store: "CheckpointStore", config: str, log: MetricsLog
+) -> tuple[int, "State"]:
     """Return (round, state) of the newest whole checkpoint up to which all metrics are whole.
 
     Where that is not the newest one, a warning says which rounds are trained again. RunError where
@@ -67,7 +71,7 @@ def _name_rounds(first: int, last: int) -> str:
     return f"round {first}" if first == last else f"rounds {first} to {last}"
 
 
-def restore_if_whole(store: CheckpointStore, round: int, config: str) -> State | None:
+def restore_if_whole(store: "CheckpointStore", round: int, config: str) -> "State | None":
     """Return the state after a round; None where it has no checkpoint, or a damaged one."""
     try:
         return _read_own(store, round, config)
@@ -76,7 +80,7 @@ def restore_if_whole(store: CheckpointStore, round: int, config: str) -> State |
         return None
 
 
-def _read_own(store: CheckpointStore, round: int, config: str) -> State:
+def _read_own(store: "CheckpointStore", round: int, config: str) -> "State":
     """Return the state of a checkpoint of this run. One of `DAMAGE` where it is of another one."""
     restored = store.read(round)
     if restored.head.config != config:
@@ -86,7 +90,7 @@ def _read_own(store: CheckpointStore, round: int, config: str) -> State:
 
 def read_history(
     run: Path,
-    store: CheckpointStore,
+    store: "CheckpointStore",
     log: MetricsLog,
     round: int,
     start: str,

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from inspect import Parameter
 from typing import Any
 
+from niidpart.registry import UnimportedRegistry
 from niidpart.splits.recipe import JSON
 
-from ..algorithms import ALGORITHMS
 from ..common import SEEDS
 from ..libraries import is_own_code
 from ..settings import Settings
@@ -26,6 +26,7 @@ _OWN_FILE = re.compile(r"^.*[/\\]([^/\\]+\.py:\w+)$")  # a file of one's own: it
 _ALL_SEEDS = (*SEEDS, SPLIT_SEED)
 _DEFAULTS: JSON = json.loads(json.dumps(asdict(Settings())))  # by JSON, where a tuple is a list
 _OFF = {key: value for key, value in _DEFAULTS.items() if not value and key not in SEEDS}
+_ALGORITHMS = UnimportedRegistry("fltrain.algorithms", "algorithm")  # without torch
 _SHOWN = 32  # letters of a value in a label
 
 
@@ -127,9 +128,9 @@ def _list_defaults(algorithm: JSON) -> JSON:
     Of ours alone: an algorithm of one's own is code that a folder names, and nothing of it is run.
     """
     name = algorithm.get("spec")
-    if name not in ALGORITHMS.names():
+    if name not in _ALGORITHMS.names():
         return {}
-    options = ALGORITHMS.options(ALGORITHMS.find(name))
+    options = _ALGORITHMS.options(_ALGORITHMS.find(name))
     defaults = {key: option.default for key, option in options.items()}
     known = {key: value for key, value in defaults.items() if value is not Parameter.empty}
     by_json: JSON = json.loads(json.dumps(known))

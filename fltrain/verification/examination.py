@@ -9,9 +9,10 @@ import niidpart
 from niidpart.errors import raise_machine_fault
 from niidpart.splits.recipe import JSON
 
+from ..checkpoints.heads import DAMAGE
 from ..checkpoints.names import Place
 from ..checkpoints.state_digest import StateDigest
-from ..checkpoints.store import DAMAGE, ChainReader, CheckpointStore, Loaded
+from ..checkpoints.store import ChainReader, CheckpointStore, Loaded
 from ..disk.plain_folder import PlainFolder, RunError, escape_signs
 from ..runs.configuration import CONFIG, NEW_PARTIES, Configuration, read_configuration
 from ..runs.ending import DIVERGED, find_divergence

@@ -1,6 +1,8 @@
 """Tables of runs that are no study: what diverged, and splits that are draws of one recipe."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -88,3 +90,18 @@ def test_a_divergence_counts_in_the_round_after_the_last_one_alone(diverged):
     with pytest.raises(FileFault, match="its digest differs"):
         make_tables([diverged])
     assert [fault.file for fault in fltrain.verify(diverged).faults] == ["diverged.json"]
+
+
+def test_tables_and_pages_of_runs_load_no_torch(draws):
+    """It takes seconds, in which nothing would be said."""
+    code = (
+        "import sys\n"
+        "from fltrain.evidence.api import make_tables\n"
+        "from fltrain.report.api import make_report\n"
+        "runs = sys.argv[1:]\n"
+        "assert make_tables(runs) and make_report(runs)\n"
+        "print('torch' in sys.modules)"
+    )
+    runs = [draws / "fedavg-0-0", draws / "solo-0-0"]
+    done = subprocess.run([sys.executable, "-c", code, *runs], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("False\n", "")
