@@ -41,8 +41,8 @@ def lay_panels(
     """
     wide = len(titles) if len(titles) > 1 else kinds
     blocks = kinds if len(titles) > 1 else 1
-    across = min(wide, _count_fitting(figure, least))
-    lines = math.ceil(wide / across)
+    lines = math.ceil(wide / _count_fitting(figure, least))
+    across = math.ceil(wide / lines)  # six in two lines are three and three, not five and one
     width = figure.get_figwidth() / max(across, 2)
     is_one_line = lines * blocks == 1
     lowest = _LEAST_ALONE if is_one_line else _LEAST_HEIGHT

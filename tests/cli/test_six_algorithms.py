@@ -28,7 +28,7 @@ def outputs(example, fltrain, tmp_path_factory):
     small = plan | {
         "trials": 2,
         "fixed": plan["fixed"] | {"rounds": 1},
-        "splits": [dict(split, dataset="digits") for split in plan["splits"]],
+        "splits": [dict(split, dataset=["digits"]) for split in plan["splits"]],
     }
     done = fltrain_package.study(small, out=folder / "study", workers=1)
     assert done.standing.count("done") == 36

@@ -25,13 +25,8 @@ _OF_WORDS = ("by", "panels", "where", "group", "metric", "each", "better")
 
 def draw_figure(kind: str, values: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     """Draw runs by what was given on the command line."""
-    from fltrain.runs.finding import find_runs
-    from fltrain.studies.folder.study_folder import is_study
-
     paths: Sequence[str] = values["runs"]
     _require_kind(kind, paths)
-    if not any(map(is_study, paths)):
-        find_runs(paths)  # before torch is imported, which takes seconds
     look = _read_look(values)
     out = Path(values["out"] or f"{kind.rpartition(':')[2]}.pdf")
     is_replaced = out.exists()

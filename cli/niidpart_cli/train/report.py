@@ -44,11 +44,6 @@ def report_command() -> click.Command:
 
 
 def report(paths: tuple[str, ...], out: str, as_json: bool, **values: Any) -> None:
-    from fltrain.runs.finding import find_runs
-    from fltrain.studies.folder.study_folder import is_study
-
-    if not any(map(is_study, paths)):
-        find_runs(paths)  # before torch is imported, which takes seconds
     # What is asked of the tests has to be possible; what nobody asked for may be left out.
     asks_tests = values["against"] or values["wanted"] is not None
     is_replaced = Path(out).exists()

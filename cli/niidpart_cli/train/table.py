@@ -71,11 +71,8 @@ def _declare_params() -> list[click.Parameter]:
 def table(
     paths: tuple[str, ...], written_as: str, paper: bool, as_json: bool, **values: Any
 ) -> None:
-    from fltrain.runs.finding import find_runs
     from fltrain.studies.folder.study_folder import is_study
 
-    if not any(map(is_study, paths)):
-        find_runs(paths)  # before torch is imported, which takes seconds
     if paper:
         _print_paper(paths, as_json, values)
         return
