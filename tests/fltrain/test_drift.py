@@ -56,7 +56,7 @@ def test_it_is_the_norm_of_what_training_moved_and_its_cosine_to_the_weighted_me
 
 
 @pytest.mark.parametrize("algorithm", ["fedavg", "fedcd", "fedper", "ditto"])
-@pytest.mark.parametrize("engine", ["stacked", pytest.param("native", marks=compiled)])
+@pytest.mark.parametrize("engine", ["stacked", "graph", pytest.param("native", marks=compiled)])
 def test_every_engine_finds_the_same(table, table_split, train, algorithm, engine, own_cache):
     def go(**engine):
         how = {"algorithm": algorithm, "model": "mlp", "drift": "layers"}
