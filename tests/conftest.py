@@ -24,6 +24,12 @@ settings.load_profile("law")
 settings.register_profile("search", deadline=None, max_examples=2000)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores for `-n auto`: many tests wait for the disk to sync."""
+    return 1 + (os.cpu_count() or 1)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def state_folder(tmp_path_factory) -> Path:
     """Where niidpart notes things for this user: never the folder of whoever runs the tests."""
