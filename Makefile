@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test browser charts campaign faults clusters papers wheels lint docs clean
+.PHONY: demo test test-gpu browser charts campaign faults clusters papers wheels lint docs clean
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -26,6 +26,11 @@ demo: $(VENV)/ready
 
 test: $(VENV)/ready
 	$(BIN)/pytest -n auto --dist worksteal
+
+# What holds on a GPU, one at a time: each algorithm and model beside the CPU, determinism, kills, memory. Skipped where there is none.
+test-gpu: $(VENV)/ready
+	$(BIN)/pytest -rs tests/fltrain/test_gpu.py
+	$(BIN)/python benchmarks/gpu.py
 
 # The pages in a real browser, the system's (apt-get install chromium): what readers do there, and an audit of accessibility.
 CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)

@@ -28,8 +28,9 @@ class Batch(NamedTuple):
     epoch : int or Tensor
         Counted from 0 within this local training; a tensor where jobs that run at once are in
         different epochs (`Algorithm.lockstep`).
-    step : int
-        The number of the batch, from 0 within this local training.
+    step : int or Tensor
+        The number of the batch, from 0 within this local training; a tensor of no axis where a step
+        is captured (`--engine graph`): calculate with it, do not branch on it.
 
     Examples
     --------
@@ -46,7 +47,7 @@ class Batch(NamedTuple):
     y: Tensor
     mask: Tensor | None
     epoch: int | Tensor
-    step: int
+    step: int | Tensor
 
 
 class Out(NamedTuple):

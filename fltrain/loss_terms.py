@@ -218,7 +218,7 @@ def _give_outputs(
     return task.forward(*at, batch.x, train=False, key=local.key, upto=last).taps
 
 
-def _count_moves(term: StageDistance, batch: Batch) -> int:
+def _count_moves(term: StageDistance, batch: Batch) -> int | Tensor:
     """Return how many stages the term has moved on; a tensor of no axis where a graph counts."""
     if term.moves == "never":
         return 0

@@ -41,8 +41,8 @@ def philox(k0: Tensor | int, k1: Tensor | int, counter: WordTensors) -> WordTens
     device = c0.device
     factors = torch.arange(_M0, _M1 - 1, _M1 - _M0, device=device)  # M0, M1
     keys = _list_keys(k0, k1, device, axes=max(word.dim() for word in counter))
-    multiplied = torch.stack(torch.broadcast_tensors(c0, c2))
-    others = torch.stack(torch.broadcast_tensors(c1, c3))
+    multiplied = _pair(c0, c2)
+    others = _pair(c1, c3)
     factors = factors.view(2, *[1] * (multiplied.dim() - 1))
     for key in keys:
         # int64 multiplication wraps, so the bits are right; those above a word are masked later
@@ -51,6 +51,12 @@ def philox(k0: Tensor | int, k1: Tensor | int, counter: WordTensors) -> WordTens
         others = products
     others = others & MASK
     return multiplied[0], others[0], multiplied[1], others[1]
+
+
+def _pair(first: Tensor, second: Tensor) -> Tensor:
+    """Return two tensors as one [2, ...]."""
+    shape = torch.broadcast_shapes(first.shape, second.shape)
+    return torch.stack([first.expand(shape), second.expand(shape)])
 
 
 def _list_keys(

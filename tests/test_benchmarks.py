@@ -66,7 +66,7 @@ def gpu(script):
     return script("gpu.py", "--device", "cpu", "--small", "--limit", 900, *few)
 
 
-def test_stacked_agrees_with_looped_for_each_algorithm(gpu):
+def test_stacked_and_graph_agree_with_looped_for_each_algorithm(gpu):
     found = rows(gpu, "algorithm")
     assert [cells[0] for cells in found] == ["fedavg", "moon", "scaffold"]
     for cells in found:
@@ -77,19 +77,22 @@ def test_stacked_agrees_with_looped_for_each_algorithm(gpu):
 
 def test_the_small_gpu_benchmark_fills_every_table(gpu):
     heads = {
-        "the round": 8,
-        "sweep of FedProx": 1,
-        "20 parties": 2,
-        "start to": 2,
-        "operation or kernel": 15,
+        "the round": 3 + 2 * 5 + 1,
+        "sweep of FedProx": 2,
+        "parties": 2 * 3,
+        "host": 3,
+        "operation or kernel, stacked": 15,
+        "operation or kernel, graph": 15,
+        "20 parties": 3,
         "model, steps": 2,
         "convolution, stacked": 2,
+        "start to": 3,
     }
     for head, n in heads.items():
         found = rows(gpu, head)
         assert len(found) == n, head
         assert all(
-            positive(cells[-1 if head.startswith(("start", "model", "conv")) else 2])
+            positive(cells[-1 if head.startswith(("start", "model", "conv", "host")) else 2])
             for cells in found
             if not cells[-1].startswith("engine")
         )
@@ -99,7 +102,7 @@ def test_a_section_without_time_says_so_and_an_unknown_one_is_refused(script, pr
     text = script("gpu.py", "--device", "cpu", "--small", "--sections", "memory", "--limit", 0)
     assert [cells[1] for cells in rows(text, "20 parties")] == [
         "skipped: the time of this section is spent"
-    ] * 2
+    ] * 3
     command = [sys.executable, project / "benchmarks" / "gpu.py", "--sections", "rounds"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (

@@ -99,6 +99,4 @@ class CountedBatches:
             run_epoch = self._run_epoch[rows]
         x, y = self._sources.load(at, select_first(kind.n), run_epoch)
         epoch = self._epoch[rows] if kind.epoch is None else kind.epoch
-        # `Batch.step` is said to be a number: what takes it for one is refused (`refusal.py`)
-        number: int = self.counter.squeeze(0)  # type: ignore[assignment]
-        return Batch(x=x, y=y, mask=mask, epoch=epoch, step=number)
+        return Batch(x=x, y=y, mask=mask, epoch=epoch, step=self.counter.squeeze(0))

@@ -50,7 +50,7 @@ def try_step(stack: Stack, width: int) -> Step:
     """
     name = stack.algorithm.name
     batch = stack.batches.load(0, select_first(1), width)
-    step: Any = torch.zeros((), dtype=torch.int64, device=stack.device)
+    step = torch.zeros((), dtype=torch.int64, device=stack.device)
     if stack.mixing.epochs:
         batch = batch._replace(epoch=torch.zeros(1, dtype=torch.int64, device=stack.device))
     stack.batches.iterate_in_order = _refuse_examples(name)  # type: ignore[method-assign]

@@ -153,7 +153,7 @@ class StaticSteps:
             done = self._hold_ended(done, n, running)
         rate = self._rates[self._counter].squeeze(0)  # [J], or [1]
         lr = rate[:n] if len(rate) > 1 else rate.squeeze(0)
-        number: Any = self._counter.squeeze(0).double()  # a whole number would round to float32
+        number = self._counter.squeeze(0).double()  # a whole number would round to float32
         self._updates.apply(self._in_weights(done, n), number, lr, n, running=running)
         self._losses[:n] += done.loss
         self._worker.write(n, done)
