@@ -18,7 +18,7 @@ from ._studies import (
 # alone: how many cells are trained again by themselves. lease: seconds until a worker of the lost
 # node is given up.
 SIZES = {
-    "small": {"cells": 4, "rounds": 200, "alone": 1, "lease": 15},
+    "small": {"cells": 4, "rounds": 100, "alone": 1, "lease": 15},
     "sample": {"cells": 8, "rounds": 200, "alone": 2, "lease": 15},
     "full": {"cells": 48, "rounds": 200, "alone": 48, "lease": 60},
 }

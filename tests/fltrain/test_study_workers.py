@@ -16,6 +16,7 @@ from fltrain.studies.folder.standing import StudyWatch
 from fltrain.studies.work import worker as workers
 from fltrain.studies.work.directing import StudyDirector
 from fltrain.studies.work.worker import work
+from niidpart.errors import UsageError
 
 from ._studies import (
     FIXED,
@@ -185,6 +186,29 @@ def test_the_director_goes_on_while_workers_take_turns_at_a_long_cell(
     )
     assert director.run("local", None, {}).count("done") == 1
     assert turns == [1] * 5  # 20 rounds
+
+
+def test_workers_are_told_bundle_and_lease(study, monkeypatch):
+    orders = []
+
+    def start(order):
+        orders.append(order)
+        return Nobody()
+
+    monkeypatch.setattr(WORK_ENGINES, "record", lambda _: WorkEngine(start))
+    director = StudyDirector(
+        study=study,
+        trust=False,
+        anywhere=False,
+        on_standing=lambda *_: None,
+        on_news=print,
+        bundle=2,
+        lease=90.0,
+    )
+    director.run("local", None, {})
+    assert orders[0].command[-4:] == ("--bundle", "2", "--lease", "90.0")
+    with pytest.raises(UsageError, match=r"a sign of life every 5, so give 15 or more"):
+        fltrain.study(PLAN, lease=3)
 
 
 def test_a_worker_whose_time_is_up_claims_nothing(study):
