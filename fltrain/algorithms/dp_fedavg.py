@@ -53,8 +53,7 @@ def dp_fedavg(
     ] = 1.0,
     delta: Annotated[
         float,
-        "Chance that the guarantee fails, with which epsilon is said; 0 for no epsilon, which "
-        "needs no accountant.",
+        "Chance that the guarantee fails, with which epsilon is said; 0 for no epsilon.",
         AtLeast(0),
         Below(1),
     ] = 1e-5,

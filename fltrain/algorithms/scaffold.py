@@ -26,13 +26,17 @@ __all__ = ["scaffold"]
 FAMILY = "control"
 
 BASE = fedavg()
+ControlWeights = Annotated[
+    Literal["examples", "uniform"],
+    "The server's control is the mean of the parties' controls by their examples, or all alike "
+    "(as printed).",
+]
 
 
 def scaffold(
     option: Annotated[
         Literal["i", "ii"],
-        "A party's new control: its gradient at the weights received, or what its steps amounted "
-        "to.",
+        "A party's new control: its gradient at the weights received, or what its steps came to.",
     ] = "ii",
     correction: Annotated[
         Literal["post", "grad"],
@@ -40,11 +44,7 @@ def scaffold(
     ] = "post",
     weights: Weights = "examples",
     server_lr: ServerLr = 1.0,
-    control_weights: Annotated[
-        Literal["examples", "uniform"],
-        "The server's control is the mean of the parties' controls by their examples, or all "
-        "alike (as printed).",
-    ] = "uniform",
+    control_weights: ControlWeights = "uniform",
     first_control: Annotated[
         Literal["zero", "drawn"],
         "All controls start at 0, or at weights drawn as the model's are (NIID-Bench's code).",
@@ -53,12 +53,11 @@ def scaffold(
     """SCAFFOLD. Karimireddy et al., ICML 2020, Algorithm 1; Li et al., ICDE 2022, Algorithm 2: each
     step is corrected by c - c_i.
 
-    The controls c (server) and c_i (parties) start at 0 and cover trained parameters only. (In
-    NIID-Bench's code all are one draw of weights, which `first_control` "drawn" is too: the model's
-    first weights, each tensor's numbers in another order.) The new
-    c_i is, by `option`: "i", the gradient over all examples of the party at the weights w received
-    (statistics of batch norm frozen, no weight decay); "ii", c_i - c + (w - y_i) / (lr tau_i). Then
-    c <- c + (1/P) sum over the cohort of (new c_i - c_i): c is the mean of all c_i.
+    The controls c (server) and c_i (parties) start at 0, or all at one draw of weights, and cover
+    trained parameters only. The new c_i is, by `option`: "i", the gradient over all examples of the
+    party at the weights w received (statistics of batch norm frozen, no weight decay); "ii",
+    c_i - c + (w - y_i) / (lr tau_i). Then c <- c + (1/P) sum over the cohort of (new c_i - c_i): c
+    is the mean of all c_i.
 
     Not as printed in Li et al.: option i is taken at w, as their words and the original have it;
     the change of c is a sum. Momentum is in neither text. With it w - y_i weighs the gradient by

@@ -47,7 +47,8 @@ def merge_gaussians(of_parties: Iterable[ClassGaussian]) -> ClassGaussian | None
     covariance = -n / degrees * torch.outer(mean, mean)
     for part in parts:
         within = (part.n - 1) / degrees * part.covariance
-        covariance = covariance + within + part.n / degrees * torch.outer(part.mean, part.mean)
+        square = torch.outer(part.mean, part.mean)
+        covariance = covariance + within + part.n / degrees * square
     return ClassGaussian(n, mean, covariance)
 
 

@@ -24,12 +24,11 @@ from ..engine.ranks import RankLost, Ranks, Terminated
 from ..engine.round import CellRound, Trained, train_round
 from ..engine.threads import use_threads
 from ..engine.waiting import RoundWaiting
-from .calibrating import calibrate
 from .evaluating import evaluate_cell
 from .events import Announcement, CellDiverged, JobDone, OnProgress, Preempted, Progress, RoundDone
-from .finetuning import finetune
 from .grading import grade
 from .in_progress import RunInProgress
+from .last_round import conclude
 from .metrics import as_metrics, replace_nan, warn_of_empty
 from .planning import plan_round
 from .training_metrics import can_drift, measure_training
@@ -209,10 +208,8 @@ class TrainingLoop:
             metrics |= evaluate_cell(run.cell, run.state, executor.score)
         run.has_stopped = self._has_reached(run, metrics)
         is_last = run.has_stopped or round == self.common.rounds
-        if self.ranks.is_first and is_last and run.cell.settings.finetune:
-            metrics |= finetune(run.cell, run.state, round, self.choice.execution, executor.score)
-        if self.ranks.is_first and is_last and run.cell.settings.calibrate:
-            metrics |= calibrate(run.cell, run.state, round, executor.score)
+        if self.ranks.is_first and is_last:
+            metrics |= conclude(run.cell, run.state, round, self.choice.execution, executor.score)
         finished = as_metrics(replace_nan(metrics, round))
         run.history.append(finished)
         if self.ranks.is_first and is_last:
