@@ -238,7 +238,7 @@ def test_which_algorithms_can_be_compressed():
 @pytest.mark.parametrize("name", ACCEPTED)
 def test_to_send_all_is_the_algorithm_itself(table, table_split, train, distance, name):
     algorithm = build(name, **find_declared(name, "FEW_ROUNDS", {}))
-    usual = {"rounds": 2, "lr": 0.05, "model": algorithm.model or "twonn"} | algorithm.settings
+    usual = {"rounds": 2, "lr": 0.05, "model": algorithm.model or "hidden200"} | algorithm.settings
     plain, whole = (
         train(table_split, table, algorithm=algorithm, **usual, **asked)
         for asked in ({}, {"compress": "topk", "topk_share": 1.0})
