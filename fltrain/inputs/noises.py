@@ -75,8 +75,6 @@ def make_noises(
         is_fresh = bool(transform.params.get("fresh"))
         if not (fixed or is_fresh):
             continue
-        # 64-bit seeds as low and high word: torch has no uint64.
-        words = split.columns[f"{name}_seed"].astype("<u8").view("<u4").reshape(-1, 2)
         cells = None
         if transform.name == "noise":
             std = np.array(split.columns[f"{name}_std"], np.float64)
@@ -89,6 +87,8 @@ def make_noises(
                 f"noise and noise-space only; this split has {transform.name}: leave --noisy-test "
                 "away, and make the split with --test for test parts that are transformed"
             )
+        # 64-bit seeds as low and high word: torch has no uint64.
+        words = split.columns[f"{name}_seed"].astype("<u8").view("<u4").reshape(-1, 2)
         noise = Noise(
             seeds=torch.from_numpy(words.astype(np.int64)).to(device),
             std=torch.from_numpy(std).to(device),

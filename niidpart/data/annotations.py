@@ -104,6 +104,8 @@ def _read_arrays(path: Path, name: str, needed: str) -> Mapping[str, Array]:
         return {"": _read_npy(path)}
     if path.suffix == ".npz":
         names = list_npz_arrays(path)
+        if name and name not in names:
+            raise _refuse_name(path, name, names)
         wanted = [each for each in names if each in (name, _TRUE) or not name]
         found = read_npz_arrays(path, wanted)
         return {each: array for each, array in found.items() if array is not None}
@@ -114,8 +116,9 @@ def _read_arrays(path: Path, name: str, needed: str) -> Mapping[str, Array]:
 
 def _read_npy(path: Path) -> Array:
     try:
-        array: Array = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+        with path.open("rb") as file:
+            array: Array = np.load(file, allow_pickle=False)
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise_machine_fault(error, f"{path} cannot be read")
         raise FileFault(f"{path} is no .npy of numbers ({error}); numpy.save writes one") from error
     return array
@@ -149,6 +152,10 @@ def _choose(held: Mapping[str, Array], name: str, path: Path) -> Array:
     names = [each for each in held if each != _TRUE]
     if not name and len(names) == 1:
         return np.asarray(held[names[0]])
-    listed = ", ".join(sorted(names)) or "none"
+    raise _refuse_name(path, name, list(held))
+
+
+def _refuse_name(path: Path, name: str, names: list[str]) -> UsageError:
+    listed = ", ".join(sorted(each for each in names if each != _TRUE)) or "none"
     what = f"has no array {name!r}" if name else "holds several arrays"
-    raise UsageError(f"{path} {what}; write {path.name}:NAME with one of {listed}")
+    return UsageError(f"{path} {what}; write {path.name}:NAME with one of {listed}")
