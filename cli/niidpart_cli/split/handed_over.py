@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from niidpart import Data
+    from niidpart import Data, Recipe
 
 
 def declare_handed_over() -> list[click.Parameter]:
@@ -35,6 +35,20 @@ def hand_over(data: "Data", noisy_labels: str | None, embeddings: str | None) ->
     if embeddings:
         data = read_embeddings_file(data, *_split_name(embeddings))
     return data
+
+
+def require_use(recipe: "Recipe", noisy_labels: str | None, embeddings: str | None) -> None:
+    """Raise UsageError for a file that the recipe makes nothing of."""
+    from niidpart.errors import UsageError
+    from niidpart.making.handed_over import EMBEDDINGS, LABELS
+
+    options = [recipe.params, *(step.params for step in recipe.transforms)]
+    for given, option, flag, advice in (
+        (noisy_labels, LABELS, "--noisy-labels", "--transform human-noise"),
+        (embeddings, EMBEDDINGS, "--embeddings", "--strategy semantic"),
+    ):
+        if given and not any(option in each for each in options):
+            raise UsageError(f"{flag} is given and nothing reads it; add {advice}, or leave it out")
 
 
 def _split_name(text: str) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from ..options import (
 )
 from ..terminal import say
 from .describing import describe_split, split_to_json
-from .handed_over import hand_over
+from .handed_over import hand_over, require_use
 from .large import AskedData, find_large_labels
 from .make_options import declare_output, declare_parties, declare_what
 from .progress import show_work
@@ -65,6 +65,7 @@ def make_command() -> click.Command:
 
         asked = _find_data(values, select_given(values, source_options))
         request = _build_request(values) | select_others(values, [*fixed, *source_options])
+        require_use(niidpart.compose(**request), values["noisy_labels"], values["embeddings"])
         labels = find_large_labels(asked, request, values)
         _check_out(labels, request, values)
         if labels is not None:

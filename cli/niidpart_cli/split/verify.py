@@ -5,9 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from niidpart.errors import UsageError
+
 from ..command import AdvisingCommand
 from ..options import declare_data_memory, declare_data_root
 from ..terminal import say, to_one_line
+from .handed_over import declare_handed_over, hand_over
 from .limits import declare_limits, read_limits
 from .params import WHERE_OR_FILE, declare_file, declare_json
 from .progress import WorkLine
@@ -31,6 +34,7 @@ def verify_command() -> click.Command:
             declare_file(),
             declare_data_root(WHERE_OR_FILE),
             declare_data_memory(),
+            *declare_handed_over(),
             click.Option(
                 ["--trust"],
                 type=click.Path(dir_okay=False),
@@ -50,6 +54,8 @@ def verify(
     file: str,
     data_root: str | None,
     trust: tuple[str, ...],
+    noisy_labels: str | None,
+    embeddings: str | None,
     as_json: bool,
     **limits: Any,
 ) -> None:
@@ -57,8 +63,22 @@ def verify(
 
     try:
         with WorkLine() as line:
+            data = None
+            if (noisy_labels or embeddings) and limits["untrusted"]:
+                raise UsageError(
+                    "an untrusted file is derived in a process that is handed nothing; leave out "
+                    "--noisy-labels and --embeddings, or --untrusted"
+                )
+            if noisy_labels or embeddings:
+                data = niidpart.open_data(niidpart.read(file), data_root)
+                data = hand_over(data, noisy_labels, embeddings)
             verdict = niidpart.verify(
-                file, data_root=data_root, trust=trust, told=line.tell, **read_limits(limits)
+                file,
+                data=data,
+                data_root=data_root,
+                trust=trust,
+                told=line.tell,
+                **read_limits(limits),
             )
     except OSError as error:
         if as_json:  # machines read an answer in any case
