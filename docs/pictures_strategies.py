@@ -9,7 +9,7 @@ from pictures import shrink
 import niidpart
 from niidpart import plot
 from niidpart.strategies import STRATEGIES
-from niidpart.transforms import TRANSFORMS, FeatureTransform
+from niidpart.transforms import TRANSFORMS
 
 # Options that show more than the defaults do, and strategies that need groups: those of the cube are its octants.
 OPTIONS = {
@@ -21,6 +21,8 @@ OPTIONS = {
     "exponential": {"ratio": 30.0},
     "label-quantity": {"beta": 0.3, "size_beta": 1.0},
     "semantic": {"beta": 0.2},
+    "human-noise": {"affected": 0.5},
+    "label-noise": {"rate": 0.5},
     "noise": {"sigma": 0.5},
     "noise-space": {"sigma": 0.5},
     "shards": {"shards": 2},
@@ -42,12 +44,10 @@ def main(folder: Path) -> None:
         data = cube if name in OF_CUBE else digits
         split = niidpart.make(data, name, **OPTIONS.get(name, {}))
         plot.save(split, folder / f"{name}.png", medium="column")
-    of_features = [
-        n for n in TRANSFORMS.names() if isinstance(TRANSFORMS.record(n), FeatureTransform)
-    ]
-    for name in of_features:
+    people = (digits.labels + (np.arange(len(digits.labels)) % 3 == 0)) % 10
+    for name in TRANSFORMS.names():
         data = colour_digits(digits) if name == "colour" else digits
-        split = niidpart.make(data, name, **OPTIONS.get(name, {}))
+        split = niidpart.make(data, name, noisy_labels=people, **OPTIONS.get(name, {}))
         how = {"data": data, "medium": "column", "parties": "0,3,6,9"}
         plot.save(split, folder / f"{name}.png", "noise", **how)
     for picture in folder.glob("*.png"):

@@ -76,7 +76,7 @@ def relabel(split: SplitView, y: Ints, party: int, rows: Ints) -> Ints:
     >>> rows = split.train.party(2)
     >>> seen = niidpart.relabel(split, data.labels[rows], 2, rows)
     >>> round(float((seen != data.labels[rows]).mean()), 2)
-    0.49
+    0.53
     """
     steps = list_label_steps(split.recipe)
     if not steps:

@@ -1,12 +1,14 @@
 """niidpart.json: which split a folder was made of."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import FileFault, UsageError
 from ..splits.recipe import JSON
 from ..splits.split import FederatedSplit
+from ..transforms import TRANSFORMS, LabelTransform
 
 ABOUT = "niidpart.json"
 MARK = "'"  # a spreadsheet takes what follows it for text
@@ -60,3 +62,12 @@ def _is_about(about: Any) -> bool:
     if not isinstance(about, dict):
         return False
     return all(type(about.get(key)) is kind for key, kind in _NEEDED.items())
+
+
+def states_label_noise(about: Mapping[str, Any]) -> bool:
+    """Return whether a folder says of itself that it has a transform of labels."""
+    stated = about.get("recipe")
+    steps = stated.get("transforms") if isinstance(stated, dict) else None
+    names = [step.get("name") for step in steps or () if isinstance(step, dict)]
+    known = [name for name in names if name in TRANSFORMS.names()]
+    return any(isinstance(TRANSFORMS.record(name), LabelTransform) for name in known)

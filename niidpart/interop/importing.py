@@ -11,7 +11,7 @@ import numpy as np
 from ..data import Data
 from ..errors import FileFault, UsageError, require_path, require_type
 from ..formats import LAYOUTS, Format, FormatRegistry, Imported
-from ..formats._about import ABOUT, read_about
+from ..formats._about import ABOUT, read_about, states_label_noise
 from ..making.completion import complete_recipe
 from ..making.derivation import derive
 from ..making.owners import build_parts, check_strategy_result
@@ -20,7 +20,6 @@ from ..splits.digests import digest_array
 from ..splits.recipe import IMPORTED, JSON, Recipe
 from ..splits.split import FederatedSplit
 from ..strategies import STRATEGIES, Rows
-from ..transforms import TRANSFORMS, LabelTransform
 from .recognition import recognise
 
 # What an untrusted recipe may raise: it can be wrong in any way.
@@ -186,7 +185,7 @@ def require_stated_labels(folder: Path, found: Imported, data: Data) -> None:
 
     With label noise it says those that the parties see, which its recipe gives again.
     """
-    wrong = {} if _states_label_noise(found.about) else find_stated_faults(found, data)
+    wrong = {} if states_label_noise(found.about) else find_stated_faults(found, data)
     if not wrong:
         return
     n_all = sum(len(found.parts[name][1]) for name in wrong)
@@ -194,15 +193,6 @@ def require_stated_labels(folder: Path, found: Imported, data: Data) -> None:
         f"{folder} says other classes of {sum(wrong.values()):,} of its {n_all:,} rows than "
         f"{data.name!r} has; it is of another data set, or of this one in another order"
     )
-
-
-def _states_label_noise(about: Mapping[str, Any]) -> bool:
-    """Return whether a folder says of itself that it has a transform of labels."""
-    stated = about.get("recipe")
-    steps = stated.get("transforms") if isinstance(stated, dict) else None
-    names = [step.get("name") for step in steps or () if isinstance(step, dict)]
-    known = [name for name in names if name in TRANSFORMS.names()]
-    return any(isinstance(TRANSFORMS.record(name), LabelTransform) for name in known)
 
 
 def _require_source(folder: Path, about: Mapping[str, Any], data: Data) -> None:

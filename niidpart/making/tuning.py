@@ -102,7 +102,7 @@ def tune(
             after(x, tried[x])
         return split if abs(tried[x] - target) <= tolerance else None
 
-    search = _Search(attempt, tried, target)
+    search = _SkewSearch(attempt, tried, target)
     if turned is not None and turned.annotation is int:
         found = search.climb(*_find_bounds(turned, (1, _MOST)))
     else:
@@ -158,7 +158,7 @@ def _find_bounds(option: Option | None, bounds: tuple[float, float]) -> tuple[fl
 
 
 @dataclass(frozen=True)
-class _Search:
+class _SkewSearch:
     """Looks for a value at which a measure has its target.
 
     attempt: returns the split of a value where that is near enough. tried: filled by it, the

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..arithmetic.rng import Ints
 from ..data import Data
 from ..errors import UsageError
-from ..features.transforming import list_feature_steps
+from ..features.relabelling import list_label_steps, relabel
 from ..registry import AtLeast, AtMost
 from ..splits.split import FederatedSplit
 from ..transforms._corruptions import KINDS
@@ -29,6 +29,7 @@ _MOST = 20  # examples, and parties: more could not be seen
 _WIDE = 5  # inches: wider is a figure over both columns of a paper
 _VECTORS = 500  # bars that a PDF holds as vectors; of more it would be large and slow
 _BARS_SHAPE = 0.8  # height over width of a panel of bars
+_WRONG = OKABE_ITO[5]  # vermilion: a label that is not the true one
 _TITLES = 0.35  # inches above the panels
 _TALLEST = 1.3  # times the width: about a page
 _PARTIES_WIDE, _PARTIES_NARROW = 7, 4  # shown where none are asked for
@@ -47,10 +48,11 @@ def noise(
     """The same examples as several parties see them, whoever holds them, and without transforms.
 
     Li et al., ICDE 2022, Figure 5. Images are shown as such, other features as a bar for each.
+    Below an example stands the label that a party sees, where it is not the true one.
     """
-    if not list_feature_steps(split.recipe):
-        got = "this split has no transform of features, so all parties see the same"
-        raise UsageError(f"{got}; make one with --noise SIGMA")
+    if not split.recipe.transforms:
+        advice = "make one with --noise SIGMA"
+        raise UsageError(f"this split has no transform, so all parties see the same; {advice}")
     limit = _PARTIES_WIDE if figure.get_figwidth() > _WIDE else _PARTIES_NARROW
     ids, said = choose_parties(split, parties, limit, by="number")
     if len(ids) > _MOST:
@@ -65,7 +67,10 @@ def noise(
         headings.append(_heading(split, party))
     names = [shorten_name(data.class_names[k]) for k in data.labels[rows]]
     low, high = _find_ends(original)
-    _draw_views(figure, views, headings, names, (low, high))
+    panels = _draw_views(figure, views, headings, names, (low, high))
+    if list_label_steps(split.recipe):
+        for column, party in zip(panels.T[1:], ids.tolist(), strict=True):
+            _name_wrong_labels(column, split, data, party, rows)
     words = [said, f"the same {count_noun(len(rows), 'example')}, whoever holds them"]
     if original.ndim > 2:
         words.append(f"shown from {low:g} to {high:g}")
@@ -91,8 +96,11 @@ def _draw_views(
     headings: list[str],
     names: list[str],
     ends: tuple[float, float],
-) -> None:
-    """A panel for each example (row) in each view (column). ends: the values shown."""
+) -> NDArray[Any]:
+    """A panel for each example (row) in each view (column). ends: the values shown.
+
+    Returns the axes [n, views].
+    """
     down, across = len(names), len(views)
     width = figure.get_figwidth()
     panel_height = width / across * _shape(views[0])
@@ -106,6 +114,19 @@ def _draw_views(
             draw_example(ax, x, *ends)
     for ax, name in zip(panels[:, 0], names, strict=True):
         ax.set_ylabel(f"class {name}", fontsize=smallest_font() + 1)
+    return panels
+
+
+def _name_wrong_labels(
+    column: NDArray[Any], split: FederatedSplit, data: Data, party: int, rows: Ints
+) -> None:
+    """Write the label that a party sees below each example whose true one is another."""
+    true = data.labels[rows]
+    seen = relabel(split, true, party, rows)
+    for ax, right, label in zip(column, true.tolist(), seen.tolist(), strict=True):
+        if label != right:
+            name = shorten_name(data.class_names[label])
+            ax.set_xlabel(f"as {name}", fontsize=smallest_font() + 1, color=_WRONG)
 
 
 def first_of_classes(labels: Ints, n_classes: int, examples: int) -> Ints:
@@ -146,9 +167,12 @@ def _heading(split: FederatedSplit, party: int) -> str:
         factors = split.columns.get(f"{name}_factor")
         if factors is not None:
             lines.append(f"keeps {factors[party]:.2g}")
+        rates = split.columns.get(f"{name}_rate")
+        if rates is not None:
+            lines.append(f"wrong {rates[party]:.2g}")
         kinds = split.columns.get(f"{name}_kind")
         if kinds is not None:
-            lines.append(list(KINDS)[kinds[party]])
+            lines.append(list(KINDS)[kinds[party]].replace("-", "\n"))
     for name in names:
         cells = split.columns.get(f"{name}_cell")
         if cells is not None:

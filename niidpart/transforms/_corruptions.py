@@ -10,7 +10,7 @@ from ..arithmetic.counters import MASK, WORD, philox
 from ..arithmetic.exact import Floats
 from ..arithmetic.rng import Ints, normal_blocks
 from ..arithmetic.words import Words, to_unit
-from ._images import Images, blur, change_contrast
+from ._images import ImageValues, blur, change_contrast
 
 LEVELS = 5
 _VALUES = 1 << 18  # drawn at a time; none depends on it
@@ -25,26 +25,30 @@ _BRIGHTER = (0.05, 0.1, 0.15, 0.2, 0.3)
 _SATURATION = ((0.3, 0.0), (0.1, 0.0), (1.5, 0.0), (2.0, 0.1), (2.5, 0.2))  # times, and plus
 _PIXELS = (0.95, 0.9, 0.85, 0.75, 0.65)  # of the height and width that are left
 
-Corrupt = Callable[[Images, Ints, int, int], Images]  # images, rows, seed, severity from 0
+# Of images, their rows, a seed and a severity from 0.
+Corrupt = Callable[[ImageValues, Ints, int, int], ImageValues]
 
 
-def add_noise(x: Images, rows: Ints, seed: int, level: int) -> Images:
+def add_noise(x: ImageValues, rows: Ints, seed: int, level: int) -> ImageValues:
     """Return the images with Gaussian noise."""
-    out = np.empty_like(x)
-    for some, z in normal_blocks(seed, rows, prod(x.shape[1:])):
-        out[some] = x[some] + _GAUSSIAN[level] * z.reshape(-1, *x.shape[1:])
-    return out
+    return x + _draw_normal(x, rows, seed, _GAUSSIAN[level])
 
 
-def add_speckles(x: Images, rows: Ints, seed: int, level: int) -> Images:
+def add_speckles(x: ImageValues, rows: Ints, seed: int, level: int) -> ImageValues:
     """Return the images with Gaussian noise in proportion to their values."""
-    out = np.empty_like(x)
-    for some, z in normal_blocks(seed, rows, prod(x.shape[1:])):
-        out[some] = x[some] + x[some] * (_SPECKLE[level] * z.reshape(-1, *x.shape[1:]))
-    return out
+    return x + x * _draw_normal(x, rows, seed, _SPECKLE[level])
 
 
-def add_impulses(x: Images, rows: Ints, seed: int, level: int) -> Images:
+def _draw_normal(x: ImageValues, rows: Ints, seed: int, std: float) -> ImageValues:
+    """Return a normal number for each value of the images, of a standard deviation."""
+    width = prod(x.shape[1:])
+    noise = np.empty((len(rows), width), np.float32)
+    for some, z in normal_blocks(seed, rows, width):
+        noise[some] = std * z
+    return noise.reshape(x.shape)
+
+
+def add_impulses(x: ImageValues, rows: Ints, seed: int, level: int) -> ImageValues:
     """Return the images with some values 0 and as many 1."""
     width = prod(x.shape[1:])
     flat = x.reshape(len(rows), width)
@@ -68,25 +72,25 @@ def _draw_field(key: int, rows: Ints, width: int) -> tuple[Floats, Words]:
     return u.reshape(len(rows), width), c.reshape(len(rows), width)
 
 
-def defocus(x: Images, rows: Ints, seed: int, level: int) -> Images:
+def defocus(x: ImageValues, rows: Ints, seed: int, level: int) -> ImageValues:
     """Return the images blurred by a Gaussian."""
     return blur(x, _BLUR[level])
 
 
-def fade(x: Images, rows: Ints, seed: int, level: int) -> Images:
+def fade(x: ImageValues, rows: Ints, seed: int, level: int) -> ImageValues:
     """Return the images with less contrast."""
     return change_contrast(x, _CONTRAST[level])
 
 
-def brighten(x: Images, rows: Ints, seed: int, level: int) -> Images:
+def brighten(x: ImageValues, rows: Ints, seed: int, level: int) -> ImageValues:
     """Return the images with a higher value in HSV: hue and saturation stay."""
     value = _find_value(x)
-    brighter = np.clip(value + np.float32(_BRIGHTER[level]), np.float32(0), np.float32(1))
+    brighter = np.minimum(value + np.float32(_BRIGHTER[level]), np.float32(1))
     ratio = brighter / np.where(value > 0, value, np.float32(1))
     return np.where(value > 0, x * ratio, brighter)  # black becomes grey
 
 
-def saturate(x: Images, rows: Ints, seed: int, level: int) -> Images:
+def saturate(x: ImageValues, rows: Ints, seed: int, level: int) -> ImageValues:
     """Return the images with another saturation in HSV; grey images have none and stay."""
     if x.ndim == 3 or x.shape[3] != 3:
         return x
@@ -103,7 +107,7 @@ def saturate(x: Images, rows: Ints, seed: int, level: int) -> Images:
     return np.where(is_coloured, value - (value - x) * ratio, x)
 
 
-def pixelate(x: Images, rows: Ints, seed: int, level: int) -> Images:
+def pixelate(x: ImageValues, rows: Ints, seed: int, level: int) -> ImageValues:
     """Return the images made smaller and larger again, by means over areas."""
     for axis in (1, 2):
         length = x.shape[axis]
@@ -112,20 +116,22 @@ def pixelate(x: Images, rows: Ints, seed: int, level: int) -> Images:
     return x
 
 
-def _find_value(x: Images) -> Images:
+def _find_value(x: ImageValues) -> ImageValues:
     """Return the value of each pixel in HSV, its largest channel; of grey images themselves."""
     return x.max(axis=3, keepdims=True) if x.ndim == 4 else x
 
 
-def _resample(x: Images, n: int, axis: int) -> Images:
+def _resample(x: ImageValues, n: int, axis: int) -> ImageValues:
     """Return the images with n pixels along an axis, each the mean of the area that it covers."""
     length = x.shape[axis]
     moved = np.moveaxis(x, axis, 0)
     out = np.zeros((n, *moved.shape[1:]), np.float32)
     for place in range(n):
         start, stop = place * length, (place + 1) * length  # in n-ths of an old pixel
-        for old in range(start // n, -(-stop // n)):
-            covered = min(stop, (old + 1) * n) - max(start, old * n)
+        first, behind = start // n, -(-stop // n)
+        for old in range(first, behind):
+            end = min(stop, (old + 1) * n)
+            covered = end - max(start, old * n)
             out[place] += np.float32(covered / length) * moved[old]
     return np.moveaxis(out, 0, axis)
 

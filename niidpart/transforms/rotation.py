@@ -11,7 +11,7 @@ from ..arithmetic.deal import repeat_evenly
 from ..arithmetic.rng import Ints, Stream
 from ..registry import AtLeast, AtMost
 from . import FeatureTransform
-from ._images import Images, require_images
+from ._images import ImageValues, require_images
 
 _CLOSE = 1e-4  # of a pixel: places that rounding moved off a pixel are on it
 
@@ -56,7 +56,7 @@ def apply(
     return turn_images(images, degrees) if degrees % 360 else images
 
 
-def turn_images(x: Images, degrees: float) -> Images:
+def turn_images(x: ImageValues, degrees: float) -> ImageValues:
     """Return images turned anticlockwise about their middle."""
     height, width = x.shape[1:3]
     row, place = _find_origins(height, width, degrees)

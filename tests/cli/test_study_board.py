@@ -91,4 +91,3 @@ def test_work_says_what_it_is_at_only_where_it_takes_more_than_a_moment(
             time.sleep(0.01)
             said += capsys.readouterr().err
     assert said.endswith(wanted)
-
