@@ -122,6 +122,8 @@ class Algorithm:
         wanted.
     grade : callable or None
         (state, plan, accuracy [Q], hyper) -> State: what is done with it.
+    graded_by : {"accuracy", "loss"}
+        What of an exam `grade` is handed: the accuracies, or the mean losses (FedFomo).
     describe : callable or None
         (state, hyper) -> {name: a number of no axis, or [P] one a party}: what is written down of
         its state where a run asks for `internals` (FedCD: which model each party prefers).
@@ -180,6 +182,7 @@ class Algorithm:
     exam: Callable[[State, Plan, Hyper], tuple[Tensor, Tensor]] | None = None
     grade: Callable[[State, Plan, Tensor, Hyper], State] | None = None
     describe: Callable[[State, Hyper], Mapping[str, Tensor]] | None = None
+    graded_by: Literal["accuracy", "loss"] = "accuracy"
     decay: Literal["executor", "algorithm"] = "executor"
     lockstep: Literal["step", "epoch"] = "step"
     optimizer: Literal["any", "sgd"] = "any"
@@ -190,6 +193,8 @@ class Algorithm:
     provenance: Provenance | None = None
 
     def __post_init__(self) -> None:
+        if self.graded_by not in ("accuracy", "loss"):
+            raise UsageError(f"graded_by is {self.graded_by!r}; it must be 'accuracy' or 'loss'")
         if self.decay not in ("executor", "algorithm"):
             raise UsageError(f"decay is {self.decay!r}; it must be 'executor' or 'algorithm'")
         if self.lockstep not in ("step", "epoch"):

@@ -115,12 +115,12 @@ def direct(task: Task, local: Local, batch: Batch) -> Step:
 def direct_adaptively(task: Task, local: Local, batch: Batch) -> Step:
     """Return the step of both models; the first of a round moves alpha too."""
     step, at_mixture = _direct_both(task, local, batch)
-    if batch.step > 0:
-        return step
     w, v = _part(local)
     rises = tree.map(lambda v, w, g: ((v - w) * g).sum(), v, w, at_mixture)
     slope = torch.stack(tree.leaves(rises)).sum()
-    alpha = (local.carry["alpha"] - local.hyper["alpha_lr"] * slope).clamp(0, 1)
+    # a product where a branch would do: the number of a step may be on the device
+    rate = local.hyper["alpha_lr"] * (batch.step == 0)
+    alpha = (local.carry["alpha"] - rate * slope).clamp(0, 1)
     return step._replace(carry=step.carry | {"alpha": alpha})
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -156,10 +156,12 @@ def grade_exam(
     model: Tensor,
     data: Federated,
     score: Score = score_models,
+    graded_by: Literal["accuracy", "loss"] = "accuracy",
 ) -> Tensor:
-    """Return the accuracy of each asked (party, model) on that party's validation part.
+    """Return the grade of each asked (party, model) on that party's validation part.
 
     [Q] float64, NaN where that part is empty. models, buffers: of the state, leading axis M.
+    graded_by: the mean over its examples that is the grade.
     """
     part, parties = data.val, party.tolist()
     candidates = (
@@ -173,8 +175,9 @@ def grade_exam(
         )
         for p, m in zip(parties, model.tolist(), strict=True)
     )
-    accuracy = []
-    for p, (right, _) in zip(parties, score(task, candidates), strict=True):
+    grades = []
+    for p, (right, loss) in zip(parties, score(task, candidates), strict=True):
         n = part.size(p)
-        accuracy.append(right / n if n else float("nan"))
-    return torch.tensor(accuracy, dtype=torch.float64)
+        total = right if graded_by == "accuracy" else loss
+        grades.append(total / n if n else float("nan"))
+    return torch.tensor(grades, dtype=torch.float64)

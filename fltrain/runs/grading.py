@@ -30,11 +30,12 @@ def grade(cell: Cell, trained: Trained, ranks: Ranks, score: Score) -> State:
         model=model[mine],
         data=cell.data,
         score=score,
+        graded_by=algorithm.graded_by,
     ).tolist()
-    accuracy: dict[int, float] = {}
+    graded: dict[int, float] = {}
     # Every rank needs all grades, since each computes the whole next state.
     for of_rank in ranks.gather(list(zip(mine, grades, strict=True))):
-        accuracy |= dict(of_rank)
-    in_order = [accuracy[i] for i in range(len(party))]
+        graded |= dict(of_rank)
+    in_order = [graded[i] for i in range(len(party))]
     grades_of_all = torch.tensor(in_order, dtype=torch.float64)
     return algorithm.grade(state, trained.plan, grades_of_all, algorithm.hyper)

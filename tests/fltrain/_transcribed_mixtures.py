@@ -156,3 +156,21 @@ def full_gradient(f, w, party):
     w = w.detach().requires_grad_()
     logits = torch.func.functional_call(f.module, f.tree(w), x)
     return torch.autograd.grad(nn.functional.cross_entropy(logits, y), w)[0]
+
+
+def fedfomo(f, rounds, val, norm=2):
+    """Every party of the cohort hears of all others in it. val(w, party): its loss there."""
+    theta = dict.fromkeys(range(len(f.n)), f.start)
+    for round in range(1, rounds + 1):
+        cohort = f.cohort(round)
+        trained = {p: f.train(theta[p], round, p, f.gradient) for p in cohort}
+        for p in cohort:
+            gains = {}
+            for n, y in trained.items():
+                apart = float(torch.linalg.vector_norm(y - theta[p], norm))
+                gains[n] = (val(theta[p], p) - val(y, p)) / apart
+            total = sum(max(gain, 0) for gain in gains.values())
+            if total > 0:
+                ways = [max(gain, 0) / total * (trained[n] - theta[p]) for n, gain in gains.items()]
+                theta[p] = theta[p] + sum(ways)
+    return theta
