@@ -39,6 +39,11 @@ def list_jobs(slurm):
     }
 
 
+def count_running(slurm):
+    asked = ("--noheader", "--array", "--partition=work", "--states=RUNNING", "--format=%A")
+    return len(slurm.call("squeue", *asked).split())
+
+
 def preempt_all(slurm):
     """Have a job that is worth more take both nodes for a moment."""
     slurm.call("srun", "--partition=urgent", "--nodes=2", "--ntasks=2", "sleep", "1")
@@ -90,6 +95,7 @@ def test_a_lost_node_time_limits_and_preemption_change_no_bit(slurm, size, start
 
     wait_until(lambda: is_cut(cuts), "that every job is cut", 1800, logs)
     assert min(restarts.values()) >= cuts, restarts
+    wait_until(lambda: process.poll() is not None or count_running(slurm), "a job", 600, logs)
     if process.poll() is None:
         preempt_all(slurm)
     assert wait_for_end(process, logs[0], 3000) == 0, logs[0].read_text()
