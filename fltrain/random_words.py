@@ -55,7 +55,7 @@ def philox(k0: Tensor | int, k1: Tensor | int, counter: WordTensors) -> WordTens
 
 def _pair(first: Tensor, second: Tensor) -> Tensor:
     """Return two tensors as one [2, ...]."""
-    shape = torch.broadcast_shapes(first.shape, second.shape)
+    shape = torch.broadcast_shapes(first.shape, second.shape)  # type: ignore[no-untyped-call]
     return torch.stack([first.expand(shape), second.expand(shape)])
 
 

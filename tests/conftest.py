@@ -106,3 +106,7 @@ def pytest_addoption(parser):
         "--algorithm",
         help="file.py:function: hold an algorithm of your own to the conformance suite (tests/fltrain/test_conformance.py)",
     )
+    parser.addoption(
+        "--engine",
+        help="hold all algorithms to the conformance suite by this engine, graph say; by looped if not given, and some by graph too",
+    )

@@ -6,7 +6,7 @@ No algorithm is known here by name.
 from collections.abc import Sequence
 
 from .execution import Execution
-from .graph import Graph
+from .graph import Graphed
 from .jobs import Cell, Executor, MakeExecutor
 from .looped import Looped, OneThread
 from .native import Native
@@ -19,7 +19,7 @@ EXECUTORS: dict[str, MakeExecutor] = {
     "processes": Processes,
     "native": Native,
     "stacked": Stacked,
-    "graph": Graph,
+    "graph": Graphed,
 }
 
 

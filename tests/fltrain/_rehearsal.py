@@ -106,4 +106,5 @@ def rehearse(cell, round=1):
         job._replace(each=bring(job.each), own=bring(job.own), optimizer=bring(job.optimizer))
         for job in jobs
     ]
+    moved.sort(key=lambda job: -job.work.steps)  # as a stack has them
     return there, broadcast, moved

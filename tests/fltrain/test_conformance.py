@@ -99,20 +99,32 @@ def own(tmp_path_factory):
     return f"{path}:remembers"
 
 
+BY = " by "
+BY_GRAPH = ["scaffold"]  # `pytest --engine graph` has all
+
+
 def pytest_generate_tests(metafunc):
     """Every algorithm of the folder and one of a user's own; or the one that `pytest --algorithm file.py:function` names."""
     if "which" in metafunc.fixturenames:
         asked = metafunc.config.getoption("--algorithm")
+        engine = metafunc.config.getoption("--engine")
+        names = [resolve_function(asked)] if asked else [*ALGORITHMS.names(), "file.py:function"]
+        also = [] if asked else [f"{name}{BY}graph" for name in BY_GRAPH]
         metafunc.parametrize(
-            "which",
-            [resolve_function(asked)] if asked else [*ALGORITHMS.names(), "file.py:function"],
+            "which", [f"{name}{BY}{engine}" for name in names] if engine else names + also
         )
 
 
 @pytest.fixture
 def name(which, own):
     """The name of an algorithm, as --algorithm takes it."""
-    return own if which == "file.py:function" else which
+    asked = which.partition(BY)[0]
+    return own if asked == "file.py:function" else asked
+
+
+@pytest.fixture
+def engine(which):
+    return which.partition(BY)[2] or "looped"
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +149,7 @@ def exact(name):
 
 
 @pytest.fixture
-def go(table, table_split, train, model, built, name):
+def go(table, table_split, train, model, built, name, engine):
     """go(...): a run with parts of the parties, momentum, decay, batch norm, dropout and validation parts."""
 
     def run(algorithm=built, split=table_split, **options):
@@ -149,6 +161,7 @@ def go(table, table_split, train, model, built, name):
             "lr": 0.05,
             "batch_size": 7,
             "model": model(find_declared(name, "NETWORK", "normed")),
+            "engine": engine,
         }
         return train(split, table, algorithm=algorithm, **usual | options | built.settings)
 
@@ -161,11 +174,11 @@ def _usual_runs():
 
 
 @pytest.fixture
-def usual(go, name, _usual_runs):
+def usual(go, which, _usual_runs):
     """The run of `go` as it is: made once for each algorithm, and nobody changes it."""
-    if name not in _usual_runs:
-        _usual_runs[name] = go()
-    return _usual_runs[name]
+    if which not in _usual_runs:
+        _usual_runs[which] = go()
+    return _usual_runs[which]
 
 
 def test_the_seed_decides(go, usual, same_state):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fltrain.algorithms import ALGORITHMS, build
-from fltrain.engine.graph.executor import Graph
+from fltrain.engine.graph.executor import Graphed
 from fltrain.engine.graph.kinds import find_bucket
 from fltrain.engine.looped import Looped
 
@@ -39,7 +39,7 @@ def test_steps_on_a_tape_are_those_of_looped(table_split, table, tapes, name):
     """Two rounds of two epochs of unequal parties: what is captured in the first one is replayed in the second, with other numbers on the same memory."""
     algorithm = own() if name == "own" else build(name)
     cells = [cell_of(table_split, table, algorithm)]
-    [looped], [graph] = (rounds(cells, make(cells)) for make in (Looped, Graph))
+    [looped], [graph] = (rounds(cells, make(cells)) for make in (Looped, Graphed))
     assert apart(looped, graph) < 1e-12
     [tape] = tapes
     assert tape.replayed >= tape.captured > 0
@@ -62,7 +62,7 @@ def test_other_settings(table_split, table, tapes, name, options, monkeypatch):
     """What an optimiser makes at a step of one kind is there before that is captured."""
     monkeypatch.setattr("fltrain.engine.graph.captured.WARM_UPS", 1)
     cells = [cell_of(table_split, table, build(name), **options)]
-    [looped], [graph] = (rounds(cells, make(cells)) for make in (Looped, Graph))
+    [looped], [graph] = (rounds(cells, make(cells)) for make in (Looped, Graphed))
     assert apart(looped, graph) < 1e-12
     assert tapes[0].replayed
 
@@ -70,7 +70,7 @@ def test_other_settings(table_split, table, tapes, name, options, monkeypatch):
 def test_a_number_of_the_epoch_is_one_of_the_graph(table_split, table, tapes):
     """Steps of another epoch are another graph."""
     cells = [cell_of(table_split, table, build("fedrl", schedule="epoch", norm="l2"))]
-    [looped], [graph] = (rounds(cells, make(cells)) for make in (Looped, Graph))
+    [looped], [graph] = (rounds(cells, make(cells)) for make in (Looped, Graphed))
     assert apart(looped, graph) < 1e-12
 
 
@@ -78,7 +78,7 @@ def test_a_number_of_the_epoch_is_one_of_the_graph(table_split, table, tapes):
 def test_batch_norm_takes_no_padding(table_split, table, tapes, name):
     """Steps with batches of unlike sizes are called, on the memory of those that are replayed."""
     cells = [cell_of(table_split, table, build(name), network(normed=True))]
-    [looped], [graph] = (rounds(cells, make(cells)) for make in (Looped, Graph))
+    [looped], [graph] = (rounds(cells, make(cells)) for make in (Looped, Graphed))
     assert apart(looped, graph) < 1e-12
     assert tapes[0].replayed
 
@@ -92,14 +92,14 @@ def test_cells_with_data_and_numbers_of_their_own(table_split, table, dealt, tap
         for split, mu in ((table_split, 0.1), (other, 0.05))
     ]
     looped = rounds(cells, Looped(cells), sampled=True)
-    graph = rounds(cells, Graph(cells, chunk=chunk), sampled=True)
+    graph = rounds(cells, Graphed(cells, chunk=chunk), sampled=True)
     assert max(map(apart, looped, graph)) < 1e-12
     assert tapes
 
 
 def test_two_runs_are_equal_bit_for_bit(table_split, table, same_state):
     cells = [cell_of(table_split, table, build("scaffold"), network(double=False))]
-    [a], [b] = (rounds(cells, Graph(cells)) for _ in range(2))
+    [a], [b] = (rounds(cells, Graphed(cells)) for _ in range(2))
     assert same_state(a.state, b.state)
 
 
@@ -114,7 +114,7 @@ def find_addresses(value):
 def test_what_steps_read_and_write_stays_where_it_is(table_split, table):
     """Over the steps of a round, and over rounds."""
     cells = [cell_of(table_split, table, build("scaffold"))]
-    engine = Graph(cells)
+    engine = Graphed(cells)
     seen = []
     plain = engine._train_stack
 
@@ -150,7 +150,7 @@ def test_jobs_that_have_ended_stay_as_a_stack_without_them_leaves_them(dealt, ta
     """A masked prefix is an exact one: the same jobs by buckets of one job each, in which none has ended."""
     split = dealt(table, np.repeat([0, 1, 2, 3, 4], [40, 21, 14, 8, 7]))
     cells = [cell_of(split, table, build("scaffold"), momentum=0.9)]
-    [whole], [single] = (rounds(cells, Graph(cells, chunk=chunk)) for chunk in (None, 1))
+    [whole], [single] = (rounds(cells, Graphed(cells, chunk=chunk)) for chunk in (None, 1))
     assert apart(whole, single) < 1e-14
 
 

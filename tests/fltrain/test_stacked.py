@@ -176,6 +176,7 @@ def test_a_large_party_beside_small_ones_is_not_padded_for(table, dealt, monkeyp
     split = dealt(table, np.repeat([0, 1, 2, 3], [70, 9, 8, 3]))
     cells = [cell_of(split, table, lr=lr) for lr in (0.1, 0.2)]
     jobs = [job for i, cell in enumerate(cells) for job in make_jobs(i, cell, *planned(cell), 1)]
+    jobs.sort(key=lambda job: -job.work.steps)  # as a stack has them
     batches = StackedBatches(cells, jobs, 1)
     assert sorted(asked) == sorted(
         (e, sizes, max(sizes)) for e in (0, 1) for sizes in ([70], [9, 8], [3])

@@ -24,6 +24,6 @@ reads the epoch and jobs in several) is called as `stacked` calls it, on the sam
 and is tested; there it is slower than any other engine.
 """
 
-from .executor import Graph
+from .executor import Graphed
 
-__all__ = ["Graph"]
+__all__ = ["Graphed"]

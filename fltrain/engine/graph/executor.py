@@ -18,7 +18,7 @@ from .weights import can_lie_in_rows
 _DEFAULT = Execution(engine="graph")
 
 
-class Graph(Stacked):
+class Graphed(Stacked):
     """Trains as `Stacked`, each step a CUDA graph that is replayed; without CUDA they are called.
 
     Its results are `Stacked`'s to rounding. Memory stays from round to round for each form of a
@@ -59,23 +59,25 @@ class Graph(Stacked):
     def _find_steps(self, g: int, stack: Stack, updates: Updates, rates: Rates) -> StaticSteps:
         """Return the steps of this stack's form, made where there are none."""
         cells = [self.cells[c] for c in self.groups[g]]
-        limits = find_limits(cells, jobs=len(stack.jobs), rows=len(stack.batches.table.sizes))
-        found = [one for one in self._steps[g] if one.is_for(stack, updates, rates, limits)]
-        if not found:
-            steps = StaticSteps(
-                stack,
-                updates,
-                rates,
-                limits=limits,
-                lies_in_rows=self._lies_in_rows[g],
-                capture=self._captures[g],
-            )
-            found = [steps]
-            self._steps[g].append(steps)
+        n_rows = len(stack.batches.table.sizes)
+        limits = find_limits(cells, jobs=len(stack.jobs), rows=n_rows)
         used = self._used.setdefault(g, [])
-        if found[0] not in used:
-            used.append(found[0])
-        return found[0]
+        for known in self._steps[g]:
+            if known.is_for(stack, updates, rates, limits):
+                if known not in used:
+                    used.append(known)
+                return known
+        steps = StaticSteps(
+            stack,
+            updates,
+            rates,
+            limits=limits,
+            lies_in_rows=self._lies_in_rows[g],
+            capture=self._captures[g],
+        )
+        self._steps[g].append(steps)
+        used.append(steps)
+        return steps
 
     def _plan_chunks(
         self, g: int, broadcasts: Mapping[int, Broadcast], jobs: list[Job]

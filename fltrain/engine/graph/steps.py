@@ -71,10 +71,9 @@ class StaticSteps:
         )
         if isinstance(updates.steps_before, Tensor):
             self._updates.steps_before = updates.steps_before.clone()
-        self._slots = self._updates.slots
-        if self._rows is not None:
-            rows = self._rows
-            self._slots = {slot: rows.cut(one[ROW]) for slot, one in self._updates.slots.items()}
+        self._slots: Tree = {}  # as trees like the weights
+        for slot, values in self._updates.slots.items():
+            self._slots[slot] = values if self._rows is None else self._rows.cut(values[ROW])
         self._counter = torch.zeros(1, dtype=torch.int64, device=device)
         self._losses = torch.zeros(n_jobs, dtype=torch.float64, device=device)
         table = rates.tabulate()
@@ -83,10 +82,12 @@ class StaticSteps:
 
     def _lay_weights(self, rows: WeightRows, local: Tree) -> Tree:
         """Move the weights of a Local, and their start, into rows; return the rows as a tree."""
-        n_jobs = len(self._worker.jobs)
-        is_shared = None in self._worker.dims.start.values()
-        for name, axes in {"params": (n_jobs,), "start": () if is_shared else (n_jobs,)}.items():
-            its_rows = rows.make(*axes)
+        jobs = (len(self._worker.jobs),)
+        axes: dict[str, tuple[int, ...]] = {"params": jobs, "start": jobs}
+        if None in self._worker.dims.start.values():
+            axes["start"] = ()  # one for all jobs
+        for name, its_axes in axes.items():
+            its_rows = rows.make(*its_axes)
             views = rows.cut(its_rows)
             if not views.keys() <= local[name].keys():
                 continue  # parameters that were not received have no start
@@ -131,9 +132,11 @@ class StaticSteps:
         self._losses.zero_()
 
     def _do_step(self, step: int) -> None:
-        rows, worker = self._worker.batches.table[step], self._worker
+        worker = self._worker
+        rows = worker.batches.table[step]
         if not worker.goes_together(rows):
-            self._end_step(worker.direct_all(step), rows.n, None)
+            done = worker.direct_all(step)
+            self._end_step(done, rows.n, None)
             return
         kind = find_kind(rows, len(worker.jobs), self._width, worker.mixing)
         if kind not in self._captured:
@@ -151,9 +154,10 @@ class StaticSteps:
         """Move the first n jobs along a direction, and the counter on. running: None for all."""
         if running is not None:
             done = self._hold_ended(done, n, running)
-        rate = self._rates[self._counter].squeeze(0)  # [J], or [1]
+        rate = self._rates[self._counter].squeeze(0)  # [J], or [1] for all jobs
         lr = rate[:n] if len(rate) > 1 else rate.squeeze(0)
-        number = self._counter.squeeze(0).double()  # a whole number would round to float32
+        counted = self._counter.squeeze(0)
+        number = counted.double()  # a whole number would round to float32
         self._updates.apply(self._in_weights(done, n), number, lr, n, running=running)
         self._losses[:n] += done.loss
         self._worker.write(n, done)
@@ -176,7 +180,8 @@ class StaticSteps:
         local = self._worker.local
 
         def choose(new: Tensor, old: Tensor) -> Tensor:
-            return torch.where(running.view(-1, *[1] * (new.dim() - 1)), new, old[:n])
+            axes = [1] * (new.dim() - 1)
+            return torch.where(running.view(-1, *axes), new, old[:n])
 
         return done._replace(
             buffers=tree.map(choose, done.buffers, local.buffers),

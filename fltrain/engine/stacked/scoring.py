@@ -23,7 +23,7 @@ from .trees import stack_trees
 _WEIGHTS = 1 << 30
 
 
-class _Piece(NamedTuple):
+class _ScoredPiece(NamedTuple):
     """Examples start..start + size of a candidate, by its place."""
 
     candidate: int
@@ -65,7 +65,7 @@ def sum_scores(task: StackedTask, candidates: Sequence[Candidate]) -> Iterator[P
 
 def can_score_together(task: StackedTask, candidate: Candidate) -> bool:
     """Return whether the model answers for many at once, tried on one example."""
-    pieces = [_Piece(0, candidate.start, 1)] * 2
+    pieces = [_ScoredPiece(0, candidate.start, 1)] * 2
     try:
         with strict_vmap():
             _score_pieces(task, [candidate, candidate._replace(model=None)], pieces)
@@ -74,12 +74,12 @@ def can_score_together(task: StackedTask, candidate: Candidate) -> bool:
     return True
 
 
-def _group_pieces(candidates: Sequence[Candidate]) -> Iterator[list[_Piece]]:
+def _group_pieces(candidates: Sequence[Candidate]) -> Iterator[list[_ScoredPiece]]:
     """Yield pieces that go together: of one size and the same examples.
 
     Those of one model by themselves, where there are several: its weights are then there once.
     """
-    alike: dict[tuple[int, int], dict[int, list[_Piece]]] = {}
+    alike: dict[tuple[int, int], dict[int, list[_ScoredPiece]]] = {}
     asked = Counter(id(candidate.examples) for candidate in candidates)
     for place, candidate in enumerate(candidates):
         is_alone = asked[id(candidate.examples)] == 1
@@ -101,7 +101,7 @@ def _group_pieces(candidates: Sequence[Candidate]) -> Iterator[list[_Piece]]:
         yield from _cut_list(single, min(at_once, n_models))
 
 
-def _cut(place: int, candidate: Candidate, most: int, is_alone: bool) -> Iterator[_Piece]:
+def _cut(place: int, candidate: Candidate, most: int, is_alone: bool) -> Iterator[_ScoredPiece]:
     """Yield a candidate's examples in pieces of `most`, then of powers of two that fall.
 
     is_alone: whether nothing could go with the rest, which is then one piece.
@@ -112,18 +112,18 @@ def _cut(place: int, candidate: Candidate, most: int, is_alone: bool) -> Iterato
         size = min(most, left)
         if size < most and not is_alone:
             size = 1 << (left.bit_length() - 1)
-        yield _Piece(place, at, size)
+        yield _ScoredPiece(place, at, size)
         at += size
 
 
-def _cut_list(pieces: list[_Piece], size: int) -> Iterator[list[_Piece]]:
+def _cut_list(pieces: list[_ScoredPiece], size: int) -> Iterator[list[_ScoredPiece]]:
     for at in range(0, len(pieces), size):
         yield pieces[at : at + size]
 
 
 @torch.no_grad()
 def _score_pieces(
-    task: StackedTask, candidates: Sequence[Candidate], pieces: Sequence[_Piece]
+    task: StackedTask, candidates: Sequence[Candidate], pieces: Sequence[_ScoredPiece]
 ) -> tuple[Tensor, Tensor]:
     """Return (number right, summed loss) of pieces of one size, [R] each.
 
