@@ -8,6 +8,7 @@ from typing import Any
 
 from ..splits.recipe import IMPORTED, Recipe, Source
 
+_UNSET = (None, "", (), [])
 _NO_COMMAND = "array", "table"  # data sets that python handed over
 
 
@@ -24,7 +25,8 @@ def write_make_command(source: Source, root: str, recipe: Recipe, out: str = "")
     words += write_flag("strategy", recipe.strategy)
     words += _write_flags(recipe.params)
     for step in recipe.transforms:
-        pairs = [f"{key}={_write_value(value)}" for key, value in step.params.items()]
+        said = {key: value for key, value in step.params.items() if value not in _UNSET}
+        pairs = [f"{key}={_write_value(value)}" for key, value in said.items()]
         words += write_flag("transform", f"{step.name}:{','.join(pairs)}")
     words += write_flag("parties", recipe.n_parties) + write_flag("seed", recipe.seed)
     for part, fraction in (("val", recipe.val), ("test", recipe.test)):
@@ -61,7 +63,7 @@ def join_command(words: Iterable[str]) -> str:
 def write_flag(name: str, value: Any) -> list[str]:
     """Return an option as words of a command; [] for one that is not set."""
     flag = f"--{name.replace('_', '-')}"
-    if value is None or value == () or value == []:
+    if value in _UNSET:
         return []
     if isinstance(value, bool):
         return [flag] if value else [f"--no-{flag[2:]}"]
