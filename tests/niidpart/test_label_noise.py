@@ -291,3 +291,23 @@ class TestFilesOfPeople:
         )
         with pytest.raises(niidpart.UsageError, match="several arrays"):
             read_embeddings_file(replace(digits), tmp_path / "rows.npz")
+
+
+def test_exports_that_hold_labels_hold_those_that_parties_see(digits, tmp_path):
+    """flower writes parquet with labels: noisy ones in train, true ones in test; it comes in again."""
+    parquet = pytest.importorskip("pyarrow.parquet", reason="flower's layout is parquet")
+    split = niidpart.make(
+        *(digits, "dir"),
+        n_parties=3,
+        test=0.2,
+        transforms=[("label-noise", {"rate": 1.0, "flips": "pair"})],
+    )
+    folder = niidpart.export(split, digits, "flower", tmp_path / "flower")
+    for part, step in (("train", 1), ("test", 0)):
+        for path in folder.rglob(f"{part}*.parquet"):
+            table = parquet.read_table(path)
+            rows, labels = table["row"].to_numpy(), table["label"].to_numpy()
+            assert np.array_equal(labels, (digits.labels[rows] + step) % 10)
+    with pytest.warns(UserWarning, match="comes in as `imported`"):  # it keeps no columns
+        again = niidpart.import_(folder, "flower", data=digits)
+    assert again.train.digest == split.train.digest
