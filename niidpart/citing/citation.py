@@ -8,6 +8,7 @@ from typing import Any
 
 from ..data import SOURCES
 from ..errors import require_type
+from ..published.finding import find_by_digests
 from ..report.make_command import explain_no_command, name_place, write_make_command
 from ..splitfile.reading import read
 from ..splits.recipe import Recipe, Source
@@ -26,7 +27,7 @@ class CitedWork:
 
     Parameters
     ----------
-    role : {"data set", "strategy", "transform", "split"}
+    role : {"data set", "strategy", "transform", "published split", "split"}
     name : str
         As niidpart calls the data set, strategy or transform; of the split its digest.
     key : str
@@ -58,7 +59,8 @@ class Citation:
     digest : str
         The split's.
     works : tuple of CitedWork
-        Data set, strategy and transforms in the order of the recipe, the split last.
+        Data set, strategy and transforms in the order of the recipe, whose published split it is,
+        and the split last.
 
     Examples
     --------
@@ -126,6 +128,7 @@ def cite(split: FederatedSplit | str | Path) -> Citation:
         split = read(split)
     works = [_cite_data(split.source), _cite_strategy(split.recipe)]
     works += [_cite_transform(step.name) for step in split.recipe.transforms]
+    works += _cite_published(split)
     return Citation(split.digest, (*works, _cite_itself(split)))
 
 
@@ -144,6 +147,15 @@ def _cite_strategy(recipe: Recipe) -> CitedWork:
 def _cite_transform(name: str) -> CitedWork:
     key = TRANSFORMS.record(name).paper if name in TRANSFORMS.names() else ""
     return _find_work("transform", name, key, "cite whose it is")
+
+
+def _cite_published(split: FederatedSplit) -> list[CitedWork]:
+    """Return the works that published these very rows."""
+    digests = {name: part.digest for name, part in split.parts.items() if part.n}
+    return [
+        _find_work("published split", record.name, record.paper, "cite who published it")
+        for record in find_by_digests(digests)
+    ]
 
 
 def _find_work(role: str, name: str, key: str, advice: str) -> CitedWork:

@@ -74,7 +74,7 @@ def list_papers() -> list[str]:
     Examples
     --------
     >>> list_papers()
-    ['fedcd', 'fedrl', 'map004', 'niid']
+    ['fedcd', 'fedrcl', 'fedrl', 'fedsam', 'fedsim', 'map004', 'niid']
     """
     return list_names("niidpart.recipes")
 

@@ -19,11 +19,14 @@ from ._replays import (
 
 
 def cut_balanced(
-    draws: LegacyDraws, labels: Ints, n_parties: int, beta: float, least: int
+    draws: LegacyDraws, labels: Ints, n_parties: int, beta: float, least: int, alternative: str
 ) -> Owners:
-    """Return the split, drawn again until each party has `least` examples."""
+    """Return the split, drawn again until each party has `least` examples.
+
+    alternative: the strategy that an error names.
+    """
     n = len(labels)
-    class_rows = [rows.tolist() for rows in list_rows(labels)]
+    class_rows = list_rows(labels)
     n_tries = limit_tries(n)
     for tries in range(1, n_tries + 1):
         owner = np.empty(n, np.int64)
@@ -38,5 +41,5 @@ def cut_balanced(
             sizes += counts
         if sizes.min() >= least:
             return Owners(owner, store_tries(tries))
-    asked = f"each of {n_parties} parties {least} of {n} examples by beta {beta}"
-    raise refuse_endless(n_tries, asked, "dir-balanced")
+    asked = f"each of {n_parties} parties {least} of {n} examples"
+    raise refuse_endless(n_tries, f"beta {beta}", asked, alternative)

@@ -13,7 +13,7 @@ from ..arithmetic.numpy_draws.legacy import LegacyDraws
 from ..arithmetic.rng import Ints
 from ..errors import UsageError
 
-_REDRAWS = 10**6  # of one example's class, after which none is left that the party could draw
+_LEAST_CHANCE = 1e-6  # of a class that is left; below, the published code draws for minutes
 
 
 def draw_mixtures(draws: LegacyDraws, beta: float, n_parties: int, n_classes: int) -> Floats:
@@ -49,7 +49,7 @@ def deal_one_by_one(
     A class is used from its end. mixtures: [P, K]. refills: a class that is used up begins anew,
     so that some examples are dealt twice. UsageError where a party's classes are all used up.
     """
-    n_parties, n_classes = mixtures.shape
+    n_parties = len(mixtures)
     ends = exact.accumulate(mixtures).tolist()
     left, missing = class_sizes.tolist(), sizes.tolist()
     n = int(sizes.sum(dtype=np.int64))
@@ -60,25 +60,40 @@ def deal_one_by_one(
         if missing[party] <= 0:
             continue
         missing[party] -= 1
-        for _ in range(_REDRAWS):
-            place = bisect_left(ends[party], draws.uniform())
-            label = place if place < n_classes else 0  # as argmax has it where nothing is true
-            if left[label] > 0:
-                break
+        label = _draw_class(draws, ends[party])
+        while left[label] <= 0:
             if refills:
                 left[label] = int(class_sizes[label])
-        else:
-            raise UsageError(
-                f"after {done} of {n} examples the classes of party {party} are used up, and the "
-                "published code would draw for ever; take a larger beta, or the strategy party-dir"
-            )
+            else:
+                _require_chance(mixtures[party], left, party, n - done)
+            label = _draw_class(draws, ends[party])
         left[label] -= 1
         dealt[done] = party, label, left[label]
         done += 1
     return dealt[:, 0], dealt[:, 1], dealt[:, 2]
 
 
+def _draw_class(draws: LegacyDraws, ends: list[float]) -> int:
+    """Return the first class whose end is not below a uniform draw; class 0 where there is none."""
+    place = bisect_left(ends, draws.uniform())
+    return place if place < len(ends) else 0
+
+
+def _require_chance(mixture: Floats, left: list[int], party: int, n_left: int) -> None:
+    """Raise UsageError where a party can draw hardly anything that is left."""
+    chance = 0.0
+    for share, n_rows in zip(mixture.tolist(), left, strict=True):
+        chance += share if n_rows > 0 else 0.0
+    if chance < _LEAST_CHANCE:
+        raise UsageError(
+            f"with {n_left} examples left the classes of party {party} are used up, and the "
+            "published code would draw for ever; take a larger beta, or the strategy party-dir"
+        )
+
+
 def pick_rows(class_rows: list[Ints], labels: Ints, places: Ints) -> Ints:
     """Return the rows at those places of their classes."""
     starts = np.cumsum([0, *map(len, class_rows[:-1])], dtype=np.int64)
-    return np.concatenate(class_rows)[starts[labels] + places]
+    by_class: Ints = np.concatenate(class_rows)
+    picked: Ints = by_class[starts[labels] + places]
+    return picked

@@ -11,6 +11,7 @@ from ..errors import UsageError
 from . import Arrays
 from ._held_classes import require_class_count
 from ._replays import (
+    PartyRows,
     cut_counts,
     limit_tries,
     list_rows,
@@ -18,8 +19,6 @@ from ._replays import (
     refuse_endless,
     store_tries,
 )
-
-PartyRows = list[list[int]]
 
 _BATCH = 40  # examples that a party needs so that its test part, a quarter, is a batch of ten
 _LEAST_OF_HOLDERS = 10
@@ -43,8 +42,10 @@ def cut_among_holders(
     parties, stored = _cut_until(
         draws, labels, is_holder, beta, _LEAST_OF_HOLDERS, "extended-dir", gives_rest=True
     )
-    for rows in parties:
-        draws.shuffle(rows)
+    for party, rows in enumerate(parties):
+        order = np.array(rows)
+        draws.shuffle(order)
+        parties[party] = order.tolist()
     return parties, stored
 
 
@@ -103,8 +104,8 @@ def _draw_holders(draws: LegacyDraws, n_parties: int, n_classes: int, k: int) ->
             is_holder[party, draws.choose(n_classes, k)] = True
         if np.count_nonzero(is_holder, axis=0).min() >= least:
             return is_holder
-    asked = f"each of {n_classes} classes {least} of {n_parties} parties with {k} classes each"
-    raise refuse_endless(n_tries, asked, "extended-dir")
+    asked = f"each of {n_classes} classes {least} of {n_parties} parties"
+    raise refuse_endless(n_tries, f"{k} classes a party", asked, "extended-dir")
 
 
 def _cut_until(
@@ -122,7 +123,7 @@ def _cut_until(
     gives_rest: where a class has no holder with room, the last holder gets it, else the last party.
     """
     n, n_parties = len(labels), len(is_holder)
-    class_rows = [rows.tolist() for rows in list_rows(labels)]
+    class_rows = list_rows(labels)
     n_tries = limit_tries(n)
     for tries in range(1, n_tries + 1):
         parties: PartyRows = [[] for _ in range(n_parties)]
@@ -135,12 +136,12 @@ def _cut_until(
             counts = cut_counts(proportions, len(order))
             if gives_rest:
                 counts = _give_rest(counts, proportions, holds)
-            _hand_out(parties, order, counts)
+            _hand_out(parties, order.tolist(), counts)
             sizes += counts
         if sizes.min() >= least:
             return parties, store_tries(tries)
-    asked = f"each of {n_parties} parties {least} of {n} examples by beta {beta}"
-    raise refuse_endless(n_tries, asked, alternative)
+    asked = f"each of {n_parties} parties {least} of {n} examples"
+    raise refuse_endless(n_tries, f"beta {beta}", asked, alternative)
 
 
 def _give_rest(counts: Ints, proportions: Floats, holds: np.ndarray) -> Ints:

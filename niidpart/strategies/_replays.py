@@ -1,6 +1,7 @@
 """What replays of published code share: options of their rules, cuts of classes, parts in order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,20 @@ from . import Arrays, Owners, Rows
 
 LARGEST_SEED = (1 << 32) - 1  # of numpy's legacy generator
 
+PartyRows = list[list[int]]  # each party's, in the order in which they are dealt
 Rules = Mapping[str, tuple[str, ...]]  # the options that each rule of a peer takes
 
 
 def require_own_options(
-    rules: Rules, rule: str, given: Mapping[str, Any], defaults: Mapping[str, Any]
+    rules: Rules, rule: str, given: Mapping[str, Any], peer: Callable[..., Owners | Rows]
 ) -> None:
     """Raise UsageError for an option that was set and belongs to other rules.
 
-    given: values of all options that some rule has. defaults: those of the peer's signature.
+    given: values of all options that some rule has. peer: in whose signature their defaults stand.
     """
+    parameters = signature(peer).parameters
     for name, value in given.items():
-        if name not in rules[rule] and value != defaults[name]:
+        if name not in rules[rule] and value != parameters[name].default:
             owners = [key for key, names in rules.items() if name in names]
             of_rules = "rules" if len(owners) > 1 else "rule"
             belongs = f"{name} belongs to the {of_rules} {' and '.join(owners)}"
@@ -94,9 +97,9 @@ def limit_tries(work: int) -> int:
     return max(100, min(10_000, 5 * 10**8 // work))
 
 
-def refuse_endless(tries: int, asked: str, alternative: str) -> UsageError:
-    """Return the error where the published code would go on drawing."""
+def refuse_endless(tries: int, what: str, asked: str, alternative: str) -> UsageError:
+    """Return the error where the published code would go on drawing. what: that is drawn."""
     return UsageError(
-        f"in {tries} tries no draw gave {asked}, and the published code would go on drawing; the "
-        f"strategy {alternative} draws once"
+        f"in {tries} tries no draw of {what} gave {asked}, and the published code would go on "
+        f"drawing; the strategy {alternative} draws once"
     )

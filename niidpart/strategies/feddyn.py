@@ -15,6 +15,7 @@ __all__ = ["feddyn"]
 
 PAPER = "acar2021dynamic"
 READING = {"homo": "sample", "party-dir": "sample"}  # by rule
+SKEWED_BY = {"party-dir": "beta"}  # by rule
 RULES = {"homo": ("sigma",), "party-dir": ("beta", "sigma")}  # the options that each rule takes
 
 
@@ -49,10 +50,10 @@ def feddyn(
         Where a party's classes are used up, and the published code would draw for ever.
     """
     given = {"beta": beta, "sigma": sigma}
-    require_own_options(RULES, rule, given, feddyn.__kwdefaults__)
+    require_own_options(RULES, rule, given, feddyn)
     require_legacy_seed(seed)
     n, draws = len(labels), LegacyDraws(seed)
-    order = np.array(draws.permutation(n))
+    order = draws.permutation(n)
     sizes = np.full(n_parties, n // n_parties)
     if sigma:
         sizes = draw_lognormal_sizes(draws, n, n_parties, sigma)

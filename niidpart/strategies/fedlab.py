@@ -35,6 +35,14 @@ READING = {  # by rule
     "quantity": "sample",
     "shards": "proportions",
 }
+SKEWED_BY = {
+    "dir": "beta",
+    "labels": "k",
+    "lognormal": "sigma",
+    "party-dir": "beta",
+    "quantity": "beta",
+    "shards": "shards",
+}  # by rule
 RULES = {  # the options that each rule takes
     "dir": ("beta", "redraw_below"),
     "homo": (),
@@ -91,13 +99,13 @@ def fedlab(
         Where the published code stops or never ends, and for an option of another rule.
     """
     given = {"beta": beta, "k": k, "shards": shards, "sigma": sigma, "redraw_below": redraw_below}
-    require_own_options(RULES, rule, given, fedlab.__kwdefaults__)
+    require_own_options(RULES, rule, given, fedlab)
     require_legacy_seed(seed)
     draws, n = LegacyDraws(seed), len(labels)
     match rule:
         case "dir":
             least = redraw_below or int(labels.max()) + 1
-            return cut_balanced(draws, labels, n_parties, beta, least)
+            return cut_balanced(draws, labels, n_parties, beta, least, "dir-balanced")
         case "party-dir":
             return _deal_by_party(draws, labels, n_parties, beta)
         case "labels":
@@ -116,7 +124,7 @@ def fedlab(
 def _deal_by_party(draws: LegacyDraws, labels: Ints, n_parties: int, beta: float) -> Owners:
     """Return the split of client_inner_dirichlet_partition: numbers of shuffled rows, as rows."""
     n = len(labels)
-    shuffled = labels[np.array(draws.permutation(n))]
+    shuffled = labels[draws.permutation(n)]
     class_rows = list_rows(shuffled)
     class_sizes = np.bincount(shuffled)
     mixtures = draw_mixtures(draws, beta, n_parties, len(class_rows))
@@ -149,9 +157,8 @@ def _deal_classes(draws: LegacyDraws, labels: Ints, n_parties: int, k: int) -> O
                 f"no party drew class {label}, and there the published code stops; use at least "
                 f"{n_classes} parties, or the strategy labels"
             )
-        order = rows.tolist()
-        draws.shuffle(order)
-        owner[order] = repeat_evenly(holders, len(order))
+        draws.shuffle(rows)
+        owner[rows] = repeat_evenly(holders, len(rows))
     return Owners(owner, {"held": held})
 
 
@@ -164,7 +171,7 @@ def _deal_shards(draws: LegacyDraws, labels: Ints, n_parties: int, shards: int) 
             f"{n_parties} parties x {shards} shards need {n_shards} examples, there are {n}; use "
             f"at most {n // shards} parties"
         )
-    shard = np.array(draws.permutation(n_shards)).reshape(n_parties, shards)
+    shard = draws.permutation(n_shards).reshape(n_parties, shards)
     holder = np.empty(n_shards, np.int64)
     holder[shard] = np.arange(n_parties)[:, np.newaxis]
     order = np.argsort(labels, kind="stable")
@@ -180,5 +187,5 @@ def _draw_sizes(draws: LegacyDraws, n: int, n_parties: int, beta: float) -> Ints
         wanted = normalise(draws.dirichlet(beta, n_parties)) * n
         if wanted.min() >= _LEAST:
             return wanted.astype(np.int64)
-    asked = f"each of {n_parties} parties {_LEAST} of {n} examples by beta {beta}"
-    raise refuse_endless(n_tries, asked, "quantity")
+    asked = f"each of {n_parties} parties {_LEAST} of {n} examples"
+    raise refuse_endless(n_tries, f"beta {beta}", asked, "quantity")

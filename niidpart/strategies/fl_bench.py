@@ -12,6 +12,7 @@ from ..registry import Above, AtLeast, Below
 from . import Arrays, Rows
 from ._held_classes import require_class_count
 from ._replays import (
+    PartyRows,
     cut_counts,
     join_rows,
     limit_tries,
@@ -31,14 +32,13 @@ READING = {  # by rule
     "labels": "proportions",
     "shards": "proportions",
 }
+SKEWED_BY = {"dir": "beta", "labels": "k", "shards": "shards"}  # by rule
 RULES = {  # the options that each rule takes
     "dir": ("beta", "redraw_below", "test_ratio"),
     "homo": ("test_ratio",),
     "labels": ("k", "test_ratio"),
     "shards": ("shards", "test_ratio"),
 }
-
-PartyRows = list[list[int]]
 
 
 def fl_bench(
@@ -81,7 +81,7 @@ def fl_bench(
     """
     given = {"beta": beta, "k": k, "shards": shards}
     given |= {"redraw_below": redraw_below, "test_ratio": test_ratio}
-    require_own_options(RULES, rule, given, fl_bench.__kwdefaults__)
+    require_own_options(RULES, rule, given, fl_bench)
     require_legacy_seed(seed)
     draws, pythons = LegacyDraws(seed), PythonDraws(seed)
     stored: Arrays = {}
@@ -102,7 +102,7 @@ def _cut_by_class(
 ) -> tuple[PartyRows, Arrays]:
     """Return the split of --alpha. What one try has shuffled the next one shuffles on."""
     n = len(labels)
-    class_rows = [rows.tolist() for rows in list_rows(labels)]
+    class_rows = list_rows(labels)
     n_tries = limit_tries(n)
     for tries in range(1, n_tries + 1):
         all_counts = []
@@ -111,9 +111,10 @@ def _cut_by_class(
             all_counts.append(cut_counts(draws.dirichlet(beta, n_parties), len(rows)))
         counts = np.array(all_counts)
         if counts.sum(axis=0, dtype=np.int64).min() >= least:
-            return _hand_out(class_rows, counts), store_tries(tries)
-    asked = f"each of {n_parties} parties {least} of {n} examples by beta {beta}"
-    raise refuse_endless(n_tries, asked, "dir")
+            ordered = [rows.tolist() for rows in class_rows]
+            return _hand_out(ordered, counts), store_tries(tries)
+    asked = f"each of {n_parties} parties {least} of {n} examples"
+    raise refuse_endless(n_tries, f"beta {beta}", asked, "dir")
 
 
 def _hand_out(class_rows: PartyRows, counts: Ints) -> PartyRows:
@@ -178,12 +179,14 @@ def _sample_shards(pythons: PythonDraws, labels: Ints, n_parties: int, shards: i
     return parties
 
 
-def _hold_out(draws: LegacyDraws, parties: PartyRows, ratio: float) -> dict[str, PartyRows]:
+def _hold_out(draws: LegacyDraws, parties: PartyRows, ratio: float) -> dict[str, list[Ints]]:
     """Return each party's rows shuffled, the first of them for its test part."""
-    train, test = [], []
+    train: list[Ints] = []
+    test: list[Ints] = []
     for rows in parties:
-        draws.shuffle(rows)
+        order = np.array(rows, np.int64)
+        draws.shuffle(order)
         n_test = int(len(rows) * ratio)
-        test.append(rows[:n_test])
-        train.append(rows[n_test:])
+        test.append(order[:n_test])
+        train.append(order[n_test:])
     return {"train": train, "test": test}

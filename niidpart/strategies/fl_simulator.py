@@ -17,6 +17,7 @@ __all__ = ["fl_simulator"]
 
 PAPER = "sun2023fedspeed"
 READING = {"homo": "sample", "labels": "sample", "party-dir": "sample"}  # by rule
+SKEWED_BY = {"labels": "k", "party-dir": "beta"}  # by rule
 RULES = {"homo": (), "labels": ("k",), "party-dir": ("beta",)}  # the options that each rule takes
 
 
@@ -54,10 +55,10 @@ def fl_simulator(
     UsageError
         For an option of another rule.
     """
-    require_own_options(RULES, rule, {"beta": beta, "k": k}, fl_simulator.__kwdefaults__)
+    require_own_options(RULES, rule, {"beta": beta, "k": k}, fl_simulator)
     require_legacy_seed(seed)
     n, draws = len(labels), LegacyDraws(seed)
-    order = np.array(draws.permutation(n))
+    order = draws.permutation(n)
     sizes = give_rest_to_first(np.full(n_parties, n // n_parties), n)
     if rule == "homo":
         party = np.repeat(np.arange(n_parties), sizes)
@@ -79,9 +80,9 @@ def _draw_classes(draws: LegacyDraws, n_parties: int, n_classes: int, k: int) ->
     require_class_count(k, n_classes)
     mixtures = np.zeros((n_parties, n_classes))
     for party in range(n_parties):
-        held = [1] * k + [0] * (n_classes - k)
+        held = np.repeat([1, 0], [k, n_classes - k])
         draws.shuffle(held)
-        mixtures[party] = np.array(held) / k
+        mixtures[party] = held / k
     return mixtures
 
 

@@ -1,6 +1,6 @@
 """Replay: the partitioners of flwr-datasets, row by row."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -28,6 +28,13 @@ READING = {  # by rule
     "shards": "proportions",
     "square": None,
 }
+SKEWED_BY = {
+    "dir": "beta",
+    "dir-balanced": "beta",
+    "labels": "k",
+    "party-dir": "beta",
+    "shards": "shards",
+}  # by rule
 RULES = {  # the options that each rule takes
     "dir": ("beta", "redraw_below"),
     "dir-balanced": ("beta", "redraw_below"),
@@ -94,9 +101,9 @@ def flower(
     UsageError
         Where the published code stops, and for an option of another rule.
     """
-    given = {"beta": beta, "k": k, "shards": shards, "redraw_below": redraw_below}
+    given: dict[str, Any] = {"beta": beta, "k": k, "shards": shards, "redraw_below": redraw_below}
     given |= {"assignment": assignment, "keep_rest": keep_rest}
-    require_own_options(RULES, rule, given, flower.__kwdefaults__)
+    require_own_options(RULES, rule, given, flower)
     draws = ModernDraws(seed)
     n = len(labels)
     match rule:

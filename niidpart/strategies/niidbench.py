@@ -1,18 +1,29 @@
 """Replay: NIID-Bench's published partition function, bit for bit."""
 
-from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic.deal import repeat_evenly
-from ..arithmetic.exact import Floats
+from ..arithmetic.deal import repeat_evenly, split_evenly
+from ..arithmetic.numpy_draws.legacy import LegacyDraws
+from ..arithmetic.numpy_draws.pythons import PythonDraws
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 from ..registry import Above, AtLeast
 from . import Owners
-from ._replays import LARGEST_SEED, limit_tries, list_rows, require_own_options, store_tries
+from ._balanced_cuts import cut_balanced
+from ._replays import (
+    LARGEST_SEED,
+    cut_counts,
+    cut_in_order,
+    limit_tries,
+    list_rows,
+    normalise,
+    refuse_endless,
+    require_own_options,
+    store_tries,
+)
 
 __all__ = ["niidbench"]
 
@@ -33,7 +44,6 @@ RULES = {  # the options that each rule takes
 }
 
 MIN_SIZE = 10  # of its `dir` and `quantity`
-Legacy = np.random.RandomState  # its stream is frozen
 
 
 def niidbench(
@@ -73,15 +83,13 @@ def niidbench(
     """
     if seed > LARGEST_SEED:
         raise UsageError(f"seed is {seed}; the published function takes 0..{LARGEST_SEED}")
-    require_own_options(RULES, rule, {"beta": beta, "k": k}, niidbench.__kwdefaults__)
-    random = Legacy(seed)
+    require_own_options(RULES, rule, {"beta": beta, "k": k}, niidbench)
+    draws = LegacyDraws(seed)
     if rule == "homo":
-        order = random.permutation(len(labels))
-        owner = np.empty(len(labels), np.int64)
-        owner[order] = repeat_evenly(np.arange(n_parties), len(labels))
-        return Owners(owner, {})
+        order = draws.permutation(len(labels))
+        return cut_in_order(order, split_evenly(len(labels), n_parties), len(labels))
     if rule == "labels":
-        return _deal_classes(labels, n_parties, k, random, seed)
+        return _deal_classes(labels, n_parties, k, draws, seed)
     if n_parties * MIN_SIZE > len(labels):
         raise UsageError(
             f"the published function redraws until each party has {MIN_SIZE} examples, and "
@@ -89,50 +97,29 @@ def niidbench(
             f"{len(labels) // MIN_SIZE} parties"
         )
     if rule == "dir":
-        return _deal_by_class(labels, n_parties, beta, random)
-    return _deal_quantities(labels, n_parties, beta, random)
+        return cut_balanced(draws, labels, n_parties, beta, MIN_SIZE, "dir")
+    return _deal_quantities(labels, n_parties, beta, draws)
 
 
-def _deal_by_class(labels: Ints, n_parties: int, beta: float, random: Legacy) -> Owners:
-    """Return the split of its noniid-labeldir, redrawn until everybody has enough."""
-    n = len(labels)
-    classes = list_rows(labels)
-    for tries in range(1, limit_tries(n) + 1):
-        owner = np.empty(n, np.int64)
-        sizes = np.zeros(n_parties, np.int64)
-        for of_class in classes:
-            rows = of_class.copy()
-            random.shuffle(rows)
-            # The balance step: who holds a fair share gets nothing of this class.
-            has_room = sizes < n / n_parties
-            p = random.dirichlet(np.repeat(beta, n_parties)) * has_room
-            counts = _cut_counts(p, len(rows))
-            owner[rows] = np.repeat(np.arange(n_parties), counts)
-            sizes += counts
-        if sizes.min() >= MIN_SIZE:
-            return Owners(owner, store_tries(tries))
-    raise _refuse_endless(n, n_parties, beta, "dir")
-
-
-def _deal_quantities(labels: Ints, n_parties: int, beta: float, random: Legacy) -> Owners:
+def _deal_quantities(labels: Ints, n_parties: int, beta: float, draws: LegacyDraws) -> Owners:
     """Return the split of its iid-diff-quantity, redrawn until everybody has enough."""
     n = len(labels)
-    rows = random.permutation(n)
-    for tries in range(1, limit_tries(n_parties) + 1):
-        p = random.dirichlet(np.repeat(beta, n_parties))
-        with np.errstate(invalid="ignore"):
-            p = p / p.sum()
-        if not np.min(p * n) < MIN_SIZE:  # NaN ends it too
-            counts = _cut_counts(p, n)
-            return Owners(_cut(rows, counts), store_tries(tries))
-    raise _refuse_endless(n, n_parties, beta, "quantity")
+    rows = draws.permutation(n)
+    n_tries = limit_tries(n_parties)
+    for tries in range(1, n_tries + 1):
+        proportions = normalise(draws.dirichlet(beta, n_parties))
+        if not np.min(proportions * n) < MIN_SIZE:  # NaN ends it too
+            dealt = cut_in_order(rows, cut_counts(proportions, n), n)
+            return dealt._replace(draws=store_tries(tries))
+    asked = f"each of {n_parties} parties {MIN_SIZE} of {n} examples"
+    raise refuse_endless(n_tries, f"beta {beta}", asked, "quantity")
 
 
 def _deal_classes(
     labels: Ints,
     n_parties: int,
     k: int,
-    random: Legacy,
+    draws: LegacyDraws,
     seed: int,
 ) -> Owners:
     """Return the split of its noniid-#label<k>."""
@@ -146,7 +133,7 @@ def _deal_classes(
     for rows, is_holder in zip(list_rows(labels), held.T, strict=True):
         holders = np.flatnonzero(is_holder)
         if len(holders):
-            random.shuffle(rows)
+            draws.shuffle(rows)
             owner[rows] = repeat_evenly(holders, len(rows))
     return Owners(owner, {"held": held})
 
@@ -170,55 +157,13 @@ def _hold_classes(n_parties: int, n_classes: int, k: int, seed: int) -> NDArray[
 def _draw_classes(n_parties: int, n_classes: int, k: int, seed: int) -> NDArray[np.uint8]:
     """Return [P, K]: class i mod K, and k-1 others by python's `random.randint`."""
     held = np.zeros((n_parties, n_classes), np.uint8)
-    numbers = _python_integers(n_classes, seed)
+    draws = PythonDraws(seed)
     # One party after another: what one draws twice moves all that follow.
     for party in range(n_parties):
         held[party, party % n_classes] = 1
         missing = k - 1
         while missing:
-            label = next(numbers)
+            label = draws.below(n_classes)
             missing -= int(held[party, label] == 0)
             held[party, label] = 1
     return held
-
-
-def _python_integers(bound: int, seed: int) -> Iterator[int]:
-    """Yield what `random.randint(0, bound - 1)` gives after `random.seed(seed)`.
-
-    Python takes the high bits of 32-bit words and passes over those that are too large. numpy's
-    legacy generator seeded with a list gives the words that python's gives when seeded with the
-    number.
-    """
-    words = Legacy([seed])
-    unused_bits = np.uint32(32 - bound.bit_length())
-    while True:
-        bits = np.frombuffer(words.bytes(4 << 12), "<u4") >> unused_bits
-        yield from bits[bits < bound].tolist()
-
-
-def _cut_counts(p: Floats, n: int) -> Ints:
-    """Return [P] how many of n rows each party gets: cut at floor(cumsum(p) * n).
-
-    The last party takes the rest, and all where p is 0 or NaN throughout.
-    """
-    with np.errstate(invalid="ignore"):
-        shares = np.cumsum(p / p.sum()) * n
-    shares = np.where(np.isnan(shares), 0.0, shares)
-    cuts = shares[:-1].astype(np.int64)
-    return np.diff(np.concatenate([[0], cuts, [n]]))
-
-
-def _cut(rows: Ints, counts: Ints) -> Ints:
-    """Return [N] the party of each row, where the first `counts[0]` of `rows` go to party 0, ..."""
-    owner = np.empty(len(rows), np.int64)
-    owner[rows] = np.repeat(np.arange(len(counts)), counts)
-    return owner
-
-
-def _refuse_endless(n: int, n_parties: int, beta: float, rule: str) -> UsageError:
-    tries = limit_tries(n if rule == "dir" else n_parties)
-    return UsageError(
-        f"in {tries} tries no draw of beta {beta} gave each of {n_parties} parties {MIN_SIZE} of "
-        f"{n} examples, and the published function would go on drawing; the strategy {rule} draws "
-        "once and moves rows instead"
-    )

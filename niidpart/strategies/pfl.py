@@ -17,6 +17,7 @@ __all__ = ["pfl"]
 
 PAPER = "granqvist2024pfl"
 READING = {"party-dir": "sample"}  # by rule
+SKEWED_BY = {"party-dir": "beta"}  # by rule
 RULES = {"party-dir": ("beta",)}  # the options that each rule takes
 
 _PATIENCE = 20  # draws an example of a party, after which its classes are evened out a little

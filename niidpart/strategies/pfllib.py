@@ -6,8 +6,8 @@ from ..arithmetic.numpy_draws.legacy import LegacyDraws
 from ..arithmetic.rng import Ints, Stream
 from ..registry import Above, AtLeast
 from . import Arrays, Rows
-from ._pfllib_rules import PartyRows, cut_among_holders, cut_by_class, deal_in_turn
-from ._replays import join_rows, require_legacy_seed, require_own_options
+from ._pfllib_rules import cut_among_holders, cut_by_class, deal_in_turn
+from ._replays import PartyRows, join_rows, require_legacy_seed, require_own_options
 
 __all__ = ["pfllib"]
 
@@ -18,6 +18,7 @@ READING = {  # by rule
     "homo": "rough-proportions",
     "labels": "rough-proportions",
 }
+SKEWED_BY = {"dir": "beta", "extended-dir": "beta", "labels": "k"}  # by rule
 RULES = {  # the options that each rule takes
     "dir": ("beta",),
     "extended-dir": ("beta", "k"),
@@ -60,7 +61,7 @@ def pfllib(
         Where the published code stops or never ends, and for an option of another rule.
     """
     given = {"beta": beta, "k": k, "even": even}
-    require_own_options(RULES, rule, given, pfllib.__kwdefaults__)
+    require_own_options(RULES, rule, given, pfllib)
     require_legacy_seed(seed)
     draws = LegacyDraws(seed)
     stored: Arrays = {}
@@ -85,7 +86,7 @@ def _hold_out(draws: LegacyDraws, parties: PartyRows) -> dict[str, PartyRows]:
     train, test = [], []
     for rows in parties:
         n_test = len(rows) - len(rows) * 3 // 4
-        order = draws.permutation(len(rows))
+        order = draws.permutation(len(rows)).tolist()
         test.append([rows[place] for place in order[:n_test]])
         train.append([rows[place] for place in order[n_test:]])
     return {"train": train, "test": test}

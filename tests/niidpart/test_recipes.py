@@ -31,6 +31,10 @@ def test_there_is_a_recipe_for_each_setting_of_the_papers():
     assert set(recipes.load_paper("fedrl")) == {
         f"fedrl/{data}" for data in ("mnist", "fmnist", "cifar10", "cifar100")
     }
+    assert {"fedrcl/cifar10-dir0.05", "fedrcl/tiny-imagenet-iid"} <= set(
+        recipes.load_paper("fedrcl")
+    )
+    assert {"fedsam/cifar10-a0.5", "fedsam/cifar100-a1000"} <= set(recipes.load_paper("fedsam"))
     assert {"fedcd/hierarchical", "fedcd/hypergeometric"} <= set(recipes.load_paper("fedcd"))
     assert {f"map004/{s}{v}" for s in ("iid", "mild", "severe") for v in ("", "-party")} <= set(
         recipes.load_paper("map004")
@@ -80,6 +84,15 @@ def test_every_recipe_can_be_made_of_labels(name):
             },
         ),
         ("fedrl/cifar100", {"strategy": "dir", "beta": 0.5}),
+        (  # alpha is that of the prior: a tenth of it for each of ten classes
+            "fedsam/cifar10-a0.5",
+            {"strategy": "party-dir", "beta": 0.05, "n_parties": 100},
+        ),
+        ("fedrcl/cifar10-dir0.05", {"strategy": "party-dir", "beta": 0.05, "n_parties": 100}),
+        (
+            "fedsim/cifar10-dir0.3",
+            {"strategy": "party-dir", "like": "fl-simulator", "beta": 0.3, "n_parties": 100},
+        ),
         ("fedcd/hierarchical", {"strategy": "hierarchical"}),
         ("map004/severe", {"strategy": "dir-balanced", "beta": 0.01, "min_size": 40, "test": 0.25}),
         (

@@ -57,7 +57,10 @@ def asked(draw, name):
     declared = STRATEGIES.options(STRATEGIES.find(name))
     if name in REPLAYS:  # its other options belong to some rules only
         declared = {"rule": declared["rule"]}
+        rules = STRATEGIES.module(name).RULES
     keywords = {key: draw(values_of(option)) for key, option in declared.items()}
+    if name in REPLAYS and "beta" in rules[keywords["rule"]]:
+        keywords["beta"] = 5.0  # so that it is drawn again seldom
     if name in GROUPED:
         groups = draw(st.lists(st.integers(0, 7), min_size=len(labels), max_size=len(labels)))
         keywords["groups"] = np.array(

@@ -155,6 +155,7 @@ def test_strategies_and_transforms_see_numpy_and_niidparts_arithmetic(folder, im
         "niidpart.arithmetic.exact",
         "niidpart.arithmetic.numpy_draws",  # of replays
         "bisect",
+        "inspect",
         "niidpart.errors",
         "niidpart.registry",
         f"niidpart.{folder}",

@@ -41,7 +41,8 @@ ALLOWED = {
     ("strategies/_clusters.py", "points @ last"): "whole numbers that sum below 2^53",
     ("strategies/_clusters.py", "belongs @ points"): "whole numbers that sum below 2^53",
     ("strategies/_clusters.py", "points @ centres.T"): "whole numbers that sum below 2^53",
-    ("arithmetic/numpy_draws/mersenne.py", "np.random.MT19937"): "raw words, which numpy promises",
+    ("arithmetic/numpy_draws/legacy.py", "np.random.RandomState"): "a replay; its stream is frozen",
+    ("arithmetic/numpy_draws/pythons.py", "np.random.RandomState"): "words of a frozen stream",
     ("arithmetic/numpy_draws/modern.py", "np.random.PCG64"): "raw words, which numpy promises",
     ("arithmetic/numpy_draws/floats.py", "math.log"): "a replay, promised on one C library only",
     ("arithmetic/numpy_draws/floats.py", "math.exp"): "a replay, promised on one C library only",
@@ -49,9 +50,6 @@ ALLOWED = {
     ("strategies/_pfllib_rules.py", "sum(sizes)"): "python integers",
     ("strategies/hypergeometric.py", "sum(law)"): "python integers of any size",
     ("strategies/hypergeometric.py", "sum(law[:n_classes])"): "python integers of any size",
-    ("strategies/niidbench.py", "np.random.RandomState"): "a replay; its stream is frozen",
-    ("strategies/niidbench.py", "p.sum()"): "a replay, promised on one C library only",
-    ("strategies/niidbench.py", "np.cumsum(p / p.sum())"): "a replay, on one C library only",
 }
 
 

@@ -14,6 +14,7 @@ from .plot import plot_command
 from .pull import pull_command
 from .push import push_command
 from .recipes import recipes_command
+from .registry import registry_command
 from .report import report_command
 from .show import show_command
 from .verify import verify_command
@@ -29,6 +30,7 @@ main = Program(
         "verify": ("Check a split file and derive it again.", verify_command),
         "audit": ("Say what is wrong with a split, and which rule made it.", audit_command),
         "cite": ("Print BibTeX of a split, its data and its rule.", cite_command),
+        "registry": ("Which published split a file is.", registry_command),
         "plot": ("Draw who holds what.", plot_command),
         "report": ("Write a page on a split.", report_command),
         "export": ("Write a split in the layout of another library.", export_command),

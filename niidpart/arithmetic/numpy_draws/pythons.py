@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from .mersenne import open_seeded_by_list
+import numpy as np
+
+from ..words import Words
 from .tapes import WordTape
 
 _POOL_OF_SMALL = 21  # sizes of a pool and of a set that python's `sample` weighs up
@@ -27,7 +29,13 @@ class PythonDraws:
     def __init__(self, seed: int):
         n_words = max(1, -(-seed.bit_length() // 32))
         key = [seed >> 32 * i & 0xFFFFFFFF for i in range(n_words)]
-        self._tape: WordTape = open_seeded_by_list(key)
+        # Seeded with a list of words, numpy's generator gives the words that python's does.
+        generator = np.random.RandomState(key)
+
+        def fetch(n: int) -> Words:
+            return np.frombuffer(generator.bytes(4 * n), "<u4").astype(np.uint64)
+
+        self._tape = WordTape(fetch)
 
     def below(self, bound: int) -> int:
         """Return an integer 0..bound-1, of a bound up to 2**32."""
@@ -49,7 +57,7 @@ class PythonDraws:
         if n <= _weigh_set(size):
             return self._sample_from_pool(things, size)
         taken: set[int] = set()
-        chosen = []
+        chosen: list[Any] = []
         while len(chosen) < size:
             place = self.below(n)
             if place not in taken:
