@@ -59,9 +59,10 @@ def read(folder: Path, data: Data | None) -> Imported:
 
 def _read_users(path: Path, data: Data | None) -> Imported:
     held = read_json_file(path)
-    users = held["user_data"]
+    key = "users_data" if "users_data" in held else "user_data"  # FedGloSS's, and FedSAM's
+    users = held[key]
     if not isinstance(users, dict) or not users:
-        raise TypeError("'user_data' is no mapping of users")
+        raise TypeError(f"{key!r} is no mapping of users")
     numbers, columns = number_parties(path, list(users))
     found = [_read_user(path, name, own) for name, own in users.items()]
     sizes = [len(one.row) for one in found]

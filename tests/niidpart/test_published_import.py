@@ -338,6 +338,12 @@ class TestPolito:
         assert recognise(tmp_path / "train.json").format == "polito"
         assert rows_of(niidpart.import_(tmp_path / "train.json", data=data)) == expect(ROWS)
 
+    def test_the_key_of_fedgloss(self, data, tmp_path):
+        held = polito()
+        held["users_data"] = held.pop("user_data")
+        (tmp_path / "train.json").write_text(json.dumps(held))
+        assert rows_of(niidpart.import_(tmp_path / "train.json", data=data)) == expect(ROWS)
+
     def test_another_data_set_is_named(self, tmp_path):
         (tmp_path / "train.json").write_text(json.dumps(polito()))
         other = niidpart.from_arrays(None, (Y + 1) % 4)
