@@ -16,7 +16,7 @@ FAMILY = "per-class"
 
 def ccvr(
     features: Annotated[int, "Features that are drawn of each class.", AtLeast(1)] = 2000,
-    epochs: Annotated[int, "Epochs of the last layer on them.", AtLeast(1)] = 10,
+    tuning_epochs: Annotated[int, "Epochs of the last layer on them.", AtLeast(1)] = 10,
     server_lr: ServerLr = 1.0,
 ) -> Algorithm:
     """CCVR. Luo et al., NeurIPS 2021, Equations 3 and 4: FedAvg, and after the last round its last
@@ -37,5 +37,5 @@ def ccvr(
     >>> ccvr(features=100).settings
     {'calibrate': 100, 'calibrate_epochs': 10}
     """
-    settings = {"calibrate": features, "calibrate_epochs": epochs}
+    settings = {"calibrate": features, "calibrate_epochs": tuning_epochs}
     return replace(fedavg(server_lr), name="ccvr", features=True, settings=settings)

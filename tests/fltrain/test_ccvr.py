@@ -19,9 +19,9 @@ from fltrain.runs.class_gaussians import (
     merge_gaussians,
 )
 
-FEW_ROUNDS = {"features": 20, "epochs": 1}
+FEW_ROUNDS = {"features": 20, "tuning_epochs": 1}
 # What the shared tests try besides (`_variants.py`).
-VARIANTS = [{"features": 5, "epochs": 2}]
+VARIANTS = [{"features": 5, "tuning_epochs": 2}]
 
 HARD = {"rounds": 2, "momentum": 0.9, "weight_decay": 1e-3, "lr": 0.05, "batch_size": 16}
 
@@ -55,7 +55,9 @@ def test_features_are_drawn_with_mean_and_covariance_also_of_few_examples():
 
 def test_the_last_round_is_written_out_by_torch(table, table_split, train, double):
     """Features, their Gaussians by numpy, SGD by torch in the run's order of what was drawn."""
-    done = train(table_split, table, model=double(), algorithm=ccvr(features=30, epochs=3), **HARD)
+    done = train(
+        table_split, table, model=double(), algorithm=ccvr(features=30, tuning_epochs=3), **HARD
+    )
     state = tree.index(done.state.models, 0)
     rows = np.concatenate([table_split.train.party(p) for p in range(5)])
     x, y = torch.from_numpy(table.features(rows)), torch.from_numpy(table.labels[rows]).long()
@@ -91,7 +93,7 @@ def test_the_run_is_fedavgs_and_says_its_bytes(table, table_split, train, same_s
     a, b, c = (
         train(table_split, table, algorithm=f, model="hidden200", **HARD, **asked)
         for f, asked in (
-            (ccvr(features=10, epochs=2), {}),
+            (ccvr(features=10, tuning_epochs=2), {}),
             (fedavg(), {}),
             (fedavg(), {"calibrate": 10, "calibrate_epochs": 2}),
         )
@@ -118,7 +120,7 @@ def test_it_mends_a_last_layer_that_knows_some_classes_alone(table, dealt, train
 def test_a_run_that_gets_more_rounds_has_its_calibration_at_the_end(
     table, table_split, train, tmp_path
 ):
-    asked = {"algorithm": ccvr(features=10, epochs=1), "out": tmp_path / "run"}
+    asked = {"algorithm": ccvr(features=10, tuning_epochs=1), "out": tmp_path / "run"}
     train(table_split, table, **asked, **HARD)
     longer = fltrain.resume(tmp_path / "run", table, rounds=3).history
     whole = train(table_split, table, algorithm=asked["algorithm"], **HARD | {"rounds": 3}).history

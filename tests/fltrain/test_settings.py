@@ -90,6 +90,11 @@ BAD = {
     "checkpoint_every": ([0, 1 << 63], "at least 1 and at most 100000000"),
     "checkpoint_share": ([0.0, -0.1, 1.5], "above 0 and at most 1"),
     "finetune": ([-1, 10**9], "at least 0 and at most 100000000"),
+    "calibrate": ([-1, 10**9], "at least 0 and at most 100000000"),
+    "calibrate_epochs": ([0, 10**9], "at least 1 and at most 100000000"),
+    "compress_by": (["layer", None], "one of model, tensor"),
+    "topk_share": ([0.0, 1.1], "above 0 and at most 1"),
+    "qsgd_levels": ([0, 1 << 25], "at least 1 and at most 16777216"),
     "stop_at": (["accuracy", "0.9"], "a metric and a value"),
     "keep": (["none", "every:0", "every:1.5", "every: 3", "last ", ""], "all, last, or every:N"),
     "device": (["gpu", "cuda:7", None], "one of auto, cpu, cuda"),
@@ -108,6 +113,12 @@ WRONG_TYPE = {
     "label_smoothing": ["0.1", None],
     "stop_at": [5, True],
     "finetune": [1.5, "2"],
+    "calibrate": [1.5, "2", None],
+    "calibrate_epochs": [1.5, "2", None],
+    "compress": [5, True],
+    "error_feedback": ["no", 2, None],
+    "topk_share": ["0.1", None, float("nan")],
+    "qsgd_levels": [1.5, "2", None],
     "weight_decay": ["0", None, float("inf")],
     "lr_drops": [5, ("a",), (1.5,)],
     "lr_schedule": [5, True],
@@ -162,7 +173,7 @@ WITHOUT_RANGE = {
     "keep_optimizer",
 }
 WITHOUT_RANGE |= {"features_layer", "shuffle", "flip", "noisy_test", "tf32", "bf16", "compile"}
-WITHOUT_RANGE |= {"internals", "validation_only"}
+WITHOUT_RANGE |= {"internals", "validation_only", "compress", "error_feedback"}
 
 
 @pytest.mark.parametrize(
@@ -229,7 +240,8 @@ def test_a_setting_of_another_type_is_named_too(name):
 def test_every_setting_is_tested_here():
     assert (
         set(BAD) | WITHOUT_RANGE
-        == set(WRONG_TYPE) | {"device", "normalise", "pad", "engine", "lr_over", "drift"}
+        == set(WRONG_TYPE)
+        | {"device", "normalise", "pad", "engine", "lr_over", "drift", "compress_by"}
         == {f.name for f in fields(Settings)}
     )
 
