@@ -3,7 +3,7 @@
 import contextlib
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,15 +19,10 @@ from ..folder.claims import DONE, FAILED, STOPPED, UNNEEDED, ClaimLost
 from ..folder.roster import Roster
 from ..folder.study_folder import StudyFolder
 from .cell_training import CellTrainer, count_rounds, identify_run
+from .news import OnNews, ignore_news
 from .stopping import Stopping
 
 _PATIENCE = 5  # workers in a row that may end before a round of a cell is done
-
-OnNews = Callable[[str], None]
-
-
-def ignore_news(_: str) -> None:
-    """Hear nothing of what a worker does."""
 
 
 class CellStuck(Exception):

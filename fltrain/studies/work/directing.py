@@ -12,11 +12,11 @@ from ..engines import WORK_ENGINES, Crew, WorkEngine, WorkOrder
 from ..folder.roster import read_cells
 from ..folder.standing import StudyStanding, StudyWatch
 from ..folder.study_folder import StudyFolder
+from .news import OnNews
 
 _POLL = 0.5  # seconds between two looks at the folder
 
 OnStanding = Callable[[StudyStanding, float | None], None]
-OnNews = Callable[[str], None]
 
 
 def find_engine(name: str) -> WorkEngine:

@@ -21,10 +21,11 @@ from ..folder.beats import LEASE, Beating, BeatListener, name_worker
 from ..folder.claims import ROUNDS, ClaimStanding
 from ..folder.roster import Roster, read_cells
 from ..folder.study_folder import StudyFolder
-from .bundle_training import BundleTraining, ClaimedCell, OnNews, Worked, ignore_news
+from .bundle_training import BundleTraining, ClaimedCell, Worked
 from .cell_training import CellTrainer, count_rounds
 from .deciding import SearchReferee
 from .machine import describe_place, list_changes
+from .news import OnNews, ignore_news
 from .stopping import Stopping
 
 _AMONG = 8  # open cells of which one is chosen, so that workers do not run for the same
