@@ -5,6 +5,7 @@ import io
 from typing import Any
 
 from niidpart.splits.recipe import JSON
+from niidpart.wording import count_noun
 
 from .api import EvidenceTable
 from .comparing import Comparison
@@ -90,12 +91,15 @@ def _escape_latex(text: str) -> str:
 def _list_captions(table: EvidenceTable) -> list[str]:
     """Return what the caption has to say, in lines that LaTeX leaves out."""
     said = ["needs \\usepackage{booktabs}; mean and sample deviation over n trials"]
+    places: dict[str, list[str]] = {}
     for family in table.families:
-        place = f" in {family.place}" if family.place else ""
-        said.append(
-            f"bold{place}: better than each other row, sign-flip test with Holm over "
-            f"{family.size} comparisons at {family.level:g}, {family.over}"
-        )
+        test = f"sign-flip test with Holm over {count_noun(family.size, 'comparison')}"
+        told = f"better than each other row, {test} at {family.level:g}, {family.over}"
+        places.setdefault(told, []).append(family.place)
+    for told, where in places.items():
+        is_everywhere = len(where) == len(table.families) > 1
+        among = "each column" if is_everywhere else ", ".join(filter(None, where))
+        said.append(f"bold in {among}: {told}" if among else f"bold: {told}")
     return [" ".join(line.split()) for line in [*said, *list_marks(table), *table.notes]]
 
 
