@@ -36,11 +36,13 @@ class BoardCell:
 class Board:
     """A leaderboard.
 
-    header: a title for each column. n_keys: how many columns say what a row is of. marks: what the
-    marks behind numbers mean. has_best: whether tests carry that some row is the best.
+    caption: what the numbers are, where the titles of the columns do not say it. header: a title
+    for each column. n_keys: how many columns say what a row is of. marks: what the marks behind
+    numbers mean. has_best: whether tests carry that some row is the best.
     """
 
     title: str
+    caption: str
     header: Sequence[str]
     n_keys: int
     rows: Sequence[Sequence[BoardCell]]
@@ -69,7 +71,16 @@ def build_board(table: EvidenceTable, title: str) -> Board:
                 )
             )
         rows.append(cells)
-    return Board(title, laid.header, laid.n_keys, rows, marks, has_best)
+    is_of_columns = len(table.body.columns) > 1 and len(table.measures) == 1
+    return Board(
+        title=title,
+        caption=table.measures[0].title if is_of_columns else "",
+        header=laid.header,
+        n_keys=laid.n_keys,
+        rows=rows,
+        marks=marks,
+        has_best=has_best,
+    )
 
 
 def leave_out(board: Board, title: str) -> Board:

@@ -35,11 +35,14 @@ class FamilyStory:
         Claims first.
     left_out : int
         Comparisons without a claim that the page has no room for.
+    place : str
+        Where they stand among others: a column, or what its rows share; "" for the only one.
     """
 
     head: str
     sentences: Sequence[Sentence]
     left_out: int
+    place: str = ""
 
 
 def tell_family(
@@ -52,7 +55,7 @@ def tell_family(
     said += _tell_refused(family)
     room = max(most - len(said), 0)
     said += [Sentence("none", _tell_none(one, measure)) for one in without[:room]]
-    return FamilyStory(_tell_head(family), said, len(without[room:]))
+    return FamilyStory(_tell_head(family), said, len(without[room:]), family.place)
 
 
 def _tell_head(family: ComparisonFamily) -> str:
