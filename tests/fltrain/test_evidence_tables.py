@@ -247,7 +247,9 @@ def test_captions_say_over_how_many_comparisons_holm_went():
     axes = TableAxes(by=("algorithm",), columns=("lr",))
     table = table_of(records, axes, ComparisonWords(JudgeRules(), scope="table"))
     assert [family.size for family in table.families] == [2, 2]
-    assert write_latex(table).count("with Holm over 2 comparisons") == 2
+    written = write_latex(table)
+    assert written.count("with Holm over 2 comparisons") == 1  # of both columns, and said once
+    assert "% bold in each column: better than each other row" in written
 
 
 def test_seeds_on_a_split_that_others_stand_beside_make_one_pair():
