@@ -6,7 +6,7 @@ import numpy as np
 
 from ..arithmetic.numpy_draws.legacy import LegacyDraws
 from ..arithmetic.rng import Ints, Stream
-from ..registry import Above, AtLeast
+from ..registry import Above, AtLeast, AtMost
 from . import Owners
 from ._one_by_one import deal_one_by_one, draw_lognormal_sizes, draw_mixtures, pick_rows
 from ._replays import cut_in_order, list_rows, require_legacy_seed, require_own_options
@@ -31,7 +31,10 @@ def feddyn(
         float, "Concentration of a party's Dirichlet draw (rule_arg there).", Above(0)
     ] = 0.3,
     sigma: Annotated[
-        float, "Of the log-normal sizes (unbalanced_sgm there); 0 for equal ones.", AtLeast(0)
+        float,
+        "Of the log-normal sizes (unbalanced_sgm there); 0 for equal ones.",
+        AtLeast(0),
+        AtMost(10),
     ] = 0.0,
 ) -> Owners:
     """Replay of FedDyn's code: the rows of its DatasetObject after np.random.seed(seed). Acar et

@@ -8,7 +8,7 @@ from ..arithmetic.deal import repeat_evenly
 from ..arithmetic.numpy_draws.legacy import LegacyDraws
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
-from ..registry import Above, AtLeast
+from ..registry import Above, AtLeast, AtMost
 from . import Owners
 from ._balanced_cuts import cut_balanced
 from ._held_classes import require_class_count
@@ -72,7 +72,10 @@ def fedlab(
     k: Annotated[int, "Classes that each party holds by the rule labels.", AtLeast(1)] = 2,
     shards: Annotated[int, "Shards of each party by the rule shards.", AtLeast(1)] = 2,
     sigma: Annotated[
-        float, "Of the log-normal sizes (unbalance_sgm there), by the rule lognormal.", Above(0)
+        float,
+        "Of the log-normal sizes (unbalance_sgm there), by the rule lognormal.",
+        Above(0),
+        AtMost(10),
     ] = 0.3,
     redraw_below: Annotated[
         int,

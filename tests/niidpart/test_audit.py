@@ -282,7 +282,6 @@ TOLD = {
     "extended-dir": "extended-dir",
     "feddyn": "party-dir",
     "fedlab": "dir-balanced",
-    "fl-bench": "dir",
     "fl-simulator": "party-dir",
     "flower": "dir",
     "group": None,
@@ -297,18 +296,22 @@ TOLD = {
     "party-dir": "party-dir",
     "power-law": "quantity",
     "pfl": "party-dir",
-    "pfllib": "dir-balanced",
     "quantity": "quantity",
     "semantic": None,
     "shards": "shards",
 }
 
 
+ASKED = {"feddyn": {"beta": 5.0}}  # with less, classes are used up and its code never ends
+# fcube has a test of its own; the others deal test parts too, which the file of rows has not.
+LEFT_OUT = ("fcube", "fl-bench", "pfllib")
+
+
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", [name for name in STRATEGIES.names() if name != "fcube"])
+@pytest.mark.parametrize("name", [name for name in STRATEGIES.names() if name not in LEFT_OUT])
 def test_nothing_is_invented_on_what_strategies_make(name, seed, data, publish):
     """All that is found is so, counted in another way; and the rule is told from the counts."""
-    split = niidpart.make(data, name, n_parties=P, seed=seed)
+    split = niidpart.make(data, name, n_parties=P, seed=seed, **ASKED.get(name, {}))
     held = np.concatenate(list(split.train))
     times = np.bincount(held, minlength=N)
     expected = set()

@@ -266,6 +266,16 @@ def test_the_default_number_of_parties_is_ten_or_the_strategys_own():
     assert niidpart.make(np.arange(300) % 3, "hierarchical").n_parties == 30
 
 
+# What a replay is asked for where parties are many; else its rule labels.
+OF_MANY = {
+    "feddyn": {"rule": "homo"},
+    "fl-bench": {"rule": "homo"},
+    "fl-simulator": {"rule": "homo"},
+    "pfl": {"beta": 5.0},
+    "pfllib": {"rule": "labels", "even": True},
+}
+
+
 @every_strategy
 def test_ten_thousand_parties(name):
     if typing.get_args(HINTS[name].get("n_parties")):
@@ -274,10 +284,10 @@ def test_ten_thousand_parties(name):
     keywords = (
         {"groups": groups}
         if name in GROUPED
+        else OF_MANY.get(name, {"rule": "labels"})
+        if name in REPLAYS
         else {"n_train": 50}
         if name in OWN_PARTS
-        else {"rule": "labels"}
-        if name in REPLAYS
         else beside(name, len(labels))
     )
     split = niidpart.make(labels, name, n_parties=10_000, **keywords)
