@@ -12,11 +12,16 @@ from fltrain import tree
 from fltrain.algorithms import build
 from fltrain.models import Staged
 
-from .bench import ENGINES, Bench, print_head
+from .bench import Bench, print_head
 
 # Several models within two rounds, and no rounding at random.
 OPTIONS: dict[str, dict[str, Any]] = {"fedcd": {"milestones": (1,), "bits": 32}}
-BOUNDS = {"float64": 1e-12, "float32": 1e-6}
+# By engine and precision. A captured step multiplies by a learning rate that is a tensor, and rounds
+# once more: SCAFFOLD's controls, changes of weights over that rate, come to 1.5e-6.
+BOUNDS = {
+    "stacked": {"float64": 1e-12, "float32": 1e-6},
+    "graph": {"float64": 1e-12, "float32": 5e-6},
+}
 
 
 class As(nn.Module):
@@ -45,8 +50,11 @@ def agree(bench: Bench) -> bool:
     y = np.arange(300) % 10
     data = niidpart.from_arrays((rng.normal(size=(300, 6)) + y[:, None] / 4).astype(np.float32), y)
     split = niidpart.make(data, "quantity", n_parties=5, seed=3, beta=2.0, val=0.2, test=0.2)
-    bounds = (f"{name}, at most {bound:g}" for name, bound in BOUNDS.items())
-    width = print_head("algorithm", *bounds, "agrees")
+    heads = {
+        engine: [f"{engine} {precision}, at most {bound:g}" for precision, bound in of.items()]
+        for engine, of in BOUNDS.items()
+    }
+    width = print_head("algorithm", *heads["stacked"], "agrees", *heads["graph"])
 
     def train(name: str, dtype: torch.dtype, engine: str) -> fltrain.interface.State:
         algorithm = build(name, **OPTIONS.get(name, {}))
@@ -56,18 +64,21 @@ def agree(bench: Bench) -> bool:
         return fltrain.run(split, data, algorithm=algorithm, model=model, **settings).state
 
     def measure(name: str) -> list[Any]:
-        found = []
-        for precision in BOUNDS:
+        found: dict[str, list[float]] = {engine: [] for engine in BOUNDS}
+        agrees = True
+        for precision in ("float64", "float32"):
             dtype = getattr(torch, precision)
-            looped, *others = (train(name, dtype, engine) for engine in ENGINES)
-            found.append(max(find_difference(looped, other) for other in others))
-        agrees = all(value <= bound for value, bound in zip(found, BOUNDS.values(), strict=True))
-        return [*found, "yes" if agrees else "NO"]
+            looped = train(name, dtype, "looped")
+            for engine, bounds in BOUNDS.items():
+                apart = find_difference(looped, train(name, dtype, engine))
+                found[engine].append(apart)
+                agrees &= apart <= bounds[precision]
+        return [*found["stacked"], "yes" if agrees else "NO", *found["graph"]]
 
     good = True
     for name in bench.algorithms:
         cells = bench.print_row(name, lambda name=name: measure(name), width)
-        good &= cells is not None and cells[-1:] in ([], ["yes"])
+        good &= cells is not None and (cells == [] or "yes" in cells)
     return good
 
 

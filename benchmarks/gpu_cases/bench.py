@@ -48,6 +48,7 @@ class Bench:
 
         Late where no time is left for a second round.
         """
+        rounds = min(rounds, self.size(rounds, 2))
         clock = _RoundClock(self)
         if self.device == "cuda":
             torch.cuda.reset_peak_memory_stats()
