@@ -67,7 +67,7 @@ SLIPS = [
 ]
 # Names of other things, which the nearest of ours would answer with a guess.
 FAR = [
-    ("fltrain.algorithms", ["apfl", "fedgan", "xgboost", "splitnn"]),
+    ("fltrain.algorithms", ["krum", "fedgan", "xgboost", "splitnn"]),
     ("fltrain.models", ["rnn", "alexnet", "densenet", "efficientnet", "unet", "lstm", "bert"]),
     ("fltrain.metrics", ["precision", "recall", "brier", "mcc"]),
     ("niidpart.strategies", ["cauchy", "weibull", "gender", "device"]),

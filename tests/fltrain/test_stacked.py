@@ -88,7 +88,8 @@ def test_it_is_looped_to_1e_12(go, name, options, normed):
 
 
 # FedAdagrad's server divides a mean change of the models by sqrt(v) + tau, about 1e-2: what rounding leaves grows by as much.
-LOOSE = {"fedadagrad": 1e-5}
+# FedFomo's notes gains, small differences of losses, divided by the size of their sum, in which they may all but cancel.
+LOOSE = {"fedadagrad": 1e-5, "fedfomo": 1e-3}
 
 
 @pytest.mark.parametrize("name", ALGORITHMS.names())
