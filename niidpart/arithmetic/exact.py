@@ -11,7 +11,17 @@ from functools import wraps
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Floats", "accumulate", "add_in_order", "exp", "log", "normal_quantile"]
+from .angles import find_direction
+
+__all__ = [
+    "Floats",
+    "accumulate",
+    "add_in_order",
+    "exp",
+    "find_direction",
+    "log",
+    "normal_quantile",
+]
 
 Floats = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import numpy as np
 from . import exact
 from .counters import MASK, WORD, philox
 from .exact import Floats
-from .words import Ints, to_unit
+from .words import Ints, Words, to_unit
 
 _FIELD_VALUES = 1 << 18  # made at a time; no value depends on it
 
@@ -79,3 +79,35 @@ def normal_blocks(key: int, rows: Ints, width: int) -> Iterator[tuple[slice, Flo
     for start in range(0, len(rows), step):
         some = slice(start, min(start + step, len(rows)))
         yield some, normal_field(key, rows[some], width)
+
+
+def uniform_field(key: int, rows: Ints, width: int) -> tuple[Floats, Words]:
+    """Return floats that are uniform on (0, 1), and words, by key, row and column alone.
+
+    Parameters
+    ----------
+    key : int
+        64 bits.
+    rows : array of int [R]
+        Numbers of the rows, such as rows of the data set.
+    width : int
+        Values of a row.
+
+    Returns
+    -------
+    u : array of float64 [R, width]
+    words : array of uint64 [R, width]
+        32 random bits each, which do not depend on `u`.
+
+    Examples
+    --------
+    >>> u, words = uniform_field(7, np.array([0, 5]), 3)
+    >>> u.shape, bool((words < 1 << 32).all())
+    ((2, 3), True)
+    """
+    row = np.repeat(rows.astype(np.uint64), width)
+    column = np.tile(np.arange(width, dtype=np.uint64), len(rows))
+    counter = (column, row & MASK, row >> WORD, np.zeros_like(row))
+    a, b, c, _ = philox(key, counter)
+    u = to_unit(a << WORD | b)
+    return u.reshape(len(rows), width), c.reshape(len(rows), width)

@@ -17,11 +17,20 @@ from . import exact
 from .counters import philox
 from .dirichlet import draw_proportions
 from .exact import Floats
-from .fields import normal_blocks, normal_field
+from .fields import normal_blocks, normal_field, uniform_field
 from .order_keys import OrderKeys
 from .words import Ints, Words, to_unit
 
-__all__ = ["Ints", "Stream", "Words", "normal_blocks", "normal_field", "philox", "stream"]
+__all__ = [
+    "Ints",
+    "Stream",
+    "Words",
+    "normal_blocks",
+    "normal_field",
+    "philox",
+    "stream",
+    "uniform_field",
+]
 
 _BLOCK = 1 << 16  # words drawn at a time; no value depends on it
 

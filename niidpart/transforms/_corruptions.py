@@ -5,11 +5,9 @@ from math import prod
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..arithmetic.counters import MASK, WORD, philox
-from ..arithmetic.exact import Floats
-from ..arithmetic.rng import Ints, normal_blocks
-from ..arithmetic.words import Words, to_unit
+from ..arithmetic.rng import Ints, normal_blocks, uniform_field
 from ._images import ImageValues, blur, change_contrast
 
 LEVELS = 5
@@ -31,15 +29,18 @@ Corrupt = Callable[[ImageValues, Ints, int, int], ImageValues]
 
 def add_noise(x: ImageValues, rows: Ints, seed: int, level: int) -> ImageValues:
     """Return the images with Gaussian noise."""
-    return x + _draw_normal(x, rows, seed, _GAUSSIAN[level])
+    noisy: ImageValues = x + _draw_normal(x, rows, seed, _GAUSSIAN[level])
+    return noisy
 
 
 def add_speckles(x: ImageValues, rows: Ints, seed: int, level: int) -> ImageValues:
     """Return the images with Gaussian noise in proportion to their values."""
-    return x + x * _draw_normal(x, rows, seed, _SPECKLE[level])
+    speckles = x * _draw_normal(x, rows, seed, _SPECKLE[level])
+    noisy: ImageValues = x + speckles
+    return noisy
 
 
-def _draw_normal(x: ImageValues, rows: Ints, seed: int, std: float) -> ImageValues:
+def _draw_normal(x: ImageValues, rows: Ints, seed: int, std: float) -> NDArray[np.float32]:
     """Return a normal number for each value of the images, of a standard deviation."""
     width = prod(x.shape[1:])
     noise = np.empty((len(rows), width), np.float32)
@@ -56,20 +57,10 @@ def add_impulses(x: ImageValues, rows: Ints, seed: int, level: int) -> ImageValu
     step = max(1, _VALUES // max(width, 1))
     for start in range(0, len(rows), step):
         some = slice(start, start + step)
-        u, words = _draw_field(seed, rows[some], width)
+        u, words = uniform_field(seed, rows[some], width)
         value = (words & np.uint64(1)).astype(np.float32)
         out[some] = np.where(u < _IMPULSE[level], value, flat[some])
     return out.reshape(x.shape)
-
-
-def _draw_field(key: int, rows: Ints, width: int) -> tuple[Floats, Words]:
-    """Return [R, width] floats on (0, 1), and as many other random words of 32 bits."""
-    row = np.repeat(rows.astype(np.uint64), width)
-    column = np.tile(np.arange(width, dtype=np.uint64), len(rows))
-    counter = (column, row & MASK, row >> WORD, np.zeros_like(row))
-    a, b, c, _ = philox(key, counter)
-    u = to_unit(a << WORD | b)
-    return u.reshape(len(rows), width), c.reshape(len(rows), width)
 
 
 def defocus(x: ImageValues, rows: Ints, seed: int, level: int) -> ImageValues:

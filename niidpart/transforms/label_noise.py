@@ -5,9 +5,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic.counters import MASK, WORD, philox
-from ..arithmetic.rng import Ints, Stream
-from ..arithmetic.words import to_unit
+from ..arithmetic.rng import Ints, Stream, uniform_field
 from ..errors import UsageError
 from ..registry import AtLeast, AtMost
 from . import LabelTransform, LabelView
@@ -69,17 +67,14 @@ def label_noise(
 def apply(y: Ints, rows: Ints, view: LabelView) -> Ints:
     """Return [n] the labels of `rows` as this party always has them."""
     n_classes = view.n_classes
-    row = rows.astype(np.uint64)
-    zero = np.zeros_like(row)
-    counter = (zero, row & MASK, row >> WORD, zero)
-    a, b, c, _ = philox(int(view.column["seed"]), counter)
-    is_wrong = to_unit(a << WORD | b) < float(view.column["rate"])
+    u, words = uniform_field(int(view.column["seed"]), rows, 1)
+    is_wrong = u[:, 0] < float(view.column["rate"])
     if view.options["flips"] == "pair":
         step = np.ones(len(y), np.int64)
     else:
         # 32 bits times a number below 2**31, of which the upper half is 0..K-2
         others = np.uint64(n_classes - 1)
-        step = 1 + (c * others >> WORD).astype(np.int64)
+        step = 1 + (words[:, 0] * others >> np.uint64(32)).astype(np.int64)
     return np.where(is_wrong, (y + step) % n_classes, y)
 
 

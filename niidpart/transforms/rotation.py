@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic.angles import find_direction
 from ..arithmetic.deal import repeat_evenly
+from ..arithmetic.exact import find_direction
 from ..arithmetic.rng import Ints, Stream
 from ..registry import AtLeast, AtMost
 from . import FeatureTransform

@@ -7,7 +7,7 @@ import pytest
 from scipy import ndimage, stats
 
 import niidpart
-from niidpart.arithmetic.angles import find_direction
+from niidpart.arithmetic.exact import find_direction
 from niidpart.transforms._corruptions import KINDS
 
 LABELS = np.arange(400) * 7 % 10
