@@ -43,6 +43,16 @@ SKEWED_BY = {
     "quantity": "beta",
     "shards": "shards",
 }  # by rule
+FedLabRule = Annotated[
+    Literal["dir", "homo", "labels", "lognormal", "party-dir", "quantity", "shards"],
+    "Which of its partitions.",
+]
+UnequalSigma = Annotated[
+    float,
+    "Of the log-normal sizes (unbalance_sgm there), by the rule lognormal.",
+    Above(0),
+    AtMost(10),
+]
 RULES = {  # the options that each rule takes
     "dir": ("beta", "redraw_below"),
     "homo": (),
@@ -61,22 +71,14 @@ def fedlab(
     rng: Stream,
     *,
     seed: int,
-    rule: Annotated[
-        Literal["dir", "homo", "labels", "lognormal", "party-dir", "quantity", "shards"],
-        "Which of its partitions.",
-    ] = "dir",
+    rule: FedLabRule = "dir",
     version: Annotated[Literal["1.3.0"], "Of which release."] = "1.3.0",
     beta: Annotated[
         float, "Concentration of the Dirichlet draw (dir_alpha there).", Above(0)
     ] = 0.5,
     k: Annotated[int, "Classes that each party holds by the rule labels.", AtLeast(1)] = 2,
     shards: Annotated[int, "Shards of each party by the rule shards.", AtLeast(1)] = 2,
-    sigma: Annotated[
-        float,
-        "Of the log-normal sizes (unbalance_sgm there), by the rule lognormal.",
-        Above(0),
-        AtMost(10),
-    ] = 0.3,
+    sigma: UnequalSigma = 0.3,
     redraw_below: Annotated[
         int,
         "Drawn again until each party has so many; 0: as many as there are classes.",

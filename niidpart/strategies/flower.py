@@ -35,6 +35,20 @@ SKEWED_BY = {
     "party-dir": "beta",
     "shards": "shards",
 }  # by rule
+FlowerRule = Annotated[
+    Literal[
+        "dir",
+        "dir-balanced",
+        "exponential",
+        "homo",
+        "labels",
+        "linear",
+        "party-dir",
+        "shards",
+        "square",
+    ],
+    "Which of its partitioners.",
+]
 RULES = {  # the options that each rule takes
     "dir": ("beta", "redraw_below"),
     "dir-balanced": ("beta", "redraw_below"),
@@ -54,20 +68,7 @@ def flower(
     rng: Stream,
     *,
     seed: int,
-    rule: Annotated[
-        Literal[
-            "dir",
-            "dir-balanced",
-            "exponential",
-            "homo",
-            "labels",
-            "linear",
-            "party-dir",
-            "shards",
-            "square",
-        ],
-        "Which of its partitioners.",
-    ] = "dir",
+    rule: FlowerRule = "dir",
     version: Annotated[Literal["0.6.1"], "Of which release."] = "0.6.1",
     beta: Annotated[float, "Concentration of the Dirichlet draw (alpha there).", Above(0)] = 0.5,
     k: Annotated[int, "Classes that each party holds by the rule labels.", AtLeast(1)] = 2,
