@@ -26,7 +26,7 @@ NAMES = [
         {"betta": 1},
         r"strategy 'dir' has no option 'betta'; did you mean 'beta'\? there are: beta, min_size",
     ),
-    ({"k": 2}, r"strategy 'dir' has no option 'k'; it belongs to extended-dir, labels"),
+    ({"k": 2}, r"strategy 'dir' has no option 'k'; it belongs to extended-dir, fedlab, fl-bench"),
     (
         {"strategy": "homo", "min_size": 2},
         r"strategy 'homo' has no option 'min_size'; it belongs to dir, dir-balanced, dir-multinomial, exponential, extended-dir,",
