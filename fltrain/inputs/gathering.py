@@ -1,6 +1,5 @@
 """A split and its data set as tensors on the device, copied as rarely as can be."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -19,15 +18,12 @@ from niidpart.splits.part import Part
 from niidpart.splits.view import RowIds
 
 from ..settings import Settings
+from .device_features import copy_features, hold_features, put_channels_first, share_features
 from .examples import PartyExamples, Preparation
 from .federated import Federated
 from .noises import Noise, make_noises
 from .normalisation import make_normalisation
 
-# Bytes from which on the parties read the rows of the data set itself. Less is copied, in the order
-# of the parties, which is a few per cent faster to read.
-SHARED_FROM = 1 << 28
-_PIECE = 1 << 26  # bytes copied at a time
 _DEFAULT = Settings()
 
 
@@ -273,49 +269,3 @@ def _gather_global_test(data: Data, device: torch.device) -> PartyExamples | Non
         rows=rows,
         party=torch.zeros_like(rows),
     )
-
-
-def share_features(features: Features, n_rows: int, device: torch.device) -> Tensor | None:
-    """Return those of all rows where they lie in memory: of a large data set on the CPU.
-
-    None for any other, of which each part is to have its own rows copied.
-    """
-    if device.type != "cpu":
-        return None
-    if n_rows * features(slice(0, 1)).nbytes < SHARED_FROM:
-        return None
-    return put_channels_first(features(slice(None)))
-
-
-def copy_features(features: Features, rows: Ints, device: torch.device) -> Tensor:
-    """Return those of some rows on the device, copied a piece at a time."""
-    one = put_channels_first(features(rows[:1]))
-    copied = torch.empty((len(rows), *one.shape[1:]), dtype=one.dtype, device=device)
-    at_once = max(1, _PIECE // max(1, one.nbytes))
-    for start in range(0, len(rows), at_once):
-        piece = slice(start, start + at_once)
-        copied[piece] = put_channels_first(features(rows[piece]))
-    return copied
-
-
-def hold_features(x: np.ndarray, device: torch.device) -> Tensor:
-    """Return all of x on the device: x itself where it is large and there already."""
-    arranged = put_channels_first(x)
-    if device.type == "cpu" and arranged.nbytes >= SHARED_FROM:
-        return arranged
-    return torch.empty(arranged.shape, dtype=arranged.dtype, device=device).copy_(arranged)
-
-
-def put_channels_first(x: np.ndarray) -> Tensor:
-    """Return images as [n, C, H, W], tables as [n, D]; uint8 or float32. A view where it can be."""
-    if x.dtype != np.uint8:
-        x = x.astype(np.float32, copy=False)
-    x = np.ascontiguousarray(x)
-    if x.ndim == 3:
-        x = x[:, None]
-    elif x.ndim == 4:
-        x = x.transpose(0, 3, 1, 2)
-    with warnings.catch_warnings():
-        # nothing is written into it, so it may well be an array that cannot be written
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writ")
-        return torch.from_numpy(x)

@@ -13,7 +13,7 @@ from niidpart.data.of_split import open_data
 from niidpart.features.examples import read_examples
 from niidpart.splits.view import SplitView
 
-from .gathering import put_channels_first
+from .device_features import put_channels_first
 
 
 def party(

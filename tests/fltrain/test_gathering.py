@@ -7,7 +7,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import niidpart
 from fltrain import tree
-from fltrain.inputs import examples, gathering
+from fltrain.inputs import device_features, examples
 from fltrain.inputs.gathering import load_federated
 
 CPU = torch.device("cpu")
@@ -36,7 +36,7 @@ def data(request):
 @pytest.fixture
 def share(monkeypatch):
     """share(): from here on every data set counts as large."""
-    return lambda: monkeypatch.setattr(gathering, "SHARED_FROM", 0)
+    return lambda: monkeypatch.setattr(device_features, "SHARED_FROM", 0)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -94,7 +94,7 @@ def test_rows_are_copied_where_few_are_dealt_or_transforms_change_them(share, de
 def test_copies_in_pieces_are_those_at_once(data, monkeypatch):
     split = make_split(data)
     at_once = load_federated(split, data, CPU)
-    monkeypatch.setattr(gathering, "_PIECE", 1)  # a row each
+    monkeypatch.setattr(device_features, "_PIECE", 1)  # a row each
     in_pieces = load_federated(split, data, CPU)
     assert torch.equal(in_pieces.train.x, at_once.train.x)
     assert in_pieces.train.x.dtype == at_once.train.x.dtype

@@ -125,7 +125,7 @@ def test_they_are_the_same_at_every_engine(table, table_split, done, engine):
 def test_a_data_set_that_is_read_where_it_lies_gives_the_same(
     table, table_split, done, same_state, monkeypatch
 ):
-    monkeypatch.setattr("fltrain.inputs.gathering.SHARED_FROM", 0)
+    monkeypatch.setattr("fltrain.inputs.device_features.SHARED_FROM", 0)
     how = HOW | {"new_parties": 2, "finetune": 3, "engine": "looped"}
     shared = fltrain.run(table_split, table, **how)
     assert shared.history == done.history
@@ -413,7 +413,7 @@ def test_a_run_that_is_given_more_rounds_ends_as_a_longer_one(
 
 def test_runs_that_hold_out_others_share_what_is_not_theirs(table, table_split, monkeypatch):
     """The test set and the noises are there once, and all rows where parties read them in place."""
-    monkeypatch.setattr("fltrain.inputs.gathering.SHARED_FROM", 1)
+    monkeypatch.setattr("fltrain.inputs.device_features.SHARED_FROM", 1)
     opened = open_inputs(table_split, table, torch.device("cpu"), Settings())
     one, other = (gather_federated(opened, Settings(), held_out) for held_out in [(0,), (1, 3)])
     assert one.global_test.x is other.global_test.x
