@@ -8,8 +8,8 @@ _LABEL_SKEW = ("dir", "dir-balanced", "party-dir")  # quantity's beta is that of
 def find_label_beta(split: FederatedSplit) -> float | None:
     """Return the Dirichlet concentration of the classes; None where the recipe has none."""
     recipe = split.recipe
-    is_replayed = recipe.strategy == "niidbench" and recipe.params.get("rule") == "dir"
-    if recipe.strategy not in _LABEL_SKEW and not is_replayed:
+    rule = recipe.params.get("rule", recipe.strategy)  # of a replay the strategy that it is like
+    if rule not in _LABEL_SKEW:
         return None
     beta = recipe.params.get("beta")
     return beta if isinstance(beta, float) else None

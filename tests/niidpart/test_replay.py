@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.making.completion import list_peers
+from niidpart.making.completion import list_peers, list_versions
 from niidpart.strategies import STRATEGIES
 from niidpart.strategies.niidbench import _draw_classes
 
@@ -223,6 +223,15 @@ def test_a_peers_strategy_is_that_strategy_like_the_peer():
         ({"like": "niidbnch"}, r"there is no replay of 'niidbnch'; did you mean 'niidbench'\?"),
         ({"like": "dir"}, r"there is no replay of 'dir'"),
         (
+            {"like": "flower@0.6.0"},
+            r"no replay of flower in version '0.6.0'; did you mean '0.6.1'\?",
+        ),
+        ({"like": "niidbench@2"}, r"the replay of niidbench has no versions; leave out @2"),
+        (
+            {"strategy": "linear", "like": "flower", "beta": 0.2},
+            r"beta belongs to the rules dir and dir-balanced and party-dir, the rule is linear",
+        ),
+        (
             {"strategy": "shards", "like": "niidbench"},
             r"niidbench has no strategy 'shards'; .*there are: dir, homo, labels, quantity",
         ),
@@ -258,3 +267,25 @@ def test_a_replay_is_derived_again(tmp_path):
     assert niidpart.verify(path, data=niidpart.from_arrays(None, y)) == niidpart.Verdict(
         [], derived=True
     )
+
+
+def test_a_version_stands_in_the_recipe():
+    y = np.arange(1437) * 7 % 10
+    named = niidpart.make(y, "dir", like="flower@0.6.1", beta=0.3)
+    assert named.recipe.params["version"] == "0.6.1"
+    assert named.digest == niidpart.make(y, "dir", like="flower", beta=0.3).digest
+    assert list_versions("flower") == ("0.6.1",)
+
+
+def test_what_would_be_drawn_for_ever_is_refused():
+    with pytest.raises(niidpart.UsageError, match=r"classes of party \d are used up, .* for ever"):
+        niidpart.make(np.arange(400) % 4, "feddyn", n_parties=5, beta=0.01)
+
+
+def test_a_row_that_a_party_got_twice_stands_once_and_is_told():
+    split = niidpart.make(np.arange(400) % 4, "fl-simulator", n_parties=5, beta=0.05, seed=1)
+    again = split.draws["again"]
+    assert len(again) > 0
+    assert split.train.n + len(again) == 400
+    for party, row in again.tolist():
+        assert row in split.train.party(party)
