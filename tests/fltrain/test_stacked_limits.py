@@ -106,7 +106,7 @@ def test_too_little_memory_for_one_job(go, monkeypatch):
     [
         ("looped", r"lower --batch-size \(now 7\), or take a smaller --model"),
         ("stacked", r"give jobs less with --memory \(now half of the device's\), lower --batch"),
-        ("graph", r"--memory \(now half of the device's\), lower --batch.* use --engine looped"),
+        ("graph", r"give jobs less with --memory .*, lower --batch.* use --engine looped"),
     ],
 )
 def test_a_device_that_is_used_up_says_what_helps(go, engine, helps):
