@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..data import SOURCES
+from ..data.long_tail import PAPER as LONG_TAIL_PAPER
 from ..errors import require_type
 from ..published.finding import find_by_digests
 from ..report.make_command import explain_no_command, name_place, write_make_command
@@ -27,7 +28,7 @@ class CitedWork:
 
     Parameters
     ----------
-    role : {"data set", "strategy", "transform", "published split", "split"}
+    role : {"data set", "long tail", "strategy", "transform", "published split", "split"}
     name : str
         As niidpart calls the data set, strategy or transform; of the split its digest.
     key : str
@@ -127,6 +128,8 @@ def cite(split: FederatedSplit | str | Path) -> Citation:
     if not isinstance(split, FederatedSplit):
         split = read(split)
     works = [_cite_data(split.source), _cite_strategy(split.recipe)]
+    if split.source.params.get("long_tail") is not None:
+        works.insert(1, _find_work("long tail", "long_tail", LONG_TAIL_PAPER, "cite whose it is"))
     works += [_cite_transform(step.name) for step in split.recipe.transforms]
     works += _cite_published(split)
     return Citation(split.digest, (*works, _cite_itself(split)))

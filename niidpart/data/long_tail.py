@@ -12,6 +12,7 @@ from ..registry import AtLeast, AtMost, coerce
 from .record import Data
 from .rows import Features, resolve_rows
 
+PAPER = "cao2019learning"
 _RANGES = (AtLeast(1), AtMost(1e9))
 _CLOSE = 1e-6  # of one example: shares that are whole but for rounding count as whole
 

@@ -1,5 +1,6 @@
 """The studies of papers: each plan stands at both scales, and its printed numbers are of its cells."""
 
+import numpy as np
 import pytest
 
 from fltrain import presets
@@ -179,6 +180,14 @@ def test_how_often_an_algorithm_is_best_is_what_table_iii_says():
     # Of a split that is not done everywhere nobody is best.
     assert [one.printed for one in count_best(label, rows[1:])] == [8, 11, 3, 3]
     assert count_best(label, rows[:3]) == []
+
+
+def test_a_stand_in_of_a_long_tail_has_its_sizes():
+    data = load_or_stand_in("cifar10", long_tail=100.0)
+    sizes = [5000, 2997, 1796, 1077, 645, 387, 232, 139, 83, 50]
+    assert np.bincount(data.labels).tolist() == sizes
+    assert data.source.params["long_tail"] == 100.0
+    assert data.features(slice(None)).shape[0] == sum(sizes)
 
 
 def test_a_stand_in_takes_what_the_data_set_takes(data_folder):

@@ -175,7 +175,7 @@ def list_rows(**words):
 
 def test_splits_that_differ_in_any_word_have_rows_of_their_own(tmp_path):
     noisy, pooled = {"transforms": [{"name": "noise"}]}, {"pool": True, "test": 0.2}
-    for change in ({"val": 0.2}, noisy, pooled):
+    for change in ({"val": 0.2}, noisy, pooled, {"long_tail": 10.0}):
         first, second = list_rows(splits=[SPLIT, SPLIT | change])
         assert first["split"] != second["split"]
         assert second[next(iter(change))] == next(iter(change.values()))

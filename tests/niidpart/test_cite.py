@@ -10,6 +10,7 @@ from niidpart.citing.latex import spell_comment, spell_latex
 from niidpart.citing.references import load_references
 from niidpart.data import SOURCES
 from niidpart.data.credits import find_credit
+from niidpart.data.long_tail import PAPER
 from niidpart.published import load_records
 from niidpart.strategies import STRATEGIES
 from niidpart.transforms import TRANSFORMS
@@ -34,6 +35,7 @@ def list_named_keys():
     named += [(name, TRANSFORMS.record(name).paper) for name in TRANSFORMS.names()]
     named += [(name, record.paper) for name, record in load_records().items()]
     sources = set(SOURCES.names()) - FILES_OF_ONES_OWN
+    named.append(("long_tail", PAPER))
     return named + [(name, SOURCES.record(name).paper) for name in sorted(sources)]
 
 

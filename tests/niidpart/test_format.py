@@ -66,7 +66,13 @@ HOLDOUTS = [{}, {"val": 0.1}, {"test": 0.3}, {"val": 0.2, "test": 0.1}]
 )
 def test_a_split_of_every_strategy_comes_back(name, holdout, tmp_path):
     split = niidpart.make(
-        np.arange(300) % 7, name, n_parties=4, groups=np.arange(300) % 8, seed=5, **holdout
+        np.arange(300) % 7,
+        name,
+        n_parties=4,
+        groups=np.arange(300) % 8,
+        embeddings=np.arange(900).reshape(300, 3) ** 2 % 101,
+        seed=5,
+        **holdout,
     )
     same(split, niidpart.read(niidpart.write(split, tmp_path / "split.h5")))
 

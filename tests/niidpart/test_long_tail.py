@@ -38,6 +38,7 @@ def test_a_split_of_it_is_of_that_data_and_is_derived_again(tmp_path):
     split = niidpart.make(tailed, "dir", n_parties=5)
     path = niidpart.write(split, tmp_path / "tail.h5")
     assert split.source.params["long_tail"] == 10.0
+    assert [work.role for work in niidpart.cite(split).works][:2] == ["data set", "long tail"]
     assert split.n_unheld == 0
     verdict = niidpart.verify(path)
     assert verdict.derived

@@ -42,20 +42,23 @@ def exchanged(part, data, same_class=True):
 @pytest.mark.parametrize("name", STRATEGIES.names())
 def test_a_split_of_every_strategy_is_derived_again(name, tmp_path):
     groups = np.arange(60) % 8
+    embeddings = np.arange(180).reshape(60, 3) ** 2 % 101
     own_parts = typing.get_type_hints(STRATEGIES.find(name))["return"] is Rows
     split = niidpart.make(
         LABELS,
         name,
         n_parties=4,
         groups=groups,
+        embeddings=embeddings,
         val=0 if own_parts else 0.2,
         transforms=[("noise", {"sigma": 0.2})],
         seed=8,
     )
     path = niidpart.write(split, tmp_path / "split.h5")
-    assert niidpart.verify(
-        path, data=niidpart.from_arrays(None, LABELS, groups=groups)
-    ) == niidpart.Verdict([], derived=True)
+    data = niidpart.from_arrays(None, LABELS, groups=groups)
+    if name == "semantic":
+        data = replace(data, embeddings=embeddings)
+    assert niidpart.verify(path, data=data) == niidpart.Verdict([], derived=True)
 
 
 def test_a_split_of_data_that_is_always_there_is_derived_without_help(tmp_path):
