@@ -33,7 +33,8 @@ def test_every_record_is_whole_and_named_after_its_file(project):
         assert record.n > record.n_parties > 1
         assert record.rule
         assert record.places
-        assert all(len(place.sha256) == 64 for place in record.places)
+        # Code that makes a split has no file of it, and a command here has its rows.
+        assert all(len(place.sha256) == 64 or record.command for place in record.places)
 
 
 def test_no_two_records_are_one_split_of_one_data_set():
