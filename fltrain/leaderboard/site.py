@@ -67,21 +67,30 @@ def _write_index(
 
 
 def _describe_task(task: LeaderboardTask, boards: Sequence[TaskBoard]) -> dict[str, object]:
-    rows: list[BoardRow] = []
-    for board in _list_boards(task, boards):
-        rows += board.rows
-    # What is ahead without a claim is named nowhere: another ten seeds might turn it round.
-    claimed = [row for row in rows if _is_claimed(row)]
-    told = "; ".join(f"{_name_row(row, task)}: {row.value}" for row in claimed)
-    if not told:
-        told = "none" if rows else "-"
+    own = _list_boards(task, boards)
+    claims = [_describe_claims(board) for board in own]
+    told = "".join(claims) or "-"
+    if len(own) > 1:
+        divisions = [board.division for board in own]
+        pairs = zip(divisions, claims, strict=True)
+        told = ". ".join(f"{division} division: {claim}" for division, claim in pairs)
     return {
         "name": task.name,
         "about": task.about,
         "hellinger": task.hellinger,
-        "n_rows": len(rows),
+        "n_rows": sum(len(board.rows) for board in own),
         "claims": _clean(told),
     }
+
+
+def _describe_claims(board: TaskBoard) -> str:
+    """Return the rows of a board that are better than FedAvg's, or "none".
+
+    What is ahead without a claim is named nowhere: another ten seeds might turn it round.
+    """
+    claimed = [row for row in board.rows if _is_claimed(row)]
+    named = [f"{_name_row(row, board.task)}: {row.value}" for row in claimed]
+    return "; ".join(named) or "none"
 
 
 def _is_claimed(row: BoardRow) -> bool:
