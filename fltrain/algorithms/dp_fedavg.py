@@ -175,7 +175,7 @@ def _draw_noise(state: State) -> Tree:
     noise_key = state.server["key"]
     words = torch.stack([noise_key & _LOW_WORD, (noise_key >> 32) & _LOW_WORD], dim=1)
     drawn = normal(words, rows=state.server["rounds"], epoch=0, width=sum(sizes))
-    parts = drawn[0].split(sizes)
+    parts = torch.split(drawn[0], sizes)
     noise = [
         part.reshape(w.shape) for part, w in zip(parts, tree.leaves(state.models), strict=True)
     ]

@@ -116,7 +116,7 @@ def _list_parties(cell: Cell, is_of_class: Tensor) -> list[Tensor]:
     places = torch.nonzero(is_of_class).flatten()
     party = torch.searchsorted(torch.tensor(bounds[1:], device=places.device), places, right=True)
     sizes = torch.bincount(party, minlength=len(bounds) - 1).tolist()
-    return [mine for mine in places.split(sizes) if len(mine)]
+    return [mine for mine in torch.split(places, sizes) if len(mine)]
 
 
 def _train_head(
@@ -136,7 +136,7 @@ def _train_head(
         for places in _shuffle(int(fold(order_key, epoch)), drawn, settings.batch_size):
             some = _Virtual(drawn.x[places], drawn.y[places])
             sgd.zero_grad()
-            _find_loss(cell, head.apply(weights, some.x), some).backward()
+            torch.autograd.backward(_find_loss(cell, head.apply(weights, some.x), some))
             sgd.step()
     return {name: weight.detach() for name, weight in weights.items()}
 

@@ -90,7 +90,7 @@ class Compression:
             parts = [update[name] for name in names]
             row = torch.cat([part.reshape(-1) for part in parts])
             sent = compressor.compress_by(self.numbers, row, UpdateDraw(key, number))
-            pieces = sent.split([part.numel() for part in parts])
+            pieces = torch.split(sent, [part.numel() for part in parts])
             for name, part, piece in zip(names, parts, pieces, strict=True):
                 arrived[name] = piece.reshape(part.shape).to(part.dtype)
         return arrived
