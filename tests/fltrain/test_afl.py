@@ -50,7 +50,7 @@ def test_two_rounds_by_hand(dealt, float64, train):
     assert float(done.state.models["0.weight"][0, 0]) == pytest.approx(-0.04687721, abs=1e-8)
     weights = done.state.server["weights"].tolist()
     assert weights == pytest.approx([0.53703150, 0.46296850], abs=1e-8)
-    served = float(done.model()[0].weight[0])
+    served = float(done.model()[0].weight[0].detach())
     assert served == pytest.approx((-0.025 - 0.04687721) / 2, abs=1e-8)
 
 
