@@ -194,6 +194,8 @@ def test_names_of_classes_do_not_matter(name, data, names):
 def test_another_seed_gives_another_split(name):
     labels = np.arange(400) * 7 % 10
     keywords = beside(name, 400)
+    if name == "feddyn":
+        keywords["beta"] = 5.0  # with its own 0.3 its code draws for long until classes fit
     digests = {
         niidpart.make(labels, name, n_parties=4, seed=seed, **keywords).train.digest
         for seed in range(5)
