@@ -99,7 +99,7 @@ BAD = {
     "keep": (["none", "every:0", "every:1.5", "every: 3", "last ", ""], "all, last, or every:N"),
     "device": (["gpu", "cuda:7", None], "one of auto, cpu, cuda"),
     "threads": ([0, 4097, 10**6], "at least 1 and at most 4096"),
-    "engine": (["vmap", None], "one of auto, looped, processes, stacked, native"),
+    "engine": (["vmap", None], "one of auto, looped, processes, stacked, graph, native"),
     "workers": ([0, -1, 10**6], "at least 1 and at most 4096"),
     "memory": ([0.0, -1.0, 1e300], "above 0 and at most 1e+30"),
 }
