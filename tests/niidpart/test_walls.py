@@ -173,6 +173,7 @@ def test_algorithms_see_the_interface_and_no_machinery(imports):
         "fltrain.affine",
         "fltrain.ascent",
         "fltrain.class_logits",
+        "fltrain.counting",
         "fltrain.envelope",
         "fltrain.local_rule",
         "fltrain.loss_terms",
