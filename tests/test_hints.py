@@ -71,7 +71,7 @@ FAR = [
     ("fltrain.models", ["rnn", "alexnet", "densenet", "efficientnet", "unet", "lstm", "bert"]),
     ("fltrain.metrics", ["precision", "recall", "brier", "mcc"]),
     ("niidpart.strategies", ["cauchy", "weibull", "gender", "device"]),
-    ("niidpart.sources", ["iris", "reddit", "shakespeare", "stackoverflow"]),
+    ("niidpart.sources", ["iris", "reddit", "sentiment140", "stackoverflow"]),
 ]
 
 

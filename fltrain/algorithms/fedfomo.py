@@ -39,10 +39,10 @@ FAMILY = "personal"
 BASE = fedavg()
 _LEAST = 1e-9  # the least sum that gains are divided by before they are noted
 
-Norm = Literal["l2", "l1"]
+Length = Literal["l2", "l1"]
 
 
-class Chosen(NamedTuple):
+class Compared(NamedTuple):
     """A party, and those whose trained models it compares with its own: itself first."""
 
     party: int
@@ -60,7 +60,7 @@ def fedfomo(
         AtMost(1),
     ] = 0.3,
     epsilon_decay: Annotated[float, "How much lower epsilon is in each round.", AtLeast(0)] = 0.05,
-    norm: Annotated[Norm, "The norm by which models are apart."] = "l2",
+    norm: Annotated[Length, "The norm by which models are apart."] = "l2",
 ) -> Algorithm:
     """FedFomo. Zhang, Sapra, Fidler, Yeung, Alvarez, ICLR 2021: no global model; each party moves
     towards those models of others that have a lower loss on its own validation part.
@@ -150,7 +150,7 @@ def exam(state: State, plan: Plan, hyper: Hyper) -> tuple[Tensor, Tensor]:
     return torch.tensor(party), torch.tensor(model)
 
 
-def choose_others(state: State, plan: Plan, hyper: Hyper) -> list[Chosen]:
+def choose_others(state: State, plan: Plan, hyper: Hyper) -> list[Compared]:
     """Return whose models each party of the cohort compares."""
     cohort: list[int] = plan.party.tolist()
     affinity = state.server["affinity"].cpu()
@@ -169,7 +169,7 @@ def choose_others(state: State, plan: Plan, hyper: Hyper) -> list[Chosen]:
         for number in range(min(hyper["received"], len(others))):
             ranked = drawn if explores[number] < chance else best
             chosen.append(next(place for place in ranked if place not in chosen))
-        choices.append(Chosen(party, [party, *(others[place] for place in chosen)]))
+        choices.append(Compared(party, [party, *(others[place] for place in chosen)]))
     return choices
 
 
@@ -207,7 +207,7 @@ def _grade(state: State, plan: Plan, losses: Tensor, hyper: Hyper, order: int) -
     )
 
 
-def _measure_distances(begun: Tree, trained: Tree, choice: Chosen, order: int) -> Tensor:
+def _measure_distances(begun: Tree, trained: Tree, choice: Compared, order: int) -> Tensor:
     """Return how far each candidate is from what the party began with, float64."""
     party, rows = choice
     total = torch.zeros(len(rows), dtype=torch.float64)
@@ -230,7 +230,7 @@ def _weigh(losses: Tensor, apart: Tensor) -> tuple[Tensor, Tensor]:
     return weights, gains / gains.sum().abs().clamp(min=_LEAST)
 
 
-def _move(values: Tree, trained: Tree, choice: Chosen, weights: Tensor) -> None:
+def _move(values: Tree, trained: Tree, choice: Compared, weights: Tensor) -> None:
     """Move a party's row of values [P, ...] towards its candidates."""
     party, rows = choice
     for name, leaf in values.items():

@@ -92,7 +92,7 @@ def drift(
     """
     plain = runs.without_metrics()
     arranged = plain.arrange(plain.find_measure())
-    read = {}
+    read: dict[str, _RunDrift] = {}
     for entry in arranged.entries:
         read |= {one.name: _RunDrift(one, read_whole_history(one)) for one in entry.records}
     layers = _choose_layers(layer, list(read.values()))

@@ -10,7 +10,7 @@ from .loading import SOURCES, DataSource
 
 __all__ = ["KnownData", "find_known", "list_known"]
 
-State = Literal["always there", "found", "missing", "not looked for"]
+Presence = Literal["always there", "found", "missing", "not looked for"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class KnownData:
     name: str
     about: str
     licence: str
-    state: State
+    state: Presence
     folders: tuple[Path, ...] = ()
     wanted: tuple[str, ...] = ()
     found: tuple[Path, ...] = ()
@@ -110,7 +110,7 @@ def _describe(name: str, source: DataSource, root: str | Path | None) -> KnownDa
         return KnownData(name, about, licence, "always there")
     shown_root = "DIR" if root is None else root
     found = None if root is None else places.find(root)
-    state: State = "missing" if found is None else "found"
+    state: Presence = "missing" if found is None else "found"
     if root is None:
         state = "not looked for"
     return KnownData(

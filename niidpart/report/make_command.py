@@ -8,7 +8,7 @@ from typing import Any
 
 from ..splits.recipe import IMPORTED, Recipe, Source
 
-_UNSET = (None, "", (), [])
+_UNSET: tuple[object, ...] = (None, "", (), [])
 _NO_COMMAND = "array", "table"  # data sets that python handed over
 
 

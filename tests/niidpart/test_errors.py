@@ -55,7 +55,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(keywords, message):
 def test_an_unknown_data_set_is_answered_with_the_nearest():
     with pytest.raises(
         ValueError,
-        match=r"unknown data set 'minst'; did you mean 'mnist'\? there are: adult, cifar10",
+        match=r"unknown data set 'minst'; did you mean 'mnist'\? there are: adult, air-quality, cifar10",
     ):
         niidpart.load("minst")
 

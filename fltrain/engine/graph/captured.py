@@ -9,9 +9,9 @@ from niidpart.errors import UsageError
 # Calls before a function is captured: the first ones choose algorithms and make workspaces.
 WARM_UPS = 3
 
-Function = Callable[[], None]
+Recordable = Callable[[], None]
 # What makes of a function one that does the same again.
-Capture = Callable[[Function], Function]
+Capture = Callable[[Recordable], Recordable]
 
 
 class CudaCapture:
@@ -27,7 +27,7 @@ class CudaCapture:
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch's
         self._pool = torch.cuda.graph_pool_handle()
 
-    def __call__(self, function: Function) -> Function:
+    def __call__(self, function: Recordable) -> Recordable:
         """Return the graph's replay; UsageError where the function cannot be captured."""
         graph = torch.cuda.CUDAGraph()
         try:
@@ -43,7 +43,7 @@ class CudaCapture:
             ) from error
         return graph.replay
 
-    def call(self, function: Function) -> None:
+    def call(self, function: Recordable) -> None:
         """Call a function on the stream on which functions are captured."""
         current = torch.cuda.current_stream()
         self._stream.wait_stream(current)
@@ -63,11 +63,11 @@ class Captured:
     The calls before that do their work, as any call.
     """
 
-    def __init__(self, function: Function, capture: CudaCapture | None):
+    def __init__(self, function: Recordable, capture: CudaCapture | None):
         self._function = function
         self._capture = capture
         self._calls = 0
-        self._replay: Function | None = None
+        self._replay: Recordable | None = None
 
     def __call__(self) -> None:
         if self._replay is not None:

@@ -26,7 +26,7 @@ _NUMPYS_DEVIATIONS = """
     0 0 0 0 0 0 0 -1 0 -1 -1 -1 -1 -1 -1 -1 0 0 1 0 1 1 1 1 1 1 0 0 1 1 1 0
 """
 
-Curve = Callable[[Decimal], Decimal]
+DecimalCurve = Callable[[Decimal], Decimal]
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,9 @@ def _expand_fraction(x: Decimal) -> Decimal:
     return x + rest
 
 
-def _stack(end: Decimal, tail: Decimal, curve: Curve, invert: Curve, *, bits: int) -> Layers:
+def _stack(
+    end: Decimal, tail: Decimal, curve: DecimalCurve, invert: DecimalCurve, *, bits: int
+) -> Layers:
     """Return the layers below a curve whose tail beyond `end` has the area `tail`."""
     area = end * curve(end) + tail
     edges = [Decimal(0)] * (_N_LAYERS + 1)
