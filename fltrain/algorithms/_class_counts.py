@@ -6,7 +6,7 @@ Carried: scale and offset [K], what a job's logits are multiplied by and what is
 
 from torch import Tensor
 
-from ..class_logits import ClassLogits, LogitsDirection
+from ..directions.class_logits import ClassLogits, LogitsDirection
 from ..interface import Hyper, Info, Local, State, Task, Work
 from ..tree import Tree
 from .fedavg import NONE, fedavg

@@ -11,7 +11,7 @@ from typing import Annotated
 from torch import Tensor
 
 from .. import tree
-from ..affine import Affine
+from ..directions.affine import Affine
 from ..interface import (
     Above,
     Algorithm,

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..affine import Affine, AffineDirection
+from ..directions.affine import Affine, AffineDirection
 from ..interface import Algorithm, AtLeast, Hyper, Info, Local, Plan, State, Task, Work
 from ..tree import Tree
 from ._traffic import count_models

@@ -10,7 +10,7 @@ from typing import Annotated
 import torch
 
 from .. import tree
-from ..affine import Affine, AffineDirection
+from ..directions.affine import Affine, AffineDirection
 from ..interface import (
     Algorithm,
     AtLeast,

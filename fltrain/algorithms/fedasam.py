@@ -6,7 +6,7 @@ State: that of `fedavg.py`.
 from dataclasses import replace
 from typing import Annotated
 
-from ..ascent import Ascent, AscentDirection
+from ..directions.ascent import Ascent, AscentDirection
 from ..interface import Algorithm, AtLeast, Local
 from ._weights import PLANS, Weights
 from .fedavg import ServerLr, fedavg

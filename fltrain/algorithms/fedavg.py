@@ -12,7 +12,7 @@ from torch import Tensor
 from niidpart.renamed import forward_old_names
 
 from .. import tree
-from ..affine import Affine, AffineDirection
+from ..directions.affine import Affine, AffineDirection
 from ..flat_tree import map_numbers
 from ..interface import Above, Algorithm, Hyper, Info, Local, Plan, Served, State, Task, Work
 from ..tree import Tree

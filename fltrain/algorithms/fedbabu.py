@@ -10,7 +10,7 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from ..affine import Affine, AffineDirection
+from ..directions.affine import Affine, AffineDirection
 from ..interface import Algorithm, AtLeast, Hyper, Info, Local, Plan, State, Task, Work
 from ..named_layers import find_layers, has_head
 from ..tree import Tree

@@ -5,7 +5,7 @@ State: that of `_sent_momentum.py`.
 
 from dataclasses import replace
 
-from ..affine import AffineDirection
+from ..directions.affine import AffineDirection
 from ..interface import Algorithm
 from ._sent_momentum import Alpha, send_momentum, terms
 from ._weights import PLANS, Weights

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Annotated, Literal
 
 from .. import tree
-from ..affine import Affine, AffineDirection
+from ..directions.affine import Affine, AffineDirection
 from ..interface import Above, Algorithm, Hyper, Info, Local, Plan, Served, State, Task, Work
 from ..tree import Tree
 from ._duals import add_mean_dual, move_dual, start_duals

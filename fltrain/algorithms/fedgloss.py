@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..affine import AffineDirection
-from ..ascent import Ascent, AscentDirection, measure_length
+from ..directions.affine import AffineDirection
+from ..directions.ascent import Ascent, AscentDirection, measure_length
 from ..interface import Algorithm, AtLeast, Hyper, Info, Local, Plan, Served, State, Task
 from ..tree import Tree
 from ._duals import start_duals

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..ascent import OffsetDirection, measure_length
+from ..directions.ascent import OffsetDirection, measure_length
 from ..interface import Algorithm, Hyper, Info, Local, Plan, State, Task, Work
 from ..tree import Tree
 from ._weights import PLANS, Weights, weigh_alike

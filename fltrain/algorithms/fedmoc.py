@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..affine import Affine, AffineDirection
+from ..directions.affine import Affine, AffineDirection
 from ..interface import (
     Above,
     Algorithm,

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from .. import tree
+from ..directions.local_rule import LocalRule, LocalRuleDirection
 from ..draws import key, uniform
 from ..interface import (
     Above,
@@ -25,7 +26,6 @@ from ..interface import (
     Task,
     UsageError,
 )
-from ..local_rule import LocalRule, LocalRuleDirection
 from ..tree import Tree
 from ._traffic import count_models
 from .fedavg import NONE, fedavg

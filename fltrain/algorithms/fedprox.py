@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Annotated
 
-from ..affine import Affine, AffineDirection
+from ..directions.affine import Affine, AffineDirection
 from ..interface import Algorithm, AtLeast, Local
 from ._weights import PLANS, Weights
 from .fedavg import fedavg

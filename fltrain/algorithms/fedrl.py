@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
+from ..directions.loss_terms import DistanceDirection, DistanceNorm, StageDistance, Teacher
 from ..interface import (
     Algorithm,
     AtLeast,
@@ -21,7 +22,6 @@ from ..interface import (
     Task,
     UsageError,
 )
-from ..loss_terms import DistanceDirection, DistanceNorm, StageDistance, Teacher
 from ..tree import Tree
 from .fedavg import NONE, fedavg
 

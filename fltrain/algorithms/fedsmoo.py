@@ -11,7 +11,7 @@ from typing import Annotated
 from torch import Tensor
 
 from .. import tree
-from ..ascent import DUAL, Ascent, AscentDirection, measure_length
+from ..directions.ascent import DUAL, Ascent, AscentDirection, measure_length
 from ..interface import Above, Algorithm, Hyper, Info, Local, Plan, State, Task, Work
 from ..tree import Tree
 from ._duals import add_mean_dual, move_dual, start_duals

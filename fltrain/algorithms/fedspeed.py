@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 import torch
 
 from .. import tree
-from ..affine import Affine, AffineDirection
-from ..ascent import Ascent, AscentDirection
+from ..directions.affine import Affine, AffineDirection
+from ..directions.ascent import Ascent, AscentDirection
 from ..interface import (
     Above,
     Algorithm,

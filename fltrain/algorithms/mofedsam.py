@@ -5,8 +5,8 @@ State: that of `_sent_momentum.py`.
 
 from dataclasses import replace
 
-from ..affine import AffineDirection
-from ..ascent import AscentDirection
+from ..directions.affine import AffineDirection
+from ..directions.ascent import AscentDirection
 from ..interface import Algorithm
 from ._sent_momentum import Alpha, send_momentum, terms
 from ._weights import Weights

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from .. import tree
+from ..directions.loss_terms import Contrast, ContrastDirection, Teacher
 from ..heads import add_head
 from ..interface import (
     Above,
@@ -24,7 +25,6 @@ from ..interface import (
     UsageError,
     Work,
 )
-from ..loss_terms import Contrast, ContrastDirection, Teacher
 from ..tree import Tree
 from .fedavg import NONE, fedavg
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Annotated
 
 from .. import tree
-from ..envelope import THETA, Envelope, EnvelopeDirection
+from ..directions.envelope import THETA, Envelope, EnvelopeDirection
 from ..interface import (
     Above,
     Algorithm,

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from .. import tree
-from ..affine import Affine, AffineDirection
+from ..directions.affine import Affine, AffineDirection
 from ..draws import key, order
 from ..interface import Algorithm, Hyper, Info, Local, Plan, State, Task, Work
 from ..tree import Tree

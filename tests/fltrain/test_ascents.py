@@ -20,7 +20,7 @@ from fltrain.algorithms import (
     fedsmoo,
     fedspeed,
 )
-from fltrain.ascent import Ascent, AscentDirection
+from fltrain.directions.ascent import Ascent, AscentDirection
 
 from . import _transcribed
 from .test_sent_directions import HARD, MODEL

@@ -11,9 +11,9 @@ from torch.nn import functional as F
 import niidpart
 from fltrain import tree
 from fltrain.algorithms import fedavg, fedrl
+from fltrain.directions.loss_terms import mean_of_norms, mean_of_squares, norm_of_batch
 from fltrain.draws import fold
 from fltrain.interface import Batch, Local
-from fltrain.loss_terms import mean_of_norms, mean_of_squares, norm_of_batch
 from fltrain.models import Staged
 from fltrain.tasks.model_task import ModelTask
 

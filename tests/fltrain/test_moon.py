@@ -11,8 +11,8 @@ from torch.nn import functional as F
 import fltrain
 from fltrain import models, tree
 from fltrain.algorithms import fedavg, moon
+from fltrain.directions.loss_terms import contrast_features as contrast
 from fltrain.interface import Batch, Local
-from fltrain.loss_terms import contrast_features as contrast
 from fltrain.models import Staged
 from fltrain.tasks.model_task import ModelTask
 

@@ -17,8 +17,10 @@ from torch.nn.modules import module as torch_module
 import fltrain
 import niidpart
 from fltrain import tree
-from fltrain.affine import Affine, AffineDirection
 from fltrain.algorithms import ALGORITHMS, build
+from fltrain.directions.affine import Affine, AffineDirection
+from fltrain.directions.local_rule import LocalRuleDirection
+from fltrain.directions.loss_terms import DistanceDirection
 from fltrain.draws import key
 from fltrain.engine import EXECUTORS
 from fltrain.engine.batches import iterate_batches
@@ -33,8 +35,6 @@ from fltrain.engine.ranks import Ranks
 from fltrain.engine.round import CellRound, train_round
 from fltrain.engine.scoring import Candidate, score_models
 from fltrain.inputs.examples import PartyExamples
-from fltrain.local_rule import LocalRuleDirection
-from fltrain.loss_terms import DistanceDirection
 from fltrain.models import Staged
 from fltrain.runs.states import make_initial_state
 from fltrain.settings import Settings

@@ -10,12 +10,12 @@ from torch import nn
 import fltrain
 import niidpart
 from fltrain import tree
-from fltrain.affine import Affine, AffineDirection
 from fltrain.algorithms import build
+from fltrain.directions.affine import Affine, AffineDirection
+from fltrain.directions.local_rule import LocalRule, LocalRuleDirection
 from fltrain.engine.native.layers import tabulate_layers
 from fltrain.engine.native.taps import list_stage_ends
 from fltrain.feature_layer import tap_named_layer
-from fltrain.local_rule import LocalRule, LocalRuleDirection
 from fltrain.models import Staged
 from fltrain.models._residual import Residual
 from fltrain.tasks.stages import SequentialStages

@@ -9,8 +9,8 @@ from torch import nn
 
 import fltrain
 from fltrain import tree
-from fltrain.affine import Affine, AffineDirection
 from fltrain.algorithms import build
+from fltrain.directions.affine import Affine, AffineDirection
 from fltrain.engine.native import eligibility
 from fltrain.engine.native.eligibility import require_native
 from fltrain.models import Staged

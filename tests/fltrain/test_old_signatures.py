@@ -143,7 +143,7 @@ def test_functions_that_take_it_and_those_that_cannot_be_looked_into_are_left_al
 
 
 def test_the_old_name_of_an_affine_direction():
-    from fltrain.affine import AffineDirection, Corrected
+    from fltrain.directions.affine import AffineDirection, Corrected
 
     assert Corrected is AffineDirection
 

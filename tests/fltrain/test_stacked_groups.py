@@ -12,8 +12,8 @@ from torch import nn
 
 import niidpart
 from fltrain import tree
-from fltrain.affine import Affine, AffineDirection
 from fltrain.algorithms import build
+from fltrain.directions.affine import Affine, AffineDirection
 from fltrain.engine.jobs import make_jobs
 from fltrain.engine.looped import Looped
 from fltrain.engine.stacked.alike import can_share_stack, is_same
@@ -160,7 +160,7 @@ import functools
 from dataclasses import replace
 
 from fltrain import tree
-from fltrain.affine import Affine, AffineDirection
+from fltrain.directions.affine import Affine, AffineDirection
 from fltrain.algorithms import fedavg
 
 BASE = fedavg()

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ... import tree
-from ...affine import Affine, AffineDirection, add_terms
+from ...directions.affine import Affine, AffineDirection, add_terms
 from ...interface import Step
 from ...tree import Tree
 from ..rates import Rates

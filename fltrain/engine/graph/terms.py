@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...affine import Affine, AffineDirection
+from ...directions.affine import Affine, AffineDirection
 from ...interface import Local
 from ..stacked.stack import Stack
 from .weights import WeightRows

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ... import tree
-from ...affine import Affine
+from ...directions.affine import Affine
 from ...flat_tree import RowLayout
 from ...tree import Tree
 

@@ -9,13 +9,19 @@ from torch import Tensor
 
 from niidpart.errors import UsageError
 
-from ...affine import Affine, AffineDirection
-from ...ascent import DUAL, LEAST_LENGTH, AscentDirection, OffsetDirection
-from ...class_logits import ClassLogits, LogitsDirection
-from ...envelope import THETA, Envelope, EnvelopeDirection
+from ...directions.affine import Affine, AffineDirection
+from ...directions.ascent import DUAL, LEAST_LENGTH, AscentDirection, OffsetDirection
+from ...directions.class_logits import ClassLogits, LogitsDirection
+from ...directions.envelope import THETA, Envelope, EnvelopeDirection
+from ...directions.local_rule import LocalRule, LocalRuleDirection
+from ...directions.loss_terms import (
+    Contrast,
+    ContrastDirection,
+    DistanceDirection,
+    StageDistance,
+    Teacher,
+)
 from ...interface import Local
-from ...local_rule import LocalRule, LocalRuleDirection
-from ...loss_terms import Contrast, ContrastDirection, DistanceDirection, StageDistance, Teacher
 from ...tree import Tree
 from .arguments import AscentArguments, EnvelopeArguments, TermArguments
 from .layers import LayerTable

@@ -101,8 +101,8 @@ def require_declared_direction(cell: Cell) -> Direction:
     is_known = type(direction) in READS  # a subclass may do something else
     if not isinstance(direction, Direction) or not is_known:
         raise UsageError(
-            "engine native takes algorithms whose steps are declared as data (fltrain.affine, "
-            "ascent, class_logits, loss_terms, local_rule, envelope), and "
+            "engine native takes algorithms whose steps are declared as data "
+            "(fltrain.directions), and "
             f"{cell.algorithm.name}'s are not; {_INSTEAD}"
         )
     return direction

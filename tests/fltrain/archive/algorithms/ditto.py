@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from fltrain import tree
-from fltrain.affine import Affine, Corrected
 from fltrain.algorithms.fedavg import fedavg
 from fltrain.algorithms.solo import init as init_solo
 from fltrain.algorithms.solo import serve as serve_own
+from fltrain.directions.affine import Affine, Corrected
 from fltrain.interface import Algorithm, Info, Local, Plan, State, Task, Work
 from fltrain.tree import Tree
 

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .interface import Batch, Local, Out, Step, Task
-from .tree import Tree
+from ..interface import Batch, Local, Out, Step, Task
+from ..tree import Tree
 
 __all__ = ["Contrast", "ContrastDirection", "DistanceDirection", "StageDistance", "Teacher"]
 

@@ -11,10 +11,10 @@ A step of sharpness-aware minimisation goes along the gradient at a point w + e 
   with each batch (FedSMOO).
 - `OffsetDirection`: e is a constant of one local training (FedLESAM; one gradient a step).
 
-Affine terms come after that, at the weights themselves (`fltrain.affine`). Both gradients are of
-one batch with one dropout, without weight decay. Loss and buffers are those of the first one, so
-that statistics move once a batch. An executor that knows these numbers can do the steps in one
-pass with the gradient: compiled code does.
+Affine terms come after that, at the weights themselves (`affine`). Both gradients are of one batch
+with one dropout, without weight decay. Loss and buffers are those of the first one, so that
+statistics move once a batch. An executor that knows these numbers can do the steps in one pass with
+the gradient: compiled code does.
 """
 
 from collections.abc import Callable
@@ -24,10 +24,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from . import tree
+from .. import tree
+from ..interface import Batch, Local, Step, Task
+from ..tree import Tree
 from .affine import Affine, add_terms
-from .interface import Batch, Local, Step, Task
-from .tree import Tree
 
 __all__ = ["DUAL", "Ascent", "AscentDirection", "OffsetDirection"]
 

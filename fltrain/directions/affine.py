@@ -23,9 +23,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from . import tree
-from .interface import Batch, Local, Step, Task
-from .tree import Tree
+from .. import tree
+from ..interface import Batch, Local, Step, Task
+from ..tree import Tree
 
 __all__ = ["Affine", "AffineDirection", "Corrected", "add_terms"]
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from .interface import Batch, Local, Step, Task
+from ..interface import Batch, Local, Step, Task
 
 __all__ = ["ClassLogits", "LogitsDirection"]
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from . import tree
-from .interface import Batch, Local, Step, Task
+from .. import tree
+from ..interface import Batch, Local, Step, Task
 
 __all__ = ["THETA", "Envelope", "EnvelopeDirection"]
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .draws import fold
-from .interface import Batch, Local, Out, Step, Task
-from .tree import Tree
+from ..draws import fold
+from ..interface import Batch, Local, Out, Step, Task
+from ..tree import Tree
 
 __all__ = ["LocalRule", "LocalRuleDirection"]
 
