@@ -1,9 +1,9 @@
 """The weights of the parties are moved to those with a high loss.
 
 State: models and buffers [1, ...]; server.weights [P] float64, lambda, from 0 and with the sum 1;
-server.mean [1, ...] float64, the mean of the models after each round, and server.rounds [1], how
-many those are; parties.loss [P] float64, a party's loss at the weights that it received last.
-Carried: loss.
+server.holding [1] int64, how many parties hold examples; server.mean [1, ...] float64, the mean of
+the models after each round, and server.rounds [1], how many those are; parties.loss [P] float64, a
+party's loss at the weights that it received last. Carried: loss.
 """
 
 from dataclasses import replace
@@ -59,8 +59,8 @@ def afl(
 
     Of a cohort of S among P parties the losses count P / S times, so that lambda moves as with all
     on the average, and lambda is divided by its sum over the cohort; in others' code all
-    are there. `served` "average" is what that code evaluates; it has the statistics of batch norm
-    of the last.
+    are there. Parties without examples are in neither number. `served` "average" is what that code
+    evaluates; it has the statistics of batch norm of the last.
 
     Says of its state (`--internals`): `weight` of each party.
     """
@@ -94,6 +94,7 @@ def _start(models: Tree, buffers: Tree, weights: Tensor) -> State:
     loss = torch.zeros_like(weights, device=device)
     server = {
         "weights": weights / weights.sum(),
+        "holding": (weights > 0).sum().reshape(1),
         "mean": tree.map(Tensor.double, models),
         "rounds": torch.zeros(1, dtype=torch.int64),
     }
@@ -125,7 +126,8 @@ def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
     share = 1 / int(rounds)
     mean = tree.map(lambda m, w: m + share * (w.double() - m), server["mean"], averaged.models)
     weights = _move_weights(state, plan, hyper["weights_lr"])
-    return replace(averaged, server={"weights": weights, "mean": mean, "rounds": rounds})
+    moved = {"weights": weights, "mean": mean, "rounds": rounds}
+    return replace(averaged, server=server | moved)
 
 
 def _move_weights(state: State, plan: Plan, weights_lr: float) -> Tensor:
@@ -134,9 +136,10 @@ def _move_weights(state: State, plan: Plan, weights_lr: float) -> Tensor:
     if weights_lr == 0:
         return weights
     losses = state.parties["loss"].to(weights.device)
-    party = plan.party
+    party = plan.party  # without those that hold nothing: they are in no round
     moved = weights.clone()
-    moved[party] += weights_lr * len(weights) / len(party) * losses[party]
+    n_holding = int(state.server["holding"])
+    moved[party] += weights_lr * n_holding / len(party) * losses[party]
     return project(moved)
 
 

@@ -83,7 +83,10 @@ def dp_fedavg(
     {}
     """
     says_epsilon = delta > 0 and noise_multiplier > 0
-    needed: dict[str, Any] = {"internals": True, "cohort": "uniform"} if says_epsilon else {}
+    needed: dict[str, Any] = {}
+    if says_epsilon:
+        # calibration sends means and covariances of features without noise
+        needed = {"internals": True, "cohort": "uniform", "calibrate": 0}
     return replace(
         BASE,
         name="dp-fedavg",

@@ -111,7 +111,8 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> S
     mixing = {name: torch.ones_like(w) for name, w in start.items() if name in names}
     own = {"params": start, "buffers": tree.index(buffers, 0), "mixing": mixing}
     parties = tree.repeat(own, len(info.n))
-    learned = torch.zeros(len(info.n), dtype=torch.bool, device=tree.leaves(models)[0].device)
+    # who holds nothing never learns, and must not make all others wait for a first time
+    learned = (info.n == 0).to(tree.leaves(models)[0].device)
     return State(models, buffers, parties=parties | {"learned": learned})
 
 

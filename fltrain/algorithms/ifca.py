@@ -134,9 +134,13 @@ def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
         place = is_best.view(-1, *[1] * term.dim())
         return torch.where(place, term.unsqueeze(0), 0)
 
+    def weigh_and_put(values: Tensor) -> Tensor:
+        return put(work.share * values.double())
+
     upload = {
         "models": tree.map(put, weigh(local.params, work)),
-        "buffers": tree.map(put, weigh(local.buffers, work)),
+        # whole numbers too: which party is the lowest of a cluster is not known here
+        "buffers": tree.map(weigh_and_put, local.buffers),
         "parts": is_best * torch.as_tensor(work.share, dtype=torch.float64),
     }
     return upload, {"cluster": best}
@@ -151,11 +155,16 @@ def aggregate(state: State, plan: Plan, total: Tree, hyper: Hyper) -> State:
 
 
 def _average_chosen(parts: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return what makes the next values [M, ...] of the old ones and the sums [1, M, ...]."""
+    """Return what makes the next values [M, ...] of the old ones and the sums [1, M, ...].
+
+    Whole numbers, such as counts of batches, become the nearest to their mean.
+    """
 
     def average(old: Tensor, total: Tensor) -> Tensor:
         part = parts.view(-1, *[1] * (old.dim() - 1))
         mean = total[0] / torch.where(part > 0, part, 1)
+        if not old.is_floating_point():
+            mean = mean.round()
         return torch.where(part > 0, mean.to(old.dtype), old)
 
     return average

@@ -89,3 +89,17 @@ def test_a_model_and_a_loss_are_sent(table, table_split, train):
     metrics = train(table_split, table, algorithm=build("afl"), model="linear", rounds=1).history[0]
     assert metrics["bytes_down"] == 5 * model
     assert metrics["bytes_up"] == 5 * (model + 4)
+
+
+def test_parties_without_examples_change_nothing(table, dealt, train):
+    """The losses of three parties count as much where three others hold nothing."""
+    how = {"rounds": 3, "local_steps": 1, "batch_size": 90, "init_seed": 0}
+    shares = np.repeat([0, 1, 2], [15, 30, 45])
+    alone = train(dealt(table, shares), table, algorithm=afl(), **how)
+    places = np.array([1, 3, 4])
+    beside = train(dealt(table, places[shares], n_parties=6), table, algorithm=afl(), **how)
+    weights = beside.state.server["weights"]
+    assert weights[places].tolist() == pytest.approx(
+        alone.state.server["weights"].tolist(), abs=1e-6
+    )
+    assert weights[[0, 2, 5]].tolist() == [0, 0, 0]

@@ -207,3 +207,11 @@ def test_a_missing_accountant_is_said_before_the_first_round(
 def test_what_has_no_epsilon_is_refused(noise, delta):
     with pytest.raises(UsageError, match="epsilon is finite"):
         compute_epsilon({3: 1}, n_parties=5, noise_multiplier=noise, delta=delta)
+
+
+@accountable
+def test_epsilon_is_not_said_beside_a_calibration(table, table_split, train):
+    """Its means and covariances of classes are sent as they are."""
+    with pytest.raises(UsageError, match="dp-fedavg needs calibrate 0"):
+        train(table_split, table, algorithm=dp_fedavg(), calibrate=20)
+    train(table_split, table, algorithm=silent(), model="mlp", calibrate=20)

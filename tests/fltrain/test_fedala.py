@@ -1,5 +1,6 @@
 """FedALA: by a second transcription, by hand, and where it is FedAvg; what is learned lies between the two models."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -118,3 +119,11 @@ def test_bytes_are_fedavgs(table, table_split, train):
         for name in ("fedala", "fedavg")
     )
     assert all(one[name] == other[name] for name in other if name.startswith("bytes"))
+
+
+def test_a_party_without_examples_makes_nobody_learn_for_the_first_time_again(table, dealt, train):
+    split = dealt(table, np.arange(90) % 2, n_parties=3)
+    algorithm = fedala(mixing_steps=2, first_steps=20)
+    state = train(split, table, model="mlp", algorithm=algorithm, rounds=2).state
+    plan = algorithm.plan(state, torch.arange(3), 3, algorithm.hyper)
+    assert int(plan.shared["steps"]) == 2

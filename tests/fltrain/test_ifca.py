@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 import niidpart
 from fltrain import tree
@@ -95,3 +96,15 @@ def test_all_models_go_down_and_one_comes_back(table, table_split, train):
     metrics = train(table_split, table, algorithm=algorithm, model="linear", rounds=1).history[0]
     assert metrics["bytes_down"] == 5 * 3 * model
     assert metrics["bytes_up"] == 5 * (model + 4)
+
+
+def test_counts_of_batches_are_those_of_the_cluster(table, dealt, train):
+    """Two batches each: a model that some chose has seen two, in each cluster, and another one none."""
+    model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 3))
+    split = dealt(table, table.labels * 2 + np.arange(90) % 2)
+    how = {"rounds": 1, "batch_size": 8, "model": model}
+    state = train(split, table, algorithm=ifca(n_models=3), **how).state
+    chosen = {*state.parties["cluster"].tolist()}
+    assert len(chosen) > 1
+    expected = [2 if m in chosen else 0 for m in range(3)]
+    assert state.buffers["1.num_batches_tracked"].tolist() == expected
