@@ -1,5 +1,8 @@
 """The captured engine: what a CUDA graph would replay, without CUDA."""
 
+import contextlib
+import gc
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -7,9 +10,11 @@ import pytest
 import torch
 
 from fltrain.algorithms import ALGORITHMS, build
+from fltrain.engine.graph.captured import CudaCapture, find_stream
 from fltrain.engine.graph.executor import Graphed
 from fltrain.engine.graph.kinds import find_bucket
 from fltrain.engine.looped import Looped
+from niidpart.errors import UsageError
 
 from ._stacked import BASE, apart, cell_of, network, own, rounds
 from ._tape import TapeCapture
@@ -19,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:fraction .* does nothing here")
 
 @pytest.fixture
 def tapes(monkeypatch):
-    """Captures, by tape, of each engine that is made; steps are captured at their first call."""
+    """Captures, by tape, of each form of stacks; steps are captured at their first call."""
     made = []
 
     def make(device, name):
@@ -41,8 +46,9 @@ def test_steps_on_a_tape_are_those_of_looped(table_split, table, tapes, name):
     cells = [cell_of(table_split, table, algorithm)]
     [looped], [graph] = (rounds(cells, make(cells)) for make in (Looped, Graphed))
     assert apart(looped, graph) < 1e-12
-    [tape] = tapes
-    assert tape.replayed >= tape.captured > 0
+    captured = sum(tape.captured for tape in tapes)
+    replayed = sum(tape.replayed for tape in tapes)
+    assert replayed >= captured > 0
 
 
 @pytest.mark.parametrize(
@@ -133,6 +139,70 @@ def test_what_steps_read_and_write_stays_where_it_is(table_split, table):
     assert len(seen[0]) > 20
 
 
+def test_graphs_and_their_memory_go_with_the_engine(table_split, table, tapes):
+    """At once: what lies on a device is too small to Python's collector, which comes when it likes."""
+    cells = [cell_of(table_split, table)]
+    engine = Graphed(cells)
+    rounds(cells, engine)
+    steps = [weakref.ref(one) for of_group in engine._steps.values() for one in of_group]
+    gc.disable()
+    try:
+        del engine
+        assert [one() for one in steps] == [None]
+    finally:
+        gc.enable()
+
+
+def test_each_form_is_captured_by_itself(table_split, table, tapes):
+    """Torch takes no graph into memory whose other graphs are gone, as those of a form are when a round does without it."""
+    cells = [cell_of(table_split, table)]
+    engine = Graphed(cells, chunk=3)
+    rounds(cells, engine)
+    forms = [one for of_group in engine._steps.values() for one in of_group]
+    assert len(forms) == len({id(one._capture) for one in forms}) == 2
+
+
+@pytest.mark.parametrize(
+    ("cause", "raised", "said"),
+    [
+        (RuntimeError("this reads\nfrom the device"), UsageError, "graph: this reads; use"),
+        (torch.OutOfMemoryError("no more"), torch.OutOfMemoryError, "no more"),
+    ],
+)
+def test_a_capture_that_failed_says_why(monkeypatch, cause, raised, said):
+    """Torch ends such a capture by an error of its own, and stays on its stream. Stand-ins do so here; a GPU has not been asked."""
+    streams = ["usual"]
+
+    @contextlib.contextmanager
+    def capture(graph, pool, stream):
+        streams.append(stream)
+        try:
+            yield
+        finally:
+            raise RuntimeError("operation failed due to a previous error during capture")
+
+    for name, stand_in in {
+        "Stream": lambda device: "of captures",
+        "CUDAGraph": object,
+        "graph_pool_handle": object,
+        "graph": capture,
+        "current_stream": lambda: streams[-1],
+        "set_stream": streams.append,
+    }.items():
+        monkeypatch.setattr(torch.cuda, name, stand_in)
+
+    def fail():
+        raise cause
+
+    find_stream.cache_clear()
+    try:
+        with pytest.raises(raised, match=said):
+            CudaCapture(torch.device("cuda"), "mine")(fail)
+    finally:
+        find_stream.cache_clear()
+    assert streams == ["usual", "of captures", "usual"]
+
+
 @pytest.mark.parametrize(
     ("n", "jobs", "bucket"),
     [(10, 10, 10), (6, 10, 10), (5, 10, 5), (3, 10, 3), (2, 10, 2), (1, 1, 1)],
@@ -166,6 +236,12 @@ def read_all(task, local, batch):
     return task.grad(local, batch)._replace(grad=task.full_grad(local))
 
 
+def take_by_truth(task, local, batch):
+    step = task.grad(local, batch)
+    kept = torch.arange(3) > 0
+    return step._replace(loss=step.loss + 0 * torch.ones(3)[kept].sum())
+
+
 REVIEW = build("fedrl", schedule="round").direction  # the stage is a number of the round's
 
 
@@ -178,6 +254,7 @@ def carry_on(task, local, batch):
     [
         (branch, "the host reads a value of the device's .*_local_scalar_dense.*--engine stacked"),
         (REVIEW, "the host reads a value"),
+        (take_by_truth, r"the host reads a value of the device's \(aten::index\)"),
         (read_all, "reads all examples of a party .*use --engine stacked"),
         (carry_on, r"another carry than begin: \['seen'\] after \[\].*use --engine stacked"),
     ],

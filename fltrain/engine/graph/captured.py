@@ -1,10 +1,13 @@
 """A function that is captured as a CUDA graph and replayed, or called where there is no CUDA."""
 
+import functools
 from collections.abc import Callable
 
 import torch
 
 from niidpart.errors import UsageError
+
+from ..stacked.stackable import first_line
 
 # Calls before a function is captured: the first ones choose algorithms and make workspaces.
 WARM_UPS = 3
@@ -15,30 +18,36 @@ Capture = Callable[[Recordable], Recordable]
 
 
 class CudaCapture:
-    """Captures functions as graphs, which share a stream and the memory of what is between kernels.
+    """Captures functions as graphs, which share the memory of what is between kernels.
 
     They may share it since each is replayed to its end before another one is, and what outlives a
-    replay lies elsewhere. This class has run nowhere: no GPU was at hand.
+    replay lies elsewhere. It is free when the last of them is gone, and then torch takes no other
+    graph into it: graphs that do not end together need a capture of their own. This class has run
+    nowhere: no GPU was at hand.
     """
 
     def __init__(self, device: torch.device, name: str):
         """name: of the algorithm, for the error."""
         self._name = name
-        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch's
+        self._stream = find_stream(device)
         self._pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, function: Recordable) -> Recordable:
         """Return the graph's replay; UsageError where the function cannot be captured."""
         graph = torch.cuda.CUDAGraph()
+        current = torch.cuda.current_stream()
         try:
             with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
                 function()
-        except torch.OutOfMemoryError:
-            raise
         except RuntimeError as error:
-            first = str(error).strip().splitlines()[0]
+            # where a capture cannot be ended, torch stays on its stream
+            torch.cuda.set_stream(current)
+            first = _find_first_error(error)
+            if isinstance(first, torch.OutOfMemoryError):
+                raise first from None
+            said = first_line(first)
             raise UsageError(
-                f"a step of {self._name} cannot be captured as a CUDA graph: {first}; "
+                f"a step of {self._name} cannot be captured as a CUDA graph: {said}; "
                 "use --engine stacked"
             ) from error
         return graph.replay
@@ -52,6 +61,19 @@ class CudaCapture:
         current.wait_stream(self._stream)
 
 
+@functools.cache
+def find_stream(device: torch.device) -> torch.cuda.Stream:
+    """Return the stream on which all is captured: cuBLAS keeps memory for each that it has seen."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch's
+
+
+def _find_first_error(error: BaseException) -> BaseException:
+    """Return the error that came first: torch raises another where it ends what has failed."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return error
+
+
 def make_capture(device: torch.device, name: str) -> CudaCapture | None:
     """Return what captures on the device; None where functions are called."""
     return CudaCapture(device, name) if device.type == "cuda" else None
@@ -60,24 +82,24 @@ def make_capture(device: torch.device, name: str) -> CudaCapture | None:
 class Captured:
     """A function that only reads and writes memory that stays: replayed after some calls.
 
-    The calls before that do their work, as any call.
+    The calls before that do their work, as any call. It is given with each call and not kept: the
+    function's owner keeps this, and memory of a device is not to wait for Python's collector.
     """
 
-    def __init__(self, function: Recordable, capture: CudaCapture | None):
-        self._function = function
+    def __init__(self, capture: CudaCapture | None):
         self._capture = capture
         self._calls = 0
         self._replay: Recordable | None = None
 
-    def __call__(self) -> None:
+    def __call__(self, function: Recordable) -> None:
         if self._replay is not None:
             self._replay()
         elif self._capture is None:
-            self._function()
+            function()
         elif self._calls < WARM_UPS:
             self._calls += 1
-            self._capture.call(self._function)
+            self._capture.call(function)
         else:
             # nothing is done while it is captured
-            self._replay = self._capture(self._function)
+            self._replay = self._capture(function)
             self._replay()

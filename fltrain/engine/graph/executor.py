@@ -10,7 +10,7 @@ from ..stacked.executor import ChunkPlan, Stacked
 from ..stacked.stack import Stack, StackOutcome
 from ..updates import Updates
 from .batches import find_limits
-from .captured import CudaCapture, make_capture
+from .captured import make_capture
 from .refusal import try_step
 from .steps import StaticSteps
 from .weights import can_lie_in_rows
@@ -38,8 +38,7 @@ class Graphed(Stacked):
         chunk: int | None = None,
     ):
         super().__init__(cells, execution, convolutions=convolutions, chunk=chunk)
-        self._captures: dict[int, CudaCapture | None] = {}  # by group, as those below
-        self._lies_in_rows: dict[int, bool] = {}
+        self._lies_in_rows: dict[int, bool] = {}  # by group, as those below
         self._steps: dict[int, list[StaticSteps]] = {}
         self._used: dict[int, list[StaticSteps]] = {}
 
@@ -73,7 +72,7 @@ class Graphed(Stacked):
             rates,
             limits=limits,
             lies_in_rows=self._lies_in_rows[g],
-            capture=self._captures[g],
+            capture=make_capture(stack.device, cells[0].algorithm.name),
         )
         self._steps[g].append(steps)
         used.append(steps)
@@ -96,6 +95,4 @@ class Graphed(Stacked):
         step = try_step(stack, width=stack.batches.table[0].widest)
         # what moves some parameters alone is done parameter by parameter
         self._lies_in_rows[g] = not step.moves and can_lie_in_rows(stack.local.params)
-        name = self.cells[job.cell].algorithm.name
-        self._captures[g] = make_capture(stack.device, name)
         return plan

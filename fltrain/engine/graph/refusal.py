@@ -20,6 +20,9 @@ _READS = {
     torch.ops.aten.nonzero.default,
     torch.ops.aten.masked_select.default,
     torch.ops.aten.equal.default,
+    torch.ops.aten.bincount.default,
+    torch.ops.aten.repeat_interleave.Tensor,
+    torch.ops.aten._unique2.default,
 }
 
 
@@ -33,9 +36,16 @@ class _HostReads(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's
         args: Any = (),
         kwargs: Any = None,
     ) -> Any:
-        if func in _READS:
+        if func in _READS or _is_index_of_mask(func, args):
             raise _HostReadError(func.overloadpacket._qualified_op_name)
         return func(*args, **(kwargs or {}))
+
+
+def _is_index_of_mask(func: Any, args: Any) -> bool:
+    """Return whether values are taken by truth values: the host has to know how many there are."""
+    if func is not torch.ops.aten.index.Tensor:
+        return False
+    return any(index is not None and index.dtype == torch.bool for index in args[1])
 
 
 class _HostReadError(Exception):

@@ -140,8 +140,8 @@ class StaticSteps:
             return
         kind = find_kind(rows, len(worker.jobs), self._width, worker.mixing)
         if kind not in self._captured:
-            self._captured[kind] = Captured(partial(self._step, kind), self._capture)
-        self._captured[kind]()
+            self._captured[kind] = Captured(self._capture)
+        self._captured[kind](partial(self._step, kind))
 
     def _step(self, kind: StepKind) -> None:
         """Do the step that the counter says, of a kind."""

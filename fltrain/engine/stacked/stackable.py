@@ -110,7 +110,7 @@ def stacking_error(name: str, what: str, error: Exception) -> UsageError:
     )
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """Return the beginning of an error's text; its class where it has none."""
     text = str(error).strip()
     return text.splitlines()[0].rstrip(".")[:200] if text else type(error).__name__
