@@ -31,6 +31,9 @@ pytestmark = [
         reason="no CUDA device; make test-gpu runs these where there is one",
     ),
     pytest.mark.filterwarnings("ignore:fraction .* does nothing here"),
+    # torch's own, once in a process, and of nothing that is asked for here
+    pytest.mark.filterwarnings("ignore:Please use the new API settings to control TF32"),
+    pytest.mark.filterwarnings("ignore:Attempting to run cuBLAS"),
 ]
 ENGINES = ["looped", "stacked", "graph"]
 BOUNDS = {"float64": 1e-10, "float32": 1e-4}  # relative to the largest number of a leaf
@@ -204,7 +207,7 @@ def test_out_of_memory_says_which_option_helps(images, dealt, engine):
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.set_per_process_memory_fraction((1 << 29) / total)
     try:
-        with pytest.raises(niidpart.errors.UsageError, match=r"out of memory .*--batch-size"):
+        with pytest.raises(niidpart.errors.UsageError, match=r"out of memory: .*--batch-size"):
             fltrain.run(split, images, device="cuda", engine=engine, model="resnet50", rounds=1)
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
