@@ -187,7 +187,8 @@ def _grade(state: State, plan: Plan, losses: Tensor, hyper: Hyper, order: int) -
     affinity = server["affinity"].clone()
     moved = {name: tree.clone(server[name]) for name in ("params", "buffers")}
     choices = choose_others(state, plan, hyper)
-    per_party = losses.view(len(choices), -1)
+    # no view: a cohort in which nobody holds examples has no rows to tell their length by
+    per_party = torch.split(losses, [1 + len(choice.candidates) for choice in choices])
     for choice, its_losses in zip(choices, per_party, strict=True):
         party, rows = choice
         if its_losses.isnan().any():

@@ -132,3 +132,16 @@ def test_between_rounds_the_common_start_is_all_that_is_global(table, table_spli
     )
     assert same(before.models, after.models)
     assert {len(leaf) for leaf in tree.leaves(after.models)} == {1}
+
+
+def test_a_cohort_without_examples_moves_nobody(table, dealt, train, same):
+    """One of six parties a round, of which three hold nothing: whoever is chosen, the run goes on."""
+    owner = np.where(np.arange(90) % 5 == 0, -1, np.arange(90) % 3)
+    val = np.where(owner < 0, np.arange(90) % 3, -1)
+    split = dealt(table, owner, val=val, n_parties=6)
+    how = {"model": "linear", "fraction": 0.2, "rounds": 6}
+    done = train(split, table, algorithm=fedfomo(), **how)
+    assert {metrics["jobs"] for metrics in done.history} == {0, 1}
+    assert int(done.state.server["rounds"]) == 6
+    never = tree.map(lambda leaf: leaf[3:], done.state.server["params"])
+    assert same(never, tree.map(lambda leaf: leaf.expand(3, *leaf.shape[1:]), done.state.models))
