@@ -88,13 +88,17 @@ def bring(value, numbers=True):
     return value
 
 
+def plan_round(cell, round=1):
+    """The state that a run begins with and a plan of all parties, on the host."""
+    state = make_initial_state(cell)
+    everyone = torch.arange(cell.data.n_parties)
+    plan = cell.algorithm.plan(state, everyone, round, cell.algorithm.hyper)
+    return state, sort_plan(plan, cell.data)
+
+
 def rehearse(cell, round=1):
     """(cell, broadcast, jobs) of all parties of a cell, on the meta device."""
-    state = make_initial_state(cell)
-    plan = cell.algorithm.plan(
-        state, torch.arange(cell.data.n_parties), round, cell.algorithm.hyper
-    )
-    plan = sort_plan(plan, cell.data)
+    state, plan = plan_round(cell, round)
     jobs = make_jobs(0, cell, state, plan, round)
     there = replace(
         cell, data=replace(cell.data, train=bring(cell.data.train), test=bring(cell.data.test))

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 import niidpart
+from fltrain import tree
 from fltrain.algorithms import ALGORITHMS, build
 from fltrain.draws import mark_at_least
 from fltrain.engine.batches import iterate_in_order
@@ -22,10 +23,11 @@ from fltrain.engine.stacked.mixing import Mixing
 from fltrain.engine.stacked.rows import select_first
 from fltrain.engine.stacked.stack import Stack
 from fltrain.engine.stacked.stackable import why_not_stackable
+from fltrain.engine.stacked.sums import sum_uploads
 from fltrain.engine.stacked.task import make_stacked_task
 from fltrain.models import MODELS, Staged, create
 
-from ._rehearsal import META, Operations, rehearse
+from ._rehearsal import META, Operations, bring, plan_round, rehearse
 from ._stacked import BASE, cell_of
 from ._variants import takes_batch_norm
 
@@ -37,6 +39,8 @@ MORE = {
     "feddecorr": 1.9,  # a matrix of correlations
     "moon": 2.7,  # two passes more, by the global and the previous model
 }
+# Their servers read a number, or an answer, once a round.
+READ_AT_THE_SERVER = {"afl", "fedexp", "fedmoc"}
 # Few steps, of which the parties of the table have unlike numbers, the last ones short.
 SHORT = {"local_epochs": 1, "batch_size": 16}
 
@@ -93,6 +97,19 @@ def count_captured_step(cell, is_ragged=False):
     return asked
 
 
+def rehearse_server(cell, jobs, upload):
+    """The state after a round of jobs that gave this upload."""
+    state, plan = plan_round(cell)
+    losses = [1.0] * len(jobs)
+    sums = sum_uploads(upload=upload, jobs=jobs, losses=losses, n_models=state.n_models, cell=0)
+    there = {
+        name: bring(getattr(state, name)) for name in ("models", "buffers", "server", "parties")
+    }
+    plan = replace(plan, shared=bring(plan.shared, numbers=False), each=bring(plan.each))
+    hyper = cell.algorithm.hyper
+    return cell.algorithm.aggregate(replace(state, **there), plan, sums.total, hyper)
+
+
 @pytest.fixture
 def plain(table_split, table):
     return count_step(cell_of(table_split, table, BASE, network())).kernels.total()
@@ -143,6 +160,9 @@ def test_the_host_reads_nothing_while_a_stack_trains(table_split, table, name, t
     stack = make_stack(cell, together)
     outcome = stack.train()
     assert (len(outcome.losses), outcome.losses.device.type) == (len(stack.jobs), "meta")
+    if name not in READ_AT_THE_SERVER:
+        after = rehearse_server(cell, stack.jobs, outcome.upload)
+        assert {leaf.device.type for leaf in tree.leaves(after.models)} == {"meta"}
 
 
 @pytest.mark.parametrize("name", ALGORITHMS.names())
