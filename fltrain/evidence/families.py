@@ -99,7 +99,13 @@ def compare_rows(
             f"the wanted difference is {wanted:g}, and {measure.title} is a share of at most 1; "
             f"{wanted:g} percentage points are {wanted / 100:g}"
         )
-    _require_opponent(words.against, [row.label for row in body.rows])
+    labels = [row.label for row in body.rows]
+    if len(labels) == 1:
+        raise UsageError(
+            f"{labels[0]} is the only row, so there is nothing to compare it with; "
+            "a test takes two rows or more: give more runs, or other axes to --by and --where"
+        )
+    _require_opponent(words.against, labels)
     words = replace(words, rules=replace(words.rules, is_loss=measure.is_loss))
     asked: list[_AskedFamily] = []
     for place in range(len(body.columns)):

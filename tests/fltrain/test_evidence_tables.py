@@ -200,6 +200,11 @@ def test_rows_on_different_splits_are_not_compared():
     assert pairs == [("b", "c"), ("b", "d"), ("c", "d")]
 
 
+def test_a_row_alone_is_said_to_be_alone():
+    with pytest.raises(UsageError, match="a is the only row, so there is nothing to compare"):
+        table_of(ahead(6, "a"), tests=TESTS)
+
+
 @pytest.mark.parametrize("order", ["abc", "cab", "acb", "bca"])
 def test_who_is_in_a_family_does_not_hang_on_which_row_comes_first(order):
     on_both = [*ahead(3, "c"), *ahead(3, "c", split="b")]
