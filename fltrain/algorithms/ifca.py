@@ -51,8 +51,10 @@ def ifca(
     best on its validation part.
 
     The first model begins as the common start, and the others as that with the entries of each
-    tensor in another order, by the seed: as likely a draw, where they are drawn alike. Several
-    tries of which the best counts, and weights that all clusters share, are not here.
+    tensor in another order, by the seed: as likely a draw, where they are drawn alike. Of weights
+    that were trained before (`--init-from`) it undoes what they had learned, so that parties choose
+    the first. Several tries of which the best counts, and weights that all clusters share, are not
+    here.
 
     Says of its state (`--internals`): `cluster` of each party, and `parties_in_largest`, how many
     have the one that most have.
