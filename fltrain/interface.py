@@ -64,8 +64,8 @@ class Provenance:
 
     Examples
     --------
-    >>> fltrain.algorithms.fedprox(mu=0.1).provenance.options
-    {'mu': 0.1}
+    >>> fltrain.algorithms.moon(mu=1.0).provenance.spec
+    'moon'
     """
 
     spec: str

@@ -76,7 +76,9 @@ def test_docs_have_the_same_families_and_engines(listed, project):
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| `")]
     told = {row[0].strip("| `"): (row[1], row[6]) for row in rows if len(row) == 8}
     for name, one in listed.items():
-        without = [engine for engine in EXECUTORS if engine not in one["engines"]]
+        # graph is in no row until its capture has run on a GPU
+        tried = [engine for engine in EXECUTORS if engine != "graph"]
+        without = [engine for engine in tried if engine not in one["engines"]]
         engines = f"all but {', '.join(without)}" if without else "all"
         assert told[name] == (one["family"], engines), name
 

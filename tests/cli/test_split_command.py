@@ -346,7 +346,10 @@ def test_completion_knows_commands_and_options(tmp_path, niidpart):
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [("make --strategy qu", ["plain,quantity"]), ("make --dataset mni", ["plain,mnist"])],
+    [
+        ("make --strategy qu", ["plain,quantity"]),
+        ("make --dataset mni", ["plain,mnist", "plain,mnist-writers"]),
+    ],
 )
 def test_completion_knows_the_values_of_options(words, expected, tmp_path, niidpart):
     env = {

@@ -321,7 +321,7 @@ def test_an_algorithm_of_ones_own_has_its_options(runs, fltrain):
         (
             "run split.h5 --algorithm solo --server-lr 2",
             2,
-            "algorithm 'solo' has no option 'server_lr'; it belongs to fedadagrad, fedadam, fedasam, ",
+            "algorithm 'solo' has no option 'server_lr'; it belongs to ccvr, dp-fedavg, ",
         ),
         ("run split.h5 --model cn", 2, "unknown model 'cn'; did you mean 'cnn'?"),
         ("run split.h5 --model cn", 2, ", torchvision:NAME, FILE.py:FUNCTION"),

@@ -32,7 +32,7 @@ from fltrain.checkpoints.tensor_file import TensorReader, lay_out, read_whole
 from fltrain.common import Common
 from fltrain.disk.plain_folder import PlainFolder
 from fltrain.interface import State
-from fltrain.runs import loop
+from fltrain.runs import last_round
 from fltrain.runs.writer import RunWriter
 
 ASKED = {"algorithm": "scaffold", "fraction": 0.4, "rounds": 8, "checkpoint_every": None}
@@ -540,7 +540,7 @@ def test_no_worker_is_forked_while_a_checkpoint_is_written(
     """Fine-tuning has workers of its own. They are wanted while the thread is in the midst of a file."""
     written_at((2,))
     is_writing, is_tuning, forked = threading.Event(), threading.Event(), []
-    write, start, tune = CheckpointSeries.write, ForkProcess.start, loop.finetune
+    write, start, tune = CheckpointSeries.write, ForkProcess.start, last_round.finetune
 
     def write_slowly(self, *args):
         is_writing.set()
@@ -560,7 +560,7 @@ def test_no_worker_is_forked_while_a_checkpoint_is_written(
 
     monkeypatch.setattr(CheckpointSeries, "write", write_slowly)
     monkeypatch.setattr(ForkProcess, "start", watch)
-    monkeypatch.setattr(loop, "finetune", announce)
+    monkeypatch.setattr(last_round, "finetune", announce)
     asked = ASKED | {"rounds": 3, "fraction": fraction, "finetune": 1}
     train(table_split, table, out=tmp_path / "run", engine="processes", workers=2, **asked)
     assert forked

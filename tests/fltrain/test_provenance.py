@@ -9,14 +9,16 @@ import fltrain
 from fltrain.algorithms import build, fedavg, fedprox, scaffold
 from fltrain.interface import Algorithm, Provenance
 
+OPTIONS = {"mu": 0.3, "weights": "examples"}
+
 
 def test_it_is_a_field_that_replace_keeps():
     built = fedprox(mu=0.3)
     assert isinstance(built.provenance, Provenance)
-    assert (built.provenance.spec, built.provenance.options) == ("fedprox", {"mu": 0.3})
+    assert (built.provenance.spec, built.provenance.options) == ("fedprox", OPTIONS)
     assert replace(built, name="mine").provenance is built.provenance
-    assert (replace(built).spec, replace(built).options) == ("fedprox", {"mu": 0.3})
-    assert "Provenance(spec='fedprox', options={'mu': 0.3})" in repr(built)
+    assert (replace(built).spec, replace(built).options) == ("fedprox", OPTIONS)
+    assert "Provenance(spec='fedprox', options={'mu': 0.3, 'weights': 'examples'})" in repr(built)
 
 
 @pytest.mark.parametrize(

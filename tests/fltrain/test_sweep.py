@@ -615,7 +615,7 @@ def test_what_is_wrong_with_a_sweep_is_said(killed, table, tmp_path):
         ({"grid": {"muu": [1, 2]}}, "no option or setting 'muu'; did you mean 'mu'"),
         (
             {"grid": {"server_lr": [1, 2]}},
-            "algorithm 'fedprox' has no option 'server_lr'; it belongs to fedadagrad",
+            "algorithm 'fedprox' has no option 'server_lr'; it belongs to ccvr, dp-fedavg, fedadagrad",
         ),
         (
             {"grid": {"rounds": [1, 2]}},

@@ -9,7 +9,7 @@ from scipy import stats
 import niidpart
 from niidpart.arithmetic.deal import apportion, apportion_rows, apportion_weights
 from niidpart.arithmetic.rng import stream
-from niidpart.strategies.party_dir import _reconcile
+from niidpart.strategies._margins import reconcile
 
 LABELS = np.arange(5000) * 7 % 10
 
@@ -116,7 +116,7 @@ def test_party_dir_is_the_prior_where_there_is_enough_of_everything():
     proportions = stream(3).dirichlet(1.0, (5, 8))
     sizes = np.full(5, 1000)
     wanted = apportion_rows(proportions, sizes, np.arange(8))
-    counts = _reconcile(proportions, sizes, wanted.sum(axis=0), np.arange(5), np.arange(8))
+    counts = reconcile(proportions, sizes, wanted.sum(axis=0), np.arange(5), np.arange(8))
     assert np.array_equal(counts, wanted)
     assert np.abs(counts - 1000 * proportions).max() < 1
 
@@ -153,7 +153,7 @@ def test_party_dir_shares_out_a_class_that_runs_short():
         np.array([40, 80, 60]),
         np.array([60, 60, 60]),
     )
-    counts = _reconcile(proportions, sizes, supply, np.arange(3), np.arange(3))
+    counts = reconcile(proportions, sizes, supply, np.arange(3), np.arange(3))
     # class 0 in proportion 1 : 2; what they lack, 20 and 40, from what party 2 leaves, 30 and 30
     assert counts.tolist() == [[20, 10, 10], [40, 20, 20], [0, 30, 30]]
     assert np.allclose(reconciled_by_hand(proportions, sizes, supply), counts)
@@ -170,14 +170,14 @@ def test_party_dir_follows_the_rule_in_real_numbers_up_to_rounding(
     sizes, supply = (
         apportion(rng.uniform(n) + 0.1, 1 << 20, np.arange(n)) for n in (n_parties, n_classes)
     )
-    counts = _reconcile(
+    counts = reconcile(
         proportions, sizes, supply, rng.permutation(n_parties), rng.permutation(n_classes)
     )
     assert counts.min() >= 0
     assert counts.sum(axis=1).tolist() == sizes.tolist()
     assert counts.sum(axis=0).tolist() == supply.tolist()
     order = stream(seed, "order").permutation(n_parties)
-    moved = _reconcile(
+    moved = reconcile(
         proportions[order], sizes[order], supply, np.arange(n_parties), np.arange(n_classes)
     )
     assert np.abs(moved - counts[order]).max() <= 4 * (
