@@ -92,6 +92,49 @@ def test_two_cells_that_are_the_same_are_refused_though_worded_otherwise():
         prepare_study(plan(axes={"threads": [1, 2]}))  # no result depends on threads
 
 
+def test_a_cell_that_is_said_twice_alike_is_told_in_one_sentence():
+    with pytest.raises(UsageError, match=r"two cells are the same, .*: the plan says it twice; "):
+        prepare_study(plan(algorithms=["fedavg", "fedavg"]))
+
+
+TYPOS = {  # what is put for what, and the line and the word that the error says
+    "algorithm": ("fedavg", "fedavgg", 6, "fedavg"),
+    "data set": ("digits", "digitz", 8, "digits"),
+    "strategy": ('"dir"', '"dirr"', 7, "dir"),
+    "model": ("linear", "linaer", 5, "linear"),
+}
+
+
+@pytest.mark.parametrize("kind", TYPOS)
+def test_a_name_that_there_is_not_is_told_with_its_line(kind, tmp_path):
+    right, wrong, line, meant = TYPOS[kind]
+    text = """name = "p"
+[fixed]
+model = "linear"
+rounds = 2
+[[algorithms]]
+name = "fedavg"
+[[splits]]
+dataset = "digits"
+strategy = "dir"
+n_parties = 5
+"""
+    file = tmp_path / "plan.toml"
+    file.write_text(text.replace(right, wrong))
+    told = rf"plan.toml, line {line}: .*unknown {kind} .*; did you mean '{meant}'\?"
+    with pytest.raises(UsageError, match=told):
+        prepare_study(file)
+
+
+def test_lists_without_values_are_told_with_their_lines(tmp_path):
+    file = tmp_path / "plan.toml"
+    file.write_text(
+        'name = "p"\n[[algorithms]]\nname = "fedprox"\nmu = []\n[[splits]]\ndataset = "digits"'
+    )
+    with pytest.raises(UsageError, match=r"plan\.toml, line 4: an axis has no values"):
+        expand_plan(read_plan(read_plan_text(file), "p"))
+
+
 def test_a_cell_keeps_its_digest_however_the_plan_is_worded_and_grows():
     def digests(**words):
         return [one.cell.digest for one in prepare_study(plan(**words)).resolved.cells]
@@ -243,7 +286,7 @@ def test_what_stands_around_groups_is_to_be_met_in_one_of_them():
     assert len(cells_of(groups=groups, exclude=[{"lr": 0.2}])) == 2
     put = [{"match": {"lr": 0.2}, "set": {"momentum": 0.5}}]
     assert len(cells_of(groups=groups, when=put)) == 3
-    with pytest.raises(UsageError, match=r"no cell is \{'lr': 0.3\}"):
+    with pytest.raises(UsageError, match=r"no cell has lr = 0.3; put it right, or leave it out"):
         cells_of(groups=groups, exclude=[{"lr": 0.3}])
     own = [groups[1], {"name": "c", "exclude": [{"lr": 0.2}]}]
     with pytest.raises(UsageError, match="no cell has 'lr'"):

@@ -340,7 +340,7 @@ SPAN = {"log-uniform": [0.001, 1]}
     [
         ({"splits": [PLAN["splits"][0] | {"val": 0.0}]}, "tuning is on validation parts alone"),
         ({"tuning": {"method": "sobol"}}, "needs trials"),
-        ({"tuning": {"trials": 2}}, r"needs a method, and None is none"),
+        ({"tuning": {"trials": 2}}, r"has no method; say one of: grid, random, sobol"),
         ({"tuning": {"method": "sobl", "trials": 2}}, "did you mean 'sobol'"),
         ({"tuning": {"method": "random", "trials": 2}}, "fedavg searches nothing"),
         (

@@ -48,12 +48,14 @@ _LATER: Mapping[str, Any] = {
 class ResolvedCell:
     """A cell, and its request: names looked up, a preset's values in their places.
 
-    metric: by which a run of a search is judged; "" for other cells.
+    metric: by which a run of a search is judged; "" for other cells. place: its line in the plan
+    and what it is, for errors.
     """
 
     cell: StudyCell
     request: Request
     metric: str = ""
+    place: str = ""
 
     def as_winner(self) -> StudyCell:
         """Return the cell in the row of a winner that is not known yet."""

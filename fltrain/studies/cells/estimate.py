@@ -80,7 +80,10 @@ def estimate_cells(cells: Sequence[ResolvedCell]) -> list[CellEstimate]:
         request = one.request
         key = _find_kind(request)
         if key not in counted:
-            counted[key] = _count(request, data)
+            try:
+                counted[key] = _count(request, data)
+            except UsageError as error:
+                raise UsageError(f"{one.place}{error}") from error
         _require_metric(one, counted[key])
         estimates.append(_estimate(request, counted[key]))
     return estimates

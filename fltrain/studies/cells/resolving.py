@@ -101,18 +101,20 @@ class _Resolver:
     def _resolve(self, one: AskedCell) -> ResolvedCell:
         split = self.made.get(one.split.key)
         if split is None:
-            split = self.made[one.split.key] = make_split(one.split, self.data, self.load)
+            with self.plan.text.locate_errors(one.split.path):
+                split = make_split(one.split, self.data, self.load)
+            self.made[one.split.key] = split
             self.resolved.splits[split.digest] = split
+        place = f"{self.plan.text.locate(one.path)}{describe_cell(one)}: "
         try:
             if one.is_of_search and split.val.n == 0:
                 raise UsageError(
                     "tuning is on validation parts alone, and the parties of this split have "
                     "none; make it with val = 0.2"
                 )
-            return resolve_cell(one, split)
+            return replace(resolve_cell(one, split), place=place)
         except UsageError as error:
-            where = self.plan.text.locate(one.path)
-            raise UsageError(f"{where}{describe_cell(one)}: {error}") from error
+            raise UsageError(f"{place}{error}") from error
 
     def _put(self, found: ResolvedCell, one: AskedCell) -> None:
         """Put a cell to the others; one that groups share is joined."""
@@ -169,10 +171,10 @@ class _Resolver:
         for key in {**first, **second}:
             if first.get(key) != second.get(key):
                 told.append(f"{key} {first.get(key)} and {second.get(key)}")
-        differing = ", ".join(told) or "the plan says it twice"
+        reason = f"{', '.join(told)} change nothing" if told else "the plan says it twice"
         return (
             f"{self.plan.text.locate(one.path)}two cells are the same, {describe_cell(one)}: "
-            f"{differing} change nothing; leave one out"
+            f"{reason}; leave one out"
         )
 
 

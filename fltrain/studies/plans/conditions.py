@@ -43,7 +43,8 @@ class ConditionLedger:
             path = _find_path(group, "when", place)
             if self._is_met(path, condition.match, {**at, **values}):
                 for word, given in condition.put.items():
-                    put[word] = list_values(given, SETTINGS.get(word))
+                    with self.plan.text.locate_errors((*path, "set", word)):
+                        put[word] = list_values(given, SETTINGS.get(word))
         for chosen in multiply_axes(put):
             yield dict(values) | chosen
 
@@ -64,7 +65,8 @@ class ConditionLedger:
             for name in match:
                 if name not in known:
                     raise UsageError(f"{where}no cell has {name!r}; {did_you_mean(name, known)}")
-            raise UsageError(f"{where}no cell is {dict(match)}")
+            asked = " and ".join(f"{name} = {value!r}" for name, value in match.items())
+            raise UsageError(f"{where}no cell has {asked}; put it right, or leave it out")
 
     def _is_met(
         self,

@@ -3,7 +3,8 @@
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,14 @@ class PlanText:
             if line is not None:
                 return f"{self.name}, line {line}: "
         return f"{self.name}: " if self.name else ""
+
+    @contextmanager
+    def locate_errors(self, path: PlanPath) -> Iterator[None]:
+        """Put the line of a word before what is refused within, which knows no plan."""
+        try:
+            yield
+        except UsageError as error:
+            raise UsageError(f"{self.locate(path)}{error}") from error
 
 
 def read_plan_text(path: Path) -> PlanText:

@@ -32,7 +32,7 @@ class SplitRequest:
     """A split that a plan asks for.
 
     file: where it lies; "" for one that is made. source: options of the data set. make: what
-    `niidpart.make` is given. where: its values on axes.
+    `niidpart.make` is given. where: its values on axes. path: of its table in the plan, for errors.
     """
 
     where: Mapping[str, Any]
@@ -42,6 +42,7 @@ class SplitRequest:
     source: Mapping[str, Any] = field(default_factory=dict)
     make: Mapping[str, Any] = field(default_factory=dict)
     seed: int | None = None
+    path: PlanPath = ()
 
     @property
     def is_drawn(self) -> bool:
@@ -97,8 +98,9 @@ def _read_request(
         # The whole path: files of one name lie in folders that tell them apart.
         name = chosen.get("name") or str(chosen["file"]).removesuffix(".h5")
         label = _add_values(name, chosen, several, ("name",) if chosen.get("name") else _OF_FILE)
-        return SplitRequest(where={"split": label}, file=str(chosen["file"]))
-    recipe = find_recipe(chosen["recipe"]) if "recipe" in chosen else None
+        return SplitRequest(where={"split": label}, file=str(chosen["file"]), path=path)
+    with text.locate_errors((*path, "recipe")):
+        recipe = find_recipe(chosen["recipe"]) if "recipe" in chosen else None
     dataset = chosen.get("dataset") or (recipe.dataset if recipe else "")
     if not dataset:
         where = text.locate(path)
@@ -107,7 +109,8 @@ def _read_request(
         )
     strategy = chosen.get("strategy") or (recipe.strategy if recipe else "dir")
     own = _list_options(strategy, chosen.get("like"))
-    sources = SOURCES.options(SOURCES.find(dataset))
+    with text.locate_errors((*path, "dataset")):
+        sources = SOURCES.options(SOURCES.find(dataset))
     known = [*_WORDS, *_OF_MAKE, *own, *sources]
     for word in chosen:
         if word not in known:
@@ -126,6 +129,7 @@ def _read_request(
         data_root=chosen.get("data_root"),
         source=source,
         make=make,
+        path=path,
     )
 
 

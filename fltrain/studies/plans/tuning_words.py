@@ -59,6 +59,9 @@ def read_tuning(
     if method not in METHODS:
         where = text.locate((*path, "method"))
         hint = did_you_mean(str(method), METHODS)
+        if method is None:
+            known = ", ".join(METHODS)
+            raise UsageError(f"{where}[tuning] has no method; say one of: {known}")
         raise UsageError(f"{where}[tuning] needs a method, and {method!r} is none; {hint}")
     trials = _read_count(
         table=table,

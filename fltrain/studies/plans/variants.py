@@ -52,7 +52,8 @@ def list_variants(plan: StudyPlan, group: PlanGroup) -> list[Variant]:
                 f"{plan.text.locate(path)}{labelled[label]} and {name} are both called {label!r}, "
                 "and a table would join them; give one another label"
             )
-        options = ALGORITHMS.options(ALGORITHMS.find(name))
+        with plan.text.locate_errors((*path, "name")):
+            options = ALGORITHMS.options(ALGORITHMS.find(name))
         own = {}
         for word, given in table.items():
             if word not in (*_LABELS, _TUNE):
@@ -63,7 +64,8 @@ def list_variants(plan: StudyPlan, group: PlanGroup) -> list[Variant]:
                     path=(*path, word),
                     name=name,
                 )
-                own[word] = list_values(given, option)
+                with plan.text.locate_errors((*path, word)):
+                    own[word] = list_values(given, option)
         # What an algorithm says itself holds for it in place of the axis.
         axes = {word: list(values) for word, values in group.axes.items() if word not in own}
         space = _read_space(
