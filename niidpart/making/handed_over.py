@@ -83,7 +83,7 @@ def digest_labels(labels: Ints) -> str:
 
 def digest_embeddings(embeddings: NDArray[Any]) -> str:
     """Return the sha256 of the shape and of the numbers [N, D] as little-endian float32."""
-    numbers = np.ascontiguousarray(embeddings, "<f4")
+    numbers = np.ascontiguousarray(_to_float32(embeddings), "<f4")
     digest = hashlib.sha256(repr(numbers.shape).encode())
     digest.update(numbers.data)
     return digest.hexdigest()
@@ -96,9 +96,15 @@ def read_embeddings(data: Data) -> Features | None:
         return None
 
     def read_rows(rows: Ints | slice) -> NDArray[Any]:
-        return embeddings[rows]
+        return _to_float32(embeddings[rows])  # as the digest has them: equal ones deal equally
 
     return read_rows
+
+
+def _to_float32(numbers: NDArray[Any]) -> NDArray[np.float32]:
+    """Return the numbers as float32; those that are too large for it are infinite, and refused."""
+    with np.errstate(over="ignore"):
+        return numbers.astype(np.float32, copy=False)
 
 
 def check_stored_labels(recipe: Recipe, draws: Mapping[str, NDArray[Any]], labels: Ints) -> str:
@@ -110,7 +116,7 @@ def check_stored_labels(recipe: Recipe, draws: Mapping[str, NDArray[Any]], label
         seen = labels.copy()
         changed = draws.get(name)
         if changed is not None and changed.size:
-            if changed.ndim != 2 or changed.shape[1] != 2:
+            if changed.ndim != 2 or changed.shape[1] != 2 or changed.dtype.kind not in "iu":
                 return f"/draws/{name} is no list of rows and labels"
             if changed[:, 0].min() < 0 or changed[:, 0].max() >= len(labels):
                 return f"/draws/{name} names rows that are not there"

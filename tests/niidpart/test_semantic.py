@@ -105,11 +105,23 @@ def test_its_file_is_verified_with_the_embeddings_and_without(tmp_path):
     assert [fault.rule for fault in other.faults] == [64]
 
 
+def test_embeddings_of_equal_digest_deal_equally():
+    """The recipe cites float32: numbers that differ below that are the same embeddings."""
+    exact = (1e6 + np.linspace(0, 1, 4000))[:, None]  # float32 has steps of 1/16 there
+    fine, coarse = (
+        niidpart.make(LABELS, "semantic", embeddings=rows, clusters=6, n_parties=5)
+        for rows in (exact, exact.astype(np.float32))
+    )
+    assert fine.recipe == coarse.recipe
+    assert fine.digest == coarse.digest
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
         ({"embeddings": ROWS[:5]}, r"embeddings are float32\[5, 5\]; numbers \[N, D\]"),
         ({"embeddings": np.full((4000, 2), np.nan)}, "hold NaN or infinity"),
+        ({"embeddings": np.full((4000, 2), 1e300)}, "hold NaN or infinity"),
         ({"embeddings": np.zeros((4000, 2))}, "only 1 different rows .* ask for fewer"),
         ({"embeddings": ROWS, "clusters": 4096}, "4096 clusters of 4000 examples"),
         ({}, "semantic looks at features, and this data set has labels alone"),
