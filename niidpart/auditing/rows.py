@@ -28,7 +28,9 @@ def find_row_faults(subject: AuditSubject) -> Iterator[Finding]:
     yield from _find_outside(subject)
     n = _count_known_rows(subject)
     if n > _SPARSE * subject.n_rows + _A_FEW:  # so many numbers for so few rows are no data set's
-        yield from _find_repeated(subject, _find_repeated_of_few(subject))
+        rows, times = _count_few(subject)
+        yield from _find_repeated(subject, rows[times > 1])
+        yield _describe_gaps(n, rows)
     else:
         times = _count_times(subject, n)
         yield from _find_repeated(subject, np.flatnonzero(times > 1))
@@ -58,11 +60,21 @@ def _count_times(subject: AuditSubject, n: int) -> Ints:
     return times
 
 
-def _find_repeated_of_few(subject: AuditSubject) -> Ints:
-    """Return the rows that are held more than once, in memory that grows with those held."""
+def _count_few(subject: AuditSubject) -> tuple[Ints, Ints]:
+    """Return the rows that are held and how often, in memory that grows with those held."""
     every = np.concatenate([row for _, row in subject.parts.values()])
     rows, times = np.unique(every, return_counts=True)
-    return rows[times > 1]
+    return rows, times
+
+
+def _describe_gaps(n: int, held: Ints) -> Finding:
+    """Return that nobody holds most of n rows. held: those that somebody does, each once."""
+    n_unheld = n - int(np.count_nonzero((held >= 0) & (held < n)))
+    text = (
+        f"{count_noun(n_unheld, 'row')} that nobody holds up to {n - 1}: so few of so many are "
+        "held that the numbers may be no rows of a data set"
+    )
+    return Finding("unheld", "note", text, n_unheld)
 
 
 def _keep_known(row: RowIds, n: int) -> RowIds:

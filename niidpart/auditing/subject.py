@@ -113,7 +113,7 @@ def _count(name: Path, held: Imported, data: Data | None) -> tuple[Ints | None, 
     if data is not None:
         names = data.class_names
         K = len(names)
-    elif set(held.labels) == set(held.parts):
+    elif held.labels and set(held.labels) == set(held.parts):
         K = _count_stated_classes(name, held)
     else:
         return None, ()

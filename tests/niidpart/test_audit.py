@@ -435,8 +435,15 @@ class TestHostile:
 
     def test_rows_of_enormous_numbers(self, publish):
         found = audit(publish([[10**14, 3], [10**14], [5, 5]]))
-        assert kinds_of(found) == ["row-shared", "row-twice"]
-        assert {one.examples for one in found.findings} == {(10**14,), (5,)}
+        assert kinds_of(found) == ["row-shared", "row-twice", "unheld"]
+        assert {one.examples for one in found.faults} == {(10**14,), (5,)}
+        [gaps] = [one for one in found.findings if one.kind == "unheld"]
+        assert gaps.n == 10**14 + 1 - 3
+        assert "may be no rows of a data set" in gaps.text
+
+    def test_parties_that_hold_nothing_at_all(self, publish):
+        found = audit(publish([[], []]))
+        assert kinds_of(found) == ["empty-party"]
 
     @pytest.mark.parametrize("party", [[10**18], [1 << 24]])
     def test_parties_of_enormous_numbers(self, party, data, tmp_path):
