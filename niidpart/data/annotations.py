@@ -115,10 +115,11 @@ def _read_arrays(path: Path, name: str, needed: str) -> Mapping[str, Array]:
 
 
 def _read_npy(path: Path) -> Array:
+    """Return the array of an .npy; FileFault before memory is taken for one that is not there."""
     try:
-        with path.open("rb") as file:
-            array: Array = np.load(file, allow_pickle=False)
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        mapped = np.lib.format.open_memmap(path, mode="r")  # refuses more than the file has
+        array: Array = np.array(mapped)
+    except (ValueError, OSError, OverflowError, EOFError, zipfile.BadZipFile) as error:
         raise_machine_fault(error, f"{path} cannot be read")
         raise FileFault(f"{path} is no .npy of numbers ({error}); numpy.save writes one") from error
     return array
@@ -138,7 +139,17 @@ def _read_torch_dict(path: Path) -> Mapping[str, Array]:
     held = load_plain_pickle(program, path, budget)
     if not isinstance(held, dict):
         raise FileFault(f"{path} holds a {type(held).__name__}; a dict of arrays is needed")
-    return {str(key): np.asarray(value) for key, value in held.items()}
+    return {str(key): np.asarray(value) for key, value in held.items() if _is_column(value)}
+
+
+def _is_column(value: object) -> bool:
+    """Whether a value is an array, or becomes one no larger than it is.
+
+    A list of texts does not: each would take as much as the longest.
+    """
+    if isinstance(value, list):
+        return all(type(item) is int for item in value)
+    return isinstance(value, np.ndarray)
 
 
 def _choose(held: Mapping[str, Array], name: str, path: Path) -> Array:

@@ -168,6 +168,13 @@ class TestHumanNoise:
         verdict = niidpart.verify(path)
         assert [fault.rule for fault in verdict.faults] == [63]
 
+    def test_stored_labels_that_are_no_whole_numbers_are_a_fault(self, split, tmp_path):
+        changed = split.draws["human-noise_changed"].astype(np.float64)
+        forged = replace(split, draws={**split.draws, "human-noise_changed": changed})
+        path = niidpart.write(forged, tmp_path / "forged.h5")
+        verdict = niidpart.verify(path)
+        assert [fault.rule for fault in verdict.faults] == [63]
+
     def test_labels_that_no_class_has_are_a_damaged_file(self, split, digits):
         changed = np.array([[0, 99]])
         forged = replace(split, draws={"human-noise_changed": changed})
@@ -279,6 +286,28 @@ class TestFilesOfPeople:
             read_noisy_labels(digits, tmp_path / file)
         with pytest.raises(FileNotFoundError, match="there is no file"):
             read_noisy_labels(digits, tmp_path / f"missing-{file}")
+
+    @pytest.mark.parametrize(
+        "value",
+        [["x" * 5000] + ["a"] * 5000, [[1, 2], [3]], "x" * 50],
+        ids=["a table of texts", "ragged", "a text"],
+    )
+    def test_what_is_no_array_becomes_none(self, tmp_path, digits, value):
+        """As an array of texts, each would take as much as the longest: 100 MB of 10 kB here."""
+        write_as_torch(tmp_path / "texts.pt", {"worse_label": value})
+        with pytest.raises(niidpart.UsageError, match="has no array 'worse_label'"):
+            read_noisy_labels(digits, tmp_path / "texts.pt", "worse_label")
+
+    @pytest.mark.parametrize("shape", [(10**8,), (1437, 10**14), (1437, 10**20), (1437, -1)])
+    def test_a_header_that_says_more_than_the_file_holds_takes_no_memory(
+        self, tmp_path, digits, shape
+    ):
+        with (tmp_path / "rows.npy").open("wb") as file:
+            header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            file.write(b"\0" * 800)
+        with pytest.raises(niidpart.FileFault, match=r"rows\.npy is no \.npy of numbers"):
+            read_embeddings_file(digits, tmp_path / "rows.npy")
 
     def test_embeddings_are_read(self, tmp_path, digits):
         rows = np.arange(1437 * 3, dtype=np.float32).reshape(1437, 3)
