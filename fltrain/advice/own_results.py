@@ -215,7 +215,7 @@ def _choose_tested(one: SplitEvidence) -> str:
 def _explain(one: SplitEvidence) -> str:
     told = [found for found in one.comparisons if found.better in one.claimed]
     if not told:
-        return f"nothing is claimed to beat {one.baseline} on {one.split}"
+        return f"nothing is claimed to beat {one.baseline} on {one.split}{_tell_refusal(one)}"
     best = next(found for found in told if found.better == one.claimed[0])
     assert best.statistics is not None
     assert best.p_holm is not None
@@ -224,6 +224,17 @@ def _explain(one: SplitEvidence) -> str:
         f"{best.better} is better than {one.baseline} on {one.split}: p Holm {best.p_holm:.4f} of "
         f"{n} pairs"
     )
+
+
+def _tell_refusal(one: SplitEvidence) -> str:
+    """Say that no claim could have come of the pairs, and how many it takes; "" where one could."""
+    against = [found for found in one.comparisons if one.baseline in (found.first, found.second)]
+    refused = [found for found in against if found.verdict == "refused"]
+    if not refused or len(refused) < len(against):
+        return ""
+    needed = [found.needed for found in refused if found.needed is not None]
+    takes = f"; it takes {max(needed)} pairs" if needed else ""
+    return f", and none could be: {refused[0].reason}{takes}"
 
 
 def _judge_rules(

@@ -1,6 +1,7 @@
 """`fltrain advise`: what a split is measured as, what a paper's tables say, what own results say."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -120,6 +121,20 @@ def test_it_may_be_that_nothing_beats_fedavg(study, data):
     assert own.nearest.split.startswith("even")
     assert own.algorithm == "fedavg"
     assert own.reason == f"nothing is claimed to beat fedavg on {own.nearest.split}"
+
+
+def test_so_few_pairs_that_nothing_could_be_claimed_are_said(tmp_path, data):
+    plan = PLAN | {
+        "trials": 2,
+        "splits": PLAN["splits"][:1],
+        "fixed": PLAN["fixed"] | {"rounds": 1},
+    }
+    folder = fltrain.study(plan, out=tmp_path / "study", workers=1).folder
+    own = advise(niidpart.make(data, "dir", beta=0.1, n_parties=5), study=folder).own
+    assert own.algorithm == "fedavg"
+    assert re.search(
+        "nothing is claimed .*, and none could be: .*it takes [0-9]+ pairs", own.reason
+    )
 
 
 def test_rules_are_judged_by_regret_on_what_they_have_not_seen(study, data):
