@@ -227,14 +227,12 @@ def _explain(one: SplitEvidence) -> str:
 
 
 def _tell_refusal(one: SplitEvidence) -> str:
-    """Say that no claim could have come of the pairs, and how many it takes; "" where one could."""
+    """Say why no claim could have come of the pairs; "" where one could."""
     against = [found for found in one.comparisons if one.baseline in (found.first, found.second)]
     refused = [found for found in against if found.verdict == "refused"]
     if not refused or len(refused) < len(against):
         return ""
-    needed = [found.needed for found in refused if found.needed is not None]
-    takes = f"; it takes {max(needed)} pairs" if needed else ""
-    return f", and none could be: {refused[0].reason}{takes}"
+    return f", and none could be: {refused[0].reason}"
 
 
 def _judge_rules(
