@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from fltrain.engine.looped import train_locally
 from fltrain.engine.scoring import Candidate, sum_score
 from fltrain.engine.stacked.mixing import Mixing
 from fltrain.engine.stacked.rows import select_first
+from fltrain.engine.stacked.scoring import sum_scores
 from fltrain.engine.stacked.stack import Stack
 from fltrain.engine.stacked.stackable import why_not_stackable
 from fltrain.engine.stacked.sums import sum_uploads
@@ -201,6 +203,24 @@ def test_every_model_trains_and_answers_on_the_device_alone(pictures, name):
     )
     right, loss = sum_score(there.task, candidate)
     assert (right.device.type, loss.device.type) == ("meta", "meta")
+
+
+def test_models_of_many_parties_are_scored_side_by_side_on_the_device_alone(table_split, table):
+    """Of each party its own model on its own part, and one model on all parts."""
+    cell = cell_of(table_split, table, BASE, network())
+    there, broadcast, _ = rehearse(cell)
+    params = {path: leaf[0] for path, leaf in broadcast.models.items()}
+    buffers = {path: leaf[0] for path, leaf in broadcast.buffers.items()}
+    indptr = there.data.train.indptr
+    task = make_stacked_task(there.task, "grouped")
+    for models in (range(len(indptr) - 1), [0] * (len(indptr) - 1)):
+        candidates = [
+            Candidate(params, buffers, there.data.train, start, end, model=model)
+            for model, (start, end) in zip(models, pairwise(indptr), strict=True)
+        ]
+        for scores in sum_scores(task, candidates):
+            assert (scores.right.device.type, scores.loss.device.type) == ("meta", "meta")
+            assert len(scores.places) == len(scores.right) == len(scores.loss)
 
 
 @pytest.mark.parametrize(
