@@ -192,6 +192,29 @@ def test_how_a_study_stands_is_said_once_at_its_end(fltrain, plan):
     assert "0 of 6 cells done" in done.stderr  # before the first worker has begun
 
 
+def test_a_failed_model_of_ones_own_is_tried_again_by_the_line_that_is_said(fltrain, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from torch import nn\n\n\ndef model(shape, n_classes):\n    return Model(n_classes)\n"
+        "\n\nclass Model(nn.Module):\n    def __init__(self, n_classes):\n        super().__init__()\n"
+        "        self.linear = nn.Linear(64, n_classes)\n        self.calls = 0\n"
+        "\n    def forward(self, x):\n        self.calls += 1\n        if self.calls > 8:\n"
+        "            raise ValueError('a slip')\n        return self.linear(x.flatten(1))\n"
+    )
+    text = PLAN.replace('"linear"', '"mine.py:model"').replace("trials = 2", "trials = 1")
+    (tmp_path / "plan.toml").write_text(text.replace("mu = [0.1, 1]", "mu = 1"))
+    options = ("--out", "own", "--workers", "1", "--bundle", "1")
+    failed = fltrain("study", "plan.toml", *options, cwd=tmp_path)
+    assert "ValueError: a slip" in failed.stderr, failed.stderr
+    assert "own --trust --retry-failed tries them again" in failed.stderr
+    refused = fltrain("study", "own", "--retry-failed", cwd=tmp_path)
+    assert "names code outside fltrain, mine.py:model; if it is yours" in refused.stderr
+    watched = fltrain("study", "own", "--watch", cwd=tmp_path)
+    assert "ValueError: a slip" in watched.stderr  # the cause is still there
+    again = fltrain("study", "own", "--trust", "--retry-failed", "--workers", "1", cwd=tmp_path)
+    assert "2 failed cells are tried again" in again.stderr
+    assert "ValueError: a slip" in again.stderr
+
+
 def test_the_line_that_goes_on_has_the_engine_with_its_options_and_is_quoted(tmp_path):
     study = StudyFolder(tmp_path / "my study")
     assert describe_again(study) == f"fltrain study '{tmp_path}/my study'"

@@ -220,15 +220,19 @@ def _carry_out(
 ) -> None:
     """Have a study worked on, and print what has come of it; exit code 1 where cells failed."""
     from fltrain.studies.folder.retries import allow_retries
-    from fltrain.studies.folder.roster import read_cells
+    from fltrain.studies.folder.roster import read_cells, require_trust
     from fltrain.studies.work.directing import StudyDirector
 
+    cells = read_cells(study)
+    if engine != "elsewhere":  # whoever starts workers there tells them
+        # Before failed cells are opened: workers would refuse them, and their causes be gone.
+        require_trust(study, cells.values(), trust)
     if retry_failed:
-        n_retried = len(allow_retries(study, list(read_cells(study))))
+        n_retried = len(allow_retries(study, list(cells)))
         said = f"{n_retried} failed cells are" if n_retried else "no cell has failed: none is"
         say(f"{said} tried again", err=True)
     board = StudyBoard(says_end=as_json)
-    again = describe_again(study, engine, options)
+    again = describe_again(study, engine, options, trust=trust)
     with explain_interrupt(lambda: f"go on with: {again}"):
         director = StudyDirector(
             study=study,

@@ -20,18 +20,27 @@ _FAILURES = 5  # causes that are shown
 
 
 def describe_again(
-    study: "StudyFolder", engine: str = "local", options: Mapping[str, Any] | None = None
+    study: "StudyFolder",
+    engine: str = "local",
+    options: Mapping[str, Any] | None = None,
+    *,
+    trust: bool = False,
 ) -> str:
     """Return the command that goes on with a study as this one does.
 
     options: of the engine, as they were given: a login node is no place to train on, and jobs
-    without an account are refused.
+    without an account are refused. trust: whether code of the user's own is run, which a folder
+    that names some is to be told again.
     """
+    from fltrain.studies.folder.roster import read_cells
+
     words = ["fltrain", "study", str(study.path)]
     if engine != "local":
         words += ["--engine", engine]
     for name, value in (options or {}).items():
         words.append(f"--{name.replace('_', '-')}={value}")
+    if trust and any(cell.own_code for cell in read_cells(study).values()):
+        words.append("--trust")
     return shlex.join(words)
 
 

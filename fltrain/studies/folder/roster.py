@@ -1,7 +1,7 @@
 """The cells of a study as far as they are known: winners of searches have theirs afterwards."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -164,6 +164,20 @@ class _SearchIndex(NamedTuple):
 
     by_key: dict[str, Search]
     runs: frozenset[str]
+
+
+def require_trust(
+    study: StudyFolder,
+    cells: Iterable[StudyCell],
+    trust: bool,
+) -> None:
+    """Raise RunError where cells name code outside fltrain that nobody trusts."""
+    foreign = sorted({spec for cell in cells for spec in cell.own_code})
+    if foreign and not trust:
+        raise RunError(
+            f"{study.path} names code outside fltrain, {foreign[0]}; if it is yours, "
+            "allow it with --trust (trust=True)"
+        )
 
 
 def read_cells(study: StudyFolder, only: Sequence[str] = ()) -> dict[str, StudyCell]:

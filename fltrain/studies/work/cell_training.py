@@ -11,7 +11,7 @@ from niidpart.data.of_split import open_data
 from niidpart.errors import UsageError
 
 from ...checkpoints.names import list_own_names
-from ...disk.plain_folder import PlainFolder, RunError
+from ...disk.plain_folder import PlainFolder
 from ...engine.diverged import Diverged
 from ...engine.processes.availability import leave_cores
 from ...runs.configuration import CONFIG
@@ -24,6 +24,7 @@ from ...runs.resuming import resume_runs
 from ...runs.training import train
 from ..cells.cell import StudyCell, restore_lists
 from ..cells.cell_requests import restore_request
+from ..folder.roster import require_trust
 from ..folder.study_folder import StudyFolder
 from ..plans.plan_checks import expand_paths
 
@@ -89,12 +90,7 @@ class CellTrainer:
 
     def require_trust(self, cells: Iterable[StudyCell]) -> None:
         """Raise RunError where cells name code outside fltrain that nobody trusts."""
-        foreign = sorted({spec for cell in cells for spec in cell.own_code})
-        if foreign and not self.trust:
-            raise RunError(
-                f"{self.study.path} names code outside fltrain, {foreign[0]}; if it is yours, "
-                "allow it with --trust (trust=True)"
-            )
+        require_trust(self.study, cells, self.trust)
 
     def _open_data(self, split: niidpart.FederatedSplit, root: str | None) -> Data:
         source = split.source
