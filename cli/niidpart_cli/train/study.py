@@ -224,10 +224,10 @@ def _carry_out(
     from fltrain.studies.work.directing import StudyDirector
 
     cells = read_cells(study)
-    if engine != "elsewhere":  # whoever starts workers there tells them
-        # Before failed cells are opened: workers would refuse them, and their causes be gone.
-        require_trust(study, cells.values(), trust)
     if retry_failed:
+        if engine != "elsewhere":  # whoever starts workers there tells them
+            # Before failed cells are opened: workers would refuse them, and their causes be gone.
+            require_trust(study, cells.values(), trust)
         n_retried = len(allow_retries(study, list(cells)))
         said = f"{n_retried} failed cells are" if n_retried else "no cell has failed: none is"
         say(f"{said} tried again", err=True)
