@@ -21,7 +21,7 @@ from ._studies import (
 # minutes: the limit; in the small size no job is cut, since that alone takes longer than all else.
 # lease: seconds until a worker of the lost node is given up.
 SIZES = {
-    "small": {"cells": 4, "rounds": 200, "minutes": 60, "cuts": 0, "alone": 1, "lease": 15},
+    "small": {"cells": 4, "rounds": 300, "minutes": 60, "cuts": 0, "alone": 1, "lease": 15},
     "sample": {"cells": 8, "rounds": 800, "minutes": 1, "cuts": 1, "alone": 2, "lease": 15},
     "full": {"cells": 48, "rounds": 400, "minutes": 1, "cuts": 2, "alone": 48, "lease": 60},
 }
@@ -73,34 +73,34 @@ def test_a_lost_node_time_limits_and_preemption_change_no_bit(slurm, size, start
 
     logs = [tmp_path / "said.txt", slurm.log]
 
-    def is_ended():
-        assert process.poll() is None, logs[0].read_text()
-        return False
+    def is_over():
+        return process.poll() is not None
 
     def has_begun():
-        return is_ended() or len(list_holders(path)) == 2
+        assert not is_over(), logs[0].read_text()
+        return len(list_holders(path)) == 2 and count_rounds(path) > 4
 
     wait_until(has_begun, "two cells in work", logs=logs)
-    wait_until(lambda: is_ended() or count_rounds(path) > 4, "rounds", logs=logs)
     slurm.nodes["node2"].lose()
+    # Where cells are small and the machine is quick, the other node has them all before.
     is_missed = "that the node is missed"
-    wait_until(lambda: is_ended() or slurm.count_nodes("down*") == 1, is_missed, logs=logs)
+    wait_until(lambda: is_over() or slurm.count_nodes("down*") == 1, is_missed, logs=logs)
     slurm.nodes["node2"].start()
     restarts = {}
 
     def is_cut(times):
-        is_over = process.poll() is not None
-        restarts.update({} if is_over else list_jobs(slurm))
-        return is_over or (len(restarts) == 2 and min(restarts.values()) >= times)
+        restarts.update({} if is_over() else list_jobs(slurm))
+        return is_over() or (len(restarts) == 2 and min(restarts.values()) >= times)
 
     wait_until(lambda: is_cut(cuts), "that every job is cut", 1800, logs)
-    assert min(restarts.values()) >= cuts, restarts
-    wait_until(lambda: process.poll() is not None or count_running(slurm), "a job", 600, logs)
-    if process.poll() is None:
+    assert min(restarts.values(), default=0) >= cuts, restarts
+    wait_until(lambda: is_over() or count_running(slurm), "a job", 600, logs)
+    if not is_over():
         preempt_all(slurm)
     assert wait_for_end(process, logs[0], 3000) == 0, logs[0].read_text()
     require_each_done_once(path)
     require_equal_to_single_runs(path, tmp_path / "alone", n_alone)
+    wait_until(lambda: not slurm.count_nodes("down*"), "that both nodes are back", logs=logs)
 
 
 def test_jobs_outlive_the_shell_are_found_again_and_scancel_frees_their_cells(
