@@ -297,7 +297,7 @@ def test_a_round_changes_nothing_that_it_is_given_but_the_rows_of_its_cohort(go,
             assert torch.equal(was[others], is_[others])
 
 
-def test_the_order_of_the_jobs_changes_nothing(go, usual, same_state, built):
+def test_the_order_of_the_jobs_changes_nothing(go, usual, same_state, distance, built, engine):
     def backwards(state, cohort, round, hyper):
         plan = built.plan(state, cohort, round, hyper)
         turned = {
@@ -306,7 +306,12 @@ def test_the_order_of_the_jobs_changes_nothing(go, usual, same_state, built):
         }
         return replace(plan, **turned, each=tree.map(lambda leaf: leaf.flip(0), plan.each))
 
-    assert same_state(usual.state, go(replace(built, plan=backwards)).state)
+    turned = go(replace(built, plan=backwards))
+    if engine == "graph":  # who stands where in a stack may change a last bit (docs/training.md)
+        assert distance(usual.state.models, turned.state.models) < 1e-6
+        assert distance(usual.state.parties, turned.state.parties) < 1e-6
+    else:
+        assert same_state(usual.state, turned.state)
 
 
 def test_the_number_of_threads_changes_little(images, dealt, train, distance, built, exact):
