@@ -1,12 +1,38 @@
 """Tables of counts with given sizes of parties and of classes: for strategies that say both."""
 
+from collections.abc import Callable
+
 import numpy as np
 
-from ..arithmetic.deal import apportion_rows, apportion_weights
+from ..arithmetic.deal import apportion, apportion_rows, apportion_weights
 from ..arithmetic.exact import Floats
-from ..arithmetic.rng import Ints
+from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 from . import Arrays, Deal
+
+
+def deal_with_sizes(
+    class_sizes: Ints,
+    n_parties: int,
+    rng: Stream,
+    *,
+    beta: float,
+    draw_relative: Callable[[Stream], Floats],
+    min_size: int,
+) -> Deal:
+    """Return the deal of proportions drawn per party to parties of drawn sizes.
+
+    draw_relative: the sizes [P] up to a factor.
+    """
+    n = int(class_sizes.sum(dtype=np.int64))
+    n_classes = len(class_sizes)
+    rank = rng.child("rank").permutation(n_parties)
+    class_rank = rng.child("class_rank").permutation(n_classes)
+    proportions = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_parties, n_classes)))
+    sizes = rng.draw("sizes", lambda s: apportion(draw_relative(s), n, rank))
+    require_margins(proportions, sizes, class_sizes)
+    counts = reconcile(proportions, sizes, class_sizes, rank, class_rank)
+    return deal_table(counts, {"proportions": proportions, "sizes": sizes}, min_size, rank)
 
 
 def require_margins(proportions: Floats, sizes: Ints, class_sizes: Ints) -> None:

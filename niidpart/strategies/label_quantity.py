@@ -2,13 +2,11 @@
 
 from typing import Annotated
 
-import numpy as np
-
-from ..arithmetic.deal import apportion
+from ..arithmetic.exact import Floats
 from ..arithmetic.rng import Ints, Stream
 from ..registry import AtLeast, AtMost
 from . import Beta, Deal, MinSize
-from ._margins import deal_table, reconcile, require_margins
+from ._margins import deal_with_sizes
 
 __all__ = ["label_and_quantity"]
 
@@ -49,16 +47,10 @@ def label_and_quantity(
     UsageError
         For stored draws that are not those of a split of these labels.
     """
-    n = int(class_sizes.sum(dtype=np.int64))
-    n_classes = len(class_sizes)
-    rank = rng.child("rank").permutation(n_parties)
-    class_rank = rng.child("class_rank").permutation(n_classes)
 
-    def draw_sizes(s: Stream) -> Ints:
-        return apportion(s.dirichlet(size_beta, (n_parties,)), n, rank)
+    def draw_relative(s: Stream) -> Floats:
+        return s.dirichlet(size_beta, (n_parties,))
 
-    proportions = rng.draw("proportions", lambda s: s.dirichlet(beta, (n_parties, n_classes)))
-    sizes = rng.draw("sizes", draw_sizes)
-    require_margins(proportions, sizes, class_sizes)
-    counts = reconcile(proportions, sizes, class_sizes, rank, class_rank)
-    return deal_table(counts, {"proportions": proportions, "sizes": sizes}, min_size, rank)
+    return deal_with_sizes(
+        class_sizes, n_parties, rng, beta=beta, draw_relative=draw_relative, min_size=min_size
+    )
