@@ -1,8 +1,10 @@
 """Several global models, of which each party trains the one that fits it best.
 
 State: models and buffers [M, ...], one for each cluster; parties.cluster [P] int64, the one that a
-party trained last, 0 before that. Broadcast: shared.models, shared.buffers, all clusters. Carried:
-cluster. Uploaded: the model in the place of its cluster, [M, ...], the others 0, and parts [M].
+party trained last, 0 before that; with `dealt_rounds` server.dealt [P], the one that each party
+trains in the first rounds. Broadcast: shared.models, shared.buffers, all clusters; each.dealt, -1
+where the party chooses. Carried: cluster. Uploaded: the model in the place of its cluster,
+[M, ...], the others 0, and parts [M].
 """
 
 from collections.abc import Callable
@@ -26,6 +28,7 @@ from ..interface import (
     Task,
     Work,
 )
+from ..named_layers import find_layers, has_head
 from ..tree import Tree
 from ._weights import PLANS, Weights, weigh_alike
 from .fedavg import NONE, fedavg, weigh
@@ -35,11 +38,20 @@ __all__ = ["ifca"]
 FAMILY = "clustered"
 
 BASE = fedavg()
+ALL = "all"
 
 
 def ifca(
     n_models: Annotated[int, "How many models there are; 1 is FedAvg.", AtLeast(1)] = 2,
     weights: Weights = "examples",
+    redrawn: Annotated[
+        str,
+        "Layers that all models but the first begin anew: all, head (what takes the features), a "
+        "layer's name, or a kind (conv, linear, norm, bias); several with a + between.",
+    ] = ALL,
+    dealt_rounds: Annotated[
+        int, "Rounds before parties choose, in which each trains the model dealt to it.", AtLeast(0)
+    ] = 0,
 ) -> Algorithm:
     """IFCA. Ghosh, Chung, Yin, Ramchandran, NeurIPS 2020: each party receives all models, and
     trains and sends the one with the lowest loss on its own training examples.
@@ -53,8 +65,11 @@ def ifca(
     The first model begins as the common start, and the others as that with the entries of each
     tensor in another order, by the seed: as likely a draw, where they are drawn alike. Of weights
     that were trained before (`--init-from`) it undoes what they had learned, so that parties choose
-    the first. Several tries of which the best counts, and weights that all clusters share, are not
-    here.
+    the first, unless `redrawn` names the layers that may begin anew. The authors' code for FEMNIST
+    goes on from a model of FedAvg whose last layer it draws anew, for the first model too, and
+    before its rounds trains each model for 20 on parties dealt to it at random: `redrawn="head"`,
+    `dealt_rounds=20`; those are rounds like others here. Several tries are runs with other seeds
+    (`--init-seed`). Weights that all clusters share are not here.
 
     Says of its state (`--internals`): `cluster` of each party, and `parties_in_largest`, how many
     have the one that most have.
@@ -64,31 +79,38 @@ def ifca(
     return replace(
         BASE,
         name="ifca",
-        hyper={"n_models": n_models},
+        hyper={"n_models": n_models, "redrawn": redrawn, "dealt_rounds": dealt_rounds},
         init=init,
         plan=plan if weights == "examples" else plan_uniformly,
-        begin=begin,
+        begin=begin_dealt if dealt_rounds else begin,
         finish=finish,
         aggregate=aggregate,
         serve=serve,
         serve_new=serve_new,
         traffic=traffic,
         describe=describe,
+        features=has_head(redrawn),
     )
 
 
 def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
-    """Start all models but the first as that with entries in another order."""
+    """Start all models but the first as that with entries of its layers in another order."""
     n_models = hyper["n_models"]
-    shuffled: Tree = {}
-    for name, first in models.items():
-        others = [_shuffle(first[0], key(info.seed, "ifca", m, name)) for m in range(1, n_models)]
-        shuffled[name] = torch.stack([first[0], *others])
-    cluster = torch.zeros(len(info.n), dtype=torch.int64, device=tree.leaves(models)[0].device)
+    words = hyper["redrawn"]
+    redrawn = models.keys() if words == ALL else find_layers(task, words).params
+    shuffled = tree.repeat(tree.index(models, 0), n_models)
+    for name in models.keys() & redrawn:
+        first = models[name][0]
+        others = [_shuffle(first, key(info.seed, "ifca", m, name)) for m in range(1, n_models)]
+        shuffled[name] = torch.stack([first, *others])
+    n_parties = len(info.n)
+    device = tree.leaves(models)[0].device
+    dealt = order(key(info.seed, "ifca", "dealt"), 0, n_parties, device) % n_models
     return State(
         models=shuffled,
         buffers=tree.repeat(tree.index(buffers, 0), n_models),
-        parties={"cluster": cluster},
+        server={"dealt": dealt} if hyper["dealt_rounds"] else {},
+        parties={"cluster": torch.zeros(n_parties, dtype=torch.int64, device=device)},
     )
 
 
@@ -98,9 +120,14 @@ def _shuffle(values: Tensor, key: int) -> Tensor:
 
 
 def plan(state: State, cohort: Tensor, round: int, hyper: Hyper = NONE) -> Plan:
-    """Send all models; which one a party trains it says itself."""
+    """Send all models; which one a party trains it says itself, or in the first rounds the deal."""
     sent = {"models": state.models, "buffers": state.buffers}
-    return replace(BASE.plan(state, cohort, round, hyper), shared=sent)
+    chosen = replace(BASE.plan(state, cohort, round, hyper), shared=sent)
+    if "dealt" not in state.server:
+        return chosen
+    dealt = state.server["dealt"][cohort.to(state.server["dealt"].device)]
+    is_dealt = round <= hyper["dealt_rounds"]
+    return replace(chosen, each={"dealt": dealt if is_dealt else torch.full_like(dealt, -1)})
 
 
 def plan_uniformly(state: State, cohort: Tensor, round: int, hyper: Hyper = NONE) -> Plan:
@@ -109,19 +136,32 @@ def plan_uniformly(state: State, cohort: Tensor, round: int, hyper: Hyper = NONE
 
 def begin(task: Task, local: Local) -> Local:
     """Take the model of the lowest loss."""
+    return _take(local, _find_best(task, local))
+
+
+def begin_dealt(task: Task, local: Local) -> Local:
+    """Take the model that was dealt, or that of the lowest loss where none is any more."""
+    dealt = local.each["dealt"]
+    return _take(local, torch.where(dealt < 0, _find_best(task, local), dealt))
+
+
+def _find_best(task: Task, local: Local) -> Tensor:
     models, buffers = local.shared["models"], local.shared["buffers"]
-    n_models = len(tree.leaves(models)[0])
     losses = []
-    for m in range(n_models):
+    for m in range(len(tree.leaves(models)[0])):
         losses.append(task.full_loss(local, tree.index(models, m), tree.index(buffers, m)))
-    best = torch.stack(losses).argmin()
+    return torch.stack(losses).argmin()
+
+
+def _take(local: Local, best: Tensor) -> Local:
+    """Begin from one of the models received, by its number."""
 
     def take(values: Tensor) -> Tensor:
         return values.index_select(0, best.reshape(1)).squeeze(0)
 
     return local._replace(
-        params=tree.map(take, models),
-        buffers=tree.map(take, buffers),
+        params=tree.map(take, local.shared["models"]),
+        buffers=tree.map(take, local.shared["buffers"]),
         carry={"cluster": best},
     )
 

@@ -13,7 +13,7 @@ from . import _transcribed_mixtures as transcribed
 from ._by_hand import HARD, make_two_parties
 from ._transcribed import Federation
 
-VARIANTS = [{"n_models": 3}, {"n_models": 1}]
+VARIANTS = [{"n_models": 3}, {"n_models": 1}, {"redrawn": "bias", "dealt_rounds": 1}]
 
 
 def flatten(models, m):
@@ -108,3 +108,26 @@ def test_counts_of_batches_are_those_of_the_cluster(table, dealt, train):
     assert len(chosen) > 1
     expected = [2 if m in chosen else 0 for m in range(3)]
     assert state.buffers["1.num_batches_tracked"].tolist() == expected
+
+
+def test_layers_that_are_not_redrawn_begin_as_the_first_models(table, table_split, train, double):
+    how = HARD | {"lr": 1e-300, "rounds": 1, "model": double()}
+    algorithm = ifca(n_models=3, redrawn="head")
+    models = train(table_split, table, algorithm=algorithm, **how).state.models
+    for name, leaf in models.items():
+        is_equal = [torch.allclose(leaf[0], other, rtol=1e-12) for other in leaf[1:]]
+        assert is_equal == [name != "2.weight"] * 2 or name == "2.bias"
+
+
+def test_in_the_first_rounds_each_trains_what_is_dealt_and_then_chooses(table, table_split, train):
+    how = {"model": "linear", "lr": 1e-300}
+    dealt, chosen = (
+        train(table_split, table, algorithm=ifca(dealt_rounds=1), rounds=rounds, **how).state
+        for rounds in (1, 2)
+    )
+    cluster = dealt.parties["cluster"]
+    assert torch.equal(cluster, dealt.server["dealt"])
+    assert sorted(cluster.bincount().tolist()) == [2, 3]  # of five parties
+    plain = train(table_split, table, algorithm=ifca(), rounds=1, **how).state
+    assert torch.equal(chosen.parties["cluster"], plain.parties["cluster"])
+    assert not torch.equal(cluster, plain.parties["cluster"])

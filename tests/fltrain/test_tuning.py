@@ -313,6 +313,17 @@ def test_what_fine_tuning_comes_to_can_decide_where_there_is_some(epochs):
         prepare_study(plan)
 
 
+def test_of_the_models_that_parties_use_the_metric_is_each_algorithms_own():
+    algorithms = ["fedavg", "fedavg-ft", "ditto"]
+    change = {"algorithms": algorithms, "tuning": GRID["tuning"] | {"metric": "parties"}}
+    searches = prepare_study(GRID | change).resolved.searches
+    assert {search.where["algorithm"]: search.metric for search in searches} == {
+        "fedavg": "party_val_accuracy_mean",
+        "fedavg-ft": "finetuned_party_val_accuracy_mean",
+        "ditto": "personal_party_val_accuracy_mean",
+    }
+
+
 def test_of_equals_the_first_wins_and_of_losses_the_smallest():
     tried = [Tried({}, None, "diverged"), Tried({}, 0.5), Tried({}, 0.7), Tried({}, 0.7)]
     assert find_winner(tried, is_smaller_better=False) == 2

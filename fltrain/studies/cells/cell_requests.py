@@ -18,6 +18,7 @@ from ...runs.requests import Request, resolve_request
 from ..plans.expansion import TUNED, WINNER, AskedCell
 from ..plans.plan_checks import expand_paths
 from ..plans.searching import part_point
+from ..plans.tuning_words import PARTIES
 from .cell import StudyCell, restore_lists
 
 # Settings on which no result depends, so that a cell is the same with others.
@@ -40,6 +41,8 @@ _LATER: Mapping[str, Any] = {
     "fedbn.weights": "examples",
     "feddyn.alphas": "equal",
     "fedprox.weights": "examples",
+    "ifca.dealt_rounds": 0,
+    "ifca.redrawn": "all",
     "scaffold.first_control": "zero",
 }
 
@@ -136,6 +139,19 @@ def resolve_cell(one: AskedCell, split: niidpart.FederatedSplit) -> ResolvedCell
         rounds=request.settings.rounds,
     )
     return ResolvedCell(cell, request)
+
+
+def name_metric(metric: str, request: Request) -> str:
+    """Return by which metric a run of a search is judged; of PARTIES its own.
+
+    Of the models that parties use: fine-tuned ones, else their own, else those served.
+    """
+    if metric != PARTIES:
+        return metric
+    at_home = "party_val_accuracy_mean"
+    if request.settings.finetune:
+        return f"finetuned_{at_home}"
+    return at_home if request.algorithm.personal is None else f"personal_{at_home}"
 
 
 def lay_over_cell(

@@ -10,11 +10,12 @@ from niidpart.data import Data
 from niidpart.disk.progress import tell
 from niidpart.errors import UsageError
 
+from ...settings.stopping import find_better_sign
 from ..plans.expansion import AskedCell
 from ..plans.plan import StudyPlan
 from ..plans.searching import AskedSearch
 from ..plans.split_words import make_split
-from .cell_requests import ResolvedCell, resolve_cell
+from .cell_requests import ResolvedCell, name_metric, resolve_cell
 from .searches import Search
 
 
@@ -77,6 +78,8 @@ class _Resolver:
 
     def add_search(self, search: AskedSearch) -> None:
         """Look up the runs of a search, and the cells that wait for its winner."""
+        finals = [self._resolve(one) for one in search.finals]
+        metric = name_metric(search.tuning.metric, finals[0].request)
         tried: dict[str, str] = {}
         names = []
         for point, runs in zip(search.points, search.runs, strict=True):
@@ -84,14 +87,13 @@ class _Resolver:
             for one in runs:
                 found = self._resolve(one)
                 self._require_new(found, tried, one, point)
-                self._put(replace(found, metric=search.tuning.metric), one)
+                self._put(replace(found, metric=metric), one)
                 of_point.append(found.cell.name)
             names.append(of_point)
-        finals = [self._resolve(one) for one in search.finals]
         self.resolved.searches.append(
             Search(
-                metric=search.tuning.metric,
-                is_smaller_better=search.tuning.is_smaller_better,
+                metric=metric,
+                is_smaller_better=find_better_sign(metric) == "<=",
                 points=[json.loads(json.dumps(point)) for point in search.points],
                 runs=names,
                 finals=[found.as_winner() for found in finals],

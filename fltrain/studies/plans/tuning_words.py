@@ -13,6 +13,7 @@ from .plan_text import PlanPath, PlanText
 from .search_points import METHODS, ListedWord, SearchedWord, SpannedWord
 
 METRIC = "party_val_accuracy_weighted"
+PARTIES = "parties"  # as a table calls it: of the models that parties use, which differ
 _WORDS = ("method", "trials", "seed", "repeats", "metric", "space")
 _KINDS = ("choice", "uniform", "log-uniform")
 _OF_VALIDATION = "party_val_"  # in the name of each metric of validation parts
@@ -26,8 +27,8 @@ class TuningPlan:
 
     method: grid, random or sobol. trials: settings that each algorithm tries, None for those of
     its grid. seed: of the draws. repeats: runs of each setting, of which the mean counts. metric:
-    of validation parts. space: what all algorithms search, words and distributions. path: where it
-    stands in the plan.
+    of validation parts, or PARTIES. space: what all algorithms search, words and distributions.
+    path: where it stands in the plan.
     """
 
     method: str
@@ -37,11 +38,6 @@ class TuningPlan:
     metric: str
     space: PlanTable
     path: PlanPath
-
-    @property
-    def is_smaller_better(self) -> bool:
-        """Whether the smallest value of the metric wins."""
-        return find_better_sign(self.metric) == "<="
 
 
 def read_tuning(
@@ -119,10 +115,12 @@ def _read_metric(
     """Return the metric, which is a number, of validation parts, and better large or small."""
     where = text.locate(path)
     name = str(metric)
+    if name == PARTIES:
+        return name
     if _OF_VALIDATION not in name:
         raise UsageError(
             f"{where}metric is {metric!r}; tuning is on validation parts alone, so a metric of "
-            f"those is needed, such as {METRIC} or personal_{METRIC}"
+            f"those is needed, such as {METRIC}, or {PARTIES!r}"
         )
     if not name.endswith(_NUMBERS):
         first = name.removesuffix("_std").removesuffix("_gini")
