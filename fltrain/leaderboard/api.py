@@ -1,5 +1,6 @@
 """The doors of the leaderboard: from a folder of entries to boards and pages."""
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from niidpart.splits.recipe import JSON
 
 from ..studies.folder.study_folder import StudyFolder, is_study
 from .entry_rules import find_foreign
+from .packing import is_packed, name_entry, open_entry
 from .site import write_pages
 from .standings import DIVISIONS, TaskBoard, rank_entries
 from .states import digest_entry
@@ -42,7 +44,8 @@ def build_boards(entries: str | Path, verdicts: str | Path | None = None) -> Lea
     Parameters
     ----------
     entries : str or Path
-        A folder of studies, each an entry by its name; folders in it may hold them too.
+        A folder of studies, packed ones too, each an entry by its name; folders in it may hold
+        them too.
     verdicts : str or Path, optional
         Where `keep_verdict` has written; without it all is claimed.
 
@@ -58,35 +61,45 @@ def build_boards(entries: str | Path, verdicts: str | Path | None = None) -> Lea
     by_task: dict[str, dict[str, Path]] = {task: {} for task in list_tasks()}
     badges: dict[str, Badge] = {}
     left_out: dict[str, str] = {}
-    for name, path in _find_entries(Path(entries)).items():
-        told = _read_verdict(name, path, verdicts)
-        fault = _name_fault(path, told)
-        if fault:
-            left_out[name] = fault
-            continue
-        study = StudyFolder.open(path)
-        task = find_task_of(study.name)
-        by_task[task.name][name] = path
-        badges[name] = _choose_badge(told)
     boards = []
-    for task_name, own in by_task.items():
-        for division in DIVISIONS:
-            board = rank_entries(find_task(task_name), own, badges, division)
-            if board is not None:
-                boards.append(board)
+    with contextlib.ExitStack() as opened:
+        for name, entry in _find_entries(Path(entries)).items():
+            try:
+                path = opened.enter_context(open_entry(entry))
+            except FileFault as error:
+                left_out[name] = str(error)
+                continue
+            told = _read_verdict(name, path, verdicts)
+            fault = _name_fault(path, told)
+            if fault:
+                left_out[name] = fault
+                continue
+            study = StudyFolder.open(path)
+            by_task[find_task_of(study.name).name][name] = path
+            badges[name] = _choose_badge(told)
+        for task_name, own in by_task.items():
+            for division in DIVISIONS:
+                board = rank_entries(find_task(task_name), own, badges, division)
+                if board is not None:
+                    boards.append(board)
     return Leaderboard(boards, left_out)
 
 
 def _find_entries(folder: Path) -> dict[str, Path]:
-    """Return the studies in a folder by their path within it."""
+    """Return the studies in a folder, and what was packed of some, by their names.
+
+    UsageError where a study lies beside what was packed of it.
+    """
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}; it holds a study for each entry")
     inside = sorted([*folder.glob("*"), *folder.glob("*/*")])
-    found = {}
+    found: dict[str, Path] = {}
     for path in inside:
-        if is_study(path):
-            name = path.relative_to(folder)
-            found[str(name)] = path
+        if is_study(path) or is_packed(path):
+            name = name_entry(path, folder)
+            if name in found:
+                raise UsageError(f"{found[name]} and {path} are one entry twice; keep one of them")
+            found[name] = path
     if not found:
         raise UsageError(
             f"{folder} holds no study; fltrain leaderboard plan TASK --algorithm NAME writes the "

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import niidpart
 from niidpart.errors import UsageError
 
 from ..libraries import is_own_code
@@ -17,9 +18,16 @@ from .task import LeaderboardTask, find_task_of
 __all__ = ["compare_with_task", "find_foreign"]
 
 
+class TaskComparison(NamedTuple):
+    """In what an entry is not of its task, and the splits that the data gives, by digest."""
+
+    faults: list[str]
+    splits: Mapping[str, "niidpart.FederatedSplit"]
+
+
 def compare_with_task(
     study: StudyFolder, task: LeaderboardTask, data_root: str | Path | None, *, trust: bool
-) -> list[str]:
+) -> TaskComparison:
     """Return in what the cells of a study are not those of its task's own plan."""
     stored = study.read_plan()
     words = parse_plan_text(stored.text)
@@ -30,12 +38,12 @@ def compare_with_task(
     try:
         plan = make_entry_plan(task, algorithms, is_tuned=is_tuned, data_root=root)
     except UsageError as error:
-        return [str(error)]
+        return TaskComparison([str(error)], {})
     resolved = prepare_study(plan).resolved
     faults = _compare_splits(set(resolved.splits), set(task.digests))
     wanted = {one.cell.digest for one in resolved.cells}
     there = {str(cell["digest"]) for cell in stored.cells}
-    return faults + _compare_cells(wanted, there)
+    return TaskComparison(faults + _compare_cells(wanted, there), resolved.splits)
 
 
 def _compare_splits(derived: set[str], published: set[str]) -> list[str]:

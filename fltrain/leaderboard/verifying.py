@@ -1,7 +1,7 @@
 """Whether an entry is what its task asks for, and whether rounds of it come out again."""
 
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from ..studies.verifying import verify_study
 from ..verification.verdict import RunVerdict
 from ..verification.verifying import verify
 from .entry_rules import compare_with_task
+from .packing import is_packed, open_entry, supply_splits
 from .states import digest_states, read_states
 from .task import find_task_of
 
@@ -89,12 +90,13 @@ def verify_entry(
     Parameters
     ----------
     entry : str or Path
-        The folder of its study.
+        The folder of its study, or what `pack_entry` made of it: then splits are those that the
+        data gives, and rounds are trained from round 0.
     replay : int
         So many rounds drawn at random, of different runs as long as there are some, and the last
         round of each of these runs, which rows are ranked by.
     again : str or Path, optional
-        A study of the same plan that somebody else has trained.
+        A study of the same plan that somebody else has trained, or what `pack_entry` made of it.
     data_root : str or Path, optional
         Where the data set lies.
     trust : bool
@@ -109,17 +111,16 @@ def verify_entry(
     UsageError
         It is the study of no task, or names code that is not trusted.
     """
-    study = StudyFolder.open(entry)
-    task = find_task_of(study.name)
-    faults = compare_with_task(study, task, data_root, trust=trust)
-    cells = Roster(study).list_cells()
-    done = study.places.list_done() & set(cells)
-    faults += _list_missing_cells(study, done)
-    counts = _draw_rounds(sorted(done), replay)
-    check = partial(_check_run, counts=counts, data_root=data_root, trust=trust)
-    runs = _join_verdicts(verify_study(entry, check))
-    is_whole = len(done) == len(cells) and not runs.faults
-    states = read_states(study, cells) if is_whole else {}
+    check = partial(
+        _check_run, data_root=data_root, trust=trust, has_checkpoints=not is_packed(entry)
+    )
+    with open_entry(entry) as folder:
+        study = StudyFolder.open(folder)
+        task = find_task_of(study.name)
+        faults, splits = compare_with_task(study, task, data_root, trust=trust)
+        if is_packed(entry):
+            supply_splits(study, splits)
+        runs, states = _check_runs(study, check, replay)
     faults += runs.faults + _check_states(states, again)
     is_again = again is not None and not _is_same_folder(entry, again)
     return EntryVerdict(
@@ -138,6 +139,20 @@ class _RunFindings(NamedTuple):
     faults: list[str]
     unchecked: list[str]
     replayed: list[str]
+
+
+def _check_runs(
+    study: StudyFolder, check: Callable[..., RunVerdict], replay: int
+) -> tuple[_RunFindings, dict[str, str]]:
+    """Return what was found of all runs, and what they came to; {} unless all are whole."""
+    cells = Roster(study).list_cells()
+    done = study.places.list_done() & set(cells)
+    counts = _draw_rounds(sorted(done), replay)
+    runs = _join_verdicts(verify_study(study.path, partial(check, counts=counts)))
+    is_whole = len(done) == len(cells) and not runs.faults
+    states = read_states(study, cells) if is_whole else {}
+    runs.faults[:0] = _list_missing_cells(study, done)
+    return runs, states
 
 
 def _join_verdicts(verdicts: Mapping[str, RunVerdict]) -> _RunFindings:
@@ -180,8 +195,8 @@ def _check_states(states: Mapping[str, str], again: str | Path | None) -> list[s
         faults.append(_NO_DIGESTS)
     if again is None:
         return faults
-    other = StudyFolder.open(again)
-    others = read_states(other, states)
+    with open_entry(again) as folder:
+        others = read_states(StudyFolder.open(folder), states)
     return faults + _compare_states(states, others, again)
 
 
@@ -213,7 +228,12 @@ def _draw_rounds(names: list[str], count: int) -> Mapping[str, int]:
 
 
 def _check_run(
-    folder: str, *, counts: Mapping[str, int], data_root: str | Path | None, trust: bool
+    folder: str,
+    *,
+    counts: Mapping[str, int],
+    data_root: str | Path | None,
+    trust: bool,
+    has_checkpoints: bool,
 ) -> RunVerdict:
     name = Path(folder).name
     return verify(
@@ -222,4 +242,5 @@ def _check_run(
         with_last=True,  # rows are ranked by that round: who makes up numbers makes up it
         data_root=data_root,
         trust=trust,
+        has_checkpoints=has_checkpoints,
     )

@@ -62,8 +62,11 @@ class Examination:
             self.blame(file, round, error)
 
 
-def examine_run(folder: RunFolder) -> Examination:
-    """Look at every file of a run folder, and return what was found."""
+def examine_run(folder: RunFolder, *, has_checkpoints: bool = True) -> Examination:
+    """Look at every file of a run folder, and return what was found.
+
+    has_checkpoints: that there is no whole one is a fault.
+    """
     found = Examination(folder)
     plain = PlainFolder(folder.path)
     with found.watch(CONFIG):
@@ -84,6 +87,8 @@ def examine_run(folder: RunFolder) -> Examination:
     with found.watch(TIMING):
         _require_times(plain)
     _examine_checkpoints(found)
+    if has_checkpoints and not found.checkpoints:
+        found.blame(CHECKPOINTS, None, "there is no whole one")
     return found
 
 
@@ -162,8 +167,6 @@ def _examine_checkpoints(found: Examination) -> None:
         for name in store.list_headless():
             what = "tensors without a head, which a run leaves that is stopped between the two"
             found.unchecked.append(f"{CHECKPOINTS}/{name}: {what}")
-    if not found.checkpoints:
-        found.blame(CHECKPOINTS, None, "there is no whole one")
 
 
 class _StateReader:

@@ -33,6 +33,7 @@ def verify(
     metrics: AskedMetrics = (),
     data_root: str | Path | None = None,
     trust: bool = False,
+    has_checkpoints: bool = True,
     progress: OnProgress = ignore,
 ) -> RunVerdict:
     """Check every digest of a run folder, and train some of its rounds again.
@@ -50,6 +51,9 @@ def verify(
         Train the last round again beside those that are drawn: it is the one that tables show.
     algorithm, model, loss, metrics, data_root, trust
         As `resume` takes them, for a replay.
+    has_checkpoints : bool
+        That the folder holds none is a fault. Not of a packed entry of a leaderboard, whose tensors
+        were left out: its rounds are trained from round 0, whose state is made anew.
     progress : callable
         As for `run`. What a replay will take is said first, by an `fltrain.Announcement`.
 
@@ -80,7 +84,7 @@ def verify(
         raise UsageError(f"replay is {replay!r}; it must be a whole number, at least 0")
     opened = RunFolder.open(folder)
     with opened.lock(is_shared=True):
-        found = examine_run(opened)
+        found = examine_run(opened, has_checkpoints=has_checkpoints)
         supplies = Supplies(
             data=data,
             algorithm=algorithm,

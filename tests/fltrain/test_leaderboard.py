@@ -1,6 +1,7 @@
 """The leaderboard: tasks keep their digests, entries are verified, the site believes no entrant."""
 
 import json
+import lzma
 import shutil
 from pathlib import Path
 
@@ -12,14 +13,16 @@ from fltrain.leaderboard import planning as planning_module
 from fltrain.leaderboard import task as task_module
 from fltrain.leaderboard import verifying as verifying_module
 from fltrain.leaderboard.api import build_boards, build_site, keep_verdict
+from fltrain.leaderboard.packing import pack_entry
 from fltrain.leaderboard.plan_writing import write_plan
 from fltrain.leaderboard.planning import MANDATORY, make_entry_plan, read_algorithm
+from fltrain.leaderboard.states import digest_entry
 from fltrain.leaderboard.task import find_task, list_tasks
 from fltrain.leaderboard.verifying import EntryVerdict, verify_entry
 from fltrain.studies.api import prepare_study
 from fltrain.studies.folder.study_folder import StudyFolder
 from fltrain.verification.verifying import verify
-from niidpart.errors import UsageError
+from niidpart.errors import FileFault, UsageError
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
@@ -122,6 +125,62 @@ def test_another_study_of_the_plan_with_the_same_bytes_is_run_again(entries, tmp
     wrong = verify_entry(entries / "mine", replay=0, again=entries / "baselines")
     assert wrong.badge == "claimed"
     assert "came to other states in 3 of 3 runs" in wrong.faults[0]
+
+
+@pytest.fixture(scope="module")
+def packed(entries, tmp_path_factory):
+    """The entry beside the baselines, as one file."""
+    return pack_entry(entries / "mine", tmp_path_factory.mktemp("packed") / "mine.json.xz")
+
+
+def test_a_packed_entry_is_verified_from_round_0_and_is_the_one_that_was_packed(entries, packed):
+    verdict = verify_entry(packed, replay=2, again=entries / "mine")
+    assert (verdict.faults, verdict.unchecked) == ([], [])
+    assert len(verdict.replayed) == 2
+    assert (verdict.badge, verdict.digest) == ("run again", digest_entry(entries / "mine"))
+    assert verify_entry(entries / "mine", replay=0, again=packed).badge == "run again"
+    assert packed.stat().st_size < 10_000
+
+
+def test_packed_entries_stand_on_the_boards_under_the_same_names(entries, packed, tmp_path):
+    shutil.copytree(entries / "baselines", tmp_path / "baselines")
+    shutil.copy(packed, tmp_path)
+    (board,) = build_boards(tmp_path).boards
+    (of_folders,) = build_boards(entries).boards
+    assert board.rows == of_folders.rows
+    shutil.copytree(entries / "mine", tmp_path / "mine")
+    with pytest.raises(UsageError, match="one entry twice"):
+        build_boards(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ({"../out": "x"}, "no file of a packed entry"),
+        ({"cells/a-1/split.h5": "x"}, "no file of a packed entry"),
+        ({"claims/a": 1}, "no file of a packed entry"),
+        ({}, "holds no study"),
+        ([], "must be a mapping"),
+    ],
+)
+def test_a_packed_entry_holds_nothing_else(texts, said, tmp_path):
+    file = tmp_path / "bad.json.xz"
+    file.write_bytes(lzma.compress(json.dumps(texts).encode()))
+    with pytest.raises(FileFault, match=said):
+        verify_entry(file)
+
+
+def test_a_packed_entry_that_is_damaged_is_left_out_and_a_changed_number_is_a_fault(
+    packed, tmp_path
+):
+    texts = json.loads(lzma.decompress(packed.read_bytes()))
+    log = next(path for path in texts if path.endswith("metrics.jsonl"))
+    texts[log] = texts[log].replace('"test_accuracy": 0.', '"test_accuracy": 0.9', 1)
+    (tmp_path / "changed.json.xz").write_bytes(lzma.compress(json.dumps(texts).encode()))
+    (tmp_path / "torn.json.xz").write_bytes(packed.read_bytes()[:-40])
+    faults = verify_entry(tmp_path / "changed.json.xz", replay=0).faults
+    assert any("metrics.jsonl" in fault for fault in faults)
+    assert set(build_boards(tmp_path).left_out) == {"changed", "torn"}
 
 
 def test_a_number_that_was_changed_is_a_fault(entries, tmp_path):
