@@ -96,27 +96,25 @@ def test_a_party_that_holds_nothing_has_features_of_the_right_shape(shape):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES.names())
-@pytest.mark.parametrize("name", TRANSFORMS.names())
-def test_each_transform_composes_with_each_strategy_and_moves_no_example(strategy, name):
+def test_all_transforms_compose_with_each_strategy_and_move_no_example(strategy):
     keywords = {"n_parties": 4, "groups": np.arange(400) % 8, "seed": 3}
     keywords |= {"embeddings": np.arange(1200).reshape(400, 3) ** 2 % 101}
     keywords |= {"noisy_labels": LABELS[::-1].copy()}
-    plain, changed = (
-        niidpart.make(LABELS, strategy, **keywords),
-        niidpart.make(LABELS, strategy, transforms=[(name, {})], **keywords),
-    )
+    if strategy == "feddyn":
+        keywords["beta"] = 5.0  # with its own 0.3 its code draws for long until classes fit
+    plain = niidpart.make(LABELS, strategy, **keywords)
+    x = np.full((2, 3, 3), 0.5, np.float32)
+    every = [(name, {}) for name in TRANSFORMS.names()]
+    changed = niidpart.make(LABELS, strategy, transforms=every, **keywords)
     assert changed.train.digest == plain.train.digest
     assert changed.digest != plain.digest
-    added = {
-        column: values for column, values in changed.columns.items() if column not in plain.columns
-    }
-    assert added
-    for column, values in added.items():
-        assert column.startswith(f"{name}_")
-        assert values.shape == (4,)
     for column, values in plain.columns.items():  # the strategy's own
         assert np.array_equal(changed.columns[column], values)
-    x = np.full((2, 3, 3), 0.5, np.float32)
+    added = changed.columns.keys() - plain.columns.keys()
+    for name in TRANSFORMS.names():
+        own = {column for column in added if column.startswith(f"{name}_")}
+        assert own
+        assert all(changed.columns[column].shape == (4,) for column in own)
     assert niidpart.transform(changed, x, 3, np.arange(2)).shape == x.shape
 
 
