@@ -1,5 +1,6 @@
 """What all tests share: the project's folder, real data where there is some, python in a fresh process."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -17,6 +18,10 @@ ROOT = Path(__file__).resolve().parents[1]
 # Models are tiny here: a second thread costs more than it brings, and many times more where another program has the other core.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Compiled once, by whoever comes first: a process that a test starts would compile all of the project again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # The same examples in every run: a red test is red for everybody.
 settings.register_profile("law", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("law")
@@ -30,12 +35,26 @@ def pytest_xdist_auto_num_workers() -> int:
     return 1 + (os.cpu_count() or 1)
 
 
+def pytest_collection_finish() -> None:
+    """What is imported and collected stays: the collector need not go through it again and again."""
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def state_folder(tmp_path_factory) -> Path:
     """Where niidpart notes things for this user: never the folder of whoever runs the tests."""
     folder = tmp_path_factory.mktemp("state")
     os.environ["XDG_STATE_HOME"] = str(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def native_cache(tmp_path_factory) -> Path:
+    """A folder for compiled code, which all workers of a session share: it is compiled once."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    (shared / "native-cache").mkdir(mode=0o700, exist_ok=True)
+    return shared / "native-cache"
 
 
 @pytest.fixture(scope="session")

@@ -28,12 +28,12 @@ def blocks(page: Path, kind: str) -> list[str]:
     return [text for info, text in BLOCK.findall(page.read_text()) if info == kind]
 
 
-def run_lines(text: str, folder: Path, programs: Path) -> None:
-    """Run a block of sh, with the niidpart and fltrain of a folder."""
+def run_lines(text: str, folder: Path, programs: Path, cache: Path) -> None:
+    """Run a block of sh, with the niidpart and fltrain of a folder, and a cache of compiled code."""
     env = os.environ | {
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(folder),
-        "XDG_CACHE_HOME": str(programs / "cache"),  # where what was compiled is found again
+        "XDG_CACHE_HOME": str(cache),
     }
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", text],
@@ -91,9 +91,9 @@ def test_python_blocks_run(chain, tmp_path, monkeypatch, warm):
 
 
 @pytest.mark.parametrize("chain", chains_of_all_pages("sh"))
-def test_sh_blocks_run(chain, tmp_path, warm):
+def test_sh_blocks_run(chain, tmp_path, warm, native_cache):
     for text in chain:
-        run_lines(text, tmp_path, warm)
+        run_lines(text, tmp_path, warm, native_cache)
 
 
 def list_written() -> list[tuple[str, str]]:
@@ -125,12 +125,12 @@ def test_who_follows_several_pages_in_one_folder_overwrites_nothing():
 
 
 @pytest.mark.skipif(not MNIST.is_dir(), reason=f"no MNIST at {MNIST}; set NIIDPART_TEST_DATA")
-def test_blocks_on_real_data_run(tmp_path, warm):
+def test_blocks_on_real_data_run(tmp_path, warm, native_cache):
     (tmp_path / "data" / "MNIST").mkdir(parents=True)
     (tmp_path / "data" / "MNIST" / "raw").symlink_to(MNIST.resolve())
     for page in PAGES:
         for text in blocks(page, "sh needs-mnist"):
-            run_lines(text, tmp_path, warm)
+            run_lines(text, tmp_path, warm, native_cache)
 
 
 def test_the_quick_start_is_what_ci_runs():

@@ -50,12 +50,6 @@ def table_split(table):
     return split
 
 
-@pytest.fixture(scope="session")
-def native_cache(tmp_path_factory):
-    """A folder for compiled code, so that a session compiles it once."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture(scope="module")
 def own_cache(native_cache):
     """Code is compiled in a folder of the session's own while a file's tests run."""
