@@ -97,18 +97,18 @@ def workers():
 # The result
 
 
-@pytest.mark.parametrize("name", ALGORITHMS.names())
+@pytest.mark.parametrize(
+    ("name", "n"), [*((name, 3) for name in ALGORITHMS.names()), ("fedcd", 1), ("scaffold", 1)]
+)
 def test_it_is_that_of_one_process_bit_for_bit_whatever_the_number_of_workers(
-    go, networks, same_state, name
+    go, networks, same_state, name, n
 ):
     algorithm = fltrain.algorithms.build(name, **find_declared(name, "FEW_ROUNDS", {}))
     model = networks(find_declared(name, "NETWORK", "normed"))
     usual = USUAL | {"algorithm": algorithm, "model": model} | algorithm.settings
-    alone = go(engine="looped", **usual)
-    for n in (1, 3):
-        done = go(workers=n, **usual)
-        assert done.history == alone.history, n
-        assert same_state(done.state, alone.state), n
+    alone, done = go(engine="looped", **usual), go(workers=n, **usual)
+    assert done.history == alone.history
+    assert same_state(done.state, alone.state)
 
 
 def test_it_is_that_of_one_process_for_the_papers_cnn(images, dealt, train, same_state):

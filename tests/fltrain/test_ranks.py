@@ -289,28 +289,31 @@ def dealt_runs(group, tmp_path_factory):
 
 
 @pytest.fixture
-def torchrun():
-    """torchrun(size, *arguments): the command on so many ranks, started; `script`: a file instead."""
+def torchrun(warm):
+    """torchrun(size, *arguments): the command on so many ranks, started; `script`: a file instead.
 
-    def start(size, *arguments, script=None, **options):
-        launcher = [
-            sys.executable,
-            "-P",
-            "-m",
-            "torch.distributed.run",
-            "--nproc-per-node",
-            str(size),
-            "--standalone",  # it finds a port itself, which nobody else can have taken meanwhile
-        ]
-        environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        command = [
-            *launcher,
-            *(["-m", "niidpart_cli.train"] if script is None else [script]),
-            *map(str, arguments),
-        ]
+    Launcher and ranks are forks of a process that has imported everything; is_cold: fresh processes, in a session that signals reach.
+    """
+
+    def start(size, *arguments, script=None, is_cold=False, **options):
+        if is_cold:
+            launcher = [sys.executable, "-P", "-m", "torch.distributed.run"]
+            program = ["-m", "niidpart_cli.train"]
+        else:
+            launcher = [warm / "python", "-c", "from torch.distributed.run import main; main()"]
+            program = [
+                "--no-python",
+                *([warm / "python", script] if script else [warm / "fltrain"]),
+            ]
+        # --standalone: it finds a port itself, which nobody else can have taken meanwhile
+        command = [*launcher, "--nproc-per-node", str(size), "--standalone", *program]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return subprocess.Popen(
-            command, **pipes, env=environment, start_new_session=True, **options
+            [*command, *map(str, arguments)],
+            **pipes,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            start_new_session=True,
+            **options,
         )
 
     return start
@@ -390,9 +393,9 @@ def test_a_sweep_goes_on_with_ranks_to_the_same_end(dealt_runs, group, tmp_path,
     assert all(outcome(cell) == outcome(folder / "1" / "sweep" / cell.name) for cell in cells)
 
 
+@pytest.mark.usefixtures("own_cache")
 def test_stacked_and_compiled_jobs_are_shared_among_ranks(group, tmp_path, distance, monkeypatch):
     monkeypatch.setenv("COMPILER", "yes" if there_is_a_compiler() else "")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     said = group(ENGINES, tmp_path, 1, 2)
     engines = ["stacked", "native"] if there_is_a_compiler() else ["stacked"]
     for engine in engines:
@@ -582,6 +585,7 @@ def test_a_rank_that_is_killed_ends_the_run_which_goes_on_with_any_number(
         1,
         "--out",
         folder,
+        is_cold=True,
     )
     _, stderr = stopped_in_the_middle(
         child, folder, lambda ranks: os.kill(ranks[0], signal.SIGKILL)
@@ -631,7 +635,8 @@ def now_of(folder, rounds):
 
 def test_ctrl_c_is_said_once(torchrun, split_file, tmp_path):
     folder = tmp_path / "run"
-    child = torchrun(2, "run", split_file, "--rounds", 1000, "--local-epochs", 2, "--out", folder)
+    endless = ("--rounds", 1000, "--local-epochs", 2, "--out", folder)
+    child = torchrun(2, "run", split_file, *endless, is_cold=True)
     _, stderr = stopped_in_the_middle(child, folder, lambda _: os.killpg(child.pid, signal.SIGINT))
     [said] = ours(stderr)
     assert re.fullmatch(
