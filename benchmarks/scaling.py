@@ -13,6 +13,7 @@ were seen with, pages that they share counted once (PSS); beside it stands what 
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import re
@@ -150,8 +151,12 @@ def clocks() -> np.ndarray:
     return np.array([time.perf_counter(), cpu_seconds(os.getpid())])
 
 
+@functools.cache
 def measure(point: Point, rounds: int, limit: float) -> dict[str, Any]:
-    """What a fresh process measured, with the most memory that it was seen with; {"error": reason} where it failed or was stopped."""
+    """What a fresh process measured, with the most memory that it was seen with; {"error": reason} where it failed or was stopped.
+
+    A point of several tables is measured once.
+    """
     command = [sys.executable, __file__, "--child", json.dumps(point), "--rounds", str(rounds)]
     with subprocess.Popen(
         command,
