@@ -59,8 +59,10 @@ def afl(
 
     Of a cohort of S among P parties the losses count P / S times, so that lambda moves as with all
     on the average, and lambda is divided by its sum over the cohort; in others' code all
-    are there. Parties without examples are in neither number. `served` "average" is what that code
-    evaluates; it has the statistics of batch norm of the last.
+    are there. Parties without examples are in neither number. That holds where all parties are
+    drawn alike, as the text draws those whose loss it takes, P times each; other rules of cohorts
+    are refused, since lambda would rise with how often a party is drawn. `served` "average" is what
+    that code evaluates; it has the statistics of batch norm of the last.
 
     Says of its state (`--internals`): `weight` of each party.
     """
@@ -76,6 +78,7 @@ def afl(
         serve=serve_mean if served == "average" else BASE.serve,
         traffic=traffic,
         describe=describe,
+        settings={"cohort": "uniform"},
     )
 
 

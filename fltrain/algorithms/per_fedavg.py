@@ -56,6 +56,11 @@ def per_fedavg(
     neither. Loss reported is that of u on D'. Statistics of batch norm move with the passes at w
     and at u.
 
+    The difference of two gradients is divided by 2 delta, and their rounding with it: engines,
+    which add in other orders, differ by some eps / delta, also after one round. In float32 that is
+    1e-7 / 1e-3, and a thousand times as much where batch norm takes its statistics from parts of
+    two examples.
+
     Codes weigh parties alike (`weights` "uniform"); by examples the comparison with FedAvg is one
     of the loss alone. It is measured at home, after adapting: finetuned_party_test_accuracy of
     the last round, by `tuning_epochs` epochs at the run's learning rate, where the codes

@@ -20,12 +20,13 @@ from ._cohorts import sample
 class Federation:
     """Parties with a model of which weights are a vector. seed 0; no decay but that of the settings."""
 
-    def __init__(self, split, data, module, rounds, **settings):
+    def __init__(self, split, data, module, rounds, algorithm="fedavg", **settings):
         self.module, self.rounds = module, rounds
         self.settings = Settings(engine="looped", device="cpu", **settings)
-        cell = prepare(split, data, build("fedavg"), module, self.settings)
+        cell = prepare(split, data, build(algorithm), module, self.settings)
         self.examples = cell.data.train
-        self.n = torch.tensor([self.examples.size(p) for p in range(split.n_parties)]).double()
+        sizes = [self.examples.size(p) for p in range(cell.data.n_parties)]
+        self.n = torch.tensor(sizes).double()
         self.start = torch.cat([p.detach().reshape(-1) for p in module.parameters()])
 
     def cohort(self, round):
@@ -45,13 +46,13 @@ class Federation:
         logits = torch.func.functional_call(self.module, self.tree(w), batch.x)
         return torch.autograd.grad(nn.functional.cross_entropy(logits, batch.y), w)[0]
 
-    def train(self, w, round, party, direct):
-        """y after one local training from w; direct(y, batch) -> what is followed."""
+    def train(self, w, round, party, direct, behind=0.0):
+        """y after one local training from w; direct(y, batch) -> what is followed; behind: added behind the momentum."""
         lr, rho, decay = self.settings.lr, self.settings.momentum, self.settings.weight_decay
         y, velocity = w, torch.zeros_like(w)
         for batch in self.batches(round, party):
             velocity = rho * velocity + direct(y, batch) + decay * y
-            y = y - lr * velocity
+            y = y - lr * (velocity + behind)
         return y
 
     def effective_steps(self, round, party):

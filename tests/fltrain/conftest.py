@@ -178,6 +178,17 @@ def double():
     return network
 
 
+@pytest.fixture
+def certify(record_property):
+    """certify(name, gap, bound): hold an algorithm's difference to a second writing to its bound, and note it for docs/certificate.md."""
+
+    def hold(name, gap, bound=1e-12):
+        record_property("certified", (name, float(gap), bound))
+        assert gap < bound
+
+    return hold
+
+
 @pytest.fixture(scope="session")
 def started():
     """started(model): {name: [1, ...]}, the weights that a run of this module begins with."""

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fltrain import tree
+from fltrain import UsageError, tree
 from fltrain.algorithms import afl, build, fedavg
 from fltrain.algorithms.afl import project
 
@@ -18,16 +18,17 @@ VARIANTS = [{"weights_lr": 0.0}, {"served": "last"}]
 
 
 @pytest.mark.parametrize("fraction", [1.0, 0.6])
-def test_rounds_are_those_of_a_second_transcription(fraction, table, table_split, train, double):
+def test_rounds_are_those_of_a_second_transcription(
+    fraction, table, table_split, train, double, certify
+):
     how = HARD | {"fraction": fraction}
     done = train(table_split, table, model=double(), algorithm=afl(weights_lr=0.2), **how)
     federation = Federation(table_split, table, double(), **how)
     w, mean, weights = transcribed.afl(federation, how["rounds"], weights_lr=0.2)
     last = torch.cat([leaf[0].reshape(-1) for leaf in tree.leaves(done.state.models)])
     served = torch.cat([p.detach().reshape(-1) for p in done.model().parameters()])
-    assert float((last - w).abs().max()) < 1e-12
-    assert float((served - mean).abs().max()) < 1e-12
-    assert done.state.server["weights"].tolist() == pytest.approx(weights.tolist(), abs=1e-12)
+    for found, expected in ((last, w), (served, mean), (done.state.server["weights"], weights)):
+        certify("afl", float((found - expected).abs().max()))
 
 
 def test_with_weights_by_examples_that_stay_it_is_fedavg(table, table_split, train, distance):
@@ -82,6 +83,12 @@ def test_a_cohort_that_weighs_nothing_trains(table, table_split, train):
         table_split, table, algorithm=afl(weights_lr=1e3), **HARD | {"fraction": 0.2, "rounds": 5}
     )
     assert np.isfinite([metrics["train_loss"] for metrics in done.history]).all()
+
+
+def test_parties_are_drawn_alike(table, table_split, train):
+    """Losses count P / S times, which is right on the average where all parties are drawn as often."""
+    with pytest.raises(UsageError, match="afl needs cohort uniform"):
+        train(table_split, table, algorithm=afl(), cohort="weighted", fraction=0.6)
 
 
 def test_a_model_and_a_loss_are_sent(table, table_split, train):

@@ -15,14 +15,16 @@ VARIANTS = [{"alpha_lr": 0.5}, {"alpha": 1.0}, {"alpha": 0.0}]
 
 
 @pytest.mark.parametrize("alpha_lr", [0.0, 2.0])
-def test_rounds_are_those_of_a_second_transcription(alpha_lr, table, table_split, train, double):
+def test_rounds_are_those_of_a_second_transcription(
+    alpha_lr, table, table_split, train, double, certify
+):
     algorithm = build("apfl", alpha=0.3, alpha_lr=alpha_lr)
     done = train(table_split, table, model=double(), algorithm=algorithm, **HARD)
     federation = Federation(table_split, table, double(), **HARD)
     w, mixtures, alphas = transcribed.apfl(federation, HARD["rounds"], 0.3, alpha_lr)
-    assert distance_of(done.model(), w) < 1e-12
+    certify("apfl", distance_of(done.model(), w))
     for party, mixture in mixtures.items():
-        assert distance_of(done.model(party, personal=True), mixture) < 1e-12
+        certify("apfl", distance_of(done.model(party, personal=True), mixture))
     assert done.state.parties["alpha"].tolist() == pytest.approx(list(alphas.values()), abs=1e-12)
     assert (len(set(alphas.values())) > 1) == (alpha_lr > 0)
 

@@ -57,7 +57,7 @@ def test_switched_off_it_is_fedavg_bit_for_bit(name, table, table_split, train, 
 
 
 @pytest.mark.parametrize("name", READ)
-def test_rounds_are_those_written_out_by_torch(name, table, dealt, train, double):
+def test_rounds_are_those_written_out_by_torch(name, table, dealt, train, double, certify):
     """Unequal parties, one of which lacks a class; momentum and weight decay."""
     owner = [0 if i % 4 or table.labels[i] == 1 else 1 for i in range(90)]
     split = dealt(table, owner)
@@ -79,7 +79,7 @@ def test_rounds_are_those_written_out_by_torch(name, table, dealt, train, double
             take_steps(make_sgd(own.parameters()), loss, epochs=3)
             states.append(own.state_dict())
         model = average(states, parties, list(model))
-    assert largest_gap(tree.index(done.state.models, 0), model) < 1e-12
+    certify(name.partition(" ")[0], largest_gap(tree.index(done.state.models, 0), model))
     assert torch.equal(done.state.parties["counts"], torch.stack(counts).long())
 
 

@@ -20,7 +20,7 @@ HEAD = ["2.weight", "2.bias"]
 @pytest.mark.parametrize("engine", ["looped", "stacked"])
 @pytest.mark.parametrize("threshold", [0.0, 10.0])
 def test_rounds_are_those_of_a_second_transcription(
-    threshold, engine, table, table_split, train, double
+    threshold, engine, table, table_split, train, double, certify
 ):
     """threshold 0: all first steps; 10: the least that it is told by."""
     options = {"share": 1.0, "first_steps": 14, "mixing_steps": 2, "threshold": threshold}
@@ -34,12 +34,12 @@ def test_rounds_are_those_of_a_second_transcription(
     mixed = torch.cat([leaf.reshape(-1) for leaf in is_mixed.values()]) > 0
     steps = {"mixing_steps": 2, "first_steps": 14, "threshold": threshold}
     w, own, mixing = transcribed.fedala(federation, HARD["rounds"], mixed, **steps)
-    assert distance_of(done.model(), w) < 1e-12
+    certify("fedala", distance_of(done.model(), w))
     for party, model in own.items():
-        assert distance_of(done.model(party, personal=True), model) < 1e-12
+        certify("fedala", distance_of(done.model(party, personal=True), model))
         learned = tree.index(done.state.parties["mixing"], party)
         found = torch.cat([learned[name].reshape(-1) for name in HEAD])
-        assert float((found - mixing[party][mixed]).abs().max()) < 1e-12
+        certify("fedala", float((found - mixing[party][mixed]).abs().max()))
     assert any(float((by[mixed] - 1).abs().max()) > 1e-3 for by in mixing.values())
 
 

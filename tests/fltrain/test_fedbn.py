@@ -17,6 +17,9 @@ from fltrain.disk.plain_folder import PlainFolder
 from fltrain.runs.traffic import count_model_bytes
 
 from ._cohorts import sample
+from ._replay import FULL, list_parties
+from ._stacked import Double
+from .test_fedper import measure_beside_torch
 
 HARD = {
     "rounds": 3,
@@ -39,6 +42,17 @@ def model(norm):
 @pytest.fixture
 def normed():
     return model(nn.BatchNorm1d(8))
+
+
+def test_rounds_are_those_written_out_by_torch(table, table_split, train, certify):
+    """In float64: unequal parties, momentum, weight decay; each party has its own scales and shifts."""
+
+    def make():
+        return nn.Sequential(Double(), *model(nn.BatchNorm1d(8))).double()
+
+    done = train(table_split, table, model=make(), algorithm=fedbn(), local_epochs=3, **FULL)
+    own = ["2.weight", "2.bias"]
+    certify("fedbn", measure_beside_torch(done, list_parties(table_split, table), make, own))
 
 
 @pytest.mark.parametrize("fraction", [1.0, 0.4])

@@ -14,7 +14,7 @@ from fltrain.runs.training import prepare
 from ._parties import HOW
 
 
-def test_a_party_is_tuned_as_torch_does_it(table, dealt):
+def test_a_party_is_tuned_as_torch_does_it(table, dealt, certify):
     """One batch an epoch, so that no order counts: a plain loop of torch from the served model."""
     split = dealt(table, [i % 3 for i in range(90)], test=[i % 3 for i in range(90)])
     how = HOW | {"batch_size": 64, "engine": "looped"}
@@ -32,7 +32,7 @@ def test_a_party_is_tuned_as_torch_does_it(table, dealt):
             nn.functional.cross_entropy(model(x), y).backward()
             optimizer.step()
         expected.append(float((model(x).argmax(1) == y).double().mean()))
-    assert found == expected
+    certify("fedavg-ft", max(abs(a - b) for a, b in zip(found, expected, strict=True)))
     assert run.history[-1]["finetuned_party_test_accuracy_mean"] == pytest.approx(sum(expected) / 3)
 
 

@@ -8,7 +8,7 @@ from fltrain import UsageError
 from fltrain.algorithms import fedper, lg_fedavg
 
 from ._replay import FULL, list_parties
-from .test_fedper import HARD, HEAD, TwoNumbers, compare_with_torch, normed
+from .test_fedper import HARD, HEAD, TwoNumbers, measure_beside_torch, normed
 
 __all__ = ["normed"]  # a fixture
 
@@ -36,10 +36,11 @@ def test_sharing_all_is_refused(table, table_split, train, normed):
         train(table_split, table, model=normed, algorithm=lg_fedavg(shared="fc"), **HARD)
 
 
-def test_rounds_are_those_written_out_by_torch(table, table_split, train, double):
+def test_rounds_are_those_written_out_by_torch(table, table_split, train, double, certify):
     """Unequal parties, momentum, weight decay; torch's own SGD over all parameters of a party."""
     done = train(table_split, table, model=double(), algorithm=lg_fedavg(), local_epochs=3, **FULL)
-    compare_with_torch(done, list_parties(table_split, table), double, own=["0.weight", "0.bias"])
+    parties = list_parties(table_split, table)
+    certify("lg-fedavg", measure_beside_torch(done, parties, double, own=["0.weight", "0.bias"]))
 
 
 def test_one_step_by_hand(dealt, train):

@@ -1,7 +1,10 @@
 """Per-FedAvg: by a second transcription, by hand, on a quadratic whose Hessian is known, and where it is FedAvg."""
 
+from copy import deepcopy
+
 import pytest
 import torch
+from torch import nn
 
 from fltrain.algorithms import build, fedavg, per_fedavg
 from fltrain.algorithms.per_fedavg import _cut
@@ -9,6 +12,7 @@ from fltrain.interface import Batch, Local, Step
 
 from . import _transcribed_mixtures as transcribed
 from ._by_hand import HARD, make_two_parties
+from ._stacked import Double
 from ._transcribed import Federation
 
 # What the shared tests try besides (`_variants.py`).
@@ -21,7 +25,7 @@ EXACT = {"batches": "same"}
     ("delta", "engine"), [(None, "looped"), (None, "stacked"), (1e-3, "looped")]
 )
 def test_rounds_are_those_of_a_second_transcription(
-    engine, delta, table, table_split, train, double
+    engine, delta, table, table_split, train, double, certify
 ):
     """Hessian-free to 1e-9: a difference of two gradients has lost that many digits."""
     second = {} if delta is None else {"second_order": "hessian-free", "delta": delta}
@@ -31,7 +35,29 @@ def test_rounds_are_those_of_a_second_transcription(
     federation = Federation(table_split, table, double(), **HARD)
     expected = transcribed.per_fedavg(federation, HARD["rounds"], alpha=0.1, delta=delta)
     found = torch.cat([p.detach().reshape(-1) for p in done.model().parameters()])
-    assert float((found - expected).abs().max()) < (1e-12 if delta is None else 1e-9)
+    bound = 1e-12 if delta is None else 1e-9
+    certify("per-fedavg", float((found - expected).abs().max()), bound)
+
+
+def test_engines_differ_by_the_rounding_of_the_difference(table, table_split, train, distance):
+    """It is divided by delta, so that they differ by eps / delta in either precision, and by no fault."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        single = nn.Sequential(nn.Linear(6, 12), nn.Tanh(), nn.Linear(12, 3))
+    double = nn.Sequential(Double(), *deepcopy(single)).double()
+    usual = HARD | {"rounds": 1, "lr": 0.02, "finetune": 1}
+    gaps = {}
+    for eps, module in ((2**-24, single), (2**-53, double)):
+        for delta in (1e-1, 1e-3, 1e-5):
+            algorithm = per_fedavg(inner_lr=0.1, second_order="hessian-free", delta=delta)
+            how = usual | {"algorithm": algorithm, "model": module}
+            a, b = (
+                train(table_split, table, engine=engine, **how).state.models
+                for engine in ("looped", "stacked")
+            )
+            gaps[eps, delta] = distance(a, b) / eps
+            assert gaps[eps, delta] < 5 + 0.05 / delta
+        assert gaps[eps, 1e-5] > 10 * gaps[eps, 1e-1]
 
 
 def test_without_an_inner_step_it_is_fedavg_bit_for_bit(table, table_split, train, same):
