@@ -136,3 +136,35 @@ def test_tables_of_commands_stay_within_the_terminal(terminal, columns, tmp_path
             lines = [line for line in lines if line not in notes]
             assert max(map(len, lines)) <= columns, "\n".join(lines)
             assert any(word in line for line in lines), said[command]
+
+
+def test_a_table_is_put_into_a_paper_and_again_where_it_stands(fltrain, tmp_path):
+    write_run(tmp_path / "run")
+    paper = tmp_path / "paper.tex"
+    paper.write_text("\\begin{table}\n\\end{table}\n")
+    asked = ("table", "run", "--show", "last", "--into", "paper.tex")
+    refused = fltrain(*asked, cwd=tmp_path)
+    assert refused.returncode == 1
+    marks = "%% begin fltrain table: runs\n%% end fltrain table: runs\n"
+    assert marks in refused.stderr  # to be pasted as they stand
+    paper.write_text(f"\\begin{{table}}\n{marks}\\end{{table}}\n")
+    done = fltrain(*asked, cwd=tmp_path)
+    assert done.stdout == "written to paper.tex, between the marks of the table runs\n", done.stderr
+    printed = fltrain(*asked[:4], "--format", "latex", cwd=tmp_path).stdout
+    assert printed in paper.read_text()
+    again = fltrain(*asked, "--format", "latex", "--mark", "runs", cwd=tmp_path)
+    assert again.stdout.startswith("paper.tex is as it was")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--mark", "a"], "--mark names the marks of --into FILE"),
+        (["--into", "a.tex", "--json"], "leave --paper, --json and other formats out"),
+        (["--into", "a.tex", "--format", "csv"], "leave --paper, --json and other formats out"),
+    ],
+)
+def test_a_table_in_a_paper_is_of_latex(fltrain, tmp_path, options, said):
+    done = fltrain("table", "run", *options, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr

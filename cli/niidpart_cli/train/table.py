@@ -60,19 +60,35 @@ def _declare_params() -> list[click.Parameter]:
         click.Option(
             ["--format", "written_as"],
             type=click.Choice(["text", "markdown", "csv", "latex"]),
-            default="text",
-            show_default=True,
-            help="latex: with the rules of booktabs, bold where a test carries it.",
+            help="latex: with the rules of booktabs, bold where a test carries it.  [text]",
+        ),
+        click.Option(
+            ["--into"],
+            type=click.Path(),
+            help="Put the table as LaTeX into this file of yours, between its two marks, which an "
+            "error shows where they are not there yet.",
+        ),
+        click.Option(
+            ["--mark"],
+            help="Of --into: what the marks are called, where a file has several tables.  "
+            "[the study's name, or runs]",
         ),
         click.Option(["--json", "as_json"], is_flag=True, help="For machines (docs/json.md)."),
     ]
 
 
 def table(
-    paths: tuple[str, ...], written_as: str, paper: bool, as_json: bool, **values: Any
+    paths: tuple[str, ...],
+    written_as: str | None,
+    into: str | None,
+    mark: str | None,
+    paper: bool,
+    as_json: bool,
+    **values: Any,
 ) -> None:
     from fltrain.studies.folder.study_folder import is_study
 
+    _require_latex(into, mark, written_as, is_other=paper or as_json)
     if paper:
         _print_paper(paths, as_json, values)
         return
@@ -90,10 +106,36 @@ def table(
 
         say(json.dumps([describe_table(one) for one in tables]))
         return
-    if written_as == "text":
+    if into is not None:
+        _put_tables(tables, into, mark)
+        return
+    if written_as is None or written_as == "text":
         _say_tables(tables)
         return
-    say("\n\n".join(_write(one, written_as) for one in tables))
+    say(_write_all(tables, written_as))
+    _say_notes(tables)
+
+
+def _require_latex(
+    into: str | None, mark: str | None, written_as: str | None, *, is_other: bool
+) -> None:
+    """Raise UsageError where --into or --mark stands beside what it does not go with."""
+    if into is None and mark is not None:
+        raise UsageError("--mark names the marks of --into FILE; give both, or none")
+    if into is not None and (is_other or written_as not in (None, "latex")):
+        raise UsageError(
+            "--into puts a table of LaTeX into a file; leave --paper, --json and other formats out"
+        )
+
+
+def _put_tables(tables: Sequence["EvidenceTable"], into: str, mark: str | None) -> None:
+    """Put the tables between their marks in a LaTeX file, and say whether it is another now."""
+    from fltrain.evidence.latex_file import put_table
+
+    name = tables[0].study or "runs" if mark is None else mark
+    is_new = put_table(into, name, _write_all(tables, "latex"))
+    said = f"written to {into}" if is_new else f"{into} is as it was"
+    say(to_one_line(f"{said}, between the marks of the table {name}"))
     _say_notes(tables)
 
 
@@ -132,8 +174,9 @@ def _say_notes(tables: Sequence["EvidenceTable"]) -> None:
             say(to_one_line(f"not the same in all runs: {line}"), err=True)
 
 
-def _write(table: "EvidenceTable", written_as: str) -> str:
+def _write_all(tables: Sequence["EvidenceTable"], written_as: str) -> str:
     from fltrain.evidence.writing import write_csv, write_latex, write_markdown
 
     writers = {"markdown": write_markdown, "csv": write_csv, "latex": write_latex}
-    return writers[written_as](table)
+    write = writers[written_as]
+    return "\n\n".join(write(table) for table in tables)
