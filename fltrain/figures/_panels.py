@@ -113,6 +113,23 @@ def find_room(ax: "Axes") -> float:
     return float(figure.get_figheight()) / rows - (_AROUND if rows == 1 else 0.35)
 
 
+def say_nothing(ax: "Axes", why: str) -> None:
+    """Write into a panel why nothing is drawn in it, in the place of its numbers."""
+    small = find_small()
+    lines = wrap_text(why, find_width(ax) - _AROUND, small, 3)
+    ax.set(xticks=[], yticks=[])
+    ax.text(
+        0.5,
+        0.5,
+        "\n".join(lines),
+        ha="center",
+        va="center",
+        transform=ax.transAxes,
+        fontsize=small,
+        color=choose_shade(0.35),
+    )
+
+
 def label_values(ax: "Axes", label: str, *, is_own: bool = False) -> None:
     """Write what the vertical axis shows, where the panel is the first of its line.
 

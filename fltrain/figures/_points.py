@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..evidence.measures import RunMeasure
-from ..evidence.tables import TableEntry, read_values
+from ..evidence.tables import TableEntry
+from ..evidence.trial_values import read_values
 from ._styles import choose_mark, choose_styles
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from niidpart.errors import UsageError
+from niidpart.wording import count_noun
 
 from ..evidence.faults import list_faults
 from ..evidence.tables import TableAxes
@@ -14,7 +15,7 @@ from ..studies.derived_values import is_derived
 from ._bands import describe_band
 from ._key import add_key, describe_trials, list_lost
 from ._lines import LineLook, draw_band, draw_own, draw_setting, read_trials
-from ._panels import describe_metric, label_progress, label_values, lay_panels
+from ._panels import describe_metric, label_progress, label_values, lay_panels, say_nothing
 from ._runs import Arrangement, FigureRuns, PanelRuns
 from ._styles import FEW, LineStyle, choose_styles
 from ._text import FigureText
@@ -69,9 +70,11 @@ def curves(
         notes += _draw_panel(ax, panel, metric, look, styles)
         if metric == "test_accuracy" and _OWN not in metrics:
             _draw_own_models(ax, panel, look, styles)
-    for ax, (metric, _) in zip(panels, drawn, strict=True):
+    for ax, (metric, panel) in zip(panels, drawn, strict=True):
         label_values(ax, describe_metric(metric), is_own=len(arranged.panels) == 1)
         label_progress(ax, x)
+        if not ax.lines:
+            say_nothing(ax, _explain_nothing(panel, metric))
     trials = describe_trials(list(arranged.entries))
     caption = describe_band(band, trials) if trials else ""
     lone = next(iter(arranged.labels)) if len(arranged.labels) == 1 else ""
@@ -112,6 +115,18 @@ def _draw_panel(
         if not draw_setting(ax, trials, metric, look, styles[series.label]):
             gaps.append(f"no curve of {metric} along {look.along}{place}: {series.label}")
     return gaps
+
+
+def _explain_nothing(panel: PanelRuns, metric: str) -> str:
+    """Return why a panel has no curve."""
+    entries = [series.entry for series in panel.series]
+    asked = sum(len(entry.records) for entry in entries)
+    failed = sum(len(entry.failed) for entry in entries)
+    if failed == asked:
+        return f"no curve: all {count_noun(asked, 'run')} failed"
+    if any(entry.n for entry in entries):
+        return f"no curve: no run has {metric}"
+    return f"no curve: of {count_noun(asked, 'run')} {failed} failed, and none has ended"
 
 
 def _draw_own_models(

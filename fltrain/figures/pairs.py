@@ -182,7 +182,9 @@ def _describe(families: Sequence[ComparisonFamily], level: float) -> str:
     told = " or ".join(map(str, sorted(counts))) or "no"
     refused = any(one.verdict == "refused" for family in families for one in family.comparisons)
     without = "; without colour: so few pairs carry no claim" if refused else ""
+    size = families[0].size
+    corrected = f", Holm over {size}" if size > 1 else ""
     return (
         f"share of {told} pairs in which the row is better than the column; bold with a star: "
-        f"claimed by the sign-flip test, Holm over {families[0].size} at {level:g}{without}"
+        f"claimed by the sign-flip test{corrected} at {level:g}{without}"
     )

@@ -51,44 +51,47 @@ def tell_family(
     """Return a family in sentences. most: how many of them."""
     claims = [one for one in family.comparisons if one.better]
     without = [one for one in family.comparisons if one.verdict == "none"]
-    said = [Sentence("claim", _tell_claim(one, measure)) for one in claims]
+    is_alone = family.size == 1
+    said = [Sentence("claim", _tell_claim(one, measure, is_alone)) for one in claims]
     said += _tell_refused(family)
     room = max(most - len(said), 0)
-    said += [Sentence("none", _tell_none(one, measure)) for one in without[:room]]
+    said += [Sentence("none", _tell_none(one, measure, is_alone)) for one in without[:room]]
     return FamilyStory(_tell_head(family), said, len(without[room:]), family.place)
 
 
 def _tell_head(family: ComparisonFamily) -> str:
     place = f" in {family.place}" if family.place else ""
-    n = len(family.comparisons)
-    return (
-        f"{family.measure}{place}: {count_noun(n, 'comparison')} in pairs of one split and "
-        f"one seed, {family.over}. Sign-flip test, with Holm's correction over all {family.size} "
-        f"at {family.level:g}."
-    )
+    compared = count_noun(len(family.comparisons), "comparison")
+    head = f"{family.measure}{place}: {compared} in pairs of one split and one seed, {family.over}."
+    if family.size == 1:
+        return f"{head} Sign-flip test at {family.level:g}; one comparison needs no correction."
+    corrected = f"with Holm's correction over all {family.size}"
+    return f"{head} Sign-flip test, {corrected} at {family.level:g}."
 
 
-def _tell_claim(one: Comparison, measure: RunMeasure) -> str:
+def _tell_claim(one: Comparison, measure: RunMeasure, is_alone: bool) -> str:
+    """Return a claim in a sentence. is_alone: whether it is the only comparison of its family."""
     found = one.statistics
     assert found is not None  # a claim rests on pairs
-    other = one.second if one.better == one.first else one.first
     by = _write_difference(abs(found.mean), measure)
+    interval = _tell_interval(one, measure)
+    before = "" if is_alone else f", {_write_p(found.p)} before"
     return (
-        f"{one.better} is better than {other}: {measure.title} differs by {by}"
-        f"{_tell_interval(one, measure)} over {count_noun(found.n, 'pair')}; p = "
-        f"{_write_p(one.p_holm)} after Holm's correction, {_write_p(found.p)} before."
+        f"{one.better} is better than {one.worse}: {measure.title} differs by {by}{interval} over "
+        f"{count_noun(found.n, 'pair')}; {_tell_p(one, is_alone)}{before}."
     )
 
 
-def _tell_none(one: Comparison, measure: RunMeasure) -> str:
+def _tell_none(one: Comparison, measure: RunMeasure, is_alone: bool) -> str:
     found = one.statistics
     assert found is not None  # what could not be compared is refused
     if one.reason != "no evidence of a difference":
         return f"{one.first} and {one.second} are {one.reason}, of {found.n}."
+    mean = _write_signed(found.mean, measure)
+    interval = _tell_interval(one, measure)
     said = (
         f"No evidence of a difference between {one.first} and {one.second}: on average the first "
-        f"has {_write_signed(found.mean, measure)}{_tell_interval(one, measure)} over "
-        f"{count_noun(found.n, 'pair')}; p = {_write_p(one.p_holm)} after Holm's correction."
+        f"has {mean}{interval} over {count_noun(found.n, 'pair')}; {_tell_p(one, is_alone)}."
     )
     if one.detectable is not None:
         seen = _write_difference(one.detectable, measure)
@@ -122,6 +125,11 @@ def _tell_interval(one: Comparison, measure: RunMeasure) -> str:
         ends = [-ends[1], -ends[0]]
     low, high = (write_number(measure, end) for end in ends)
     return f" (95 % interval {low} to {high})"
+
+
+def _tell_p(one: Comparison, is_alone: bool) -> str:
+    corrected = "" if is_alone else " after Holm's correction"
+    return f"p = {_write_p(one.p_holm)}{corrected}"
 
 
 def _write_difference(value: float, measure: RunMeasure) -> str:

@@ -253,8 +253,18 @@ def test_captions_say_over_how_many_comparisons_holm_went():
     table = table_of(records, axes, ComparisonWords(JudgeRules(), scope="table"))
     assert [family.size for family in table.families] == [2, 2]
     written = write_latex(table)
-    assert written.count("with Holm over 2 comparisons") == 1  # of both columns, and said once
+    assert written.count("Holm over all 2 at 0.05") == 1  # of both columns, and said once
     assert "% bold in each column: better than each other row" in written
+
+
+def test_of_a_single_comparison_nothing_is_said_of_a_correction():
+    table = table_of(ahead(6, "a", "b"), tests=TESTS)
+    (family,) = table.families
+    assert family.test == "sign-flip test of a single comparison at 0.05"
+    told = tell_family(family, table.measures[0])
+    said = [told.head, *(one.text for one in told.sentences), write_latex(table)]
+    assert not any("Holm" in text for text in said)
+    assert "p = 0.0312." in said[1]
 
 
 def test_seeds_on_a_split_that_others_stand_beside_make_one_pair():

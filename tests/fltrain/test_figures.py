@@ -29,6 +29,7 @@ from niidpart.plot import PICTURES
 from ._figures import (
     ALGORITHMS,
     SEEDS,
+    SKEWS,
     describe_figure,
     make_group,
     make_run,
@@ -233,6 +234,19 @@ def test_a_diverged_run_leaves_thin_lines_and_is_counted():
     words = FigureWords(where={"beta": ["0.1"]}, partial=True)
     ax = draw_group(make_study(), "curves", words).figure.axes[0]
     assert len(ax.lines) == len(ax.collections) == len(ALGORITHMS)
+
+
+def test_a_panel_without_a_curve_says_why():
+    records = [
+        make_run(name, beta, seed, state="failed" if beta == 0.1 else "done")
+        for name in ("fedavg", "scaffold")
+        for beta in SKEWS
+        for seed in range(2)
+    ]
+    diverged, drawn = draw_group(make_group(records), "curves").figure.axes
+    assert [text.get_text() for text in diverged.texts] == ["no curve: all 4 runs failed"]
+    assert not len(diverged.get_xticks())
+    assert (len(drawn.texts), len(drawn.lines)) == (0, 2)
 
 
 def test_a_point_that_lacks_a_run_is_a_cross_with_dots_and_no_mean():

@@ -33,10 +33,8 @@ def format_family(family: "ComparisonFamily", measure: "RunMeasure") -> str:
     """Return the comparisons of a family: a line each, and below them why some claim nothing."""
     place = f" in {family.place}" if family.place else ""
     n = len(family.comparisons)
-    head = (
-        f"{family.measure}{place}: {count_noun(n, 'comparison')} in pairs, "
-        f"{family.over}; sign-flip test, Holm over all {family.size} at {family.level:g}"
-    )
+    compared = f"{family.measure}{place}: {count_noun(n, 'comparison')} in pairs"
+    head = f"{compared}, {family.over}; {family.test}"
     header = ["first", "second", "difference", "95 % interval", "p", "p Holm", "Wilcoxon Holm"]
     header += ["first larger", "correlation", "seen from", "claim"]
     rows = [_list_words(one, measure) for one in family.comparisons]
