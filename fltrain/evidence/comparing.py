@@ -6,11 +6,13 @@ test stands beside it; to take whichever of two has the smaller p would be two c
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from itertools import combinations
+from typing import Literal
 
 from niidpart.errors import UsageError
 from niidpart.wording import count_noun
 
+from .holm import HolmStanding, list_standings
 from .pairs import PairStatistics, measure_pairs
 from .power import count_pairs, find_detectable
 from .sign_flip import count_least_pairs, find_least_p
@@ -86,7 +88,20 @@ class Comparison:
     @property
     def better(self) -> str:
         """Which of them is claimed to be better; "" for none."""
-        return {"first": self.first, "second": self.second}.get(self.verdict, "")
+        if self.verdict == "first":
+            return self.first
+        if self.verdict == "second":
+            return self.second
+        return ""
+
+    @property
+    def worse(self) -> str:
+        """The other one of a claim; "" for none."""
+        if self.verdict == "first":
+            return self.second
+        if self.verdict == "second":
+            return self.first
+        return ""
 
 
 @dataclass(frozen=True)
@@ -138,38 +153,26 @@ def judge_comparisons(
     ('refused', 6)
     """
     rules = rules or JudgeRules()
-    measured = [None if one.why_not else measure_pairs(one.a, one.b) for one in asked]
+    measured = [_measure(one) for one in asked]
     # What could not be compared was asked all the same, and takes its share of the level.
     p = [1.0 if one is None else one.p for one in measured]
-    p_holm = correct_by_holm(p)
-    p_wilcoxon = correct_by_holm([1.0 if one is None else one.p_wilcoxon for one in measured])
-    reachable = _list_reachable(p, rules.level)
+    p_wilcoxon = [1.0 if one is None else one.p_wilcoxon for one in measured]
+    standings = list_standings(p, p_wilcoxon, rules.level)
     found = []
-    for place, (one, statistics) in enumerate(zip(asked, measured, strict=True)):
+    for one, statistics, standing in zip(asked, measured, standings, strict=True):
         if statistics is None:
-            found.append(Comparison(one.first, one.second, "refused", one.why_not, None))
-            continue
-        standing = _Standing(
-            p_holm=p_holm[place],
-            p_wilcoxon_holm=p_wilcoxon[place],
-            n_open=reachable[place],
-            size=len(asked),
-        )
-        found.append(_judge(one, statistics, standing, rules))
+            judged = Comparison(one.first, one.second, "refused", one.why_not, None)
+        else:
+            judged = _judge(one, statistics, standing, rules)
+        found.append(judged)
     return found
 
 
-class _Standing(NamedTuple):
-    """A comparison within its family of `size`.
-
-    n_open: over how many comparisons the level is shared when this one's turn comes, if it has the
-    largest p of those that are claimed.
-    """
-
-    p_holm: float
-    p_wilcoxon_holm: float
-    n_open: int
-    size: int
+def _measure(asked: AskedComparison) -> PairStatistics | None:
+    """Return what the pairs of a comparison say; None where there are none."""
+    if asked.why_not:
+        return None
+    return measure_pairs(asked.a, asked.b)
 
 
 def compare_in_pairs(
@@ -201,8 +204,10 @@ def compare_in_pairs(
     >>> found.better, found.p_holm
     ('ours', 0.03125)
     """
-    names = list_opponents(list(values), against)
-    asked = [AskedComparison(a, b, values[a], values[b]) for a, b in names]
+    asked = []
+    for first, second in list_opponents(list(values), against):
+        pairs = AskedComparison(first, second, values[first], values[second])
+        asked.append(pairs)
     return judge_comparisons(asked, rules)
 
 
@@ -212,88 +217,71 @@ def list_opponents(names: Sequence[str], against: str = "") -> list[tuple[str, s
         raise UsageError(f"there is no {against!r} to compare with; there are: {', '.join(names)}")
     if against:
         return [(name, against) for name in names if name != against]
-    return [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
-
-
-def correct_by_holm(p_values: Sequence[float]) -> list[float]:
-    """Return p values after Holm's correction over all of them.
-
-    As `multipletests` of statsmodels does, which has Python look through all of its memory at each
-    call: that took longer than the tables of a study.
-    """
-    size = len(p_values)
-    corrected = [0.0] * size
-    largest = 0.0
-    ordered = sorted(range(size), key=lambda place: p_values[place])
-    for n_before, place in enumerate(ordered):
-        shared = p_values[place] * (size - n_before)
-        largest = max(largest, min(shared, 1.0))
-        corrected[place] = largest
-    return corrected
-
-
-def _list_reachable(p_values: Sequence[float], level: float) -> list[int]:
-    """Return for each comparison over how many Holm shares the level when it is asked last.
-
-    Those with smaller p that are claimed before it leave the family.
-    """
-    ordered = sorted(range(len(p_values)), key=lambda place: p_values[place])
-    counts = [0] * len(p_values)
-    for place in ordered:
-        n_open = len(p_values)
-        for other in ordered:
-            if other == place:
-                continue
-            if p_values[other] > level / n_open:
-                break
-            n_open -= 1
-        counts[place] = n_open
-    return counts
+    return list(combinations(names, 2))
 
 
 def _judge(
-    asked: AskedComparison, found: PairStatistics, standing: _Standing, rules: JudgeRules
+    asked: AskedComparison, found: PairStatistics, standing: HolmStanding, rules: JudgeRules
 ) -> Comparison:
     """Return what is claimed of two algorithms, one comparison of a family."""
     level = rules.level / standing.n_open
     is_claimed = standing.p_holm <= rules.level
     is_refused = not is_claimed and find_least_p(found.n) > level
-    spread = found.deviation or 0.0
-    detectable = find_detectable(found.n, level) if spread else None
-    wanted = None
-    if rules.wanted is not None and spread:
-        wanted = count_pairs(rules.wanted / spread, level)
     verdict: ClaimKind = "none"
+    reason = _explain_none(found)
     if is_refused:
         verdict = "refused"
+        reason = _explain_refusal(found.n, level, standing)
     elif is_claimed:
-        verdict = "second" if (found.mean > 0) == rules.is_loss else "first"
+        is_larger = found.mean > 0
+        verdict = "second" if is_larger == rules.is_loss else "first"
+        reason = ""
     return Comparison(
         first=asked.first,
         second=asked.second,
         verdict=verdict,
-        reason=_explain(found, verdict, level, standing),
+        reason=reason,
         statistics=found,
         p_holm=standing.p_holm,
         p_wilcoxon_holm=standing.p_wilcoxon_holm,
-        detectable=None if detectable is None else detectable * spread,
+        detectable=_scale_detectable(found, level),
         needed=count_least_pairs(level) if is_refused else None,
-        pairs_for_wanted=wanted,
+        pairs_for_wanted=_count_for_wanted(found, rules.wanted, level),
         reachable=level,
     )
 
 
-def _explain(found: PairStatistics, verdict: ClaimKind, level: float, standing: _Standing) -> str:
-    if verdict == "none" and not found.deviation and not found.mean:
+def _scale_detectable(found: PairStatistics, level: float) -> float | None:
+    """Return the smallest difference that would have shown, in units of the values."""
+    if not found.deviation:
+        return None
+    in_deviations = find_detectable(found.n, level)
+    return None if in_deviations is None else in_deviations * found.deviation
+
+
+def _count_for_wanted(found: PairStatistics, wanted: float | None, level: float) -> int | None:
+    """Return how many pairs would show the wanted difference; None where none is, or no spread."""
+    if wanted is None or not found.deviation:
+        return None
+    return count_pairs(wanted / found.deviation, level)
+
+
+def _explain_none(found: PairStatistics) -> str:
+    """Return what was not seen."""
+    if not found.deviation and not found.mean:
         return "equal in every pair"
-    if verdict == "none":
-        return "no evidence of a difference"
-    if verdict != "refused":
-        return ""
+    return "no evidence of a difference"
+
+
+def _explain_refusal(n: int, level: float, standing: HolmStanding) -> str:
+    """Return why n pairs carry no claim at a level, and how many would."""
     n_claimed = standing.size - standing.n_open
     family = f"one of {standing.size} comparisons" if standing.size > 1 else "the test"
     beside = f", {n_claimed} of them claimed," if n_claimed else ""
-    pairs = f"{count_noun(found.n, 'pair')} {'gives' if found.n == 1 else 'give'}"
-    least = f"{pairs} no p below {find_least_p(found.n):.4g}"
-    told = f"{least}, and {family}{beside} needs {level:.2g}"
-    return f"{told}: it takes {count_noun(count_least_pairs(level), 'pair')}"
+    give = "gives" if n == 1 else "give"
+    least_p = find_least_p(n)
+    needed = count_noun(count_least_pairs(level), "pair")
+    return (
+        f"{count_noun(n, 'pair')} {give} no p below {least_p:.4g}, and {family}{beside} needs "
+        f"{level:.2g}: it takes {needed}"
+    )

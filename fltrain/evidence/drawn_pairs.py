@@ -8,7 +8,8 @@ from niidpart.wording import count_noun
 from .comparing import AskedComparison, list_opponents
 from .measures import RunMeasure
 from .records import RunRecord
-from .tables import TableEntry, read_values
+from .tables import TableEntry
+from .trial_values import read_values
 
 _NAMED = 3  # missing pairs that a refusal names
 
@@ -28,19 +29,21 @@ def ask_comparisons(
     """
     if against and against not in entries:
         return []
-    values = {
-        label: _read_draws(entry.records, measure, failed_as) for label, entry in entries.items()
-    }
+    values = {}
+    for label, entry in entries.items():
+        values[label] = _read_draws(entry.records, measure, failed_as)
     asked = []
     for a, b in list_opponents(list(entries), against):
-        why_not = _explain_mixed(a, entries[a]) or _explain_mixed(b, entries[b])
-        draws = list(dict.fromkeys([*values[a], *values[b]]))
+        why_not = _explain_mixed(a, entries[a])
+        why_not = why_not or _explain_mixed(b, entries[b])
         why_not = why_not or _explain_missing(a, b, entries, values)
         if why_not:
             asked.append(AskedComparison(a, b, why_not=why_not))
-        else:
-            first, second = [_read_blocks(draws, values[label]) for label in (a, b)]
-            asked.append(AskedComparison(a, b, first, second))
+            continue
+        draws = list(dict.fromkeys([*values[a], *values[b]]))
+        first = _read_blocks(draws, values[a])
+        second = _read_blocks(draws, values[b])
+        asked.append(AskedComparison(a, b, first, second))
     return asked
 
 
@@ -50,17 +53,23 @@ def _read_blocks(draws: Sequence[Draw], values: DrawnValues) -> list[float]:
     Draws on one split share what is particular to it: five seeds on each of two splits say of
     splits what two pairs say, and not what ten do.
     """
-    splits = list(dict.fromkeys(split for split, *_ in draws))
-    if len(splits) == 1:
-        return [values[draw] or 0.0 for draw in draws]
-    return [fmean(values[draw] or 0.0 for draw in draws if draw[0] == split) for split in splits]
+    by_split: dict[str, list[float]] = {}
+    for draw in draws:
+        split, *_ = draw
+        value = values[draw] or 0.0
+        by_split.setdefault(split, []).append(value)
+    blocks = list(by_split.values())
+    if len(blocks) == 1:
+        return blocks[0]
+    return [fmean(block) for block in blocks]
 
 
 def _read_draws(
     records: Sequence[RunRecord], measure: RunMeasure, failed_as: float | None
 ) -> DrawnValues:
     found = read_values(records, measure, failed_as)
-    return {record.draw: value for record, value in zip(records, found, strict=True)}
+    draws = [record.draw for record in records]
+    return dict(zip(draws, found, strict=True))
 
 
 def _explain_mixed(label: str, entry: TableEntry) -> str:
@@ -74,25 +83,32 @@ def _explain_missing(
     a: str, b: str, entries: Mapping[str, TableEntry], values: Mapping[str, DrawnValues]
 ) -> str:
     """Return which pairs are missing; "" where none is."""
-    records = {one.draw: one for label in (a, b) for one in entries[label].records}
+    records: dict[Draw, RunRecord] = {}
+    for label in (a, b):
+        records |= {record.draw: record for record in entries[label].records}
     missing = []
     for draw, record in records.items():
-        without = [label for label in (a, b) if values[label].get(draw) is None]
-        if without:
-            told = [_describe_absence(label, draw, entries[label]) for label in without]
-            missing.append(f"{record.describe_draw()} ({', '.join(told)})")
+        absent = []
+        for label in (a, b):
+            if values[label].get(draw) is None:
+                absent.append(_describe_absence(label, draw, entries[label]))
+        if absent:
+            named = ", ".join(absent)
+            missing.append(f"{record.describe_draw()} ({named})")
     if not missing:
         return ""
-    named = "; ".join(missing[:_NAMED])
-    more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-    return f"{len(missing)} of {count_noun(len(records), 'pair')} are missing: {named}{more}"
+    told = "; ".join(missing[:_NAMED])
+    n_more = len(missing) - _NAMED
+    more = f" and {n_more} more" if n_more > 0 else ""
+    return f"{len(missing)} of {count_noun(len(records), 'pair')} are missing: {told}{more}"
 
 
 def _describe_absence(label: str, draw: tuple[str, ...], entry: TableEntry) -> str:
     """Return why a row has no value of a draw."""
-    found = [record for record in entry.records if record.draw == draw]
-    if not found:
-        return f"no run of {label}"
-    if found[0].state == "done":
-        return f"{label} has no such value"
-    return f"{label} {found[0].state}"
+    for record in entry.records:
+        if record.draw != draw:
+            continue
+        if record.state == "done":
+            return f"{label} has no such value"
+        return f"{label} {record.state}"
+    return f"no run of {label}"

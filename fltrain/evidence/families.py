@@ -6,6 +6,7 @@ comparisons; those of other columns are other families, unless one asks for all 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Literal, NamedTuple
 
 from niidpart.errors import UsageError
@@ -15,8 +16,8 @@ from niidpart.wording import count_noun
 from .comparing import AskedComparison, Comparison, JudgeRules, judge_comparisons
 from .drawn_pairs import ask_comparisons
 from .measures import RunMeasure
-from .records import RunRecord
-from .tables import TableBody, TableEntry, TableRow, describe_place
+from .records import SEED_AXES, RunRecord, is_varied
+from .tables import TableBody, TableEntry, TableRow, describe_place, name_column
 
 _NAMED = 3  # rows that a line names
 
@@ -69,7 +70,15 @@ class ComparisonFamily:
     @property
     def place(self) -> str:
         """Where it stands in its table, in words; "" for a table of one family."""
-        return ", ".join(part for part in (self.column, self.shared) if part)
+        parts = [self.column, self.shared]
+        return ", ".join(filter(None, parts))
+
+    @property
+    def test(self) -> str:
+        """The test that claims rest on, in words, with its level."""
+        if self.size == 1:
+            return f"sign-flip test of a single comparison at {self.level:g}"
+        return f"sign-flip test, Holm over all {self.size} at {self.level:g}"
 
 
 class _AskedFamily(NamedTuple):
@@ -93,12 +102,7 @@ def compare_rows(
             f"nobody says whether more or less of {measure.title} is better; "
             "give --better large or --better small"
         )
-    wanted = words.rules.wanted
-    if measure.is_share and wanted is not None and wanted >= 1:
-        raise UsageError(
-            f"the wanted difference is {wanted:g}, and {measure.title} is a share of at most 1; "
-            f"{wanted:g} percentage points are {wanted / 100:g}"
-        )
+    _require_share(words.rules.wanted, measure)
     labels = [row.label for row in body.rows]
     if len(labels) == 1:
         raise UsageError(
@@ -106,7 +110,8 @@ def compare_rows(
             "a test takes two rows or more: give more runs, or other axes to --by and --where"
         )
     _require_opponent(words.against, labels)
-    words = replace(words, rules=replace(words.rules, is_loss=measure.is_loss))
+    rules = replace(words.rules, is_loss=measure.is_loss)
+    words = replace(words, rules=rules)
     asked: list[_AskedFamily] = []
     for place in range(len(body.columns)):
         asked += _ask_families(body, place, measure, words, failed_as)
@@ -117,18 +122,31 @@ def compare_rows(
         )
     n_asked = sum(len(family.pairs) for family in asked)
     judged = _judge_families([family.pairs for family in asked], words)
-    return [
-        ComparisonFamily(
+    families = []
+    for family, comparisons in zip(asked, judged, strict=True):
+        n_own = len(comparisons)
+        made = ComparisonFamily(
             column=family.column,
             measure=measure.title,
-            level=words.rules.level,
+            level=rules.level,
             over=_describe_draws(family.records),
             comparisons=comparisons,
-            size=len(comparisons) if words.scope == "column" else n_asked,
+            size=n_own if words.scope == "column" else n_asked,
             shared=family.shared,
         )
-        for family, comparisons in zip(asked, judged, strict=True)
-    ]
+        families.append(made)
+    return families
+
+
+def _require_share(wanted: float | None, measure: RunMeasure) -> None:
+    """Raise UsageError where a wanted difference of shares is a number of percentage points."""
+    if not measure.is_share or wanted is None or wanted < 1:
+        return
+    share = wanted / 100
+    raise UsageError(
+        f"the wanted difference is {wanted:g}, and {measure.title} is a share of at most 1; "
+        f"{wanted:g} percentage points are {share:g}"
+    )
 
 
 def _ask_families(
@@ -145,11 +163,14 @@ def _ask_families(
     for rows in groups:
         entries = {row.label: _require_entry(row, place) for row in rows}
         pairs = ask_comparisons(entries, measure, words.against, failed_as)
-        if pairs:
-            column = describe_place(where) if where else ""
-            shared = _describe_shared(rows, groups) if len(groups) > 1 else ""
-            records = [one for entry in entries.values() for one in entry.records]
-            found.append(_AskedFamily(column, shared, records, pairs))
+        if not pairs:
+            continue
+        shared = _describe_shared(rows, groups) if len(groups) > 1 else ""
+        records: list[RunRecord] = []
+        for entry in entries.values():
+            records += entry.records
+        family = _AskedFamily(name_column(where), shared, records, pairs)
+        found.append(family)
     return found
 
 
@@ -175,31 +196,40 @@ def _require_opponent(against: str, labels: Sequence[str]) -> None:
             f"{len(longer)} rows are of {against!r}: {named}; give the whole name of one of them, "
             "or take runs of one kind alone (--where), which are then called so"
         )
-    raise UsageError(
-        f"there is no row {against!r} to compare with; {did_you_mean(against, labels)}"
-    )
+    hint = did_you_mean(against, labels)
+    raise UsageError(f"there is no row {against!r} to compare with; {hint}")
 
 
 def _list_comparable(rows: Sequence[TableRow], place: int) -> list[list[TableRow]]:
     """Return the rows of a column in groups that share splits; those alone are left out."""
-    groups: list[tuple[set[str], list[TableRow]]] = []
-    for row in rows:
+    groups: list[_RowGroup] = []
+    for number, row in enumerate(rows):
         entry = row.entries[place]
         if entry is None:
             continue
         splits = {record.split for record in entry.records}
-        # A row on splits of several groups makes one of them, whichever row comes first.
-        shared = [group for group in groups if group[0] & splits]
-        known = splits.union(*[group[0] for group in shared])
-        members = [one for group in shared for one in group[1]]
-        at = groups.index(shared[0]) if shared else len(groups)
-        groups = [group for group in groups if group not in shared]
-        groups.insert(at, (known, [*members, row]))
-    return [_order_as(rows, members) for _, members in groups if len(members) > 1]
+        joined = _RowGroup(splits, {number})
+        others = []
+        for group in groups:
+            # A row on splits of several groups makes one of them.
+            if group.splits & splits:
+                joined = _RowGroup(joined.splits | group.splits, joined.rows | group.rows)
+            else:
+                others.append(group)
+        groups = [*others, joined]
+    groups.sort(key=lambda group: min(group.rows))
+    found = []
+    for group in groups:
+        if len(group.rows) > 1:
+            found.append([rows[number] for number in sorted(group.rows)])
+    return found
 
 
-def _order_as(rows: Sequence[TableRow], members: Sequence[TableRow]) -> list[TableRow]:
-    return [row for row in rows if any(row is member for member in members)]
+class _RowGroup(NamedTuple):
+    """Rows, by their places, that share splits with each other."""
+
+    splits: set[str]
+    rows: set[int]
 
 
 def _require_entry(row: TableRow, place: int) -> TableEntry:
@@ -214,43 +244,50 @@ def _judge_families(
     """Return the comparisons of each family, corrected within it or over all."""
     if words.scope == "column":
         return [judge_comparisons(pairs, words.rules) for pairs in families]
-    judged = iter(judge_comparisons([one for pairs in families for one in pairs], words.rules))
-    return [[next(judged) for _ in pairs] for pairs in families]
+    together = list(chain.from_iterable(families))
+    judged = iter(judge_comparisons(together, words.rules))
+    return [list(islice(judged, len(pairs))) for pairs in families]
 
 
 def _describe_draws(records: Sequence[RunRecord]) -> str:
     """Return what differs between the pairs of a family."""
     draws = {record.draw: record for record in records}
-    varied = []
-    for axis in ("split_seed", "init_seed", "order_seed"):
-        if len({repr(one.where.get(axis)) for one in draws.values()}) > 1:
-            varied.append(axis)
-    splits = len({record.split for record in records})
-    of_splits = "one split" if splits == 1 else f"{splits} splits"
-    told = f"{count_noun(len(draws), 'draw')} of {', '.join(varied) or 'nothing'} on {of_splits}"
-    return f"{told}, one pair a split" if 1 < splits < len(draws) else told
+    of_each = list(draws.values())
+    varied = [axis for axis in SEED_AXES if is_varied(axis, of_each)]
+    named = ", ".join(varied) or "nothing"
+    n_splits = len({record.split for record in records})
+    of_splits = "one split" if n_splits == 1 else f"{n_splits} splits"
+    told = f"{count_noun(len(draws), 'draw')} of {named} on {of_splits}"
+    return f"{told}, one pair a split" if 1 < n_splits < len(draws) else told
 
 
 def list_left_out(body: TableBody, families: Sequence[ComparisonFamily]) -> list[str]:
     """Return a line for each row of a column that is compared with no other one."""
     lines = []
     for place, where in enumerate(body.columns):
-        column = describe_place(where) if where else ""
-        compared = {
-            label
-            for family in families
-            if family.column == column
-            for one in family.comparisons
-            for label in (one.first, one.second)
-        }
-        alone = [row.label for row in body.rows if row.entries[place] is not None]
-        alone = [label for label in alone if label not in compared]
+        column = name_column(where)
+        compared = _list_compared(families, column)
+        alone = []
+        for row in body.rows:
+            if row.entries[place] is not None and row.label not in compared:
+                alone.append(row.label)
         if alone:
             within = f"in {column}: " if column else ""
             named = "; ".join(alone[:_NAMED])
-            more = f" and {len(alone) - _NAMED} more" if len(alone) > _NAMED else ""
+            n_more = len(alone) - _NAMED
+            more = f" and {n_more} more" if n_more > 0 else ""
             lines.append(
                 f"{within}compared with nothing, since they share no split with what is compared: "
                 f"{named}{more}"
             )
     return lines
+
+
+def _list_compared(families: Sequence[ComparisonFamily], column: str) -> set[str]:
+    """Return the labels of the rows of a column that are compared with some other one."""
+    labels = set()
+    for family in families:
+        if family.column == column:
+            for one in family.comparisons:
+                labels |= {one.first, one.second}
+    return labels

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from niidpart.errors import UsageError
 
 from .records import RunRecord
-from .tables import TableAxes, TableBody, describe_place
+from .tables import TableAxes, TableBody, TableEntry, name_column
 
 
 def list_faults(body: TableBody, axes: TableAxes) -> list[str]:
@@ -16,18 +16,28 @@ def list_faults(body: TableBody, axes: TableAxes) -> list[str]:
         for where, entry in zip(body.columns, row.entries, strict=True):
             if entry is None:
                 continue
-            label = " in ".join([row.label, *([describe_place(where)] if where else [])])
-            asked = len(entry.records)
-            unfinished = sum(record.state == "unfinished" for record in entry.records)
-            if unfinished:
-                mean = "" if axes.partial else ", so no mean"
-                notes.append(f"{label}: {unfinished} of {asked} trials not finished{mean}")
-            for record in entry.failed:
-                notes.append(f"{label}: {record.name} failed ({record.cause}){_tell_failed(axes)}")
-            if entry.mixed and asked > 1:
-                differing = ", ".join(entry.mixed)
-                notes.append(f"{label}: its runs differ in {differing} too, so no interval")
+            column = name_column(where)
+            label = f"{row.label} in {column}" if column else row.label
+            for fault in _list_entry_faults(entry, axes):
+                notes.append(f"{label}: {fault}")
     return notes
+
+
+def _list_entry_faults(entry: TableEntry, axes: TableAxes) -> list[str]:
+    """Return what is missing of an entry, and what its spread is of."""
+    faults = []
+    asked = len(entry.records)
+    unfinished = sum(record.state == "unfinished" for record in entry.records)
+    if unfinished:
+        mean = "" if axes.partial else ", so no mean"
+        faults.append(f"{unfinished} of {asked} trials not finished{mean}")
+    consequence = _tell_failed(axes)
+    for record in entry.failed:
+        faults.append(f"{record.name} failed ({record.cause}){consequence}")
+    if entry.mixed and asked > 1:
+        differing = ", ".join(entry.mixed)
+        faults.append(f"its runs differ in {differing} too, so no interval")
+    return faults
 
 
 def _tell_failed(axes: TableAxes) -> str:
@@ -41,8 +51,10 @@ def require_something(study: str, place: str, records: Sequence[RunRecord]) -> N
 
     place: its folder.
     """
-    if all(record.state == "unfinished" for record in records) and study:
-        raise UsageError(
-            f"none of the {len(records)} cells of {study} is done, so there is nothing "
-            f"to show; fltrain study {shlex.quote(place)} trains them"
-        )
+    if not study or any(record.state != "unfinished" for record in records):
+        return
+    folder = shlex.quote(place)
+    raise UsageError(
+        f"none of the {len(records)} cells of {study} is done, so there is nothing "
+        f"to show; fltrain study {folder} trains them"
+    )

@@ -7,8 +7,9 @@ from functools import cache
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special, stats
+
+from niidpart.arithmetic.exact import Floats
 
 __all__ = ["MeanInterval", "compute_interval"]
 
@@ -66,37 +67,46 @@ def compute_interval(values: Sequence[float]) -> MeanInterval | None:
     return _compute_bca(array)
 
 
-def _compute_student(array: NDArray[np.float64]) -> MeanInterval:
+def _compute_student(array: Floats) -> MeanInterval:
     error = stats.sem(array)
-    low, high = stats.t.interval(CONFIDENCE, len(array) - 1, loc=array.mean(), scale=error)
+    freedom = len(array) - 1
+    low, high = stats.t.interval(CONFIDENCE, freedom, loc=array.mean(), scale=error)
     return MeanInterval(float(low), float(high), "t")
 
 
-def _compute_bca(array: NDArray[np.float64]) -> MeanInterval:
+def _compute_bca(array: Floats) -> MeanInterval:
     # scipy's bootstrap takes 20 ms, and the same resamples each time: tables have thousands.
-    means = _list_resamples(len(array)) @ array
+    n = len(array)
+    means = _list_resamples(n) @ array
     middle = array.mean()
-    rounding = 1e-12 * np.ptp(array)  # by which equal means differ, added up in other orders
+    width = np.ptp(array)
+    rounding = 1e-12 * width  # by which equal means differ, added up in other orders
     below = np.mean(means < middle - rounding)
     up_to = np.mean(means <= middle + rounding)
     bias = special.ndtri((below + up_to) / 2)
     # Without one value the mean moves by what that value is off it, but for a factor.
-    off = (array - middle) / np.ptp(array)
-    skewness = np.sum(off**3) / (6 * np.sum(off**2) ** 1.5)
-    tail = (1 - widen_confidence(len(array))) / 2
-    reach = bias + special.ndtri([tail, 1 - tail])
-    shares = special.ndtr(bias + reach / (1 - skewness * reach))
+    off = (array - middle) / width
+    squares = np.sum(off**2)
+    cubes = np.sum(off**3)
+    skewness = cubes / (6 * squares**1.5)
+    tail = (1 - widen_confidence(n)) / 2
+    quantiles = special.ndtri([tail, 1 - tail])
+    reach = bias + quantiles
+    stretched = reach / (1 - skewness * reach)
+    shares = special.ndtr(bias + stretched)
     low, high = np.quantile(means, shares)
     return MeanInterval(float(low), float(high), "bca")
 
 
 @cache
-def _list_resamples(n: int) -> NDArray[np.float64]:
+def _list_resamples(n: int) -> Floats:
     """Return weights [resamples, n]: how much each value counts for the mean of each resample."""
-    drawn = np.random.default_rng(_SEED).integers(0, n, (_RESAMPLES, n))
-    rows = np.arange(_RESAMPLES)[:, None]
-    cells = np.bincount((rows * n + drawn).ravel(), minlength=_RESAMPLES * n)
-    weights: NDArray[np.float64] = cells.reshape(_RESAMPLES, n) / n
+    rng = np.random.default_rng(_SEED)
+    drawn = rng.integers(0, n, (_RESAMPLES, n))
+    rows = np.arange(_RESAMPLES)
+    cells = rows[:, None] * n + drawn
+    counts = np.bincount(cells.ravel(), minlength=_RESAMPLES * n)
+    weights: Floats = counts.reshape(_RESAMPLES, n) / n
     return weights
 
 

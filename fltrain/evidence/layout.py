@@ -7,7 +7,8 @@ from ..runs.metric_names import format_value
 from .api import EvidenceTable
 from .families import ComparisonFamily
 from .measures import RunMeasure
-from .tables import TableEntry, TableRow, ValueSummary, describe_place, write_place
+from .tables import TableEntry, TableRow, name_column, write_place
+from .trial_values import ValueSummary
 
 _NOTHING = "-"
 _MARKS = {"own": "*", "fine-tuned": "+"}
@@ -35,9 +36,10 @@ def lay_out(table: EvidenceTable) -> TableLayout:
     """Return a table as words: mean ± sample deviation, and the interval of the first measure."""
     has_intervals = _has_intervals(table)
     header = [*table.body.by]
-    for column in table.body.columns:
+    for where in table.body.columns:
+        column = name_column(where)
         for place, measure in enumerate(table.measures):
-            header.append(_title(describe_place(column) if column else "", measure, table))
+            header.append(_title(column, measure, table))
             if has_intervals and place == 0:
                 header.append("95 % interval")
     lines = []
@@ -65,7 +67,9 @@ def _has_intervals(table: EvidenceTable) -> bool:
 def _title(column: str, measure: RunMeasure, table: EvidenceTable) -> str:
     if not column:
         return measure.title
-    return column if len(table.measures) == 1 else f"{column} {measure.title}"
+    if len(table.measures) == 1:
+        return column
+    return f"{column} {measure.title}"
 
 
 def _write_keys(row: TableRow) -> list[str]:
@@ -77,23 +81,27 @@ def _write_row(row: TableRow, table: EvidenceTable) -> list[str]:
     words = []
     for entry in row.entries:
         for place, measure in enumerate(table.measures):
-            words.append(_NOTHING if entry is None else write_value(entry, measure))
+            value = _NOTHING if entry is None else write_value(entry, measure)
+            words.append(value)
             if has_intervals and place == 0:
-                words.append(_NOTHING if entry is None else _write_interval(entry, measure))
+                interval = _NOTHING if entry is None else _write_interval(entry, measure)
+                words.append(interval)
     return words
 
 
 def write_value(entry: TableEntry, measure: RunMeasure) -> str:
     """Return mean ± deviation, with the mark of whose models it is of."""
     found = entry.values[measure.title]
+    n_runs = len(entry.records)
     if found.mean is None:
         # Some runs never get to what others reach: how many did is what there is to say.
         is_reached = measure.is_cost and found.n
-        return f"({found.n} of {len(entry.records)})" if is_reached else _NOTHING
+        return f"({found.n} of {n_runs})" if is_reached else _NOTHING
     words = write_number(measure, found.mean)
-    if measure.name == "rounds" and entry.n < len(entry.records) == 1:
-        asked = entry.records[0].rounds_asked
-        return f"{words}/{asked}"
+    is_lone = n_runs == 1
+    if measure.name == "rounds" and is_lone and entry.n == 0:
+        (run,) = entry.records
+        return f"{words}/{run.rounds_asked}"
     is_told = not measure.is_cost or found.std != 0
     if found.std is not None and is_told:
         deviation = write_number(measure, found.std)
@@ -116,11 +124,13 @@ def _write_interval(entry: TableEntry, measure: RunMeasure) -> str:
 def write_number(measure: RunMeasure, value: float) -> str:
     """Return a number of a measure: shares in percent, rounds as they are."""
     if measure.is_share:
-        return f"{100 * value:.2f}"
+        percent = 100 * value
+        return f"{percent:.2f}"
     if not measure.is_cost:
         return format_value(measure.title, value)
     is_of_rounds = measure.name in ("rounds", "best-round")
-    if not is_of_rounds and not measure.title.startswith("rounds:"):
+    is_derived = measure.title.startswith("rounds:")
+    if not is_of_rounds and not is_derived:
         return f"{value:.2f}"
     is_whole = value == round(value)
     return f"{value:.0f}" if is_whole else f"{value:.1f}"
@@ -129,9 +139,11 @@ def write_number(measure: RunMeasure, value: float) -> str:
 def _write_count(row: TableRow) -> str:
     """Return the trials of a row: those of each entry, or how many of all are done."""
     asked = {len(entry.records) for entry in row.entries if entry is not None}
-    if row.n == row.cells and len(asked) == 1:
+    if row.n < row.cells:
+        return f"{row.n} of {row.cells}"
+    if len(asked) == 1:
         return str(asked.pop())
-    return str(row.n) if row.n == row.cells else f"{row.n} of {row.cells}"
+    return str(row.n)
 
 
 def list_marks(table: EvidenceTable) -> list[str]:
@@ -140,7 +152,9 @@ def list_marks(table: EvidenceTable) -> list[str]:
         return []
     used = set()
     for row in table.rows:
-        used |= {entry.party_models for entry in row.entries if entry is not None}
+        for entry in row.entries:
+            if entry is not None:
+                used.add(entry.party_models)
     said = []
     for kind, words in _MARK_WORDS.items():
         if kind in used:
@@ -155,11 +169,12 @@ def _find_bold(table: EvidenceTable) -> frozenset[tuple[int, int]]:
     """Return where the best of a column stands, if it is claimed to be better than all others."""
     found = set()
     n_keys = len(table.body.by)
-    width = len(table.measures) + int(_has_intervals(table))
-    for place, column in enumerate(table.body.columns):
-        name = describe_place(column) if column else ""
+    width = len(table.measures)
+    if _has_intervals(table):
+        width += 1
+    for place, where in enumerate(table.body.columns):
         labels = [row.label for row in table.rows if row.entries[place] is not None]
-        best = find_best_row(table.families, name, labels)
+        best = find_best_row(table.families, name_column(where), labels)
         first = n_keys + place * width
         for number, row in enumerate(table.rows):
             if best and row.label == best:
@@ -171,12 +186,15 @@ def find_best_row(families: Sequence[ComparisonFamily], column: str, labels: Seq
     """Return which row of a column is claimed to be better than each other one; "" for none."""
     beaten: dict[str, set[str]] = {}
     for family in families:
+        if family.column != column:
+            continue
         for one in family.comparisons:
-            if family.column == column and one.better:
-                other = one.second if one.better == one.first else one.first
-                beaten.setdefault(one.better, set()).add(other)
+            if one.better:
+                others = beaten.setdefault(one.better, set())
+                others.add(one.worse)
+    n_others = len(labels) - 1
     for label, others in beaten.items():
-        if len(others) == len(labels) - 1:
+        if len(others) == n_others:
             return label
     return ""
 

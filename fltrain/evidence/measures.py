@@ -115,8 +115,10 @@ def list_measures(
             measures.append(_make_other(name))
             continue
         # Unless it is asked for, the best round of what `--metrics` adds is not shown.
-        of = metrics if words.show or name == "last" else [METRIC]
-        measures += [_make_of_metric(name, metric, words, derive) for metric in of]
+        is_of_all = words.show or name == "last"
+        for metric in metrics if is_of_all else [METRIC]:
+            measure = _make_of_metric(name, metric, words, derive)
+            measures.append(measure)
     if words.show:
         return measures
     first = measures[0]
@@ -126,7 +128,9 @@ def list_measures(
 
 def _find_name(asked: str, histories: Sequence[History]) -> str:
     """Return what histories call a metric; accuracy also where no round was evaluated."""
-    return asked if asked == METRIC or is_derived(asked) else find_metric(asked, histories)
+    if asked == METRIC or is_derived(asked):
+        return asked
+    return find_metric(asked, histories)
 
 
 def _list_usual(words: MeasureWords) -> list[str]:
@@ -256,17 +260,25 @@ def find_party_models(history: History) -> PartyModels | None:
 
 def _find_at_home(history: History, ending: str) -> float | None:
     used = find_party_models(history)
-    return None if used is None else find_last(history, f"{MODEL_PREFIXES[used]}{AT_HOME}_{ending}")
+    if used is None:
+        return None
+    prefix = MODEL_PREFIXES[used]
+    return find_last(history, f"{prefix}{AT_HOME}_{ending}")
 
 
 def _find_best(record: RunRecord, metric: str, is_loss: bool) -> tuple[float | None, float | None]:
     """Return the best value of all rounds, and the first round that has it."""
-    sign = -1 if is_loss else 1
-    known = [m for m in record.history if isinstance(m.get(metric), int | float)]
-    if not known:
-        return None, None
-    best = max(known, key=lambda metrics: sign * metrics[metric])
-    return float(best[metric]), float(best["round"])
+    best: float | None = None
+    its_round: float | None = None
+    for metrics in record.history:
+        value = metrics.get(metric)
+        if not isinstance(value, int | float):
+            continue
+        is_better = best is None or (value < best if is_loss else value > best)
+        if is_better:
+            best = float(value)
+            its_round = float(metrics["round"])
+    return best, its_round
 
 
 def _count_cost(cost: str, record: RunRecord) -> float | None:
@@ -276,8 +288,9 @@ def _count_cost(cost: str, record: RunRecord) -> float | None:
     if cost == "rounds":
         return float(len(record.history))
     if cost == "mb":
-        moved = sum(metrics["bytes_down"] + metrics["bytes_up"] for metrics in record.history)
-        return float(moved) / 1e6
+        down = sum(metrics["bytes_down"] for metrics in record.history)
+        up = sum(metrics["bytes_up"] for metrics in record.history)
+        return float(down + up) / 1e6
     if record.folder is None:
         return None
     timed = add_seconds(record.history, PlainFolder(record.folder))

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from niidpart.arithmetic.exact import Floats
 from niidpart.errors import UsageError
 
 from .intervals import CONFIDENCE, MeanInterval, compute_interval
@@ -83,59 +83,69 @@ def measure_pairs(first: Sequence[float], second: Sequence[float]) -> PairStatis
     """
     a, b = _read_values(first, second)
     differences = _subtract(a, b)
-    low, high = _bound_share(_count_wins(differences), len(differences))
+    listed = differences.tolist()
+    n = len(listed)
+    wins = _count_wins(differences)
+    low, high = _bound_share(wins, n)
     return PairStatistics(
-        n=len(differences),
+        n=n,
         mean=float(differences.mean()),
         deviation=_compute_deviation(differences),
-        interval=compute_interval(differences.tolist()),
-        p=compute_sign_flip(differences.tolist()),
+        interval=compute_interval(listed),
+        p=compute_sign_flip(listed),
         p_wilcoxon=_compute_wilcoxon(differences),
-        wins=_count_wins(differences) / len(differences),
+        wins=wins / n,
         wins_low=low,
         wins_high=high,
         correlation=_correlate(a, b),
     )
 
 
-def _read_values(
-    first: Sequence[float], second: Sequence[float]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if a.shape != b.shape or a.ndim != 1 or not len(a):
+def _read_values(first: Sequence[float], second: Sequence[float]) -> tuple[Floats, Floats]:
+    a = np.asarray(first, dtype=np.float64)
+    b = np.asarray(second, dtype=np.float64)
+    is_alike = a.shape == b.shape
+    if not is_alike or a.ndim != 1 or not len(a):
         raise UsageError(
             f"there are {a.size} and {b.size} values; a comparison in pairs needs two lists of "
             "one length, at least one value in each"
         )
-    if not np.all(np.isfinite(a)) or not np.all(np.isfinite(b)):
+    is_finite = np.isfinite(a) & np.isfinite(b)
+    if not np.all(is_finite):
         raise UsageError(
             "a value is no finite number; leave its pair out, or say what it counts as"
         )
     return a, b
 
 
-def _subtract(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+def _subtract(a: Floats, b: Floats) -> Floats:
     """Return the differences, without what is below the rounding of the values.
 
     0.3 - 0.2 equals 0.2 - 0.1; and losses of 1e-14 differ as those of 1 do.
     """
-    largest = float(max(np.abs(a).max(), np.abs(b).max()))
+    differences = a - b
+    sizes = np.abs([a, b])
+    largest = float(sizes.max())
     if largest == 0:
-        return a - b
+        return differences
     digits = _DIGITS - math.ceil(math.log10(largest))
     # Of more digits numpy's power of ten is no number: values below 1e-288 are equal.
-    return np.round(a - b, min(digits, _MOST_DIGITS))
+    digits = min(digits, _MOST_DIGITS)
+    return np.round(differences, digits)
 
 
-def _count_wins(differences: NDArray[np.float64]) -> float:
-    return float(np.count_nonzero(differences > 0) + np.count_nonzero(differences == 0) / 2)
+def _count_wins(differences: Floats) -> float:
+    n_larger = np.count_nonzero(differences > 0)
+    n_equal = np.count_nonzero(differences == 0)
+    return float(n_larger + n_equal / 2)
 
 
-def _compute_deviation(differences: NDArray[np.float64]) -> float | None:
+def _compute_deviation(differences: Floats) -> float | None:
     if len(differences) < 2:
         return None
-    # Equal values have none; a computed one would be what the mean was rounded by.
-    return float(differences.std(ddof=1)) if np.ptp(differences) else 0.0
+    if not np.ptp(differences):
+        return 0.0  # a computed one would be what the mean was rounded by
+    return float(differences.std(ddof=1))
 
 
 def _bound_share(wins: float, n: int) -> tuple[float, float]:
@@ -145,20 +155,28 @@ def _bound_share(wins: float, n: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _compute_wilcoxon(differences: NDArray[np.float64]) -> float:
+def _compute_wilcoxon(differences: Floats) -> float:
     """Return p of the test of signed ranks: exact up to 13 pairs, and beyond that without ties."""
     if not np.any(differences):
         return 1.0
+    n = len(differences)
     sizes = np.abs(differences)
-    is_tied = not np.all(sizes) or len(np.unique(sizes)) < len(sizes)
-    if is_tied and len(sizes) <= _MOST_PERMUTED:
+    has_zeros = not np.all(sizes)
+    is_tied = has_zeros or len(np.unique(sizes)) < n
+    if is_tied and n <= _MOST_PERMUTED:
         # scipy tries the signs in Python, a second for each comparison; it comes to the same p.
-        return compute_sign_flip(np.sign(differences) * stats.rankdata(sizes))
+        ranks = stats.rankdata(sizes)
+        signed = np.sign(differences) * ranks
+        return compute_sign_flip(signed)
     # Pratt's zeros take part in the ranks: a pair that does not differ is evidence too.
-    return float(stats.wilcoxon(differences, zero_method="pratt").pvalue)
+    found = stats.wilcoxon(differences, zero_method="pratt")
+    return float(found.pvalue)
 
 
-def _correlate(a: NDArray[np.float64], b: NDArray[np.float64]) -> float | None:
-    if len(a) < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
+def _correlate(a: Floats, b: Floats) -> float | None:
+    if len(a) < 2:
         return None
-    return float(np.corrcoef(a, b)[0, 1])
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        return None
+    matrix = np.corrcoef(a, b)
+    return float(matrix[0, 1])

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from niidpart.arithmetic.exact import Floats
+
 from .sign_flip import compute_sign_flips, count_least_pairs, find_least_p
 from .sign_tails import approximate_sign_flips
 
@@ -66,46 +68,56 @@ def _simulate_detectable(n: int, level: float, power: float) -> float:
     Who shows a difference shows each larger one, so that cases which are decided are left out.
     """
     cases = _draw_cases(n)
-    wanted = math.ceil(power * len(cases))
-    low, high = 0.0, _guess_effect(n, level, power)
-    n_seen = 0  # of the cases that show `low`; `cases` are the others
+    wanted = math.ceil(power * len(cases))  # of `cases`, less those that show `low` already
+    low = 0.0
+    high = _guess_effect(n, level, power)
     is_seen = _list_seen(cases + high, level)
-    while n_seen + np.count_nonzero(is_seen) < wanted:
-        n_seen += int(np.count_nonzero(is_seen))
+    n_seen = int(np.count_nonzero(is_seen))
+    while n_seen < wanted:
+        wanted -= n_seen
         cases = cases[~is_seen]
-        low, high = high, high * _STEP
+        low = high
+        high *= _STEP
         is_seen = _list_seen(cases + high, level)
+        n_seen = int(np.count_nonzero(is_seen))
     cases = cases[is_seen]
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         is_seen = _list_seen(cases + middle, level)
-        if n_seen + np.count_nonzero(is_seen) >= wanted:
+        n_seen = int(np.count_nonzero(is_seen))
+        if n_seen >= wanted:
             high = middle
             cases = cases[is_seen]
         else:
             low = middle
-            n_seen += int(np.count_nonzero(is_seen))
+            wanted -= n_seen
             cases = cases[~is_seen]
     return high
 
 
-def _draw_cases(n: int) -> NDArray[np.float64]:
+def _draw_cases(n: int) -> Floats:
     """Return normal differences, [cases, n]: the same ones whenever they are asked for."""
-    draws = _MANY_DRAWS if n <= _CHEAP else _DRAWS
-    return np.random.default_rng(_SEED).standard_normal((draws, n))
+    n_draws = _MANY_DRAWS if n <= _CHEAP else _DRAWS
+    rng = np.random.default_rng(_SEED)
+    return rng.standard_normal((n_draws, n))
 
 
-def _list_seen(differences: NDArray[np.float64], level: float) -> NDArray[np.bool_]:
+def _list_seen(differences: Floats, level: float) -> NDArray[np.bool_]:
     """Return [cases] whether p of differences [cases, n] is at most the level."""
     n = differences.shape[1]
     is_coarse = level < _FEWEST_SIGNS * find_least_p(n)
-    compute = compute_sign_flips if n <= _MOST_EXACT or is_coarse else approximate_sign_flips
-    return np.asarray(compute(differences) <= level)
+    if n <= _MOST_EXACT or is_coarse:
+        p = compute_sign_flips(differences)
+    else:
+        p = approximate_sign_flips(differences)
+    return p <= level
 
 
 def _guess_effect(n: int, level: float, power: float) -> float:
     """Return about what a t test would see, to begin with."""
-    reach = stats.t.ppf(1 - level / 2, max(n - 1, 1)) + stats.norm.ppf(power)
+    freedom = max(n - 1, 1)
+    quantile = stats.t.ppf(1 - level / 2, freedom)
+    reach = quantile + stats.norm.ppf(power)
     return float(reach / math.sqrt(n))
 
 
@@ -187,5 +199,6 @@ def _is_visible(effect: float, n: int, level: float, power: float) -> bool:
     if n > _MOST_DRAWN:
         return _solve_effect(n, level, power) <= effect
     cases = _draw_cases(n)
-    n_seen = np.count_nonzero(_list_seen(cases + effect, level))
-    return bool(n_seen >= math.ceil(power * len(cases)))
+    is_seen = _list_seen(cases + effect, level)
+    wanted = math.ceil(power * len(cases))
+    return bool(np.count_nonzero(is_seen) >= wanted)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from niidpart.arithmetic.exact import Floats
 from niidpart.errors import UsageError
 
 __all__ = ["Ranking", "rank_over_blocks"]
@@ -82,11 +82,15 @@ def rank_over_blocks(
     """
     table = _read_blocks(values)
     n_blocks, k = table.shape
+    losses = table if is_loss else -table
     # Rounded, so that values which differ by rounding alone are a tie.
-    ranks = stats.rankdata(np.round(table if is_loss else -table, 12), axis=1)
+    rounded = np.round(losses, 12)
+    ranks = stats.rankdata(rounded, axis=1)
     critical = _find_critical_difference(k, n_blocks, level)
-    by_name = dict(zip(values, ranks.mean(axis=0).tolist(), strict=True))
-    ordered = dict(sorted(by_name.items(), key=lambda item: item[1]))
+    means = ranks.mean(axis=0)
+    by_name = dict(zip(values, means.tolist(), strict=True))
+    names = sorted(by_name, key=lambda name: by_name[name])
+    ordered = {name: by_name[name] for name in names}
     return Ranking(
         mean_ranks=ordered,
         n_blocks=n_blocks,
@@ -98,24 +102,27 @@ def rank_over_blocks(
     )
 
 
-def _read_blocks(values: Mapping[str, Sequence[float]]) -> NDArray[np.float64]:
+def _read_blocks(values: Mapping[str, Sequence[float]]) -> Floats:
     """Return [blocks, algorithms]."""
-    lengths = {len(of_one) for of_one in values.values()}
-    if len(values) < 3 or len(lengths) > 1 or min(lengths) < 2:
+    of_each = list(values.values())
+    lengths = sorted({len(of_one) for of_one in of_each})
+    if len(values) < 3 or len(lengths) > 1 or lengths[0] < 2:
+        told = " or ".join(map(str, lengths))
         raise UsageError(
-            f"there are {len(values)} algorithms on {' or '.join(map(str, sorted(lengths)))} "
-            "splits; a ranking needs three algorithms or more, each on the same two or more splits"
+            f"there are {len(values)} algorithms on {told} splits; a ranking needs three "
+            "algorithms or more, each on the same two or more splits"
         )
-    return np.asarray(list(values.values()), dtype=np.float64).T
+    return np.asarray(of_each, dtype=np.float64).T
 
 
-def _compute_friedman(ranks: NDArray[np.float64]) -> float:
+def _compute_friedman(ranks: Floats) -> float:
     if np.all(ranks == ranks[0, 0]):
         return 0.0
-    return float(stats.friedmanchisquare(*ranks.T).statistic)
+    found = stats.friedmanchisquare(*ranks.T)
+    return float(found.statistic)
 
 
-def _permute_ranks(ranks: NDArray[np.float64]) -> float:
+def _permute_ranks(ranks: Floats) -> float:
     """Return p of Friedman's test: the statistic grows with the sum of squares of rank sums."""
     found = stats.permutation_test(
         tuple(ranks.T),
@@ -129,8 +136,9 @@ def _permute_ranks(ranks: NDArray[np.float64]) -> float:
     return float(found.pvalue)
 
 
-def _add_squares(*ranks: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-    total: NDArray[np.float64] = np.sum([np.sum(one, axis=axis) ** 2 for one in ranks], axis=0)
+def _add_squares(*ranks: Floats, axis: int) -> Floats:
+    squares = [np.sum(one, axis=axis) ** 2 for one in ranks]
+    total: Floats = np.sum(squares, axis=0)
     return total
 
 
@@ -141,8 +149,9 @@ def _find_critical_difference(k: int, n_blocks: int, level: float) -> float:
 @cache
 def _find_reach(k: int, level: float) -> float:
     """Return the critical difference on a single block."""
-    quantile = stats.studentized_range.ppf(1 - level, k, np.inf) / math.sqrt(2)
-    return float(quantile * math.sqrt(k * (k + 1) / 6))
+    quantile = stats.studentized_range.ppf(1 - level, k, np.inf)
+    variance = k * (k + 1) / 6
+    return float(quantile / math.sqrt(2) * math.sqrt(variance))
 
 
 def _group_alike(ranks: Mapping[str, float], critical: float) -> list[list[str]]:
@@ -150,8 +159,12 @@ def _group_alike(ranks: Mapping[str, float], critical: float) -> list[list[str]]
     names = list(ranks)
     groups: list[list[str]] = []
     for start, name in enumerate(names):
-        group = [other for other in names[start:] if ranks[other] - ranks[name] < critical]
-        is_within = groups and group[-1] == groups[-1][-1]
+        group = []
+        for other in names[start:]:
+            if ranks[other] - ranks[name] < critical:
+                group.append(other)
+        last = groups[-1] if groups else [""]
+        is_within = group[-1] == last[-1]
         if len(group) > 1 and not is_within:
             groups.append(group)
     return groups
@@ -161,7 +174,8 @@ def _explain_refusal(k: int, n_blocks: int, level: float) -> str:
     """Return why no two algorithms could have been told apart, however they had ranked."""
     if _find_critical_difference(k, n_blocks, level) <= k - 1:
         return ""
-    needed = math.ceil((_find_reach(k, level) / (k - 1)) ** 2)
+    reach = _find_reach(k, level)
+    needed = math.ceil((reach / (k - 1)) ** 2)
     return (
         f"on {n_blocks} splits no two of {k} algorithms can be told apart by their ranks, "
         f"first everywhere or not: it takes {needed} splits"

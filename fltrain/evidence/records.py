@@ -49,7 +49,8 @@ class RunRecord:
     @property
     def draw(self) -> tuple[str, ...]:
         """What chance decided: the split and the seeds. Runs of one draw are a pair."""
-        return (self.split, *[repr(self.where.get(axis)) for axis in SEED_AXES])
+        seeds = [self.where.get(axis) for axis in SEED_AXES]
+        return (self.split, *map(repr, seeds))
 
     def describe_draw(self) -> str:
         """Return its seeds in words; the split's digest where there are none."""
@@ -59,15 +60,24 @@ class RunRecord:
 
 def list_axes(records: Sequence[RunRecord]) -> list[str]:
     """Return the axes of some runs."""
-    return list(dict.fromkeys(axis for record in records for axis in record.where))
+    axes: dict[str, None] = {}
+    for record in records:
+        axes |= dict.fromkeys(record.where)
+    return list(axes)
 
 
 def list_varied(records: Sequence[RunRecord]) -> list[str]:
     """Return the axes on which runs differ, but for seeds and for names."""
-    told_apart = [axis for axis in list_axes(records) if axis not in (*SEED_AXES, *_NAMING_AXES)]
-    return [axis for axis in told_apart if is_varied(axis, records)]
+    varied = []
+    for axis in list_axes(records):
+        if axis in SEED_AXES or axis in _NAMING_AXES:
+            continue
+        if is_varied(axis, records):
+            varied.append(axis)
+    return varied
 
 
 def is_varied(axis: str, records: Sequence[RunRecord]) -> bool:
     """Return whether runs differ on an axis."""
-    return len({repr(record.where.get(axis)) for record in records}) > 1
+    values = {repr(record.where.get(axis)) for record in records}
+    return len(values) > 1

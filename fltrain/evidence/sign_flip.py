@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
+
+from niidpart.arithmetic.exact import Floats
 
 __all__ = ["compute_sign_flip", "count_least_pairs", "find_least_p"]
 
@@ -37,43 +38,50 @@ def compute_sign_flip(differences: Sequence[float]) -> float:
     >>> compute_sign_flip([1.0, 2.0, 3.0])  # one of the 8 signs on either side
     0.25
     """
-    return float(compute_sign_flips(np.asarray([differences], dtype=np.float64))[0])
+    case = np.asarray([differences], dtype=np.float64)
+    (p,) = compute_sign_flips(case)
+    return float(p)
 
 
-def compute_sign_flips(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+def compute_sign_flips(differences: Floats) -> Floats:
     """Return p [cases] of differences [cases, n]."""
     n = differences.shape[1]
     if n <= _MOST_LISTED:
         return _try_all_signs(differences)
     compute = _count_by_halves if n <= MOST_COUNTED else _count_on_grid
-    sizes, least = np.abs(differences), _find_least_sums(differences)
-    return np.asarray([compute(*case) for case in zip(sizes, least.tolist(), strict=True)])
+    sizes = np.abs(differences)
+    least = _find_least_sums(differences)
+    cases = zip(sizes, least.tolist(), strict=True)
+    return np.asarray([compute(*case) for case in cases])
 
 
-def _find_least_sums(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+def _find_least_sums(differences: Floats) -> Floats:
     """Return [cases] from which sum on other signs are as far from 0 as those that were seen."""
     # By the size of the terms: of terms that cancel the sum is as small as their rounding.
-    rounding = _ROUNDING * np.abs(differences).sum(axis=1)
-    least: NDArray[np.float64] = np.abs(differences.sum(axis=1)) - rounding
+    sizes = np.abs(differences)
+    rounding = _ROUNDING * sizes.sum(axis=1)
+    sums = differences.sum(axis=1)
+    least: Floats = np.abs(sums) - rounding
     return least
 
 
-def _try_all_signs(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+def _try_all_signs(differences: Floats) -> Floats:
     signs = _list_signs(differences.shape[1])
     flipped = np.abs(differences @ signs.T)
     least = _find_least_sums(differences)
-    share: NDArray[np.float64] = np.mean(flipped >= least[:, None], axis=1)
+    share: Floats = np.mean(flipped >= least[:, None], axis=1)
     return share
 
 
 @cache
-def _list_signs(n: int) -> NDArray[np.float64]:
+def _list_signs(n: int) -> Floats:
     """Return signs [2^(n - 1), n]: half of all, as the others are these turned round."""
-    bits = np.arange(2 ** (n - 1))[:, None] >> np.arange(n)
+    numbers = np.arange(2 ** (n - 1))
+    bits = numbers[:, None] >> np.arange(n)
     return np.where(bits & 1, -1.0, 1.0)
 
 
-def _count_by_halves(sizes: NDArray[np.float64], least: float) -> float:
+def _count_by_halves(sizes: Floats, least: float) -> float:
     """Return the share of signs whose sum is at least so far from 0.
 
     The sums of one half of the pairs, each beside those of the other half in order: 2^(n / 2) looks
@@ -84,12 +92,14 @@ def _count_by_halves(sizes: NDArray[np.float64], least: float) -> float:
     middle = len(sizes) // 2
     first = _list_sums(sizes[:middle])
     second = np.sort(_list_sums(sizes[middle:]))
-    above = len(second) - np.searchsorted(second, least - first, side="left")
+    places = np.searchsorted(second, least - first, side="left")
+    above = len(second) - places
+    n_choices = len(first) * len(second)
     # Signs turned round give the sums below: as many.
-    return float(2 * above.sum() / (len(first) * len(second)))
+    return float(2 * above.sum() / n_choices)
 
 
-def _list_sums(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+def _list_sums(sizes: Floats) -> Floats:
     """Return the sums [2^n] of all choices of signs."""
     sums = np.zeros(1)
     for size in sizes:
@@ -97,7 +107,7 @@ def _list_sums(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
     return sums
 
 
-def _count_on_grid(sizes: NDArray[np.float64], least: float) -> float:
+def _count_on_grid(sizes: Floats, least: float) -> float:
     """Return the share of signs whose sum is at least so far from 0, never too small a one.
 
     A choice of signs is as far where those pairs whose sign is turned add up to little. These sums
@@ -106,7 +116,8 @@ def _count_on_grid(sizes: NDArray[np.float64], least: float) -> float:
     """
     if least <= 0:
         return 1.0
-    reach = (float(sizes.sum()) - least) / 2
+    largest = float(sizes.sum())
+    reach = (largest - least) / 2
     cells = min(_CELLS_A_PAIR * len(sizes), _MOST_CELLS)
     steps = np.floor(sizes / reach * cells).astype(np.int64)
     shares = np.zeros(cells + 1)  # [sum of turned pairs] the share of signs

@@ -5,8 +5,9 @@ say what a design would see; a claim rests on counted signs.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
+
+from niidpart.arithmetic.exact import Floats
 
 from .sign_flip import find_least_p
 
@@ -15,7 +16,7 @@ _NEAR = 0.999  # of the largest sum: nearer to it the tail is of single choices 
 _LEAST_REACH = 1e-3  # below it p is 1 but for less than the formula's own rounding
 
 
-def approximate_sign_flips(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+def approximate_sign_flips(differences: Floats) -> Floats:
     """Return p [cases] of differences [cases, n], about."""
     n = differences.shape[1]
     sizes = np.abs(differences)
@@ -27,11 +28,11 @@ def approximate_sign_flips(differences: NDArray[np.float64]) -> NDArray[np.float
     within = np.minimum(seen, _NEAR * most)
     p = 2 * _find_tails(sizes, within)
     p = np.where(within < _LEAST_REACH, 1.0, p)
-    least: NDArray[np.float64] = np.clip(p, find_least_p(n), 1.0)
+    least: Floats = np.clip(p, find_least_p(n), 1.0)
     return least
 
 
-def _find_tails(sizes: NDArray[np.float64], seen: NDArray[np.float64]) -> NDArray[np.float64]:
+def _find_tails(sizes: Floats, seen: Floats) -> Floats:
     """Return [cases] the share of signs whose sum is at least what was seen."""
     tilt = _find_saddlepoints(sizes, seen)
     tilted = tilt[:, None] * sizes
@@ -42,13 +43,11 @@ def _find_tails(sizes: NDArray[np.float64], seen: NDArray[np.float64]) -> NDArra
     reach = np.sqrt(np.maximum(height, least))
     scaled = np.maximum(tilt * np.sqrt(curvature), least)
     rest = stats.norm.pdf(reach) * (1 / scaled - 1 / reach)
-    tails: NDArray[np.float64] = stats.norm.sf(reach) + rest
+    tails: Floats = stats.norm.sf(reach) + rest
     return tails
 
 
-def _find_saddlepoints(
-    sizes: NDArray[np.float64], seen: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _find_saddlepoints(sizes: Floats, seen: Floats) -> Floats:
     """Return [cases] the tilt under which signs add up to what was seen on the average."""
     tilt = seen
     for _ in range(_STEPS):

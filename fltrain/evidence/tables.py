@@ -3,8 +3,6 @@
 Runs that differ in seeds alone are the trials of one entry: mean, sample deviation, n, interval.
 """
 
-import math
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,30 +10,12 @@ from typing import Any
 from niidpart.errors import UsageError
 from niidpart.registry import did_you_mean
 
-from .intervals import MeanInterval, compute_interval
 from .measures import PartyModels, RunMeasure, find_party_models
 from .records import RUN_AXIS, SETTING_AXIS, SPLIT_AXIS, RunRecord, list_axes, list_varied
+from .trial_values import ValueSummary, read_finite, read_values, summarise_values
 
-
-@dataclass(frozen=True)
-class ValueSummary:
-    """The values of trials.
-
-    Parameters
-    ----------
-    n : int
-        Runs that have the value.
-    mean, std : float or None
-        None where one of the runs that were asked for has none, unless parts were asked for; the
-        sample deviation (over n - 1) also for a single run.
-    interval : MeanInterval or None
-        Of the mean; None where there is no deviation, or runs differ in more than seeds.
-    """
-
-    n: int
-    mean: float | None
-    std: float | None
-    interval: MeanInterval | None
+_NAMES = ("algorithm", SPLIT_AXIS, RUN_AXIS, SETTING_AXIS)  # axes whose values say what they are
+_NAMED = 8  # values of an axis that an error names
 
 
 @dataclass(frozen=True)
@@ -63,7 +43,8 @@ class TableEntry:
 
     def count_lost(self, measure: RunMeasure) -> int:
         """Return how many runs have no value of a measure."""
-        return len(self.records) - self.values[measure.title].n
+        found = self.values[measure.title]
+        return len(self.records) - found.n
 
     @property
     def failed(self) -> list[RunRecord]:
@@ -73,8 +54,10 @@ class TableEntry:
     @property
     def party_models(self) -> PartyModels | None:
         """Whose models the numbers at home are of."""
-        known = [find_party_models(record.history) for record in self.records if record.history]
-        return known[0] if known else None
+        for record in self.records:
+            if record.history:
+                return find_party_models(record.history)
+        return None
 
 
 @dataclass(frozen=True)
@@ -102,27 +85,35 @@ class TableRow:
     @property
     def n(self) -> int:
         """The runs that are done, in all columns."""
-        return sum(entry.n for entry in self.entries if entry is not None)
+        return sum(entry.n for entry in self._list_asked())
 
     @property
     def cells(self) -> int:
         """The runs that were asked for, in all columns."""
-        return sum(len(entry.records) for entry in self.entries if entry is not None)
+        return sum(len(entry.records) for entry in self._list_asked())
+
+    def _list_asked(self) -> list[TableEntry]:
+        """Return the entries of the columns in which something was asked for."""
+        return [entry for entry in self.entries if entry is not None]
 
     @property
     def mean(self) -> float | None:
         """Of the first measure in the first column; None where a run is missing."""
-        return None if self._summary is None else self._summary.mean
+        summary = self._summary
+        return None if summary is None else summary.mean
 
     @property
     def std(self) -> float | None:
         """The sample deviation that goes with `mean`."""
-        return None if self._summary is None else self._summary.std
+        summary = self._summary
+        return None if summary is None else summary.std
 
     @property
     def _summary(self) -> ValueSummary | None:
         entry = self.entries[0]
-        return None if entry is None else entry.values.get(self.first)
+        if entry is None:
+            return None
+        return entry.values.get(self.first)
 
 
 @dataclass(frozen=True)
@@ -159,20 +150,27 @@ def build_body(
     for axis in (*axes.by, *axes.columns):
         _require_axis(axis, known)
     by = list(axes.by) or _choose_rows(records, axes.columns)
+    told_apart = (*by, *axes.columns)
     columns = _group(records, axes.columns)
+    first = measures[0].title
     rows = []
     for members in _group(records, by).values():
         inside = _group(members, axes.columns)
-        entries = [
-            _summarise_runs(inside[key], measures, axes, (*by, *axes.columns))
-            if key in inside
-            else None
-            for key in columns
-        ]
-        where = {axis: members[0].where.get(axis) for axis in by}
-        rows.append(TableRow(where, entries, measures[0].title))
-    told = [{axis: one[0].where.get(axis) for axis in axes.columns} for one in columns.values()]
-    return TableBody(by, list(axes.columns), told, rows)
+        entries: list[TableEntry | None] = []
+        for key in columns:
+            entry = None
+            if key in inside:
+                entry = _summarise_runs(inside[key], measures, axes, told_apart)
+            entries.append(entry)
+        where = _read_place(members[0], by)
+        rows.append(TableRow(where, entries, first))
+    places = [_read_place(members[0], axes.columns) for members in columns.values()]
+    return TableBody(by, list(axes.columns), places, rows)
+
+
+def _read_place(record: RunRecord, axes: Sequence[str]) -> dict[str, Any]:
+    """Return the values of a run on some axes."""
+    return {axis: record.where.get(axis) for axis in axes}
 
 
 def choose_records(
@@ -183,11 +181,15 @@ def choose_records(
     chosen = list(records)
     for axis, wanted in where.items():
         _require_axis(axis, known)
-        there = {write_place(record.where.get(axis)) for record in chosen}
+        by_value: dict[str, list[RunRecord]] = {}
+        for record in chosen:
+            value = write_place(record.where.get(axis))
+            by_value.setdefault(value, []).append(record)
+        if not set(wanted) & set(by_value):
+            asked = ",".join(wanted)
+            named = ", ".join(sorted(by_value)[:_NAMED])
+            raise UsageError(f"no run has {axis}={asked}; there are: {named}")
         chosen = [one for one in chosen if write_place(one.where.get(axis)) in wanted]
-        if not chosen:
-            values = ", ".join(sorted(there)[:8])
-            raise UsageError(f"no run has {axis}={','.join(wanted)}; there are: {values}")
     return chosen
 
 
@@ -197,16 +199,23 @@ def describe_place(where: Mapping[str, Any]) -> str:
     for axis, value in where.items():
         if value is None:
             continue
-        is_name = axis in ("algorithm", SPLIT_AXIS, RUN_AXIS, SETTING_AXIS)
-        words.append(write_place(value) if is_name else f"{axis}={write_place(value)}")
+        text = write_place(value)
+        words.append(text if axis in _NAMES else f"{axis}={text}")
     return " ".join(words) or "all"
+
+
+def name_column(where: Mapping[str, Any]) -> str:
+    """Return a column in words; "" for the only one."""
+    return describe_place(where) if where else ""
 
 
 def write_place(value: Any) -> str:
     """Return a value on an axis as text."""
     if value is None:
         return "-"
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return str(value)
 
 
 def _require_axis(axis: str, known: Sequence[str]) -> None:
@@ -220,8 +229,10 @@ def _choose_rows(records: Sequence[RunRecord], columns: Sequence[str]) -> list[s
         return [SETTING_AXIS]
     varied = [axis for axis in list_varied(records) if axis not in columns]
     without = [axis for axis in varied if axis != SPLIT_AXIS]
+    with_split = _group(records, [*varied, *columns])
+    without_split = _group(records, [*without, *columns])
     # A split is called by its recipe, which other axes may have told already.
-    if len(_group(records, [*without, *columns])) == len(_group(records, [*varied, *columns])):
+    if len(without_split) == len(with_split):
         varied = without
     return varied or ["algorithm"]
 
@@ -230,8 +241,8 @@ def _group(records: Sequence[RunRecord], axes: Sequence[str]) -> dict[str, list[
     """Return the runs by their values on some axes, in the order of the first ones."""
     groups: dict[str, list[RunRecord]] = {}
     for record in records:
-        key = repr([record.where.get(axis) for axis in axes])
-        groups.setdefault(key, []).append(record)
+        values = [record.where.get(axis) for axis in axes]
+        groups.setdefault(repr(values), []).append(record)
     return groups
 
 
@@ -244,17 +255,24 @@ def _summarise_runs(
     mixed = _list_mixed(records, told_apart)
     # Of a run by itself there is something to tell before it ends.
     is_each = RUN_AXIS in told_apart
-    # What counts as an accuracy is no loss: of other measures a failed run has no value.
-    kind = (measures[0].is_share, measures[0].is_loss)
     values = {}
     for measure in measures:
         if is_each:
-            known = [_read_finite(measure, record) for record in records]
+            known = [read_finite(measure, record) for record in records]
         else:
-            is_alike = (measure.is_share, measure.is_loss) == kind
-            known = read_values(records, measure, axes.failed_as if is_alike else None)
-        values[measure.title] = _summarise_values(known, axes.partial, is_mixed=bool(mixed))
+            # What counts as an accuracy is no loss: of other measures a failed run has no value.
+            failed_as = axes.failed_as if _is_alike(measure, measures[0]) else None
+            known = read_values(records, measure, failed_as)
+        summary = summarise_values(known, axes.partial, is_mixed=bool(mixed))
+        values[measure.title] = summary
     return TableEntry(records, values, mixed)
+
+
+def _is_alike(one: RunMeasure, other: RunMeasure) -> bool:
+    """Return whether two measures are of one kind, so that a number of one may be one of both."""
+    if one.is_share != other.is_share:
+        return False
+    return one.is_loss == other.is_loss
 
 
 def _list_mixed(records: Sequence[RunRecord], told_apart: Sequence[str]) -> list[str]:
@@ -263,36 +281,3 @@ def _list_mixed(records: Sequence[RunRecord], told_apart: Sequence[str]) -> list
     if len(settings) == 1 and None not in settings:
         return []  # an older folder may lack an option, and is of the same setting all the same
     return [axis for axis in list_varied(records) if axis not in told_apart]
-
-
-def read_values(
-    records: Sequence[RunRecord], measure: RunMeasure, failed_as: float | None
-) -> list[float | None]:
-    """Return the value of each run; None for one that is not done, or has none."""
-    values: list[float | None] = []
-    for record in records:
-        if record.state == "done":
-            values.append(_read_finite(measure, record))
-        elif record.state == "failed" and not measure.is_cost:
-            values.append(failed_as)
-        else:
-            values.append(None)
-    return values
-
-
-def _read_finite(measure: RunMeasure, record: RunRecord) -> float | None:
-    """Return the value of a run; None also for what is no number, of which there is no mean."""
-    value = measure.read(record)
-    return value if value is not None and math.isfinite(value) else None
-
-
-def _summarise_values(
-    values: Sequence[float | None], partial: bool, *, is_mixed: bool
-) -> ValueSummary:
-    known = [value for value in values if value is not None]
-    can_tell = bool(known) and (partial or len(known) == len(values))
-    if not can_tell:
-        return ValueSummary(len(known), None, None, None)
-    interval = None if is_mixed else compute_interval(known)
-    deviation = statistics.stdev(known) if len(known) > 1 else None
-    return ValueSummary(len(known), statistics.fmean(known), deviation, interval)

@@ -2,10 +2,10 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from typing import Any
 
 from niidpart.splits.recipe import JSON
-from niidpart.wording import count_noun
 
 from .api import EvidenceTable
 from .comparing import Comparison
@@ -41,16 +41,17 @@ def write_markdown(table: EvidenceTable) -> str:
     """Return a table of Markdown; a value that is claimed to be the best is bold."""
     laid = lay_out(table)
     head = [_escape_markdown(title) for title in laid.header]
-    rule = ["---" if place < laid.n_keys else "---:" for place in range(len(head))]
-    lines = []
+    n_values = len(head) - laid.n_keys
+    rule = ["---"] * laid.n_keys + ["---:"] * n_values
+    lines = [head, rule]
     for number, line in enumerate(laid.lines):
-        words = [_escape_markdown(word) for word in line]
-        shown = [
-            f"**{word}**" if (number, place) in laid.bold else word
-            for place, word in enumerate(words)
-        ]
+        shown = []
+        for place, word in enumerate(line):
+            escaped = _escape_markdown(word)
+            is_bold = (number, place) in laid.bold
+            shown.append(f"**{escaped}**" if is_bold else escaped)
         lines.append(shown)
-    return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _escape_markdown(text: str) -> str:
@@ -69,18 +70,31 @@ def _drop_controls(text: str) -> str:
 def write_latex(table: EvidenceTable) -> str:
     """Return a table of LaTeX with the rules of booktabs; bold where a test carries it."""
     laid = lay_out(table)
-    columns = "l" * laid.n_keys + "r" * (len(laid.header) - laid.n_keys)
-    lines = [" & ".join(map(_escape_latex, laid.header)) + r" \\"]
+    n_values = len(laid.header) - laid.n_keys
+    columns = "l" * laid.n_keys + "r" * n_values
+    titles = [_escape_latex(title) for title in laid.header]
+    lines = [
+        *(f"% {line}" for line in _list_captions(table)),
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        _join_latex(titles),
+        r"\midrule",
+    ]
     for number, line in enumerate(laid.lines):
         words = []
         for place, word in enumerate(line):
             escaped = _escape_latex(word)
             is_bold = (number, place) in laid.bold
             words.append(rf"\textbf{{{escaped}}}" if is_bold else escaped)
-        lines.append(" & ".join(words) + r" \\")
-    said = [f"% {line}" for line in _list_captions(table)]
-    head = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule"]
-    return "\n".join([*said, *head, *lines[1:], r"\bottomrule", r"\end{tabular}"])
+        lines.append(_join_latex(words))
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    return "\n".join(lines)
+
+
+def _join_latex(words: Sequence[str]) -> str:
+    """Return a line of a table."""
+    joined = " & ".join(words)
+    return rf"{joined} \\"
 
 
 def _escape_latex(text: str) -> str:
@@ -93,14 +107,18 @@ def _list_captions(table: EvidenceTable) -> list[str]:
     said = ["needs \\usepackage{booktabs}; mean and sample deviation over n trials"]
     places: dict[str, list[str]] = {}
     for family in table.families:
-        test = f"sign-flip test with Holm over {count_noun(family.size, 'comparison')}"
-        told = f"better than each other row, {test} at {family.level:g}, {family.over}"
+        told = f"better than each other row, {family.test}, {family.over}"
         places.setdefault(told, []).append(family.place)
+    n_families = len(table.families)
     for told, where in places.items():
-        is_everywhere = len(where) == len(table.families) > 1
-        among = "each column" if is_everywhere else ", ".join(filter(None, where))
-        said.append(f"bold in {among}: {told}" if among else f"bold: {told}")
-    return [" ".join(line.split()) for line in [*said, *list_marks(table), *table.notes]]
+        among = ", ".join(filter(None, where))
+        if len(where) == n_families > 1:
+            among = "each column"
+        bold = f"bold in {among}" if among else "bold"
+        said.append(f"{bold}: {told}")
+    said += list_marks(table)
+    said += table.notes
+    return [" ".join(line.split()) for line in said]
 
 
 def write_csv(table: EvidenceTable) -> str:
@@ -115,9 +133,10 @@ def write_csv(table: EvidenceTable) -> str:
             if entry is None:
                 continue
             keys = [*row.where.values(), *where.values()]
+            counts = [len(entry.records), len(entry.failed)]
             for measure in table.measures:
-                told = describe_summary(entry.values[measure.title])
-                counts = [len(entry.records), len(entry.failed)]
+                summary = entry.values[measure.title]
+                told = describe_summary(summary)
                 writer.writerow([*keys, measure.title, *counts, *told.values()])
     return written.getvalue().removesuffix("\n")
 
@@ -140,12 +159,21 @@ def describe_table(table: EvidenceTable) -> JSON:
 
 
 def _describe_row(row: TableRow) -> JSON:
-    told = {"n": row.n, "cells": row.cells, "mean": row.mean, "std": row.std}
     entries = [None if entry is None else _describe_entry(entry) for entry in row.entries]
-    return dict(row.where) | told | {"entries": entries}
+    told = {
+        "n": row.n,
+        "cells": row.cells,
+        "mean": row.mean,
+        "std": row.std,
+        "entries": entries,
+    }
+    return dict(row.where) | told
 
 
 def _describe_entry(entry: TableEntry) -> JSON:
+    values = {}
+    for title, found in entry.values.items():
+        values[title] = describe_summary(found)
     return {
         "asked": len(entry.records),
         "done": entry.n,
@@ -153,7 +181,7 @@ def _describe_entry(entry: TableEntry) -> JSON:
         "runs": [record.name for record in entry.records],
         "party_models": entry.party_models,
         "mixed": list(entry.mixed),
-        "values": {title: describe_summary(found) for title, found in entry.values.items()},
+        "values": values,
     }
 
 

@@ -13,9 +13,9 @@ from fltrain.evidence.comparing import (
     AskedComparison,
     JudgeRules,
     compare_in_pairs,
-    correct_by_holm,
     judge_comparisons,
 )
+from fltrain.evidence.holm import correct_by_holm
 from fltrain.evidence.intervals import compute_interval, widen_confidence
 from fltrain.evidence.pairs import measure_pairs
 from fltrain.evidence.power import count_pairs, find_detectable
