@@ -325,7 +325,7 @@ def test_a_claim_is_told_from_the_better_one_with_its_interval():
     )
     low, high = re.search(r"interval ([\d.]+) to ([\d.]+)", said.text).groups()
     assert float(low) < 11.12 < float(high)
-    assert "p = 0.0078 after" in said.text
+    assert said.text.endswith("p = 0.0078.")
 
 
 def test_no_evidence_and_what_could_not_be_claimed_are_told_as_such():
