@@ -150,7 +150,16 @@ def _require_recipe(value: Any) -> None:
         _require_entries(transform, {"name": str, "params": dict})
     for name in (value["strategy"], *(t["name"] for t in value["transforms"])):
         _require_printable(name)
+    for params in (value["params"], *(t["params"] for t in value["transforms"])):
+        _require_cited(params)
     Recipe.from_json(value)
+
+
+def _require_cited(params: JSON) -> None:
+    """Raise where an option that cites something by its digest holds none."""
+    for name, digest in params.items():
+        if name.endswith("_sha256") and digest != "" and not _is_sha256(digest):
+            raise FileFault(f"{_shorten(name)} is {_shorten(digest)}, which is no sha256")
 
 
 def _require_source(value: Any) -> None:

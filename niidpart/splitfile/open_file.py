@@ -8,7 +8,7 @@ from ..arithmetic.words import Array
 from ..errors import UsageError
 from .faults import Refused, SplitError
 from .layout import select_under
-from .stored import Content, StoredArray, read_values
+from .stored import Content, Look, StoredArray, read_values
 
 
 class OpenFile:
@@ -32,24 +32,27 @@ class OpenFile:
         except Refused as refused:
             raise SplitError(self.path, [refused.fault]) from refused.__cause__
 
-    def read(self, path: str) -> Array:
+    def read(self, path: str, look: Look | None = None) -> Array:
         """Return all values of an array. KeyError where there is no such array."""
         array = self.arrays[path]
         with self.reading():
-            return read_values(array)
+            return read_values(array, look)
 
 
 class LazyArrays(Mapping[str, Array]):
-    """The arrays of one group of a file, by name: each is read when it is asked for."""
+    """The arrays of one group of a file, by name: each is read when it is asked for.
 
-    def __init__(self, file: OpenFile, prefix: str):
-        self._file, self._prefix = file, prefix
+    checks: of some of them, for each block that is read.
+    """
+
+    def __init__(self, file: OpenFile, prefix: str, checks: Mapping[str, Look]):
+        self._file, self._prefix, self._checks = file, prefix, checks
         self._stored: dict[str, StoredArray] = select_under(prefix, file.arrays)
 
     def __getitem__(self, name: str) -> Array:
         if name not in self._stored:
             raise KeyError(name)
-        return self._file.read(self._prefix + name)
+        return self._file.read(self._prefix + name, self._checks.get(name))
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._stored))
@@ -59,19 +62,28 @@ class LazyArrays(Mapping[str, Array]):
 
     def at(self, row: int) -> "LazyRow":
         """Return the values of one row of each array."""
-        return LazyRow(self._file, self._stored, row)
+        return LazyRow(self._file, self._stored, self._checks, row)
 
 
 class LazyRow(Mapping[str, object]):
     """One row of each array of a group: a value is read when it is asked for, with its chunk."""
 
-    def __init__(self, file: OpenFile, stored: Mapping[str, StoredArray], row: int):
-        self._file, self._stored, self._row = file, stored, row
+    def __init__(
+        self,
+        file: OpenFile,
+        stored: Mapping[str, StoredArray],
+        checks: Mapping[str, Look],
+        row: int,
+    ):
+        self._file, self._stored, self._checks, self._row = file, stored, checks, row
 
     def __getitem__(self, name: str) -> object:
-        array = self._stored[name]
+        array, look = self._stored[name], self._checks.get(name)
         with self._file.reading():
-            value: object = array.rows(self._row, self._row + 1)[0]
+            values = array.rows(self._row, self._row + 1)
+            if look is not None:
+                look(self._row, values)
+            value: object = values[0]
             return value
 
     def __iter__(self) -> Iterator[str]:

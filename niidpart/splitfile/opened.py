@@ -15,6 +15,7 @@ from ..renamed import warn_renamed
 from ..splits.dealing import find_reading, measure_skew
 from ..splits.part import PARTS, require_party
 from ..splits.recipe import Recipe, Source
+from .column_rules import list_column_checks
 from .faults import SplitError
 from .json_text import read_json
 from .limits import MAX_SKEW
@@ -37,10 +38,10 @@ def open(
     """Open a split file without reading it: a party costs time by its size, not by the file's.
 
     Checked now: the file's structure, its manifest, and the types and shapes of its arrays (all
-    rules of docs/format.md up to 30, 36, 37, 40, 42 and 52), and that the manifest has digests of
+    rules of docs/format.md up to 30, 36, 37, 40 to 42 and 52), and that the manifest has digests of
     just what is there. Checked when values are read: the checksum of each chunk, and rules 31 to 33
-    on what was asked for. Not checked: whether the digests are right, and that no example is held
-    twice; `read` and `verify` do that.
+    and 43 on what was asked for. Not checked: whether the digests are right, and that no example is
+    held twice; `read` and `verify` do that.
 
     Parameters
     ----------
@@ -120,8 +121,8 @@ class OpenedSplit:
         self.source: Source = manifest.source
         self.digest: str = manifest.digests["split"]
         self.root: str = read_hint(content)
-        self.columns = LazyArrays(self._file, "parties/")
-        self.draws = LazyArrays(self._file, "draws/")
+        self.columns = LazyArrays(self._file, "parties/", list_column_checks(self.recipe))
+        self.draws = LazyArrays(self._file, "draws/", {})
         self.train, self.val, self.test = (OpenedPart(self, self._file, name) for name in PARTS)
         self.data_sets: dict[str | Path | None, Data] = {}
 

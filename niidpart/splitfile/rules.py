@@ -2,24 +2,21 @@
 
 The rules in order: 1 to 4 and 8 to 19 on structure in `guard.py` and `chunks.py`, 5 to 7 in
 `sandbox.py`, 20 to 27 in `manifest.py`, those on types and shapes in `layout.py`, 31 to 35 in
-`part_rules.py`, the rest here; 60 to 65 in `niidpart/checking`.
+`part_rules.py`, 41 and 43 in `column_rules.py`, the rest here; 60 to 65 in `niidpart/checking`.
 """
 
 from collections.abc import Mapping, Set
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ..arithmetic.words import Array
-from ..errors import UsageError
-from ..features.transforming import draw_columns
 from ..splits.digests import digest_array
 from ..splits.part import PARTS, make_empty_part
-from ..splits.recipe import JSON, Recipe, Transform
+from ..splits.recipe import JSON
 from ..splits.split import FederatedSplit
-from ..transforms import TRANSFORMS
+from .column_rules import check_transforms, list_column_checks
 from .faults import Fault
 from .json_text import parse_json, read_json
 from .layout import (
@@ -32,7 +29,7 @@ from .layout import (
 from .limits import MAX_HINT
 from .manifest import Manifest, parse_manifest
 from .part_rules import check_shared_rows, read_part
-from .stored import Content, StoredArray, read_values
+from .stored import Content, Look, StoredArray, read_values
 
 
 class StoredSkew(NamedTuple):
@@ -72,13 +69,12 @@ def examine(content: Content, folder: Path | None = None) -> Examined:
     if faults:
         return Examined(faults, None, manifest)
     faults += check_shared_rows(parts, source.n, "overlap" in manifest.requires)
-    columns = _read_under("parties/", arrays)
-    faults += _check_transforms(recipe, columns)
+    columns = _read_under("parties/", arrays, list_column_checks(recipe))
     split = FederatedSplit(
         recipe=recipe,
         source=source,
         **parts,
-        draws=_read_under("draws/", arrays),
+        draws=_read_under("draws/", arrays, {}),
         columns=columns,
         root=read_hint(content),
     )
@@ -99,7 +95,8 @@ def examine_outline(content: Content) -> tuple[Manifest | None, list[Fault]]:
         return None, faults
     overlap = "overlap" in manifest.requires
     faults = check_layout(content.arrays, manifest.recipe, manifest.source, overlap)
-    return manifest, faults
+    columns = select_under("parties/", content.arrays)
+    return manifest, faults + check_transforms(manifest.recipe, columns)
 
 
 def read_hint(content: Content) -> str:
@@ -116,41 +113,11 @@ def read_hint(content: Content) -> str:
     return root
 
 
-def _read_under(prefix: str, arrays: Mapping[str, StoredArray]) -> dict[str, Array]:
+def _read_under(
+    prefix: str, arrays: Mapping[str, StoredArray], checks: Mapping[str, Look]
+) -> dict[str, Array]:
     stored = select_under(prefix, arrays)
-    return {name: read_values(array) for name, array in stored.items()}
-
-
-def _check_transforms(recipe: Recipe, columns: Mapping[str, Array]) -> list[Fault]:
-    """Return the faults of rule 41: whoever applies a transform finds its options and columns.
-
-    Code that a file names is not run: transforms that niidpart does not know are passed over.
-    """
-    faults = []
-    one = replace(recipe, n_parties=1)  # nothing is drawn for as many parties as a file states
-    for name, transform in recipe.named_transforms:
-        if transform.name in TRANSFORMS.names():
-            faults += _check_transform(name, transform, one, columns)
-    return faults
-
-
-def _check_transform(
-    name: str, transform: Transform, recipe: Recipe, columns: Mapping[str, Array]
-) -> list[Fault]:
-    try:
-        if TRANSFORMS.complete(transform.name, transform.params) != transform.params:
-            raise UsageError("it does not say all options")
-        with np.errstate(all="ignore"):
-            wanted = draw_columns(recipe, name, transform)
-    except (ValueError, ArithmeticError) as error:
-        return [Fault(41, f"the transform {name} cannot be applied: {error}")]
-    faults = []
-    for key, example in wanted.items():
-        column = columns.get(key)
-        there = column is not None and column.dtype == example.dtype
-        if not there or not np.isfinite(columns[key]).all():
-            faults.append(Fault(41, f"/parties/{key} is missing or not of finite {example.dtype}"))
-    return faults
+    return {name: read_values(array, checks.get(name)) for name, array in stored.items()}
 
 
 def _check_digests(split: FederatedSplit, stated: Mapping[str, str]) -> list[Fault]:

@@ -7,13 +7,13 @@ strategy does. What several share is in files that begin with `_`.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints
-from ..registry import RecordRegistry
+from ..registry import Range, RecordRegistry
 
 __all__ = [
     "TRANSFORMS",
@@ -36,6 +36,9 @@ class PartyTransform:
     draw : callable
         `(n_parties, rng, *, options) -> {name: [P]}`, the columns to be stored, one value a party.
         A transform that can draw its noise again in each epoch has the option `fresh`.
+    columns : mapping of str to tuple of Range
+        The range of each column, whatever the options: of a file that holds another value nothing
+        is applied. () for any finite number.
     paper : str
         The key of its paper in `niidpart/citing/references.bib`; "" where none is known.
 
@@ -48,6 +51,7 @@ class PartyTransform:
     """
 
     draw: Callable[..., dict[str, NDArray[Any]]]
+    columns: Mapping[str, tuple[Range, ...]] = field(default_factory=dict)
     paper: str = ""
 
 
@@ -57,7 +61,7 @@ class FeatureTransform(PartyTransform):
 
     Parameters
     ----------
-    draw, paper
+    draw, columns, paper
         As those of `PartyTransform`.
     apply : callable
         `(x, rows, column, options) -> x`, features [n, ...] of one party, floats in [0, 1] before
@@ -108,7 +112,7 @@ class LabelTransform(PartyTransform):
 
     Parameters
     ----------
-    draw, paper
+    draw, columns, paper
         As those of `PartyTransform`.
     apply : callable
         `(y, rows, view) -> y`, class ids [n] of one party. What an example's label becomes depends

@@ -11,6 +11,8 @@ from . import FeatureTransform
 from ._images import blur as blur_images
 from ._images import count_up, require_images
 
+_STD = (AtLeast(0), AtMost(64))  # pixels
+
 
 def blur(
     n_parties: int,
@@ -19,8 +21,7 @@ def blur(
     sigma: Annotated[
         float,
         "Standard deviation of the blur of the last party, in pixels, to which it grows.",
-        AtLeast(0),
-        AtMost(64),
+        *_STD,
     ] = 1.0,
 ) -> dict[str, NDArray[Any]]:
     """A Gaussian blur of standard deviation sigma * i / P pixels for party i = 1..P. Hendrycks
@@ -43,4 +44,6 @@ def apply(
     return blur_images(require_images("blur", x), float(column["std"]))
 
 
-ENTRY = FeatureTransform(draw=blur, apply=apply, paper="hendrycks2019benchmarking")
+ENTRY = FeatureTransform(
+    draw=blur, apply=apply, columns={"std": _STD}, paper="hendrycks2019benchmarking"
+)

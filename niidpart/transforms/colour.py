@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints, Stream
-from ..registry import AtLeast, Below
+from ..registry import AtLeast, AtMost, Below
 from . import FeatureTransform
 from ._images import require_images
 
 _CHANNELS = ("red", "green", "blue")
+_GAIN = (AtLeast(0), AtMost(2))
 
 
 def colour(
@@ -51,4 +52,9 @@ def apply(
     return tinted
 
 
-ENTRY = FeatureTransform(draw=colour, apply=apply, paper="finlayson1994color")
+ENTRY = FeatureTransform(
+    draw=colour,
+    apply=apply,
+    columns=dict.fromkeys(_CHANNELS, _GAIN),
+    paper="finlayson1994color",
+)

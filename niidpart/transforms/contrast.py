@@ -10,6 +10,8 @@ from ..registry import AtLeast, AtMost
 from . import FeatureTransform
 from ._images import change_contrast, count_up, require_images
 
+_SHARE = (AtLeast(0), AtMost(1))
+
 
 def contrast(
     n_parties: int,
@@ -18,8 +20,7 @@ def contrast(
     loss: Annotated[
         float,
         "How much of its contrast the last party loses, to which it grows from party to party.",
-        AtLeast(0),
-        AtMost(1),
+        *_SHARE,
     ] = 0.8,
 ) -> dict[str, NDArray[Any]]:
     """Images keep 1 - loss * i / P of their contrast at party i = 1..P, about the mean of each
@@ -43,4 +44,9 @@ def apply(
     return change_contrast(require_images("contrast", x), float(column["factor"]))
 
 
-ENTRY = FeatureTransform(draw=contrast, apply=apply, paper="hendrycks2019benchmarking")
+ENTRY = FeatureTransform(
+    draw=contrast,
+    apply=apply,
+    columns={"factor": _SHARE},
+    paper="hendrycks2019benchmarking",
+)

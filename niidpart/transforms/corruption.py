@@ -13,6 +13,8 @@ from . import FeatureTransform
 from ._corruptions import KINDS, LEVELS
 from ._images import require_images
 
+_SEVERITY = (AtLeast(0), AtMost(LEVELS))
+
 
 def corruption(
     n_parties: int,
@@ -32,9 +34,7 @@ def corruption(
         ],
         "Which corruption all parties have; each: the eight are dealt evenly.",
     ] = "each",
-    severity: Annotated[
-        int, "From 1 to 5, as CIFAR-10-C has them; 0 is clean.", AtLeast(0), AtMost(LEVELS)
-    ] = 3,
+    severity: Annotated[int, "From 1 to 5, as CIFAR-10-C has them; 0 is clean.", *_SEVERITY] = 3,
     rising: Annotated[
         bool, "Party i of P has severity * i / P, rounded up; else all have the same."
     ] = False,
@@ -73,9 +73,18 @@ def apply(
     severity, kind = int(column["severity"]), int(column["kind"])
     if not severity:
         return images
-    corrupt = list(KINDS.values())[kind % len(KINDS)]
-    changed = corrupt(images, rows, int(column["seed"]), min(severity, LEVELS) - 1)
+    corrupt = list(KINDS.values())[kind]
+    changed = corrupt(images, rows, int(column["seed"]), severity - 1)
     return np.clip(changed, np.float32(0), np.float32(1))
 
 
-ENTRY = FeatureTransform(draw=corruption, apply=apply, paper="hendrycks2019benchmarking")
+ENTRY = FeatureTransform(
+    draw=corruption,
+    apply=apply,
+    columns={
+        "seed": (),
+        "kind": (AtLeast(0), AtMost(len(KINDS) - 1)),
+        "severity": _SEVERITY,
+    },
+    paper="hendrycks2019benchmarking",
+)

@@ -59,7 +59,7 @@ def apply(y: Ints, rows: Ints, view: LabelView) -> Ints:
     changed = view.draws.get("changed")
     if not view.column["noisy"] or changed is None:  # an empty draw is not stored
         return y
-    if changed.ndim != 2 or changed.shape[1] != 2 or changed.dtype.kind not in "iu":
+    if changed.ndim != 2 or changed.shape[1] != 2 or changed.dtype != np.int64:
         raise FileFault("the labels that people gave are no pairs; the split file is damaged")
     if not len(changed):
         return y
@@ -76,5 +76,10 @@ def apply(y: Ints, rows: Ints, view: LabelView) -> Ints:
 
 
 ENTRY = LabelTransform(
-    draw=human_noise, apply=apply, find=find, finds=("changed",), paper="wei2022learning"
+    draw=human_noise,
+    apply=apply,
+    find=find,
+    finds=("changed",),
+    columns={"noisy": (AtLeast(0), AtMost(1))},
+    paper="wei2022learning",
 )

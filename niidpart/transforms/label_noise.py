@@ -10,22 +10,21 @@ from ..errors import UsageError
 from ..registry import AtLeast, AtMost
 from . import LabelTransform, LabelView
 
+_SHARE = (AtLeast(0), AtMost(1))
+
 
 def label_noise(
     n_parties: int,
     rng: Stream,
     *,
-    rate: Annotated[
-        float, "Fraction of a noisy party's labels that are wrong.", AtLeast(0), AtMost(1)
-    ] = 0.2,
+    rate: Annotated[float, "Fraction of a noisy party's labels that are wrong.", *_SHARE] = 0.2,
     least: Annotated[
         float | None,
         "Noisy parties draw their rates uniformly from here to rate; without it all have rate.",
-        AtLeast(0),
-        AtMost(1),
+        *_SHARE,
     ] = None,
     affected: Annotated[
-        float, "Fraction of the parties that are noisy, drawn at random.", AtLeast(0), AtMost(1)
+        float, "Fraction of the parties that are noisy, drawn at random.", *_SHARE
     ] = 1.0,
     flips: Annotated[
         Literal["symmetric", "pair"],
@@ -78,4 +77,6 @@ def apply(y: Ints, rows: Ints, view: LabelView) -> Ints:
     return np.where(is_wrong, (y + step) % n_classes, y)
 
 
-ENTRY = LabelTransform(draw=label_noise, apply=apply, paper="xu2022fedcorr")
+ENTRY = LabelTransform(
+    draw=label_noise, apply=apply, columns={"seed": (), "rate": _SHARE}, paper="xu2022fedcorr"
+)

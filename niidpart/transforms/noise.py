@@ -57,4 +57,6 @@ def apply(
     return out.reshape(x.shape)
 
 
-ENTRY = FeatureTransform(draw=noise, apply=apply, paper="li2022silos")
+ENTRY = FeatureTransform(
+    draw=noise, apply=apply, columns={"seed": (), "std": (AtLeast(0),)}, paper="li2022silos"
+)

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from ..arithmetic.rng import Ints, Stream, normal_blocks
 from ..errors import UsageError
-from ..registry import AtLeast
+from ..registry import AtLeast, AtMost
 from . import FeatureTransform, Fresh
+
+_MOST = (1 << 31) - 1  # parties; an array with an entry for each of more is no split's
 
 
 def noise_space(
@@ -89,4 +91,13 @@ def find_bounds(cell: int, grid: int, height: int, width: int) -> tuple[int, int
     return top, bottom, left, right
 
 
-ENTRY = FeatureTransform(draw=noise_space, apply=apply, paper="li2022silos")
+ENTRY = FeatureTransform(
+    draw=noise_space,
+    apply=apply,
+    columns={
+        "seed": (),
+        "cell": (AtLeast(-1), AtMost(_MOST)),
+        "grid": (AtLeast(1), AtMost(isqrt(_MOST) + 1)),
+    },
+    paper="li2022silos",
+)

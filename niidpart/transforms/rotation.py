@@ -13,6 +13,7 @@ from ..registry import AtLeast, AtMost
 from . import FeatureTransform
 from ._images import ImageValues, require_images
 
+_FULL, _MOST_TURNS = 360, 10**6
 _CLOSE = 1e-4  # of a pixel: places that rounding moved off a pixel are on it
 
 
@@ -21,10 +22,13 @@ def rotation(
     rng: Stream,
     *,
     angle: Annotated[
-        float, "Degrees between one turn and the next, anticlockwise.", AtLeast(-360), AtMost(360)
+        float,
+        "Degrees between one turn and the next, anticlockwise.",
+        AtLeast(-_FULL),
+        AtMost(_FULL),
     ] = 90.0,
     turns: Annotated[
-        int, "How many angles there are: 0, angle, 2 * angle, ...", AtLeast(1), AtMost(10**6)
+        int, "How many angles there are: 0, angle, 2 * angle, ...", AtLeast(1), AtMost(_MOST_TURNS)
     ] = 4,
 ) -> dict[str, NDArray[Any]]:
     """Images turned by 0, angle, ... (turns - 1) * angle degrees; the angles are dealt evenly, to
@@ -97,4 +101,9 @@ def _snap(place: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(np.abs(place - nearest) < _CLOSE, nearest, place)
 
 
-ENTRY = FeatureTransform(draw=rotation, apply=apply, paper="ghosh2020efficient")
+ENTRY = FeatureTransform(
+    draw=rotation,
+    apply=apply,
+    columns={"degrees": (AtLeast(-_FULL * _MOST_TURNS), AtMost(_FULL * _MOST_TURNS))},
+    paper="ghosh2020efficient",
+)

@@ -14,7 +14,7 @@ from corpus.build import ATTACKS, build
 import niidpart
 from niidpart.splitfile.faults import shorten_error
 
-OUTLINE = {*range(1, 31), 36, 37, 40, 42, 52}  # rules that `open` looks at before any value
+OUTLINE = {*range(1, 31), 36, 37, 40, 41, 42, 52}  # rules that `open` looks at before any value
 READERS = ("check", "read", "verify")
 
 
@@ -105,11 +105,11 @@ def test_all_faults_are_named_together(tampered):
 
 
 def test_41_nothing_is_drawn_for_the_parties_that_a_file_states(small_file, monkeypatch):
-    from niidpart.splitfile import rules
+    from niidpart.splitfile import column_rules
 
-    asked, real = [], rules.draw_columns
+    asked, real = [], column_rules.draw_columns
     monkeypatch.setattr(
-        rules,
+        column_rules,
         "draw_columns",
         lambda recipe, *rest: asked.append(recipe.n_parties) or real(recipe, *rest),
     )

@@ -228,9 +228,14 @@ def column_of_a_transform_is_missing(f):
     del f["parties/noise_std"]
 
 
-@edits(41, redigest=True)
+@edits(43, redigest=True)
 def column_of_a_transform_is_not_finite(f):
     put(f, "parties/noise_std", np.full(3, np.nan))
+
+
+@edits(43, redigest=True)
+def column_of_a_transform_is_out_of_its_range(f):
+    put(f, "parties/noise_std", np.array([0.0, 1.0, -1e9]))
 
 
 @edits(41, redigest=True)
