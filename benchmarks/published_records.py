@@ -23,8 +23,8 @@ import niidpart
 from niidpart.auditing.auditing import audit
 from niidpart.auditing.subject import read_published
 from niidpart.interop.recognition import recognise
-from niidpart.published.finding import digest_parts
 from niidpart.published.records import load_records
+from niidpart.published.rows import digest_parts
 
 RECORDS = Path(niidpart.__file__).parent / "published" / "records"
 

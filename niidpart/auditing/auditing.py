@@ -23,9 +23,8 @@ from .findings import Finding
 from .parties import find_party_faults
 from .redraws import find_redraw
 from .rows import find_row_faults
-from .subject import AuditSubject, describe_split, read_published
-
-_SPLIT_FILE = b"\x89HDF\r\n\x1a\n"
+from .subject import AuditSubject, describe_split, is_split_file, read_published
+from .which_data import find_other_data, find_records, tell_data
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +52,11 @@ class Audit:
         Rows of each party, over all parts.
     measure_skew : callable or None
         What gives `skew`.
+    published : tuple of str
+        The published splits whose rows these are, by their names in the registry.
+    told_by : str
+        What says of which data the file is: the "file" itself, the "registry", the "classes" that
+        it states, the "skew" of its classes in the data at hand; "" where nothing does.
 
     Examples
     --------
@@ -73,6 +77,8 @@ class Audit:
     class_names: tuple[str, ...]
     sizes: Ints
     measure_skew: Callable[[], Skew] | None
+    published: tuple[str, ...] = ()
+    told_by: str = "file"
 
     @cached_property
     def skew(self) -> Skew | None:
@@ -87,19 +93,23 @@ class Audit:
 
     @property
     def exit_code(self) -> int:
-        """0 without a fault, 1 with one."""
-        return 1 if self.faults else 0
+        """1 with a fault; else 0, or 3 where nothing says of which data the file is."""
+        if self.faults:
+            return 1
+        return 0 if self.told_by else 3
 
     @property
     def verdict(self) -> str:
         """All in one line."""
         n_notes = len(self.findings) - len(self.faults)
-        said = "sound"
+        said = "sound" if self.told_by else "nothing wrong in itself"
         if self.faults:
             kinds = ", ".join(found.kind for found in self.faults)
             said = f"faulty ({kinds})"
         notes = f", {n_notes} to know of" if n_notes else ""
-        return f"{said}{notes}; {self._tell_rule()}"
+        known = f"; published as {' and '.join(self.published)}" if self.published else ""
+        unknown = "" if self.told_by else "; of which data it is cannot be told"
+        return f"{said}{notes}{known}{unknown}; {self._tell_rule()}"
 
     def _tell_rule(self) -> str:
         if not self.explanations:
@@ -129,6 +139,8 @@ class Audit:
             "what": self.described,
             "verdict": self.verdict,
             "exit": self.exit_code,
+            "published": list(self.published),
+            "told_by": self.told_by,
             "parties": self.n_parties,
             "rows": self.n_rows,
             "examples": self.n,
@@ -196,14 +208,6 @@ def audit(
     return _build(found, partial(measure, found.counts))
 
 
-def is_split_file(path: Path) -> bool:
-    """Return whether a file begins as a split file does."""
-    if not path.is_file():
-        return False
-    with open(path, "rb") as file:
-        return file.read(len(_SPLIT_FILE)) == _SPLIT_FILE
-
-
 def _audit_split(name: str, split: FederatedSplit, data: Data | None) -> Audit:
     if data is not None:
         require_data_of(split, data)
@@ -211,8 +215,12 @@ def _audit_split(name: str, split: FederatedSplit, data: Data | None) -> Audit:
 
 
 def _build(subject: AuditSubject, measure_it: Callable[[], Skew] | None) -> Audit:
+    records = find_records(subject)
+    if subject.n is None and records:
+        subject = subject._replace(n=records[0].n)
     explained = [] if subject.counts is None else explain(subject.counts)
     found = [
+        *find_other_data(subject, records),
         *find_row_faults(subject),
         *find_example_faults(subject),
         *find_party_faults(subject),
@@ -233,6 +241,8 @@ def _build(subject: AuditSubject, measure_it: Callable[[], Skew] | None) -> Audi
         class_names=subject.class_names,
         sizes=subject.sizes,
         measure_skew=measure_it,
+        published=tuple(record.name for record in records),
+        told_by=tell_data(subject, records, explained),
     )
 
 

@@ -9,15 +9,17 @@ import numpy as np
 
 from ..arithmetic.rng import Ints
 from ..data import Data
+from ..data.loading import find_shared_name
 from ..data.readers.budget import Budget
 from ..errors import FileFault
 from ..formats import Imported
-from ..interop.importing import find_stated_faults, read_folder
+from ..interop.importing import IMPORTERS, find_stated_faults, read_folder
 from ..interop.recognition import recognise
 from ..splits.split import FederatedSplit
 from ..splits.view import RowIds
 from ..strategies import STRATEGIES
 
+_SPLIT_FILE = b"\x89HDF\r\n\x1a\n"
 _BYTES_OF_ROW = 4  # that stand for a row on the disk
 _BYTES_OF_CLASS = 64  # of its name
 _PIECE = 1 << 18  # rows that are looked at at once: temporaries stay small
@@ -29,9 +31,12 @@ class AuditSubject(NamedTuple):
     described: what it is, in words. n: rows of the data set, None where nobody says. labels: class
     of each row of the data set [N], None where it is not at hand. counts: [P, K] examples of each
     class at each party over all parts, None where no class is known. class_names: [K] or ().
-    data: the data set, None where it is not at hand. may_share: whether parties share rows by
-    their recipe. has_recipe: whether a strategy of niidpart made it. stated_wrong: {part: pairs
-    that the file says another class of than the data has}.
+    data: the data set, None where it is not at hand. data_name: its name, "" of one that lies in
+    somebody's own files. names_data: whether the file itself says of which data it is, or holds
+    that. stated_source: what it says. says_classes: whether it says the class of each row.
+    may_share: whether parties share rows by their recipe. has_recipe: whether a strategy of
+    niidpart made it. stated_wrong: {part: pairs that the file says another class of than the data
+    has}.
     """
 
     name: str
@@ -42,6 +47,10 @@ class AuditSubject(NamedTuple):
     counts: Ints | None
     class_names: tuple[str, ...]
     data: Data | None
+    data_name: str = ""
+    names_data: bool = False
+    stated_source: Mapping[str, Any] = {}
+    says_classes: bool = False
     may_share: bool = False
     has_recipe: bool = False
     stated_wrong: Mapping[str, int] = {}
@@ -79,6 +88,8 @@ def describe_split(name: str, split: FederatedSplit, data: Data | None) -> Audit
         counts=counts,
         class_names=split.source.class_names,
         data=data,
+        data_name=find_shared_name(split.source.name),
+        names_data=True,
         may_share=has_recipe,
         has_recipe=has_recipe,
     )
@@ -95,6 +106,7 @@ def read_published(
     held = read_folder(path, format, data, options)
     whole = held.data
     counts, class_names = _count(path, held, whole)
+    source = held.about.get("source", {})
     return AuditSubject(
         name=str(path),
         described=described,
@@ -104,8 +116,25 @@ def read_published(
         counts=counts,
         class_names=class_names,
         data=whole,
+        data_name="" if whole is None else find_shared_name(whole.name),
+        names_data=not IMPORTERS.record(format).read_needs_data or bool(source),
+        stated_source=source,
+        says_classes=_says_classes(held),
         stated_wrong={} if whole is None else find_stated_faults(held, whole),
     )
+
+
+def is_split_file(path: Path) -> bool:
+    """Return whether a file begins as a split file does."""
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(_SPLIT_FILE)) == _SPLIT_FILE
+
+
+def _says_classes(held: Imported) -> bool:
+    """Return whether a file says the class of each row that it names."""
+    return bool(held.labels) and set(held.labels) == set(held.parts)
 
 
 def _count(name: Path, held: Imported, data: Data | None) -> tuple[Ints | None, tuple[str, ...]]:
@@ -113,7 +142,7 @@ def _count(name: Path, held: Imported, data: Data | None) -> tuple[Ints | None, 
     if data is not None:
         names = data.class_names
         K = len(names)
-    elif held.labels and set(held.labels) == set(held.parts):
+    elif _says_classes(held):
         K = _count_stated_classes(name, held)
     else:
         return None, ()

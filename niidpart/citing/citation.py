@@ -9,7 +9,7 @@ from typing import Any
 from ..data import SOURCES
 from ..data.long_tail import PAPER as LONG_TAIL_PAPER
 from ..errors import require_type
-from ..published.finding import find_by_digests
+from ..published.rows import find_by_digests
 from ..report.make_command import explain_no_command, name_place, write_make_command
 from ..splitfile.reading import read
 from ..splits.recipe import Recipe, Source

@@ -100,6 +100,15 @@ SOURCES = RecordRegistry(
     caller_options=("pool", "long_tail", "memory"),
 )
 
+
+def find_shared_name(name: str) -> str:
+    """Return the name of a data set of which everybody has the same, "" of one's own files."""
+    if name not in SOURCES.names():
+        return ""
+    source = SOURCES.record(name)
+    return name if source.places is not None or source.is_here else ""
+
+
 ENDINGS = {
     ".npy": "npy",
     ".npz": "npz",

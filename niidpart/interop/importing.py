@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Data
+from ..data.loading import find_shared_name
 from ..errors import FileFault, UsageError, require_path, require_type
 from ..formats import LAYOUTS, Format, FormatRegistry, Imported
 from ..formats._about import ABOUT, read_about, states_label_noise
@@ -149,6 +150,7 @@ def _make_split(
     require_stated_labels(folder, found, data)
     split = _build_split(folder, format, found, data)
     _require_stated_rows(folder, found.about, split)
+    _require_published_of(folder, split)
     return split, _derive_as_stated(split, found.about, data)
 
 
@@ -237,6 +239,20 @@ def _require_stated_rows(folder: Path, about: Mapping[str, Any], split: Federate
             f"the rows of {', '.join(wrong)} in {folder} are not what {ABOUT} says: they were "
             f"damaged, cut or changed; get the folder anew, or remove {ABOUT} to import the rows "
             "as they are"
+        )
+
+
+def _require_published_of(folder: Path, split: FederatedSplit) -> None:
+    """Raise FileFault for rows that are known as a split of other data."""
+    from ..published.rows import find_by_digests  # it looks at files by this module
+
+    name = find_shared_name(split.source.name)
+    records = find_by_digests({part: own.digest for part, own in split.parts.items() if own.n})
+    if name and records and not any(record.is_of(name) for record in records):
+        known = " and ".join(record.name for record in records)
+        raise FileFault(
+            f"{folder} is published as {known}, a split of {records[0].dataset}, and not of "
+            f"{name}; import it with --dataset {records[0].dataset}"
         )
 
 

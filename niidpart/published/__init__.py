@@ -3,8 +3,9 @@
 One file a split in `records`, in TOML; the folder is the registry.
 """
 
-from .finding import Match, digest_rows, find_published
+from .finding import Match, find_published
 from .records import PublishedSplit, find_record, list_records, load_records
+from .rows import digest_rows
 
 __all__ = [
     "Match",

@@ -1,20 +1,15 @@
 """Which published split a file is: by its bytes, or by who holds which rows."""
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from ..arithmetic.rng import Ints
-from ..auditing.auditing import is_split_file
-from ..auditing.subject import AuditSubject, describe_split, read_published
+from ..auditing.subject import AuditSubject, describe_split, is_split_file, read_published
 from ..data.readers.files import open_packed
 from ..errors import require_path
 from ..splitfile.reading import read
-from ..splits.view import RowIds
 from .records import PublishedSplit, load_records
+from .rows import digest_parts, find_by_digests
 
 _PIECE = 1 << 20  # bytes that are read at a time
 _MOST = 1 << 30  # bytes, unpacked, of a file that is compared byte by byte
@@ -69,51 +64,9 @@ def find_published(path: str | Path, **options: Any) -> list[Match]:
         same = [one for one in records if found and found in one.file_digests]
         if same:
             return [Match(record, "bytes") for record in same]
-    digests = digest_parts(_read_rows(path, options))
+    held = _read_rows(path, options)
+    digests = digest_parts(held.parts, held.n_parties)
     return [Match(record, "rows") for record in find_by_digests(digests)]
-
-
-def find_by_digests(digests: Mapping[str, str]) -> list[PublishedSplit]:
-    """Return the published splits whose parts have these digests. digests: of each part."""
-    records = load_records().values()
-    return [record for record in records if record.digests.items() <= digests.items()]
-
-
-def digest_parts(subject: AuditSubject) -> dict[str, str]:
-    """Return the digest of each part's rows."""
-    return {
-        name: digest_rows(party, row, subject.n_parties)
-        for name, (party, row) in subject.parts.items()
-    }
-
-
-def digest_rows(party: Ints, row: RowIds, n_parties: int) -> str:
-    """Return the digest of who holds which rows: of a sound split that of its part.
-
-    Parameters
-    ----------
-    party, row : arrays of int [n]
-        Pairs in any order; a pair may stand there twice.
-    n_parties : int
-
-    Returns
-    -------
-    str
-        sha256 over where each party begins, then the rows, ascending within each party.
-
-    Examples
-    --------
-    >>> import niidpart
-    >>> part = niidpart.make([0, 1] * 50, "homo", n_parties=2).train
-    >>> digest_rows(np.repeat([0, 1], part.sizes), part.indices, 2) == part.digest
-    True
-    """
-    order = np.lexsort((row, party))
-    sizes = np.bincount(party, minlength=n_parties)
-    starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    state = hashlib.sha256(starts.astype("<i8").tobytes())
-    state.update(row[order].astype("<i8").tobytes())
-    return state.hexdigest()
 
 
 def _read_rows(path: Path, options: dict[str, Any]) -> AuditSubject:

@@ -82,6 +82,25 @@ class PublishedSplit:
         """The sha256 of each of its files."""
         return {place.sha256 for place in self.places}
 
+    def is_of(self, dataset: str) -> bool:
+        """Return whether it is a split of a data set, or of the same with more known of it.
+
+        Parameters
+        ----------
+        dataset : str
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> record = find_record("pfllib/mnist-dir0.1")
+        >>> record.is_of("mnist-writers"), record.is_of("cifar10")
+        (True, False)
+        """
+        return dataset == self.dataset or dataset.startswith(f"{self.dataset}-")
+
     def to_json(self) -> dict[str, Any]:
         """Return all fields as JSON has them.
 

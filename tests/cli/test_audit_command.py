@@ -40,6 +40,8 @@ def test_what_others_publish_and_its_faults(folder, niidpart):
     assert done.stdout.startswith("faulty.json: faulty (row-shared); best explained by dir")
     done = niidpart("audit", "faulty.json", cwd=folder)
     assert (done.returncode, "no class is known" in done.stdout) == (1, True)
+    done = niidpart("audit", "sound.json", cwd=folder)
+    assert (done.returncode, "data it is cannot be told" in done.stdout) == (3, True)
 
 
 def test_json_and_the_picture(folder, niidpart):

@@ -153,6 +153,46 @@ class TestDamage:
         assert wrong.exit_code == 1
 
 
+class TestWhichData:
+    """Numbers of rows are of any data set that has as many: the verdict says what tells which."""
+
+    def deal(self, data, name, publish):
+        split = niidpart.make(data, name, n_parties=P)
+        return publish([rows.tolist() for rows in split.train])
+
+    def test_a_split_by_class_is_of_the_data_whose_classes_it_splits(self, data, publish):
+        path = self.deal(data, "dir", publish)
+        right = audit(path, data=data)
+        assert (right.told_by, right.exit_code) == ("skew", 0)
+        other = niidpart.from_arrays(None, RNG.permutation(Y))
+        wrong = audit(path, data=other)
+        assert (wrong.told_by, wrong.exit_code, wrong.findings) == ("", 3, ())
+        said = "nothing wrong in itself; of which data it is cannot be told; best explained by "
+        assert wrong.verdict.startswith(said)
+        assert wrong.to_json()["told_by"] == ""
+
+    def test_an_iid_split_and_one_without_data_at_hand_tell_nothing(self, data, publish):
+        path = self.deal(data, "homo", publish)
+        assert [audit(path, data=data).exit_code, audit(path).exit_code] == [3, 3]
+        path = self.deal(data, "dir", publish)
+        assert "of which data it is cannot be told; no class is known" in audit(path).verdict
+
+    def test_runs_of_rows_of_sorted_data_tell_nothing(self, publish):
+        """Any file that deals rows in their order is skewed under labels that are sorted."""
+        path = publish([list(range(p * 300, p * 300 + 300)) for p in range(P)])
+        found = audit(path, data=niidpart.from_arrays(None, np.sort(Y)))
+        assert found.explanations[0].rule not in ("homo", "quantity")
+        assert found.told_by == ""
+
+    def test_a_folder_says_itself_of_which_data_it_is(self, data, tmp_path):
+        split = niidpart.make(data, "homo", n_parties=P)
+        folder = niidpart.export(split, None, "csv", tmp_path / "rows")
+        assert [audit(folder, data=each).exit_code for each in (data, None)] == [0, 0]
+        [found] = audit(folder, data=niidpart.from_arrays(None, (Y + 1) % 10)).faults
+        assert found.kind == "other-data"
+        assert "other labels, not of these 6000" in found.text
+
+
 class TestTraces:
     def test_the_last_party_took_what_was_left(self, data, publish):
         order = RNG.permutation(N).tolist()

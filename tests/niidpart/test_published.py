@@ -2,6 +2,7 @@
 
 import gzip
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,21 @@ def test_an_imported_one_is_recognised_and_cited(tmp_path):
     assert cited["published split"] == "seo2024relaxed"
     moved = niidpart.make(labels, "homo", n_parties=100)
     assert find_published(niidpart.write(moved, tmp_path / "other.h5")) == []
+
+
+def test_a_published_file_is_not_taken_for_a_split_of_other_data(tmp_path):
+    path = FILES / "snu-cifar10-dirichlet0.05_clients100.txt.gz"
+    if not path.exists():
+        pytest.skip(f"there is no {path}")
+    alone = niidpart.audit(path)
+    assert (alone.published, alone.n) == (("fedrcl/cifar10-dir0.05",), 50_000)
+    assert (alone.told_by, alone.exit_code) == ("registry", 0)
+    other = replace(niidpart.from_arrays(None, np.arange(50_000) % 100), name="cifar100")
+    [found] = niidpart.audit(path, data=other).faults
+    assert found.kind == "other-data"
+    assert "published as fedrcl/cifar10-dir0.05, a split of cifar10" in found.text
+    with pytest.raises(niidpart.errors.FileFault, match="import it with --dataset cifar10"):
+        niidpart.import_(path, data=other)
 
 
 def test_the_digest_of_rows_is_that_of_a_part_and_sees_rows_that_stand_twice():

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from niidpart.wording import count_noun
+
 from ..command import EntryCommand, Slot
 from ..look import declare_look, describe_drawn, read_look
 from ..options import declare_all, list_entries, select_given, select_others
@@ -48,7 +50,8 @@ def audit_command() -> click.Command:
         slots=[Slot.of("--from", "format", IMPORTERS), SOURCE_SLOT],
         callback=run_audit,
         help="Say what is wrong with a split file, or with what another program wrote, and which "
-        "rule made it. Exit code 0, or 1 where rows are held twice, overlap, or are none.",
+        "rule made it. Exit code 0; 1 where rows are held twice, overlap, are none or of other "
+        "data; 3 where nothing says of which data a file is.",
         catalogue=f"\b\nFormats:\n{list_entries(IMPORTERS)}\n\n\b\nExamples:{_EXAMPLES}",
     )
 
@@ -92,7 +95,7 @@ def _audit(values: dict[str, Any], source: dict[str, Any], options: dict[str, An
 def _find_data(values: dict[str, Any], source: dict[str, Any]) -> "Data | None":
     """Return the data set, of a split file that which it names; None where none is asked for."""
     import niidpart
-    from niidpart.auditing.auditing import is_split_file
+    from niidpart.auditing.subject import is_split_file
     from niidpart.data.of_split import open_data
 
     is_split = values["format"] is None and is_split_file(Path(values["file"]))
@@ -119,7 +122,8 @@ def describe_audit(found: "Audit") -> str:
 
 def _describe_size(found: "Audit") -> str:
     sizes = found.sizes
-    text = f"{found.n_parties:,} parties hold {found.n_rows:,} rows"
+    verb = "holds" if found.n_parties == 1 else "hold"
+    text = f"{count_noun(found.n_parties, 'party')} {verb} {count_noun(found.n_rows, 'row')}"
     if found.n is not None:
         text += f" of a data set of {found.n:,}"
     text += f"; a party has {sizes.min():,} to {sizes.max():,}"
