@@ -50,6 +50,9 @@ def main(folder: Path) -> None:
     for name in TRANSFORMS.names():
         data = colour_digits(digits) if name == "colour" else digits
         split = niidpart.make(data, name, noisy_labels=people, **OPTIONS.get(name, {}))
+        if name == "new-parties":
+            plot.save(split, folder / f"{name}.png", "bubbles", medium="column")
+            continue
         how = {"data": data, "medium": "column", "parties": "0,3,6,9"}
         plot.save(split, folder / f"{name}.png", "noise", **how)
     for picture in folder.glob("*.png"):

@@ -9,6 +9,7 @@ from torch import Tensor
 from .augmentation import Augmentation
 from .noises import Noise
 from .normalisation import Normalisation
+from .party_views import PartyView
 
 _PIECE = 1 << 20  # bytes gathered at a time
 
@@ -17,11 +18,12 @@ _PIECE = 1 << 20  # bytes gathered at a time
 class Preparation:
     """What is done to a batch on the device, in this order.
 
-    augment: in training alone; noise: drawn afresh for each epoch.
+    augment: in training alone. noise: drawn afresh for each epoch; other transforms of the split,
+    where x has them not.
     """
 
     augment: Augmentation | None = None
-    noise: tuple[Noise, ...] = ()
+    noise: tuple[Noise | PartyView, ...] = ()
     normalise: Normalisation | None = None
 
     def __call__(

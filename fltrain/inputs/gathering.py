@@ -23,6 +23,7 @@ from .examples import PartyExamples, Preparation
 from .federated import Federated
 from .noises import Noise, make_noises
 from .normalisation import make_normalisation
+from .party_views import PartyView
 
 _DEFAULT = Settings()
 
@@ -42,7 +43,7 @@ class SharedInputs(NamedTuple):
     device: torch.device
     global_test: PartyExamples | None
     shape: tuple[int, ...]
-    noises: tuple[Noise, ...]
+    noises: tuple[Noise | PartyView, ...]
     n_classes: int
     has_tests: bool
 
@@ -142,11 +143,11 @@ def _require_test_set(split: niidpart.FederatedSplit, data: Data, settings: Sett
     if settings.noisy_test and not is_global:
         raise UsageError(
             "noisy-test needs a test set of the data set's own, and there is none; "
-            "the parties' own test parts carry their noise anyway"
+            "the parties' own test parts are transformed anyway"
         )
     if settings.noisy_test and not list_feature_steps(split.recipe):
         raise UsageError(
-            "noisy-test needs a split with noise, and this one has none; "
+            "noisy-test needs a split with a transform of features, and this one has none; "
             "make it with --transform noise, or leave --noisy-test away"
         )
 
@@ -165,7 +166,8 @@ def _require_validation(split: niidpart.FederatedSplit, settings: Settings) -> N
 def _can_share(split: niidpart.FederatedSplit) -> bool:
     """Return whether parties can read the rows of the data set itself, most of which they hold."""
     n_dealt = sum(len(part.indices) for part in split.parts.values())
-    return not split.recipe.transforms and 2 * n_dealt >= split.source.n
+    has_own_views = list_feature_steps(split.recipe) or list_label_steps(split.recipe)
+    return not has_own_views and 2 * n_dealt >= split.source.n
 
 
 def _gather_parties(shared: SharedInputs, parties: Sequence[int]) -> Federated:

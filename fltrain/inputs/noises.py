@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 import niidpart
-from niidpart.errors import UsageError
-from niidpart.transforms import TRANSFORMS, LabelTransform
+from niidpart.features.transforming import list_feature_steps
 from niidpart.transforms.noise_space import find_bounds
 
 from ..draws import normal
+from .party_views import PartyView
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,30 +63,25 @@ class Noise:
 
 def make_noises(
     split: niidpart.FederatedSplit, shape: tuple[int, ...], device: torch.device, *, fixed: bool
-) -> tuple[Noise, ...]:
-    """Return the transforms that niidpart leaves to training, in order.
+) -> tuple[Noise | PartyView, ...]:
+    """Return the transforms of features that niidpart leaves to training, in order.
 
     fixed: those that it applies, too. shape: of one example, (C, H, W) or (D,).
     """
-    noises = []
-    for name, transform in split.recipe.named_transforms:
-        if isinstance(TRANSFORMS.record(transform.name), LabelTransform):
-            continue
-        is_fresh = bool(transform.params.get("fresh"))
+    noises: list[Noise | PartyView] = []
+    for name, record, options in list_feature_steps(split.recipe):
+        is_fresh = bool(options.get("fresh"))
         if not (fixed or is_fresh):
             continue
+        if "fresh" not in options:  # no noise that is drawn on the device
+            noises.append(PartyView(split, name, record, options))
+            continue
         cells = None
-        if transform.name == "noise":
+        if f"{name}_std" in split.columns:
             std = np.array(split.columns[f"{name}_std"], np.float64)
-        elif transform.name == "noise-space":
-            std = np.full(split.n_parties, transform.params["sigma"], np.float64)
-            cells = _find_cells(split, name, shape).to(device)
         else:
-            raise UsageError(
-                f"noisy-test shows the global test set with each party's noise, and knows how for "
-                f"noise and noise-space only; this split has {transform.name}: leave --noisy-test "
-                "away, and make the split with --test for test parts that are transformed"
-            )
+            std = np.full(split.n_parties, options["sigma"], np.float64)
+            cells = _find_cells(split, name, shape).to(device)
         # 64-bit seeds as low and high word: torch has no uint64.
         words = split.columns[f"{name}_seed"].astype("<u8").view("<u4").reshape(-1, 2)
         noise = Noise(

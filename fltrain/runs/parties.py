@@ -7,6 +7,7 @@ import torch
 
 import niidpart
 from niidpart.errors import UsageError
+from niidpart.splits.new_parties import list_new_parties
 from niidpart.splits.recipe import JSON
 
 from ..cohorts import KnownParties, require_cohorts
@@ -21,11 +22,13 @@ _ADVICE = "make the split with one: niidpart make ... --{} 0.2"
 def draw_new_parties(split: niidpart.FederatedSplit, settings: Settings) -> tuple[int, ...]:
     """Return the numbers of the parties that are held out, ascending; () where none is asked for.
 
-    They are the first that have a test part, in an order of all parties drawn by the seed: so fewer
-    of them are some of more. UsageError where the split does not have as many, or nobody is left
-    to train.
+    They are those that the split names, unless the settings ask for others: then the first that
+    have a test part, in an order of all parties drawn by the seed, so fewer of them are some of
+    more. UsageError where the split does not have as many, or nobody is left to train.
     """
     if settings.new_parties is None:
+        return _list_stated(split)
+    if not settings.new_parties:
         return ()
     sizes = split.test.sizes.tolist()
     n_parties = len(sizes)
@@ -45,12 +48,32 @@ def draw_new_parties(split: niidpart.FederatedSplit, settings: Settings) -> tupl
             f"split with niidpart make ... --test 0.2{fewer}"
         )
     drawn = sorted(measured[:wanted])
-    if not np.delete(split.train.sizes, drawn).any():
-        raise UsageError(
-            f"new-parties holds out {', '.join(map(str, drawn))}, and no other party has a "
-            "training example; ask for fewer, or take another --seed"
-        )
+    _require_others(split, drawn, "ask for fewer, or take another --seed")
     return tuple(drawn)
+
+
+def _list_stated(split: niidpart.FederatedSplit) -> tuple[int, ...]:
+    """Return the parties that the split itself holds out; UsageError where it cannot be so."""
+    stated = list(list_new_parties(split))
+    if not stated:
+        return ()
+    advice = "train on all parties: --new-parties 0"
+    _require_others(split, stated, advice)
+    if not split.test.sizes[stated].any():
+        raise UsageError(
+            f"the split holds out {_name_parties(stated)}, and none of them has a test part to "
+            f"measure it on; {_ADVICE.format('test')}, or {advice}"
+        )
+    return tuple(stated)
+
+
+def _require_others(split: niidpart.FederatedSplit, held_out: list[int], advice: str) -> None:
+    """Raise UsageError where no party that is not held out has anything to train on."""
+    if not np.delete(split.train.sizes, held_out).any():
+        raise UsageError(
+            f"new-parties holds out {', '.join(map(str, held_out))}, and no other party has a "
+            f"training example; {advice}"
+        )
 
 
 def _count_wanted(n_parties: int, asked: float) -> int:

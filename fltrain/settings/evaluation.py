@@ -35,9 +35,9 @@ class EvaluationSettings:
         COUNT[1],
     ] = 0
     calibrate_epochs: Annotated[int, "Epochs of that.", *COUNT] = 10
-    noisy_test: Annotated[bool, "The global test set also as each party's noise would show it."] = (
-        False
-    )
+    noisy_test: Annotated[
+        bool, "The global test set also as each party's noise and other transforms would show it."
+    ] = False
     internals: Annotated[
         bool,
         "Write down in each evaluated round what the algorithm says of its own state, such as "

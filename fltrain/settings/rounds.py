@@ -42,8 +42,8 @@ class RoundSettings:
     new_parties: Annotated[
         float | None,
         "Parties that never train, a share such as 0.2 or a number: drawn by the seed and measured "
-        "at home, with --finetune also after tuning.",
-        Above(0),
+        "at home, with --finetune also after tuning. 0 for none.  [those that the split names]",
+        AtLeast(0),
         COUNT[1],
     ] = None
     seed: Annotated[

@@ -12,7 +12,7 @@ from ..arithmetic.rng import Ints
 from ..data import Data
 from ..features.arrow_table import FeatureKind, encode_features, name_kinds
 from ..features.relabelling import RELABELLED, relabel_parties
-from ..features.transforming import transform
+from ..features.transforming import list_feature_steps, transform
 from ..splits.split import FederatedSplit
 
 GLOBAL = "global_test"  # the data set's own test set, which no party holds
@@ -120,9 +120,9 @@ def _read_blocks(
 ) -> Iterator[NDArray[Any]]:
     """Yield features as the parties see them, a block at a time.
 
-    Where the split has transforms, a block is of one party.
+    Where features are transformed, a block is of one party.
     """
-    cuts = _list_starts(party) if split.recipe.transforms else [0, len(row)]
+    cuts = _list_starts(party) if list_feature_steps(split.recipe) else [0, len(row)]
     step = max(1, _BLOCK_BYTES // shard.row_bytes)
     for first, last in pairwise(cuts):
         for start in range(first, last, step):
@@ -148,7 +148,7 @@ def _read_block(
         return transform(split, data.features(rows), party, rows)
     assert data.test_features is not None
     block = data.test_features(rows)
-    if not split.recipe.transforms:
+    if not list_feature_steps(split.recipe):
         return block
     # No party's, so without noise, but on the scale of what the parties see.
     return block.astype(np.float32) / np.float32(255 if block.dtype == np.uint8 else 1)

@@ -129,10 +129,13 @@ def to_rows(path: Path, key: Any, value: Any) -> Ints:
     except (ValueError, OverflowError) as error:  # lists of several lengths, numbers without end
         raise FileFault(f"{path}: party {_shorten(key)}: {str(error)[:100]}") from error
     is_whole = rows.dtype.kind in "iu" or rows.size == 0  # an empty list is float64 to numpy
-    if rows.ndim != 1 or not is_whole or _has_truth_value(value):
+    has_truth_value = _has_truth_value(value)
+    if rows.ndim != 1 or not is_whole or has_truth_value:
+        got = f"{rows.dtype}{list(rows.shape)}"
+        if has_truth_value:
+            got = "true or false among its rows"
         raise FileFault(
-            f"{path}: party {_shorten(key)} has {rows.dtype}{list(rows.shape)}; a list of whole "
-            "numbers is needed"
+            f"{path}: party {_shorten(key)} has {got}; a list of whole numbers is needed"
         )
     return to_int64(path, f"party {_shorten(key)}", rows)
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..data import Data
 from ..data.of_split import source_faults
 from ..errors import UsageError
+from ..features.transforming import list_feature_steps
 from ..splitfile.writing import to_bytes
 from ..splits.digests import encode_json
 from ..splits.split import FederatedSplit
@@ -126,7 +127,7 @@ def list_shards(split: FederatedSplit, data: Data | None) -> list[Shard]:
     example = data.features(np.zeros(1, np.int64))
     content = [split.digest, data.source.content_sha256, example.dtype.str, [*example.shape[1:]]]
     fingerprint = hashlib.sha256(encode_json(content)).hexdigest()[:16]
-    number_bytes = 4 if split.recipe.transforms else example.itemsize
+    number_bytes = 4 if list_feature_steps(split.recipe) else example.itemsize
     row_bytes = _HOLDER_BYTES + _LABEL_BYTES + example.size * number_bytes
     return shards + _cut_parts(split, sizes, fingerprint, row_bytes=row_bytes, with_data=True)
 

@@ -9,10 +9,13 @@ import numpy as np
 from ..data import Data
 from ..data.of_split import require_data_of
 from ..errors import UsageError, require_path, require_type
+from ..features.transforming import list_feature_steps
 from ..files import write_folder
 from ..formats import FORMATS, LOSABLE
+from ..splits.recipe import Recipe, Transform
 from ..splits.split import FederatedSplit
 from ..splits.view import require_split
+from ..transforms import TRANSFORMS, FeatureTransform, LabelTransform
 
 _NAMES_SHOWN = 5  # of the classes, in an error
 
@@ -129,22 +132,32 @@ def _list_losable(split: FederatedSplit, data: Data | None) -> Iterator[tuple[st
 
 
 def _list_own_columns(split: FederatedSplit) -> list[str]:
-    """Return the columns that no transform drew: those of the strategy, or of an import."""
-    drawn = tuple(f"{name}_" for name, _ in split.recipe.named_transforms)
-    return [name for name in split.columns if not name.startswith(drawn)]
+    """Return the columns of which features and labels tell nothing: of the strategy, an import."""
+    told = tuple(f"{name}_" for name, step in _list_applied(split.recipe))
+    return [name for name in split.columns if not name.startswith(told)]
 
 
 def _list_transforms(split: FederatedSplit, is_fresh: bool) -> list[str]:
     return [
         transform.name
-        for transform in split.recipe.transforms
+        for _, transform in _list_applied(split.recipe)
         if bool(transform.params.get("fresh")) is is_fresh
+    ]
+
+
+def _list_applied(recipe: Recipe) -> list[tuple[str, Transform]]:
+    """Return the transforms that change features or labels, each with the prefix of its columns."""
+    changing = (FeatureTransform, LabelTransform)
+    return [
+        (name, step)
+        for name, step in recipe.named_transforms
+        if isinstance(TRANSFORMS.record(step.name), changing)
     ]
 
 
 def _find_wide_type(split: FederatedSplit, data: Data | None) -> str:
     """Return the type of features that parties see in more digits than float32 has, else ""."""
-    if data is None or data.features is None or split.recipe.transforms:
+    if data is None or data.features is None or list_feature_steps(split.recipe):
         return ""  # transforms make float32 of all features
     kind = data.features(np.zeros(1, np.int64)).dtype
     return kind.name if kind.kind == "f" and kind.itemsize > 4 else ""

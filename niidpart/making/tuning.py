@@ -120,9 +120,20 @@ def find_turned_option(
     """Return the option of a strategy that `tune` looks for: what it says, else beta.
 
     measure: one of sizes is turned by what the strategy says of those, where it does. asked: the
-    other arguments of `make`.
+    other arguments of `make`. UsageError where the strategy has no such option.
     """
     recipe = _compose(strategy, asked)
+    turned = _read_turned_option(recipe, measure)
+    if turned not in STRATEGIES.options(STRATEGIES.find(recipe.strategy)):
+        raise UsageError(
+            f"strategy {recipe.strategy!r} has no one number that its skew turns on, so no target "
+            "can be asked of it; take another, such as dir"
+        )
+    return turned
+
+
+def _read_turned_option(recipe: Recipe, measure: str | None) -> str:
+    """Return what the strategy says of itself; of one that says nothing, beta."""
     if recipe.strategy not in STRATEGIES.names():
         return "beta"
     module = STRATEGIES.module(recipe.strategy)

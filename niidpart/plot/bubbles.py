@@ -5,12 +5,14 @@ from typing import Annotated, Any
 import numpy as np
 
 from ..arithmetic.rng import Ints
+from ..splits.new_parties import list_new_parties
 from ..splits.split import FederatedSplit
 from ._look import (
     OKABE_ITO,
     Figure,
     add_legend,
     fit_row_inches,
+    join_words,
     label_classes,
     smallest_font,
 )
@@ -46,7 +48,10 @@ def bubbles(
     party, label = np.nonzero(counts)
     many = len(party) > 2000
     style: dict[str, Any] = {"color": OKABE_ITO[0], "linewidth": 0}
-    ax.scatter(party, label, s=largest * counts[party, label] / top, rasterized=many, **style)
+    is_new = np.isin(ids, list_new_parties(split))
+    colours = np.where(is_new[party], OKABE_ITO[1], OKABE_ITO[0])
+    areas = largest * counts[party, label] / top
+    ax.scatter(party, label, s=areas, rasterized=many, **style | {"color": colours})
     ax.set_xlim(-0.6, n_shown - 0.4)
     ax.set_ylim(n_classes - 0.4, -0.6)
     ax.grid(color=choose_grey(0.92), linewidth=0.5)
@@ -65,7 +70,7 @@ def bubbles(
         title_fontsize=smallest_font() + 1,
         labelspacing=1.0,
     )
-    return said
+    return join_words(said, "new parties, which never train, in orange" if is_new.any() else "")
 
 
 def round_down(value: float) -> int:

@@ -9,6 +9,7 @@ from ..arithmetic.rng import Ints
 from ..data import Data
 from ..errors import UsageError
 from ..features.relabelling import list_label_steps, relabel
+from ..features.transforming import list_feature_steps
 from ..registry import AtLeast, AtMost
 from ..splits.split import FederatedSplit
 from ..transforms._corruptions import KINDS
@@ -50,7 +51,7 @@ def noise(
     Li et al., ICDE 2022, Figure 5. Images are shown as such, other features as a bar for each.
     Below an example stands the label that a party sees, where it is not the true one.
     """
-    if not split.recipe.transforms:
+    if not list_feature_steps(split.recipe) and not list_label_steps(split.recipe):
         advice = "make one with --noise SIGMA"
         raise UsageError(f"this split has no transform, so all parties see the same; {advice}")
     limit = _PARTIES_WIDE if figure.get_figwidth() > _WIDE else _PARTIES_NARROW
@@ -173,6 +174,9 @@ def _heading(split: FederatedSplit, party: int) -> str:
         kinds = split.columns.get(f"{name}_kind")
         if kinds is not None:
             lines.append(list(KINDS)[kinds[party]].replace("-", "\n"))
+        news = split.columns.get(f"{name}_new")
+        if news is not None and news[party]:
+            lines.append("never trains")
     for name in names:
         cells = split.columns.get(f"{name}_cell")
         if cells is not None:

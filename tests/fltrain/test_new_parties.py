@@ -21,6 +21,7 @@ from fltrain.inputs.gathering import gather_federated, open_inputs
 from fltrain.interface import State
 from fltrain.runs.comparison import list_differences
 from fltrain.runs.parties import draw_new_parties
+from niidpart.splits.new_parties import list_new_parties
 
 from ._parties import HOW, without
 
@@ -71,6 +72,25 @@ def test_only_parties_with_a_test_part_are_drawn(table, dealt):
     split = dealt(table, [i % 5 for i in range(90)], test=[3 + i % 2 for i in range(90)])
     for seed in range(5):
         assert draw_new_parties(split, Settings(new_parties=2, seed=seed)) == (3, 4)
+
+
+def test_a_split_that_names_them_is_trained_without_them_whatever_the_seed(tmp_path, table):
+    def make(**options):
+        steps = [("new-parties", {"held_out": 2})]
+        return niidpart.make(table, "homo", n_parties=5, transforms=steps, **options)
+
+    split = make(test=0.3)
+    stated = list_new_parties(split)
+    assert len(stated) == 2
+    for seed in range(3):
+        assert draw_new_parties(split, Settings(seed=seed)) == stated
+    assert draw_new_parties(split, Settings(new_parties=0)) == ()
+    assert len(draw_new_parties(split, Settings(new_parties=3))) == 3
+    done = fltrain.run(split, table, out=tmp_path / "run", **HOW)
+    assert done.new_parties == stated
+    assert fltrain.verify(tmp_path / "run").new_parties == list(stated)
+    with pytest.raises(fltrain.UsageError, match=r"none of them has a test part .*--new-parties 0"):
+        draw_new_parties(make(), Settings())
 
 
 def test_what_they_have_is_that_of_the_global_model_and_of_a_plain_loop(table, dealt):

@@ -8,6 +8,7 @@ import niidpart
 from fltrain import Settings
 from fltrain.inputs.gathering import load_federated
 from niidpart.arithmetic.rng import normal_field
+from niidpart.transforms import TRANSFORMS, FeatureTransform
 from niidpart_cli.train.progress import format_round
 
 CPU = torch.device("cpu")
@@ -58,19 +59,28 @@ def test_the_noisy_test_set_is_the_normal_field_of_each_party_added_by_hand(data
         assert (part == out[[5, 2]]).all()
 
 
+OF_IMAGES = ["rotation", "blur", "contrast", "colour", "corruption", "noise-space"]
+
+
 @pytest.mark.parametrize("kind", ["grey", "colour"])
-def test_it_is_what_niidpart_would_make_of_all_transforms(data_of, kind):
+@pytest.mark.parametrize("name", OF_IMAGES)
+def test_every_transform_of_features_is_shown_in_its_place(data_of, kind, name):
+    """Between two noises: each party's copy is what niidpart makes of the test images."""
     data = data_of(kind)
-    split = niidpart.make(
-        data,
-        "homo",
-        n_parties=5,
-        transforms=[*noise(False), ("noise-space", {"sigma": 0.7}), *noise(False, level="std")],
-    )
+    steps = [*noise(False), (name, {}), *noise(False, level="std")]
+    split = niidpart.make(data, "homo", n_parties=5, transforms=steps)
     test, x = load_federated(split, data, CPU, NOISY).noisy_test, data.test_features(ALL)
     for p in range(5):
         theirs = niidpart.transform(split, x, p, len(data.labels) + np.arange(len(x)))
-        assert np.abs(in_source_order(test.view_as(p).inputs(ALL)) - theirs).max() < 1e-6
+        ours = test.view_as(p).inputs(ALL)
+        assert np.abs(in_source_order(ours) - theirs).max() < 1e-6
+        assert torch.equal(test.view_as(p).inputs(torch.tensor([5, 2])), ours[[5, 2]])
+
+
+def test_all_transforms_of_features_are_tried():
+    others = {name for name in TRANSFORMS.names() if name not in (*OF_IMAGES, "noise")}
+    kinds = {name: TRANSFORMS.record(name) for name in others}
+    assert not any(isinstance(record, FeatureTransform) for record in kinds.values())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -166,7 +176,7 @@ def test_evaluations_that_take_long_are_told_with_what_makes_them_short(table, t
 def test_a_split_without_noise_has_no_noisy_test_set(table, table_split, train):
     with pytest.raises(
         ValueError,
-        match=r"noisy-test needs a split with noise, and this one has none; make it with --transform noise",
+        match=r"noisy-test needs a split with a transform of features, and this one has none; make",
     ):
         train(table_split, table, noisy_test=True)
 

@@ -76,7 +76,7 @@ BAD = {
     "candidates": ([0, 10**9], "at least 1 and at most 100000000"),
     "clusters": ([0, 10**9], "at least 1 and at most 100000000"),
     "unavailable": ([-0.1, 1.0], "at least 0 and below 1"),
-    "new_parties": ([0.0, -0.2, 10**9], "above 0 and at most 100000000"),
+    "new_parties": ([-0.2, 10**9], "at least 0 and at most 100000000"),
     "normalise": (
         ["mnist", None],
         "one of none, data, half, cifar10, cifar100, cifar10-fedcd, cifar10-map, mnist-map",

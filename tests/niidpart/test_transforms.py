@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 import niidpart
+from niidpart.splits.new_parties import list_new_parties
 from niidpart.strategies import STRATEGIES
 from niidpart.transforms import TRANSFORMS
 
@@ -147,3 +148,22 @@ def test_noise_depends_on_the_seed():
         for seed in range(3)
     ]
     assert len({s for row in seeds for s in row}) == 9
+
+
+def test_new_parties_are_a_share_drawn_at_random_and_fewer_are_some_of_more():
+    def draw(held_out, n_parties=10, seed=0):
+        split = niidpart.make(
+            *(LABELS, "new-parties"), held_out=held_out, n_parties=n_parties, seed=seed
+        )
+        return set(list_new_parties(split))
+
+    assert [len(draw(asked)) for asked in (0.01, 0.29, 0.99, 1, 4, 9)] == [1, 2, 9, 1, 4, 9]
+    assert len(draw(0.29, n_parties=100)) == 29  # 28.999999999999996 in floats
+    assert draw(2) < draw(3) < draw(7)
+    assert draw(0.5, n_parties=1) == set()
+    counts = np.bincount([p for seed in range(300) for p in draw(3, seed=seed)], minlength=10)
+    assert (counts > 60).all()  # 90 each, standard deviation 8
+    assert (counts < 120).all()
+    for asked, said in ((10, "none would be left to train"), (2.5, "a whole number of them")):
+        with pytest.raises(niidpart.UsageError, match=said):
+            draw(asked)

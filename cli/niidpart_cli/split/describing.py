@@ -4,6 +4,8 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from niidpart.wording import count_noun
+
 from ..tables import format_digits, format_table, measure_width
 from ..terminal import find_width, to_one_line
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
 _WIDE = 100  # letters of a line; a table of counts that would not fit says less instead
 _CLASSES = 12  # of which every count is shown
+_NEW = 8  # parties that are named
 _NAME = 24  # letters of a class's name
 _WHAT_BETA_IS = (
     "  the Dirichlet beta that gives such parties most probably; "
@@ -30,6 +33,7 @@ def describe_split(split: "FederatedSplit", *, has_features: bool = True) -> str
     has_features: whether the data set has some, where it is at hand; a file says that seldom.
     """
     from niidpart.plot import compose_title
+    from niidpart.splits.new_parties import list_new_parties
 
     sizes, source = split.train.sizes, split.source
     n_classes = len(source.class_names)
@@ -43,6 +47,9 @@ def describe_split(split: "FederatedSplit", *, has_features: bool = True) -> str
     for name, part in split.parts.items():
         if name != "train" and part.n:
             lines.append(f"{name:6} {part.n} examples, at the parties")
+    new = list_new_parties(split)
+    if new:
+        lines.append(_describe_new(new))
     if not has_features or _has_labels_alone(source):
         lines.append("features none: the data set is labels alone, so nothing can be trained on it")
     elif not source.n_test and not split.test.n:
@@ -54,6 +61,13 @@ def describe_split(split: "FederatedSplit", *, has_features: bool = True) -> str
     if split.n_unheld:
         lines.append(f"nobody holds {split.n_unheld} examples")
     return "\n".join(map(to_one_line, lines))
+
+
+def _describe_new(new: tuple[int, ...]) -> str:
+    verb = "trains" if len(new) == 1 else "train"
+    more = ", ..." if len(new) > _NEW else ""
+    shown = ", ".join(map(str, new[:_NEW]))
+    return f"new    {count_noun(len(new), 'party')} never {verb}: {shown}{more}"
 
 
 def _describe_missing_test(source: "Source") -> str:
@@ -119,9 +133,9 @@ def describe_measures(skew: "Skew", as_sample: "Skew | None" = None) -> str:
         lines.append(f"as a sample:    {_describe_beta(as_sample)}")
     lines.append(_WHAT_BETA_IS)
     if skew.n_empty:
-        lines.append(
-            f"{skew.n_empty} parties without training examples are left out, but for the sizes"
-        )
+        verb = "is" if skew.n_empty == 1 else "are"
+        without = f"{count_noun(skew.n_empty, 'party')} without training examples"
+        lines.append(f"{without} {verb} left out, but for the sizes")
     if not skew.measures:
         lines.append("no party holds a training example, so there is nothing to measure")
         return "\n".join(lines)

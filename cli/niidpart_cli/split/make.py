@@ -112,8 +112,11 @@ def _require_no_transforms(recipe: "Recipe", asked: AskedData) -> None:
 
     In python this is allowed: whoever hands labels over may have the features elsewhere.
     """
-    if recipe.transforms:
-        names = ", ".join(transform.name for transform in recipe.transforms)
+    from niidpart.features.transforming import list_feature_steps
+
+    steps = list_feature_steps(recipe)
+    if steps:
+        names = ", ".join(name for name, _, _ in steps)
         raise UsageError(
             f"{names} changes features, and {asked.name} is read as labels alone; leave it out, or "
             "give a data set with features (an .npz with x and y, say)"
@@ -231,7 +234,7 @@ def _tune(data: "Data", values: dict[str, Any], request: dict[str, Any]) -> "Fed
     except ValueError:
         advice = "write MEASURE=VALUE, such as hellinger=0.6"
         raise click.UsageError(f"--target is {values['target']!r}; {advice}") from None
-    turned = find_turned_option(**request)
+    turned = find_turned_option(**request, measure=measure)
     if request.get(turned) is not None:
         raise click.UsageError(f"--target looks for {turned} itself; leave out --{turned}")
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...data.credits import find_credit
+from ...features.transforming import list_feature_steps
 from ...splits.split import FederatedSplit
 from .markdown import render_code, render_table
 from .tables import TableConfig
@@ -52,7 +53,7 @@ def describe_tables(split: FederatedSplit, configs: Sequence[TableConfig]) -> st
         paragraphs.append(
             "Parties share examples: such a row stands once for each party that holds it."
         )
-    if split.recipe.transforms and len(configs) > 1:
+    if list_feature_steps(split.recipe) and len(configs) > 1:
         paragraphs.append(_describe_transforms(split))
     return "\n\n".join(paragraphs)
 
