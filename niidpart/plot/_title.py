@@ -48,7 +48,10 @@ def _name_source(split: FederatedSplit) -> str:
     if params.get("pool"):
         name = f"{name} with its test set"
     factor = params.get("long_tail")
-    return name if factor is None else f"{name}, long tail {factor:g}"
+    if factor is None:
+        return name
+    shown = f"{factor:g}" if isinstance(factor, int | float) else factor  # a file says anything
+    return f"{name}, long tail {shown}"
 
 
 def _name_step(name: str, params: dict[str, Any]) -> str:

@@ -534,6 +534,8 @@ def test_a_title_says_what_was_asked_for(split, tmp_path):
         labels, "homo", n_parties=1000 % 39, transforms=[("noise", {"fresh": True})]
     )
     assert "noise (fresh, level variance, sigma 0.1)" in plot.compose_title(fresh)
+    forged = replace(split, source=replace(split.source, params={"long_tail": {"a": 1}}))
+    assert "long tail {'a': 1}" in plot.compose_title(forged)
     assert "20,000 parties" in plot.compose_title(
         niidpart.make(np.zeros(20_000, int), "homo", n_parties=20_000)
     )
