@@ -77,11 +77,27 @@ def cut_in_order(rows: Sequence[int] | Ints, sizes: Ints, n: int) -> Owners:
 
 def join_rows(parts: Mapping[str, Sequence[Sequence[int] | Ints]], draws: Arrays) -> Rows:
     """Return the split of each part's rows, party by party."""
-    return Rows({name: _join_parties(held) for name, held in parts.items()}, draws)
+    return Rows({name: join_parties(held) for name, held in parts.items()}, draws)
 
 
-def _join_parties(held: Sequence[Sequence[int] | Ints]) -> tuple[Ints, Ints]:
-    """Return the pairs (party, row) of a part."""
+def join_once(parts: Mapping[str, tuple[Ints, Ints]]) -> Rows:
+    """Return the split of each part's pairs (party, row) without those that stand there again.
+
+    These are the draw `again`, for the published code deals them.
+    """
+    once, again = {}, []
+    for name, (party, row) in parts.items():
+        by_pair = np.lexsort((row, party))
+        party, row = party[by_pair], row[by_pair]
+        is_again = np.zeros(len(row), bool)
+        is_again[1:] = (party[1:] == party[:-1]) & (row[1:] == row[:-1])
+        again.append(np.stack([party[is_again], row[is_again]], axis=1))
+        once[name] = (party[~is_again], row[~is_again])
+    return Rows(once, {"again": np.concatenate(again)})
+
+
+def join_parties(held: Sequence[Sequence[int] | Ints]) -> tuple[Ints, Ints]:
+    """Return the pairs (party, row) of a part, party by party."""
     arrays = [np.asarray(rows, np.int64) for rows in held]
     party = np.repeat(np.arange(len(arrays)), [len(rows) for rows in arrays])
     return party, np.concatenate(arrays)

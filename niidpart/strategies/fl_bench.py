@@ -11,6 +11,7 @@ from ..errors import UsageError
 from ..registry import Above, AtLeast, Below
 from . import Arrays, Rows
 from ._held_classes import require_class_count
+from ._pooled_parts import hand_out, hold_out
 from ._replays import (
     PartyRows,
     cut_counts,
@@ -94,7 +95,7 @@ def fl_bench(
             parties = _sample_shards(pythons, labels, n_parties, shards)
         case _:
             parties = _deal_evenly(pythons, len(labels), n_parties)
-    return join_rows(_hold_out(draws, parties, test_ratio), stored)
+    return join_rows(hold_out(draws, parties, test_ratio), stored)
 
 
 def _cut_by_class(
@@ -112,20 +113,9 @@ def _cut_by_class(
         counts = np.array(all_counts)
         if counts.sum(axis=0, dtype=np.int64).min() >= least:
             ordered = [rows.tolist() for rows in class_rows]
-            return _hand_out(ordered, counts), store_tries(tries)
+            return hand_out(ordered, counts), store_tries(tries)
     asked = f"each of {n_parties} parties {least} of {n} examples"
     raise refuse_endless(n_tries, f"beta {beta}", asked, "dir")
-
-
-def _hand_out(class_rows: PartyRows, counts: Ints) -> PartyRows:
-    """Return each party's rows, class by class. counts: [K, P]."""
-    parties: PartyRows = [[] for _ in range(counts.shape[1])]
-    for rows, of_class in zip(class_rows, counts.tolist(), strict=True):
-        start = 0
-        for party, count in enumerate(of_class):
-            parties[party] += rows[start : start + count]
-            start += count
-    return parties
 
 
 def _deal_evenly(pythons: PythonDraws, n: int, n_parties: int) -> PartyRows:
@@ -177,16 +167,3 @@ def _sample_shards(pythons: PythonDraws, labels: Ints, n_parties: int, shards: i
         left = list(set(left) - set(chosen))
         parties.append([row for shard in chosen for row in order[shard * size :][:size]])
     return parties
-
-
-def _hold_out(draws: LegacyDraws, parties: PartyRows, ratio: float) -> dict[str, list[Ints]]:
-    """Return each party's rows shuffled, the first of them for its test part."""
-    train: list[Ints] = []
-    test: list[Ints] = []
-    for rows in parties:
-        order = np.array(rows, np.int64)
-        draws.shuffle(order)
-        n_test = int(len(rows) * ratio)
-        test.append(order[:n_test])
-        train.append(order[n_test:])
-    return {"train": train, "test": test}

@@ -11,7 +11,7 @@ from ..registry import Above, AtLeast
 from . import Rows
 from ._held_classes import require_class_count
 from ._one_by_one import deal_one_by_one, draw_mixtures, give_rest_to_first, pick_rows
-from ._replays import list_rows, require_legacy_seed, require_own_options
+from ._replays import join_once, list_rows, require_legacy_seed, require_own_options
 
 __all__ = ["fl_simulator"]
 
@@ -62,7 +62,7 @@ def fl_simulator(
     sizes = give_rest_to_first(np.full(n_parties, n // n_parties), n)
     if rule == "homo":
         party = np.repeat(np.arange(n_parties), sizes)
-        return _leave_out_again(party, order)
+        return join_once({"train": (party, order)})
     shuffled = labels[order]
     class_rows = list_rows(shuffled)
     if rule == "labels":
@@ -72,7 +72,8 @@ def fl_simulator(
     party, dealt_labels, places = deal_one_by_one(
         draws, sizes, mixtures, np.bincount(shuffled), refills=True
     )
-    return _leave_out_again(party, order[pick_rows(class_rows, dealt_labels, places)])
+    row = order[pick_rows(class_rows, dealt_labels, places)]
+    return join_once({"train": (party, row)})
 
 
 def _draw_classes(draws: LegacyDraws, n_parties: int, n_classes: int, k: int) -> Floats:
@@ -84,13 +85,3 @@ def _draw_classes(draws: LegacyDraws, n_parties: int, n_classes: int, k: int) ->
         draws.shuffle(held)
         mixtures[party] = held / k
     return mixtures
-
-
-def _leave_out_again(party: Ints, row: Ints) -> Rows:
-    """Return the split without the pairs that stand there once more, which are stored."""
-    by_pair = np.lexsort((row, party))
-    party, row = party[by_pair], row[by_pair]
-    is_again = np.zeros(len(row), bool)
-    is_again[1:] = (party[1:] == party[:-1]) & (row[1:] == row[:-1])
-    again = np.stack([party[is_again], row[is_again]], axis=1)
-    return Rows({"train": (party[~is_again], row[~is_again])}, {"again": again})

@@ -1,7 +1,7 @@
 """Replays beside the peers' own released packages, row by row, each in an environment of its own.
 
 NIIDPART_TEST_PEERS names the folder of the environments (`test_formats_peers.py`): `flwr-datasets`,
-`fedlab`, `pfl`.
+`fedlab`, `pfl`, `fluke`.
 """
 
 import json
@@ -88,6 +88,32 @@ for case in cases:
     found.append([sorted(map(int, rows)) for rows in held[: case["n_parties"]]])
 print(json.dumps(found))
 """
+FLUKE = """
+import json, sys, warnings
+import numpy as np
+import torch
+from fluke.data import DataContainer, DataSplitter
+
+warnings.simplefilter("ignore")
+y, cases = torch.tensor(json.loads(sys.argv[1])), json.loads(sys.argv[2])
+rows = torch.arange(len(y))
+NAMES = {"homo": "iid", "quantity": "qnt", "labels": "lbl_qnt", "dir": "dir", "shards": "pathological"}
+KEYS = {"beta": "beta", "k": "class_per_client", "exponent": "alpha", "shards": "shards_per_client", "even": "balanced"}
+
+found = []
+for case in cases:
+    options = dict(case["options"])
+    test_ratio, least = options.pop("test_ratio", 0.0), options.pop("min_each", None)
+    given = {KEYS[name]: value for name, value in options.items()}
+    if least is not None:
+        given["min_ex_class" if case["rule"] == "dir" else "min_quantity"] = least
+    data = DataContainer(rows, y, rows[:1], y[:1], 10)
+    np.random.seed(case["seed"])
+    splitter = DataSplitter(data, NAMES[case["rule"]], client_split=test_ratio, dist_args=given)
+    (train, test), _ = splitter.assign(case["n_parties"])
+    found.append([[sorted(one.tensors[0].tolist()) for one in part if one] for part in (train, test)])
+print(json.dumps(found))
+"""
 
 
 def list_cases(rules, n_parties=6):
@@ -171,3 +197,46 @@ def test_pfl(peer, n_parties):
     theirs = ask(peer, "pfl", PFL, cases)
     for case, rows in zip(cases, theirs, strict=True):
         assert [held.tolist() for held in replay("pfl", case).train] == rows, case
+
+
+HELD_OUT = {"test_ratio": 0.2}
+FLUKE_RULES = {
+    "dir": [
+        {"beta": 0.1},
+        {"beta": 2.0, "min_each": 0} | HELD_OUT,
+        {"beta": 0.5, "min_each": 8},  # so much that the rest stands in a set's own order
+        {"beta": 0.3, "even": True} | HELD_OUT,
+    ],
+    "homo": [{}, HELD_OUT],
+    "labels": [{"k": 3}, {"k": 5} | HELD_OUT],
+    "quantity": [{"exponent": 4.0}, {"exponent": 0.7, "min_each": 5} | HELD_OUT],
+}
+
+
+def spread(split, part):
+    """A party's rows of a part, each as often as the published code gives it."""
+    held = [rows.tolist() for rows in split.parts[part]]
+    for party, row in split.draws["again"].tolist():
+        if row in held[party]:
+            held[party].append(row)
+    return [sorted(rows) for rows in held]
+
+
+@pytest.mark.parametrize("n_parties", [4, 11])
+def test_fluke(peer, n_parties):
+    if n_parties == 11:
+        rules = {"labels": [{"k": 1}], "homo": [{}], "dir": [{"beta": 0.5, "min_each": 1}]}
+    else:
+        rules = FLUKE_RULES
+    cases = list_cases(rules, n_parties)
+    for case, (train, test) in zip(cases, ask(peer, "fluke", FLUKE, cases), strict=True):
+        split = replay("fluke", case)
+        assert spread(split, "train") == train, case
+        assert spread(split, "test") == (test or [[]] * n_parties), case
+
+
+def test_flukes_shards_have_its_counts(peer):
+    cases = list_cases({"shards": [{"shards": 3}]})
+    for case, (train, _) in zip(cases, ask(peer, "fluke", FLUKE, cases), strict=True):
+        counts = [np.bincount(LABELS[held], minlength=10).tolist() for held in train]
+        assert replay("fluke", case).train.counts.tolist() == counts

@@ -27,7 +27,8 @@ def published(project):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case["asked"].values())))
 def test_the_replay_has_the_digest_of_the_published_code(case, published):
-    split = niidpart.make(published.count_labels(600), **case["asked"])
+    beside = published.count_beside(case["asked"], 600)
+    split = niidpart.make(published.count_labels(600), **beside, **case["asked"])
     parts = [part for part in split.parts.values() if part.n]
     assert published.digest(parts) == case["digest"]
 

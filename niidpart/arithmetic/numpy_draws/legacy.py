@@ -39,6 +39,10 @@ class LegacyDraws:
         """Return an integer 0..bound-1, as `randint(bound)`."""
         return int(self._random.randint(bound))
 
+    def below_each(self, bound: int, n: int) -> Ints:
+        """Return n integers 0..bound-1, as `randint(bound, size=n)` and `choice(bound, n)`."""
+        return self._random.randint(bound, size=n, dtype=np.int64)
+
     def shuffle(self, rows: Ints) -> None:
         """Shuffle an array in place, as `shuffle` does a list or an array."""
         self._random.shuffle(rows)
@@ -59,3 +63,11 @@ class LegacyDraws:
     def lognormals(self, mean: float, sigma: float, n: int) -> Floats:
         """Return n variates, as `lognormal(mean, sigma, n)`."""
         return self._random.lognormal(mean, sigma, n)
+
+    def multinomial(self, n: int, proportions: Floats) -> Ints:
+        """Return how many of n fall on each, as `multinomial(n, proportions)`."""
+        return self._random.multinomial(n, proportions)
+
+    def powers(self, exponent: float, n: int) -> Floats:
+        """Return n variates in 0..1 of density a x**(a-1), as `power(a, n)`."""
+        return self._random.power(exponent, n)

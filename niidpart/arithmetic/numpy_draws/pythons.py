@@ -7,6 +7,7 @@ import numpy as np
 from ..words import Words
 from .tapes import WordTape
 
+_CELL = 1.0 / 9007199254740992.0  # 2**-53
 _POOL_OF_SMALL = 21  # sizes of a pool and of a set that python's `sample` weighs up
 
 
@@ -36,6 +37,11 @@ class PythonDraws:
             return np.frombuffer(generator.bytes(4 * n), "<u4").astype(np.uint64)
 
         self._tape = WordTape(fetch)
+
+    def uniform(self) -> float:
+        """Return a float in [0, 1), as `random.random()`: 27 bits of a word and 26 of the next."""
+        high, low = self._tape.read() >> 5, self._tape.read() >> 6
+        return ((high << 26) + low) * _CELL
 
     def below(self, bound: int) -> int:
         """Return an integer 0..bound-1, of a bound up to 2**32."""
