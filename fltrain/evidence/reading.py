@@ -28,6 +28,8 @@ from ..studies.folder.study_folder import StudyFolder, is_study
 from .records import RUN_AXIS, SETTING_AXIS, RunRecord, RunState
 from .split_draws import describe_pooling, pool_draws
 
+_SEARCHED = ("algorithm", "split")  # the axes that say of what a search is
+
 
 class RecordGroup(NamedTuple):
     """The runs of one table.
@@ -66,53 +68,82 @@ def read_study(study: StudyFolder) -> list[RecordGroup]:
     """Return the cells of a study, a group for each group of its plan."""
     roster = Roster(study)
     cells = roster.list_rows()
-    names = {cell.name for cell in cells}
-    done = names & study.places.list_done()
-    causes = _list_causes(study, names - done)
+    read = _read_cells(study, [cell.name for cell in cells])
+    results = roster.list_results()
+    groups: dict[str, list[StudyCell]] = {}
+    for cell in cells:
+        for name in cell.groups:
+            groups.setdefault(name, []).append(cell)
+    found = []
+    for name, members in groups.items():
+        records = [_describe_cell(cell, name, study, read) for cell in members]
+        records += _list_pending(roster, name)
+        finished = [cell for cell in members if cell.name in read.histories]
+        searched = [one for one in results if name in one[0].finals[0].where]
+        group = RecordGroup(
+            study=study.name,
+            name=name,
+            records=records,
+            derive=partial(_derive_in_study, study, finished, name),
+            notes=_describe_searches(searched),
+            place=str(study.path),
+        )
+        found.append(group)
+    return found
+
+
+class _ReadCells(NamedTuple):
+    """What became of cells, by name: the metrics of those that are done, why others failed."""
+
+    histories: Mapping[str, History]
+    causes: Mapping[str, str]
+
+
+def _read_cells(study: StudyFolder, names: Sequence[str]) -> _ReadCells:
+    done = set(names) & study.places.list_done()
     histories = {}
     for name in sorted(done):
-        histories[name] = read_numbers(study.places.find_cell(name))
+        place = study.places.find_cell(name)
+        histories[name] = read_numbers(place)
         tell("runs", len(histories), len(done))
-    results = roster.list_results()
-    found = []
-    for group in dict.fromkeys(group for cell in cells for group in cell.groups):
-        members = [cell for cell in cells if group in cell.where]
-        records = []
-        for cell in members:
-            name = cell.name
-            record = RunRecord(
-                name=name,
-                where=cell.where[group] | {RUN_AXIS: name},
-                split=cell.split,
-                state=_find_state(name, histories, causes),
-                history=histories.get(name, ()),
-                folder=study.places.find_cell(name) if name in done else None,
-                cause=causes.get(name, ""),
-            )
-            records.append(record)
-        records += _list_pending(roster, group)
-        finished = [cell for cell in members if cell.name in done]
-        derive = partial(_derive_in_study, study, finished, group)
-        notes = _describe_searches(one for one in results if group in one[0].finals[0].where)
-        place = str(study.path)
-        found.append(RecordGroup(study.name, group, records, derive, notes, place=place))
-    return found
+    causes = _list_causes(study, set(names) - done)
+    return _ReadCells(histories, causes)
+
+
+def _describe_cell(cell: StudyCell, group: str, study: StudyFolder, read: _ReadCells) -> RunRecord:
+    """Return a cell as a run of a group."""
+    name = cell.name
+    state: RunState = "failed" if name in read.causes else "unfinished"
+    folder = None
+    if name in read.histories:
+        state = "done"
+        folder = study.places.find_cell(name)
+    return RunRecord(
+        name=name,
+        where=cell.where[group] | {RUN_AXIS: name},
+        split=cell.split,
+        state=state,
+        history=read.histories.get(name, ()),
+        folder=folder,
+        cause=read.causes.get(name, ""),
+    )
 
 
 def _list_pending(roster: Roster, group: str) -> list[RunRecord]:
     """Return the cells of a group's winners that are not known: a row without them is not whole."""
     records = []
     for cell, is_lost in roster.list_pending():
-        if group in cell.where:
-            name = f"winner-of-{cell.name}"
-            record = RunRecord(
-                name=name,
-                where=cell.where[group] | {RUN_AXIS: name},
-                split=cell.split,
-                state="failed" if is_lost else "unfinished",
-                cause="every setting that was tried diverged" if is_lost else "",
-            )
-            records.append(record)
+        if group not in cell.where:
+            continue
+        name = f"winner-of-{cell.name}"
+        record = RunRecord(
+            name=name,
+            where=cell.where[group] | {RUN_AXIS: name},
+            split=cell.split,
+            state="failed" if is_lost else "unfinished",
+            cause="every setting that was tried diverged" if is_lost else "",
+        )
+        records.append(record)
     return records
 
 
@@ -125,10 +156,12 @@ def _derive_in_study(
 def _list_causes(study: StudyFolder, names: Iterable[str]) -> dict[str, str]:
     """Return why cells failed, by name; those that did not are left out."""
     causes = {}
-    for name, standing in study.claims.list_standings(sorted(names)).items():
+    standings = study.claims.list_standings(sorted(names))
+    for name, standing in standings.items():
         if standing.has_failed:
             end = study.claims.read_end(name, standing.number)
-            first, _, _ = str(end.get("cause", "")).partition("\n")
+            cause = str(end.get("cause", ""))
+            first, _, _ = cause.partition("\n")
             causes[name] = f"{end.get('kind')}: {first}"
     return causes
 
@@ -147,13 +180,15 @@ def _name_split_seeds(seeds: Iterable[str]) -> str:
     distinct = list(dict.fromkeys(seeds))
     if not distinct:
         return ""
-    return f" (split seed{'s' if len(distinct) > 1 else ''} {', '.join(distinct)})"
+    word = "seed" if len(distinct) == 1 else "seeds"
+    named = ", ".join(distinct)
+    return f" (split {word} {named})"
 
 
 def _describe_search(search: Search, result: SearchResult) -> str:
     """Return on what an algorithm was tuned, with how many settings, and what won."""
-    axes = ("algorithm", "split")
-    where = " on ".join(str(search.where[axis]) for axis in axes if axis in search.where)
+    named = [str(search.where[axis]) for axis in _SEARCHED if axis in search.where]
+    where = " on ".join(named)
     runs = len(search.runs[0])
     told = f"{count_noun(len(search.points), 'setting')}, {count_noun(runs, 'run')} each"
     won = "all diverged"
@@ -161,12 +196,6 @@ def _describe_search(search: Search, result: SearchResult) -> str:
         values = result.tried[result.chosen].values
         won = ", ".join(f"{word}={value}" for word, value in values.items())
     return f"{where}: tuned by {search.metric}, {told}: {won}"
-
-
-def _find_state(name: str, histories: Mapping[str, History], causes: Mapping[str, str]) -> RunState:
-    if name in histories:
-        return "done"
-    return "failed" if name in causes else "unfinished"
 
 
 def read_runs(paths: Sequence[str | Path], *, each: bool = False) -> RecordGroup:
@@ -179,18 +208,29 @@ def read_runs(paths: Sequence[str | Path], *, each: bool = False) -> RecordGroup
     folders = {name: RunFolder.open(name) for name in names}
     configs = {name: folder.config for name, folder in folders.items()}
     pooled = pool_draws(folders, configs)
-    records, notes = [], describe_pooling(configs, pooled)
+    notes = describe_pooling(configs, pooled)
+    records = []
     for trials in group_trials(pooled):
-        for name in (*trials.runs, *trials.repeats) if each else trials.runs:
-            where = _describe_run(name, trials.label, pooled[name])
-            records.append(_read_run(name, where, configs[name]))
-            tell("runs", len(records), len(names))
-        if trials.repeats and not each:
+        taken = [*trials.runs]
+        if each:
+            taken += trials.repeats
+        elif trials.repeats:
             repeats = ", ".join(trials.repeats)
             again = "of the same seeds as another run, and so no trial more"
             notes.append(f"{trials.label}: {again}: {repeats}")
-    derive = partial(_derive_of_runs, folders)
-    return RecordGroup("", "", records, derive, notes, list_config_differences(pooled))
+        for name in taken:
+            where = _describe_run(name, trials.label, pooled[name])
+            record = _read_run(name, where, configs[name])
+            records.append(record)
+            tell("runs", len(records), len(names))
+    return RecordGroup(
+        study="",
+        name="",
+        records=records,
+        derive=partial(_derive_of_runs, folders),
+        notes=notes,
+        differences=list_config_differences(pooled),
+    )
 
 
 def _read_run(name: str, where: Mapping[str, Any], config: Mapping[str, Any]) -> RunRecord:
@@ -245,8 +285,10 @@ def read_numbers(path: Path) -> History:
     """
     require_run_folder(path)
     folder = PlainFolder(path)
-    log = MetricsLog(folder, read_configuration(folder).start)
-    return [
-        {name: [] if isinstance(value, list) else value for name, value in one.metrics.items()}
-        for one in log.read()
-    ]
+    configuration = read_configuration(folder)
+    log = MetricsLog(folder, configuration.start)
+    return [_drop_lists(one.metrics) for one in log.read()]
+
+
+def _drop_lists(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: [] if isinstance(value, list) else value for name, value in metrics.items()}

@@ -19,10 +19,10 @@ _LEAST_REACH = 1e-3  # below it p is 1 but for less than the formula's own round
 def approximate_sign_flips(differences: Floats) -> Floats:
     """Return p [cases] of differences [cases, n], about."""
     n = differences.shape[1]
-    sizes = np.abs(differences)
-    sizes = sizes / np.sqrt(np.sum(sizes**2, axis=1, keepdims=True))
+    squares = np.sum(differences**2, axis=1)
+    lengths = np.sqrt(squares)
+    sizes = np.abs(differences) / lengths[:, None]
     sums = np.sum(differences, axis=1)
-    lengths = np.sqrt(np.sum(differences**2, axis=1))
     seen = np.abs(sums) / lengths
     most = sizes.sum(axis=1)
     within = np.minimum(seen, _NEAR * most)
@@ -36,13 +36,17 @@ def _find_tails(sizes: Floats, seen: Floats) -> Floats:
     """Return [cases] the share of signs whose sum is at least what was seen."""
     tilt = _find_saddlepoints(sizes, seen)
     tilted = tilt[:, None] * sizes
-    cumulants = np.sum(np.logaddexp(tilted, -tilted) - np.log(2), axis=1)
-    curvature = np.sum((sizes / np.cosh(tilted)) ** 2, axis=1)
+    terms = np.logaddexp(tilted, -tilted) - np.log(2)
+    cumulants = np.sum(terms, axis=1)
+    bent = sizes / np.cosh(tilted)
+    curvature = np.sum(bent**2, axis=1)
     least = _LEAST_REACH**2
     height = 2 * (tilt * seen - cumulants)
     reach = np.sqrt(np.maximum(height, least))
-    scaled = np.maximum(tilt * np.sqrt(curvature), least)
-    rest = stats.norm.pdf(reach) * (1 / scaled - 1 / reach)
+    scaled = tilt * np.sqrt(curvature)
+    scaled = np.maximum(scaled, least)
+    density = stats.norm.pdf(reach)
+    rest = density * (1 / scaled - 1 / reach)
     tails: Floats = stats.norm.sf(reach) + rest
     return tails
 
@@ -51,9 +55,12 @@ def _find_saddlepoints(sizes: Floats, seen: Floats) -> Floats:
     """Return [cases] the tilt under which signs add up to what was seen on the average."""
     tilt = seen
     for _ in range(_STEPS):
-        bent = np.tanh(tilt[:, None] * sizes)
-        excess = np.sum(sizes * bent, axis=1) - seen
-        slope = np.sum(sizes**2 * (1 - bent**2), axis=1)
+        tilted = tilt[:, None] * sizes
+        bent = np.tanh(tilted)
+        mean = np.sum(sizes * bent, axis=1)
+        excess = mean - seen
+        variances = sizes**2 * (1 - bent**2)
+        slope = np.sum(variances, axis=1)
         # The mean is concave in the tilt: from below Newton's steps never go too far.
         tilt = tilt - excess / slope
     return tilt

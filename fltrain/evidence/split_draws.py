@@ -43,9 +43,11 @@ def describe_pooling(
     """Return a line for each recipe of which there are several draws."""
     members: dict[str, dict[str, int]] = {}
     for name, config in pooled.items():
-        if SPLIT_SEED in config["settings"]:
+        seed = config["settings"].get(SPLIT_SEED)
+        if seed is not None:
+            file = configs[name]["split"]
             seeds = members.setdefault(config["split"], {})
-            seeds[configs[name]["split"]] = config["settings"][SPLIT_SEED]
+            seeds[file] = seed
     lines = []
     for first, seeds in members.items():
         told = ", ".join(map(str, sorted(seeds.values())))
@@ -72,10 +74,13 @@ def _find_draws(
             families.setdefault(recipe, {})[digest] = seed
     draws: dict[str, SplitDraw] = {}
     for seeds in families.values():
+        distinct = set(seeds.values())
         # Splits of one recipe with one seed are none: something else made them differ.
-        if len(seeds) > 1 and len(set(seeds.values())) == len(seeds):
-            first = next(iter(seeds))
-            draws |= {digest: SplitDraw(first, seed) for digest, seed in seeds.items()}
+        if len(seeds) < 2 or len(distinct) < len(seeds):
+            continue
+        first, *_ = seeds
+        for digest, seed in seeds.items():
+            draws[digest] = SplitDraw(first, seed)
     return draws
 
 
@@ -84,4 +89,5 @@ def _read_recipe(file: Path) -> tuple[str, int]:
     with niidpart.open(file) as split:
         recipe = split.recipe.to_json()
         seed: int = recipe.pop("seed")
-        return json.dumps([recipe, split.source.to_json()], sort_keys=True, default=str), seed
+        asked = [recipe, split.source.to_json()]
+    return json.dumps(asked, sort_keys=True, default=str), seed

@@ -39,29 +39,33 @@ def lay_panels(
     A kind begins a line where there are several titles; else kinds lie side by side. The figure
     gets the height that they need. least: inches that a panel is wide at least.
     """
-    wide = len(titles) if len(titles) > 1 else kinds
-    blocks = kinds if len(titles) > 1 else 1
+    has_blocks = len(titles) > 1
+    wide = len(titles) if has_blocks else kinds
+    blocks = kinds if has_blocks else 1
     lines = math.ceil(wide / _count_fitting(figure, least))
     across = math.ceil(wide / lines)  # six in two lines are three and three, not five and one
-    width = figure.get_figwidth() / max(across, 2)
-    is_one_line = lines * blocks == 1
-    lowest = _LEAST_ALONE if is_one_line else _LEAST_HEIGHT
-    height = max((0.84 if is_one_line else 0.78) * width, lowest)
+    n_lines = lines * blocks
+    height = _choose_height(figure.get_figwidth() / max(across, 2), n_lines)
     figure.set_figheight(height * lines * blocks)
-    grid = figure.subplots(lines * blocks, across, squeeze=False)
+    grid = figure.subplots(n_lines, across, squeeze=False)
     panels = []
-    for block in range(blocks):
-        cells = grid[block * lines : (block + 1) * lines].ravel()
+    for first in range(0, n_lines, lines):
+        block = grid[first : first + lines]
+        cells = list(block.ravel())
+        panels += cells[:wide]
         for cell in cells[wide:]:
             cell.remove()
-        panels += list(cells[:wide])
-    for ax, title in zip(panels, _repeat(titles, kinds), strict=True):
-        _add_title(ax, title, figure.get_figwidth() / across)
+    room = figure.get_figwidth() / across
+    for ax, title in zip(panels, [*titles] * kinds, strict=True):
+        _add_title(ax, title, room)
     return panels
 
 
-def _repeat(titles: Sequence[str], kinds: int) -> list[str]:
-    return [title for _ in range(kinds) for title in titles]
+def _choose_height(width: float, n_lines: int) -> float:
+    """Return how high a panel is, by the width that it has."""
+    if n_lines == 1:
+        return max(0.84 * width, _LEAST_ALONE)
+    return max(0.78 * width, _LEAST_HEIGHT)
 
 
 def _count_fitting(figure: "Figure", least: float) -> int:
@@ -71,10 +75,16 @@ def _count_fitting(figure: "Figure", least: float) -> int:
 
 
 def _add_title(ax: "Axes", title: str, room: float) -> None:
-    if title:
-        small = find_small()
-        lines = wrap_text(title, room - 0.2, small, 3)
-        ax.set_title("\n".join(lines), loc="left", fontsize=small, color=choose_shade(0.15))
+    if not title:
+        return
+    small = find_small()
+    lines = wrap_text(title, room - 0.2, small, 3)
+    ax.set_title(
+        "\n".join(lines),
+        loc="left",
+        fontsize=small,
+        color=choose_shade(0.15),
+    )
 
 
 def is_first_in_line(ax: "Axes") -> bool:
@@ -88,13 +98,15 @@ def is_last_in_column(ax: "Axes") -> bool:
     place = ax.get_subplotspec()
     if place is None:
         return True
-    others = [other.get_subplotspec() for other in ax.figure.axes]
-    return not any(
-        one is not None
-        and one.colspan.start == place.colspan.start
-        and one.rowspan.start > place.rowspan.start
-        for one in others
-    )
+    for panel in ax.figure.axes:
+        other = panel.get_subplotspec()
+        if other is None:
+            continue
+        is_in_column = other.colspan.start == place.colspan.start
+        is_below = other.rowspan.start > place.rowspan.start
+        if is_in_column and is_below:
+            return False
+    return True
 
 
 def find_width(ax: "Axes") -> float:
@@ -110,7 +122,9 @@ def find_room(ax: "Axes") -> float:
     place = ax.get_subplotspec()
     rows = 1 if place is None else place.get_gridspec().nrows
     figure: Any = ax.figure
-    return float(figure.get_figheight()) / rows - (_AROUND if rows == 1 else 0.35)
+    around = _AROUND if rows == 1 else 0.35
+    height = float(figure.get_figheight())
+    return height / rows - around
 
 
 def say_nothing(ax: "Axes", why: str) -> None:
@@ -186,17 +200,26 @@ def label_progress(ax: "Axes", along: Along) -> None:
     if along == "seconds":
         ax.set_xlabel("seconds of training and evaluation" if is_last else "")
         return
-    last = ax.get_xlim()[1]
-    size, name = next(((size, name) for size, name in _UNITS if last >= size), (1, "bytes"))
+    size, name = _choose_unit(ax.get_xlim()[1])
     ax.set_xlabel(f"{name} moved" if is_last else "")
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / size:g}"))
 
 
+def _choose_unit(n_bytes: float) -> tuple[float, str]:
+    """Return the largest unit of which there is one or more."""
+    for size, name in _UNITS:
+        if n_bytes >= size:
+            return size, name
+    return 1, "bytes"
+
+
 def _count_ticks(ax: "Axes") -> int:
     """Return how many numbers fit along the horizontal axis, at most 7."""
-    letters = len(f"{ax.get_xlim()[1]:.0f}") + 1.5
-    inches = find_width(ax) - 0.6
-    return max(2, min(7, int(inches * 72 / (letters * 0.6 * find_small()))))
+    _, last = ax.get_xlim()
+    letters = len(f"{last:.0f}") + 1.5
+    points = (find_width(ax) - 0.6) * 72
+    fitting = int(points / (letters * 0.6 * find_small()))
+    return max(2, min(7, fitting))
 
 
 def _choose_rounds(last: float, most: int) -> list[int]:

@@ -4,9 +4,9 @@ An entry is that of a table (`evidence/tables.py`): runs that differ in seeds al
 and what failed or has not ended stays in it.
 """
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from niidpart.errors import UsageError
@@ -30,6 +30,7 @@ from ..evidence.tables import (
     describe_place,
 )
 from ._labels import label_rows
+from ._places import count_places, find_point, is_number, sort_places
 from ._words import FigureWords
 
 if TYPE_CHECKING:
@@ -82,6 +83,21 @@ class Arrangement:
     faults: Sequence[str]
 
     @property
+    def titles(self) -> list[str]:
+        """Those of the panels."""
+        return [panel.title for panel in self.panels]
+
+    @property
+    def lone(self) -> str:
+        """The label of the only series, which needs no legend; "" where there are several."""
+        labels = list(self.labels)
+        return labels[0] if len(labels) == 1 else ""
+
+    def list_lost_runs(self) -> list[str]:
+        """Return a line for each run that failed or has not ended, and nothing on means."""
+        return list_faults(self.body, TableAxes(partial=True))
+
+    @property
     def entries(self) -> Iterator[TableEntry]:
         """All entries."""
         for panel in self.panels:
@@ -94,8 +110,9 @@ class Arrangement:
         names: dict[str, list[str]] = {label: [] for label in self.labels}
         for panel in self.panels:
             for series in panel.series:
+                own = names[series.label]
                 for _, entry in series.points:
-                    names[series.label] += [record.name for record in entry.records]
+                    own += [record.name for record in entry.records]
         return names
 
 
@@ -117,6 +134,11 @@ class FigureRuns:
         differing = [f"not the same in all runs: {line}" for line in self.group.differences]
         return [*self.group.notes, *differing]
 
+    def name_metric(self, usual: str = METRIC) -> str:
+        """Return the first metric that is asked for, else the usual one."""
+        metrics = self.words.metrics
+        return metrics[0] if metrics else usual
+
     def without_metrics(self) -> "FigureRuns":
         """Return the same runs for a kind that reads metrics of single parties by itself."""
         return FigureRuns(self.group, replace(self.words, metrics=()))
@@ -126,8 +148,11 @@ class FigureRuns:
 
         UsageError for a name or a metric that there is not.
         """
-        metrics = self.words.metrics or (METRIC,)
-        words = MeasureWords(show=(show,), metrics=metrics[:1], better=self.words.better)
+        words = MeasureWords(
+            show=(show,),
+            metrics=(self.name_metric(),),
+            better=self.words.better,
+        )
         (measure,) = list_measures(words, self.records, self.group.derive)
         return measure
 
@@ -146,11 +171,13 @@ class FigureRuns:
         )
         body = build_body(self.records, [measure], axes)
         labels = label_rows(body, self.words)
-        arranged = [
-            PanelRuns(_name_panel(where) if panels else "", _list_series(body, columns, labels))
-            for where, columns in _group_columns(body, panels, points)
-        ]
-        return Arrangement(arranged, dict(labels), body, list_faults(body, axes))
+        arranged = []
+        for where, places in _group_columns(body, panels, points):
+            title = _name_panel(where) if panels else ""
+            series = _list_series(body, places, labels)
+            arranged.append(PanelRuns(title, series))
+        faults = list_faults(body, axes)
+        return Arrangement(arranged, dict(labels), body, faults)
 
     def _choose_rows(self, columns: Sequence[str]) -> Sequence[str]:
         """Return the axes of series; () for what tables choose.
@@ -174,11 +201,12 @@ class FigureRuns:
             found = [] if self.words.each else self.find_split_axes()
             asked = [one for one in found if one not in taken]
         panels = tuple(one for one in asked if one not in points)
-        n = _count_places(self.records, panels)
+        n = count_places(self.records, panels)
         if n > _MOST_PANELS:
+            named = ", ".join(panels)
             raise UsageError(
-                f"{', '.join(panels)} make {n} panels, and {_MOST_PANELS} are the most; take some "
-                "by --where AXIS=A,B, or other axes by --panels"
+                f"{named} make {n} panels, and {_MOST_PANELS} are the most; take some by --where "
+                "AXIS=A,B, or other axes by --panels"
             )
         return panels
 
@@ -191,12 +219,12 @@ class FigureRuns:
         told = self.list_told_by_split()
         if SETTING_AXIS in list_axes(self.records) or "algorithm" in told:
             return []
-        n = _count_places(self.records, told)
-        if _RECIPE in told and _count_places(self.records, [_RECIPE]) == n:
+        n = count_places(self.records, told)
+        if _RECIPE in told and count_places(self.records, [_RECIPE]) == n:
             return [_RECIPE]
         # A split is called by its words, which other axes may have told already.
         without = [one for one in told if one != SPLIT_AXIS]
-        return without if _count_places(self.records, without) == n else told
+        return without if count_places(self.records, without) == n else told
 
     def list_told_by_split(self) -> list[str]:
         """Return the axes on which runs differ, of which a split has one value each."""
@@ -211,8 +239,8 @@ class FigureRuns:
 
     def _is_told(self, axis: str, columns: Sequence[str]) -> bool:
         """Return whether runs of one column have one value on an axis."""
-        with_axis = _count_places(self.records, [*columns, axis])
-        return with_axis == _count_places(self.records, columns)
+        with_axis = count_places(self.records, [*columns, axis])
+        return with_axis == count_places(self.records, columns)
 
 
 def prepare_runs(group: "RecordGroup", words: FigureWords) -> FigureRuns:
@@ -222,21 +250,6 @@ def prepare_runs(group: "RecordGroup", words: FigureWords) -> FigureRuns:
     require_something(group.study, group.place, group.records)
     records = choose_records(group.records, words.where)
     return FigureRuns(group._replace(records=records), words)
-
-
-def sort_places(values: Sequence[Any]) -> list[Any]:
-    """Return the values of an axis: numbers by their size, others as they come."""
-    distinct = list({repr(value): value for value in values}.values())
-    return sorted(distinct) if all(map(is_number, distinct)) else distinct
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a value of an axis is a place on a scale."""
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _count_places(records: Sequence[RunRecord], axes: Sequence[str]) -> int:
-    return len({repr([record.where.get(axis) for axis in axes]) for record in records})
 
 
 def _group_columns(
@@ -250,9 +263,11 @@ def _group_columns(
     for place, where in enumerate(body.columns):
         of_panel = {name: where[name] for name in panels}
         _, columns = found.setdefault(repr(of_panel), (of_panel, []))
-        columns.append((place, _find_point(where, points)))
+        point = find_point(where, points)
+        columns.append((place, point))
     listed = list(found.values())
-    if all(is_number(value) for where, _ in listed for value in where.values()):
+    values = [list(where.values()) for where, _ in listed]
+    if all(is_number(value) for value in itertools.chain.from_iterable(values)):
         listed.sort(key=lambda one: list(one[0].values()))
     return listed
 
@@ -265,24 +280,21 @@ def _name_panel(where: Mapping[str, Any]) -> str:
     return describe_place(told)
 
 
-def _find_point(where: Mapping[str, Any], points: Sequence[str]) -> Any:
-    """Return the value on the axis of the points; of several axes a tuple, of none None."""
-    if len(points) == 1:
-        return where[points[0]]
-    return tuple(where[axis] for axis in points) or None
-
-
 def _list_series(
     body: TableBody, columns: Sequence[tuple[int, Any]], labels: Sequence[tuple[str, str]]
 ) -> list[SeriesRuns]:
     """Return the rows that have runs in some of the columns."""
     found = []
-    places = sort_places([value for _, value in columns])
-    rank = {repr(value): number for number, value in enumerate(places)}
-    ordered = sorted(columns, key=lambda one: rank[repr(one[1])])
+    values = sort_places([value for _, value in columns])
+    ranks = {repr(value): number for number, value in enumerate(values)}
+    ordered = sorted(columns, key=lambda one: ranks[repr(one[1])])
     for row, (label, setting) in zip(body.rows, labels, strict=True):
-        entries = [(value, row.entries[place]) for place, value in ordered]
-        points = [(value, entry) for value, entry in entries if entry is not None]
+        points = []
+        for place, value in ordered:
+            entry = row.entries[place]
+            if entry is not None:
+                points.append((value, entry))
         if points:
-            found.append(SeriesRuns(label, setting, points))
+            series = SeriesRuns(label, setting, points)
+            found.append(series)
     return found

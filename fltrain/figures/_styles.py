@@ -45,19 +45,24 @@ def choose_styles(labels: Sequence[str], settings: Mapping[str, str]) -> list[Li
         members.setdefault(setting, []).append(label)
     n = len(members)
     colours = _choose_colours(n)
-    is_each_alone = n == len(labels)
+    if n == len(labels):
+        numbered = enumerate(zip(labels, colours, strict=True))
+        return [_make_style(label, colour, place) for place, (label, colour) in numbered]
     by_label = {}
     for place, alike in enumerate(members.values()):
-        height = place / n
-        rim = _RIM * (1 - (place + 1) / n)
+        order = 2 + place / n
+        share = (place + 1) / n
+        rim = _RIM * (1 - share)
         for turn, label in enumerate(alike):
-            colour = colours[place]
-            if is_each_alone:
-                by_label[label] = _make_style(label, colour, place)
-                continue
-            style = _make_style(label, colour, turn)
-            by_label[label] = style._replace(order=2 + height, rim=rim)
+            style = _make_style(label, colours[place], turn)
+            by_label[label] = style._replace(order=order, rim=rim)
     return [by_label[label] for label in labels]
+
+
+def choose_series_styles(settings: Mapping[str, str]) -> dict[str, LineStyle]:
+    """Return how the curve of each label is drawn. settings: by label, as of `choose_styles`."""
+    styles = choose_styles(list(settings), settings)
+    return {style.label: style for style in styles}
 
 
 def choose_mark(place: int) -> str:

@@ -8,7 +8,7 @@ from niidpart.errors import UsageError
 from niidpart.plot import OKABE_ITO
 from niidpart.registry import did_you_mean
 
-from ..evidence.measures import METRIC, RunMeasure
+from ..evidence.measures import RunMeasure
 from ..evidence.records import list_varied
 from ..evidence.tables import TableEntry, write_place
 from ._key import add_key, describe_trials, list_lost
@@ -18,8 +18,9 @@ from ._panels import (
     label_values,
     lay_panels,
 )
+from ._places import is_number, sort_places
 from ._points import PointStyle, choose_point_styles, draw_points
-from ._runs import FigureRuns, SeriesRuns, is_number, sort_places
+from ._runs import FigureRuns, SeriesRuns
 from ._scales import is_geometric, set_scale
 from ._text import FigureText
 
@@ -70,7 +71,7 @@ def against(
     arranged = runs.arrange(measure, [axis])
     places = _find_places(runs, axis)
     styles = choose_point_styles(list(arranged.labels))
-    panels = lay_panels(figure, [panel.title for panel in arranged.panels])
+    panels = lay_panels(figure, arranged.titles)
     notes = [*runs.notes, *arranged.faults]
     for ax, panel in zip(panels, arranged.panels, strict=True):
         _label_axis(ax, axis, places)  # before points are moved aside, which is by letters
@@ -78,7 +79,7 @@ def against(
             _draw_series(ax, series, places, measure, styles[series.label])
         if truth:
             _draw_truth(ax, panel.series, truth, measure)
-        metric = (runs.words.metrics or (METRIC,))[0]
+        metric = runs.name_metric()
         label_values(ax, describe_measure(measure, metric))
     trials = describe_trials(list(arranged.entries))
     caption = f"mean over {trials} seeds, bars: 95 % interval" if trials else ""

@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from niidpart.errors import UsageError
 
 from ..disk.plain_folder import PlainFolder
-from ..evidence.faults import list_faults
 from ..evidence.party_values import read_whole_history
 from ..evidence.records import RunRecord
-from ..evidence.tables import TableAxes
 from ..runs.by_party import average_by_kind, find_kinds, sort_kind
 from ._key import add_key
 from ._lines import LineLook, Trial, draw_setting
@@ -42,26 +40,30 @@ def archetypes(
     party_test_accuracy unless another one of single parties is asked for; curves are means over the
     parties of a kind and over trials, bands a sample deviation over trials (FedCD, Figures 1, 4).
     """
-    metric = (runs.words.metrics or (_METRIC,))[0]
+    metric = runs.name_metric(_METRIC)
     plain = runs.without_metrics()
     arranged = plain.arrange(plain.find_measure())
-    settings = [(panel.title, series) for panel in arranged.panels for series in panel.series]
-    found = [_read_kinds(series, metric, column) for _, series in settings]
-    kinds = sorted({kind for by_kind in found for kind in by_kind}, key=sort_kind)
-    if not kinds:
+    titles, found = [], []
+    for panel in arranged.panels:
+        for series in panel.series:
+            titles.append(_name_panel(panel.title, series))
+            found.append(_read_kinds(series, metric, column))
+    distinct = set().union(*found)
+    if not distinct:
         raise UsageError("no run is done, so there is no round to show")
-    labels = {kind: f"{column} {kind}" for kind in kinds}
-    styles = dict(zip(kinds, choose_styles(list(labels.values()), {}), strict=True))
+    kinds = sorted(distinct, key=sort_kind)
+    labels = [f"{column} {kind}" for kind in kinds]
+    styles = dict(zip(kinds, choose_styles(labels, {}), strict=True))
     look = LineLook(is_crowded=len(kinds) > FEW, is_partial=runs.words.partial)
-    panels = lay_panels(figure, [_name_panel(title, series) for title, series in settings])
+    panels = lay_panels(figure, titles)
     for ax, by_kind in zip(panels, found, strict=True):
         for kind, trials in by_kind.items():
             draw_setting(ax, trials, metric, look, styles[kind])
         label_values(ax, describe_metric(metric))
         label_progress(ax, "rounds")
     caption = f"mean over the parties of each {column}"
-    add_key(figure, said=caption, order=list(labels.values()))
-    notes = [*runs.notes, *list_faults(arranged.body, TableAxes(partial=True))]
+    add_key(figure, said=caption, order=labels)
+    notes = [*runs.notes, *arranged.list_lost_runs()]
     return FigureText(caption, arranged.name_runs(), notes)
 
 
@@ -89,7 +91,7 @@ def _average_run(
     PlainFolder(record.folder).has(_SPLIT)  # refuses a link
     kinds = find_kinds(record.folder / _SPLIT, column)
     averages = average_by_kind(read_whole_history(record), metric, kinds)
-    return {
-        str(kind): [{"round": round, metric: mean} for round, mean in rounds]
-        for kind, rounds in averages.items()
-    }
+    histories = {}
+    for kind, rounds in averages.items():
+        histories[str(kind)] = [{"round": round, metric: mean} for round, mean in rounds]
+    return histories

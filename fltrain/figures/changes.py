@@ -4,17 +4,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from niidpart.errors import UsageError
 
-from ..evidence.faults import list_faults
 from ..evidence.party_values import read_whole_history
 from ..evidence.records import RunRecord
-from ..evidence.tables import TableAxes
 from ..runs.reaching import measure_changes
 from ._bands import describe_band
 from ._key import add_key, describe_trials, list_lost
 from ._lines import LineLook, Trial, draw_setting
 from ._panels import describe_metric, label_progress, label_values, lay_panels
 from ._runs import FigureRuns
-from ._styles import FEW, choose_styles
+from ._styles import FEW, choose_series_styles
 from ._text import FigureText
 
 if TYPE_CHECKING:
@@ -40,28 +38,30 @@ def changes(
     Of a metric of single parties, as party_test_accuracy is, which is shown unless another one is
     asked for, it is the mean of the changes of all parties (FedCD, Figures 2 and 5).
     """
-    metric = (runs.words.metrics or (_METRIC,))[0]
+    metric = runs.name_metric(_METRIC)
     plain = runs.without_metrics()
     arranged = plain.arrange(plain.find_measure())
     look = LineLook(band=band, is_crowded=len(arranged.labels) > FEW, is_partial=runs.words.partial)
-    styles = {style.label: style for style in choose_styles(list(arranged.labels), arranged.labels)}
-    panels = lay_panels(figure, [panel.title for panel in arranged.panels])
-    notes = [*runs.notes, *list_faults(arranged.body, TableAxes(partial=True))]
-    drawn = []
+    styles = choose_series_styles(arranged.labels)
+    panels = lay_panels(figure, arranged.titles)
+    notes = [*runs.notes, *arranged.list_lost_runs()]
+    is_drawn = False
     for ax, panel in zip(panels, arranged.panels, strict=True):
         for series in panel.series:
             trials = [_read_changes(record, metric) for record in series.entry.records]
-            drawn.append(draw_setting(ax, trials, metric, look, styles[series.label]))
+            style = styles[series.label]
+            if draw_setting(ax, trials, metric, look, style):
+                is_drawn = True
         label_values(ax, f"change of {describe_metric(metric)}")
         label_progress(ax, "rounds")
-    if not any(drawn):
+    if not is_drawn:
         raise UsageError(f"no run has {metric} in two evaluated rounds, and so no change of it")
-    trials_said = describe_trials(list(arranged.entries))
-    how = "size of the change since the evaluated round before, up or down"
-    caption = f"{how}; {describe_band(band, trials_said)}" if trials_said else how
-    lone = next(iter(arranged.labels)) if len(arranged.labels) == 1 else ""
-    add_key(figure, said=caption, lone=lone, extra=list_lost(arranged))
-    return FigureText(caption, arranged.name_runs(), notes, lone)
+    caption = "size of the change since the evaluated round before, up or down"
+    n_trials = describe_trials(list(arranged.entries))
+    if n_trials:
+        caption += f"; {describe_band(band, n_trials)}"
+    add_key(figure, said=caption, lone=arranged.lone, extra=list_lost(arranged))
+    return FigureText(caption, arranged.name_runs(), notes, arranged.lone)
 
 
 def _read_changes(record: RunRecord, metric: str) -> Trial:

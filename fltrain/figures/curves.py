@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from niidpart.errors import UsageError
 from niidpart.wording import count_noun
 
-from ..evidence.faults import list_faults
-from ..evidence.tables import TableAxes
 from ..runs.metric_names import find_metric
 from ..runs.points import build_curve
 from ..studies.derived_values import is_derived
@@ -17,7 +15,7 @@ from ._key import add_key, describe_trials, list_lost
 from ._lines import LineLook, draw_band, draw_own, draw_setting, read_trials
 from ._panels import describe_metric, label_progress, label_values, lay_panels, say_nothing
 from ._runs import Arrangement, FigureRuns, PanelRuns
-from ._styles import FEW, LineStyle, choose_styles
+from ._styles import FEW, LineStyle, choose_series_styles
 from ._text import FigureText
 
 if TYPE_CHECKING:
@@ -62,10 +60,10 @@ def curves(
         is_crowded=len(arranged.labels) > FEW,
         is_partial=runs.words.partial,
     )
-    styles = {style.label: style for style in choose_styles(list(arranged.labels), arranged.labels)}
-    panels = lay_panels(figure, [panel.title for panel in arranged.panels], len(metrics))
+    styles = choose_series_styles(arranged.labels)
+    panels = lay_panels(figure, arranged.titles, len(metrics))
     drawn = [(metric, panel) for metric in metrics for panel in arranged.panels]
-    notes = [*runs.notes, *list_faults(arranged.body, TableAxes(partial=True))]
+    notes = [*runs.notes, *arranged.list_lost_runs()]
     for ax, (metric, panel) in zip(panels, drawn, strict=True):
         notes += _draw_panel(ax, panel, metric, look, styles)
         if metric == "test_accuracy" and _OWN not in metrics:
@@ -77,9 +75,8 @@ def curves(
             say_nothing(ax, _explain_nothing(panel, metric))
     trials = describe_trials(list(arranged.entries))
     caption = describe_band(band, trials) if trials else ""
-    lone = next(iter(arranged.labels)) if len(arranged.labels) == 1 else ""
-    add_key(figure, said=caption, lone=lone, extra=list_lost(arranged))
-    return FigureText(caption, arranged.name_runs(), notes, lone)
+    add_key(figure, said=caption, lone=arranged.lone, extra=list_lost(arranged))
+    return FigureText(caption, arranged.name_runs(), notes, arranged.lone)
 
 
 def _require_logged(metrics: Sequence[str]) -> None:

@@ -10,17 +10,15 @@ import numpy as np
 from niidpart.errors import UsageError
 from niidpart.registry import did_you_mean
 
-from ..evidence.faults import list_faults
 from ..evidence.party_values import list_known, read_whole_history
 from ..evidence.records import RunRecord
-from ..evidence.tables import TableAxes
 from ..runs.metric_names import History
 from ..runs.metrics import DRIFT_COSINE, DRIFT_NORM
 from ._key import add_key, describe_trials, list_lost
 from ._lines import LineLook, Trial, draw_setting
 from ._panels import label_progress, label_values, lay_panels
 from ._runs import Arrangement, FigureRuns, SeriesRuns
-from ._styles import FEW, LineStyle, choose_styles
+from ._styles import FEW, LineStyle, choose_series_styles
 from ._text import FigureText
 
 if TYPE_CHECKING:
@@ -94,23 +92,25 @@ def drift(
     arranged = plain.arrange(plain.find_measure())
     read: dict[str, _RunDrift] = {}
     for entry in arranged.entries:
-        read |= {one.name: _RunDrift(one, read_whole_history(one)) for one in entry.records}
+        for record in entry.records:
+            history = read_whole_history(record)
+            read[record.name] = _RunDrift(record, history)
     layers = _choose_layers(layer, list(read.values()))
     titles = _list_titles(arranged, layers)
     panels = lay_panels(figure, titles, kinds=len(_SAID))
     look = LineLook(
         band="none", is_crowded=len(arranged.labels) > FEW, is_partial=runs.words.partial
     )
-    styles = {style.label: style for style in choose_styles(list(arranged.labels), arranged.labels)}
-    notes = [*runs.notes, *list_faults(arranged.body, TableAxes(partial=True))]
+    styles = choose_series_styles(arranged.labels)
+    notes = [*runs.notes, *arranged.list_lost_runs()]
     for ax, panel in zip(panels, _list_panels(arranged, layers), strict=True):
         notes += _draw_panel(ax, panel, read, look, styles, spread)
-        label_values(ax, _SAID[panel.metric.partition(".")[0]], is_own=len(titles) == 1)
+        number, _, _ = panel.metric.partition(".")
+        label_values(ax, _SAID[number], is_own=len(titles) == 1)
         label_progress(ax, "rounds")
     caption = f"mean of the parties{_describe_parties(arranged, read)}{_BANDS[spread]}"
-    lone = next(iter(arranged.labels)) if len(arranged.labels) == 1 else ""
-    add_key(figure, said=caption, lone=lone, extra=list_lost(arranged))
-    return FigureText(caption, arranged.name_runs(), notes, lone)
+    add_key(figure, said=caption, lone=arranged.lone, extra=list_lost(arranged))
+    return FigureText(caption, arranged.name_runs(), notes, arranged.lone)
 
 
 def _choose_layers(asked: str, read: Sequence[_RunDrift]) -> list[str]:
@@ -119,8 +119,9 @@ def _choose_layers(asked: str, read: Sequence[_RunDrift]) -> list[str]:
     for run in read:
         for metrics in run.history:
             for name in metrics:
-                if name.startswith(f"{DRIFT_NORM}.") or name == DRIFT_NORM:
-                    known.setdefault(name.removeprefix(DRIFT_NORM).removeprefix("."))
+                number, _, of_layer = name.partition(".")
+                if number == DRIFT_NORM:
+                    known.setdefault(of_layer)
     if not known:
         raise UsageError(
             'no run has drift_norm of single parties; train with --drift whole (drift = "whole" in '
@@ -136,9 +137,8 @@ def _choose_layers(asked: str, read: Sequence[_RunDrift]) -> list[str]:
     chosen = [layer.strip() for layer in asked.split(",")]
     for layer in chosen:
         if layer not in layers:
-            raise UsageError(
-                f"no run has the drift of a layer {layer!r}; {did_you_mean(layer, layers)}"
-            )
+            hint = did_you_mean(layer, layers)
+            raise UsageError(f"no run has the drift of a layer {layer!r}; {hint}")
     return chosen
 
 
@@ -186,7 +186,8 @@ def _draw_panel(
             gaps.append(f"no curve of {panel.metric}: {series.label}")
             continue
         whole = [one for one in of_runs if one.record.state == "done"]
-        if spread != "none" and (len(whole) == len(of_runs) or look.is_partial):
+        has_all = len(whole) == len(of_runs)
+        if spread != "none" and (has_all or look.is_partial):
             _draw_band(ax, whole, panel.metric, spread, style, is_crowded=look.is_crowded)
     if panel.metric.startswith(DRIFT_NORM):
         ax.set_ylim(bottom=0)
@@ -195,8 +196,10 @@ def _draw_panel(
 
 def _average_parties(run: _RunDrift, metric: str) -> Trial:
     """Return the mean over the parties of a run as if it were its metric."""
-    rounds = run.read_rounds(metric)
-    history = [{"round": round, metric: statistics.fmean(of)} for round, of in rounds.items()]
+    history = []
+    for round, values in run.read_rounds(metric).items():
+        mean = statistics.fmean(values)
+        history.append({"round": round, metric: mean})
     return Trial(history, run.record.state == "failed")
 
 
@@ -214,10 +217,10 @@ def _draw_band(
     shared = [round for round in found[0] if all(round in rounds for rounds in found)]
     low, high = [], []
     for round in shared:
-        pooled = [value for rounds in found for value in rounds[round]]
-        bounds = np.percentile(pooled, _PERCENTILES[spread]).tolist()
-        low.append(bounds[0])
-        high.append(bounds[1])
+        pooled = np.concatenate([rounds[round] for rounds in found])
+        lowest, highest = np.percentile(pooled, _PERCENTILES[spread])
+        low.append(float(lowest))
+        high.append(float(highest))
     faint = 0.08 if is_crowded else 0.18
     ax.fill_between(shared, low, high, color=style.colour, alpha=faint, linewidth=0)
 
@@ -226,8 +229,13 @@ def _describe_parties(arranged: Arrangement, read: Mapping[str, _RunDrift]) -> s
     """Return of how many parties and seeds a curve is, as far as these are one number."""
     sizes = set()
     for run in read.values():
-        sizes |= {len(values) for values in run.read_rounds(DRIFT_NORM).values()}
-    told = [f"{sizes.pop()} in a round"] if len(sizes) == 1 else []
+        rounds = run.read_rounds(DRIFT_NORM)
+        sizes |= {len(values) for values in rounds.values()}
+    told = []
+    if len(sizes) == 1:
+        told.append(f"{sizes.pop()} in a round")
     trials = describe_trials(list(arranged.entries))
-    told += [f"of {trials} seeds"] if trials else []
-    return f" ({', '.join(told)})" if told else ""
+    if trials:
+        told.append(f"of {trials} seeds")
+    joined = ", ".join(told)
+    return f" ({joined})" if told else ""

@@ -1,6 +1,6 @@
 """Who beats whom, in how many of the pairs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from niidpart.plot import wrap_text
@@ -49,13 +49,15 @@ def pairs(
     words = ComparisonWords(JudgeRules(level=level))
     families = compare_rows(arranged.body, measure, words, runs.words.failed_as)
     names = [_list_names(family) for family in families]
-    least = max(map(len, names)) * _LEAST_CELL + _LABEL / 2
+    most = max(map(len, names))
+    least = most * _LEAST_CELL + _LABEL / 2
     panels = lay_panels(figure, [family.place for family in families], least=least)
-    _set_height(figure, panels, max(map(len, names)))
+    _set_height(figure, panels, most)
+    is_alike = all(one == names[0] for one in names)
     notes = [*runs.notes, *arranged.faults]
     for ax, family, of_family in zip(panels, families, names, strict=True):
         _draw_matrix(ax, family, of_family, is_loss=bool(measure.is_loss))
-        is_named_below = not is_last_in_column(ax) and all(one == names[0] for one in names)
+        is_named_below = is_alike and not is_last_in_column(ax)
         _name_rows(ax, of_family, is_named_below=is_named_below)
         notes += _list_refusals(family)
     caption = _describe(families, level)
@@ -65,9 +67,9 @@ def pairs(
 
 def _list_names(family: ComparisonFamily) -> list[str]:
     """Return the rows of a family, in order."""
-    both = [name for one in family.comparisons for name in (one.first, one.second)]
     firsts = [one.first for one in family.comparisons]
-    return list(dict.fromkeys([*firsts, *both]))
+    seconds = [one.second for one in family.comparisons]
+    return list(dict.fromkeys([*firsts, *seconds]))
 
 
 def _set_height(figure: Figure, panels: Sequence["Axes"], n: int) -> None:
@@ -85,7 +87,8 @@ def _draw_matrix(
 ) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
-    colours = LinearSegmentedColormap.from_list("pairs", [_BEHIND, choose_shade(1.0), _AHEAD])
+    paper = choose_shade(1.0)
+    colours = LinearSegmentedColormap.from_list("pairs", [_BEHIND, paper, _AHEAD])
     places = {name: place for place, name in enumerate(names)}
     n = len(names)
     for one in family.comparisons:
@@ -94,19 +97,28 @@ def _draw_matrix(
         behind = None if ahead is None else 1 - ahead
         _draw_cell(ax, (row, column), ahead, one, colours)
         _draw_cell(ax, (column, row), behind, one, colours)
+    grey = choose_shade(0.9)
     for place in range(n):
-        _fill(ax, (place, place), choose_shade(0.9))
-    ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), aspect="equal")
+        _fill(ax, (place, place), grey)
+    end = n - 0.5
+    ax.set(xlim=(-0.5, end), ylim=(end, -0.5), aspect="equal")
     for spine in ax.spines.values():
         spine.set_visible(False)
 
 
 def _name_rows(ax: "Axes", names: Sequence[str], *, is_named_below: bool) -> None:
     """Write the names of rows and columns, where no other panel has them."""
-    n, small = len(names), find_small()
-    shown = [" ".join(wrap_text(name, _LABEL, small, 1)) for name in names]
-    ax.set_xticks(range(n), [""] * n if is_named_below else shown, rotation=90, fontsize=small)
-    ax.set_yticks(range(n), shown if is_first_in_line(ax) else [""] * n, fontsize=small)
+    n = len(names)
+    small = find_small()
+    nothing = [""] * n
+    shown = []
+    for name in names:
+        lines = wrap_text(name, _LABEL, small, 1)
+        shown.append(" ".join(lines))
+    below = nothing if is_named_below else shown
+    beside = shown if is_first_in_line(ax) else nothing
+    ax.set_xticks(range(n), below, rotation=90, fontsize=small)
+    ax.set_yticks(range(n), beside, fontsize=small)
     ax.tick_params(length=0)
 
 
@@ -114,7 +126,8 @@ def _find_share(one: Comparison, is_loss: bool) -> float | None:
     """Return in which share of the pairs the first is better; None where there are no pairs."""
     if one.statistics is None:
         return None
-    return 1 - one.statistics.wins if is_loss else one.statistics.wins
+    wins = one.statistics.wins
+    return 1 - wins if is_loss else wins
 
 
 def _draw_cell(
@@ -124,18 +137,23 @@ def _draw_cell(
     if share is None:
         ax.text(column, row, "–", ha="center", va="center", color=choose_shade(0.4))
         return
-    is_refused = one.verdict == "refused"
-    colour = choose_shade(1.0) if is_refused else colours(share)
+    if one.verdict == "refused":
+        colour = choose_shade(1.0)
+        letters = choose_shade(0.4)
+    else:
+        colour = colours(share)
+        letters = _choose_letters(colour)
     _fill(ax, place, colour)
+    star = "*" if one.better else ""
     ax.text(
         column,
         row,
-        f"{_write_share(share)}{'*' if one.better else ''}",
+        f"{_write_share(share)}{star}",
         ha="center",
         va="center",
         fontsize=find_small(),
         fontweight="bold" if one.better else "normal",
-        color=choose_shade(0.4) if is_refused else _choose_letters(colour),
+        color=letters,
     )
 
 
@@ -169,19 +187,23 @@ def _list_refusals(family: ComparisonFamily) -> list[str]:
     for one in family.comparisons:
         if one.verdict == "refused":
             reasons[one.reason] = reasons.get(one.reason, 0) + 1
-    return [
-        f"{place}{count_noun(n, 'comparison')} refused: {reason}" for reason, n in reasons.items()
-    ]
+    lines = []
+    for reason, n in reasons.items():
+        lines.append(f"{place}{count_noun(n, 'comparison')} refused: {reason}")
+    return lines
 
 
 def _describe(families: Sequence[ComparisonFamily], level: float) -> str:
     """Return what numbers and colours are."""
-    counts: Mapping[int, None] = dict.fromkeys(
-        one.statistics.n for family in families for one in family.comparisons if one.statistics
-    )
+    counts = set()
+    without = ""
+    for family in families:
+        for one in family.comparisons:
+            if one.statistics is not None:
+                counts.add(one.statistics.n)
+            if one.verdict == "refused":
+                without = "; without colour: so few pairs carry no claim"
     told = " or ".join(map(str, sorted(counts))) or "no"
-    refused = any(one.verdict == "refused" for family in families for one in family.comparisons)
-    without = "; without colour: so few pairs carry no claim" if refused else ""
     size = families[0].size
     corrected = f", Holm over {size}" if size > 1 else ""
     return (

@@ -59,7 +59,7 @@ def parties(runs: FigureRuns, figure: Figure) -> FigureText:
             "parts (--test 0.2) give party_test_accuracy"
         )
     styles = choose_point_styles(list(arranged.labels))
-    panels = lay_panels(figure, [panel.title for panel in arranged.panels])
+    panels = lay_panels(figure, arranged.titles)
     _set_height(figure, len(arranged.labels), panels)
     for ax, panel in zip(panels, arranged.panels, strict=True):
         _draw_panel(ax, panel, values, metric, styles)

@@ -47,7 +47,7 @@ def preferences(
     Of runs that wrote down their internals (--internals) with a choice of each party, as FedCD's do
     (FedCD, Figure 6). Of equally many the model of the lowest number.
     """
-    metric = (runs.words.metrics or (_METRIC,))[0]
+    metric = runs.name_metric(_METRIC)
     each = FigureRuns(runs.group, replace(runs.words, metrics=(), each=True, panels=()))
     arranged = each.arrange(each.find_measure())
     by_label = {one.label: one.entry.records[0] for one in arranged.panels[0].series}

@@ -1,6 +1,7 @@
 """Mean ranks over splits, and which of them so many splits do not tell apart."""
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from niidpart.errors import UsageError
@@ -58,7 +59,8 @@ def ranks(
     caption = _describe(ranking, level)
     add_key(figure, said=caption)
     notes = [*runs.notes, *arranged.faults]
-    notes += [ranking.why_no_claim] if ranking.why_no_claim else []
+    if ranking.why_no_claim:
+        notes.append(ranking.why_no_claim)
     return FigureText(caption, arranged.name_runs(), notes)
 
 
@@ -75,60 +77,100 @@ def _describe(ranking: Ranking, level: float) -> str:
 
 def _draw_diagram(figure: "Figure", ranking: Ranking) -> None:
     """Draw in inches: the scale between the names, which stand on both sides."""
-    names, small = list(ranking.mean_ranks), find_small()
-    half = (len(names) + 1) // 2
-    left, right = names[:half], names[half:][::-1]
+    names = list(ranking.mean_ranks)
+    small = find_small()
+    n = len(names)
+    half = (n + 1) // 2
+    left = names[:half]
+    right = names[half:]
+    right.reverse()
     step = _LINE * small / 72
-    bars = 0.4 * step * (len(ranking.alike) + 1)
+    n_bars = len(ranking.alike)
+    bars = 0.4 * step * (n_bars + 1)
     head = 3.6 * step
     height = head + bars + step * (half + 0.3)
-    figure.set_figheight(height)
-    ax = figure.add_subplot()
+    ax = _lay_diagram(figure, height)
     width = figure.get_figwidth()
-    ax.set(xlim=(0, width), ylim=(0, height), xticks=[], yticks=[])
-    ax.set_axis_off()
-    room = _LABEL * width
-    at_left = _MARGIN + max(_measure(name, room, small) for name in left)
-    widest = max([_measure(name, room, small) for name in right], default=0)
-    at_right = width - _MARGIN - widest
+    at_left = _MARGIN + _measure_widest(left, width, small)
+    at_right = width - _MARGIN - _measure_widest(right, width, small)
     rank_room = measure_text("0.00", small) + 0.1  # beside the scale, so that no line crosses it
-    ends = at_left + rank_room, at_right - rank_room
-    scale = _RankScale(len(names), *ends, height - head + 0.9 * step)
+    scale = _RankScale(
+        n,
+        left=at_left + rank_room,
+        right=at_right - rank_room,
+        y=height - head + 0.9 * step,
+    )
     _draw_scale(ax, scale, small)
     _draw_critical(ax, scale, ranking.critical_difference, step, small)
     _draw_bars(ax, scale, ranking, step)
+    below = scale.y - bars
     for place, name in enumerate(left):
-        y = scale.y - bars - step * (place + 0.9)
-        _draw_name(ax, scale, (name, ranking.mean_ranks[name]), (at_left, y), small)
+        y = below - step * (place + 0.9)
+        rank = ranking.mean_ranks[name]
+        _draw_name(ax, scale, (name, rank), (at_left, y), small)
     for place, name in enumerate(right):
-        y = scale.y - bars - step * (place + 0.65)  # beside those on the left, which may be ties
-        _draw_name(ax, scale, (name, ranking.mean_ranks[name]), (at_right, y), small)
+        y = below - step * (place + 0.65)  # beside those on the left, which may be ties
+        rank = ranking.mean_ranks[name]
+        _draw_name(ax, scale, (name, rank), (at_right, y), small)
+
+
+def _lay_diagram(figure: "Figure", height: float) -> "Axes":
+    """Return axes in inches over all of the figure, which gets its height."""
+    figure.set_figheight(height)
+    ax = figure.add_subplot()
+    width = figure.get_figwidth()
+    ax.set(
+        xlim=(0, width),
+        ylim=(0, height),
+        xticks=[],
+        yticks=[],
+    )
+    ax.set_axis_off()
+    return ax
 
 
 class _RankScale:
     """Where ranks lie: from the first at `left` to the last at `right`, all at the height `y`."""
 
     def __init__(self, n: int, left: float, right: float, y: float):
-        self.n, self.left, self.right, self.y = n, left, right, y
+        self.n = n
+        self.left = left
+        self.right = right
+        self.y = y
 
     def find(self, rank: float) -> float:
-        return self.left + (rank - 1) / (self.n - 1) * (self.right - self.left)
+        share = (rank - 1) / (self.n - 1)
+        return self.left + share * (self.right - self.left)
 
 
-def _measure(name: str, room: float, size: float) -> float:
-    """Return how wide a name is, which is cut where it is too long."""
-    return max(measure_text(line, size) for line in wrap_text(name, room, size, 1))
+def _measure_widest(names: Sequence[str], width: float, size: float) -> float:
+    """Return how wide the widest name is; each is cut where it is too long."""
+    room = _LABEL * width
+    widest = 0.0
+    for name in names:
+        (shown,) = wrap_text(name, room, size, 1)
+        widest = max(widest, measure_text(shown, size))
+    return widest
 
 
 def _draw_scale(ax: "Axes", scale: _RankScale, small: float) -> None:
+    y = scale.y
     ink = choose_ink()
-    ax.plot([scale.left, scale.right], [scale.y, scale.y], color=ink, linewidth=0.8)
+    ax.plot([scale.left, scale.right], [y, y], color=ink, linewidth=0.8)
     between = (scale.right - scale.left) / (scale.n - 1)
-    step = math.ceil(2.2 * 0.6 * small / 72 / between)  # of two digits and a gap
+    two_digits = 2.2 * 0.6 * small / 72  # and a gap, in inches
+    step = math.ceil(two_digits / between)
     for rank in range(1, scale.n + 1, step):
         x = scale.find(rank)
-        ax.plot([x, x], [scale.y, scale.y + _TICK], color=ink, linewidth=0.8)
-        ax.text(x, scale.y + 1.4 * _TICK, f"{rank}", ha="center", va="bottom", fontsize=small)
+        ax.plot([x, x], [y, y + _TICK], color=ink, linewidth=0.8)
+        ax.text(
+            x,
+            y + 1.4 * _TICK,
+            f"{rank}",
+            ha="center",
+            va="bottom",
+            fontsize=small,
+        )
 
 
 def _draw_critical(
@@ -136,23 +178,34 @@ def _draw_critical(
 ) -> None:
     """Draw how long the critical difference is; an arrow where it is longer than the scale."""
     y = scale.y + 1.55 * step
+    ink = choose_ink()
     is_longer = critical > scale.n - 1
     end = scale.right if is_longer else scale.find(1 + critical)
-    marks = "|" if not is_longer else ">"
-    ax.plot([scale.left, end], [y, y], color=choose_ink(), linewidth=0.8)
-    ax.plot([scale.left], [y], marker="|", markersize=6, color=choose_ink())
-    ax.plot([end], [y], marker=marks, markersize=6, color=choose_ink())
+    mark = ">" if is_longer else "|"
+    ax.plot([scale.left, end], [y, y], color=ink, linewidth=0.8)
+    ax.plot([scale.left], [y], marker="|", markersize=6, color=ink)
+    ax.plot([end], [y], marker=mark, markersize=6, color=ink)
     middle = (scale.left + end) / 2
-    ax.text(middle, y + 0.04, f"CD = {critical:.2f}", ha="center", va="bottom", fontsize=small)
+    ax.text(
+        middle,
+        y + 0.04,
+        f"CD = {critical:.2f}",
+        ha="center",
+        va="bottom",
+        fontsize=small,
+    )
 
 
 def _draw_bars(ax: "Axes", scale: _RankScale, ranking: Ranking, step: float) -> None:
     """Draw a bar for each group that is not told apart."""
     for place, group in enumerate(ranking.alike):
-        ends = [scale.find(ranking.mean_ranks[name]) for name in (group[0], group[-1])]
+        first = ranking.mean_ranks[group[0]]
+        last = ranking.mean_ranks[group[-1]]
+        left = scale.find(first) - 0.03
+        right = scale.find(last) + 0.03
         y = scale.y - 0.4 * step * (place + 1)
         ax.plot(
-            [ends[0] - 0.03, ends[1] + 0.03],
+            [left, right],
             [y, y],
             color=choose_shade(0.25),
             linewidth=3,
@@ -170,26 +223,36 @@ def _draw_name(
 ) -> None:
     """Draw a line from a rank down to its name, which stands at the end."""
     name, rank = named
-    x, (at, y) = scale.find(rank), end
-    ax.plot([x, x, at], [scale.y, y, y], color=choose_shade(0.35), linewidth=0.7, label=f"_{name}")
+    at, y = end
+    x = scale.find(rank)
+    grey = choose_shade(0.35)
+    ax.plot(
+        [x, x, at],
+        [scale.y, y, y],
+        color=grey,
+        linewidth=0.7,
+        label=f"_{name}",
+    )
     is_left = at < x
-    (shown,) = wrap_text(name, _LABEL * ax.get_xlim()[1], small, 1)
+    outwards = -1 if is_left else 1
+    sides = ("right", "left") if is_left else ("left", "right")
+    _, width = ax.get_xlim()
+    (shown,) = wrap_text(name, _LABEL * width, small, 1)
     ax.text(
-        at - 0.04 if is_left else at + 0.04,
+        at + 0.04 * outwards,
         y,
         shown,
-        ha="right" if is_left else "left",
+        ha=sides[0],
         va="center",
         fontsize=small,
     )
-    inside = at + 0.03 if is_left else at - 0.03
     ax.text(
-        inside,
+        at - 0.03 * outwards,
         y + 0.01,
         f"{rank:.2f}",
-        ha="left" if is_left else "right",
+        ha=sides[1],
         va="bottom",
         fontsize=small,
-        color=choose_shade(0.35),
+        color=grey,
         bbox={"facecolor": choose_shade(1.0), "edgecolor": "none", "pad": 0.3},
     )

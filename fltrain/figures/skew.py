@@ -10,7 +10,7 @@ from niidpart.registry import did_you_mean
 from niidpart.wording import count_noun
 
 from ..evidence.faults import list_faults
-from ..evidence.measures import METRIC, RunMeasure
+from ..evidence.measures import RunMeasure
 from ..evidence.records import SPLIT_AXIS, list_varied
 from ..evidence.tables import TableAxes, TableEntry
 from ..runs.split_facts import list_split_facts
@@ -53,13 +53,13 @@ def skew(
     skews = _find_skews(runs, by_measure)
     arranged = _arrange(runs, measure)
     styles = choose_point_styles(list(arranged.labels))
-    panels = lay_panels(figure, [panel.title for panel in arranged.panels])
+    panels = lay_panels(figure, arranged.titles)
     for ax, panel in zip(panels, arranged.panels, strict=True):
         for series in panel.series:
             style = styles[series.label]._replace(aside=0.0)
             _draw_series(ax, series, skews, measure, style)
         _label_axis(ax, by_measure, list(skews.values()))
-        metric = (runs.words.metrics or (METRIC,))[0]
+        metric = runs.name_metric()
         label_values(ax, describe_measure(measure, metric))
     splits = count_noun(len(skews), "split")
     caption = f"dots: runs; marks: means over trials, bars: 95 % interval; {splits}"

@@ -1,6 +1,8 @@
 """The door to the page of a study, or of runs."""
 
+from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,20 +85,21 @@ def make_report(
     groups = read_groups(paths)
     records = [record for group in groups for record in group.records]
     runs = read_page_runs(records)
-    n_groups = len(groups)
-    stories = [
-        tell_group(one, runs, request, needs_tests=needs_tests, n_groups=n_groups) for one in groups
-    ]
+    tell = partial(tell_group, runs=runs, needs_tests=needs_tests, n_groups=len(groups))
+    stories = [tell(group, request=request) for group in groups]
     study = StudyFolder.open(paths[0]) if is_study(paths[0]) else None
     splits = tell_splits(records, study)
+    told = {
+        "groups": stories,
+        "splits": splits,
+        "n_cells": _count_states(records),
+    }
     known = list(runs.values())
-    told = {"groups": stories, "splits": splits, "n_cells": _count_states(records)}
-    asked = _describe_study(study, [name_place(str(path)) for path in paths])
     content = PageContent(
         title=study.name if study else _name_runs(known),
         template="report.html",
         folders=[_HERE / "templates", SPLIT_TEMPLATES],
-        values=told | asked | _describe_runs(known, is_study=study is not None),
+        values=told | _describe_study(study, paths) | _describe_runs(known, study),
         data=_describe_data(stories, splits),
         scripts=[_HERE / "assets" / name for name in _SCRIPTS],
         has_charts=True,
@@ -132,26 +135,30 @@ def write_report(
     return write_page(out, make_report(paths, request, needs_tests=needs_tests))
 
 
-def _describe_study(study: StudyFolder | None, paths: Sequence[str]) -> dict[str, Any]:
-    more = " ..." if len(paths) > _MOST_PLACES else ""
-    places = {"places": paths, "words": join_command(paths[:_MOST_PLACES]) + more}
-    if study is None:
-        return {"plan": "", "is_study": False, "is_toml": False, "is_shortened": False, **places}
-    plan = study.read_plan().text
+def _describe_study(study: StudyFolder | None, paths: Sequence[str | Path]) -> dict[str, Any]:
+    """Return what was asked: the plan of a study, and what the page is of."""
+    places = [name_place(str(path)) for path in paths]
+    words = join_command(places[:_MOST_PLACES])
+    if len(places) > _MOST_PLACES:
+        words += " ..."
+    plan = "" if study is None else study.read_plan().text
     shown = shorten_paths(plan)
-    told = {
+    # A plan that Python handed over is kept as JSON, which no TOML begins like.
+    is_json = plan.startswith("{")
+    return {
+        "places": places,
+        "words": words,
         "plan": shown,
-        "is_study": True,
-        # A plan that Python handed over is kept as JSON, which no TOML begins like.
-        "is_toml": not plan.startswith("{"),
+        "is_study": study is not None,
+        "is_toml": bool(plan) and not is_json,
         "is_shortened": shown != plan,
     }
-    return told | places
 
 
-def _describe_runs(runs: Sequence[PageRun], *, is_study: bool) -> dict[str, Any]:
+def _describe_runs(runs: Sequence[PageRun], study: StudyFolder | None) -> dict[str, Any]:
     """Return what all runs have in common; of runs that are no study also their commands."""
-    commands = [] if is_study else _list_commands(runs)
+    again = runs if study is None else []
+    commands = _list_commands(again)
     return {
         "sections": _SECTIONS,
         "place_on_scale": place_on_scale,
@@ -159,14 +166,15 @@ def _describe_runs(runs: Sequence[PageRun], *, is_study: bool) -> dict[str, Any]
         "environment": list_environments(runs),
         "costs": sum_costs(runs),
         "commands": commands,
-        "n_commands_left": 0 if is_study else len(runs) - len(commands),
+        "n_commands_left": len(again) - len(commands),
     }
 
 
 def _list_commands(runs: Sequence[PageRun]) -> list[str]:
     commands = []
     for run in runs[:_MOST_COMMANDS]:
-        split_file = f"{run.config['split'][:12]}.h5"
+        digest = run.config["split"]
+        split_file = f"{digest[:12]}.h5"
         out = f"again/{run.folder.name}"
         commands.append(write_run_command(run.config, split_file, out))
     return commands
@@ -175,9 +183,11 @@ def _list_commands(runs: Sequence[PageRun]) -> list[str]:
 def _count_states(records: Sequence[RunRecord]) -> dict[str, int]:
     """Return how many runs are done, failed and not finished; one of two groups counts once."""
     states = {record.name: record.state for record in records}
+    counted = Counter(states.values())
     return {
-        state: sum(one == state for one in states.values())
-        for state in ("done", "failed", "unfinished")
+        "done": counted["done"],
+        "failed": counted["failed"],
+        "unfinished": counted["unfinished"],
     }
 
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from ..evidence.api import EvidenceTable
 from ..evidence.layout import lay_out, list_marks
 from ..evidence.tables import TableEntry, TableRow
+from ..evidence.trial_values import ValueSummary
 
 INTERVAL = "95 % interval"
 _WIDTH, _MARGIN = 100, 4  # of the picture of an interval
+_NO_VALUES = ValueSummary(0, None, None, None)
 
 
 @dataclass(frozen=True)
@@ -54,22 +56,23 @@ def build_board(table: EvidenceTable, title: str) -> Board:
     """Return the leaderboard of a table."""
     laid = lay_out(table)
     scale = _find_scale(table) if INTERVAL in laid.header else None
-    marks, has_best = list_marks(table), bool(laid.bold)
     rows = []
     for number, (row, words) in enumerate(zip(table.rows, laid.lines, strict=True)):
         values = _list_values(row, table, has_intervals=scale is not None)
         cells = []
         for place, (text, value) in enumerate(zip(words, values, strict=True)):
-            is_interval = laid.header[place] == INTERVAL
-            cells.append(
-                BoardCell(
-                    text=text,
-                    value=value if isinstance(value, int | float) else None,
-                    is_word=place < laid.n_keys and not isinstance(value, int | float),
-                    is_best=(number, place) in laid.bold,
-                    whisker=_draw_whisker(row.entries[0], table, scale) if is_interval else None,
-                )
+            whisker = None
+            if laid.header[place] == INTERVAL:
+                whisker = _draw_whisker(row.entries[0], table, scale)
+            is_number = isinstance(value, int | float)
+            cell = BoardCell(
+                text=text,
+                value=value if isinstance(value, int | float) else None,
+                is_word=place < laid.n_keys and not is_number,
+                is_best=(number, place) in laid.bold,
+                whisker=whisker,
             )
+            cells.append(cell)
         rows.append(cells)
     is_of_columns = len(table.body.columns) > 1 and len(table.measures) == 1
     return Board(
@@ -78,8 +81,8 @@ def build_board(table: EvidenceTable, title: str) -> Board:
         header=laid.header,
         n_keys=laid.n_keys,
         rows=rows,
-        marks=marks,
-        has_best=has_best,
+        marks=list_marks(table),
+        has_best=bool(laid.bold),
     )
 
 
@@ -101,10 +104,10 @@ def _list_values(
         values.append(key if is_number else str(key))
     for entry in row.entries:
         for place, measure in enumerate(table.measures):
-            found = None if entry is None else entry.values[measure.title]
-            values.append(None if found is None else found.mean)
+            summary = _NO_VALUES if entry is None else entry.values[measure.title]
+            values.append(summary.mean)
             if has_intervals and place == 0:
-                interval = None if found is None else found.interval
+                interval = summary.interval
                 values.append(None if interval is None else interval.low)
     return [*values, row.n]
 

@@ -39,7 +39,10 @@ def describe_curves(rows: Sequence[CurveRow], most: int = MOST_NUMBERS) -> tuple
     most: numbers, about, of all curves together.
     """
     held = [row for row in rows if row.runs]
-    metrics = _order_metrics([history for row in held for history in row.histories])
+    histories: list[History] = []
+    for row in held:
+        histories += row.histories
+    metrics = _order_metrics(histories)
     shown, each = _choose_metrics(held, metrics, most)
     described_rows = []
     for row in rows:
@@ -57,7 +60,7 @@ def describe_curves(rows: Sequence[CurveRow], most: int = MOST_NUMBERS) -> tuple
 def _order_metrics(histories: Sequence[History]) -> list[str]:
     known = [name for name in list_metrics(histories) if not name.startswith(_LEFT_OUT)]
     first = [name for name in _FIRST if name in known]
-    return [*first, *[name for name in known if name not in first]]
+    return list(dict.fromkeys([*first, *known]))
 
 
 def _choose_metrics(
@@ -92,7 +95,9 @@ def _describe_metric(name: str) -> JSON:
 
 
 def _describe_row(row: CurveRow, metrics: Sequence[str]) -> JSON:
-    places = {along: build_curve(row.histories, _ALWAYS, along).x for along in _ALONG}
+    places = {}
+    for along in _ALONG:
+        places[along] = build_curve(row.histories, _ALWAYS, along).x
     rounds = places["rounds"]
     y, deviation = {}, {}
     for metric in metrics:
@@ -102,8 +107,9 @@ def _describe_row(row: CurveRow, metrics: Sequence[str]) -> JSON:
         if len(row.runs) > 1:
             spread = [statistics.stdev(values) for values in curve.values]
             deviation[metric] = _align(rounds, curve.x, spread)
+    named = {"label": row.label, "n": len(row.runs)}
     columns = {"y": y, "d": deviation}
-    return {"label": row.label, "n": len(row.runs)} | _thin(places, columns)
+    return named | _thin(places, columns)
 
 
 def _describe_empty(row: CurveRow) -> JSON:
@@ -149,7 +155,8 @@ def _thin(places: Any, columns: Any) -> JSON:
         step = (n - 1) / (_MOST_ROUNDS - 1)
         chosen = [round(place * step) for place in range(_MOST_ROUNDS)]
     x = _shorten_all(places, chosen)
-    x["bytes"] = _shorten_list([None if one is None else one / 1e6 for one in x["bytes"]])
+    megabytes = [None if one is None else one / 1e6 for one in x["bytes"]]
+    x["bytes"] = _shorten_list(megabytes)
     thinned: JSON = {"x": x}
     for key, of_metrics in columns.items():
         thinned[key] = _shorten_all(of_metrics, chosen)

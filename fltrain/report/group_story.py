@@ -11,8 +11,8 @@ from ..evidence.api import EvidenceTable, TableRequest, make_table
 from ..evidence.measures import MeasureWords
 from ..evidence.ranking import Ranking
 from ..evidence.reading import RecordGroup
-from ..evidence.records import RunRecord
-from ..evidence.tables import describe_place
+from ..evidence.records import RunRecord, RunState
+from ..evidence.tables import TableEntry, name_column
 from .board import INTERVAL, Board, build_board, leave_out
 from .curve_data import MOST_NUMBERS, CurveRow, describe_curves
 from .page_runs import PageRuns, choose_runs
@@ -20,6 +20,7 @@ from .party_data import MOST_PARTIES, describe_parties
 from .sentences import MOST_SENTENCES, FamilyStory, tell_family
 
 _COSTS = MeasureWords(show=("rounds", "mb", "seconds"))
+_NAMED = 8  # metrics that a line names
 
 
 @dataclass(frozen=True)
@@ -68,21 +69,56 @@ def tell_group(
     curves, more_metrics = describe_curves(rows, MOST_NUMBERS // n_groups)
     parties, more_parties = describe_parties(rows, MOST_PARTIES // n_groups)
     title = group.name or "runs"
-    most = MOST_SENTENCES // max(n_groups * len(table.families), 1)
-    records = [one for row in table.rows for e in row.entries if e for one in e.records]
+    costs = build_board(_tell_costs(group, request), title)
+    states = _sort_by_state(table)
+    no_room = _note_room(more_metrics, more_parties)
+    data = {
+        "name": title,
+        "parties": parties,
+        "best": _rank(table),
+    }
     return GroupStory(
         name=group.name,
         board=build_board(table, title),
-        costs=leave_out(build_board(_tell_costs(group, request), title), INTERVAL),
-        families=[tell_family(one, table.measures[0], most) for one in table.families],
+        costs=leave_out(costs, INTERVAL),
+        families=_tell_families(table, n_groups),
         why_no_tests=why_no_tests,
         ranking=table.ranking,
-        notes=[*table.notes, *table.differences, *_note_room(more_metrics, more_parties)],
-        failed=[one for one in records if one.state == "failed"],
-        unfinished=[one for one in records if one.state == "unfinished"],
-        n_done=sum(one.state == "done" for one in records),
-        data={"name": title, "parties": parties, "best": _rank(table), **curves},
+        notes=[*table.notes, *table.differences, *no_room],
+        failed=states["failed"],
+        unfinished=states["unfinished"],
+        n_done=len(states["done"]),
+        data=data | curves,
     )
+
+
+def _tell_families(table: EvidenceTable, n_groups: int) -> list[FamilyStory]:
+    """Return the tests of a table in words, as many as its part of the page has room for."""
+    n_families = len(table.families)
+    most = MOST_SENTENCES // max(n_groups * n_families, 1)
+    measure = table.measures[0]
+    return [tell_family(family, measure, most) for family in table.families]
+
+
+def _sort_by_state(table: EvidenceTable) -> dict[RunState, list[RunRecord]]:
+    """Return the runs of a table by what became of them."""
+    states: dict[RunState, list[RunRecord]] = {
+        "done": [],
+        "failed": [],
+        "unfinished": [],
+    }
+    for entry in _list_entries(table):
+        for record in entry.records:
+            states[record.state].append(record)
+    return states
+
+
+def _list_entries(table: EvidenceTable) -> list[TableEntry]:
+    """Return the entries of a table, row by row."""
+    entries: list[TableEntry] = []
+    for row in table.rows:
+        entries += [entry for entry in row.entries if entry is not None]
+    return entries
 
 
 def _judge(
@@ -110,28 +146,37 @@ def _list_curve_rows(table: EvidenceTable, runs: PageRuns) -> list[CurveRow]:
     rows = []
     for row in table.rows:
         for where, entry in zip(table.body.columns, row.entries, strict=True):
-            if entry is not None:
-                label = " in ".join([row.label, *([describe_place(where)] if where else [])])
-                rows.append(CurveRow(label, choose_runs(runs, entry.records)))
+            if entry is None:
+                continue
+            column = name_column(where)
+            label = f"{row.label} in {column}" if column else row.label
+            held = choose_runs(runs, entry.records)
+            rows.append(CurveRow(label, held))
     return rows
 
 
 def _rank(table: EvidenceTable) -> list[int]:
     """Return the numbers of the curves, the best by the first measure first: which a page draws."""
     measure = table.measures[0]
-    entries = [entry for row in table.rows for entry in row.entries if entry is not None]
-    means = [entry.values[measure.title].mean for entry in entries]
-    known = [place for place, mean in enumerate(means) if mean is not None]
-    known.sort(key=lambda place: means[place] or 0.0, reverse=not measure.is_loss)
-    return [*known, *[place for place, mean in enumerate(means) if mean is None]]
+    known, unknown = [], []
+    for place, entry in enumerate(_list_entries(table)):
+        mean = entry.values[measure.title].mean
+        if mean is None:
+            unknown.append(place)
+        else:
+            known.append((mean, place))
+    known.sort(key=lambda one: one[0], reverse=not measure.is_loss)
+    ranked = [place for _, place in known]
+    return [*ranked, *unknown]
 
 
 def _note_room(metrics: Sequence[str], n_runs: int) -> list[str]:
     notes = []
     if metrics:
-        named = ", ".join(metrics[:8]) + (", ..." if len(metrics) > 8 else "")
+        named = ", ".join(metrics[:_NAMED])
+        more = ", ..." if len(metrics) > _NAMED else ""
         notes.append(
-            f"no room on the page for the curves of {named}; fltrain figure curves draws them"
+            f"no room on the page for the curves of {named}{more}; fltrain figure curves draws them"
         )
     if n_runs:
         left_out = count_noun(n_runs, "run")

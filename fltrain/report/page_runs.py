@@ -31,7 +31,8 @@ PageRuns = Mapping[Path, PageRun]  # by folder
 
 def read_page_runs(records: Iterable[RunRecord]) -> PageRuns:
     """Return the runs that have folders. RunError for one that is damaged."""
-    places = dict.fromkeys(record.folder for record in records if record.folder is not None)
+    folders = [record.folder for record in records if record.folder is not None]
+    places = dict.fromkeys(folders)
     found = {}
     for place in places:
         found[place] = _read(place)
@@ -41,7 +42,12 @@ def read_page_runs(records: Iterable[RunRecord]) -> PageRuns:
 
 def _read(place: Path) -> PageRun:
     folder = RunFolder.open(place)
-    return PageRun(place, read_history(folder), folder.config, folder.environment)
+    return PageRun(
+        folder=place,
+        history=read_history(folder),
+        config=folder.config,
+        environment=folder.environment,
+    )
 
 
 def choose_runs(runs: PageRuns, records: Iterable[RunRecord]) -> list[PageRun]:

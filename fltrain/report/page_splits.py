@@ -1,7 +1,8 @@
 """The splits of a page: found beside the runs, and told as `niidpart report` tells them."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import niidpart
@@ -46,9 +47,7 @@ class SplitsStory:
 
 def tell_splits(records: Sequence[RunRecord], study: StudyFolder | None) -> SplitsStory:
     """Return the splits of some runs. SplitError for a damaged file."""
-    n_runs: dict[str, int] = {}
-    for record in records:
-        n_runs[record.split] = n_runs.get(record.split, 0) + 1
+    n_runs = Counter(record.split for record in records)
     lines, missing, sizes = [], [], {}
     told: list[SplitStory] = []
     room = MOST_CELLS
@@ -58,10 +57,12 @@ def tell_splits(records: Sequence[RunRecord], study: StudyFolder | None) -> Spli
             missing.append(digest)
             continue
         split = niidpart.read(place)
-        lines.append(_describe_line(split, n))
-        sizes[digest[:12]] = split.train.sizes.tolist()
+        line = _describe_line(split, n)
+        lines.append(line)
+        short = digest[:12]
+        sizes[short] = split.train.sizes.tolist()
         if len(told) < _MOST_TOLD:
-            story = tell_split(split, f"{digest[:12]}.h5", most_cells=room)
+            story = tell_split(split, f"{short}.h5", most_cells=room)
             told.append(story)
             room -= _count_cells(story)
         tell("splits measured", len(lines), len(n_runs))
@@ -70,30 +71,42 @@ def tell_splits(records: Sequence[RunRecord], study: StudyFolder | None) -> Spli
 
 def _find_file(digest: str, records: Sequence[RunRecord], study: StudyFolder | None) -> Path | None:
     """Return where a split lies: in the study, or the copy in one of its runs."""
-    if study is not None and study.find_split(digest).is_file():
-        return study.find_split(digest)
+    if study is not None:
+        place = study.find_split(digest)
+        if place.is_file():
+            return place
     for record in records:
-        if record.split == digest and record.folder is not None:
-            copy = record.folder / SPLIT
-            if copy.is_file() and not copy.is_symlink():
-                return copy
+        if record.split != digest or record.folder is None:
+            continue
+        copy = record.folder / SPLIT
+        if copy.is_file() and not copy.is_symlink():
+            return copy
     return None
 
 
 def _describe_line(split: niidpart.FederatedSplit, n_runs: int) -> SplitLine:
-    headline = find_headline(split.skew)
-    return SplitLine(
+    line = SplitLine(
         digest=split.digest,
         title=niidpart.plot.compose_title(split),
         beta=split.skew.map_beta_overall,
-        skew=None if headline is None else headline.corrected,
-        low=None if headline is None else headline.low,
-        high=None if headline is None else headline.high,
+        skew=None,
+        low=None,
+        high=None,
         n_runs=n_runs,
+    )
+    headline = find_headline(split.skew)
+    if headline is None:
+        return line
+    return replace(
+        line,
+        skew=headline.corrected,
+        low=headline.low,
+        high=headline.high,
     )
 
 
 def _count_cells(story: SplitStory) -> int:
-    if story.heat_map is None:
+    picture = story.heat_map
+    if picture is None:
         return 0
-    return len(story.heat_map.rows) * len(story.heat_map.classes)
+    return len(picture.rows) * len(picture.classes)

@@ -27,11 +27,13 @@ def describe_parties(rows: Sequence[CurveRow], most: int = MOST_PARTIES) -> tupl
             told = _describe_run(run)
             if told is None:
                 continue
-            n_values += sum(len(told[at]["values"]) for at in ("last", "best"))
+            n_values += len(told["last"]["values"])
+            n_values += len(told["best"]["values"])
             if n_values > most:
                 left_out += 1
                 continue
-            found.append({"row": number, "label": run.folder.name} | told)
+            named = {"row": number, "label": run.folder.name}
+            found.append(named | told)
     return {"parts": _PARTS, "runs": found}, left_out
 
 
@@ -60,10 +62,11 @@ def _is_measured(values: Sequence[float | None] | None) -> bool:
 
 def _find_rank(metrics: Mapping[str, Any], name: str) -> float:
     """Return by what the best round is chosen: the test accuracy, or the mean over the parties."""
-    value = metrics.get(METRIC)
-    if value is None:
-        value = metrics.get(f"{name}_mean")
-    return float("-inf") if value is None else float(value)
+    for metric in (METRIC, f"{name}_mean"):
+        value = metrics.get(metric)
+        if value is not None:
+            return float(value)
+    return float("-inf")
 
 
 def _describe_round(metrics: Mapping[str, Any], name: str) -> JSON:

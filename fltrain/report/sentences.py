@@ -49,14 +49,21 @@ def tell_family(
     family: ComparisonFamily, measure: RunMeasure, most: int = MOST_SENTENCES
 ) -> FamilyStory:
     """Return a family in sentences. most: how many of them."""
-    claims = [one for one in family.comparisons if one.better]
-    without = [one for one in family.comparisons if one.verdict == "none"]
     is_alone = family.size == 1
-    said = [Sentence("claim", _tell_claim(one, measure, is_alone)) for one in claims]
+    said, without = [], []
+    for one in family.comparisons:
+        if one.better:
+            claim = _tell_claim(one, measure, is_alone)
+            said.append(Sentence("claim", claim))
+        elif one.verdict == "none":
+            without.append(one)
     said += _tell_refused(family)
     room = max(most - len(said), 0)
-    said += [Sentence("none", _tell_none(one, measure, is_alone)) for one in without[:room]]
-    return FamilyStory(_tell_head(family), said, len(without[room:]), family.place)
+    for one in without[:room]:
+        text = _tell_none(one, measure, is_alone)
+        said.append(Sentence("none", text))
+    left_out = len(without[room:])
+    return FamilyStory(_tell_head(family), said, left_out, family.place)
 
 
 def _tell_head(family: ComparisonFamily) -> str:
@@ -106,10 +113,12 @@ def _tell_refused(family: ComparisonFamily) -> list[Sentence]:
     reasons: dict[str, list[str]] = {}
     for one in family.comparisons:
         if one.verdict == "refused":
-            reasons.setdefault(one.reason, []).append(f"{one.first} and {one.second}")
+            named = reasons.setdefault(one.reason, [])
+            named.append(f"{one.first} and {one.second}")
     said = []
+    n = len(family.comparisons)
     for why, who in reasons.items():
-        is_all = len(who) == len(family.comparisons) > 1
+        is_all = len(who) == n > 1
         on = "any two" if is_all else "; ".join(who)
         said.append(Sentence("refused", f"No claim can be made on {on}: {why}."))
     return said
@@ -120,11 +129,12 @@ def _tell_interval(one: Comparison, measure: RunMeasure) -> str:
     found = one.statistics
     if found is None or found.interval is None:
         return ""
-    ends = [found.interval.low, found.interval.high]
+    low = found.interval.low
+    high = found.interval.high
     if one.better and found.mean < 0:
-        ends = [-ends[1], -ends[0]]
-    low, high = (write_number(measure, end) for end in ends)
-    return f" (95 % interval {low} to {high})"
+        low, high = -high, -low
+    ends = f"{write_number(measure, low)} to {write_number(measure, high)}"
+    return f" (95 % interval {ends})"
 
 
 def _tell_p(one: Comparison, is_alone: bool) -> str:
@@ -138,7 +148,8 @@ def _write_difference(value: float, measure: RunMeasure) -> str:
 
 
 def _write_signed(value: float, measure: RunMeasure) -> str:
-    return f"{_write_difference(abs(value), measure)} {'less' if value < 0 else 'more'}"
+    side = "less" if value < 0 else "more"
+    return f"{_write_difference(abs(value), measure)} {side}"
 
 
 def _write_p(value: float | None) -> str:

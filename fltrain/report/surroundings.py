@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,14 +44,16 @@ class Costs:
 def list_shared_settings(runs: Sequence[PageRun]) -> SharedSettings:
     """Return what all runs were asked for, and what differs between them."""
     asked = [list_comparable(run.config) for run in runs]
-    names = dict.fromkeys(name for one in asked for name in one if name != "split")
     chosen: list[tuple[str, str]] = []
     usual: list[tuple[str, str]] = []
     varied = []
-    for name in names:
+    for name in _list_names(asked):
+        if name == "split":
+            continue
         words = name.replace("_", " ")
-        value, *others = _list_distinct([one.get(name) for one in asked])
-        line = (words, _write(json.loads(value)))
+        values = [one.get(name) for one in asked]
+        value, *others = _list_distinct(values)
+        line = (words, _write_json(value))
         if others:
             varied.append(words)
         elif _is_default(name, value):
@@ -59,6 +61,14 @@ def list_shared_settings(runs: Sequence[PageRun]) -> SharedSettings:
         elif value not in _NOTHING:
             chosen.append(line)
     return SharedSettings(chosen, usual, varied)
+
+
+def _list_names(mappings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names that some mapping has, in the order in which they come."""
+    names: dict[str, None] = {}
+    for one in mappings:
+        names |= dict.fromkeys(one)
+    return list(names)
 
 
 def _is_default(name: str, value: str) -> bool:
@@ -71,31 +81,37 @@ def _is_default(name: str, value: str) -> bool:
 
 def list_environments(runs: Sequence[PageRun]) -> list[tuple[str, str]]:
     """Return on what the runs ran; where they differ, each value with its number of runs."""
-    names = dict.fromkeys(name for run in runs for name in run.environment)
-    lines = []
-    for name in names:
-        values = [run.environment.get(name) for run in runs]
+    columns: dict[str, list[Any]] = {}
+    for name in _list_names([run.environment for run in runs]):
         if name not in _HIDDEN:
-            lines.append((_WORDS.get(name, name), _count_values(values)))
+            words = _WORDS.get(name, name)
+            columns[words] = [run.environment.get(name) for run in runs]
     executions = [run.config.get("execution", {}) for run in runs]
-    engines = [execution.get("engine") for execution in executions]
-    lines.append(("engine", _count_values(engines)))
-    return [line for line in lines if line[1]]
+    columns["engine"] = [execution.get("engine") for execution in executions]
+    lines = []
+    for words, values in columns.items():
+        told = _count_values(values)
+        if told:
+            lines.append((words, told))
+    return lines
 
 
 def sum_costs(runs: Sequence[PageRun]) -> Costs:
     """Return what runs took together."""
-    rounds = [one for run in runs for one in run.history]
-    seconds = [one.get("seconds") for one in rounds]
-    known = [value for value in seconds if value is not None]
-    is_known = len(known) == len(rounds)
+    n_rounds = 0
     n_bytes = 0
-    for one in rounds:
-        n_bytes += one["bytes_down"]
-        n_bytes += one["bytes_up"]
+    known = []
+    for run in runs:
+        n_rounds += len(run.history)
+        for one in run.history:
+            n_bytes += one["bytes_down"]
+            n_bytes += one["bytes_up"]
+            if one.get("seconds") is not None:
+                known.append(one["seconds"])
+    is_known = len(known) == n_rounds
     return Costs(
         n_runs=len(runs),
-        n_rounds=len(rounds),
+        n_rounds=n_rounds,
         n_bytes=n_bytes,
         seconds=sum(known) if is_known else None,
     )
@@ -105,20 +121,26 @@ def _count_values(values: Sequence[Any]) -> str:
     if not values:
         return ""
     texts = [json.dumps(value) for value in values]
-    (text, _), *others = counted = Counter(texts).most_common()
-    if not others:
-        return "" if text in _NOTHING else _write(json.loads(text))
+    counted = Counter(texts).most_common()
+    if len(counted) == 1:
+        return "" if texts[0] in _NOTHING else _write_json(texts[0])
     said = []
     for text, n in counted[:_SHOWN]:
-        words = _write(json.loads(text))
+        words = _write_json(text)
         said.append(f"{words} ({count_noun(n, 'run')})")
-    if len(counted) > _SHOWN:
-        said.append(f"{len(counted) - _SHOWN} more values")
+    n_more = len(counted) - _SHOWN
+    if n_more > 0:
+        said.append(f"{n_more} more values")
     return "; ".join(said)
 
 
 def _list_distinct(values: Sequence[Any]) -> list[str]:
-    return list(dict.fromkeys(json.dumps(value, default=str) for value in values))
+    texts = [json.dumps(value, default=str) for value in values]
+    return list(dict.fromkeys(texts))
+
+
+def _write_json(text: str) -> str:
+    return _write(json.loads(text))
 
 
 def _write(value: Any) -> str:
@@ -126,4 +148,6 @@ def _write(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    return name_place(value) if isinstance(value, str) else str(value)
+    if isinstance(value, str):
+        return name_place(value)
+    return str(value)
