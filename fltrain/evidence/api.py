@@ -112,41 +112,54 @@ def make_table(group: RecordGroup, request: TableRequest) -> EvidenceTable:
     """Return the table of some runs. UsageError as of `make_tables`."""
     require_something(group.study, group.place, group.records)
     _require_trials(request)
-    records = choose_records(group.records, request.axes.where)
+    axes = request.axes
     words = request.measures
-    if request.axes.columns and not words.show:
+    records = choose_records(group.records, axes.where)
+    if axes.columns and not words.show:
         words = replace(words, show=("last",))  # all else would be side by side many times
     measures = list_measures(words, records, group.derive)
-    body = build_body(records, measures, request.axes)
-    notes = [*group.notes, *list_faults(body, request.axes), *_note_others(records, words)]
-    if request.tests is None:
-        return EvidenceTable(
-            study=group.study,
-            group=group.name,
-            measures=measures,
-            body=body,
-            notes=notes,
-            differences=group.differences,
-        )
-    families = compare_rows(body, measures[0], request.tests, request.axes.failed_as)
-    notes += [*_note_choice(measures[0]), *list_left_out(body, families)]
-    ranking, why_not = rank_columns(body, measures[0], request.tests.rules.level)
-    return EvidenceTable(
+    body = build_body(records, measures, axes)
+    notes = [*group.notes]
+    notes += list_faults(body, axes)
+    notes += _note_others(records, words)
+    table = EvidenceTable(
         study=group.study,
         group=group.name,
         measures=measures,
         body=body,
+        notes=notes,
+        differences=group.differences,
+    )
+    if request.tests is None:
+        return table
+    return _add_tests(table, request.tests, axes.failed_as)
+
+
+def _add_tests(
+    table: EvidenceTable, tests: ComparisonWords, failed_as: float | None
+) -> EvidenceTable:
+    """Return a table with the comparisons of its rows, and their ranks over its columns."""
+    body = table.body
+    first = table.measures[0]
+    families = compare_rows(body, first, tests, failed_as)
+    ranking, why_not = rank_columns(body, first, tests.rules.level)
+    notes = [*table.notes]
+    notes += _note_choice(first)
+    notes += list_left_out(body, families)
+    if why_not:
+        notes.append(why_not)
+    return replace(
+        table,
         families=families,
         ranking=ranking,
-        notes=[*notes, why_not] if why_not else notes,
-        differences=group.differences,
+        notes=notes,
     )
 
 
 def _require_trials(request: TableRequest) -> None:
     """Raise UsageError where rows of single runs are to be tested."""
-    axes = request.axes
-    if request.tests is not None and RUN_AXIS in (*axes.by, *axes.columns):
+    asked = (*request.axes.by, *request.axes.columns)
+    if request.tests is not None and RUN_AXIS in asked:
         raise UsageError(
             "a row for each run has one value, and tests compare trials in pairs; leave --each "
             "(or the axis run) out for the tests"
@@ -155,8 +168,9 @@ def _require_trials(request: TableRequest) -> None:
 
 def _note_others(records: Sequence[RunRecord], words: MeasureWords) -> list[str]:
     """Return a line on the metrics that runs were asked for, where none is shown."""
+    is_asked = words.show or words.metrics != MeasureWords().metrics
     measured = list_asked_numbers([record.history for record in records])
-    if words.show or words.metrics != MeasureWords().metrics or not measured:
+    if is_asked or not measured:
         return []
     names = ", ".join(map(shorten_name, measured))
     return [f"measured as well: {names} (--metric NAME shows them)"]

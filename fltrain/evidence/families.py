@@ -17,7 +17,7 @@ from .comparing import AskedComparison, Comparison, JudgeRules, judge_comparison
 from .drawn_pairs import ask_comparisons
 from .measures import RunMeasure
 from .records import SEED_AXES, RunRecord, is_varied
-from .tables import TableBody, TableEntry, TableRow, describe_place, name_column
+from .tables import TableBody, TableEntry, TableRow, name_column
 
 _NAMED = 3  # rows that a line names
 
@@ -176,14 +176,17 @@ def _ask_families(
 
 def _describe_shared(rows: Sequence[TableRow], groups: Sequence[Sequence[TableRow]]) -> str:
     """Return on which axes rows agree where not all rows of all groups do."""
-    everybody = [row for group in groups for row in group]
+    everybody = list(chain.from_iterable(groups))
     shared = {}
     for axis, value in rows[0].where.items():
-        is_alike = all(row.where.get(axis) == value for row in rows)
-        is_everywhere = all(row.where.get(axis) == value for row in everybody)
-        if is_alike and not is_everywhere:
+        if _has_all(rows, axis, value) and not _has_all(everybody, axis, value):
             shared[axis] = value
-    return describe_place(shared) if shared else ""
+    return name_column(shared)
+
+
+def _has_all(rows: Sequence[TableRow], axis: str, value: object) -> bool:
+    """Return whether all rows have a value on an axis."""
+    return all(row.where.get(axis) == value for row in rows)
 
 
 def _require_opponent(against: str, labels: Sequence[str]) -> None:

@@ -92,9 +92,11 @@ def put_table(path: str | Path, name: str, table: str) -> bool:
     first, last = _find_marks(old, name, path)
     _require_booktabs(old, path)
     line_end = _find_line_end(old, first)
-    lines = [_encode(line, old, path) for line in table.split("\n")]
-    inside = b"".join(line + line_end for line in lines)
-    new = old[: first.end] + inside + old[last.start :]
+    text = _encode(f"{table}\n", old, path)
+    inside = text.replace(b"\n", line_end)
+    before = old[: first.end]
+    after = old[last.start :]
+    new = before + inside + after
     if new == old:
         return False
     write_whole(path, new)
@@ -103,7 +105,9 @@ def put_table(path: str | Path, name: str, table: str) -> bool:
 
 def _require_name(name: str) -> None:
     """Raise UsageError for a name that no line of a mark can have."""
-    if not name or name != " ".join(name.split()) or not name.isprintable():
+    words = name.split()
+    is_one_line = name.isprintable() and name == " ".join(words)
+    if not words or not is_one_line:
         raise UsageError(
             f"a table's marks are called {name!r}; give a name in one line, such as --mark main"
         )
@@ -139,7 +143,8 @@ def _describe_stranger(data: bytes) -> str:
         return f"a binary file, which begins with {data[:8]!r}"
     if _COMMANDS.search(data) or _list_marks(data):
         return ""
-    begins = data.decode(errors="replace").lstrip()[:_SHOWN]
+    text = data.decode(errors="replace")
+    begins = text.lstrip()[:_SHOWN]
     return rf"a text without \documentclass, \begin or marks, which begins with {begins!r}"
 
 
@@ -168,16 +173,15 @@ def _find_marks(data: bytes, name: str, path: Path) -> tuple[_Mark, _Mark]:
             f"{path} has no marks of the table {name!r}{known}; paste these two lines where it is "
             f"to stand:\n{_write_marks(name)}"
         )
-    kinds = [mark.kind for mark in own]
     where = ", ".join(f"{mark.kind} in line {mark.line}" for mark in own)
     has = f"{path} has of the marks of the table {name!r}: {where}"
     if len(own) == 1:
         raise FileFault(f"{has}; both are needed:\n{_write_marks(name)}")
     if len(own) > 2:
         raise FileFault(f"{has}; leave one pair, or give each table a name of its own by --mark")
-    if kinds != ["begin", "end"]:
-        raise FileFault(f"{has}; the one that begins comes first, the one that ends second")
     first, last = own
+    if (first.kind, last.kind) != ("begin", "end"):
+        raise FileFault(f"{has}; the one that begins comes first, the one that ends second")
     _require_own_place(marks, first, last, path)
     return first, last
 
@@ -213,15 +217,17 @@ def _require_booktabs(data: bytes, path: Path) -> None:
 def _find_line_end(data: bytes, mark: _Mark) -> bytes:
     """Return what ends the line of a mark, and so the lines of the table."""
     line = data[mark.start : mark.end]
-    return line[len(line.rstrip(b"\r\n")) :]
+    plain = line.rstrip(b"\r\n")
+    return line.removeprefix(plain)
 
 
-def _encode(line: str, data: bytes, path: Path) -> bytes:
-    """Return a line in the encoding of a file: UTF-8, or of any other one what is ASCII."""
+def _encode(text: str, data: bytes, path: Path) -> bytes:
+    """Return a text in the encoding of a file: UTF-8, or of any other one what is ASCII."""
+    encoding = "utf-8" if _is_utf8(data) else "ascii"
     try:
-        return line.encode("utf-8" if _is_utf8(data) else "ascii")
+        return text.encode(encoding)
     except UnicodeEncodeError as error:
-        sign = line[error.start]
+        sign = text[error.start]
         raise UsageError(
             f"the table has {sign!r}, and {path} is not written in UTF-8; save it as UTF-8, or "
             "take names of ASCII letters"
@@ -230,7 +236,8 @@ def _encode(line: str, data: bytes, path: Path) -> bytes:
 
 def _is_utf8(data: bytes) -> bool:
     """Return whether a file is written in UTF-8, and does not tell LaTeX otherwise."""
-    if _OTHER_LETTERS.search(_COMMENT.sub(b"", data)):
+    code = _COMMENT.sub(b"", data)
+    if _OTHER_LETTERS.search(code):
         return False
     try:
         data.decode()

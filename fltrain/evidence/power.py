@@ -5,7 +5,8 @@ for t knows nothing of how few signs there are.
 """
 
 import math
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ _STEP = 1.25  # by which a difference, or a number of pairs, grows that shows to
 _MOST_DRAWN = 400  # pairs; beyond them the test sees what the t test sees
 _MOST_PAIRS = 1_000_000
 _SEED = 0
+
+_Sight = Callable[[int], bool]  # whether so many pairs show a difference
 
 
 def find_detectable(n: int, level: float, power: float = POWER) -> float | None:
@@ -151,48 +154,50 @@ def count_pairs(effect: float, level: float, power: float = POWER) -> int | None
     11
     """
     z_level = float(stats.norm.ppf(1 - level / 2))
-    reach = z_level + float(stats.norm.ppf(power))
+    z_power = float(stats.norm.ppf(power))
+    reach = z_level + z_power
     least = (reach / effect) ** 2  # of normal differences whose deviation is known
     if least > _MOST_PAIRS:
         return None
     fewest = count_least_pairs(level)
-    # That the deviation is not known takes about z^2 / 2 more.
-    guess = max(fewest, math.ceil(least + z_level**2 / 2))
-    if not _is_visible(effect, guess, level, power):
-        return _count_up(effect, guess, level, power)
-    return _count_down(effect, guess, level, power, fewest)
+    more = z_level**2 / 2  # about, since the deviation is not known
+    guess = max(fewest, math.ceil(least + more))
+    see = partial(_is_visible, effect=effect, level=level, power=power)
+    if see(guess):
+        return _count_down(see, guess, fewest)
+    return _count_up(see, guess)
 
 
-def _count_up(effect: float, too_few: int, level: float, power: float) -> int:
+def _count_up(see: _Sight, too_few: int) -> int:
     """Return the least number of pairs above some that show a difference."""
     step = 1
-    while not _is_visible(effect, too_few + step, level, power):
+    while not see(too_few + step):
         too_few += step
         step *= 2
-    return _bisect_pairs(effect, too_few, too_few + step, level, power)
+    return _bisect_pairs(see, too_few, too_few + step)
 
 
-def _count_down(effect: float, enough: int, level: float, power: float, fewest: int) -> int:
+def _count_down(see: _Sight, enough: int, fewest: int) -> int:
     """Return the least number of pairs, of some that are enough and fewer ones."""
     step = 1
-    while enough - step >= fewest and _is_visible(effect, enough - step, level, power):
+    while enough - step >= fewest and see(enough - step):
         enough -= step
         step *= 2
     too_few = max(enough - step, fewest - 1)
-    return _bisect_pairs(effect, too_few, enough, level, power)
+    return _bisect_pairs(see, too_few, enough)
 
 
-def _bisect_pairs(effect: float, too_few: int, enough: int, level: float, power: float) -> int:
+def _bisect_pairs(see: _Sight, too_few: int, enough: int) -> int:
     while enough - too_few > 1:
         middle = (too_few + enough) // 2
-        if _is_visible(effect, middle, level, power):
+        if see(middle):
             enough = middle
         else:
             too_few = middle
     return enough
 
 
-def _is_visible(effect: float, n: int, level: float, power: float) -> bool:
+def _is_visible(n: int, effect: float, level: float, power: float) -> bool:
     """Return whether a share `power` of the cases that `find_detectable` draws shows an effect."""
     if find_least_p(n) > level:
         return False

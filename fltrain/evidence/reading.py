@@ -189,13 +189,14 @@ def _describe_search(search: Search, result: SearchResult) -> str:
     """Return on what an algorithm was tuned, with how many settings, and what won."""
     named = [str(search.where[axis]) for axis in _SEARCHED if axis in search.where]
     where = " on ".join(named)
-    runs = len(search.runs[0])
-    told = f"{count_noun(len(search.points), 'setting')}, {count_noun(runs, 'run')} each"
+    settings = count_noun(len(search.points), "setting")
+    runs = count_noun(len(search.runs[0]), "run")
     won = "all diverged"
     if result.chosen is not None:
-        values = result.tried[result.chosen].values
-        won = ", ".join(f"{word}={value}" for word, value in values.items())
-    return f"{where}: tuned by {search.metric}, {told}: {won}"
+        winner = result.tried[result.chosen]
+        words = [f"{word}={value}" for word, value in winner.values.items()]
+        won = ", ".join(words)
+    return f"{where}: tuned by {search.metric}, {settings}, {runs} each: {won}"
 
 
 def read_runs(paths: Sequence[str | Path], *, each: bool = False) -> RecordGroup:
@@ -254,12 +255,16 @@ def _read_run(name: str, where: Mapping[str, Any], config: Mapping[str, Any]) ->
 
 def _derive_of_runs(folders: Mapping[str, RunFolder], metric: str) -> Mapping[str, Sequence[float]]:
     asked = parse_derived(metric)
-    if asked is None or (isinstance(asked, Way) and asked.is_relative):
+    is_relative = isinstance(asked, Way) and asked.is_relative
+    if asked is None or is_relative:
         raise UsageError(
             f"{metric} holds runs against another algorithm's, which a study alone can pair; "
             "give a value to reach, such as rounds:accuracy=0.9"
         )
-    return {name: derive_values(folder, asked) for name, folder in folders.items()}
+    values = {}
+    for name, folder in folders.items():
+        values[name] = derive_values(folder, asked)
+    return values
 
 
 def _describe_run(name: str, label: str, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -272,10 +277,11 @@ def _describe_run(name: str, label: str, config: Mapping[str, Any]) -> dict[str,
         **algorithm["options"],
         **list_comparable(dict(config)),
     }
-    seed = where["seed"]
+    seed = where.pop("seed")
     where["order_seed"] = seed
-    where["init_seed"] = seed if where["init_seed"] is None else where["init_seed"]
-    return {axis: value for axis, value in where.items() if axis != "seed"}
+    if where["init_seed"] is None:
+        where["init_seed"] = seed
+    return where
 
 
 def read_numbers(path: Path) -> History:

@@ -181,15 +181,17 @@ def choose_records(
     chosen = list(records)
     for axis, wanted in where.items():
         _require_axis(axis, known)
-        by_value: dict[str, list[RunRecord]] = {}
+        kept, seen = [], set()
         for record in chosen:
             value = write_place(record.where.get(axis))
-            by_value.setdefault(value, []).append(record)
-        if not set(wanted) & set(by_value):
+            seen.add(value)
+            if value in wanted:
+                kept.append(record)
+        if not kept:
             asked = ",".join(wanted)
-            named = ", ".join(sorted(by_value)[:_NAMED])
+            named = ", ".join(sorted(seen)[:_NAMED])
             raise UsageError(f"no run has {axis}={asked}; there are: {named}")
-        chosen = [one for one in chosen if write_place(one.where.get(axis)) in wanted]
+        chosen = kept
     return chosen
 
 

@@ -1,6 +1,7 @@
 """The key of a figure: its legend, what its bands and bars are, and its title."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _HANDLE = 0.56  # inches of a legend's line and the gaps beside it
 _LISTED = 60  # entries of a legend
+_LOST = ("failed", "unfinished")
 _MARGIN = 0.3  # inches beside a legend
 
 
@@ -37,27 +39,30 @@ def add_key(
     """
     from matplotlib.lines import Line2D
 
-    width, small = figure.get_figwidth(), find_small()
+    width = figure.get_figwidth()
+    small = find_small()
     drawn = _list_drawn(figure.axes)
     if order:
-        drawn.sort(key=lambda line: order.index(str(line.get_label())))
+        drawn.sort(key=lambda line: order.index(_read_label(line)))
     handles: list[Any] = drawn[:_LISTED]
-    room = width - _MARGIN - _HANDLE
-    labels = [_fit(str(line.get_label()), room, small) for line in handles]
-    if len(drawn) > _LISTED:
-        handles.append(Line2D([], [], linestyle=""))
-        labels.append(f"and {len(drawn) - _LISTED} more")
-    if lone and len(labels) < 2:
-        handles, labels = [], []
+    n_more = len(drawn) - _LISTED
+    if n_more > 0:
+        handles.append(Line2D([], [], linestyle="", label=f"and {n_more} more"))
+    if lone and len(handles) < 2:
+        handles = []
     handles += extra
-    labels += [_fit(str(mark.get_label()), room, small) for mark in extra]
     lines = wrap_text(said, width - _MARGIN, small, 4)
     if not handles and not lines:
         return
-    widest = max([measure_text(label, small) for label in labels], default=0) + _HANDLE
-    columns = max(1, min(len(labels), int((width - 0.2) / widest)))
+    room = width - _MARGIN - _HANDLE
+    labels = [_fit(_read_label(mark), room, small) for mark in handles]
+    widths = [measure_text(label, small) for label in labels]
+    widest = max(widths, default=0) + _HANDLE
+    fitting = int((width - 0.2) / widest)
+    columns = max(1, min(len(labels), fitting))
     rows = math.ceil(len(labels) / columns) + len(lines)
-    figure.set_figheight(figure.get_figheight() + rows * 1.45 * small / 72 + 0.1)
+    height = rows * 1.45 * small / 72 + 0.1
+    figure.set_figheight(figure.get_figheight() + height)
     figure.legend(
         handles,
         labels,
@@ -75,11 +80,24 @@ def add_key(
 
 def add_title(figure: "Figure", title: str) -> None:
     """Draw a title above the panels, in as many lines as it needs."""
-    if title:
-        size = find_small() + 2
-        lines = wrap_text(title, figure.get_figwidth() - 0.1, size, 3)
-        figure.suptitle("\n".join(lines), x=0.01, ha="left", color=choose_ink(), fontsize=size)
-        figure.set_figheight(figure.get_figheight() + len(lines) * 1.3 * size / 72)
+    if not title:
+        return
+    size = find_small() + 2
+    room = figure.get_figwidth() - 0.1
+    lines = wrap_text(title, room, size, 3)
+    figure.suptitle(
+        "\n".join(lines),
+        x=0.01,
+        ha="left",
+        color=choose_ink(),
+        fontsize=size,
+    )
+    height = len(lines) * 1.3 * size / 72
+    figure.set_figheight(figure.get_figheight() + height)
+
+
+def _read_label(mark: Any) -> str:
+    return str(mark.get_label())
 
 
 def _fit(label: str, room: float, size: float) -> str:
@@ -89,8 +107,12 @@ def _fit(label: str, room: float, size: float) -> str:
 
 def describe_trials(entries: Sequence[TableEntry]) -> str:
     """Return over how many trials there are means: "6", or "3 to 6"; "" for single runs."""
-    held = [sum(bool(record.history) for record in entry.records) for entry in entries]
-    counts = sorted({count for count in held if count > 1})
+    distinct = set()
+    for entry in entries:
+        n_held = sum(bool(record.history) for record in entry.records)
+        if n_held > 1:
+            distinct.add(n_held)
+    counts = sorted(distinct)
     if len(counts) < 3:
         return " or ".join(map(str, counts))
     return f"{counts[0]} to {counts[-1]}"
@@ -100,21 +122,21 @@ def list_lost(arranged: Arrangement) -> list[Any]:
     """Return what a legend says of series with runs that failed or have not ended: crosses."""
     from matplotlib.lines import Line2D
 
-    lost: dict[str, list[int]] = {}
+    states: dict[str, Counter[str]] = {}
     for panel in arranged.panels:
         for series in panel.series:
-            counts = lost.setdefault(series.label, [0, 0, 0])
+            counts = states.setdefault(series.label, Counter())
             for _, entry in series.points:
-                counts[0] += len(entry.failed)
-                counts[1] += len(entry.records) - entry.n - len(entry.failed)
-                counts[2] += len(entry.records)
+                counts.update(record.state for record in entry.records)
     handles = []
-    for label, (failed, unfinished, asked) in lost.items():
-        told = [f"{failed} failed"] if failed else []
-        told += [f"{unfinished} unfinished"] if unfinished else []
-        if told:
-            said = f"{label}: {', '.join(told)} of {asked}"
-            handles.append(Line2D([], [], linestyle="", marker="x", color=choose_ink(), label=said))
+    ink = choose_ink()
+    for label, counts in states.items():
+        lost = [f"{counts[state]} {state}" for state in _LOST if counts[state]]
+        if lost:
+            named = ", ".join(lost)
+            said = f"{label}: {named} of {counts.total()}"
+            cross = Line2D([], [], linestyle="", marker="x", color=ink, label=said)
+            handles.append(cross)
     return handles
 
 
@@ -122,16 +144,18 @@ def _list_drawn(panels: Sequence["Axes"]) -> list[Any]:
     """Return a curve of each label, in whichever panel it is first; highest last value first."""
     found: dict[str, Any] = {}
     for ax in panels:
-        drawn = [line for line in ax.lines if _is_named(line) and _list_heights(line)]
-        for line in sorted(drawn, key=lambda line: _list_heights(line)[-1], reverse=True):
-            found.setdefault(str(line.get_label()), line)
+        drawn = [line for line in ax.lines if _is_named(line)]
+        drawn.sort(key=_find_last_height, reverse=True)
+        for line in drawn:
+            found.setdefault(_read_label(line), line)
     return list(found.values())
 
 
 def _is_named(line: Any) -> bool:
-    """Return whether a line is of the legend: matplotlib's sign for others is a bar."""
-    return not str(line.get_label()).startswith("_")
+    """Return whether a line is of the legend: it has points, and no bar, matplotlib's sign."""
+    has_points = len(line.get_ydata()) > 0
+    return has_points and not _read_label(line).startswith("_")
 
 
-def _list_heights(line: Any) -> list[float]:
-    return [float(value) for value in line.get_ydata()]
+def _find_last_height(line: Any) -> float:
+    return float(line.get_ydata()[-1])

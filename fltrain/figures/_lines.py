@@ -58,10 +58,11 @@ def draw_setting(
     end; unless parts may have a mean, which is then of the others.
     """
     held = [one for one in trials if one.history]
-    lost = [one for one in trials if one.has_failed or not one.history]
+    whole = [one for one in held if not one.has_failed]
+    has_lost = len(whole) < len(trials)
     if look.is_partial:
-        held = [one for one in held if not one.has_failed] or held
-    elif lost and len(trials) > 1:
+        held = whole or held
+    elif has_lost and len(trials) > 1:
         return _draw_alone(ax, held, metric, look, style)
     if not held:
         return False
@@ -77,15 +78,17 @@ def draw_setting(
 
 def draw_curve(ax: "Axes", curve: Curve, metric: str, look: LineLook, style: LineStyle) -> None:
     """Draw a curve by the look of its setting."""
+    n = len(curve.y)
+    width = 1.0 if look.is_crowded else 1.5
     ax.plot(
         curve.x,
         _scale(curve.y, metric),
         color=style.colour,
         linestyle=style.dash,
         label=style.label,
-        linewidth=style.rim + (1.0 if look.is_crowded else 1.5),
-        marker=_choose_marker(style, len(curve.y)),
-        markevery=1 if len(curve.y) <= _FEW_POINTS else math.ceil(len(curve.y) / _MARKERS),
+        linewidth=style.rim + width,
+        marker=_choose_marker(style, n),
+        markevery=1 if n <= _FEW_POINTS else math.ceil(n / _MARKERS),
         zorder=style.order,
         markersize=_measure_marker(style, look.is_crowded),
     )
@@ -110,13 +113,21 @@ def draw_own(ax: "Axes", curve: Curve, metric: str, style: LineStyle) -> None:
 
 def draw_band(ax: "Axes", curve: Curve, metric: str, look: LineLook, style: LineStyle) -> None:
     """Draw what lies around a curve; nothing where it is of a single run, or all are equal."""
-    limits = [find_limits(values, look.band) for values in curve.values]
-    if all(low == high for low, high in limits):
+    lows, highs = [], []
+    for values in curve.values:
+        low, high = find_limits(values, look.band)
+        lows.append(low)
+        highs.append(high)
+    if lows == highs:
         return
-    low = _scale([one for one, _ in limits], metric)
-    high = _scale([one for _, one in limits], metric)
-    faint = 0.08 if look.is_crowded else 0.18
-    ax.fill_between(curve.x, low, high, color=style.colour, alpha=faint, linewidth=0)
+    ax.fill_between(
+        curve.x,
+        _scale(lows, metric),
+        _scale(highs, metric),
+        color=style.colour,
+        alpha=0.08 if look.is_crowded else 0.18,
+        linewidth=0,
+    )
 
 
 def _draw_alone(
@@ -170,7 +181,8 @@ def _choose_marker(style: LineStyle, n: int) -> str:
 
     Other markers tell curves apart, and are on long ones too. The legend shows what the curve has.
     """
-    return "" if style.marker == "." and n > _FEW_POINTS else style.marker
+    is_plain = style.marker == "."
+    return "" if is_plain and n > _FEW_POINTS else style.marker
 
 
 def _measure_marker(style: LineStyle, is_crowded: bool) -> float:

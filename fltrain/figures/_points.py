@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from ..evidence.measures import RunMeasure
 from ..evidence.tables import TableEntry
 from ..evidence.trial_values import read_values
@@ -28,18 +30,19 @@ class PointStyle(NamedTuple):
 
 def choose_point_styles(labels: Sequence[str]) -> Mapping[str, PointStyle]:
     """Return how each series is drawn: with a colour, a dash and a mark of its own."""
-    step = min(_APART, _WIDEST / max(len(labels), 1))
-    first = -step * (len(labels) - 1) / 2
-    return {
-        style.label: PointStyle(
+    n = len(labels)
+    step = min(_APART, _WIDEST / max(n, 1))
+    first = -step * (n - 1) / 2
+    styles = {}
+    for place, style in enumerate(choose_styles(labels, {})):
+        styles[style.label] = PointStyle(
             label=style.label,
             colour=style.colour,
             dash=style.dash,
             mark=choose_mark(place),
             aside=first + place * step,
         )
-        for place, style in enumerate(choose_styles(labels, {}))
-    }
+    return styles
 
 
 def draw_points(
@@ -52,22 +55,20 @@ def draw_points(
 
     Of an entry without a mean its values are dots; a cross stands for what it lacks.
     """
-    scale = 100 if measure.is_share else 1
     move = _move(ax, style.aside)
     x, y, low, high = [], [], [], []
     for place, entry in points:
-        summary = entry.values[measure.title]
         if entry.count_lost(measure):
             _draw_lost(ax, place, entry, measure, style)
-        if summary.mean is None:
+        bar = _measure_bar(entry, measure)
+        if bar is None:
             continue
         x.append(place)
-        y.append(scale * summary.mean)
-        interval = summary.interval
-        low.append(scale * (summary.mean - interval.low) if interval else 0.0)
-        high.append(scale * (interval.high - summary.mean) if interval else 0.0)
-    _make_room(ax, x, [value - less for value, less in zip(y, low, strict=True)])
-    _make_room(ax, x, [value + more for value, more in zip(y, high, strict=True)])
+        y.append(bar.middle)
+        low.append(bar.below)
+        high.append(bar.above)
+    _make_room(ax, x, np.subtract(y, low))
+    _make_room(ax, x, np.add(y, high))
     ax.plot(
         x,
         y,
@@ -93,6 +94,30 @@ def draw_points(
         )
 
 
+class _Bar(NamedTuple):
+    """A mean as it is shown, and how far its interval reaches below and above."""
+
+    middle: float
+    below: float
+    above: float
+
+
+def _measure_bar(entry: TableEntry, measure: RunMeasure) -> _Bar | None:
+    scale = 100 if measure.is_share else 1
+    summary = entry.values[measure.title]
+    mean = summary.mean
+    if mean is None:
+        return None
+    interval = summary.interval
+    if interval is None:
+        return _Bar(scale * mean, 0.0, 0.0)
+    return _Bar(
+        middle=scale * mean,
+        below=scale * (mean - interval.low),
+        above=scale * (interval.high - mean),
+    )
+
+
 def _draw_lost(
     ax: "Axes", place: float, entry: TableEntry, measure: RunMeasure, style: PointStyle
 ) -> None:
@@ -101,10 +126,11 @@ def _draw_lost(
 
     scale = 100 if measure.is_share else 1
     values = [scale * value for value in list_values(entry, measure)]
+    places = [place] * len(values)
     move = _move(ax, style.aside)
-    _make_room(ax, [place] * len(values), values)
+    _make_room(ax, places, values)
     ax.plot(
-        [place] * len(values),
+        places,
         values,
         linestyle="",
         marker=style.mark,
@@ -128,10 +154,11 @@ def _draw_lost(
     )
 
 
-def _make_room(ax: "Axes", x: Sequence[float], y: Sequence[float]) -> None:
+def _make_room(ax: "Axes", x: Sequence[float], y: Any) -> None:
     """Let the panel reach to some points: matplotlib does not look at those that are moved."""
     if x:
-        ax.update_datalim(list(zip(x, y, strict=True)))
+        points = list(zip(x, y, strict=True))
+        ax.update_datalim(points)
         ax.autoscale_view(scalex=False)
 
 
@@ -146,4 +173,5 @@ def _move(ax: "Axes", points: float) -> Any:
     from matplotlib.transforms import ScaledTranslation
 
     figure: Any = ax.figure
-    return ax.transData + ScaledTranslation(points / 72, 0, figure.dpi_scale_trans)
+    to_the_right = ScaledTranslation(points / 72, 0, figure.dpi_scale_trans)
+    return ax.transData + to_the_right
