@@ -245,10 +245,11 @@ def _judge_families(
     families: Sequence[Sequence[AskedComparison]], words: ComparisonWords
 ) -> list[list[Comparison]]:
     """Return the comparisons of each family, corrected within it or over all."""
+    rules = words.rules
     if words.scope == "column":
-        return [judge_comparisons(pairs, words.rules) for pairs in families]
+        return [judge_comparisons(pairs, rules) for pairs in families]
     together = list(chain.from_iterable(families))
-    judged = iter(judge_comparisons(together, words.rules))
+    judged = iter(judge_comparisons(together, rules))
     return [list(islice(judged, len(pairs))) for pairs in families]
 
 

@@ -1,6 +1,6 @@
 """Runs and studies from the disk, as records."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -168,20 +168,21 @@ def _list_causes(study: StudyFolder, names: Iterable[str]) -> dict[str, str]:
 
 def _describe_searches(found: Iterable[tuple[Search, SearchResult]]) -> list[str]:
     """Return a line for each winner, which names all draws of a split that have the same one."""
-    draws: dict[str, list[str]] = {}
+    draws: dict[str, dict[str, None]] = {}
     for search, result in found:
-        seeds = draws.setdefault(_describe_search(search, result), [])
+        line = _describe_search(search, result)
+        seeds = draws.setdefault(line, {})
         if "split_seed" in search.where:
-            seeds.append(str(search.where["split_seed"]))
+            seed = str(search.where["split_seed"])
+            seeds[seed] = None
     return [f"{line}{_name_split_seeds(seeds)}" for line, seeds in draws.items()]
 
 
-def _name_split_seeds(seeds: Iterable[str]) -> str:
-    distinct = list(dict.fromkeys(seeds))
-    if not distinct:
+def _name_split_seeds(seeds: Collection[str]) -> str:
+    if not seeds:
         return ""
-    word = "seed" if len(distinct) == 1 else "seeds"
-    named = ", ".join(distinct)
+    word = "seed" if len(seeds) == 1 else "seeds"
+    named = ", ".join(seeds)
     return f" (split {word} {named})"
 
 
@@ -261,10 +262,7 @@ def _derive_of_runs(folders: Mapping[str, RunFolder], metric: str) -> Mapping[st
             f"{metric} holds runs against another algorithm's, which a study alone can pair; "
             "give a value to reach, such as rounds:accuracy=0.9"
         )
-    values = {}
-    for name, folder in folders.items():
-        values[name] = derive_values(folder, asked)
-    return values
+    return {name: derive_values(folder, asked) for name, folder in folders.items()}
 
 
 def _describe_run(name: str, label: str, config: Mapping[str, Any]) -> dict[str, Any]:

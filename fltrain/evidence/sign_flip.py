@@ -119,15 +119,17 @@ def _count_on_grid(sizes: Floats, least: float) -> float:
     largest = float(sizes.sum())
     reach = (largest - least) / 2
     cells = min(_CELLS_A_PAIR * len(sizes), _MOST_CELLS)
-    steps = np.floor(sizes / reach * cells).astype(np.int64)
+    places = np.floor(sizes / reach * cells)
+    steps = places.astype(np.int64)
     shares = np.zeros(cells + 1)  # [sum of turned pairs] the share of signs
     shares[0] = 1.0
     for step in steps:
         turned = np.zeros_like(shares)
-        if step <= cells:
-            turned[step:] = shares[: len(shares) - step]
+        n_kept = max(cells + 1 - step, 0)
+        turned[step:] = shares[:n_kept]
         shares = (shares + turned) / 2
-    return float(min(1.0, 2 * shares.sum()))
+    both_sides = 2 * shares.sum()
+    return float(min(1.0, both_sides))
 
 
 def find_least_p(n: int) -> float:

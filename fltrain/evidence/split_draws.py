@@ -10,6 +10,8 @@ import niidpart
 from ..runs.folder import RunFolder
 from ..runs.trials import SPLIT_SEED
 
+_Config = Mapping[str, Any]  # of a run
+
 
 class SplitDraw(NamedTuple):
     """A split file among others of its recipe. first: the digest of the first one of them."""
@@ -19,7 +21,7 @@ class SplitDraw(NamedTuple):
 
 
 def pool_draws(
-    folders: Mapping[str, RunFolder], configs: Mapping[str, Mapping[str, Any]]
+    folders: Mapping[str, RunFolder], configs: Mapping[str, _Config]
 ) -> dict[str, dict[str, Any]]:
     """Return the configurations of runs, those on draws of one recipe as on one split.
 
@@ -29,17 +31,15 @@ def pool_draws(
     pooled = {}
     for name, config in configs.items():
         draw = draws.get(config["split"])
-        if draw is None:
-            pooled[name] = dict(config)
-        else:
-            settings = {**config["settings"], SPLIT_SEED: draw.seed}
-            pooled[name] = {**config, "split": draw.first, "settings": settings}
+        pooled[name] = dict(config)
+        if draw is not None:
+            settings = dict(config["settings"])
+            settings[SPLIT_SEED] = draw.seed
+            pooled[name] |= {"split": draw.first, "settings": settings}
     return pooled
 
 
-def describe_pooling(
-    configs: Mapping[str, Mapping[str, Any]], pooled: Mapping[str, Mapping[str, Any]]
-) -> list[str]:
+def describe_pooling(configs: Mapping[str, _Config], pooled: Mapping[str, _Config]) -> list[str]:
     """Return a line for each recipe of which there are several draws."""
     members: dict[str, dict[str, int]] = {}
     for name, config in pooled.items():
@@ -50,7 +50,8 @@ def describe_pooling(
             seeds[file] = seed
     lines = []
     for first, seeds in members.items():
-        told = ", ".join(map(str, sorted(seeds.values())))
+        ordered = sorted(seeds.values())
+        told = ", ".join(map(str, ordered))
         lines.append(
             f"split {first[:12]}: {len(seeds)} files differ in their seed alone ({told}), "
             "and are draws of one split"
@@ -59,19 +60,20 @@ def describe_pooling(
 
 
 def _find_draws(
-    folders: Mapping[str, RunFolder], configs: Mapping[str, Mapping[str, Any]]
+    folders: Mapping[str, RunFolder], configs: Mapping[str, _Config]
 ) -> dict[str, SplitDraw]:
     """Return the draws by digest; of a recipe that has one alone, none."""
-    owners: dict[str, RunFolder] = {}
+    files: dict[str, Path] = {}
     for name, config in configs.items():
-        owners.setdefault(config["split"], folders[name])
-    if len(owners) < 2:
+        files.setdefault(config["split"], folders[name].split_file)
+    if len(files) < 2:
         return {}
     families: dict[str, dict[str, int]] = {}
-    for digest, folder in owners.items():
-        if folder.split_file.exists():
-            recipe, seed = _read_recipe(folder.split_file)
-            families.setdefault(recipe, {})[digest] = seed
+    for digest, file in files.items():
+        if file.exists():
+            recipe, seed = _read_recipe(file)
+            seeds = families.setdefault(recipe, {})
+            seeds[digest] = seed
     draws: dict[str, SplitDraw] = {}
     for seeds in families.values():
         distinct = set(seeds.values())

@@ -158,14 +158,18 @@ def build_body(
         inside = _group(members, axes.columns)
         entries: list[TableEntry | None] = []
         for key in columns:
-            entry = None
-            if key in inside:
-                entry = _summarise_runs(inside[key], measures, axes, told_apart)
+            runs = inside.get(key)
+            entry = _summarise_runs(runs, measures, axes, told_apart) if runs else None
             entries.append(entry)
         where = _read_place(members[0], by)
         rows.append(TableRow(where, entries, first))
-    places = [_read_place(members[0], axes.columns) for members in columns.values()]
-    return TableBody(by, list(axes.columns), places, rows)
+    places = [_read_place(one[0], axes.columns) for one in columns.values()]
+    return TableBody(
+        by=by,
+        column_axes=list(axes.columns),
+        columns=places,
+        rows=rows,
+    )
 
 
 def _read_place(record: RunRecord, axes: Sequence[str]) -> dict[str, Any]:
@@ -230,12 +234,13 @@ def _choose_rows(records: Sequence[RunRecord], columns: Sequence[str]) -> list[s
     if SETTING_AXIS in list_axes(records) and not columns:
         return [SETTING_AXIS]
     varied = [axis for axis in list_varied(records) if axis not in columns]
-    without = [axis for axis in varied if axis != SPLIT_AXIS]
-    with_split = _group(records, [*varied, *columns])
-    without_split = _group(records, [*without, *columns])
-    # A split is called by its recipe, which other axes may have told already.
-    if len(without_split) == len(with_split):
-        varied = without
+    if SPLIT_AXIS in varied:
+        others = [axis for axis in varied if axis != SPLIT_AXIS]
+        with_split = _group(records, [*varied, *columns])
+        without_split = _group(records, [*others, *columns])
+        # A split is called by its recipe, which other axes may have told already.
+        if len(without_split) == len(with_split):
+            varied = others
     return varied or ["algorithm"]
 
 
@@ -243,8 +248,9 @@ def _group(records: Sequence[RunRecord], axes: Sequence[str]) -> dict[str, list[
     """Return the runs by their values on some axes, in the order of the first ones."""
     groups: dict[str, list[RunRecord]] = {}
     for record in records:
-        values = [record.where.get(axis) for axis in axes]
-        groups.setdefault(repr(values), []).append(record)
+        place = _read_place(record, axes)
+        group = groups.setdefault(repr(place), [])
+        group.append(record)
     return groups
 
 

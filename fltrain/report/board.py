@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
+from typing import Any
 
 from ..evidence.api import EvidenceTable
 from ..evidence.layout import lay_out, list_marks
@@ -88,9 +90,9 @@ def build_board(table: EvidenceTable, title: str) -> Board:
 
 def leave_out(board: Board, title: str) -> Board:
     """Return a leaderboard without the columns of a title."""
-    kept = [place for place, one in enumerate(board.header) if one != title]
-    header = [board.header[place] for place in kept]
-    rows = [[row[place] for place in kept] for row in board.rows]
+    is_kept = [one != title for one in board.header]
+    header = list(compress(board.header, is_kept))
+    rows = [list(compress(row, is_kept)) for row in board.rows]
     return replace(board, header=header, rows=rows)
 
 
@@ -98,10 +100,7 @@ def _list_values(
     row: TableRow, table: EvidenceTable, *, has_intervals: bool
 ) -> list[float | str | None]:
     """Return what each cell of a row is sorted by, in the order of `lay_out`."""
-    values: list[float | str | None] = []
-    for key in row.where.values():
-        is_number = isinstance(key, int | float) and not isinstance(key, bool)
-        values.append(key if is_number else str(key))
+    values = [_sort_key(key) for key in row.where.values()]
     for entry in row.entries:
         for place, measure in enumerate(table.measures):
             summary = _NO_VALUES if entry is None else entry.values[measure.title]
@@ -112,17 +111,23 @@ def _list_values(
     return [*values, row.n]
 
 
+def _sort_key(key: Any) -> float | str | None:
+    """Return what a value of an axis is sorted by: a number as such."""
+    if isinstance(key, bool) or not isinstance(key, int | float):
+        return str(key)
+    return key
+
+
 def _find_scale(table: EvidenceTable) -> tuple[float, float] | None:
     """Return the ends of all intervals of the first measure, for their pictures."""
     title = table.measures[0].title
-    lows, highs = [], []
+    ends = []
     for row in table.rows:
         entry = row.entries[0]
         interval = None if entry is None else entry.values[title].interval
         if interval is not None:
-            lows.append(interval.low)
-            highs.append(interval.high)
-    return (min(lows), max(highs)) if lows else None
+            ends += [interval.low, interval.high]
+    return (min(ends), max(ends)) if ends else None
 
 
 def _draw_whisker(
@@ -130,15 +135,24 @@ def _draw_whisker(
 ) -> Whisker | None:
     if entry is None or scale is None:
         return None
-    found = entry.values[table.measures[0].title]
-    if found.interval is None or found.mean is None:
+    first = table.measures[0]
+    found = entry.values[first.title]
+    ends = found.interval
+    if ends is None or found.mean is None:
         return None
+    return Whisker(
+        low=_place_on(scale, ends.low),
+        middle=_place_on(scale, found.mean),
+        high=_place_on(scale, ends.high),
+    )
+
+
+def _place_on(scale: tuple[float, float], value: float) -> float:
+    """Return where a value stands in the picture of intervals."""
     low, high = scale
     reach = high - low
-
-    def place(value: float) -> float:
-        share = (value - low) / reach if reach and math.isfinite(reach) else 0.5
-        return round(_MARGIN + (_WIDTH - 2 * _MARGIN) * share, 2)
-
-    ends = found.interval
-    return Whisker(low=place(ends.low), middle=place(found.mean), high=place(ends.high))
+    share = 0.5
+    if reach and math.isfinite(reach):
+        share = (value - low) / reach
+    room = _WIDTH - 2 * _MARGIN
+    return round(_MARGIN + room * share, 2)

@@ -19,6 +19,8 @@ _ALONG: tuple[Along, ...] = ("rounds", "bytes", "seconds")
 _MOST_ROUNDS = 300  # of a curve; of more, so many evenly
 MOST_NUMBERS = 220_000  # of all curves of a page
 
+_Column = list[float | None]  # a value a round, None where there is none
+
 
 @dataclass(frozen=True)
 class CurveRow:
@@ -44,43 +46,44 @@ def describe_curves(rows: Sequence[CurveRow], most: int = MOST_NUMBERS) -> tuple
         histories += row.histories
     metrics = _order_metrics(histories)
     shown, each = _choose_metrics(held, metrics, most)
-    described_rows = []
-    for row in rows:
-        described = _describe_row(row, shown) if row.runs else _describe_empty(row)
-        described_rows.append(described)
     told: JSON = {
         "metrics": [_describe_metric(name) for name in shown],
-        "rows": described_rows,
+        "rows": [_describe_row(row, shown) for row in rows],
         "runs": _describe_runs(rows, each),
     }
-    left_out = metrics[len(shown) :]
-    return told, left_out
+    n_shown = len(shown)
+    return told, metrics[n_shown:]
 
 
 def _order_metrics(histories: Sequence[History]) -> list[str]:
-    known = [name for name in list_metrics(histories) if not name.startswith(_LEFT_OUT)]
-    first = [name for name in _FIRST if name in known]
-    return list(dict.fromkeys([*first, *known]))
+    ordered = dict.fromkeys(_FIRST, False)
+    for name in list_metrics(histories):
+        ordered[name] = not name.startswith(_LEFT_OUT)
+    return [name for name, is_shown in ordered.items() if is_shown]
 
 
 def _choose_metrics(
     rows: Sequence[CurveRow], metrics: Sequence[str], most: int
 ) -> tuple[list[str], list[str]]:
     """Return the metrics that there is room for: of rows, and of each run of rows with several."""
-    of_rows, of_runs = 0, 0
+    of_rows = 0
+    of_runs = 0
     for row in rows:
         points = [_count_points(history) for history in row.histories]
         of_rows += points[0]
-        of_runs += sum(points) if len(points) > 1 else 0
+        if len(points) > 1:
+            of_runs += sum(points)
     # Each has three axes; a row has a mean and a deviation of a metric, a run a value.
     left = most - 3 * of_rows
     a_metric = 2 * of_rows
     n_shown = left // max(a_metric, 1)
-    shown = list(metrics[: max(1, n_shown)])
+    n_shown = max(1, n_shown)
+    shown = list(metrics[:n_shown])
     left -= a_metric * len(shown)
     left -= 3 * of_runs
     n_each = left // max(of_runs, 1)
-    return shown, shown[: max(0, n_each)]
+    n_each = max(0, n_each)
+    return shown, shown[:n_each]
 
 
 def _count_points(history: History) -> int:
@@ -95,25 +98,26 @@ def _describe_metric(name: str) -> JSON:
 
 
 def _describe_row(row: CurveRow, metrics: Sequence[str]) -> JSON:
+    n = len(row.runs)
+    named = {"label": row.label, "n": n}
+    if n == 0:
+        return named | {"x": {"rounds": []}, "y": {}, "d": {}}
+    histories = row.histories
     places = {}
     for along in _ALONG:
-        places[along] = build_curve(row.histories, _ALWAYS, along).x
+        every = build_curve(histories, _ALWAYS, along)
+        places[along] = every.x
     rounds = places["rounds"]
     y, deviation = {}, {}
     for metric in metrics:
-        curve = build_curve(row.histories, metric, "rounds")
+        curve = build_curve(histories, metric, "rounds")
         if curve.x:
             y[metric] = _align(rounds, curve.x, curve.y)
-        if len(row.runs) > 1:
+        if n > 1:
             spread = [statistics.stdev(values) for values in curve.values]
             deviation[metric] = _align(rounds, curve.x, spread)
-    named = {"label": row.label, "n": len(row.runs)}
     columns = {"y": y, "d": deviation}
     return named | _thin(places, columns)
-
-
-def _describe_empty(row: CurveRow) -> JSON:
-    return {"label": row.label, "n": 0, "x": {"rounds": []}, "y": {}, "d": {}}
 
 
 def _describe_runs(rows: Sequence[CurveRow], metrics: Sequence[str]) -> list[JSON]:
@@ -122,10 +126,12 @@ def _describe_runs(rows: Sequence[CurveRow], metrics: Sequence[str]) -> list[JSO
         if len(row.runs) < 2 or not metrics:
             continue
         for run in row.runs:
-            places = {along: list_places(run.history, along) for along in _ALONG}
-            y = _list_values(run.history, metrics)
+            history = run.history
+            places = {along: list_places(history, along) for along in _ALONG}
+            columns = {"y": _list_values(history, metrics)}
             named = {"label": run.folder.name, "row": number}
-            found.append(named | _thin(places, {"y": y}))
+            told = named | _thin(places, columns)
+            found.append(told)
     return found
 
 
@@ -139,9 +145,7 @@ def _list_values(history: History, metrics: Sequence[str]) -> JSON:
     return values
 
 
-def _align(
-    rounds: Sequence[float], some: Sequence[float], values: Sequence[float]
-) -> list[float | None]:
+def _align(rounds: Sequence[float], some: Sequence[float], values: Sequence[float]) -> _Column:
     """Return a value for each round, None where it has none."""
     by_round = dict(zip(some, values, strict=True))
     return [by_round.get(round) for round in rounds]
@@ -149,11 +153,7 @@ def _align(
 
 def _thin(places: Any, columns: Any) -> JSON:
     """Return places and columns with few digits, and of long ones some evenly, the last always."""
-    n = len(places["rounds"])
-    chosen = list(range(n))
-    if n > _MOST_ROUNDS:
-        step = (n - 1) / (_MOST_ROUNDS - 1)
-        chosen = [round(place * step) for place in range(_MOST_ROUNDS)]
+    chosen = _choose_rounds(len(places["rounds"]))
     x = _shorten_all(places, chosen)
     megabytes = [None if one is None else one / 1e6 for one in x["bytes"]]
     x["bytes"] = _shorten_list(megabytes)
@@ -163,9 +163,15 @@ def _thin(places: Any, columns: Any) -> JSON:
     return thinned
 
 
-def _shorten_all(
-    columns: Mapping[str, Sequence[float | None]], chosen: Sequence[int]
-) -> dict[str, list[float | None]]:
+def _choose_rounds(n: int) -> list[int]:
+    """Return the places of rounds that are drawn: all of few, some evenly of many."""
+    if n <= _MOST_ROUNDS:
+        return list(range(n))
+    step = (n - 1) / (_MOST_ROUNDS - 1)
+    return [round(place * step) for place in range(_MOST_ROUNDS)]
+
+
+def _shorten_all(columns: Mapping[str, _Column], chosen: Sequence[int]) -> dict[str, _Column]:
     """Return the chosen values of each column."""
     short = {}
     for name, values in columns.items():
@@ -176,7 +182,7 @@ def _shorten_all(
     return short
 
 
-def _shorten_list(values: Sequence[float | None]) -> list[float | None]:
+def _shorten_list(values: _Column) -> _Column:
     return [None if value is None else shorten_number(value) for value in values]
 
 
