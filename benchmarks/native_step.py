@@ -1,10 +1,11 @@
 """A step of compiled code beside the best product of its own tile: what each operation reaches.
 
-    python benchmarks/native_step.py [--model cnn] [--turns 60] [--beside CLONE] [--round]
+    python benchmarks/native_step.py [--model cnn] [--shape 1,28,28] [--batch 64] [--turns 60]
+        [--beside CLONE] [--round]
 
 The product is that of two matrices which stay in the first cache, of the best of some shapes. The
-step is one of SGD with momentum, batch 64, on random images of 28 x 28; a watch is read between its
-operations. An epoch is one call of ten steps, as a job makes it, without a watch. All of it is on
+step is one of SGD with momentum on random images; a watch is read between its operations. An epoch
+is one call of the steps of 640 examples, as a job makes it, without a watch. All of it is on
 one thread, in short turns one after another, of which the quickest counts: other programs on the
 machine can only slow one down. GFLOP/s count the multiplications of the formula.
 --beside: the epoch of another clone too, in the same turns; its arguments must be laid out alike.
@@ -33,10 +34,11 @@ from fltrain.engine.native.layers import LayerTable, tabulate_layers
 from fltrain.engine.native.ops import OpKind
 from fltrain.environment import describe
 from fltrain.models import create
+from fltrain.tasks.dropout import replace_dropouts
 
 HERE = Path(__file__).parent
-SHAPE, CLASSES = (1, 28, 28), 10
-EXAMPLES, BATCH = 640, 64
+CLASSES = 10
+EXAMPLES = 640
 ROUND_PARTIES = 10
 PRODUCTS = [(m, k) for m in (12, 24, 48) for k in (64, 96, 128, 192)]  # of m x k and k x vectors
 VECTORS = 4
@@ -77,17 +79,17 @@ def compile_file(source: Path, folder: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(made))
 
 
-def make_work(model: str) -> Work:
+def make_work(model: str, shape: tuple[int, ...], batch: int) -> Work:
     """Return an epoch with weights of its own."""
     torch.manual_seed(0)
-    module = create(model, SHAPE, CLASSES, 0)
-    layers = tabulate_layers(module, SHAPE, BATCH)
+    module = replace_dropouts(create(model, shape, CLASSES, 0))
+    layers = tabulate_layers(module, shape, batch)
     w = torch.cat([parameter.detach().reshape(-1) for parameter in module.parameters()])
     velocity = torch.zeros_like(w)
-    x = torch.randint(0, 256, (EXAMPLES, *SHAPE), dtype=torch.uint8)
+    x = torch.randint(0, 256, (EXAMPLES, *shape), dtype=torch.uint8)
     y = torch.randint(0, CLASSES, (EXAMPLES,))
     order = torch.randperm(EXAMPLES)
-    steps = EXAMPLES // BATCH
+    steps = EXAMPLES // batch
     rates = torch.full((steps,), 1e-4, dtype=torch.float64)
     stop = ctypes.c_int32(0)
     arguments = StepArguments(
@@ -105,7 +107,7 @@ def make_work(model: str) -> Work:
         y=address_of(y),
         order=address_of(order),
         per_epoch=EXAMPLES,
-        batch=BATCH,
+        batch=batch,
         accumulate=1,
         steps=steps,
         stop=ctypes.addressof(stop),
@@ -190,12 +192,15 @@ def measure(watched: ctypes.CDLL, epochs: dict[str, ctypes.CDLL], work: Work, tu
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--model", default="cnn")
+    parser.add_argument("--shape", default="1,28,28")
+    parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--turns", type=int, default=60)
     parser.add_argument("--beside", type=Path)
     parser.add_argument("--round", action="store_true")
     asked = parser.parse_args()
     torch.set_num_threads(1)
-    work = make_work(asked.model)
+    shape = tuple(int(size) for size in asked.shape.split(","))
+    work = make_work(asked.model, shape, asked.batch)
     lines = list(list_lines(work.layers))
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -220,9 +225,9 @@ def main() -> None:
         show("round", ask_child(HERE.parent, ROUND_PARTIES, "native") / ROUND_EXAMPLES, flop)
     for name in epochs:
         show(name, least[name] / EXAMPLES, flop)
-    show("step", least["step"] / BATCH, flop)
+    show("step", least["step"] / asked.batch, flop)
     for line in lines:
-        show(line.name, least[line.at] / BATCH, line.flop)
+        show(line.name, least[line.at] / asked.batch, line.flop)
 
 
 if __name__ == "__main__":

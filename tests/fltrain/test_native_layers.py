@@ -348,6 +348,19 @@ def test_a_round_is_that_of_looped_for_batches_of_any_kind(name, options, split,
 
 
 @compiled
+@pytest.mark.parametrize(
+    "name", ["many channels", "rectangles", "groups", "steps within a kernel", "residual blocks"]
+)
+def test_a_round_is_that_of_looped_where_few_examples_are_left_for_a_vector(
+    name, split, coloured, agree
+):
+    # 5 of 4, 8 or 16 lanes: vectors then run over the places of an image too
+    model = seeded(LAYERS[name])
+    options = {"batch_size": 21, "local_epochs": 1}
+    agree(*(train(split, coloured, model, engine, **options) for engine in ("looped", "native")))
+
+
+@compiled
 @pytest.mark.parametrize("algorithm", ["fedbn", "ditto", "fednova", "feddyn"])
 def test_buffers_are_what_the_algorithm_makes_of_them(algorithm, split, coloured, agree):
     model = seeded(LAYERS["batch norm, as in LeNet"])

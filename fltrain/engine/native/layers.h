@@ -10,6 +10,7 @@
 
 #include "declared.h"
 #include "dropout.h"
+#include "images.h"
 #include "kernels.h"
 #include "norms.h"
 #include "pooling.h"
@@ -111,17 +112,29 @@ struct Packed {
     }
 };
 
+// How a convolution has the images of one group: the numbers of a place (`Image`), where its taps
+// are, and memory for one group's images between zeros. out: for what is made of narrow ones; null
+// where it is written to its tensor.
+struct ImageLayout {
+    int64_t pitch = LANES;
+    std::vector<Tap> taps{};               // of y
+    std::vector<std::vector<Tap>> back{};  // of dx: a list for each reach
+    float *x = nullptr, *d = nullptr, *out = nullptr;
+
+    bool is_narrow() const { return pitch < LANES; }
+};
+
 struct Layer {
     Op op;
     // Whether what others gave to the gradient of an input is added to, rather than written over.
     bool adds = false, also_adds = false;
-    bool ends = false;                               // nobody wants the gradient of its input
-    int8_t* which = nullptr;                         // of pooling: the largest; of dropout: kept
-    float *padded_x = nullptr, *padded_d = nullptr;  // of a convolution: one group between zeros
-    BatchNorm* norm = nullptr;                       // of batch norm and its moments
-    std::vector<Tap> taps{}, outer{};                // of y, of dW
-    std::vector<std::vector<Tap>> back{};            // of dx: a list for each reach
-    std::vector<Packed> packed{};                    // of a large convolution: of y, of dx
+    bool ends = false;                         // nobody wants the gradient of its input
+    int8_t* which = nullptr;                   // of pooling: the largest; of dropout: kept
+    BatchNorm* norm = nullptr;                 // of batch norm and its moments
+    std::vector<Tap> taps{}, outer{}, back{};  // of a linear layer: of y, of dW, of dx
+    ImageLayout wide{};                        // of a convolution
+    std::unique_ptr<ImageLayout> narrow{};     // of a group with few examples, where that pays
+    std::vector<Packed> packed{};              // of a large convolution: of y, of dx
 
     const float* weight(const float* w) const { return op.weight < 0 ? nullptr : w + op.weight; }
     float* weight(float* w) const { return op.weight < 0 ? nullptr : w + op.weight; }
@@ -144,34 +157,48 @@ struct Layer {
         return most;
     }
 
-    // Those of one group; the others have the same from where they begin. The gradient of the input
-    // is a convolution too, with the kernel turned round; for each place within a stride one of its
-    // own.
-    void set_conv_taps() {
+    // The layout for a group of so many examples.
+    const ImageLayout& layout_of(int64_t examples) const {
+        return narrow && examples <= narrow->pitch ? *narrow : wide;
+    }
+
+    // Whether groups of that many examples leave so many lanes idle that it pays to have their
+    // images narrow, although these are copied.
+    bool is_better_narrow(int64_t examples) const {
+        const bool has_one_reach = op.stride_h == 1 && op.stride_w == 1;
+        return examples && has_one_reach && 8 * row_of(op.ow, examples) <= 7 * op.ow * LANES;
+    }
+
+    // Taps of one group of channels; the others have the same from where they begin. The gradient
+    // of the input is a convolution too, with the kernel turned round; for each place within a
+    // stride one of its own.
+    void set_taps(ImageLayout& to) const {
         const Op o = part_of(op);
-        const int64_t row = o.w + 2 * o.pad_w;
+        const int64_t row = row_of(o.w, o.pad_w, to.pitch);
         for (int64_t j = 0; j < o.kw; j++)
             for (int64_t i = 0; i < o.kh; i++)
                 for (int64_t c = 0; c < o.c; c++) {
-                    const int64_t place = (c * o.h + i * o.step_h) * row + j * o.step_w;
+                    const int64_t place = (c * o.h + i * o.step_h) * row + j * o.step_w * to.pitch;
                     const int64_t number = (c * o.kh + i) * o.kw + j;
-                    taps.push_back({int32_t(number), int32_t(place * LANES)});
+                    to.taps.push_back({int32_t(number), int32_t(place)});
                 }
         for (int64_t y = 0; y < o.stride_h; y++)
-            for (int64_t x = 0; x < o.stride_w; x++) set_back_taps(o, rows(y), columns(x));
+            for (int64_t x = 0; x < o.stride_w; x++) add_back_taps(to, o, rows(y), columns(x));
     }
 
-    void set_back_taps(const Op& o, const Reach& rows, const Reach& columns) {
-        const int64_t row = o.ow + 2 * back_pad();
-        std::vector<Tap>& turned = back.emplace_back();
+    void add_back_taps(ImageLayout& to, const Op& o, const Reach& rows,
+                       const Reach& columns) const {
+        const int64_t row = row_of(o.ow, back_pad(), to.pitch);
+        std::vector<Tap>& turned = to.back.emplace_back();
         for (int64_t j = 0; j < columns.count; j++)
             for (int64_t i = 0; i < rows.count; i++)
                 for (int64_t m = 0; m < o.out; m++) {
                     const int64_t ki = rows.begin + rows.every * (rows.count - 1 - i);
                     const int64_t kj = columns.begin + columns.every * (columns.count - 1 - j);
                     const int64_t number = (m * o.c * o.kh + ki) * o.kw + kj;
-                    const int64_t place = (m * o.oh + i * rows.step) * row + j * columns.step;
-                    turned.push_back({int32_t(number), int32_t(place * LANES)});
+                    const int64_t place =
+                        (m * o.oh + i * rows.step) * row + j * columns.step * to.pitch;
+                    turned.push_back({int32_t(number), int32_t(place)});
                 }
     }
 
@@ -192,9 +219,8 @@ struct Layer {
 
     // dstep: of the output's gradient; width: of a row of the turned input (`linear_back`).
     void set_linear_taps(int64_t groups, int64_t dstep, int64_t width) {
-        std::vector<Tap>& turned = back.emplace_back();
         for (int32_t t = 0; t < op.c; t++) taps.push_back({t, t * LANES});
-        for (int32_t t = 0; t < op.out; t++) turned.push_back({int32_t(t * op.c), t * LANES});
+        for (int32_t t = 0; t < op.out; t++) back.push_back({int32_t(t * op.c), t * LANES});
         for (int32_t t = 0; t < groups * LANES; t++)
             outer.push_back({int32_t(t / LANES * dstep + t % LANES), int32_t(t * width)});
     }

@@ -17,11 +17,12 @@ void linear(const Network& net, const Layer& l, const float* w, int64_t used) {
             o.out, used);
 }
 
-// dW [out][c] += dy x', the examples being what is summed over; db += dy.
-void linear_gradient(Network& net, const Layer& l, int64_t used) {
+// dW [out][c] += dy x', so many examples being what is summed over; db += dy.
+void linear_gradient(Network& net, const Layer& l, int64_t examples) {
     const Op& o = l.op;
     const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
-    const int64_t width = parts_of(o.c, LANES) * LANES, whole = o.c / LANES, n = used * LANES;
+    const int64_t width = parts_of(o.c, LANES) * LANES, whole = o.c / LANES, n = examples;
+    const int64_t used = parts_of(examples, LANES);
     // turned: x with the features of an example side by side, as the vectors of B
     for (int64_t g = 0; g < used; g++)
         for (int64_t f = 0; f < o.c; f += LANES)
@@ -50,8 +51,8 @@ void linear_gradient(Network& net, const Layer& l, int64_t used) {
 void linear_back(const Network& net, const Layer& l, const float* w, int64_t used) {
     const Op& o = l.op;
     const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
-    product({x.d, LANES, x.dstep, w + o.weight, 1, y.d, y.dstep, nullptr, l.adds, l.back[0].data(),
-             1, o.out, 0, o.out},
+    product({x.d, LANES, x.dstep, w + o.weight, 1, y.d, y.dstep, nullptr, l.adds, l.back.data(), 1,
+             o.out, 0, o.out},
             o.c, used);
 }
 

@@ -177,11 +177,14 @@ struct Network {
             if (o.kind == DROPOUT) l.which = memory.take<int8_t>(groups * o.parts * LANES);
             if (o.kind == BATCH_NORM) prepare_norm(l);
             if (o.kind == CONV) {
-                l.set_conv_taps();
+                place_images(l, l.wide);
+                const int64_t few = std::min(args.batch, args.per_epoch) % LANES;
+                if (l.is_better_narrow(few)) {
+                    l.narrow = std::make_unique<ImageLayout>();
+                    l.narrow->pitch = few;
+                    place_images(l, *l.narrow);
+                }
                 if (l.packs()) place_packed(l);
-                const int64_t row = o.w + 2 * o.pad_w, row_d = o.ow + 2 * l.back_pad();
-                l.padded_x = o.pad_w ? memory.take<float>(o.c * o.h * row * LANES) : nullptr;
-                l.padded_d = trains ? memory.take<float>(o.out * o.oh * row_d * LANES) : nullptr;
             }
             if (o.kind == LINEAR) {
                 const int64_t width = parts_of(o.c, LANES) * LANES;
@@ -196,6 +199,21 @@ struct Network {
         gradients = memory.take<float>(args.parameters);
     }
 
+    // Vectors at the end of a narrow row reach into the next one, of the last into zeros.
+    void place_images(const Layer& l, ImageLayout& to) {
+        const Op& o = l.op;
+        const auto take = [&](int64_t channels, int64_t h, int64_t w, int64_t pad) {
+            return memory.take<float>(channels * h * row_of(w, pad, to.pitch) + LANES);
+        };
+        l.set_taps(to);
+        if (o.pad_w || to.is_narrow()) to.x = take(o.c, o.h, o.w, o.pad_w);
+        if (trains) to.d = take(o.out, o.oh, o.ow, l.back_pad());
+        if (!to.is_narrow()) return;
+        const int64_t of_y = o.out * o.oh * row_of(o.ow, to.pitch);
+        const int64_t of_dx = trains ? o.c * o.h * row_of(o.w, to.pitch) : 0;
+        to.out = memory.take<float>(std::max(of_y, of_dx) + LANES);
+    }
+
     void place_packed(Layer& l) {
         const Op& o = l.op;
         const auto add = [&](std::vector<Tap>& taps, int64_t rows, int64_t inner) {
@@ -204,9 +222,14 @@ struct Network {
             packed.take_order(taps);
             packed.numbers = memory.take<float>(rows * taps.size());
         };
-        add(l.taps, o.out, o.c);
-        for (std::vector<Tap>& taps : l.back)
+        add(l.wide.taps, o.out, o.c);
+        for (std::vector<Tap>& taps : l.wide.back)
             if (trains && !l.ends) add(taps, o.c, o.out);
+        if (!l.narrow) return;
+        // the same numbers in the same order
+        for (size_t i = 0; i < l.wide.taps.size(); i++) l.narrow->taps[i].a = l.wide.taps[i].a;
+        for (size_t i = 0; i < l.wide.back[0].size(); i++)
+            l.narrow->back[0][i].a = l.wide.back[0][i].a;
     }
 
     void prepare_norm(Layer& l) {

@@ -74,7 +74,7 @@ class Passes {
             const Phase& phase = net.phases[p];
             Layer& last = net.layers[phase.end - 1];
             if (last.op.kind == LINEAR) {
-                linear_gradient(net, last, used);
+                linear_gradient(net, last, block.size);
                 note(last, GRADIENT);
                 if (!last.ends) linear_back(net, last, args.w, used);
                 note(last, BACK);
@@ -114,7 +114,7 @@ class Passes {
                 args.bytes ? gather_group<uint8_t>(block, g) : gather_group<float>(block, g);
                 break;
             case CONV:
-                convolve(net, l, args.w, g);
+                convolve(net, l, args.w, g, l.layout_of(block.count(g)));
                 break;
             case POOL: {
                 int8_t* which = l.which + g * y.size * LANES;
@@ -163,11 +163,13 @@ class Passes {
                 else if (!l.adds)
                     std::memset(x.grad(g), 0, bytes);
                 break;
-            case CONV:
-                convolve_gradient(net, l, g);
+            case CONV: {
+                const ImageLayout& by = l.layout_of(block.count(g));
+                convolve_gradient(net, l, g, by);
                 note(l, GRADIENT);
-                if (!l.ends) convolve_back(net, l, args.w, g);
+                if (!l.ends) convolve_back(net, l, args.w, g, by);
                 break;
+            }
             case POOL: {
                 const int8_t* which = l.which + g * y.size * LANES;
                 sums ? unpool(o, y.grad(g), which, x.grad(g))

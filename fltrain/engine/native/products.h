@@ -14,15 +14,15 @@
 namespace {
 
 // LANES: floats in a register. A tile of MB numbers times NB vectors has one accumulator for each
-// pair, which all have to fit the registers beside its operands; KB: of a gradient's tile.
+// pair, which all have to fit the registers beside its operands.
 #if defined(__AVX512F__)
-constexpr int LANES = 16, MB = 6, NB = 4, KB = 4;  // 24 accumulators of 32 registers
+constexpr int LANES = 16, MB = 6, NB = 4;  // 24 accumulators of 32 registers
 #elif defined(__AVX__)
-constexpr int LANES = 8, MB = 4, NB = 3, KB = 2;  // 12 of 16
+constexpr int LANES = 8, MB = 4, NB = 3;  // 12 of 16
 #elif defined(__aarch64__)
-constexpr int LANES = 4, MB = 6, NB = 4, KB = 4;
+constexpr int LANES = 4, MB = 6, NB = 4;
 #else
-constexpr int LANES = 4, MB = 4, NB = 3, KB = 2;
+constexpr int LANES = 4, MB = 4, NB = 3;
 #endif
 constexpr int GROUPS = 64 / LANES;  // of a block of up to 64 examples
 
