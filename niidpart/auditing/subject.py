@@ -18,10 +18,12 @@ from ..interop.recognition import recognise
 from ..splits.split import FederatedSplit
 from ..splits.view import RowIds
 from ..strategies import STRATEGIES
+from ..wording import count_noun
 
 _SPLIT_FILE = b"\x89HDF\r\n\x1a\n"
 _BYTES_OF_ROW = 4  # that stand for a row on the disk
 _BYTES_OF_CLASS = 64  # of its name
+_A_FEW_CLASSES = 1 << 10  # beyond the rows: more are numbers of something else
 _PIECE = 1 << 18  # rows that are looked at at once: temporaries stay small
 
 
@@ -169,7 +171,14 @@ def _count_stated_classes(name: Path, held: Imported) -> int:
     lowest = min(int(label.min(initial=0)) for label in held.labels.values())
     if lowest < 0:
         raise FileFault(f"{name} says the class {lowest} of a row; whole numbers from 0 are needed")
-    return 1 + max(int(label.max(initial=0)) for label in held.labels.values())
+    highest = max(int(label.max(initial=0)) for label in held.labels.values())
+    n_rows = sum(map(len, held.labels.values()))
+    if highest > n_rows + _A_FEW_CLASSES:
+        raise FileFault(
+            f"{name} says the class {highest} of a row, and has {count_noun(n_rows, 'row')}; "
+            "classes are numbered from 0"
+        )
+    return 1 + highest
 
 
 def _find_cells(party: Ints, row: Ints, data: Data) -> Ints:

@@ -21,8 +21,11 @@ from ..splits.digests import digest_array
 from ..splits.recipe import IMPORTED, JSON, Recipe
 from ..splits.split import FederatedSplit
 from ..strategies import STRATEGIES, Rows
+from ..wording import count_noun
 from .recognition import recognise
 
+# More parties than so many times the rows, and a few, are numbers of something else.
+_SPARSE, _A_FEW = 64, 1 << 16
 # What an untrusted recipe may raise: it can be wrong in any way.
 _WRONG_RECIPE = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
 
@@ -167,7 +170,18 @@ def read_folder(
     if not folder.exists():
         raise FileNotFoundError(f"there is no folder {folder}")
     found: Imported = IMPORTERS.find(format)(folder, data, **options)
+    _require_few_parties(folder, found)
     return found
+
+
+def _require_few_parties(folder: Path, found: Imported) -> None:
+    """Raise FileFault where numbers of parties are so far apart that they count nobody."""
+    n_rows = sum(len(row) for _, row in found.parts.values())
+    if found.n_parties > _SPARSE * n_rows + _A_FEW:
+        raise FileFault(
+            f"{folder} has the party {found.n_parties - 1} and {count_noun(n_rows, 'row')} in all; "
+            "parties are numbered from 0, and each has a place in the split"
+        )
 
 
 def find_stated_faults(found: Imported, data: Data) -> dict[str, int]:

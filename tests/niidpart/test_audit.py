@@ -184,6 +184,14 @@ class TestWhichData:
         assert found.explanations[0].rule not in ("homo", "quantity")
         assert found.told_by == ""
 
+    def test_a_class_beyond_all_rows_is_no_class(self, tmp_path):
+        """Two rows whose classes would be a table of a million columns."""
+        own = {"x": ["img_0_label_999999.png"], "y": [999_999]}
+        held = {"users": [0], "num_samples": [1], "user_data": {"0": own}}
+        (tmp_path / "train.json").write_text(json.dumps(held))
+        with pytest.raises(FileFault, match="the class 999999 of a row, and has 1 row; classes"):
+            audit(tmp_path / "train.json", format="polito")
+
     def test_a_folder_says_itself_of_which_data_it_is(self, data, tmp_path):
         split = niidpart.make(data, "homo", n_parties=P)
         folder = niidpart.export(split, None, "csv", tmp_path / "rows")

@@ -120,7 +120,8 @@ SHAPES = {
     ("text", "said"),
     [
         ('{"0": [1], "1": [2], "0": [3]}', "the name '0' stands twice"),
-        ("[[1, true], [2]]", "a list of whole numbers"),
+        ("[[1, true], [2]]", "true or false among its rows; a list of whole numbers"),
+        ('{"0": [1], "99999": [2]}', "has the party 99999 and 2 rows in all"),
         ("[[1], [9223372036854775808]]", "which no row has"),
         ('{"train": [1, 2], "test": [3]}', "of no party"),
         ('{"train": {"0": [1], "1": {"test": [2]}}}', "of no party"),
