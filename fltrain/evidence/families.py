@@ -16,8 +16,9 @@ from niidpart.wording import count_noun
 from .comparing import AskedComparison, Comparison, JudgeRules, judge_comparisons
 from .drawn_pairs import ask_comparisons
 from .measures import RunMeasure
+from .place_words import name_column
 from .records import SEED_AXES, RunRecord, is_varied
-from .tables import TableBody, TableEntry, TableRow, name_column
+from .tables import TableBody, TableEntry, TableRow
 
 _NAMED = 3  # rows that a line names
 

@@ -6,20 +6,15 @@ from collections.abc import Sequence
 from niidpart.errors import UsageError
 
 from .records import RunRecord
-from .tables import TableAxes, TableBody, TableEntry, name_column
+from .tables import TableAxes, TableBody, TableEntry
 
 
 def list_faults(body: TableBody, axes: TableAxes) -> list[str]:
     """Return a line for each entry that lacks a run, and for each whose spread is no luck."""
     notes = []
-    for row in body.rows:
-        for where, entry in zip(body.columns, row.entries, strict=True):
-            if entry is None:
-                continue
-            column = name_column(where)
-            label = f"{row.label} in {column}" if column else row.label
-            for fault in _list_entry_faults(entry, axes):
-                notes.append(f"{label}: {fault}")
+    for placed in body.list_entries():
+        for fault in _list_entry_faults(placed.entry, axes):
+            notes.append(f"{placed.label}: {fault}")
     return notes
 
 

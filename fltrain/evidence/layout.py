@@ -7,7 +7,8 @@ from ..runs.metric_names import format_value
 from .api import EvidenceTable
 from .families import ComparisonFamily
 from .measures import RunMeasure
-from .tables import TableEntry, TableRow, name_column, write_place
+from .place_words import name_column, write_place
+from .tables import TableEntry, TableRow
 from .trial_values import ValueSummary
 
 _NOTHING = "-"
@@ -150,11 +151,7 @@ def list_marks(table: EvidenceTable) -> list[str]:
     """Return what the marks of a table mean, in a line; [] where there are none."""
     if not any(measure.is_of_parties for measure in table.measures):
         return []
-    used = set()
-    for row in table.rows:
-        for entry in row.entries:
-            if entry is not None:
-                used.add(entry.party_models)
+    used = {placed.entry.party_models for placed in table.body.list_entries()}
     said = []
     for kind, words in _MARK_WORDS.items():
         if kind in used:

@@ -3,18 +3,18 @@
 Runs that differ in seeds alone are the trials of one entry: mean, sample deviation, n, interval.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from niidpart.errors import UsageError
 from niidpart.registry import did_you_mean
 
 from .measures import PartyModels, RunMeasure, find_party_models
+from .place_words import describe_place, name_column, write_place
 from .records import RUN_AXIS, SETTING_AXIS, SPLIT_AXIS, RunRecord, list_axes, list_varied
 from .trial_values import ValueSummary, read_finite, read_values, summarise_values
 
-_NAMES = ("algorithm", SPLIT_AXIS, RUN_AXIS, SETTING_AXIS)  # axes whose values say what they are
 _NAMED = 8  # values of an axis that an error names
 
 
@@ -141,6 +141,27 @@ class TableBody:
     columns: Sequence[Mapping[str, Any]]
     rows: Sequence[TableRow]
 
+    def list_entries(self) -> Iterator["PlacedEntry"]:
+        """Yield all entries for which something was asked, row by row."""
+        for row in self.rows:
+            for column, entry in zip(self.columns, row.entries, strict=True):
+                if entry is not None:
+                    yield PlacedEntry(row, column, entry)
+
+
+class PlacedEntry(NamedTuple):
+    """An entry, its row, and the values of its column on the axes of the columns."""
+
+    row: TableRow
+    column: Mapping[str, Any]
+    entry: TableEntry
+
+    @property
+    def label(self) -> str:
+        """Its place in words: "fedprox mu=0.1 in beta=0.5"."""
+        column = name_column(self.column)
+        return f"{self.row.label} in {column}" if column else self.row.label
+
 
 def build_body(
     records: Sequence[RunRecord], measures: Sequence[RunMeasure], axes: TableAxes
@@ -197,31 +218,6 @@ def choose_records(
             raise UsageError(f"no run has {axis}={asked}; there are: {named}")
         chosen = kept
     return chosen
-
-
-def describe_place(where: Mapping[str, Any]) -> str:
-    """Return values on axes in words: names as they are, other values with their axes."""
-    words = []
-    for axis, value in where.items():
-        if value is None:
-            continue
-        text = write_place(value)
-        words.append(text if axis in _NAMES else f"{axis}={text}")
-    return " ".join(words) or "all"
-
-
-def name_column(where: Mapping[str, Any]) -> str:
-    """Return a column in words; "" for the only one."""
-    return describe_place(where) if where else ""
-
-
-def write_place(value: Any) -> str:
-    """Return a value on an axis as text."""
-    if value is None:
-        return "-"
-    if isinstance(value, list | tuple):
-        return ",".join(map(str, value))
-    return str(value)
 
 
 def _require_axis(axis: str, known: Sequence[str]) -> None:

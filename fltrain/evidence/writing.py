@@ -128,16 +128,13 @@ def write_csv(table: EvidenceTable) -> str:
     numbers = ["asked", "failed", "n", "mean", "std", "low", "high", "interval"]
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow([*axes, "measure", *numbers])
-    for row in table.rows:
-        for where, entry in zip(table.body.columns, row.entries, strict=True):
-            if entry is None:
-                continue
-            keys = [*row.where.values(), *where.values()]
-            counts = [len(entry.records), len(entry.failed)]
-            for measure in table.measures:
-                summary = entry.values[measure.title]
-                told = describe_summary(summary)
-                writer.writerow([*keys, measure.title, *counts, *told.values()])
+    for row, column, entry in table.body.list_entries():
+        keys = [*row.where.values(), *column.values()]
+        counts = [len(entry.records), len(entry.failed)]
+        for measure in table.measures:
+            summary = entry.values[measure.title]
+            told = describe_summary(summary)
+            writer.writerow([*keys, measure.title, *counts, *told.values()])
     return written.getvalue().removesuffix("\n")
 
 

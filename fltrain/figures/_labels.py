@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from ..evidence.place_words import describe_place, write_place
 from ..evidence.records import SEED_AXES, SETTING_AXIS, RunRecord, is_varied, list_varied
-from ..evidence.tables import TableBody, TableRow, describe_place, write_place
+from ..evidence.tables import TableBody, TableRow
 from ._words import FigureWords
 
 

@@ -13,6 +13,7 @@ from niidpart.errors import UsageError
 
 from ..evidence.faults import list_faults, require_something
 from ..evidence.measures import METRIC, MeasureWords, RunMeasure, list_measures
+from ..evidence.place_words import describe_place
 from ..evidence.records import (
     RUN_AXIS,
     SETTING_AXIS,
@@ -27,7 +28,6 @@ from ..evidence.tables import (
     TableEntry,
     build_body,
     choose_records,
-    describe_place,
 )
 from ._labels import label_rows
 from ._places import count_places, find_point, is_number, sort_places

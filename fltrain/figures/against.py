@@ -9,8 +9,9 @@ from niidpart.plot import OKABE_ITO
 from niidpart.registry import did_you_mean
 
 from ..evidence.measures import RunMeasure
+from ..evidence.place_words import write_place
 from ..evidence.records import list_varied
-from ..evidence.tables import TableEntry, write_place
+from ..evidence.tables import TableEntry
 from ._key import add_key, describe_trials, list_lost
 from ._panels import (
     describe_measure,

@@ -12,7 +12,6 @@ from ..evidence.measures import MeasureWords
 from ..evidence.ranking import Ranking
 from ..evidence.reading import RecordGroup
 from ..evidence.records import RunRecord, RunState
-from ..evidence.tables import TableEntry, name_column
 from .board import INTERVAL, Board, build_board, leave_out
 from .curve_data import MOST_NUMBERS, CurveRow, describe_curves
 from .page_runs import PageRuns, choose_runs
@@ -107,18 +106,10 @@ def _sort_by_state(table: EvidenceTable) -> dict[RunState, list[RunRecord]]:
         "failed": [],
         "unfinished": [],
     }
-    for entry in _list_entries(table):
-        for record in entry.records:
+    for placed in table.body.list_entries():
+        for record in placed.entry.records:
             states[record.state].append(record)
     return states
-
-
-def _list_entries(table: EvidenceTable) -> list[TableEntry]:
-    """Return the entries of a table, row by row."""
-    entries: list[TableEntry] = []
-    for row in table.rows:
-        entries += [entry for entry in row.entries if entry is not None]
-    return entries
 
 
 def _judge(
@@ -144,14 +135,9 @@ def _tell_costs(group: RecordGroup, request: TableRequest) -> EvidenceTable:
 def _list_curve_rows(table: EvidenceTable, runs: PageRuns) -> list[CurveRow]:
     """Return a curve for each row and column of a table."""
     rows = []
-    for row in table.rows:
-        for where, entry in zip(table.body.columns, row.entries, strict=True):
-            if entry is None:
-                continue
-            column = name_column(where)
-            label = f"{row.label} in {column}" if column else row.label
-            held = choose_runs(runs, entry.records)
-            rows.append(CurveRow(label, held))
+    for placed in table.body.list_entries():
+        held = choose_runs(runs, placed.entry.records)
+        rows.append(CurveRow(placed.label, held))
     return rows
 
 
@@ -159,8 +145,8 @@ def _rank(table: EvidenceTable) -> list[int]:
     """Return the numbers of the curves, the best by the first measure first: which a page draws."""
     measure = table.measures[0]
     known, unknown = [], []
-    for place, entry in enumerate(_list_entries(table)):
-        mean = entry.values[measure.title].mean
+    for place, placed in enumerate(table.body.list_entries()):
+        mean = placed.entry.values[measure.title].mean
         if mean is None:
             unknown.append(place)
         else:
