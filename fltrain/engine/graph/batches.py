@@ -30,15 +30,23 @@ def find_limits(cells: Sequence[Cell], jobs: int, rows: int) -> Limits:
 
     Counted as if the longest jobs came together, each party with one.
     """
-    steps, sizes = [], []
+    steps = []
+    largest = 0
     for cell in cells:
-        train = cell.data.train
-        its_sizes = [train.size(party) for party in range(cell.data.n_parties)]
-        sizes += its_sizes
-        steps += [count_steps(n, cell.settings) for n in its_sizes if n]
-    longest = sorted(steps, reverse=True)[:jobs]
-    width = min(cells[0].settings.batch_size, max(sizes))
-    return Limits(rows=max(rows, sum(longest)), steps=max(steps), width=width)
+        data = cell.data
+        for party in range(data.n_parties):
+            n = data.train.size(party)
+            largest = max(largest, n)
+            if n:
+                steps.append(count_steps(n, cell.settings))
+    steps.sort(reverse=True)
+    together = sum(steps[:jobs])
+    settings = cells[0].settings
+    return Limits(
+        rows=max(rows, together),
+        steps=steps[0],
+        width=min(settings.batch_size, largest),
+    )
 
 
 class CountedBatches:
@@ -51,31 +59,35 @@ class CountedBatches:
         self.counter = counter
         self._limits = limits
         self._sources = batches.sources
+        start = batches.start
+        device = batches.device
         n_jobs = len(batches.n)
         # rows behind the last one are read, and what they say left away, for jobs that have ended
         n_rows = limits.rows + n_jobs
-        self._at = batches.start.new_zeros(n_rows, limits.width)
-        self._size = batches.start.new_zeros(n_rows)
-        self._epoch = batches.start.new_zeros(n_rows)
-        self._run_epoch = batches.start.new_zeros(n_rows)
-        self._begin = batches.start.new_zeros(limits.steps)
-        self._start = torch.zeros_like(batches.start)
-        self._steps = torch.zeros_like(batches.start)
-        self._jobs = torch.arange(n_jobs, device=batches.device)
-        self._columns = torch.arange(limits.width, device=batches.device)
+        self._at = start.new_zeros(n_rows, limits.width)
+        self._size = start.new_zeros(n_rows)
+        self._epoch = start.new_zeros(n_rows)
+        self._run_epoch = start.new_zeros(n_rows)
+        self._begin = start.new_zeros(limits.steps)
+        self._start = torch.zeros_like(start)
+        self._steps = torch.zeros_like(start)
+        self._jobs = torch.arange(n_jobs, device=device)
+        self._columns = torch.arange(limits.width, device=device)
 
     def fill(self, batches: StackedBatches) -> None:
         """Take the batches of another round."""
         table = batches.table
         n_rows, width = table.at.shape
+        n_steps = len(table.begin)
+        steps = batches.tensor(batches.steps)
         self._at.zero_()  # the first example is one of any source
         self._at[:n_rows, :width] = table.at
         self._size[:n_rows] = table.size
         self._epoch[:n_rows] = table.epoch
         self._run_epoch[:n_rows] = table.run_epoch
-        self._begin[: len(table.begin)] = table.begin
+        self._begin[:n_steps] = table.begin
         self._start.copy_(batches.start)
-        self._steps.copy_(batches.tensor(batches.steps))
+        self._steps.copy_(steps)
 
     def mark_running(self, n: int) -> Tensor:
         """Return whether each of the first n jobs still runs, [n]."""
@@ -86,17 +98,26 @@ class CountedBatches:
 
         Those that have ended get examples of their own, of which nothing comes.
         """
-        rows = self._begin[self.counter] + self._jobs[: kind.n]
-        at = self._at[rows, : kind.width]
+        n = kind.n
+        width = kind.width
+        begin = self._begin[self.counter]
+        rows = begin + self._jobs[:n]
+        at = self._at[rows, :width]
         if running is not None:
-            start = self._start[: kind.n].unsqueeze(1)
-            at = torch.where(running.unsqueeze(1), at, start)
+            start = self._start[:n]
+            at = torch.where(running.unsqueeze(1), at, start.unsqueeze(1))
         mask = None
         if kind.is_masked:
-            mask = self._columns[: kind.width] < self._size[rows].unsqueeze(1)
+            sizes = self._size[rows]
+            mask = self._columns[:width] < sizes.unsqueeze(1)
         run_epoch: int | Tensor = 1
         if self._sources.has_draws:
             run_epoch = self._run_epoch[rows]
-        x, y = self._sources.load(at, select_first(kind.n), run_epoch)
-        epoch = self._epoch[rows] if kind.epoch is None else kind.epoch
-        return Batch(x=x, y=y, mask=mask, epoch=epoch, step=self.counter.squeeze(0))
+        x, y = self._sources.load(at, select_first(n), run_epoch)
+        return Batch(
+            x=x,
+            y=y,
+            mask=mask,
+            epoch=self._epoch[rows] if kind.epoch is None else kind.epoch,
+            step=self.counter.squeeze(0),
+        )

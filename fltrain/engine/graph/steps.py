@@ -46,9 +46,11 @@ class StaticSteps:
         """updates, rates: of the stack, before its first step. lies_in_rows: the weights."""
         self._worker = stack
         self._form = _describe(stack, updates, rates, limits)
-        self._width, self._capture = limits.width, capture
+        self._width = limits.width
+        self._capture = capture
         self._captured: dict[StepKind, Captured] = {}
-        n_jobs, device = len(stack.jobs), stack.device
+        n_jobs = len(stack.jobs)
+        device = stack.device
         local = hold(stack.local._asdict(), device)
         self._rows: WeightRows | None = None
         self._terms: Affine | None = None
@@ -61,38 +63,45 @@ class StaticSteps:
         stack.move(stack.local._replace(**local))
         if self._terms is not None:
             stack.algorithm = replace(stack.algorithm, direction=_PLAIN)
+        momentum = hold(stack.work.momentum, device)
         self._updates = Updates(
             stack.algorithm,
             stack.settings[0],
             weights=weights,
-            work=stack.work._replace(momentum=hold(stack.work.momentum, device)),
+            work=stack.work._replace(momentum=momentum),
             kept={},
             is_stack=True,
         )
-        if isinstance(updates.steps_before, Tensor):
-            self._updates.steps_before = updates.steps_before.clone()
+        before = updates.steps_before
+        if isinstance(before, Tensor):
+            self._updates.steps_before = before.clone()
         self._slots: Tree = {}  # as trees like the weights
         for slot, values in self._updates.slots.items():
-            self._slots[slot] = values if self._rows is None else self._rows.cut(values[ROW])
+            self._slots[slot] = values
+            if self._rows is not None:
+                self._slots[slot] = self._rows.cut(values[ROW])
         self._counter = torch.zeros(1, dtype=torch.int64, device=device)
         self._losses = torch.zeros(n_jobs, dtype=torch.float64, device=device)
         table = rates.tabulate()
-        self._rates = table.new_zeros(limits.steps, table.shape[1])
+        _, n_rates = table.shape
+        self._rates = table.new_zeros(limits.steps, n_rates)
         self._batches = CountedBatches(stack.batches, limits, self._counter)
 
     def _lay_weights(self, rows: WeightRows, local: Tree) -> Tree:
         """Move the weights of a Local, and their start, into rows; return the rows as a tree."""
-        jobs = (len(self._worker.jobs),)
+        worker = self._worker
+        jobs = (len(worker.jobs),)
         axes: dict[str, tuple[int, ...]] = {"params": jobs, "start": jobs}
-        if None in self._worker.dims.start.values():
+        if None in worker.dims.start.values():
             axes["start"] = ()  # one for all jobs
         for name, its_axes in axes.items():
             its_rows = rows.make(*its_axes)
             views = rows.cut(its_rows)
-            if not views.keys() <= local[name].keys():
+            held = local[name]
+            if not views.keys() <= held.keys():
                 continue  # parameters that were not received have no start
-            fill(views, local[name])
-            local[name] = local[name] | views
+            fill(views, held)
+            local[name] = held | views
             self._in_rows[name] = {ROW: its_rows}
         return self._in_rows["params"]
 
@@ -114,22 +123,32 @@ class StaticSteps:
 
     def _fill(self, stack: Stack, updates: Updates, rates: Rates) -> None:
         """Take what another round brings."""
-        if stack is not self._worker:
-            fill(self._worker.local._asdict(), stack.local._asdict())
-            terms = find_terms(stack, self._rows) if self._rows is not None else None
-            if terms is not None and self._terms is not None:
-                fill(self._terms._asdict(), terms._asdict())
-        self._worker.jobs, self._worker.batches = stack.jobs, stack.batches
+        worker = self._worker
+        if stack is not worker:
+            fill(worker.local._asdict(), stack.local._asdict())
+            self._fill_terms(stack)
+        worker.jobs = stack.jobs
+        worker.batches = stack.batches
+        own = self._updates
         fill(self._slots, updates.slots)
-        fill(self._updates.numbers, updates.numbers)
-        fill(self._updates.steps_before, updates.steps_before)
-        for rests in self._updates.rests.values():
+        fill(own.numbers, updates.numbers)
+        fill(own.steps_before, updates.steps_before)
+        for rests in own.rests.values():
             rests.zero_()
         table = rates.tabulate()
-        self._rates[: len(table)] = table
+        n_steps = len(table)
+        self._rates[:n_steps] = table
         self._batches.fill(stack.batches)
         self._counter.zero_()
         self._losses.zero_()
+
+    def _fill_terms(self, stack: Stack) -> None:
+        """Take the terms of another stack's direction, where it declares some."""
+        if self._rows is None:
+            return
+        terms = find_terms(stack, self._rows)
+        if terms is not None and self._terms is not None:
+            fill(self._terms._asdict(), terms._asdict())
 
     def _do_step(self, step: int) -> None:
         worker = self._worker
@@ -141,7 +160,8 @@ class StaticSteps:
         kind = find_kind(rows, len(worker.jobs), self._width, worker.mixing)
         if kind not in self._captured:
             self._captured[kind] = Captured(self._capture)
-        self._captured[kind](partial(self._step, kind))
+        captured = self._captured[kind]
+        captured(partial(self._step, kind))
 
     def _step(self, kind: StepKind) -> None:
         """Do the step that the counter says, of a kind."""
@@ -154,11 +174,13 @@ class StaticSteps:
         """Move the first n jobs along a direction, and the counter on. running: None for all."""
         if running is not None:
             done = self._hold_ended(done, n, running)
-        rate = self._rates[self._counter].squeeze(0)  # [J], or [1] for all jobs
+        rate = self._rates[self._counter]
+        rate = rate.squeeze(0)  # [J], or [1] for all jobs
         lr = rate[:n] if len(rate) > 1 else rate.squeeze(0)
         counted = self._counter.squeeze(0)
         number = counted.double()  # a whole number would round to float32
-        self._updates.apply(self._in_weights(done, n), number, lr, n, running=running)
+        laid = self._in_weights(done, n)
+        self._updates.apply(laid, number, lr, n, running=running)
         self._losses[:n] += done.loss
         self._worker.write(n, done)
         self._counter += 1
@@ -167,13 +189,15 @@ class StaticSteps:
         """Return the step with the algorithm's terms, in the form in which weights are moved."""
         if self._rows is None:
             return done
-        laid = done._replace(grad=self._rows.lay("grad", done.grad, n))
+        grad = self._rows.lay("grad", done.grad, n)
+        laid = done._replace(grad=grad)
         if self._terms is None:
-            return laid._replace(after=self._rows.lay("after", done.after, n))
-        local = self._worker.local
-        weights = {name: take_first(part, n) for name, part in self._in_rows.items()}
-        terms = Affine(*(take_first(part, n) for part in self._terms))
-        return add_terms(terms, laid, local._replace(**weights))
+            after = self._rows.lay("after", done.after, n)
+            return laid._replace(after=after)
+        weights = take_first(self._in_rows, n)
+        local = self._worker.local._replace(**weights)
+        terms = take_first(self._terms._asdict(), n)
+        return add_terms(Affine(**terms), laid, local)
 
     def _hold_ended(self, done: Step, n: int, running: Tensor) -> Step:
         """Return the step with buffers, carry and loss of jobs that have ended as they were."""
@@ -193,6 +217,7 @@ class StaticSteps:
 def _describe(stack: Stack, updates: Updates, rates: Rates, limits: Limits) -> list[Any]:
     """Return what has to be equal for one memory, and one graph, to do for two stacks."""
     sources = stack.batches.sources
+    table = rates.tabulate()
     return [
         len(stack.jobs),
         limits,
@@ -201,7 +226,8 @@ def _describe(stack: Stack, updates: Updates, rates: Rates, limits: Limits) -> l
         stack.dims._asdict(),
         describe_form(updates.slots),
         describe_form(updates.numbers),
-        describe_form({"before": updates.steps_before, "rates": rates.tabulate()[0]}),
+        describe_form(updates.steps_before),
+        describe_form(table[0]),
         sources.distinct,
         sources.number,
     ]

@@ -29,14 +29,17 @@ def find_terms(stack: Stack, rows: WeightRows) -> Affine | None:
 
     def give_terms(local: Local) -> dict[str, Any]:
         varied: dict[str, Any] = {}
-        for name, value in direction.terms(local)._asdict().items():
-            is_tree = isinstance(value, dict) and len(value) > 0
-            into = varied if is_tree or isinstance(value, Tensor) else plain
+        terms = direction.terms(local)
+        for name, value in terms._asdict().items():
+            is_empty = isinstance(value, dict) and not value
+            is_varied = isinstance(value, dict | Tensor) and not is_empty
+            into = varied if is_varied else plain
             into[name] = value
         return varied
 
-    varied = torch.func.vmap(give_terms, in_dims=(stack.dims,))(stack.local)
-    return rows.lay_terms(Affine(**plain | varied))
+    give_all = torch.func.vmap(give_terms, in_dims=(stack.dims,))
+    found = plain | give_all(stack.local)
+    return rows.lay_terms(Affine(**found))
 
 
 def take_first(value: Any, n: int) -> Any:

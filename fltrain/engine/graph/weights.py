@@ -4,6 +4,7 @@ What is done to each number by itself (an affine correction, an optimiser's step
 have ended) is then done to one tensor, however many parameters there are.
 """
 
+import math
 from typing import Any
 
 import torch
@@ -23,9 +24,12 @@ ROW = "row"
 
 def can_lie_in_rows(weights: Tree) -> bool:
     """Return whether all leaves are of one type, and none lies deeper."""
-    if any(isinstance(leaf, dict) for leaf in weights.values()):
-        return False
-    return len({leaf.dtype for leaf in weights.values()}) == 1
+    types = set()
+    for leaf in weights.values():
+        if isinstance(leaf, dict):
+            return False
+        types.add(leaf.dtype)
+    return len(types) == 1
 
 
 class WeightRows:
@@ -36,17 +40,20 @@ class WeightRows:
         sizes: list[int] = []
         leaves: list[tuple[str, int, torch.Size]] = []
         for name, leaf in like.items():
-            size = leaf[0].numel()
-            leaves.append((name, len(sizes), leaf.shape[1:]))
-            sizes += [size, -size % _ALIGNED]
+            _, *shape = leaf.shape
+            size = math.prod(shape)
+            place = len(sizes)
+            leaves.append((name, place, torch.Size(shape)))
+            sizes.append(size)
+            sizes.append(-size % _ALIGNED)
         self._layout = RowLayout(sizes, leaves)
-        self._like = next(iter(like.values()))
+        self._like, *_ = like.values()
         self._made: dict[str, tuple[Tensor, Tree]] = {}
 
     def make(self, *axes: int, value: float = 0.0) -> Tensor:
         """Return rows [*axes, D]."""
-        shape = (*axes, sum(self._layout.sizes))
-        rows: Tensor = self._like.new_full(shape, value)
+        width = sum(self._layout.sizes)
+        rows: Tensor = self._like.new_full((*axes, width), value)
         return rows
 
     def cut(self, rows: Tensor) -> Tree:
@@ -61,23 +68,25 @@ class WeightRows:
         if not values:
             return {}
         if name not in self._made:
-            rows = self.make(len(self._like))
-            self._made[name] = rows, self.cut(rows)
+            made = self.make(len(self._like))
+            self._made[name] = made, self.cut(made)
         rows, leaves = self._made[name]
-        ordered = [leaves[path][:n] for path in leaves]
-        torch._foreach_copy_(ordered, [values[path] for path in leaves])
+        into = [leaf[:n] for leaf in leaves.values()]
+        ordered = [values[path] for path in leaves]
+        torch._foreach_copy_(into, ordered)
         return {ROW: rows[:n]}
 
     def lay_terms(self, terms: Affine) -> Affine:
         """Return the terms of J jobs in rows. Numbers of jobs [J] become columns [J, 1]."""
         laid: dict[str, Any] = {}
         for name, value in terms._asdict().items():
+            laid[name] = value
             if isinstance(value, Tensor):
-                laid[name] = value.to(self._like.dtype).reshape(-1, 1)
+                column = value.to(self._like.dtype)
+                laid[name] = column.reshape(-1, 1)
             elif isinstance(value, dict):
-                laid[name] = self._lay_whole(value, 1.0 if name == "scale" else 0.0)
-            else:
-                laid[name] = value
+                rest = 1.0 if name == "scale" else 0.0
+                laid[name] = self._lay_whole(value, rest)
         return Affine(**laid)
 
     def _lay_whole(self, values: Tree, rest: float) -> Tree:
@@ -85,5 +94,6 @@ class WeightRows:
         if not values:
             return {}
         rows = self.make(len(self._like), value=rest)
-        tree.map(lambda leaf, into: into.copy_(leaf), values, self.cut(rows))
+        leaves = self.cut(rows)
+        tree.map(lambda leaf, into: into.copy_(leaf), values, leaves)
         return {ROW: rows}
