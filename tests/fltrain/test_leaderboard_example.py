@@ -1,12 +1,16 @@
-"""What is committed of the leaderboard: the plan of the tuned entry, verdicts and boards."""
+"""What is committed of the leaderboard: packed entries, verdicts of them, and boards."""
 
 import json
 from urllib.parse import unquote
 
 import pytest
 
+from fltrain.leaderboard.packing import open_entry
 from fltrain.leaderboard.planning import make_entry_plan, read_algorithm
+from fltrain.leaderboard.states import digest_entry
 from fltrain.leaderboard.task import find_task
+from fltrain.leaderboard.verifying import verify_entry
+from fltrain.studies.folder.study_folder import StudyFolder
 from fltrain.studies.plans.plan_text import read_plan_text
 
 
@@ -16,7 +20,6 @@ def folder(project):
 
 
 def test_the_tuned_entry_is_what_its_task_asks_for_and_was_replayed(folder):
-    """Its study is 33 MB; committed are its plan, and a verdict under the digest of its states."""
     plan = read_plan_text(folder / "plans" / "tuned-digits-label-0.1.toml").values
     task = find_task("digits-label-0.1")
     asked = ("fedavg", "fedprox:{mu = [0.01, 0.1, 1.0]}", "scaffold")
@@ -39,3 +42,23 @@ def test_every_verdict_that_is_committed_is_of_a_task_and_of_rows_on_its_board(f
     assert set(verdicts) == shown
     for entry, path in verdicts.items():
         assert find_task(json.loads(path.read_text())["task"]).name in entry
+
+
+def test_each_packed_entry_is_the_one_that_its_verdict_is_of(folder):
+    packed = sorted((folder / "entries").glob("*/*.json.xz"))
+    assert packed
+    for path in packed:
+        name = f"{path.parent.name}%2F{path.name.removesuffix('.json.xz')}"
+        verdict = json.loads((folder / "verdicts" / f"{name}.json").read_text())
+        with open_entry(path) as entry:
+            assert digest_entry(entry) == verdict["digest"]
+            text = StudyFolder.open(entry).read_plan().text
+        assert "data_root" not in text or 'data_root = "data"' in text
+
+
+def test_a_round_of_a_committed_entry_is_trained_again_on_a_fresh_clone(folder):
+    """Elsewhere last bits may be others, which is said, and is no fault."""
+    entry = folder / "entries" / "baselines" / "digits-label-0.5.json.xz"
+    verdict = verify_entry(entry, replay=1)
+    assert verdict.faults == []
+    assert verdict.replayed or all("made elsewhere" in line for line in verdict.unchecked)
