@@ -182,6 +182,6 @@ def _list_layers(module: nn.Module) -> str:
         if name and not list(layer.children())
     ]
     if not layers:
-        return "It has no layers by name"
+        return "It has no layers by name: build it of modules, such as nn.Linear"
     more = f", and {len(layers) - _SHOWN} before them" if len(layers) > _SHOWN else ""
     return f"Its layers: {', '.join(layers[-_SHOWN:])}{more}"

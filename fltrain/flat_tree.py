@@ -1,6 +1,6 @@
 """Trees whose leaves lie in one row, so that work on each number needs no loop over leaves."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from operator import is_
 from typing import Any, NamedTuple
 
@@ -32,6 +32,17 @@ class RowLayout(NamedTuple):
         parts = rows.split_with_sizes(self.sizes, dim=-1)
         front = rows.shape[:-1]
         return {name: parts[part].view(front + shape) for name, part, shape in self.leaves}
+
+    def find_run(self, names: Container[str]) -> tuple[int, "RowLayout"] | None:
+        """Return where these leaves begin, and how they lie from there; None for leaves apart."""
+        leaves = [leaf for leaf in self.leaves if leaf[0] in names]
+        parts = [part for _, part, _ in leaves]
+        if not parts or max(parts) - min(parts) >= len(parts):
+            return None
+        first = min(parts)
+        sizes = self.sizes[first : first + len(parts)]
+        moved = [(name, part - first, shape) for name, part, shape in leaves]
+        return sum(self.sizes[:first]), RowLayout(sizes, moved)
 
 
 class FlatTree(dict[str, Any]):
@@ -68,3 +79,17 @@ def map_numbers(f: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
     for key, value in tree.items():
         mapped[key] = map_numbers(f, value) if isinstance(value, dict) else f(value)
     return mapped
+
+
+def leave_out(tree: Tree, names: Container[str]) -> Tree:
+    """Return a tree without some leaves, in one row still where the others lie together."""
+    kept = {name: leaf for name, leaf in tree.items() if name not in names}
+    if len(kept) == len(tree):
+        return tree
+    if not isinstance(tree, FlatTree) or tree.row is None:
+        return kept
+    run = tree.layout.find_run(kept)
+    if run is None:
+        return kept
+    begin, layout = run
+    return FlatTree(tree.row[begin : begin + sum(layout.sizes)], layout)

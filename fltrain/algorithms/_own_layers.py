@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from .. import tree
+from ..flat_tree import leave_out
 from ..interface import Hyper, Info, Local, Served, State, Task, UsageError, Work
 from ..named_layers import NamedLayers
 from ..tree import Tree
@@ -25,7 +26,7 @@ def part_state(own: NamedLayers, info: Info, models: Tree, buffers: Tree) -> Sta
     statistics = {name: b for name, b in buffers.items() if name in own.buffers}
     kept = tree.index({"params": params, "buffers": statistics}, 0)
     parties = tree.repeat(kept, len(info.n))
-    return State(_without(models, params), _without(buffers, statistics), parties=parties)
+    return State(leave_out(models, params), leave_out(buffers, statistics), parties=parties)
 
 
 def invert(own: NamedLayers, models: Tree, buffers: Tree) -> NamedLayers:
@@ -55,6 +56,8 @@ def require_both(name: str, words: str, own: NamedLayers, models: Tree) -> None:
 def begin(task: Task, local: Local) -> Local:
     """Put the party's own layers into the model received."""
     params, buffers = local.own["params"], local.own["buffers"]
+    if not params and not buffers:
+        return local
     return local._replace(params=local.params | params, buffers=local.buffers | buffers)
 
 
@@ -65,8 +68,8 @@ def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
         "buffers": {name: local.buffers[name] for name in local.own["buffers"]},
     }
     shared = local._replace(
-        params=_without(local.params, own["params"]),
-        buffers=_without(local.buffers, own["buffers"]),
+        params=leave_out(local.params, own["params"]),
+        buffers=leave_out(local.buffers, own["buffers"]),
     )
     upload, _ = BASE.finish(task, shared, work)
     return upload, own
@@ -125,7 +128,3 @@ def _average_rows(rows: Tensor) -> Tensor:
     if not rows.is_floating_point():
         return rows[:1]
     return rows.double().mean(0, keepdim=True).to(rows.dtype)
-
-
-def _without(values: Tree, names: Tree) -> Tree:
-    return {name: value for name, value in values.items() if name not in names}

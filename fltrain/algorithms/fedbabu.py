@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ..directions.affine import Affine, AffineDirection
+from ..flat_tree import leave_out
 from ..interface import Algorithm, AtLeast, Hyper, Info, Local, Plan, State, Task, Work
 from ..named_layers import find_layers, has_head
 from ..tree import Tree
@@ -95,8 +96,8 @@ def finish(task: Task, local: Local, work: Work) -> tuple[Tree, Tree]:
     """Upload the body."""
     head = find_layers(task, local.hyper["head"])
     body = local._replace(
-        params=_leave_out(local.params, head.params),
-        buffers=_leave_out(local.buffers, head.buffers),
+        params=leave_out(local.params, head.params),
+        buffers=leave_out(local.buffers, head.buffers),
     )
     return BASE.finish(task, body, work)
 
@@ -121,11 +122,7 @@ def traffic(state: State, plan: Plan, task: Task, hyper: Hyper) -> tuple[Tensor,
     head = find_layers(task, hyper["head"])
     body = replace(
         state,
-        models=_leave_out(state.models, head.params),
-        buffers=_leave_out(state.buffers, head.buffers),
+        models=leave_out(state.models, head.params),
+        buffers=leave_out(state.buffers, head.buffers),
     )
     return count_models(body, plan, task, hyper)
-
-
-def _leave_out(values: Tree, names: frozenset[str]) -> Tree:
-    return {name: value for name, value in values.items() if name not in names}

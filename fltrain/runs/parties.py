@@ -13,6 +13,7 @@ from niidpart.splits.recipe import JSON
 from ..cohorts import KnownParties, require_cohorts
 from ..disk.plain_folder import RunError
 from ..draws import key, order
+from ..interface import Algorithm
 from ..settings import Settings
 from .configuration import CONFIG, NEW_PARTIES
 
@@ -84,7 +85,9 @@ def _count_wanted(n_parties: int, asked: float) -> int:
     return max(1, math.floor(n_parties * asked + 1e-9))
 
 
-def require_home_parts(split: niidpart.FederatedSplit, settings: Settings) -> None:
+def require_home_parts(
+    split: niidpart.FederatedSplit, algorithm: Algorithm, settings: Settings
+) -> None:
     """Raise UsageError where a run would wait for a number of the parties that it can never have.
 
     That of fine-tuning needs a test or a validation part, one that the run stops at just that part.
@@ -92,9 +95,12 @@ def require_home_parts(split: niidpart.FederatedSplit, settings: Settings) -> No
     read = ("val",) if settings.validation_only else ("test", "val")
     held = [name for name in read if split.parts[name].n]
     if settings.finetune and not held:
+        is_needed = "finetune" in algorithm.settings
+        tuning = f"{algorithm.name}'s fine-tuning" if is_needed else "fine-tuning"
+        instead = "" if is_needed else "leave finetune out, or "
         raise UsageError(
-            "what fine-tuning comes to is measured at home, and the parties have no test part; "
-            f"leave finetune out, or {_ADVICE.format('test')}"
+            f"what {tuning} comes to is measured at home, and the parties have no test part; "
+            f"{instead}{_ADVICE.format('test')}"
         )
     rule = settings.stop_rule
     for name in ("test", "val"):

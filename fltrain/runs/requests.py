@@ -83,7 +83,7 @@ def resolve_request(
     together = Settings.of(values.settings | dict(settings))
     complete = fit_settings(together, algorithm, settings)
     mention_given_way(preset, together, complete, settings)
-    require_home_parts(split, complete)
+    require_home_parts(split, algorithm, complete)
     held_out = draw_new_parties(split, complete)
     require_choice(split, held_out, complete)
     device = find_device(complete.device)

@@ -8,7 +8,7 @@ import torch
 
 from fltrain import tree
 from fltrain.engine.sums import Sums
-from fltrain.flat_tree import FlatTree, RowLayout, map_numbers
+from fltrain.flat_tree import FlatTree, RowLayout, leave_out, map_numbers
 
 LIKE = {"w": torch.zeros(2, 3), "b": torch.zeros(3), "s": torch.zeros(())}
 LAYOUT = RowLayout.describe(LIKE, ["b", "s", "w"])  # not in the order of the tree
@@ -58,6 +58,27 @@ def test_copies_are_plain_trees(copied) -> None:
     other = copied(flat)
     assert type(other) is dict
     assert is_equal(other, flat)
+
+
+@pytest.mark.parametrize(
+    ("names", "is_row"),
+    [
+        ((), True),
+        (("b",), True),
+        (("w",), True),
+        (("b", "s"), True),
+        (("s",), False),
+        ("bsw", False),
+    ],
+)
+def test_leaves_are_left_out_and_the_others_lie_in_one_row_where_they_can(names, is_row) -> None:
+    flat = make(4)
+    rest, plain = leave_out(flat, names), leave_out(dict(flat), names)
+    assert is_equal(rest, plain)
+    assert list(plain) == [name for name in flat if name not in names]
+    assert isinstance(rest, FlatTree) == is_row
+    doubled = map_numbers(lambda leaf: 2 * leaf, rest)
+    assert is_equal(doubled, tree.map(lambda leaf: 2 * leaf, plain))
 
 
 @pytest.mark.parametrize("mixed", [False, True])

@@ -13,7 +13,7 @@ import niidpart
         ({}, {"stop_at": "party_test_accuracy_worst=0.5"}, "have no test part; make the split"),
         ({}, {"stop_at": "personal_party_test_accuracy_mean=0.5"}, "have no test part"),
         ({"test": 0.2}, {"stop_at": "party_val_accuracy_mean=0.5"}, "no val part; .*--val 0.2"),
-        ({}, {"algorithm": "fedavg-ft"}, "the parties have no test part"),
+        ({}, {"algorithm": "fedavg-ft"}, "fedavg-ft's fine-tuning .* no test part; make the split"),
     ],
 )
 def test_a_number_that_parties_cannot_have_is_refused_before_the_first_round(
