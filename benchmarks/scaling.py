@@ -64,7 +64,7 @@ class Point(NamedTuple):
 
 def tables(engines: list[str], quick: bool) -> dict[str, dict[str, list[Point]]]:
     """{what grows: {line: its points}}."""
-    n = 600 if quick else 60_000
+    n = 200 if quick else 60_000
     grown = {
         f"{algorithm}, {engine}": list_parties(engine, algorithm, n, quick)
         for algorithm in ("fedavg", "scaffold")
@@ -76,9 +76,8 @@ def tables(engines: list[str], quick: bool) -> dict[str, dict[str, list[Point]]]
         ]
         for engine in engines[-1:]
     }
-    small = [("linear", IMAGE, n), ("mlp", IMAGE, n), ("cnn", IMAGE, n)] + (
-        [] if quick else [("vgg9", COLOUR, 1000)]
-    )
+    names = ["linear", "cnn"] if quick else ["linear", "mlp", "cnn"]
+    small = [(name, IMAGE, n) for name in names] + ([] if quick else [("vgg9", COLOUR, 1000)])
     models = {
         f"fedavg, {engine}": [
             Point(engine, model=name, shape=shape, n=size) for name, shape, size in small
@@ -257,7 +256,7 @@ def main() -> None:
         "--rounds", type=int, default=3, help="Rounds of each point; the last one counts."
     )
     parser.add_argument("--svg", type=Path, metavar="FILE")
-    parser.add_argument("--quick", action="store_true", help="A hundredth of the data, few points.")
+    parser.add_argument("--quick", action="store_true", help="Little data, few points.")
     parser.add_argument(
         "--limit", type=float, default=120.0, metavar="SECONDS", help="When a point is stopped."
     )

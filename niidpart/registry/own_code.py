@@ -8,8 +8,9 @@ import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from ..errors import UsageError
@@ -243,6 +244,13 @@ def _alias(fingerprint: str) -> str:
     return f"niidpart_own_{fingerprint}"
 
 
+class _TextLoader(SourceFileLoader):
+    """Compiles the text that is there: bytecode is of any text of the same size and second."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def _load_file(path: Path, who: str) -> ModuleType:
     """Return the module in a user's file.
 
@@ -257,11 +265,12 @@ def _load_file(path: Path, who: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(alias, path)
     if spec is None or spec.loader is None:
         raise UsageError(f"{path} cannot be loaded as python")
+    loader = spec.loader = _TextLoader(alias, str(path))
     module = importlib.util.module_from_spec(spec)
     sys.modules[alias] = module
     try:
         with _explain_syntax(who):
-            spec.loader.exec_module(module)
+            loader.exec_module(module)
     except BaseException:
         del sys.modules[alias]  # half loaded: the next try has to see the same error
         raise

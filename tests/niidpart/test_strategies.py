@@ -3,6 +3,7 @@
 The values of options are drawn from the ranges that they declare.
 """
 
+import os
 import typing
 
 import numpy as np
@@ -372,6 +373,18 @@ def test_a_strategy_of_ones_own_may_have_its_number_of_parties(tmp_path):
     assert niidpart.make(np.arange(20) % 2, f"{path}:six", n_parties=3).recipe.params == {
         "shift": 0
     }
+
+
+def test_a_changed_file_of_ones_own_is_loaded_anew_whatever_its_size_and_time(tmp_path):
+    path, sizes = tmp_path / "own.py", []
+    for first in (3, 7):
+        path.write_text(
+            "import numpy as np\nfrom niidpart.strategies import Owners\n"
+            f"def own(labels, n_parties, rng):\n    return Owners((np.arange(len(labels)) > {first}) + 0, {{}})\n"
+        )
+        os.utime(path, (0, 0))
+        sizes.append(niidpart.make(np.arange(20) % 2, f"{path}:own", n_parties=2).train.sizes[0])
+    assert sizes == [4, 8]
 
 
 OLD_STRATEGY = """
