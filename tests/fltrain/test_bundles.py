@@ -99,9 +99,9 @@ def test_each_cell_of_a_bundle_is_the_run_that_it_would_be_alone(tmp_path, sizes
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_a_bundle_that_is_ended_frees_all_its_cells_and_loses_no_bit(tmp_path, how, sizes):
-    study = make_study(tmp_path / "study", fixed=FIXED | {"rounds": 30, "batch_size": 4})
+    study = make_study(tmp_path / "study", fixed=FIXED | {"rounds": 20, "batch_size": 4})
     process = start_worker(study, "--bundle", "8")
-    wait_for_rounds(study, 5, process)
+    wait_for_rounds(study, 3, process)
     process.send_signal(how)
     _, said = process.communicate()
     assert len(list_claims(study, "claim")) == 8
