@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-gpu browser charts campaign faults clusters papers wheels lint docs clean
+.PHONY: demo test laws test-gpu browser charts campaign faults clusters papers wheels lint docs clean
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -26,6 +26,10 @@ demo: $(VENV)/ready
 
 test: $(VENV)/ready
 	$(BIN)/pytest -n auto --dist worksteal
+
+# All cases of the products of algorithms, options and engines, of which `make test` has a sample.
+laws: $(VENV)/ready
+	$(BIN)/pytest -n auto --dist worksteal --whole tests/fltrain
 
 # What holds on a GPU, one at a time: each algorithm and model beside the CPU, determinism, kills, memory. Skipped where there is none.
 test-gpu: $(VENV)/ready

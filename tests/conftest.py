@@ -1,6 +1,5 @@
 """What all tests share: the project's folder, real data where there is some, python in a fresh process."""
 
-import gc
 import os
 import subprocess
 import sys
@@ -33,11 +32,6 @@ settings.register_profile("search", deadline=None, max_examples=2000)
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are cores for `-n auto`: many tests wait for the disk to sync."""
     return 1 + (os.cpu_count() or 1)
-
-
-def pytest_collection_finish() -> None:
-    """What is imported and collected stays: the collector need not go through it again and again."""
-    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -120,7 +114,33 @@ def warm_python(warm):
     return run
 
 
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "sampled(of, first=0): every of-th case, from this one; all of them with --whole"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what a sample has not: the same cases in every run."""
+    if config.getoption("--whole"):
+        return
+    left_out, seen = [], {}
+    for item in items:
+        if mark := item.get_closest_marker("sampled"):
+            place = seen[item.function] = seen.get(item.function, -1) + 1
+            if (place - mark.kwargs.get("first", 0)) % mark.kwargs["of"]:
+                left_out.append(item)
+    config.hook.pytest_deselected(items=left_out)
+    dropped = set(left_out)
+    items[:] = [item for item in items if item not in dropped]
+
+
 def pytest_addoption(parser):
+    parser.addoption(
+        "--whole",
+        action="store_true",
+        help="every case of the products of algorithms, options and engines, of which a sample runs else (make laws)",
+    )
     parser.addoption(
         "--algorithm",
         help="file.py:function: hold an algorithm of your own to the conformance suite (tests/fltrain/test_conformance.py)",

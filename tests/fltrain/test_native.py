@@ -41,7 +41,7 @@ from fltrain.settings import Settings
 
 from ._cells import add_to, prepare
 from ._native import compiled
-from ._variants import list_variants
+from ._variants import list_own_variants, list_variants
 
 BASE = ALGORITHMS.find("fedavg")()
 USUAL = {
@@ -293,13 +293,24 @@ def test_every_other_published_algorithm_is_declared_as_data():
     assert [name for name in ALGORITHMS.names() if name not in IN_TORCH] == TRAINED
 
 
+OWN = [(name, options) for name in TRAINED for options in list_own_variants(name)]
+AWAY = [(name, options) for name in TRAINED for options in list_variants(name)]
+
+
 @compiled
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [(name, options) for name in TRAINED for options in list_variants(name)],
-    ids=str,
-)
-def test_a_round_is_that_of_looped_for_each_algorithm(name, options, coloured, agree):
+@pytest.mark.parametrize(("name", "options"), OWN, ids=str)
+def test_a_round_is_that_of_looped_for_each_algorithm(name, options, coloured):
+    require_second_round_of_looped(name, options, coloured)
+
+
+@compiled
+@pytest.mark.sampled(of=2)
+@pytest.mark.parametrize(("name", "options"), [one for one in AWAY if one not in OWN], ids=str)
+def test_a_round_is_that_of_looped_for_each_option(name, options, coloured):
+    require_second_round_of_looped(name, options, coloured)
+
+
+def require_second_round_of_looped(name, options, coloured):
     """Of two rounds the second, so that controls and memories are not 0: both begin it from the state that `looped` left behind the first."""
     split = niidpart.make(coloured, "quantity", n_parties=3, seed=1, beta=2.0, val=0.2)
     algorithm = build(name, **options)

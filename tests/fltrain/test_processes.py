@@ -97,6 +97,7 @@ def workers():
 # The result
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize(
     ("name", "n"), [*((name, 3) for name in ALGORITHMS.names()), ("fedcd", 1), ("scaffold", 1)]
 )
