@@ -13,7 +13,8 @@ from ..data.loading import find_shared_name
 from ..data.readers.budget import Budget
 from ..errors import FileFault
 from ..formats import Imported
-from ..interop.importing import IMPORTERS, find_stated_faults, read_folder
+from ..interop.import_checks import find_stated_faults
+from ..interop.importing import IMPORTERS, read_folder
 from ..interop.recognition import recognise
 from ..splits.split import FederatedSplit
 from ..splits.view import RowIds

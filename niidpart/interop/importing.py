@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..data import Data
-from ..data.loading import find_shared_name
 from ..errors import FileFault, UsageError, require_path, require_type
 from ..formats import LAYOUTS, Format, FormatRegistry, Imported
-from ..formats._about import ABOUT, read_about, states_label_noise
+from ..formats._about import ABOUT, read_about
 from ..making.completion import complete_recipe
 from ..making.derivation import derive
 from ..making.owners import build_parts, check_strategy_result
@@ -21,11 +20,15 @@ from ..splits.digests import digest_array
 from ..splits.recipe import IMPORTED, JSON, Recipe
 from ..splits.split import FederatedSplit
 from ..strategies import STRATEGIES, Rows
-from ..wording import count_noun
+from .import_checks import (
+    require_few_parties,
+    require_published_of,
+    require_source,
+    require_stated_labels,
+    require_stated_rows,
+)
 from .recognition import recognise
 
-# More parties than so many times the rows, and a few, are numbers of something else.
-_SPARSE, _A_FEW = 64, 1 << 16
 # What an untrusted recipe may raise: it can be wrong in any way.
 _WRONG_RECIPE = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
 
@@ -149,11 +152,11 @@ def _make_split(
     """Return the split of the rows as they are, and that of the stated recipe, if any."""
     data = found.data
     assert data is not None  # it was handed over, or the folder is the data set
-    _require_source(folder, found.about, data)
+    require_source(folder, found.about, data)
     require_stated_labels(folder, found, data)
     split = _build_split(folder, format, found, data)
-    _require_stated_rows(folder, found.about, split)
-    _require_published_of(folder, split)
+    require_stated_rows(folder, found.about, split)
+    require_published_of(folder, split)
     return split, _derive_as_stated(split, found.about, data)
 
 
@@ -170,59 +173,8 @@ def read_folder(
     if not folder.exists():
         raise FileNotFoundError(f"there is no folder {folder}")
     found: Imported = IMPORTERS.find(format)(folder, data, **options)
-    _require_few_parties(folder, found)
+    require_few_parties(folder, found)
     return found
-
-
-def _require_few_parties(folder: Path, found: Imported) -> None:
-    """Raise FileFault where numbers of parties are so far apart that they count nobody."""
-    n_rows = sum(len(row) for _, row in found.parts.values())
-    if found.n_parties > _SPARSE * n_rows + _A_FEW:
-        raise FileFault(
-            f"{folder} has the party {found.n_parties - 1} and {count_noun(n_rows, 'row')} in all; "
-            "parties are numbered from 0, and each has a place in the split"
-        )
-
-
-def find_stated_faults(found: Imported, data: Data) -> dict[str, int]:
-    """Return how many pairs of each part the file says another class of than the data has."""
-    wrong = {}
-    for name, stated in found.labels.items():
-        row = found.parts[name][1]
-        is_there = (row >= 0) & (row < len(data.labels))
-        n_other = int(np.count_nonzero(stated[is_there] != data.labels[row[is_there]]))
-        if n_other:
-            wrong[name] = n_other
-    return wrong
-
-
-def require_stated_labels(folder: Path, found: Imported, data: Data) -> None:
-    """Raise FileFault where a file says other classes of its rows than the data has.
-
-    With label noise it says those that the parties see, which its recipe gives again.
-    """
-    wrong = {} if states_label_noise(found.about) else find_stated_faults(found, data)
-    if not wrong:
-        return
-    n_all = sum(len(found.parts[name][1]) for name in wrong)
-    raise FileFault(
-        f"{folder} says other classes of {sum(wrong.values()):,} of its {n_all:,} rows than "
-        f"{data.name!r} has; it is of another data set, or of this one in another order"
-    )
-
-
-def _require_source(folder: Path, about: Mapping[str, Any], data: Data) -> None:
-    """Raise FileFault where the folder says that it is of other data."""
-    if not about:
-        return
-    stated, source = about["source"], data.source
-    n = len(data.labels)
-    if (stated.get("n"), stated.get("labels_sha256")) != (n, source.labels_sha256):
-        theirs = f"{str(stated.get('name'))[:40]!r} with {str(stated.get('n'))[:20]} examples"
-        raise FileFault(
-            f"{folder} was made of {theirs} and other labels, not of these {n} examples of "
-            f"{data.name!r}"
-        )
 
 
 def _build_split(folder: Path, format: str, found: Imported, data: Data) -> FederatedSplit:
@@ -240,34 +192,6 @@ def _build_split(folder: Path, format: str, found: Imported, data: Data) -> Fede
         ) from error
     columns = dict(found.columns)
     return FederatedSplit(recipe, data.source, **parts, draws={}, columns=columns, root=data.root)
-
-
-def _require_stated_rows(folder: Path, about: Mapping[str, Any], split: FederatedSplit) -> None:
-    """Raise FileFault where the folder states the digests of other rows."""
-    if not about:
-        return
-    stated = about["parts"]
-    wrong = [name for name, part in split.parts.items() if stated.get(name) != part.digest]
-    if wrong:
-        raise FileFault(
-            f"the rows of {', '.join(wrong)} in {folder} are not what {ABOUT} says: they were "
-            f"damaged, cut or changed; get the folder anew, or remove {ABOUT} to import the rows "
-            "as they are"
-        )
-
-
-def _require_published_of(folder: Path, split: FederatedSplit) -> None:
-    """Raise FileFault for rows that are known as a split of other data."""
-    from ..published.rows import find_by_digests  # it looks at files by this module
-
-    name = find_shared_name(split.source.name)
-    records = find_by_digests({part: own.digest for part, own in split.parts.items() if own.n})
-    if name and records and not any(record.is_of(name) for record in records):
-        known = " and ".join(record.name for record in records)
-        raise FileFault(
-            f"{folder} is published as {known}, a split of {records[0].dataset}, and not of "
-            f"{name}; import it with --dataset {records[0].dataset}"
-        )
 
 
 def _derive_as_stated(
