@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .engine.execution import Execution
     from .inputs.one_party import party
     from .interface import Algorithm
-    from .runs.api import run, sweep
+    from .runs.api import run
     from .runs.events import Announcement, CellDiverged, JobDone, Progress, RoundDone
     from .runs.folder import RunFolder
     from .runs.outcome import Run
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .runs.stopping import EarlyStop
     from .settings import Settings, SettingValues
     from .studies.api import Study, study
+    from .studies.sweeping import sweep
     from .verification.verdict import RunVerdict
     from .verification.verifying import verify
 
@@ -51,7 +52,7 @@ _MODULES = {
     "resume_sweep": "fltrain.runs.resuming",
     "run": "fltrain.runs.api",
     "study": "fltrain.studies.api",
-    "sweep": "fltrain.runs.api",
+    "sweep": "fltrain.studies.sweeping",
     "verify": "fltrain.verification.verifying",
 }
 

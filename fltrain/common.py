@@ -107,6 +107,11 @@ class Common:
         return self.checkpoint_every is None
 
 
+def is_number(value: object) -> bool:
+    """Return whether runs side by side may differ in a value of their algorithm."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def list_sweepable() -> str:
     """Return what can be swept, in words, and what goes over the rest."""
     options = ", ".join("--" + name.replace("_", "-") for name in SWEPT)

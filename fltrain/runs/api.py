@@ -1,11 +1,10 @@
-"""The doors to training: `run` and `sweep`; `resuming` has those to runs that were stopped.
+"""The door to training: `run`; `resuming` has those to runs that were stopped.
 
-All lead one way, from requests to outcomes: a run is trained as a sweep of one.
+All lead one way, from requests to outcomes: a run is trained as one of several side by side.
 """
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from torch import nn
 
@@ -22,10 +21,9 @@ from .initial_weights import InitFrom, read_initial_weights
 from .objective import AskedMetrics, resolve_objective
 from .opening import NewFolders
 from .outcome import Run
-from .requests import resolve_request
-from .sweeping import Split, resolve_sweep
+from .requests import Split, resolve_request
 from .tracking import Track, resolve_trackers
-from .training import train, train_alone
+from .training import train_alone
 
 
 @join_ranks()
@@ -111,80 +109,3 @@ def run(
         weights=read_initial_weights(init_from, init_from_partial),
     )
     return train_alone(request, data, progress, new=NewFolders.of_one(out), trackers=trackers)
-
-
-@join_ranks()
-def sweep(
-    splits: Split | Sequence[Split] | Mapping[str, Split],
-    data: Data | None = None,
-    *,
-    algorithm: Algorithm | str = "fedavg",
-    grid: Mapping[str, Sequence[Any]] | None = None,
-    trials: int = 1,
-    out: str | Path | None = None,
-    model: nn.Module | str | None = None,
-    preset: str | None = None,
-    init_from: InitFrom = None,
-    init_from_partial: bool = False,
-    loss: str | OwnFunction | None = None,
-    metrics: AskedMetrics = (),
-    data_root: str | Path | None = None,
-    progress: OnProgress = ignore,
-    track: Track = (),
-    **settings: Unpack[SettingValues],
-) -> list[Run]:
-    """Train an algorithm for every choice of a split, numbers and a seed, all together.
-
-    Each cell of that product is a run of its own, with the result that `run` gives it: bit for bit
-    with the engines looped and processes, to rounding with stacked (docs/training.md). All have one
-    engine; where that is not the one that `auto` picks for a cell by itself, the run to compare
-    with is one that is given this engine.
-
-    Parameters
-    ----------
-    splits : path, str, FederatedSplit, or several
-        One, or several of the same data set, by name where they have one.
-    data : Data, optional
-        As for `run`; so are `algorithm`, `model`, `preset`, `init_from`, `init_from_partial`,
-        `loss`, `metrics`, `data_root`, `progress`, `track`, `settings`.
-    grid : mapping of str to list
-        Numbers by name: options of the algorithm, and lr, momentum, weight_decay, seed, init_seed.
-        Other options and settings may stand there with one value.
-    trials : int
-        So many seeds, from `seed` on. Where the model is a module, whose weights no seed draws,
-        they differ in cohorts and orders alone.
-    out : path, optional
-        A folder that will hold a run folder for each cell; None to write nothing.
-
-    Returns
-    -------
-    list of Run
-        `Run.cell` says which each one is, {"mu": 0.01, "seed": 1}. One that diverged ended there
-        (`Run.diverged`), and the others went on.
-
-    Raises
-    ------
-    UsageError
-        Where the splits are not of the same data, and for what cannot be swept.
-
-    Examples
-    --------
-    >>> split = niidpart.make(niidpart.load("digits"), "dir", n_parties=5, seed=0)
-    >>> [run.cell for run in sweep(split, grid={"lr": [0.1, 0.01]}, rounds=1, local_epochs=1)]
-    [{'lr': 0.1}, {'lr': 0.01}]
-    """
-    trackers = resolve_trackers(track)
-    requests = resolve_sweep(
-        splits,
-        algorithm=algorithm,
-        grid=grid or {},
-        trials=trials,
-        model=model,
-        preset=preset,
-        data_root=data_root,
-        settings=settings,
-        objective=resolve_objective(loss, metrics),
-        weights=read_initial_weights(init_from, init_from_partial),
-    )
-    new = NewFolders.of_sweep(out, [request.name for request in requests])
-    return train(requests, data, progress, new=new, trackers=trackers)

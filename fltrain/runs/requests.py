@@ -26,6 +26,8 @@ from .initial_weights import InitialWeights
 from .objective import Objective
 from .parties import draw_new_parties, require_choice, require_home_parts
 
+Split = str | Path | niidpart.FederatedSplit
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
@@ -68,16 +70,17 @@ def resolve_request(
     objective: Objective,
     weights: InitialWeights | None = None,
     options: Mapping[str, Any] | None = None,
-    numbers: Mapping[str, Any] | None = None,
 ) -> Request:
     """Return the request of a new run, a preset's values and the defaults in their places.
 
-    options: of the algorithm, where that is given by name.
+    options: of the algorithm; one that is handed over keeps those that are not among them.
     """
     require_model(model)
     values = resolve_preset(preset, split, algorithm, model)
     if isinstance(algorithm, str):
         algorithm = build(algorithm, **values.options | dict(options or {}))
+    elif options:
+        algorithm = build(algorithm.spec, **algorithm.options | dict(options))
     _require_algorithm(algorithm)
     _refuse_options(algorithm, settings)
     together = Settings.of(values.settings | dict(settings))
@@ -103,7 +106,6 @@ def resolve_request(
         losses=resolve_losses(objective.loss, complete.label_smoothing),
         weights=weights,
         asked=frozenset(settings),
-        numbers=dict(numbers or {}),
     )
 
 

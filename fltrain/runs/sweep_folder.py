@@ -23,6 +23,13 @@ def is_sweep(path: str | Path) -> bool:
         return False
 
 
+def explain_sweep(path: str | Path) -> str:
+    """Return what goes on with a sweep, for whoever takes it for a study; "" where it is none."""
+    if not is_sweep(path):
+        return ""
+    return f"{path} is a sweep, which has no workers; fltrain resume {path} goes on with it"
+
+
 def list_runs(paths: Iterable[str | Path]) -> list[str]:
     """Return the run folders named, those in it for a sweep."""
     runs: list[str] = []

@@ -11,7 +11,7 @@ from niidpart.data import Data
 from niidpart.data.of_split import load_data_of, require_data_of
 from niidpart.errors import UsageError, require_type
 
-from ..common import Common
+from ..common import Common, is_number
 from ..engine.auto import Choice, choose_execution
 from ..engine.jobs import Cell
 from ..engine.ranks import current_ranks, require_agreement
@@ -140,6 +140,8 @@ def _share_settings(requests: Sequence[Request]) -> Common:
         values = asdict(request.settings)
         values["device"] = request.device
         values["algorithm"] = request.algorithm.spec
+        options = request.algorithm.options
+        values |= {name: options[name] for name in options if not is_number(options[name])}
         if not isinstance(request.model, nn.Module):
             values["model"] = request.model
         asked[request.name] = values

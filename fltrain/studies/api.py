@@ -27,12 +27,10 @@ from .folder.beats import require_lease
 from .folder.retries import allow_retries
 from .folder.roster import read_cells
 from .folder.standing import StudyStanding
-from .folder.study_folder import StudyFolder, is_study, require_same_study, write_text
-from .plans.choice import choose_cells
-from .plans.expansion import expand_plan
-from .plans.plan import StudyPlan, read_plan
-from .plans.plan_text import PlanText, read_plan_text
-from .plans.searching import list_searches
+from .folder.study_folder import StudyFolder, is_study, require_same_study
+from .plans.asking import AskedPlan, ask_plan
+from .plans.plan import StudyPlan
+from .plans.plan_text import PlanText
 from .work.directing import StudyDirector, find_engine
 
 if TYPE_CHECKING:
@@ -122,27 +120,19 @@ class Study:
 
 
 def prepare_study(
-    plan: str | Path | Mapping[str, Any] | PlanText,
-    only: Mapping[str, Sequence[str]] | None = None,
+    plan: str | Path | Mapping[str, Any] | PlanText | AskedPlan,
     load: Callable[..., Data] = niidpart.load,
 ) -> PreparedStudy:
     """Read a plan and try all that it asks for; nothing is written, nothing trained.
 
-    only: values on axes, of which a cell must have one on each; others are left out.
     load: what reads a data set; `load_or_stand_in` where it may be away.
     UsageError for whatever would be refused later.
     """
-    if isinstance(plan, PlanText):
-        read = read_plan(plan)
-    elif isinstance(plan, Mapping):
-        read = read_plan(PlanText(values=plan, text=write_text(dict(plan))))
-    else:
-        read = read_plan(read_plan_text(Path(plan)), Path(plan).stem)
-    cells = choose_cells(expand_plan(read), only or {})
-    resolved = resolve_plan(read, cells, list_searches(read, cells), load)
+    asked = plan if isinstance(plan, AskedPlan) else ask_plan(plan)
+    resolved = resolve_plan(asked.plan, asked.cells, asked.searches, load)
     estimates = estimate_cells(resolved.cells)
     winners = estimate_winners(resolved.searches, resolved.cells, estimates)
-    return PreparedStudy(read, resolved, estimates, winners)
+    return PreparedStudy(asked.plan, resolved, estimates, winners)
 
 
 def write_study(prepared: PreparedStudy, out: Path) -> StudyFolder:
@@ -159,8 +149,9 @@ def write_study(prepared: PreparedStudy, out: Path) -> StudyFolder:
         # all cells name gives the plan again.
         if stored is not None and there.places.list_done():
             require_same_study(stored, [cell["digest"] for cell in cells])
+    # Before the folder is made: where there is no room none is left behind.
+    _require_room(out, prepared)
     study = StudyFolder.create(out, prepared.plan.name)
-    _require_room(study, prepared)
     study.write_splits(prepared.resolved.splits)
     study.add_plan(prepared.plan.text.text, cells, _list_searches(prepared))
     return study
@@ -181,8 +172,9 @@ def _list_searches(prepared: PreparedStudy) -> list[JSON]:
     return searches
 
 
-def _require_room(study: StudyFolder, prepared: PreparedStudy) -> None:
+def _require_room(out: Path, prepared: PreparedStudy) -> None:
     """Raise UsageError where what is to come does not fit on the disk."""
+    study = StudyFolder(out)
     total = sum_estimates(*prepared.list_all(left_out=study.places.list_done()))
     free = study.measure_room()
     if total.disk * _ROOM > free:
@@ -192,7 +184,7 @@ def _require_room(study: StudyFolder, prepared: PreparedStudy) -> None:
             advice = f"keep = 'last' in [fixed] needs {needed}; else make room"
         raise UsageError(
             f"the checkpoints of {total.cells} cells take about {describe_bytes(total.disk)}, and "
-            f"{study.path} has {describe_bytes(free)} left; {advice}"
+            f"{out} has {describe_bytes(free)} left; {advice}"
         )
 
 

@@ -96,12 +96,28 @@ class Registry:
         >>> STRATEGIES.module("party-dir").__name__
         'niidpart.strategies.party_dir'
         """
+        self.require_name(name)
+        return importlib.import_module(f"{self.package}.{name.replace('-', '_')}")
+
+    def require_name(self, name: str) -> None:
+        """Raise UsageError for a name that is no built-in entry; it says which is nearest.
+
+        Nothing is imported for that.
+
+        Parameters
+        ----------
+        name : str
+
+        Examples
+        --------
+        >>> from niidpart.strategies import STRATEGIES
+        >>> STRATEGIES.require_name("party-dir")
+        """
         names = self.names()
         if name not in names:
             refuse_bare_file(name, self.kind)
             advice = suggest_function(name) + did_you_mean(name, [*names, *self.other_names])
             raise UsageError(f"unknown {self.kind} {name!r}; {advice}")
-        return importlib.import_module(f"{self.package}.{name.replace('-', '_')}")
 
     def find(self, name: str) -> Function:
         """Return the function of a built-in entry, or a user's own.

@@ -119,7 +119,8 @@ import sys
 from niidpart_cli.train import main
 
 for words in ("table nope", "plot nope", "verify nope", "resume nope", "run nope.h5",
-              "table file.h5", "verify empty", "run nope.h5 nor.h5 --lr 0.1,1"):
+              "table file.h5", "verify empty", "run nope.h5 nor.h5 --lr 0.1,1",
+              "study typo.toml"):
     try:
         main(words.split())
     except SystemExit as end:
@@ -127,14 +128,19 @@ for words in ("table nope", "plot nope", "verify nope", "resume nope", "run nope
 """
 
 
-def test_a_wrong_path_is_told_without_torch(tmp_path):
+def test_a_wrong_path_and_a_typo_in_a_plan_are_told_without_torch(tmp_path):
     (tmp_path / "file.h5").write_bytes(b"")
     (tmp_path / "empty").mkdir()
+    (tmp_path / "typo.toml").write_text(
+        'algorithms = ["fedavg"]\n[fixed]\nmodel = "linaer"\n[[splits]]\ndataset = "digits"\n'
+    )
     # in a process of its own: the tests' has torch
     program = [sys.executable, "-c", _WRONG_PATHS]
     done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=600)
     told = [line.split("|") for line in done.stdout.splitlines()]
-    assert [line[1:] for line in told] == 8 * [["1", "False"]], done.stdout + done.stderr
+    expected = [*8 * [["1", "False"]], ["2", "False"]]
+    assert [line[1:] for line in told] == expected, done.stdout + done.stderr
+    assert "typo.toml, line 3: unknown model 'linaer'; did you mean 'linear'" in done.stderr
     assert done.stderr.count("there is no folder nope") == 4
 
 

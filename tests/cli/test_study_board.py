@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from fltrain.studies.cells.amounts import describe_bytes, describe_seconds
 from fltrain.studies.folder.standing import CellStanding, StudyStanding
 from niidpart.disk.progress import tell
 from niidpart_cli.train import planning
@@ -33,6 +34,13 @@ def test_no_line_is_wider_than_the_terminal_and_no_table_higher(width):
     assert lines[-1].startswith("failed solo-000000000001: OSError")
     assert "\x1b" not in "".join(lines)
     assert (WORKER in lines[1]) == (width > 70)
+
+
+def test_amounts_are_written_out():
+    said = [describe_seconds(seconds) for seconds in (0.04, 89, 5400, 41 * 86_400, 410.4 * 86_400)]
+    assert said == ["0.04 s", "89 s", "1.5 h", "41 days", "410 days"]
+    told = [describe_bytes(size) for size in (5, 1234, 999_600, 1.234e15)]
+    assert told == ["5 B", "1.23 kB", "1,000 kB", "1,230 TB"]
 
 
 def test_a_low_terminal_shows_what_it_can():

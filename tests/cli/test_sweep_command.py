@@ -171,6 +171,14 @@ def test_table_and_plot_take_the_cells(folder, swept, fltrain):
     assert (folder / "sweep.png").read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.usefixtures("swept")
+@pytest.mark.parametrize(("option", "code"), [((), 2), (("--watch",), 1)])
+def test_a_sweep_is_no_study_and_what_goes_on_with_it_is_said(folder, fltrain, option, code):
+    done = fltrain("study", "runs/sweep", *option, cwd=folder)
+    assert done.returncode == code
+    assert "is a sweep, which has no workers; fltrain resume " in done.stderr
+
+
 def test_one_value_is_an_ordinary_run(folder, fltrain):
     done = fltrain(
         "run", "dir0.5.h5", "--lr", "0.1", "--trials", "1", *QUICK, "--out", "one", cwd=folder

@@ -1,5 +1,7 @@
 """Run folders of earlier versions: they open, compare, and are resumed to the end that they would have had.
 
+archive/sweep: written when sweeps were no plans, two runs of FedProx with two rounds each; of `whole`
+the metrics alone, `stopped` was after round 1.
 archive/format-1: written by the version before "execution" stood in config.json, four rounds of
 SCAFFOLD on 60 examples; `whole` was not stopped, `stopped` was after round 2.
 """
@@ -20,6 +22,7 @@ from fltrain.evidence.api import make_tables
 from fltrain.runs.comparison import list_differences
 
 FORMAT_1 = Path(__file__).parent / "archive" / "format-1"
+SWEEP = Path(__file__).parent / "archive" / "sweep"
 
 
 @pytest.fixture
@@ -109,3 +112,19 @@ def test_a_folder_of_format_1_is_compared_with_one_of_today(archive, tmp_path):
     assert list_differences({"old": old, "new": new}) == []
     final = [make_tables([folder.path])[0].rows[0].mean for folder in (old, new)]
     assert final[0] == pytest.approx(final[1], abs=0.1)
+
+
+def test_a_sweep_from_before_it_was_a_plan_is_resumed_to_the_end_that_it_would_have_had(tmp_path):
+    stopped = Path(shutil.copytree(SWEEP / "stopped", tmp_path / "stopped"))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        done = fltrain.resume_sweep(stopped, read_data())
+    assert [run.cell for run in done] == [{"mu": 0.1}, {"mu": 1.0}]
+    is_same_machine = not any("was started elsewhere" in str(w.message) for w in heard)
+    for run in done:
+        whole = (SWEEP / "whole" / run.folder.name / "metrics.jsonl").read_bytes()
+        lines = [json.loads(line) for line in whole.splitlines()]
+        for ours, theirs in zip(run.history, lines, strict=True):
+            assert ours["train_loss"] == pytest.approx(theirs["train_loss"], rel=1e-5)
+        if is_same_machine:
+            assert (run.folder / "metrics.jsonl").read_bytes() == whole

@@ -100,8 +100,8 @@ def test_a_cell_that_is_said_twice_alike_is_told_in_one_sentence():
 TYPOS = {  # what is put for what, and the line and the word that the error says
     "algorithm": ("fedavg", "fedavgg", 6, "fedavg"),
     "data set": ("digits", "digitz", 8, "digits"),
-    "strategy": ('"dir"', '"dirr"', 7, "dir"),
-    "model": ("linear", "linaer", 5, "linear"),
+    "strategy": ('"dir"', '"dirr"', 9, "dir"),
+    "model": ("linear", "linaer", 3, "linear"),
 }
 
 
@@ -190,11 +190,11 @@ def test_a_wrong_word_is_told_with_its_line_and_the_nearest(tmp_path, text, said
 
 
 def test_what_a_run_would_refuse_is_refused_before_the_first(tmp_path):
-    with pytest.raises(UsageError, match=r"fedavg digits dir.*lr is -1"):
-        prepare_study(plan(axes={"lr": [0.1, -1]}))
+    with pytest.raises(UsageError, match=r"fedavg digits dir.*: .*cohort-size is 9"):
+        prepare_study(plan(axes={"cohort_size": [2, 9]}))
     with pytest.raises(UsageError, match="fedcd grades models on each party's validation part"):
         prepare_study(plan(algorithms=["fedcd"]))
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(UsageError, match=r"there is no split file .*none.h5; niidpart make -o"):
         prepare_study(plan(splits=[{"file": str(tmp_path / "none.h5")}]))
 
 
@@ -233,12 +233,75 @@ def test_splits_that_differ_in_any_word_have_rows_of_their_own(tmp_path):
         UsageError, match=r"two unlike cells are called the same.*give their splits"
     ):
         list_rows(splits=[{"file": file, "name": "mine"} for file in files])
-    digits = niidpart.make(niidpart.load("digits"), "homo", n_parties=5, seed=0)
-    fcube = niidpart.make(niidpart.load("fcube"), "homo", n_parties=5, seed=0)
-    niidpart.write(digits, files[0], overwrite=True)
-    niidpart.write(fcube, files[1], overwrite=True)
-    with pytest.raises(UsageError, match="two unlike cells are called the same"):
-        list_rows(splits=[{"file": file, "name": "mine"} for file in files])
+
+
+def test_split_files_of_unlike_data_are_told_apart_by_the_plan_or_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("digits", "fcube"):
+        made = niidpart.make(niidpart.load(name), "homo", n_parties=5, seed=0)
+        niidpart.write(made, f"{name}.h5")
+    files = [{"file": "digits.h5"}, {"file": "fcube.h5"}]
+    came = (
+        r"digits.h5 is of digits \(1437 examples, 10 classes, .*fcube.h5 of fcube \(4000 examples"
+    )
+    advice = r"say .* \(dataset = 'fcube' beside it\), part them by \[\[groups\]\], or write a plan"
+    for unlike in (files, [SPLIT | {"dataset": "digits"}, {"file": "fcube.h5"}]):
+        with pytest.raises(UsageError, match=advice):
+            list_rows(splits=unlike)
+    with pytest.raises(UsageError, match=came):
+        prepare_study(plan(splits=files))
+    one = [{"file": file["file"], "dataset": "mine"} for file in files]
+    with pytest.raises(UsageError, match="no axis tells them apart"):
+        list_rows(splits=one)
+    with pytest.raises(
+        UsageError, match=r"digits.h5 is of digits, and the plan says dataset = 'mnist'"
+    ):
+        list_rows(splits=[{"file": "digits.h5", "dataset": "mnist"}])
+    named = [{"file": f"{name}.h5", "dataset": name} for name in ("digits", "fcube")]
+    assert [row["dataset"] for row in list_rows(splits=[*named, SPLIT])] == [
+        *("digits", "fcube", "digits")
+    ]
+    groups = [{"name": file["file"], "splits": [file]} for file in files]
+    assert len(prepare_study(plan(groups=groups)).resolved.cells) == 2
+    of_names = [SPLIT, SPLIT | {"dataset": "fcube"}]  # the plan names them: a paper's table
+    assert [row["dataset"] for row in list_rows(splits=of_names)] == ["digits", "fcube"]
+
+
+VALUES = {  # what is put into a plan, and the line and the words of what is said
+    "a setting of all": ("rounds = 2", "rounds = 0", 4, "rounds is 0; it must be at least 1"),
+    "a preset": ('model = "linear"', 'preset = "nid"', 3, "unknown preset 'nid'"),
+    "a metric": ('model = "linear"', 'metrics = ["auk"]', 3, "unknown metric 'auk'"),
+    "an optimiser": ("rounds = 2", 'optimizer = "sdg"', 4, "optimizer is 'sdg'"),
+    "an option": ("mu = 0.1", "mu = -1", 7, "algorithm 'fedprox': mu is -1"),
+    "one of another algorithm": ("mu = 0.1", "server_lr = 1", 7, "has no option 'server_lr'; it"),
+    "a value twice": ("mu = 0.1", "mu = [0.1, 1, 0.1]", 7, "mu has the value 0.1 twice"),
+    "of a strategy": ("beta = 0.5", "beta = 0", 10, "beta is 0"),
+    "a split file": ('dataset = "digits"', 'file = "no.h5"', 9, "no split file no.h5"),
+    "what the data says": ("rounds = 2", "cohort_size = 9", 4, "fedprox digits .*cohort-size is 9"),
+    "parties": ("n_parties = 5", "n_parties = 5000", 8, "5000 parties cannot share 1437"),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_a_wrong_value_is_told_with_its_own_line(kind, tmp_path):
+    right, wrong, line, said = VALUES[kind]
+    text = """name = "p"
+[fixed]
+model = "linear"
+rounds = 2
+[[algorithms]]
+name = "fedprox"
+mu = 0.1
+[[splits]]
+dataset = "digits"
+beta = 0.5
+n_parties = 5
+"""
+    file = tmp_path / "plan.toml"
+    text = text.replace(right, wrong)
+    file.write_text(text if "no.h5" not in text else text.partition("beta")[0])
+    with pytest.raises(UsageError, match=rf"plan.toml, line {line}: .*{said}"):
+        prepare_study(file)
 
 
 def test_unlike_algorithms_under_one_label_are_refused():

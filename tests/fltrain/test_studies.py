@@ -8,8 +8,10 @@ from fltrain.evidence.api import TableRequest, make_tables
 from fltrain.evidence.tables import TableAxes
 from fltrain.runs.folder import RunFolder
 from fltrain.studies.api import prepare_study, write_study
+from fltrain.studies.folder import standing
 from fltrain.studies.folder.claims import ClaimBook
 from fltrain.studies.folder.roster import read_cells
+from fltrain.studies.folder.standing import StudyWatch
 from fltrain.studies.folder.study_folder import StudyFolder
 from fltrain.studies.verifying import verify_study
 from fltrain.studies.work.worker import work
@@ -88,6 +90,27 @@ def test_a_disk_without_room_is_refused_before_the_first_run(tmp_path, monkeypat
     many = PLAN | {"fixed": FIXED | {"rounds": 100, "keep": "all"}}
     with pytest.raises(UsageError, match=r"keep = 'last' in .fixed. needs"):
         write_study(prepare_study(many), tmp_path / "study")
+    assert not (tmp_path / "study").exists()
+
+
+def test_the_time_that_is_left_is_told_once_enough_was_seen(study, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(standing.time, "monotonic", lambda: clock[0])
+    watch, names = StudyWatch(study), list(read_cells(study))
+
+    def tell(second, *rounds):
+        clock[0] = second
+        cells = [
+            standing.CellStanding(name, "running", rounds=(round, 100))
+            for name, round in zip(names, rounds, strict=True)
+        ]
+        return watch.estimate_left(standing.StudyStanding("p", cells))
+
+    assert tell(0, 0, 0, 0, 0) is None
+    assert tell(50, 1, 0, 0, 0) is None  # torch was loaded: the clock begins here
+    assert tell(55, 20, 1, 0, 0) is None  # too soon, though rounds enough
+    assert tell(70, 5, 1, 0, 0) is None  # too few rounds
+    assert tell(150, 51, 50, 0, 0) == pytest.approx(299.0)  # 1 cell in 100 s, 2.99 to come
 
 
 def test_what_was_begun_is_done_before_other_cells_are_begun(study):

@@ -192,6 +192,10 @@ def test_the_engine_knows_no_algorithm(imports):
     assert offences(imports("fltrain.engine"), forbidden={"fltrain.algorithms"}) == []
 
 
+def test_runs_know_no_studies(imports):
+    assert offences(imports("fltrain.runs"), forbidden={"fltrain.studies"}) == []
+
+
 def test_importing_niidpart_is_light(python):
     code = """
 import sys, time, numpy, h5py

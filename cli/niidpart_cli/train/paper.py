@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,10 +14,9 @@ from ..tables import format_table
 from ..terminal import say, say_table
 
 if TYPE_CHECKING:
-    from fltrain.studies.api import PreparedStudy
     from fltrain.studies.papers.paper_studies import Scale
     from fltrain.studies.papers.paper_table import BesideRow, BesideTable
-    from niidpart.data import Data
+    from fltrain.studies.plans.asking import AskedPlan
 
 _LIST = "?"  # the value of --paper without one
 _DEFAULT: "Scale" = "small"
@@ -109,14 +108,11 @@ def is_list_asked(paper: Mapping[str, Any]) -> bool:
     return bool(paper["paper"] == _LIST)
 
 
-def prepare_paper_study(paper: Mapping[str, Any], load: "Callable[..., Data]") -> "PreparedStudy":
-    """Return the study of a paper as it was asked for, and say on stderr what its scale shrinks.
-
-    load: what reads a data set.
-    """
-    from fltrain.studies.api import prepare_study
+def ask_paper_study(paper: Mapping[str, Any]) -> "AskedPlan":
+    """Return the plan of a paper as it was asked for, and say on stderr what its scale shrinks."""
     from fltrain.studies.papers.paper_studies import find_paper_study
     from fltrain.studies.papers.scale import describe_scale
+    from fltrain.studies.plans.asking import ask_plan
 
     study = find_paper_study(paper["paper"])
     scale: Scale = paper["scale"] or _DEFAULT
@@ -129,8 +125,7 @@ def prepare_paper_study(paper: Mapping[str, Any], load: "Callable[..., Data]") -
     changes: dict[str, Any] = {"fixed": fixed}
     if paper["trials"]:
         changes["trials"] = paper["trials"]
-    only = _read_only(paper["only"])
-    return prepare_study(study.write_plan(scale, changes), only, load)
+    return ask_plan(study.write_plan(scale, changes), _read_only(paper["only"]))
 
 
 def _read_change(text: str) -> tuple[str, Any]:

@@ -18,9 +18,9 @@ from .dry_run import choose_load, print_plan
 from .loading import load_training
 from .options import declare_bundle, declare_lease, declare_trust
 from .paper import (
+    ask_paper_study,
     declare_paper_options,
     is_list_asked,
-    prepare_paper_study,
     print_paper_studies,
     take_paper_options,
 )
@@ -31,6 +31,7 @@ from .tuning import print_tuning
 if TYPE_CHECKING:
     from fltrain.studies.api import PreparedStudy
     from fltrain.studies.folder.study_folder import StudyFolder
+    from fltrain.studies.plans.asking import AskedPlan
 
 _ENGINES = UnimportedRegistry("fltrain.studies.engines", "engine", given=frozenset({"order"}))
 
@@ -126,6 +127,7 @@ def _study(
     **asked: Any,
 ) -> None:
     from fltrain.studies.folder.study_folder import StudyFolder, is_study
+    from fltrain.studies.plans.asking import ask_plan
     from fltrain.studies.work.directing import find_engine
 
     if not (dry_run or watch or tuning):
@@ -139,9 +141,7 @@ def _study(
         print_paper_studies(as_json)
         return
     if paper:
-        with show_planning():
-            load_training()
-            prepared = prepare_paper_study(paper, choose_load(dry_run))
+        prepared = _prepare(ask_paper_study(paper), dry_run)
         _begin(prepared, dry_run, out, as_json, options, asked)
         return
     if plan is None:
@@ -161,22 +161,25 @@ def _study(
         return
     if not Path(plan).is_file():
         raise UsageError(_explain_no_plan(Path(plan)))
+    _begin(_prepare(ask_plan(plan), dry_run), dry_run, out, as_json, options, asked)
+
+
+def _prepare(plan: "AskedPlan", dry_run: bool) -> "PreparedStudy":
+    """Look up all that a plan asks for; what is wrong in it was said before torch is loaded."""
     with show_planning():
-        prepared = _prepare(plan, dry_run)
-    _begin(prepared, dry_run, out, as_json, options, asked)
+        load_training()
+        from fltrain.studies.api import prepare_study
 
-
-def _prepare(plan: str, dry_run: bool) -> "PreparedStudy":
-    load_training()
-    from fltrain.studies.api import prepare_study
-
-    return prepare_study(plan, load=choose_load(dry_run))
+        return prepare_study(plan, choose_load(dry_run))
 
 
 def _explain_no_plan(path: Path) -> str:
     """Return why a path is neither a plan nor a study, and what to give in its place."""
+    from fltrain.runs.sweep_folder import explain_sweep
+
     if path.is_dir():
-        return f"{path} is a folder that holds no study; fltrain study PLAN --out STUDY begins one"
+        none = f"{path} is a folder that holds no study; fltrain study PLAN --out STUDY begins one"
+        return explain_sweep(path) or none
     beside = [str(found) for found in path.parent.glob("*.toml")]
     near = find_near(str(path), beside)
     hint = f"did you mean {near[0]}?" if near else "a plan is written as docs/studies.md says"

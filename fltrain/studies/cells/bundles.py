@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from niidpart.splits.recipe import JSON
 
-from ...common import SWEPT
+from ...common import SWEPT, is_number
 from ...engine.footprint import BASE
 from ...settings.engine import STACKING
 from .cell import StudyCell
@@ -30,7 +30,7 @@ def find_kind(cell: StudyCell) -> str:
     asked = cell.asked
     options: JSON = asked["options"]
     settings: JSON = asked["settings"]
-    words = {key: value for key, value in options.items() if not _is_number(value)}
+    words = {key: value for key, value in options.items() if not is_number(value)}
     shared = {key: value for key, value in settings.items() if key not in SWEPT}
     told = [cell.split, asked["algorithm"], asked["words"], words, sorted(options), shared]
     return json.dumps(told, sort_keys=True)
@@ -59,7 +59,3 @@ def has_same_bytes(cell: StudyCell, device: str) -> bool:
 
 def _find_engine(settings: Mapping[str, object]) -> object:
     return settings.get("engine", "auto")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -11,6 +11,7 @@ import niidpart
 from niidpart.errors import UsageError
 from niidpart.splits.recipe import JSON
 
+from ...interface import Algorithm
 from ...runs.initial_weights import read_initial_weights
 from ...runs.objective import resolve_objective
 from ...runs.own_files import digest_own_code, list_specs
@@ -95,7 +96,7 @@ def restore_request(
 
 def look_up(
     split: niidpart.FederatedSplit,
-    algorithm: str,
+    algorithm: Algorithm | str,
     options: Mapping[str, Any],
     words: Mapping[str, Any],
     settings: Mapping[str, Any],

@@ -13,10 +13,12 @@ from niidpart.errors import UsageError
 from ...settings.stopping import find_better_sign
 from ..plans.expansion import AskedCell
 from ..plans.plan import StudyPlan
+from ..plans.plan_text import PlanPath, find_named
 from ..plans.searching import AskedSearch
-from ..plans.split_words import make_split
+from ..plans.split_words import SplitRequest, make_split
 from .cell_requests import ResolvedCell, name_metric, resolve_cell
 from .searches import Search
+from .split_data import require_told_data
 
 
 @dataclass
@@ -58,7 +60,7 @@ class _Resolver:
     """Looks up cell by cell.
 
     places: where each cell stands, by digest. taken: the digests of cells by their values on the
-    axes. made, data: the splits and the data sets so far.
+    axes. made, data: the splits and the data sets so far. of_groups: the splits of each group.
     """
 
     plan: StudyPlan
@@ -68,6 +70,7 @@ class _Resolver:
     taken: dict[str, str] = field(default_factory=dict)
     made: dict[str, niidpart.FederatedSplit] = field(default_factory=dict)
     data: dict[str, Data] = field(default_factory=dict)
+    of_groups: dict[str, dict[str, SplitRequest]] = field(default_factory=dict)
 
     def add(self, one: AskedCell) -> ResolvedCell:
         """Look up a cell that a table counts."""
@@ -101,12 +104,7 @@ class _Resolver:
         )
 
     def _resolve(self, one: AskedCell) -> ResolvedCell:
-        split = self.made.get(one.split.key)
-        if split is None:
-            with self.plan.text.locate_errors(one.split.path):
-                split = make_split(one.split, self.data, self.load)
-            self.made[one.split.key] = split
-            self.resolved.splits[split.digest] = split
+        split = self._make_split(one)
         place = f"{self.plan.text.locate(one.path)}{describe_cell(one)}: "
         try:
             if one.is_of_search and split.val.n == 0:
@@ -116,7 +114,34 @@ class _Resolver:
                 )
             return replace(resolve_cell(one, split), place=place)
         except UsageError as error:
-            raise UsageError(f"{place}{error}") from error
+            where = self.plan.text.locate(self._find_path(one, str(error)))
+            raise UsageError(f"{where}{describe_cell(one)}: {error}") from error
+
+    def _make_split(self, one: AskedCell) -> niidpart.FederatedSplit:
+        """Return the split of a cell, each made once."""
+        request, text = one.split, self.plan.text
+        split = self.made.get(request.key)
+        if split is None:
+            with text.locate_errors(request.path, [*request.make, *request.source]):
+                split = make_split(request, self.data, self.load)
+            self.made[request.key] = split
+            self.resolved.splits[split.digest] = split
+        of_group = self.of_groups.setdefault(one.group, {})
+        if request.key not in of_group:
+            others = [(other, self.made[key].source) for key, other in of_group.items()]
+            with text.locate_errors(request.path):
+                require_told_data((request, split.source), others)
+            of_group[request.key] = request
+        return split
+
+    def _find_path(self, one: AskedCell, message: str) -> PlanPath:
+        """Return where the value stands that an error names, else the algorithm of its cell."""
+        named = find_named([*one.options, *one.words, *one.settings], message)
+        (group,) = [group for group in self.plan.groups if group.name == one.group]
+        tables: list[PlanPath] = [one.path]
+        tables += [(*path, table) for path in (group.path, ()) for table in ("axes", "fixed")]
+        known = [(*table, *named) for table in tables if (*table, *named) in self.plan.text.lines]
+        return known[0] if known else one.path
 
     def _put(self, found: ResolvedCell, one: AskedCell) -> None:
         """Put a cell to the others; one that groups share is joined."""

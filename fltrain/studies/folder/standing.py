@@ -15,6 +15,9 @@ from .study_folder import StudyFolder
 # "diverged" is what a setting that a search tries came to; any other cell has then failed.
 CellState = Literal["done", "running", "stopped", "failed", "diverged", "open"]
 _STATES = get_args(CellState)
+# How much has to be seen until the time that is left is told: so many cells, or rounds of them, in
+# so many seconds.
+_CELLS, _ROUNDS, _SECONDS = 3, 10, 10.0
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,10 @@ class StudyStanding:
         told = [cell.rounds for cell in self.cells if cell.state == "running"]
         return self.count("done") + sum(round / rounds for round, rounds in told if rounds)
 
+    def count_rounds(self) -> int:
+        """Return the rounds that cells which are done, or run, have reached."""
+        return sum(cell.rounds[0] for cell in self.cells)
+
     @property
     def is_over(self) -> bool:
         """Whether no cell is open, runs, or waits for a winner."""
@@ -106,7 +113,8 @@ class StudyWatch:
     names: Sequence[str] = ()
     listener: BeatListener = field(init=False)
     _roster: Roster = field(init=False)
-    _began: tuple[float, float] | None = None
+    _first: StudyStanding | None = None
+    _began: tuple[float, StudyStanding] | None = None
 
     def __post_init__(self) -> None:
         self.listener = BeatListener(self.study.workers)
@@ -150,13 +158,23 @@ class StudyWatch:
         )
 
     def estimate_left(self, standing: StudyStanding) -> float | None:
-        """Return the seconds until all is done, by the pace since the first look; None at first."""
+        """Return the seconds until all is done, by the pace since something was first seen to move.
+
+        None until enough was seen: workers begin by loading torch and data, and the first rounds,
+        when all of them do so at once, say little of the others.
+        """
         now = time.monotonic()
+        if self._first is None:
+            self._first = standing
         if self._began is None:
-            self._began = now, standing.reached
-        began, reached = self._began
-        gained = standing.reached - reached
-        if gained <= 0:
+            if standing.reached > self._first.reached:
+                self._began = now, standing
+            return None
+        began, before = self._began
+        gained = standing.reached - before.reached
+        rounds = standing.count_rounds() - before.count_rounds()
+        is_enough = gained >= _CELLS or rounds >= _ROUNDS
+        if gained <= 0 or not is_enough or now - began < _SECONDS:
             return None
         aside = standing.count("failed") + standing.count("diverged")
         left = standing.total - aside - standing.reached

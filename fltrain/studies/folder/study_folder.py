@@ -1,6 +1,5 @@
 """The folder of a study: its plans, splits, claims and runs. Needs no torch."""
 
-import json
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from niidpart.temporaries import name_of_temporary, sweep_temporaries
 from ...disk.plain_folder import PlainFolder, RunError
 from ...disk.sealed import read_sealed, require_sealed, seal_text
 from ...runs.finding import STUDY_MARK
+from ...runs.sweep_folder import explain_sweep
 from .claims import ClaimBook
 from .new_files import create_once
 from .places import Places
@@ -79,7 +79,8 @@ class StudyFolder:
         """Return the study of a folder. RunError where it holds none, or one of a later version."""
         path = Path(path)
         if not is_study(path):
-            raise RunError(f"{path} holds no study: there is no {STUDY_MARK} in it")
+            mark = f"there is no {STUDY_MARK} in it"
+            raise RunError(explain_sweep(path) or f"{path} holds no study: {mark}")
         study = cls(path)
         version = study._mark.get("format")
         if version != FORMAT:
@@ -221,8 +222,9 @@ class StudyFolder:
                 sweep_temporaries(folder / name)
 
     def measure_room(self) -> int:
-        """Return the bytes that are free where the study lies."""
-        return shutil.disk_usage(self.path).free
+        """Return the bytes that are free where the study lies, or will."""
+        there = next(path for path in (self.path, *self.path.parents) if path.exists())
+        return shutil.disk_usage(there).free
 
 
 def _can_begin(path: Path) -> bool:
@@ -252,8 +254,3 @@ def require_same_study(stored: StoredPlan, cells: Iterable[str]) -> None:
             f"the plan shares no cell with the study {stored.name!r} that is there: all would be "
             "trained anew; give another --out, or another name"
         )
-
-
-def write_text(value: JSON) -> str:
-    """Return a plan from python as text."""
-    return json.dumps(value, indent=2, default=str)

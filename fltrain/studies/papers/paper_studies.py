@@ -17,9 +17,8 @@ from typing import Any, Literal
 from niidpart.errors import UsageError
 from niidpart.registry import did_you_mean
 
-from ..folder.study_folder import write_text
 from ..plans.overlay import lay_over
-from ..plans.plan_text import PlanPath, PlanText, read_plan_text
+from ..plans.plan_text import PlanPath, PlanText, read_plan_text, write_plan_text
 
 Scale = Literal["small", "full"]
 
@@ -92,7 +91,7 @@ class PaperStudy:
         return PlanText(
             values=values,
             name=f"{self.name} ({scale})",
-            text=write_text(values),
+            text=write_plan_text(values),
             lines=lines,
         )
 

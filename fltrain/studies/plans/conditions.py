@@ -12,7 +12,7 @@ from ...settings import SETTINGS
 from .plan import PlanGroup, StudyPlan
 from .plan_checks import PlanTable
 from .plan_text import PlanPath
-from .variants import list_values
+from .plan_values import list_values
 
 
 @dataclass
@@ -40,11 +40,10 @@ class ConditionLedger:
         """
         put: dict[str, list[Any]] = {}
         for place, condition in enumerate(group.when):
-            path = _find_path(group, "when", place)
+            path = group.find_path("when", place)
             if self._is_met(path, condition.match, {**at, **values}):
                 for word, given in condition.put.items():
-                    with self.plan.text.locate_errors((*path, "set", word)):
-                        put[word] = list_values(given, SETTINGS.get(word))
+                    put[word] = list_values(given, SETTINGS.get(word))
         for chosen in multiply_axes(put):
             yield dict(values) | chosen
 
@@ -52,7 +51,7 @@ class ConditionLedger:
         """Return whether a cell is left out. where: its values on all axes."""
         met = []
         for place, match in enumerate(group.exclude):
-            met.append(self._is_met(_find_path(group, "exclude", place), match, where))
+            met.append(self._is_met(group.find_path("exclude", place), match, where))
         return any(met)
 
     def require_met(self) -> None:
@@ -80,15 +79,6 @@ class ConditionLedger:
         if is_met:
             self._met.add(path)
         return is_met
-
-
-def _find_path(
-    group: PlanGroup,
-    word: str,
-    place: int,
-) -> PlanPath:
-    """Return where a condition or an exclusion stands: in the group, or around all groups."""
-    return (*group.path, word, place) if word in group.own else (word, place)
 
 
 def matches(match: PlanTable, where: PlanTable) -> bool:

@@ -23,14 +23,15 @@ DEFAULT, WINNER = "default", "tuned"  # its values
 class AskedCell:
     """What a cell asks for, as the plan says it.
 
-    where: its values on all axes, for tables and conditions. words, settings: of `fltrain.run`.
+    where: its values on all axes, for tables and conditions. algorithm: its name, or in a plan of
+    Python's memory an `fltrain.Algorithm`. words, settings: of `fltrain.run`.
     seeds: by kind. path: of its algorithm in the plan, for errors. space: what is searched for it,
     () where nothing is tuned. is_of_search: whether it is a run of a search, and in no table.
     """
 
     group: str
     split: SplitRequest
-    algorithm: str
+    algorithm: Any
     options: Mapping[str, Any]
     words: Mapping[str, Any]
     settings: Mapping[str, Any]
@@ -66,7 +67,7 @@ def _expand_group(
     variants = list_variants(plan, group)
     seeds = list(_list_seeds(plan, group))
     for place, table in enumerate(group.splits):
-        path: PlanPath = (*group.path, "splits", place)
+        path = group.find_path("splits", place)
         for request in list_split_requests(table, path, plan.text):
             for variant in variants:
                 for of_trial in _drop_idle_seeds(seeds, request):
@@ -87,9 +88,8 @@ def _expand_variant(
     ledger: ConditionLedger,
 ) -> Iterator[AskedCell]:
     """Yield the cells of an algorithm with its values on a split, with the seeds of a trial."""
-    name = str(variant.table["name"])
     values = {**group.fixed, **variant.axes, **variant.own}
-    at: dict[str, Any] = {**request.where, "algorithm": variant.table.get("label", name)}
+    at: dict[str, Any] = {**request.where, "algorithm": variant.label}
     at |= {f"{kind}_seed": seed for kind, seed in seeds.items()}
     for chosen in ledger.list_choices(group, at, values):
         where = {**at, **_list_told(chosen, variant.space)}
@@ -99,7 +99,7 @@ def _expand_variant(
         yield AskedCell(
             group=group.name,
             split=request.with_root(words.get("data_root")).with_seed(seeds["split"]),
-            algorithm=name,
+            algorithm=variant.table["name"],
             options=options,
             words=words,
             settings=settings | _set_seeds(seeds),
@@ -140,14 +140,15 @@ def _list_seeds(plan: StudyPlan, group: PlanGroup) -> Iterator[dict[str, int]]:
 
     UsageError where several trials are asked for, and no seed is left to count with them.
     """
-    if (group.trials or 1) > 1 and len(group.seeds) == len(SEED_KINDS):
+    if len(group.trials) > 1 and len(group.seeds) == len(SEED_KINDS):
+        where = plan.text.locate((*group.path, "trials"))
         raise UsageError(
-            f"{plan.text.locate((*group.path, 'trials'))}trials is {group.trials}, and [seeds] "
+            f"{where}trials is {len(group.trials)}, and [seeds] "
             "names all three seeds, so that no trial would differ from another; leave trials out, "
             "or a seed"
         )
     named = {kind: group.seeds[kind] for kind in SEED_KINDS if kind in group.seeds}
-    for trial in range(group.trials or 1):
+    for trial in group.trials:
         for chosen in multiply_axes(named):
             yield {kind: chosen.get(kind, trial) for kind in SEED_KINDS}
 

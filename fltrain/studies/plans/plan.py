@@ -1,6 +1,6 @@
 """What a plan asks for: groups of algorithms, splits, axes and seeds, all words checked.
 
-Needs no torch but where an algorithm's options are looked up.
+Needs no torch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,10 @@ from typing import Any
 
 from niidpart.errors import UsageError
 
+from ...settings import SETTINGS
 from .plan_checks import PlanTable, require_setting, require_table, require_tables, require_words
 from .plan_text import PlanPath, PlanText
+from .plan_values import check_values, list_values
 from .tuning_words import TuningPlan, read_tuning
 
 SEED_KINDS = ("split", "init", "order")
@@ -33,9 +35,10 @@ class PlanGroup:
 
     algorithms: each with the values of its options and settings. splits: each with what it is made
     of. axes, fixed: settings and words of `fltrain.run`. seeds: lists of those that were named.
-    exclude: cells that are left out. when: values that hold for some cells alone. tuning: how each
-    algorithm is tuned, None for no tuning. own: the words that it says itself, and not the plan
-    around it. path: where it stands in the plan.
+    trials: the seed of each, for those that were not named. exclude: cells that are left out. when:
+    values that hold for some cells alone. tuning: how each algorithm is tuned, None for no tuning.
+    own: the words that it says itself, and not the plan around it. path: where it stands in the
+    plan.
     """
 
     name: str
@@ -44,12 +47,16 @@ class PlanGroup:
     axes: Mapping[str, list[Any]] = field(default_factory=dict)
     fixed: PlanTable = field(default_factory=dict)
     seeds: Mapping[str, list[int]] = field(default_factory=dict)
-    trials: int | None = None
+    trials: Sequence[int] = (0,)
     exclude: Sequence[PlanTable] = ()
     when: Sequence[Condition] = ()
     tuning: TuningPlan | None = None
     own: frozenset[str] = frozenset()
     path: PlanPath = ()
+
+    def find_path(self, word: str, place: int) -> PlanPath:
+        """Return where a table of a list stands: in the group, or around all groups."""
+        return (*self.path, word, place) if word in self.own else (word, place)
 
 
 @dataclass(frozen=True)
@@ -167,6 +174,8 @@ class _GroupReader:
                     "at least one value; a single value stands in [fixed]"
                 )
             axes[word] = list(values)
+            with self.text.locate_errors(place):
+                check_values(word, axes[word])
         return axes
 
     def read_fixed(self) -> dict[str, Any]:
@@ -178,6 +187,8 @@ class _GroupReader:
             place: PlanPath = (*path, "fixed")
             for word, value in require_table(holder["fixed"], place, self.text).items():
                 require_setting(word, (*place, word), self.text)
+                with self.text.locate_errors((*place, word)):
+                    check_values(word, [value])
                 fixed[word] = value
         return fixed
 
@@ -194,12 +205,12 @@ class _GroupReader:
             seeds[kind] = values
         return seeds
 
-    def read_trials(self) -> int | None:
+    def read_trials(self) -> Sequence[int]:
         value, path = self.find("trials")
         if value is not None and (type(value) is not int or value < 1):
             where = self.text.locate(path)
             raise UsageError(f"{where}trials is {value!r}; it must be a whole number, at least 1")
-        return value
+        return range(value or 1)
 
     def read_conditions(self) -> list[Condition]:
         value, path = self.find("when")
@@ -208,8 +219,11 @@ class _GroupReader:
             require_words(table, ("match", "set"), (*path, place), self.text)
             match = require_table(table.get("match"), (*path, place), self.text)
             put = require_table(table.get("set"), (*path, place), self.text)
-            for word in put:
-                require_setting(word, (*path, place, "set", word), self.text)
+            for word, given in put.items():
+                of_word: PlanPath = (*path, place, "set", word)
+                require_setting(word, of_word, self.text)
+                with self.text.locate_errors(of_word):
+                    check_values(word, list_values(given, SETTINGS.get(word)))
             conditions.append(Condition(match=match, put=put))
         return conditions
 

@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,12 +37,16 @@ class PlanText:
         return f"{self.name}: " if self.name else ""
 
     @contextmanager
-    def locate_errors(self, path: PlanPath) -> Iterator[None]:
-        """Put the line of a word before what is refused within, which knows no plan."""
+    def locate_errors(self, path: PlanPath, words: Iterable[str] = ()) -> Iterator[None]:
+        """Put the line of a word before what is refused within, which knows no plan.
+
+        words: of the table at the path; the line is that of the one which the error names.
+        """
         try:
             yield
         except UsageError as error:
-            raise UsageError(f"{self.locate(path)}{error}") from error
+            named = find_named(words, str(error))
+            raise UsageError(f"{self.locate((*path, *named))}{error}") from error
 
 
 def read_plan_text(path: Path) -> PlanText:
@@ -58,6 +62,17 @@ def read_plan_text(path: Path) -> PlanText:
     return PlanText(values=values, name=str(path), text=text, lines=_find_lines(text))
 
 
+def find_named(words: Iterable[str], message: str) -> list[str]:
+    """Return the word that an error is about, where it names one: first those of which it says
+    what they are."""
+    known = {word.replace("_", "[-_]"): word for word in words}
+    for ending in (" is ", r"\b"):
+        found = [known[word] for word in known if re.search(rf"\b{word}{ending}", message)]
+        if found:
+            return found[:1]
+    return []
+
+
 def parse_plan_text(text: str) -> dict[str, Any]:
     """Return what the text of a plan says, as a study keeps it: TOML, or JSON from python."""
     try:
@@ -65,6 +80,11 @@ def parse_plan_text(text: str) -> dict[str, Any]:
     except json.JSONDecodeError:
         return tomllib.loads(text)
     return dict(values)
+
+
+def write_plan_text(values: Mapping[str, Any]) -> str:
+    """Return the words of a plan as text, as a study keeps those from python."""
+    return json.dumps(dict(values), indent=2, default=str)
 
 
 def _find_lines(text: str) -> dict[PlanPath, int]:

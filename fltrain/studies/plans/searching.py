@@ -7,11 +7,11 @@ from typing import Any
 
 from niidpart.errors import UsageError
 
-from ...algorithms import ALGORITHMS
 from .expansion import TUNED, WINNER, AskedCell
 from .plan import PlanGroup, StudyPlan
 from .search_points import Point, SearchedWord, SpannedWord, list_points
 from .tuning_words import TuningPlan
+from .variants import list_options
 
 # The seed of initial weights and of order of the first run of a setting that is tried. No trial
 # has it, so the winner is not the setting that the luck of the trials' own seeds prefers.
@@ -158,7 +158,7 @@ def lay_point(cell: AskedCell, point: Point) -> AskedCell:
 
 def part_point(algorithm: str, point: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the values of a point that are the algorithm's options, and the settings."""
-    known = ALGORITHMS.options(ALGORITHMS.find(algorithm))
+    known = list_options(algorithm)
     options = {word: value for word, value in point.items() if word in known}
     settings = {word: value for word, value in point.items() if word not in known}
     return options, settings

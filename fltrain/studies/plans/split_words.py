@@ -9,7 +9,7 @@ from typing import Any
 import niidpart
 from niidpart.data import SOURCES, Data
 from niidpart.errors import UsageError
-from niidpart.hub.fetching import read_local_or_published
+from niidpart.hub.fetching import PREFIX, read_local_or_published
 from niidpart.recipes import find_recipe
 from niidpart.registry import did_you_mean
 from niidpart.strategies import STRATEGIES
@@ -18,11 +18,12 @@ from niidpart.transforms import TRANSFORMS
 from ...runs.grid import multiply_axes
 from .plan_checks import PlanTable
 from .plan_text import PlanPath, PlanText
+from .plan_values import require_different
 
 _OF_DATA = ("pool", "long_tail")  # what is done to any data set
 _WORDS = ("name", "file", "recipe", "dataset", "data_root", *_OF_DATA, "strategy", "like")
 _OF_MAKE = ("n_parties", "val", "test", "transforms")
-_OF_FILE = ("file", "name")
+_OF_FILE = ("file", "name", "dataset")
 _WHOLE = ("transforms",)  # words whose value is a list itself
 _UNTOLD = ("name", "dataset", "strategy", "data_root")  # said as the split's, or no axis
 
@@ -31,12 +32,13 @@ _UNTOLD = ("name", "dataset", "strategy", "data_root")  # said as the split's, o
 class SplitRequest:
     """A split that a plan asks for.
 
-    file: where it lies; "" for one that is made. source: options of the data set. make: what
-    `niidpart.make` is given. where: its values on axes. path: of its table in the plan, for errors.
+    file: where it lies, or the split itself; "" for one that is made. source: options of the data
+    set. make: what `niidpart.make` is given. where: its values on axes. path: of its table in the
+    plan, for errors.
     """
 
     where: Mapping[str, Any]
-    file: str = ""
+    file: str | niidpart.FederatedSplit = ""
     dataset: str = ""
     data_root: str | None = None
     source: Mapping[str, Any] = field(default_factory=dict)
@@ -52,7 +54,8 @@ class SplitRequest:
     @property
     def key(self) -> str:
         """What tells it from all other splits of a plan."""
-        made = (self.file, self.dataset, self.data_root, self.source, self.make, self.seed)
+        file = self.file if isinstance(self.file, str) else self.file.digest
+        made = (file, self.dataset, self.data_root, self.source, self.make, self.seed)
         return json.dumps(made, sort_keys=True, default=str)
 
     def with_root(self, root: str | None) -> "SplitRequest":
@@ -80,6 +83,8 @@ def list_split_requests(
         if not lists[word]:
             where = text.locate((*path, word))
             raise UsageError(f"{where}the axis {word} has no values; give one at least")
+        with text.locate_errors((*path, word)):
+            require_different(word, lists[word])
     several = [word for word, values in lists.items() if len(values) > 1]
     requests = []
     for chosen in multiply_axes(lists):
@@ -95,10 +100,15 @@ def _read_request(
 ) -> SplitRequest:
     if "file" in chosen:
         _require_alone(chosen, path, text)
+        file = chosen["file"]
+        if not isinstance(file, niidpart.FederatedSplit):
+            _require_there(str(file), (*path, "file"), text)
+            file = str(file)
         # The whole path: files of one name lie in folders that tell them apart.
-        name = chosen.get("name") or str(chosen["file"]).removesuffix(".h5")
+        name = chosen.get("name") or str(file).removesuffix(".h5")
         label = _add_values(name, chosen, several, ("name",) if chosen.get("name") else _OF_FILE)
-        return SplitRequest(where={"split": label}, file=str(chosen["file"]), path=path)
+        told = {"dataset": chosen["dataset"]} if "dataset" in chosen else {}
+        return SplitRequest(where=told | {"split": label}, file=file, path=path)
     with text.locate_errors((*path, "recipe")):
         recipe = find_recipe(chosen["recipe"]) if "recipe" in chosen else None
     dataset = chosen.get("dataset") or (recipe.dataset if recipe else "")
@@ -121,6 +131,8 @@ def _read_request(
     source = dict(recipe.source) if recipe and dataset == recipe.dataset else {}
     source |= {word: chosen[word] for word in chosen if word in sources and word not in own}
     source |= {word: chosen[word] for word in _OF_DATA if word in chosen}
+    with text.locate_errors(path, chosen):
+        niidpart.compose(**_write_recipe(make))
     label = _name_split(chosen, several, dataset, strategy)
     told = {word: chosen[word] for word in chosen if word not in _UNTOLD}
     return SplitRequest(
@@ -154,6 +166,18 @@ def _require_alone(
         if word not in _OF_FILE:
             where = text.locate((*path, word))
             raise UsageError(f"{where}a split of a file is as it is; {word} cannot be said of it")
+
+
+def _require_there(
+    file: str,
+    path: PlanPath,
+    text: PlanText,
+) -> None:
+    """Raise UsageError where there is no such file here."""
+    if not file.startswith(PREFIX) and not os.path.exists(os.path.expanduser(file)):
+        raise UsageError(
+            f"{text.locate(path)}there is no split file {file}; niidpart make -o {file} writes one"
+        )
 
 
 def _name_split(
@@ -192,16 +216,23 @@ def make_split(
 
     cache: the data sets that were read for other splits. load: what reads one.
     """
+    if isinstance(request.file, niidpart.FederatedSplit):
+        return request.file
     if request.file:
         return read_local_or_published(os.path.expanduser(request.file))
     root = _find_root(request)
     key = json.dumps([request.dataset, root, request.source], sort_keys=True, default=str)
     if key not in cache:
         cache[key] = load(request.dataset, root, **request.source)
-    made = dict(request.make)
+    return niidpart.make(cache[key], seed=request.seed or 0, **_write_recipe(request.make))
+
+
+def _write_recipe(make: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `niidpart.make` is given, as it takes it."""
+    made = dict(make)
     if "transforms" in made:
         made["transforms"] = [_to_pair(transform) for transform in made["transforms"]]
-    return niidpart.make(cache[key], seed=request.seed or 0, **made)
+    return made
 
 
 def _find_root(request: SplitRequest) -> str | None:

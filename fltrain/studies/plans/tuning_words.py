@@ -10,6 +10,7 @@ from niidpart.registry import Option, did_you_mean
 from ...settings.stopping import find_better_sign
 from .plan_checks import PlanTable, require_table, require_words
 from .plan_text import PlanPath, PlanText
+from .plan_values import check_values
 from .search_points import METHODS, ListedWord, SearchedWord, SpannedWord
 
 METRIC = "party_val_accuracy_weighted"
@@ -183,7 +184,8 @@ def _read_word(
     if kind == "choice":
         if not isinstance(values, list | tuple) or not len(values):
             raise UsageError(f"{where}{word} is {given!r}; a list is needed, or {_EXAMPLE}")
-        _require_different(word, values, where)
+        with text.locate_errors(path):
+            check_values(word, values, option)
         return ListedWord(word, list(values))
     return _read_ends(
         word=word,
@@ -192,18 +194,6 @@ def _read_word(
         option=option,
         where=where,
     )
-
-
-def _require_different(
-    word: str,
-    values: Any,
-    where: str,
-) -> None:
-    seen: list[Any] = []
-    for value in values:
-        if value in seen:
-            raise UsageError(f"{where}{word} has the value {value!r} twice; give it once")
-        seen.append(value)
 
 
 def _read_ends(

@@ -1,22 +1,22 @@
 """The algorithms of a plan, each with every choice of its own values and of the axes. No torch."""
 
-import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from niidpart.errors import UsageError
-from niidpart.registry import Option, did_you_mean
+from niidpart.registry import Option, UnimportedRegistry, did_you_mean
 
-from ...algorithms import ALGORITHMS
 from ...runs.grid import multiply_axes
 from ...settings import SETTINGS
 from .plan import PlanGroup, StudyPlan
 from .plan_checks import RUN_WORDS, PlanTable, require_table
 from .plan_text import PlanPath
+from .plan_values import check_values, list_values
 from .search_points import SearchedWord
 from .tuning_words import read_space
 
+ALGORITHMS = UnimportedRegistry("fltrain.algorithms", "algorithm")  # without torch
 _LABELS = ("name", "label")  # of an algorithm: what it is, and what a table calls it
 _TUNE = "tune"  # of an algorithm: what it searches besides
 
@@ -25,10 +25,11 @@ _TUNE = "tune"  # of an algorithm: what it searches besides
 class Variant:
     """An algorithm with values. own: of its options and settings. axes: those of the group.
 
-    space: what is searched for it.
+    label: what tables call it. space: what is searched for it.
     """
 
     table: PlanTable
+    label: str
     path: PlanPath
     own: Mapping[str, Any]
     axes: Mapping[str, Any]
@@ -37,15 +38,19 @@ class Variant:
 
 
 def list_variants(plan: StudyPlan, group: PlanGroup) -> list[Variant]:
-    """Return each choice of an algorithm, of its own values and of the axes."""
+    """Return each choice of an algorithm, of its own values and of the axes.
+
+    The name of one may be an `fltrain.Algorithm`, in a plan of Python's memory.
+    """
     variants = []
     labelled: dict[str, str] = {}
     for place, table in enumerate(group.algorithms):
-        path: PlanPath = (*group.path, "algorithms", place)
+        path = group.find_path("algorithms", place)
         if "name" not in table:
             where = plan.text.locate(path)
             raise UsageError(f"{where}an algorithm needs a name, such as name = 'fedavg'")
-        name = str(table["name"])
+        spec = str(getattr(table["name"], "spec", table["name"]))
+        name = spec or "an algorithm without a name to build it by"
         label = str(table.get("label", name))
         if labelled.setdefault(label, name) != name:
             raise UsageError(
@@ -53,7 +58,7 @@ def list_variants(plan: StudyPlan, group: PlanGroup) -> list[Variant]:
                 "and a table would join them; give one another label"
             )
         with plan.text.locate_errors((*path, "name")):
-            options = ALGORITHMS.options(ALGORITHMS.find(name))
+            options = list_options(spec)
         own = {}
         for word, given in table.items():
             if word not in (*_LABELS, _TUNE):
@@ -66,6 +71,7 @@ def list_variants(plan: StudyPlan, group: PlanGroup) -> list[Variant]:
                 )
                 with plan.text.locate_errors((*path, word)):
                     own[word] = list_values(given, option)
+                    check_values(word, own[word], option, f"algorithm {name!r}: ")
         # What an algorithm says itself holds for it in place of the axis.
         axes = {word: list(values) for word, values in group.axes.items() if word not in own}
         space = _read_space(
@@ -73,6 +79,7 @@ def list_variants(plan: StudyPlan, group: PlanGroup) -> list[Variant]:
             group=group,
             table=table,
             path=path,
+            options=options,
             lists={**axes, **own},
         )
         for values in multiply_axes(own):
@@ -80,6 +87,7 @@ def list_variants(plan: StudyPlan, group: PlanGroup) -> list[Variant]:
                 variants.append(
                     Variant(
                         table=table,
+                        label=label,
                         path=path,
                         own=values,
                         axes=of_axes,
@@ -90,16 +98,22 @@ def list_variants(plan: StudyPlan, group: PlanGroup) -> list[Variant]:
     return variants
 
 
+def list_options(spec: str) -> dict[str, Option]:
+    """Return the options of an algorithm; none where it has no name to build it by, ""."""
+    return ALGORITHMS.options(ALGORITHMS.find(spec)) if spec else {}
+
+
 def _read_space(
     plan: StudyPlan,
     group: PlanGroup,
     table: PlanTable,
     path: PlanPath,
+    options: Mapping[str, Option],
     lists: Mapping[str, Sequence[Any]],
 ) -> Sequence[SearchedWord]:
     """Return what an algorithm searches: what all do, then its own; () where nothing is tuned.
 
-    lists: the values of its words and axes, none of which may be searched too.
+    options: its own. lists: the values of its words and axes, none of which may be searched too.
     """
     own_path: PlanPath = (*path, _TUNE)
     own = table.get(_TUNE, {})
@@ -124,7 +138,6 @@ def _read_space(
                 f"{plan.text.locate(place)}{word} is searched, and an axis of {name} too; "
                 "it is one or the other"
             )
-    options = ALGORITHMS.options(ALGORITHMS.find(name))
 
     def find_option(word: str, place: PlanPath) -> Option | None:
         return _find_option(
@@ -151,26 +164,16 @@ def _find_option(
     known = [*options, *RUN_WORDS, *(key for key in SETTINGS if key not in ("seed", "init_seed"))]
     if word not in known:
         where = plan.text.locate(path)
+        with plan.text.locate_errors(path):
+            _refuse_option_of_another(word, name)
         raise UsageError(
             f"{where}{word!r} is no option of {name} and no setting; {did_you_mean(word, known)}"
         )
     return SETTINGS.get(word)
 
 
-def list_values(given: Any, option: Option | None) -> list[Any]:
-    """Return the values that a word of a plan goes through: a list's, or the one given.
-
-    Where the option itself takes a list, a list of lists has several.
-    """
-    is_list = isinstance(given, list | tuple)
-    takes_list = option is not None and _takes_list(option.annotation)
-    if is_list and takes_list and not any(isinstance(one, list | tuple) for one in given):
-        return [given]
-    if is_list and not given:
-        raise UsageError(f"an axis has no values: {given!r}; give one at least")
-    return list(given) if is_list else [given]
-
-
-def _takes_list(annotation: Any) -> bool:
-    inner = [annotation, *typing.get_args(annotation)]
-    return any(typing.get_origin(one) in (tuple, list) or one in (tuple, list) for one in inner)
+def _refuse_option_of_another(word: str, name: str) -> None:
+    """Raise UsageError where a word is an option of other algorithms; it says of which."""
+    is_known = name in ALGORITHMS.names()
+    if is_known and any(option.name == word for _, option in ALGORITHMS.all_options()):
+        ALGORITHMS.complete(name, {word: None})
