@@ -244,7 +244,7 @@ def test_split_files_of_unlike_data_are_told_apart_by_the_plan_or_refused(tmp_pa
     came = (
         r"digits.h5 is of digits \(1437 examples, 10 classes, .*fcube.h5 of fcube \(4000 examples"
     )
-    advice = r"say .* \(dataset = 'fcube' beside it\), part them by \[\[groups\]\], or write a plan"
+    advice = r"say of each file .* \(dataset = 'fcube' beside it\), part them by \[\[groups\]\], or write a plan"
     for unlike in (files, [SPLIT | {"dataset": "digits"}, {"file": "fcube.h5"}]):
         with pytest.raises(UsageError, match=advice):
             list_rows(splits=unlike)

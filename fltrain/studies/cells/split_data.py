@@ -36,9 +36,9 @@ def require_told_data(
         raise UsageError(
             f"{_describe_split(other)} is of {describe_data(of_other)}, {_describe_split(request)} "
             f"of {describe_data(source)}, and no axis tells them apart: a table would average over "
-            f"unlike data, or compare them, as if they were one; say which data a file is of "
-            f"(dataset = {source.name!r} beside it), part them by [[groups]], or write a plan for "
-            "each"
+            "unlike data, or compare them, as if they were one; say of each file which data it is "
+            f"of (dataset = {source.name!r} beside it), part them by [[groups]], or write a plan "
+            "for each"
         )
 
 
