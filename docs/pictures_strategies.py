@@ -8,7 +8,6 @@ from pictures import shrink
 
 import niidpart
 from niidpart import plot
-from niidpart.making.completion import list_peers
 from niidpart.strategies import STRATEGIES
 from niidpart.transforms import TRANSFORMS
 
@@ -42,7 +41,10 @@ def colour_digits(digits: niidpart.Data) -> niidpart.Data:
 def main(folder: Path) -> None:
     digits, cube = niidpart.load("digits"), niidpart.load("fcube")
     # Of the replays one is drawn: each deals as a strategy that has a picture.
-    for name in sorted({*STRATEGIES.names()} - {*list_peers()} | {"niidbench"}):
+    replays = {
+        name for name in STRATEGIES.names() if "rule" in STRATEGIES.options(STRATEGIES.find(name))
+    }
+    for name in sorted({*STRATEGIES.names()} - replays | {"niidbench"}):
         data = cube if name in OF_CUBE else digits
         split = niidpart.make(data, name, **OPTIONS.get(name, {}))
         plot.save(split, folder / f"{name}.png", medium="column")

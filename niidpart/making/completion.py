@@ -96,19 +96,36 @@ def complete_recipe(recipe: Recipe) -> Recipe:
 def list_peers() -> dict[str, tuple[str, ...]]:
     """Return each replay of a peer's code with the strategies that it has.
 
-    A replay is a strategy with an option `rule`.
+    A replay is a strategy with an option `rule`. Rules that came later with options of their own
+    stand in a file of their own, which names its PEER: more options would change old digests.
     """
-    peers = {}
+    peers: dict[str, tuple[str, ...]] = {}
     for name in STRATEGIES.names():
         options = STRATEGIES.options(STRATEGIES.find(name))
         if "rule" in options:
-            peers[name] = typing.get_args(options["rule"].annotation)
+            peer = _find_peer(name)
+            peers[peer] = peers.get(peer, ()) + typing.get_args(options["rule"].annotation)
     return peers
 
 
-def list_versions(peer: str) -> tuple[str, ...]:
-    """Return the versions of a peer's code of which there is a replay, () where it has none."""
-    option = STRATEGIES.options(STRATEGIES.find(peer)).get("version")
+def _find_peer(replay: str) -> str:
+    """Return the peer whose code a replay is of."""
+    return str(getattr(STRATEGIES.module(replay), "PEER", replay))
+
+
+def _find_rule(peer: str, rule: str) -> str:
+    """Return the strategy that has a rule of a peer."""
+    (name,) = [
+        name
+        for name in STRATEGIES.names()
+        if _find_peer(name) == peer and rule in getattr(STRATEGIES.module(name), "RULES", ())
+    ]
+    return name
+
+
+def list_versions(replay: str) -> tuple[str, ...]:
+    """Return the versions of a peer's code that a strategy replays, () where it has none."""
+    option = STRATEGIES.options(STRATEGIES.find(replay)).get("version")
     return typing.get_args(option.annotation) if option else ()
 
 
@@ -150,19 +167,20 @@ def _find_replay(like: str, strategy: str, options: Options) -> tuple[str, dict[
         advice = did_you_mean(strategy, peers[peer])
         raise UsageError(f"{peer} has no strategy {strategy!r}; {advice}")
     # An option that this rule does not have is refused, also where another of the peer's has it.
-    own = STRATEGIES.module(peer).RULES[strategy]
+    replay = _find_rule(peer, strategy)
+    own = STRATEGIES.module(replay).RULES[strategy]
     foreign = {name: value for name, value in options.items() if name not in own}
     if foreign and strategy in STRATEGIES.names():
         STRATEGIES.complete(strategy, foreign)
     chosen = {**options, "rule": strategy}
     if at:
-        chosen["version"] = _find_version(peer, version)
-    return peer, chosen
+        chosen["version"] = _find_version(peer, replay, version)
+    return replay, chosen
 
 
-def _find_version(peer: str, version: str) -> str:
+def _find_version(peer: str, replay: str, version: str) -> str:
     """Return a version of which there is a replay; UsageError with the nearest for another."""
-    versions = list_versions(peer)
+    versions = list_versions(replay)
     if not versions:
         raise UsageError(f"the replay of {peer} has no versions; leave out @{version}")
     if version not in versions:

@@ -16,7 +16,7 @@ disk, so such a strategy serves data sets of any size.
 - seed, if it names it: the recipe's seed, for replays of code that has a generator of its own.
 - min_size, if it has this option: it hands it on in its `Deal`, or meets it by `deal.fill_up`.
 - rule, if it has this option: it is the replay of a peer (`--like`), and the values of `rule` are
-  names of our strategies.
+  names of our strategies. PEER names the peer where that is not the strategy's own name.
 
 Beside it the file says `READING`, what the counts of a party are to be taken for when the skew is
 measured: "sample" where chance decides of which class an example is, "proportions" where counts are

@@ -324,6 +324,8 @@ TOLD = {
     "fedlab": "dir-balanced",
     "fl-simulator": "party-dir",
     "flower": "dir",
+    "flower-continuous": "homo",
+    "flower-distribution": None,  # a table of its own
     "fluke": None,  # each party has two of each class beside its draw
     "group": None,
     "hierarchical": None,

@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from niidpart.arithmetic.numpy_draws.floats import add_as_numpy
+from niidpart.arithmetic.numpy_draws.floats import add_as_numpy, add_float32_as_numpy
 from niidpart.arithmetic.numpy_draws.legacy import LegacyDraws
 from niidpart.arithmetic.numpy_draws.modern import ModernDraws
 from niidpart.arithmetic.numpy_draws.pythons import PythonDraws
@@ -66,6 +66,15 @@ def test_normals_and_exponentials_of_the_modern_generator(seed):
     assert [ours.exponential() for _ in range(n)] == theirs.standard_exponential(n).tolist()
 
 
+@pytest.mark.parametrize("seed", [10, 12, 42])  # with floats beyond the layers, and at the end
+@pytest.mark.parametrize("n", [1, 4097, 200_000])
+def test_many_normals_are_what_one_by_one_gives(n, seed):
+    ours, theirs = ModernDraws(seed), np.random.default_rng(seed)
+    assert np.array_equal(ours.normals(n), theirs.standard_normal(n))
+    assert ours.normals(33).tolist() == theirs.standard_normal(33).tolist()
+    assert ours.uniform() == theirs.random()
+
+
 @pytest.mark.parametrize("seed", [0, 42, 2**32 - 1, 2**40 + 7])
 def test_what_pythons_generator_shuffles_and_samples(seed):
     ours, theirs = PythonDraws(seed), random.Random(seed)
@@ -74,6 +83,7 @@ def test_what_pythons_generator_shuffles_and_samples(seed):
         ours.shuffle(things)
         theirs.shuffle(same)
         assert things == same
+        assert ours.uniform() == theirs.random()
         for size in {1, n // 50, n // 2, n}:
             assert ours.sample(things, size) == theirs.sample(same, size)
 
@@ -83,3 +93,5 @@ def test_sums_are_added_in_numpys_order():
     for n in (*range(1, 150), 255, 256, 257, 1000, 1025, 10_007):
         values = rng.random(n) * 10.0 ** rng.integers(-9, 9, n)
         assert add_as_numpy(values) == values.sum()
+        narrow = values.astype(np.float32)
+        assert add_float32_as_numpy(narrow) == narrow.sum()

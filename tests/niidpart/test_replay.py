@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+import typing
 
 import numpy as np
 import pytest
@@ -249,16 +250,27 @@ def test_what_a_peer_does_not_have_is_refused(keywords, said):
 
 def test_every_rule_of_a_peer_says_which_options_it_takes_and_how_its_counts_are_read():
     assert {"niidbench", "flower", "fedlab", "pfllib"} <= set(list_peers())
-    for peer, rules in list_peers().items():
-        module = STRATEGIES.module(peer)
-        options = set(STRATEGIES.options(STRATEGIES.find(peer))) - {"rule", "version"}
-        assert set(rules) == set(module.RULES) == set(module.READING)
-        assert set().union(*module.RULES.values()) == options
+    found = {peer: set() for peer in list_peers()}
+    for name in STRATEGIES.names():
+        options = STRATEGIES.options(STRATEGIES.find(name))
+        if "rule" in options:
+            module = STRATEGIES.module(name)
+            rules = set(typing.get_args(options["rule"].annotation))
+            assert rules == set(module.RULES) == set(module.READING)
+            assert set().union(*module.RULES.values()) == set(options) - {"rule", "version"}
+            found[getattr(module, "PEER", name)] |= rules
+    assert found == {peer: set(rules) for peer, rules in list_peers().items()}
 
 
 def test_most_rules_are_called_as_our_strategies_are():
     rules = {rule for rules in list_peers().values() for rule in rules}
-    assert rules - set(STRATEGIES.names()) <= {"exponential", "linear", "square"}
+    assert rules - set(STRATEGIES.names()) <= {
+        "continuous",
+        "distribution",
+        "exponential",
+        "linear",
+        "square",
+    }
 
 
 def test_a_replay_is_derived_again(tmp_path):

@@ -19,6 +19,7 @@ SEEDS = (0, 42)
 FLOWER = """
 import json, sys, warnings
 import datasets
+import numpy as np
 from flwr_datasets import partitioner as p
 
 warnings.simplefilter("ignore")
@@ -33,13 +34,25 @@ def build(rule, seed, n, o):
         return p.PathologicalPartitioner(n, "label", o["k"], o["assignment"], seed=seed)
     if rule == "shards":
         return p.ShardPartitioner(n, "label", o["shards"], keep_incomplete_shard=o["keep_rest"], seed=seed)
+    if rule == "continuous":
+        return p.ContinuousPartitioner(n, "value", o["strictness"], seed=seed)
+    if rule == "distribution":
+        table = o.get("table")
+        if table:
+            table = np.array([[float(x) for x in row.split(",")] for row in table.split(";")])
+        else:
+            table = np.random.default_rng(o["table_seed"]).lognormal(0.0, o["deviation"], n * o["k"])
+            table = table.reshape(10, -1)
+        return p.DistributionPartitioner(table, n, o["k"], "label", o["preassigned"], seed=seed)
     return {"homo": p.IidPartitioner, "linear": p.LinearPartitioner,
             "square": p.SquarePartitioner, "exponential": p.ExponentialPartitioner}[rule](n)
 
 found = []
 for case in cases:
     one = build(case["rule"], case["seed"], case["n_parties"], case["options"])
-    one.dataset = datasets.Dataset.from_dict({"label": labels, "row": range(len(labels))})
+    one.dataset = datasets.Dataset.from_dict(
+        {"label": labels, "row": range(len(labels)), "value": json.loads(sys.argv[3])}
+    )
     found.append([sorted(one.load_partition(i)["row"]) for i in range(case["n_parties"])])
 print(json.dumps(found))
 """
@@ -126,15 +139,16 @@ def list_cases(rules, n_parties=6):
     ]
 
 
-def ask(peer, name, code, cases):
-    return peer(name, code, json.dumps(LABELS.tolist()), json.dumps(cases))
+def ask(peer, name, code, cases, *more):
+    return peer(name, code, json.dumps(LABELS.tolist()), json.dumps(cases), *more)
 
 
-def replay(name, case):
+def replay(name, case, **beside):
     return niidpart.make(
         LABELS,
-        name,
-        rule=case["rule"],
+        case["rule"],
+        like=name,
+        **beside,
         seed=case["seed"],
         n_parties=case["n_parties"],
         **case["options"],
@@ -158,13 +172,26 @@ FLOWER_RULES = {
     "square": [{}],
     "exponential": [{}],
 }
+# Of a table, a party is a multiple of ten; a property is a number of each example.
+VALUES = np.sqrt(np.arange(440) * 7919 % 1009) - 3
+ROW = "1,2,3.5,0.25"
+FLOWER_TABLES = {
+    "distribution": [
+        {"k": 2, "preassigned": 2, "deviation": 2.0, "table_seed": 2024},
+        {"k": 1, "preassigned": 0, "deviation": 0.5, "table_seed": 7},
+        {"k": 2, "preassigned": 1, "table": ";".join([ROW] * 10)},
+    ]
+}
+FLOWER_PROPERTIES = {"continuous": [{"strictness": x} for x in (0.0, 0.3, 0.999, 1.0)]}
 
 
 def test_flower(peer):
     cases = list_cases(FLOWER_RULES, n_parties=4)
-    theirs = ask(peer, "flwr-datasets", FLOWER, cases)
+    cases += list_cases(FLOWER_TABLES, n_parties=20) + list_cases(FLOWER_PROPERTIES, n_parties=7)
+    theirs = ask(peer, "flwr-datasets", FLOWER, cases, json.dumps(VALUES.tolist()))
     for case, rows in zip(cases, theirs, strict=True):
-        assert [held.tolist() for held in replay("flower", case).train] == rows, case
+        beside = {"embeddings": VALUES[:, None]} if case["rule"] == "continuous" else {}
+        assert [held.tolist() for held in replay("flower", case, **beside).train] == rows, case
 
 
 FEDLAB_RULES = {

@@ -45,6 +45,7 @@ ALLOWED = {
     ("arithmetic/numpy_draws/pythons.py", "np.random.RandomState"): "words of a frozen stream",
     ("arithmetic/numpy_draws/modern.py", "np.random.PCG64"): "raw words, which numpy promises",
     ("arithmetic/numpy_draws/floats.py", "math.log"): "a replay, promised on one C library only",
+    ("arithmetic/numpy_draws/floats.py", "math.log1p"): "a replay, promised on one C library only",
     ("arithmetic/numpy_draws/floats.py", "math.exp"): "a replay, promised on one C library only",
     ("arithmetic/numpy_draws/floats.py", "math.pow"): "a replay, promised on one C library only",
     ("strategies/_pfllib_rules.py", "sum(sizes)"): "python integers",

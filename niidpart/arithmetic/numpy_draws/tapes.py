@@ -30,6 +30,12 @@ class WordTape:
         self._words: Words = np.zeros(0, np.uint64)
         self._numbers: list[int] = []
         self._at = 0
+        self._n_fetched = 0
+
+    @property
+    def position(self) -> int:
+        """Return how many words were read."""
+        return self._n_fetched - len(self._words) + self._at
 
     def read(self) -> int:
         """Return the next word."""
@@ -60,6 +66,7 @@ class WordTape:
         """Have n unread words at least, the next one at place 0."""
         unread = self._words[self._at :]
         fetched = self._fetch(max(_BLOCK, n - len(unread)))
+        self._n_fetched += len(fetched)
         self._words = np.concatenate([unread, fetched])
         self._numbers = self._words.tolist()
         self._at = 0
