@@ -88,13 +88,12 @@ def _explain_missing(
         records |= {record.draw: record for record in entries[label].records}
     missing = []
     for draw, record in records.items():
-        absent = []
-        for label in (a, b):
-            if values[label].get(draw) is None:
-                absent.append(_describe_absence(label, draw, entries[label]))
-        if absent:
-            named = ", ".join(absent)
-            missing.append(f"{record.describe_draw()} ({named})")
+        without = [label for label in (a, b) if values[label].get(draw) is None]
+        if not without:
+            continue
+        absent = [_describe_absence(label, draw, entries[label]) for label in without]
+        named = ", ".join(absent)
+        missing.append(f"{record.describe_draw()} ({named})")
     if not missing:
         return ""
     told = "; ".join(missing[:_NAMED])

@@ -256,14 +256,15 @@ def _judge_families(
 
 def _describe_draws(records: Sequence[RunRecord]) -> str:
     """Return what differs between the pairs of a family."""
-    draws = {record.draw: record for record in records}
-    of_each = list(draws.values())
-    varied = [axis for axis in SEED_AXES if is_varied(axis, of_each)]
+    draws = {record.draw for record in records}
+    splits = {record.split for record in records}
+    n_draws = len(draws)
+    n_splits = len(splits)
+    varied = [axis for axis in SEED_AXES if is_varied(axis, records)]
     named = ", ".join(varied) or "nothing"
-    n_splits = len({record.split for record in records})
     of_splits = "one split" if n_splits == 1 else f"{n_splits} splits"
-    told = f"{count_noun(len(draws), 'draw')} of {named} on {of_splits}"
-    return f"{told}, one pair a split" if 1 < n_splits < len(draws) else told
+    told = f"{count_noun(n_draws, 'draw')} of {named} on {of_splits}"
+    return f"{told}, one pair a split" if 1 < n_splits < n_draws else told
 
 
 def list_left_out(body: TableBody, families: Sequence[ComparisonFamily]) -> list[str]:

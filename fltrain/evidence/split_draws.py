@@ -68,14 +68,8 @@ def _find_draws(
         files.setdefault(config["split"], folders[name].split_file)
     if len(files) < 2:
         return {}
-    families: dict[str, dict[str, int]] = {}
-    for digest, file in files.items():
-        if file.exists():
-            recipe, seed = _read_recipe(file)
-            seeds = families.setdefault(recipe, {})
-            seeds[digest] = seed
     draws: dict[str, SplitDraw] = {}
-    for seeds in families.values():
+    for seeds in _group_by_recipe(files).values():
         distinct = set(seeds.values())
         # Splits of one recipe with one seed are none: something else made them differ.
         if len(seeds) < 2 or len(distinct) < len(seeds):
@@ -84,6 +78,18 @@ def _find_draws(
         for digest, seed in seeds.items():
             draws[digest] = SplitDraw(first, seed)
     return draws
+
+
+def _group_by_recipe(files: Mapping[str, Path]) -> dict[str, dict[str, int]]:
+    """Return the seeds of splits by recipe and by digest, of files that are there."""
+    families: dict[str, dict[str, int]] = {}
+    for digest, file in files.items():
+        if not file.exists():
+            continue
+        recipe, seed = _read_recipe(file)
+        seeds = families.setdefault(recipe, {})
+        seeds[digest] = seed
+    return families
 
 
 def _read_recipe(file: Path) -> tuple[str, int]:
