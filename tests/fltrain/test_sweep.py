@@ -674,7 +674,7 @@ def test_starts_of_a_module_that_is_handed_over_are_refused(table, table_split, 
 
 
 def test_an_algorithm_without_a_name_has_no_options_to_sweep(table, table_split):
-    with pytest.raises(ValueError, match="'mu' is no option of an algorithm without a name"):
+    with pytest.raises(ValueError, match="'mu' is no option of an algorithm that has no name"):
         fltrain.sweep(
             table_split,
             table,

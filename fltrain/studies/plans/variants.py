@@ -50,7 +50,7 @@ def list_variants(plan: StudyPlan, group: PlanGroup) -> list[Variant]:
             where = plan.text.locate(path)
             raise UsageError(f"{where}an algorithm needs a name, such as name = 'fedavg'")
         spec = str(getattr(table["name"], "spec", table["name"]))
-        name = spec or "an algorithm without a name to build it by"
+        name = spec or "an algorithm that has no name to build it by"
         label = str(table.get("label", name))
         if labelled.setdefault(label, name) != name:
             raise UsageError(
