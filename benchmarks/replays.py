@@ -1,10 +1,11 @@
 """CPU seconds of a replay beside the peer's own code: python benchmarks/replays.py [--peers DIR]
 [--checkouts DIR].
 
---peers: the environments of tests/niidpart/test_formats_peers.py (flwr-datasets, fedlab). --checkouts:
+--peers: the environments of tests/niidpart/test_replays_peers.py (flwr-datasets, fedlab, fluke). --checkouts:
 DIR/pfllib and DIR/fl-bench, as benchmarks/published_code.py takes them. 60,000 labels of ten classes
-among ten parties, the best of three; ours is the whole `niidpart.make`, with counts and parts. Peers
-get arrays of labels, no files.
+among ten parties, the best of five. Like for like is the rule alone, from labels to who holds what;
+`make` is the whole `niidpart.make`, with recipe, digests, counts and parts. Peers get arrays of
+labels, no files.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import numpy as np
 import published_code
 
 import niidpart
+from niidpart.strategies import STRATEGIES
 
 N, PARTIES = 60_000, 10
 LABELS = np.random.default_rng(12345).integers(0, 10, N)
@@ -33,6 +35,12 @@ CASES: dict[str, list[dict[str, Any]]] = {
         {"rule": "shards", "shards": 2},
     ],
     "fedlab": [{"rule": "dir", "beta": 0.5}, {"rule": "labels", "k": 2}, {"rule": "homo"}],
+    "fluke": [
+        {"rule": "dir", "beta": 0.5},
+        {"rule": "labels", "k": 2},
+        {"rule": "quantity"},
+        {"rule": "homo"},
+    ],
     "pfllib": [
         {"rule": "dir", "beta": 0.5},
         {"rule": "labels", "k": 2},
@@ -50,7 +58,7 @@ y = np.random.default_rng(12345).integers(0, 10, 60_000)
 
 def best(run):
     times = []
-    for _ in range(3):
+    for _ in range(5):
         np.random.seed(0)
         start = time.process_time()
         run()
@@ -86,6 +94,19 @@ print(json.dumps([best(run) for run in (
     lambda: f.homo_partition(f.balance_split(10, 60_000), 60_000))]))
 """,
     ),
+    "fluke": (
+        "fluke",
+        """
+import torch
+from fluke.data import DataSplitter as d
+y = torch.tensor(y)
+print(json.dumps([best(run) for run in (
+    lambda: d.label_dirichlet_skew(y, y, None, None, 10, beta=0.5),
+    lambda: d.label_quantity_skew(y, y, None, None, 10),
+    lambda: d.quantity_skew(y, y, None, None, 10),
+    lambda: d.iid(y, y, None, None, 10))]))
+""",
+    ),
 }
 
 
@@ -94,16 +115,23 @@ def main() -> None:
     parser.add_argument("--peers", type=Path)
     parser.add_argument("--checkouts", type=Path)
     asked = parser.parse_args()
-    print("| replay | peer, CPU s | ours, CPU s | ours / peer |\n| --- | --- | --- | --- |")
+    print("| replay | peer, CPU s | rule, CPU s | rule / peer | make, CPU s | make / peer |")
+    print("| --- | --- | --- | --- | --- | --- |")
     for peer, cases in CASES.items():
         folder = asked.peers if peer in PACKAGES else asked.checkouts
         if folder is None:
             continue
         theirs = time_package(peer, folder) if peer in PACKAGES else time_code(peer, folder, cases)
         for case, seconds in zip(cases, theirs, strict=True):
-            ours = measure(lambda peer=peer, case=case: replay(peer, case))
-            ratio = ours / seconds
-            print(f"| `{peer}` {case['rule']} | {seconds:.4f} | {ours:.4f} | {ratio:.2f} |")
+            rule = measure(lambda peer=peer, case=case: deal(peer, case))
+            whole = measure(lambda peer=peer, case=case: replay(peer, case))
+            cells = f"{rule:.4f} | {rule / seconds:.2f} | {whole:.4f} | {whole / seconds:.2f}"
+            print(f"| `{peer}` {case['rule']} | {seconds:.4f} | {cells} |")
+
+
+def deal(peer: str, case: dict[str, Any]) -> None:
+    """Run the rule alone: it draws from no stream of ours."""
+    STRATEGIES.find(peer)(LABELS, n_parties=PARTIES, rng=None, seed=0, **case)
 
 
 def replay(peer: str, case: dict[str, Any]) -> None:
@@ -111,9 +139,9 @@ def replay(peer: str, case: dict[str, Any]) -> None:
 
 
 def measure(run: Callable[[], Any]) -> float:
-    """Return the least CPU seconds of three runs."""
+    """Return the least CPU seconds of five runs."""
     times = []
-    for _ in range(3):
+    for _ in range(5):
         np.random.seed(0)  # noqa: NPY002  of the peer's code
         random.seed(0)
         start = time.process_time()

@@ -10,7 +10,7 @@ from ..arithmetic.rng import Ints
 from ..errors import UsageError
 from . import Owners
 from ._held_classes import require_class_count
-from ._replays import list_rows
+from ._replays import list_rows, sort_by_class
 
 Assignment = Literal["random", "deterministic", "first-deterministic"]
 _MOST_CLASSES = 10_000  # above, numpy chooses in another way
@@ -69,7 +69,7 @@ def deal_shards(
         )
     n_shards = -(-n // size) if keep_rest else n // size
     chosen = draws.permutation(n_shards)[:n_used]
-    order = np.argsort(labels, kind="stable")
+    order = sort_by_class(labels)
     owner = np.full(n, -1, np.int64)
     for place, shard in enumerate(chosen):
         owner[order[shard * size : (shard + 1) * size]] = place // shards

@@ -13,6 +13,7 @@ from ..arithmetic.numpy_draws.legacy import LegacyDraws
 from ..arithmetic.rng import Ints
 from ..errors import UsageError
 from ._held_classes import require_class_count
+from ._replays import sort_by_class
 
 LabelPools = Sequence[Ints]
 Dealt = list[list[Ints]]  # [pool][party] places
@@ -171,14 +172,14 @@ def deal_shards(draws: LegacyDraws, pools: LabelPools, n_parties: int, shards: i
     for labels in pools:
         size = -(-len(labels) // len(order))
         owner = np.empty(len(labels), np.int64)
-        owner[np.argsort(labels, kind="stable")] = np.repeat(party_of, size)[: len(labels)]
+        owner[sort_by_class(labels)] = np.repeat(party_of, size)[: len(labels)]
         dealt.append(_list_held(owner, n_parties))
     return dealt
 
 
 def _list_held(owner: Ints, n_parties: int) -> list[Ints]:
     """Return the places of each party, ascending. An owner beyond the parties is nobody."""
-    order = np.argsort(owner, kind="stable")
+    order = sort_by_class(owner)
     return split_by_class(order, np.bincount(owner, minlength=n_parties))[:n_parties]
 
 

@@ -15,6 +15,7 @@ from ..errors import UsageError
 from . import Arrays, Owners, Rows
 
 LARGEST_SEED = (1 << 32) - 1  # of numpy's legacy generator
+_FEW_CLASSES = 1 << 16  # numbers of classes below this have 16 bits
 
 PartyRows = list[list[int]]  # each party's, in the order in which they are dealt
 Rules = Mapping[str, tuple[str, ...]]  # the options that each rule of a peer takes
@@ -44,8 +45,17 @@ def require_legacy_seed(seed: int) -> None:
 
 def list_rows(labels: Ints) -> list[Ints]:
     """Return the rows of each class, ascending."""
-    order = np.argsort(labels, kind="stable")
-    return split_by_class(order, np.bincount(labels))
+    sizes = np.bincount(labels)
+    return split_by_class(sort_by_class(labels), sizes)
+
+
+def sort_by_class(labels: Ints) -> Ints:
+    """Return the rows class by class, ascending within each.
+
+    Of numbers of up to 16 bits numpy counts digits, which takes a tenth of the time of comparing.
+    """
+    narrow = labels.astype(np.uint16) if labels.max(initial=0) < _FEW_CLASSES else labels
+    return np.argsort(narrow, kind="stable")
 
 
 def cut_counts(proportions: Floats, n: int) -> Ints:

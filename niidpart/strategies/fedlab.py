@@ -21,6 +21,7 @@ from ._replays import (
     refuse_endless,
     require_legacy_seed,
     require_own_options,
+    sort_by_class,
 )
 
 __all__ = ["fedlab"]
@@ -179,7 +180,7 @@ def _deal_shards(draws: LegacyDraws, labels: Ints, n_parties: int, shards: int) 
     shard = draws.permutation(n_shards).reshape(n_parties, shards)
     holder = np.empty(n_shards, np.int64)
     holder[shard] = np.arange(n_parties)[:, np.newaxis]
-    order = np.argsort(labels, kind="stable")
+    order = sort_by_class(labels)
     owner = np.full(n, -1, np.int64)
     owner[order[: n_shards * size]] = np.repeat(holder, size)
     return Owners(owner, {"shard": shard})

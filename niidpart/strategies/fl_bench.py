@@ -21,6 +21,7 @@ from ._replays import (
     refuse_endless,
     require_legacy_seed,
     require_own_options,
+    sort_by_class,
     store_tries,
 )
 
@@ -159,7 +160,7 @@ def _sample_shards(pythons: PythonDraws, labels: Ints, n_parties: int, shards: i
             f"{n_parties} parties x {shards} shards need {n_shards} examples, there are {n}; use "
             f"at most {n // shards} parties"
         )
-    order = np.argsort(labels, kind="stable").tolist()
+    order = sort_by_class(labels).tolist()
     left = list(range(n_shards))
     parties: PartyRows = []
     for _ in range(n_parties):

@@ -109,7 +109,9 @@ def fluke(
     for (name, pool), parties in zip(pools.items(), dealt, strict=True):
         party, place = join_parties(parties)
         parts[name] = (party, pool[place])
-    return join_once(parts)
+    if even:
+        return join_once(parts)
+    return Rows(parts, {"again": np.zeros((0, 2), np.int64)})  # no other rule gives a row twice
 
 
 def _deal(
