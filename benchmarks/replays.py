@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import published_code
+import published_runners
 
 import niidpart
 from niidpart.strategies import STRATEGIES
@@ -161,8 +161,8 @@ def time_package(peer: str, folder: Path) -> list[float]:
 
 def time_code(peer: str, folder: Path, cases: list[dict[str, Any]]) -> list[float]:
     """Return the seconds of each case by the code of a checkout."""
-    names = published_code.load_code(peer, folder / peer)
-    run = published_code.RUNNERS[peer]
+    names = published_runners.load_code(peer, folder / peer)
+    run = published_runners.RUNNERS[peer]
     plain = {"strategy": peer, "n_parties": PARTIES, "seed": 0}
     return [measure(lambda case=case: run(names, LABELS, plain | case)) for case in cases]
 
