@@ -361,8 +361,7 @@ def test_compare_shows_them(tmp_path, table, table_split):
 
 BAD = [
     (1.5, "new-parties is 1.5; it must be a share of the parties below 1, such as 0.2, or a whole"),
-    (0, "new-parties is 0; it must be above 0"),
-    (-1, "must be above 0"),
+    (-1, "must be at least 0"),
     (5, "the split has 5 parties: none would be left to train; give at most 4"),
     (50, "none would be left to train"),
 ]
