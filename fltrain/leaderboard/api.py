@@ -72,7 +72,7 @@ def build_boards(entries: str | Path, verdicts: str | Path | None = None) -> Lea
             told = _read_verdict(name, path, verdicts)
             fault = _name_fault(path, told)
             if fault:
-                left_out[name] = fault
+                left_out[name] = fault.replace(str(path), str(entry))
                 continue
             study = StudyFolder.open(path)
             by_task[find_task_of(study.name).name][name] = path

@@ -32,7 +32,7 @@ __all__ = ["PACKED", "is_packed", "name_entry", "open_entry", "pack_entry", "sup
 PACKED = ".json.xz"
 _OF_STUDY = ("plans", "winners", "claims")
 _OF_RUN = (CONFIG, ENVIRONMENT, METRICS, DIVERGED)
-_NAME = r"[A-Za-z0-9_+-][A-Za-z0-9_+.-]*"
+_NAME = r"[A-Za-z0-9_+-][A-Za-z0-9_+.-]{0,199}"  # no file system takes much longer ones
 # Nothing but these is written, whoever made the file: no tensors, and no split but our own.
 _PATH = re.compile(
     rf"{re.escape(STUDY_MARK)}|({'|'.join(_OF_STUDY)})/{_NAME}"
@@ -103,7 +103,7 @@ def _read_texts(study: StudyFolder) -> dict[str, str]:
 def open_entry(entry: str | Path) -> Iterator[Path]:
     """Yield the folder of an entry; of a packed one a temporary folder, without its splits.
 
-    FileFault for a file that is no packed entry.
+    FileFault for a file that is no packed entry. One that is raised meanwhile names the entry.
     """
     if not is_packed(entry):
         yield Path(entry)
@@ -116,23 +116,33 @@ def open_entry(entry: str | Path) -> Iterator[Path]:
             place.write_bytes(text.encode())
         if not is_study(folder):
             raise FileFault(f"{entry} holds no study: there is no {STUDY_MARK} in it")
-        yield Path(folder)
+        try:
+            yield Path(folder)
+        except FileFault as error:
+            raise FileFault(str(error).replace(folder, str(entry))) from error
 
 
 def _read_packed(file: Path) -> dict[str, str]:
     """Return the texts of a packed entry by their paths. FileFault where it is none."""
     try:
         texts = read_json_file(file)
+    except FileFault:
+        raise
     except (ValueError, RecursionError) as error:
-        if isinstance(error, FileFault):
-            raise
         raise FileFault(f"{file} is no packed entry: {error}") from error
     if not isinstance(texts, Mapping) or len(texts) > _MOST:
         raise FileFault(f"{file} is no packed entry: it must be a mapping of up to {_MOST:,} files")
     for path, text in texts.items():
         if not _PATH.fullmatch(path) or not isinstance(text, str):
             raise FileFault(f"{file} holds {path!r:.80}, which is no file of a packed entry")
+        if not _is_unicode(text):
+            raise FileFault(f"{file} holds {path}, which is no text: half a pair of surrogates")
     return dict(texts)
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether a text can be written; JSON may escape half a character."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
 def supply_splits(study: StudyFolder, splits: Mapping[str, "niidpart.FederatedSplit"]) -> None:

@@ -159,6 +159,8 @@ def test_packed_entries_stand_on_the_boards_under_the_same_names(entries, packed
         ({"../out": "x"}, "no file of a packed entry"),
         ({"cells/a-1/split.h5": "x"}, "no file of a packed entry"),
         ({"claims/a": 1}, "no file of a packed entry"),
+        ({f"claims/{'a' * 300}": "x"}, "no file of a packed entry"),
+        ({"claims/a": "\ud800"}, "no text"),
         ({}, "holds no study"),
         ([], "must be a mapping"),
     ],
@@ -178,9 +180,16 @@ def test_a_packed_entry_that_is_damaged_is_left_out_and_a_changed_number_is_a_fa
     texts[log] = texts[log].replace('"test_accuracy": 0.', '"test_accuracy": 0.9', 1)
     (tmp_path / "changed.json.xz").write_bytes(lzma.compress(json.dumps(texts).encode()))
     (tmp_path / "torn.json.xz").write_bytes(packed.read_bytes()[:-40])
+    unplanned = tmp_path / "unplanned.json.xz"
+    unplanned.write_bytes(lzma.compress(json.dumps(texts | {"plans/1.json": "x"}).encode()))
     faults = verify_entry(tmp_path / "changed.json.xz", replay=0).faults
     assert any("metrics.jsonl" in fault for fault in faults)
-    assert set(build_boards(tmp_path).left_out) == {"changed", "torn"}
+    left_out = build_boards(tmp_path).left_out
+    assert set(left_out) == {"changed", "torn", "unplanned"}
+    # No reader of the site knows the temporary folder.
+    assert left_out["unplanned"].startswith(f"{unplanned}/plans/1.json is damaged")
+    with pytest.raises(FileFault, match=f"^{unplanned}/plans/1.json is damaged"):
+        verify_entry(unplanned, replay=0)
 
 
 def test_a_number_that_was_changed_is_a_fault(entries, tmp_path):
