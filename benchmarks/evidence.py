@@ -9,6 +9,7 @@ within which chance alone keeps a true share 99.9 times of 100. Nothing here tra
 import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,15 +105,22 @@ def see_wanted(effect: float, level: float) -> Callable[[np.random.Generator], b
     """A difference of so many deviations, with the pairs that are said to show it."""
 
     def happens(rng: np.random.Generator) -> bool:
-        n = count_pairs(effect, level, POWER)
-        assert n is not None
-        detectable = find_detectable(n, level, POWER)
-        assert detectable is not None
-        assert detectable <= effect
-        # A pair is the least step: what these pairs see is a little below what is wanted.
+        n, detectable = count_wanted(effect, level)
         return compute_sign_flip((detectable + rng.standard_normal(n)).tolist()) <= level
 
     return happens
+
+
+@cache
+def count_wanted(effect: float, level: float) -> tuple[int, float]:
+    """Return the pairs that are said to show a difference, and what they see."""
+    n = count_pairs(effect, level, POWER)
+    assert n is not None
+    # A pair is the least step: what these pairs see is a little below what is wanted.
+    detectable = find_detectable(n, level, POWER)
+    assert detectable is not None
+    assert detectable <= effect
+    return n, detectable
 
 
 def hold(law: str, n: int) -> Callable[[np.random.Generator], bool]:
