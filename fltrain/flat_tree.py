@@ -33,7 +33,7 @@ class RowLayout(NamedTuple):
         front = rows.shape[:-1]
         return {name: parts[part].view(front + shape) for name, part, shape in self.leaves}
 
-    def find_run(self, names: Container[str]) -> tuple[int, "RowLayout"] | None:
+    def find_stretch(self, names: Container[str]) -> tuple[int, "RowLayout"] | None:
         """Return where these leaves begin, and how they lie from there; None for leaves apart."""
         leaves = [leaf for leaf in self.leaves if leaf[0] in names]
         parts = [part for _, part, _ in leaves]
@@ -88,8 +88,8 @@ def leave_out(tree: Tree, names: Container[str]) -> Tree:
         return tree
     if not isinstance(tree, FlatTree) or tree.row is None:
         return kept
-    run = tree.layout.find_run(kept)
-    if run is None:
+    stretch = tree.layout.find_stretch(kept)
+    if stretch is None:
         return kept
-    begin, layout = run
+    begin, layout = stretch
     return FlatTree(tree.row[begin : begin + sum(layout.sizes)], layout)

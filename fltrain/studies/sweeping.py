@@ -17,7 +17,7 @@ from niidpart.data import Data
 from niidpart.errors import UsageError
 from niidpart.hub.fetching import read_local_or_published
 
-from ..common import SEEDS
+from ..common import SEEDS, list_sweepable
 from ..engine.ranks import join_ranks
 from ..interface import Algorithm
 from ..runs.events import OnProgress, ignore
@@ -35,10 +35,11 @@ from .cells.cell_requests import look_up
 from .cells.split_data import describe_data, is_same_data
 from .plans.expansion import expand_plan
 from .plans.plan import StudyPlan, read_plan
+from .plans.plan_checks import RUN_WORDS
 from .plans.plan_text import PlanText
 from .plans.plan_values import check_values, list_values
 from .plans.split_words import make_split
-from .plans.variants import list_options
+from .plans.variants import OWN_WORDS, list_options
 
 Splits = Mapping[str, niidpart.FederatedSplit]
 
@@ -134,6 +135,7 @@ def plan_sweep(
     both = sorted(set(grid) & set(settings))
     if both:
         raise UsageError(f"{both[0]} is in the grid and beside it; give it once")
+    _refuse_words(grid)
     seed = settings.get("seed")
     if seed is None:  # that of a run, which a preset may set
         first = next(iter(splits.values()))
@@ -189,6 +191,13 @@ def _write_plan(
             )
         seeds = [seeds[0] + trial for trial in range(trials)]
     return replace(plan, groups=[replace(group, trials=seeds) for group in plan.groups])
+
+
+def _refuse_words(grid: Mapping[str, Any]) -> None:
+    """Raise UsageError for words of a plan that are no option and no setting."""
+    for word in grid:
+        if word in (*RUN_WORDS, *OWN_WORDS):
+            raise UsageError(f"{word} cannot stand in the grid: {list_sweepable()}")
 
 
 def _leave_out_common(

@@ -9,7 +9,7 @@ from ..arithmetic.numpy_draws.floats import add_as_numpy, exp_one
 from ..arithmetic.numpy_draws.modern import ModernDraws
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
-from ..registry import AtLeast
+from ..registry import AtLeast, AtMost
 from . import Owners
 from ._held_classes import require_class_count
 from ._replays import list_rows
@@ -39,7 +39,10 @@ def flower_distribution(
         "log-normal, as its documentation does.",
     ] = "",
     deviation: Annotated[
-        float, "Of the logarithms of a table that is drawn (sigma there).", AtLeast(0)
+        float,
+        "Of the logarithms of a table that is drawn (sigma there).",
+        AtLeast(0),
+        AtMost(100),  # beyond that floats have no such number
     ] = 2.0,
     table_seed: Annotated[int, "Seed of a table that is drawn.", AtLeast(0)] = 2024,
     k: Annotated[
@@ -79,8 +82,9 @@ def flower_distribution(
             "the classes"
         )
     n_holders = k * n_parties // n_classes
-    weights = _read_table(table, n_classes, n_holders)
-    if not table:
+    if table:
+        weights = _read_table(table, n_classes, n_holders)
+    else:
         weights = _draw_table(deviation, table_seed, n_classes, n_holders)
     draws = ModernDraws(seed)
     owner = np.full(len(labels), -1, np.int64)
@@ -95,9 +99,6 @@ def flower_distribution(
 
 def _read_table(text: str, n_classes: int, n_holders: int) -> Floats:
     """Return [K, H] the numbers of a text; UsageError for another shape or no numbers."""
-    shape = (n_classes, n_holders)
-    if not text:
-        return np.zeros(shape)
     try:
         rows = [[float(number) for number in row.split(",")] for row in text.split(";")]
     except ValueError as error:
@@ -105,8 +106,8 @@ def _read_table(text: str, n_classes: int, n_holders: int) -> Floats:
     lengths = sorted({len(row) for row in rows})
     if len(rows) != n_classes or lengths != [n_holders]:
         raise UsageError(
-            f"table has {len(rows)} rows of {' or '.join(map(str, lengths))} numbers; {shape[0]} "
-            f"rows of {shape[1]} are needed, one a class, k * P / K numbers each"
+            f"table has {len(rows)} rows of {' or '.join(map(str, lengths))} numbers; "
+            f"{n_classes} rows of {n_holders} are needed, one a class, k * P / K numbers each"
         )
     numbers = np.array(rows)
     if not (np.isfinite(numbers).all() and numbers.min() >= 0 and numbers.max(axis=1).min() > 0):

@@ -628,6 +628,9 @@ def test_what_is_wrong_with_a_sweep_is_said(killed, table, tmp_path):
         ({"grid": {"lr_drops": [(1,), (2,)]}}, r"lr-drops is \(1,\) for lr_drops=\(1,\) and"),
         ({"grid": {"shuffle": [True, False]}}, "shuffle is True for .*cells of a sweep have it in"),
         ({"grid": {"weights": ["examples", "uniform"]}}, "weights is examples for .* in common"),
+        # what one run is given beside its settings would be passed over
+        ({"grid": {"model": ["linear", "mlp"]}}, "model cannot stand in the grid: numbers of"),
+        ({"grid": {"label": ["a", "b"]}}, "label cannot stand in the grid"),
         ({"grid": {"mu": [0.1, 0.1]}}, "mu has the value 0.1 twice"),
         ({"grid": {"lr": [1, 1.0]}}, "lr has the value 1.0 twice"),
         ({"grid": {"lr": 0.1}}, "the axis lr is 0.1; it must be a list"),

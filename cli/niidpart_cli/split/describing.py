@@ -103,17 +103,15 @@ def describe_features(found: "FeatureSkew") -> str:
     else:
         what = f"squared MMD, Gaussian kernel of bandwidth {found.bandwidth:.3g}"
     where = "all features" if found.pca is None else f"{found.pca} principal components"
-    n_parties = len(found.parties)
-    left_out = ""
-    if found.left_out:
-        left_out = f"; {found.left_out} with fewer than 2 examples left out"
+    few = found.left_out
+    left_out = f"; {few} with fewer than 2 examples left out" if few else ""
     to_rest = f"to the rest {found.to_rest:.4g} (scaled {found.value:.4f})"
     pairwise = f"pairwise {found.pairwise:.4g} (scaled {found.value_pairwise:.4f})"
     at_random = f"dealt at random {found.iid:.4g}, in 95 % of deals below {found.iid_high:.4g}"
     p_value = f"p = {found.p_value:.2g} of {found.permutations} deals"
     return (
         f"features: {what} on {where}, "
-        f"{found.n_examples} examples of {n_parties} parties{left_out}\n"
+        f"{found.n_examples} examples of {len(found.parties)} parties{left_out}\n"
         f"  {to_rest}, {pairwise}\n"
         f"  {at_random}; {p_value}"
     )

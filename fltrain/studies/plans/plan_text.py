@@ -63,8 +63,10 @@ def read_plan_text(path: Path) -> PlanText:
 
 
 def find_named(words: Iterable[str], message: str) -> list[str]:
-    """Return the word that an error is about, where it names one: first those of which it says
-    what they are."""
+    """Return the word that an error is about, [] where it names none.
+
+    A word of which it says what it is ("lr is 0") goes before one that it only names.
+    """
     known = {word.replace("_", "[-_]"): word for word in words}
     for ending in (" is ", r"\b"):
         found = [known[word] for word in known if re.search(rf"\b{word}{ending}", message)]

@@ -19,6 +19,7 @@ from .tuning_words import read_space
 ALGORITHMS = UnimportedRegistry("fltrain.algorithms", "algorithm")  # without torch
 _LABELS = ("name", "label")  # of an algorithm: what it is, and what a table calls it
 _TUNE = "tune"  # of an algorithm: what it searches besides
+OWN_WORDS = (*_LABELS, _TUNE)  # of the table of an algorithm: no options, and no settings
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def list_variants(plan: StudyPlan, group: PlanGroup) -> list[Variant]:
             options = list_options(spec)
         own = {}
         for word, given in table.items():
-            if word not in (*_LABELS, _TUNE):
+            if word not in OWN_WORDS:
                 option = _find_option(
                     word=word,
                     options=options,
