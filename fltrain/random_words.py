@@ -55,8 +55,8 @@ def philox(k0: Tensor | int, k1: Tensor | int, counter: WordTensors) -> WordTens
 
 def _pair(first: Tensor, second: Tensor) -> Tensor:
     """Return two tensors as one [2, ...]."""
-    shape = torch.broadcast_shapes(first.shape, second.shape)  # type: ignore[no-untyped-call]
-    return torch.stack([first.expand(shape), second.expand(shape)])
+    # broadcast_shapes would import sympy, a third of a second.
+    return torch.stack(torch.broadcast_tensors(first, second))
 
 
 def _list_keys(
