@@ -135,7 +135,7 @@ def plan_sweep(
     both = sorted(set(grid) & set(settings))
     if both:
         raise UsageError(f"{both[0]} is in the grid and beside it; give it once")
-    _refuse_words(grid)
+    _check_grid(grid)
     seed = settings.get("seed")
     if seed is None:  # that of a run, which a preset may set
         first = next(iter(splits.values()))
@@ -193,11 +193,15 @@ def _write_plan(
     return replace(plan, groups=[replace(group, trials=seeds) for group in plan.groups])
 
 
-def _refuse_words(grid: Mapping[str, Any]) -> None:
-    """Raise UsageError for words of a plan that are no option and no setting."""
-    for word in grid:
+def _check_grid(grid: Mapping[str, Any]) -> None:
+    """Raise UsageError for what is no list, and for words of a plan that are no setting."""
+    for word, values in grid.items():
         if word in (*RUN_WORDS, *OWN_WORDS):
             raise UsageError(f"{word} cannot stand in the grid: {list_sweepable()}")
+        if not isinstance(values, list | tuple | range) or not len(values):
+            raise UsageError(
+                f"the grid has {values!r} for {word}; it must be a list of at least one value"
+            )
 
 
 def _leave_out_common(
