@@ -117,6 +117,7 @@ def serve(door: str, worker: str, *imported: str) -> None:
     for name in imported:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    load_commands()
     gc.freeze()  # pages that are shared as long as nobody writes to them
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(door)
@@ -131,6 +132,16 @@ def serve(door: str, worker: str, *imported: str) -> None:
             with contextlib.suppress(ChildProcessError):
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
+
+
+def load_commands() -> None:
+    """Load what declares the commands' options: fifty files of algorithms, say, which each would read anew."""
+    for name in COMMANDS.values():
+        if name in sys.modules:
+            for _, make in sys.modules[name].main.makers.values():
+                command = make()
+                if hasattr(command, "take_entry_options"):
+                    command.take_entry_options()
 
 
 def become(wire: socket.socket) -> None:

@@ -104,16 +104,17 @@ class EntryCommand(AdvisingCommand):
     ----------
     fixed
         Parameters that do not depend on any entry.
-    entry_options
-        Those of all entries of the slots: accepted and completed whatever the entry is, so that a
-        wrong one is answered by who has it.
+    list_entry_options
+        Returns those of all entries of the slots: accepted and completed whatever the entry is, so
+        that a wrong one is answered by who has it. Called where `fixed` has not all that is given:
+        the files of fifty entries take longer to read than all else that comes before the work.
     slots
     headings
         How `fixed` is grouped in the help; what is in none of them stands under "Other options".
     help
         What the command does.
-    catalogue
-        The entries and examples, which the help shows where none is named.
+    describe_entries
+        Returns the entries and examples, which the help shows where none is named.
     """
 
     def __init__(
@@ -121,30 +122,42 @@ class EntryCommand(AdvisingCommand):
         name: str,
         *,
         fixed: Params,
-        entry_options: Sequence[click.Option],
+        list_entry_options: Callable[[], Sequence[click.Option]],
         slots: Sequence[Slot],
         headings: Sequence[Heading] = (),
         callback: Callable[..., Any],
         help: str,
-        catalogue: str,
+        describe_entries: Callable[[], str],
     ):
-        taken = {param.name for param in fixed} & {option.name for option in entry_options}
-        if taken:
-            raise TypeError(f"{name} has {', '.join(sorted(map(str, taken)))} already; rename it")
-        params = [*fixed, *entry_options]
-        super().__init__(name, params=params, callback=callback, help=help)
+        super().__init__(name, params=list(fixed), callback=callback, help=help)
         self.fixed, self.slots, self.headings = fixed, slots, headings
-        self.catalogue = catalogue
+        self.list_entry_options, self.describe_entries = list_entry_options, describe_entries
         self.chosen: dict[str, tuple[str, Sequence[click.Option]]] = {}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         asks_help = any(name in args for name in ctx.help_option_names)
+        if ctx.resilient_parsing or self._needs_entries(args):
+            self.take_entry_options()
         for slot in self.slots:
             name = _find_value(slot.flag, args)
             # The options of our own entries are there already: only help has to tell them apart.
             if name is not None and (asks_help or ":" in name):
                 self._choose(slot, name)
         return super().parse_args(ctx, args)
+
+    def _needs_entries(self, args: Sequence[str]) -> bool:
+        """Return whether something may be an option that is none of the fixed ones."""
+        known = {flag for param in self.fixed for flag in (*param.opts, *param.secondary_opts)}
+        return any(arg.startswith("-") and arg.partition("=")[0] not in known for arg in args)
+
+    def take_entry_options(self) -> None:
+        """Accept the options of all entries besides the fixed ones."""
+        options = self.list_entry_options()
+        taken = {param.name for param in self.fixed} & {option.name for option in options}
+        if taken:
+            names = ", ".join(sorted(map(str, taken)))
+            raise TypeError(f"{self.name} has {names} already; rename it")
+        self.params = [*self.fixed, *options]
 
     def _find_near(self, asked: str, args: Sequence[str], ctx: click.Context) -> list[str]:
         """As of all commands, but what the named entries have comes before the other options."""
@@ -173,7 +186,7 @@ class EntryCommand(AdvisingCommand):
         ]
         formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text("\n\n".join(filter(None, summaries)) or self.catalogue)
+            formatter.write_text("\n\n".join(filter(None, summaries)) or self.describe_entries())
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for slot in self.slots:

@@ -218,14 +218,16 @@ def test_an_option_has_one_type_over_all_sources():
 def test_options_of_sources_are_no_options_of_strategies_or_of_the_command():
     from niidpart_cli.split.make import make_command
 
-    names = [p.name for p in make_command().params]
+    command = make_command()
+    command.take_entry_options()
+    names = [p.name for p in command.params]
     assert len(set(names)) == len(names), sorted(n for n in names if names.count(n) > 1)
     mine = {p.name for _, p in SOURCES.all_options()}
     assert mine.isdisjoint(
         p.name for registry in (STRATEGIES, TRANSFORMS) for _, p in registry.all_options()
     )
     assert mine <= set(names)
-    assert all(isinstance(p, click.Parameter) for p in make_command().params)
+    assert all(isinstance(p, click.Parameter) for p in command.params)
 
 
 # --- paths ------------------------------------------------------------------------------------------------------------------------

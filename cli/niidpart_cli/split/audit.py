@@ -46,13 +46,15 @@ def audit_command() -> click.Command:
     return EntryCommand(
         "audit",
         fixed=fixed,
-        entry_options=[*format_options, *source_options],
+        list_entry_options=lambda: [*format_options, *source_options],
         slots=[Slot.of("--from", "format", IMPORTERS), SOURCE_SLOT],
         callback=run_audit,
         help="Say what is wrong with a split file, or with what another program wrote, and which "
         "rule made it. Exit code 0; 1 where rows are held twice, overlap, are none or of other "
         "data; 3 where nothing says of which data a file is.",
-        catalogue=f"\b\nFormats:\n{list_entries(IMPORTERS)}\n\n\b\nExamples:{_EXAMPLES}",
+        describe_entries=lambda: (
+            f"\b\nFormats:\n{list_entries(IMPORTERS)}\n\n\b\nExamples:{_EXAMPLES}"
+        ),
     )
 
 

@@ -36,11 +36,13 @@ def export_command() -> click.Command:
     return EntryCommand(
         "export",
         fixed=fixed,
-        entry_options=declare_all(FORMATS),
+        list_entry_options=lambda: declare_all(FORMATS),
         slots=[Slot.of("--to", "format", FORMATS)],
         callback=export,
         help="Write a split in the layout of another library, whole or not at all.",
-        catalogue=f"\b\nFormats:\n{list_entries(FORMATS)}\n\n\b\nExamples:{_EXAMPLES}",
+        describe_entries=lambda: (
+            f"\b\nFormats:\n{list_entries(FORMATS)}\n\n\b\nExamples:{_EXAMPLES}"
+        ),
     )
 
 

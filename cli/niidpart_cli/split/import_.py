@@ -55,14 +55,16 @@ def import_command() -> click.Command:
     return EntryCommand(
         "import",
         fixed=fixed,
-        entry_options=[*format_options, *source_options],
+        list_entry_options=lambda: [*format_options, *source_options],
         slots=[
             Slot.of("--from", "format", IMPORTERS),
             SOURCE_SLOT,
         ],
         callback=import_,
         help="Make a split file of what another library wrote.",
-        catalogue=f"\b\nFormats:\n{list_entries(IMPORTERS)}\n\n\b\nExamples:{_EXAMPLES}",
+        describe_entries=lambda: (
+            f"\b\nFormats:\n{list_entries(IMPORTERS)}\n\n\b\nExamples:{_EXAMPLES}"
+        ),
     )
 
 

@@ -93,7 +93,7 @@ def make_command() -> click.Command:
     return EntryCommand(
         "make",
         fixed=fixed,
-        entry_options=[*strategy_options, *source_options],
+        list_entry_options=lambda: [*strategy_options, *source_options],
         slots=[
             Slot("--strategy", "strategy", _declare_strategy, _summarise_strategy),
             SOURCE_SLOT,
@@ -101,9 +101,11 @@ def make_command() -> click.Command:
         headings=HEADINGS,
         callback=make,
         help="Split a data set among parties, reproducibly.",
-        catalogue=f"\b\nStrategies:\n{list_entries(STRATEGIES)}\n\n"
-        "\b\nTransforms (as a strategy: homo with that transform):\n"
-        f"{list_entries(TRANSFORMS)}\n\n\b\nExamples:{_EXAMPLES}",
+        describe_entries=lambda: (
+            f"\b\nStrategies:\n{list_entries(STRATEGIES)}\n\n"
+            "\b\nTransforms (as a strategy: homo with that transform):\n"
+            f"{list_entries(TRANSFORMS)}\n\n\b\nExamples:{_EXAMPLES}"
+        ),
     )
 
 

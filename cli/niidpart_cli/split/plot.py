@@ -38,11 +38,13 @@ def plot_command() -> click.Command:
     return EntryCommand(
         "plot",
         fixed=fixed,
-        entry_options=declare_all(PICTURES),
+        list_entry_options=lambda: declare_all(PICTURES),
         slots=[Slot.of("--kind", "kind", PICTURES)],
         callback=plot,
         help="Draw a split. The ending of the file says which format: png, svg or pdf.",
-        catalogue=f"\b\nKinds:\n{list_entries(PICTURES)}\n\n\b\nExamples:{_EXAMPLES}",
+        describe_entries=lambda: (
+            f"\b\nKinds:\n{list_entries(PICTURES)}\n\n\b\nExamples:{_EXAMPLES}"
+        ),
     )
 
 

@@ -39,11 +39,11 @@ def figure_command() -> click.Command:
     return EntryCommand(
         "figure",
         fixed=fixed,
-        entry_options=declare_all(FIGURES),
+        list_entry_options=lambda: declare_all(FIGURES),
         slots=[Slot.of("", "kind", FIGURES)],
         callback=figure,
         help=_HELP,
-        catalogue=f"\b\nKinds:\n{list_entries(FIGURES)}\n\n\b\nExamples:{_EXAMPLES}",
+        describe_entries=lambda: f"\b\nKinds:\n{list_entries(FIGURES)}\n\n\b\nExamples:{_EXAMPLES}",
     )
 
 

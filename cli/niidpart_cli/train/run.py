@@ -43,7 +43,6 @@ _NUMBER = re.compile(r"-?[0-9.]+(e-?[0-9]+)?")
 
 def run_command() -> click.Command:
     settings = declare_settings()
-    algorithms = list_entries(ALGORITHMS)
     fixed = declare_fixed(settings)
 
     def run(**values: Any) -> None:
@@ -57,13 +56,17 @@ def run_command() -> click.Command:
     return SweepCommand(
         "run",
         fixed=fixed,
-        entry_options=declare_algorithms(),
+        list_entry_options=declare_algorithms,
         slots=[ALGORITHM_SLOT],
         headings=HEADINGS,
         callback=run,
         help=f"Train an algorithm on a split file, or on a published split.\n\n{HELP}",
-        catalogue=f"\b\nAlgorithms:\n{algorithms}\n\n\b\nExamples:{_EXAMPLES}",
+        describe_entries=_describe_algorithms,
     )
+
+
+def _describe_algorithms() -> str:
+    return f"\b\nAlgorithms:\n{list_entries(ALGORITHMS)}\n\n\b\nExamples:{_EXAMPLES}"
 
 
 def _run_one(

@@ -52,19 +52,21 @@ def study_command() -> click.Command:
     return EntryCommand(
         "study",
         fixed=fixed,
-        entry_options=declare_all(_ENGINES),
+        list_entry_options=lambda: declare_all(_ENGINES),
         slots=[_SLOT],
         headings=(),
         callback=study,
         help="Train all cells of a plan (docs/studies.md), or go on with the study of a folder: "
         "what is done is not done again.",
-        catalogue="\b\nExamples:\n"
-        "  fltrain study plan.toml --dry-run\n"
-        "  fltrain study plan.toml --out studies/skew --workers 2\n"
-        "  fltrain study --paper niid/table3 --scale small\n"
-        "  fltrain study plan.toml --engine slurm --partition short --time 2:00:00\n"
-        "  fltrain study studies/skew --watch\n"
-        "  fltrain study studies/skew --retry-failed",
+        describe_entries=lambda: (
+            "\b\nExamples:\n"
+            "  fltrain study plan.toml --dry-run\n"
+            "  fltrain study plan.toml --out studies/skew --workers 2\n"
+            "  fltrain study --paper niid/table3 --scale small\n"
+            "  fltrain study plan.toml --engine slurm --partition short --time 2:00:00\n"
+            "  fltrain study studies/skew --watch\n"
+            "  fltrain study studies/skew --retry-failed"
+        ),
     )
 
 
