@@ -166,6 +166,12 @@ def test_a_preset_counts_as_what_it_says():
         ("[fixed]\nlr = 0.1\ntrials = 3", "line 3: trials is a word of the plan itself"),
         ("[seeds]\nsplits = 1", "line 2: there is no word 'splits' here; did you mean 'split'"),
         ("trials = 0", "line 1: trials is 0"),
+        ("\n[[split]]\nbeta = 1", "line 2: there is no word 'split' here; did you mean 'splits'"),
+        ("[fixed]\nlr = [0.1, 1]", r"line 2: lr is \[0.1, 1\]; a list is an axis, which stands"),
+        (
+            "algorithms = ['fedavg']\n[[splits]]\ndataset = 'digits'\nstrategy = 'dirr'\nbeta = 1",
+            "line 4: unknown strategy 'dirr'; did you mean 'dir'",
+        ),
         (
             "splits = ['niid/fcube']\n[[algorithms]]\nname = 'fedavg'\n[[algorithms]]\nname = 'fedprox'\nmuu = 1",
             "line 6: 'muu' is no option of fedprox and no setting; did you mean 'mu'",

@@ -12,7 +12,7 @@ from niidpart.errors import UsageError
 from ...settings import SETTINGS
 from .plan_checks import PlanTable, require_setting, require_table, require_tables, require_words
 from .plan_text import PlanPath, PlanText
-from .plan_values import check_values, list_values
+from .plan_values import check_values, list_values, require_one_value
 from .tuning_words import TuningPlan, read_tuning
 
 SEED_KINDS = ("split", "init", "order")
@@ -188,6 +188,7 @@ class _GroupReader:
             for word, value in require_table(holder["fixed"], place, self.text).items():
                 require_setting(word, (*place, word), self.text)
                 with self.text.locate_errors((*place, word)):
+                    require_one_value(word, value)
                     check_values(word, [value])
                 fixed[word] = value
         return fixed

@@ -98,8 +98,11 @@ def _find_lines(text: str) -> dict[PlanPath, int]:
         header = _HEADER.fullmatch(line)
         key = _KEY.match(line)
         if header:
-            table = _find_table(header[2], counts, is_list=header[1] == "[[")
+            is_list = header[1] == "[["
+            table = _find_table(header[2], counts, is_list=is_list)
             lines.setdefault(table, number)
+            if is_list:
+                lines.setdefault(table[:-1], number)  # of the list: where its first table stands
         elif key:
             lines.setdefault((*table, key[1] or key[2] or key[3]), number)
     return lines

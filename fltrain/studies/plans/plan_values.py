@@ -35,6 +35,12 @@ def _takes_list(annotation: Any) -> bool:
     return any(typing.get_origin(one) in (tuple, list) or one in (tuple, list) for one in inner)
 
 
+def require_one_value(word: str, given: Any) -> None:
+    """Raise UsageError for a list where one value is fixed."""
+    if word != "metrics" and list_values(given, SETTINGS.get(word)) != [given]:
+        raise UsageError(f"{word} is {given!r}; a list is an axis, which stands below [axes]")
+
+
 def check_values(
     word: str, values: Sequence[Any], option: Option | None = None, who: str = ""
 ) -> None:

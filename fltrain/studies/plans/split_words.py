@@ -119,6 +119,10 @@ def _read_request(
         )
     strategy = chosen.get("strategy") or (recipe.strategy if recipe else "dir")
     own = _list_options(strategy, chosen.get("like"))
+    if not own:  # an unknown strategy is told as that, and not by its options
+        asked = {word: chosen[word] for word in ("strategy", "like") if word in chosen}
+        with text.locate_errors(path, chosen):
+            niidpart.compose(**asked)
     with text.locate_errors((*path, "dataset")):
         sources = SOURCES.options(SOURCES.find(dataset))
     known = [*_WORDS, *_OF_MAKE, *own, *sources]
