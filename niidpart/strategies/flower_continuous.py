@@ -70,7 +70,8 @@ def flower_continuous(
     if not deviation >= _LEAST_DEVIATION:
         raise UsageError(
             f"column {column} deviates by {deviation}, and there the published code stops: it "
-            "needs numbers that differ, none of them missing"
+            "needs numbers that differ, none of them missing; choose another column (--column N, "
+            "column=)"
         )
     noise = ModernDraws(seed).normals(n)
     blended: Floats = np.float32(strictness) * (apart / deviation) + (1 - strictness) * noise

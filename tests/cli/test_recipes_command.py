@@ -91,6 +91,7 @@ def test_like_niidbench_is_its_rule(tmp_path, niidpart):
     ("args", "said"),
     [
         ("make", "give --strategy or --recipe"),
+        ("make --like leaf", "give --strategy; of leaf there are: group, homo"),
         ("make --recipe niid/mnist-dr0.5", "did you mean niid/mnist-dir0.5"),
         ("make --recipe niid/fcube --parties 5", "fcube splits among 4 parties, 5 were asked for"),
         ("make --recipe niid/fcube --beta 0.5", "strategy 'fcube' has no option 'beta'"),

@@ -206,7 +206,7 @@ def _find_data(values: dict[str, Any], options: dict[str, Any]) -> AskedData:
 
     strategy = values["strategy"]
     if strategy is None and values["recipe"] is None:
-        raise click.UsageError("give --strategy or --recipe")
+        raise click.UsageError(_ask_for_strategy(values["like"]))
     source: dict[str, Any] = {}
     default = strategy if strategy in SOURCES.names() else "digits"
     if values["recipe"]:
@@ -223,6 +223,16 @@ def _find_data(values: dict[str, Any], options: dict[str, Any]) -> AskedData:
     if values["long_tail"] is not None:
         options = options | {"long_tail": values["long_tail"]}
     return AskedData(dataset, values["data_root"], source | options)
+
+
+def _ask_for_strategy(like: str | None) -> str:
+    """What to give where neither a strategy nor a recipe is: of a replay, those that it has."""
+    from niidpart.making.completion import list_peers
+
+    rules = list_peers().get((like or "").partition("@")[0])
+    if rules is None:
+        return "give --strategy or --recipe"
+    return f"give --strategy; of {like} there are: {', '.join(sorted(rules))}"
 
 
 def _tune(data: "Data", values: dict[str, Any], request: dict[str, Any]) -> "FederatedSplit":

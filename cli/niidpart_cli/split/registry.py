@@ -88,7 +88,7 @@ def _describe(record: "PublishedSplit") -> str:
     lines = [
         f"{record.name}: {record.rule}",
         f"data     {record.dataset}, {record.n} rows among {record.n_parties} parties",
-        f"paper    {record.paper} (niidpart cite prints it)",
+        f"paper    {record.paper} (niidpart cite prints it of what niidpart import makes)",
         f"found    {', '.join(record.faults) or 'nothing'}",
     ]
     skew = [f"{key.replace('_', ' ')} {value:g}" for key, value in record.skew.items()]

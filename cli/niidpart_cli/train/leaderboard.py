@@ -1,6 +1,7 @@
 """`fltrain leaderboard`: its tasks, plans of entries, verdicts, and the site."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -144,9 +145,18 @@ def verify_entries(
         say(to_one_line(f"  fault: {fault}"))
     for what in verdict.unchecked:
         say(to_one_line(f"  not checked: {what}"))
-    for what in verdict.replayed:
-        say(f"  trained again, with the same digests: {what}")
+    for run, rounds in _group_rounds(verdict.replayed).items():
+        say(f"  trained again, with the same digests: {run}: {', '.join(rounds)}")
     ctx.exit(verdict.exit_code)
+
+
+def _group_rounds(replayed: Sequence[str]) -> dict[str, list[str]]:
+    """Return the rounds of each run, of texts such as "fedavg-1a2b: round 7"."""
+    rounds: dict[str, list[str]] = {}
+    for what in replayed:
+        run, _, number = what.rpartition(" ")
+        rounds.setdefault(run, []).append(number)
+    return rounds
 
 
 def _declare_pack() -> click.Command:
