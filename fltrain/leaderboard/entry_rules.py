@@ -28,7 +28,7 @@ class TaskComparison(NamedTuple):
 def compare_with_task(
     study: StudyFolder, task: LeaderboardTask, data_root: str | Path | None, *, trust: bool
 ) -> TaskComparison:
-    """Return in what the cells of a study are not those of its task's own plan."""
+    """Return in what a study is not what its task's own plan asks for, and that plan's splits."""
     stored = study.read_plan()
     words = parse_plan_text(stored.text)
     algorithms = _read_algorithms(words)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ..interop.import_checks import describe_other_source
 from ..published.records import PublishedSplit, load_records
 from ..published.rows import digest_parts, find_by_digests
 from .explanation import CANNOT_TELL, Explanation
@@ -28,13 +29,9 @@ def find_other_data(subject: AuditSubject, records: Sequence[PublishedSplit]) ->
     """Yield that the file is of other data than that at hand, where something says so."""
     data, stated = subject.data, subject.stated_source
     if data is not None and stated:
-        own = (len(data.labels), data.source.labels_sha256)
-        if (stated.get("n"), stated.get("labels_sha256")) != own:
-            theirs = f"{str(stated.get('name'))[:40]!r} with {str(stated.get('n'))[:20]} examples"
-            text = (
-                f"the folder says that it is of {theirs} and other labels, not of these {own[0]} "
-                f"of {data.name!r}"
-            )
+        other = describe_other_source(stated, data)
+        if other:
+            text = f"the folder says that it is {other}"
             yield Finding("other-data", "fault", text, subject.n_rows)
     if subject.has_recipe or not records or not subject.data_name:
         return

@@ -57,16 +57,18 @@ def require_stated_labels(folder: Path, found: Imported, data: Data) -> None:
 
 def require_source(folder: Path, about: Mapping[str, Any], data: Data) -> None:
     """Raise FileFault where the folder says that it is of other data."""
-    if not about:
-        return
-    stated, source = about["source"], data.source
+    other = describe_other_source(about["source"], data) if about else ""
+    if other:
+        raise FileFault(f"{folder} was made {other}")
+
+
+def describe_other_source(stated: Mapping[str, Any], data: Data) -> str:
+    """Return of which data a folder says that it is; "" where that is the data at hand."""
     n = len(data.labels)
-    if (stated.get("n"), stated.get("labels_sha256")) != (n, source.labels_sha256):
-        theirs = f"{str(stated.get('name'))[:40]!r} with {str(stated.get('n'))[:20]} examples"
-        raise FileFault(
-            f"{folder} was made of {theirs} and other labels, not of these {n} examples of "
-            f"{data.name!r}"
-        )
+    if (stated.get("n"), stated.get("labels_sha256")) == (n, data.source.labels_sha256):
+        return ""
+    theirs = f"{str(stated.get('name'))[:40]!r} with {str(stated.get('n'))[:20]} examples"
+    return f"of {theirs} and other labels, not of these {n} examples of {data.name!r}"
 
 
 def require_stated_rows(folder: Path, about: Mapping[str, Any], split: FederatedSplit) -> None:
