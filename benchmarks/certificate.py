@@ -200,7 +200,7 @@ def tabulate_released(subjects: Sequence[str]) -> Table:
         own = [one for one in RECORDS["released"] if one["algorithm"] == subject]
         rows += [_describe_run(one) for one in own]
         if not own:
-            rows.append([_say(subject), "no run is on record", *[""] * 6])
+            rows.append([_say(subject), RECORDS["not_run"][subject], *[""] * 6])
     return rows
 
 
