@@ -146,7 +146,7 @@ def verify_entries(
     for what in verdict.unchecked:
         say(to_one_line(f"  not checked: {what}"))
     for run, rounds in _group_rounds(verdict.replayed).items():
-        say(f"  trained again, with the same digests: {run}: {', '.join(rounds)}")
+        say(f"  trained again, with the same digests: {run} {', '.join(rounds)}")
     ctx.exit(verdict.exit_code)
 
 
