@@ -139,7 +139,7 @@ class EntryCommand(AdvisingCommand):
         if ctx.resilient_parsing or self._needs_entries(args):
             self.take_entry_options()
         for slot in self.slots:
-            name = _find_value(slot.flag, args)
+            name = find_value(slot.flag, args)
             # The options of our own entries are there already: only help has to tell them apart.
             if name is not None and (asks_help or ":" in name):
                 self._choose(slot, name)
@@ -161,7 +161,7 @@ class EntryCommand(AdvisingCommand):
 
     def _find_near(self, asked: str, args: Sequence[str], ctx: click.Context) -> list[str]:
         """As of all commands, but what the named entries have comes before the other options."""
-        named = [(slot, _find_value(slot.flag, args)) for slot in self.slots]
+        named = [(slot, find_value(slot.flag, args)) for slot in self.slots]
         own = [option for slot, name in named if name for option in slot.declare(name)]
         near = find_near(asked, _list_flags([*self.fixed, *own]))
         return near or super()._find_near(asked, args, ctx)
@@ -220,7 +220,7 @@ def _list_flags(params: Params) -> list[str]:
     return [flag for param in params for flag in param.opts if flag.startswith("--")]
 
 
-def _find_value(flag: str, args: Sequence[str]) -> str | None:
+def find_value(flag: str, args: Sequence[str]) -> str | None:
     """Return the last value that is given to an option: `--to csv` or `--to=csv`.
 
     Of no flag it is the first argument, where that is no option.

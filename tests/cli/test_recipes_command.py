@@ -87,6 +87,18 @@ def test_like_niidbench_is_its_rule(tmp_path, niidpart):
     assert niidpart("verify", "split.h5", cwd=tmp_path).returncode == 0
 
 
+def test_help_of_a_replay_shows_its_own_options(tmp_path, niidpart):
+    done = niidpart("make", "--like", "fluke", "--strategy", "dir", "--help", cwd=tmp_path)
+    assert "Options of the strategy fluke:" in done.stdout
+    assert "--min-each" in done.stdout
+    assert "--min-size" not in done.stdout
+    done = niidpart("make", "--like=flower", "--strategy=continuous", "--help", cwd=tmp_path)
+    assert "--strictness" in done.stdout
+    assert "--beta" in niidpart("make", "--like", "niidbench", "--help", cwd=tmp_path).stdout
+    done = niidpart("make", "--like", "fluke", "--strategy", "dirichlet", "--help", cwd=tmp_path)
+    assert "fluke has no strategy 'dirichlet'" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [

@@ -8,7 +8,7 @@ import click
 
 from niidpart.errors import UsageError
 
-from ..command import EntryCommand, Heading, Slot
+from ..command import Heading, Slot
 from ..options import (
     declare_all,
     declare_entry,
@@ -22,6 +22,7 @@ from ..terminal import say
 from .describing import describe_split, split_to_json
 from .handed_over import hand_over, require_use
 from .large import AskedData, find_large_labels
+from .make_help import MakeCommand
 from .make_options import declare_output, declare_parties, declare_what
 from .progress import show_work
 
@@ -90,7 +91,7 @@ def make_command() -> click.Command:
             _require_no_transforms(split.recipe, asked)
         _write(split, values, has_features=data.features is not None)
 
-    return EntryCommand(
+    return MakeCommand(
         "make",
         fixed=fixed,
         list_entry_options=lambda: [*strategy_options, *source_options],
