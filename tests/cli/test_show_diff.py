@@ -155,7 +155,7 @@ def test_a_party_without_examples_has_no_beta_and_text_of_a_file_cannot_steer_th
         == 0
     )
     shown = niidpart("show", "split.h5", cwd=tmp_path).stdout
-    assert "1 parties without training examples are left out" in shown
+    assert "1 party without training examples is left out" in shown
     assert shown.splitlines()[-1].split()[:5] == ["2", "0", "-", "0", "-"]
     assert "\x1b" not in shown
     assert r"\x1b[31mred" in shown

@@ -8,6 +8,7 @@ import typing
 import h5py
 import numpy as np
 import pytest
+from eased import EASED, fold_classes
 
 import niidpart
 from niidpart.splitfile.writing import FORMAT_MINOR
@@ -66,13 +67,14 @@ HOLDOUTS = [{}, {"val": 0.1}, {"test": 0.3}, {"val": 0.2, "test": 0.1}]
 )
 def test_a_split_of_every_strategy_comes_back(name, holdout, tmp_path):
     split = niidpart.make(
-        np.arange(300) % 7,
+        fold_classes(name, np.arange(300) % 7),
         name,
         n_parties=4,
         groups=np.arange(300) % 8,
         embeddings=np.arange(900).reshape(300, 3) ** 2 % 101,
         seed=5,
         **holdout,
+        **EASED.get(name, {}),
         **({"beta": 5.0} if name == "feddyn" else {}),  # with its own 0.3 classes are used up
     )
     same(split, niidpart.read(niidpart.write(split, tmp_path / "split.h5")))

@@ -8,6 +8,7 @@ import typing
 
 import numpy as np
 import pytest
+from eased import EASED, OF_FEW_CLASSES, fold_classes
 from hypothesis import given, reject
 from hypothesis import strategies as st
 from option_values import values_of
@@ -29,15 +30,10 @@ OWN_PARTS = {
 GROUPED = {name for name in NAMES if "groups" in HINTS[name]}
 LOOKING = {name for name in NAMES if "features" in HINTS[name]}  # at rows of numbers
 
-# Its own 40 examples a party so few rows do not have; and with two holders of each class there is
-# little to draw.
-EASED = {"map004": {"redraw_below": 1}, "flower-distribution": {"k": 4, "preassigned": 1}}
-OF_FEW_CLASSES = {"flower-distribution"}  # parties are a multiple of them
 
-
-def count_classes(name, n):
+def label_rows(name, n):
     """Labels of n examples: of ten classes, or of as many as there are parties."""
-    return np.arange(n) * 7 % (4 if name in OF_FEW_CLASSES else 10)
+    return fold_classes(name, np.arange(n) * 7 % 10)
 
 
 def beside(name, n):
@@ -204,7 +200,7 @@ def test_the_laws_of_all_splits(name, data, kind, names):
 
 @every_strategy
 def test_another_seed_gives_another_split(name):
-    labels = count_classes(name, 400)
+    labels = label_rows(name, 400)
     keywords = beside(name, 400)
     if name == "feddyn":
         keywords["beta"] = 5.0  # with its own 0.3 its code draws for long until classes fit
@@ -217,7 +213,7 @@ def test_another_seed_gives_another_split(name):
 
 @every_strategy
 def test_the_callers_arrays_and_generator_are_left_alone(name):
-    labels = count_classes(name, 80)
+    labels = label_rows(name, 80)
     labels.setflags(write=False)
     state = np.random.get_state()[1].tobytes()  # noqa: NPY002 - the global generator is what has to stay as it is
     niidpart.make(labels, name, n_parties=4, **beside(name, 80), **holdout(name, val=0.2))
@@ -227,7 +223,7 @@ def test_the_callers_arrays_and_generator_are_left_alone(name):
 @every_strategy
 def test_what_a_split_holds_is_read_only(name):
     split = niidpart.make(
-        count_classes(name, 80), name, n_parties=4, **beside(name, 80), **holdout(name, val=0.2)
+        label_rows(name, 80), name, n_parties=4, **beside(name, 80), **holdout(name, val=0.2)
     )
     arrays = [a for part in split.parts.values() for a in (part.indptr, part.indices, part.counts)]
     for array in (*arrays, *split.draws.values(), *split.columns.values()):

@@ -154,5 +154,5 @@ class TestTarget:
         assert split.recipe.strategy == "lognormal"
 
     def test_a_strategy_without_such_a_number(self):
-        with pytest.raises(niidpart.UsageError, match="has no option 'beta'"):
+        with pytest.raises(niidpart.UsageError, match="has no one number that its skew turns on"):
             niidpart.tune(LABELS, "homo", measure="hellinger", target=0.5)

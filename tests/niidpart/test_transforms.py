@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from eased import EASED, fold_classes
 from scipy import stats
 
 import niidpart
@@ -100,13 +101,15 @@ def test_a_party_that_holds_nothing_has_features_of_the_right_shape(shape):
 def test_all_transforms_compose_with_each_strategy_and_move_no_example(strategy):
     keywords = {"n_parties": 4, "groups": np.arange(400) % 8, "seed": 3}
     keywords |= {"embeddings": np.arange(1200).reshape(400, 3) ** 2 % 101}
-    keywords |= {"noisy_labels": LABELS[::-1].copy()}
     if strategy == "feddyn":
         keywords["beta"] = 5.0  # with its own 0.3 its code draws for long until classes fit
-    plain = niidpart.make(LABELS, strategy, **keywords)
+    keywords |= EASED.get(strategy, {})
+    labels = fold_classes(strategy, LABELS)
+    keywords["noisy_labels"] = labels[::-1].copy()
+    plain = niidpart.make(labels, strategy, **keywords)
     x = np.full((2, 3, 3), 0.5, np.float32)
     every = [(name, {}) for name in TRANSFORMS.names()]
-    changed = niidpart.make(LABELS, strategy, transforms=every, **keywords)
+    changed = niidpart.make(labels, strategy, transforms=every, **keywords)
     assert changed.train.digest == plain.train.digest
     assert changed.digest != plain.digest
     for column, values in plain.columns.items():  # the strategy's own

@@ -10,6 +10,7 @@ from importlib.metadata import version
 import h5py
 import numpy as np
 import pytest
+from eased import EASED
 
 import niidpart
 from niidpart.arithmetic.rng import Stream
@@ -41,11 +42,11 @@ def exchanged(part, data, same_class=True):
 
 @pytest.mark.parametrize("name", STRATEGIES.names())
 def test_a_split_of_every_strategy_is_derived_again(name, tmp_path):
-    groups = np.arange(60) % 8
-    embeddings = np.arange(180).reshape(60, 3) ** 2 % 101
+    labels, groups = np.arange(240) * 7 % 4, np.arange(240) % 8
+    embeddings = np.arange(720).reshape(240, 3) ** 2 % 101
     own_parts = typing.get_type_hints(STRATEGIES.find(name))["return"] is Rows
     split = niidpart.make(
-        LABELS,
+        labels,
         name,
         n_parties=4,
         groups=groups,
@@ -53,10 +54,11 @@ def test_a_split_of_every_strategy_is_derived_again(name, tmp_path):
         val=0 if own_parts else 0.2,
         transforms=[("noise", {"sigma": 0.2})],
         seed=8,
+        **EASED.get(name, {}),
     )
     path = niidpart.write(split, tmp_path / "split.h5")
-    data = niidpart.from_arrays(None, LABELS, groups=groups)
-    if name == "semantic":
+    data = niidpart.from_arrays(None, labels, groups=groups)
+    if split.recipe.params.get("embeddings_sha256"):
         data = replace(data, embeddings=embeddings)
     assert niidpart.verify(path, data=data) == niidpart.Verdict([], derived=True)
 
