@@ -56,7 +56,7 @@ def philox(k0: Tensor | int, k1: Tensor | int, counter: WordTensors) -> WordTens
 def _pair(first: Tensor, second: Tensor) -> Tensor:
     """Return two tensors as one [2, ...]."""
     # broadcast_shapes would import sympy, a third of a second.
-    return torch.stack(torch.broadcast_tensors(first, second))
+    return torch.stack(torch.broadcast_tensors(first, second))  # type: ignore[no-untyped-call]
 
 
 def _list_keys(
