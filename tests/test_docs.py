@@ -20,6 +20,7 @@ PEERS = (
     "flwr-datasets",
     "fedlab",
     "mlcroissant",
+    "fedartml",
 )  # tests/niidpart/test_formats_peers.py runs their blocks, each in an environment of its own
 MNIST = Path(os.environ.get("NIIDPART_TEST_DATA", ROOT.parent / "shared" / "data")) / "mnist"
 

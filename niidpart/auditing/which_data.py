@@ -1,15 +1,19 @@
 """Of which data a file is: what says so, and whether that is the data at hand."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ..data import Data
 from ..interop.import_checks import describe_other_source
+from ..interop.importing import IMPORTERS
 from ..published.records import PublishedSplit, load_records
 from ..published.rows import digest_parts, find_by_digests
-from .explanation import CANNOT_TELL, Explanation
+from .explanation import CANNOT_TELL, Explanation, explain
 from .findings import Finding
-from .subject import AuditSubject
+from .subject import AuditSubject, read_published
 
 _FIXED = ("homo", "quantity")  # rules that look at no class
 _MOST_TIMES = 2  # that a published split holds as many rows as its data set has
@@ -66,6 +70,15 @@ def tell_data(
     if _is_skewed(explained) and not _is_in_order(subject):
         return "skew"
     return ""
+
+
+def can_tell_data(path: Path, format: str, data: Data | None, options: Mapping[str, Any]) -> bool:
+    """Return whether anything says of which data the rows of another program's file are."""
+    if not IMPORTERS.record(format).read_needs_data:
+        return True  # it is the data set itself
+    subject = read_published(path, format, data, options)
+    explained = [] if subject.counts is None else explain(subject.counts)
+    return bool(tell_data(subject, find_records(subject), explained))
 
 
 def _is_skewed(explained: Sequence[Explanation]) -> bool:

@@ -134,6 +134,16 @@ def test_import_replaces_another_split_only_on_request(made, niidpart):
     assert package.read(made / "a.h5").recipe.strategy == "imported"
 
 
+def test_import_says_where_nothing_tells_of_which_data_the_rows_are(made, niidpart):
+    for strategy, is_undecided in (("homo", True), ("dir", False)):
+        rows = package.make(package.load("digits"), strategy, n_parties=10).train
+        (made / "rows.json").write_text(json.dumps([own.tolist() for own in rows]))
+        done = niidpart("import", "rows.json", "--dataset", "digits", "--force", cwd=made)
+        assert done.returncode == 0
+        last = done.stdout.splitlines()[-1]
+        assert last.startswith("of which data the rows are cannot be told") == is_undecided
+
+
 def test_an_imported_split_is_verified_as_far_as_it_can_be(made, niidpart):
     (made / "mine.csv").write_text("owner,id\n0,5\n1,6\n")
     done = niidpart(

@@ -1,6 +1,6 @@
 """The peers' own released packages read what we export, each in an environment of its own.
 
-NIIDPART_TEST_PEERS names a folder with the environments `flwr-datasets`, `fedlab` and `mlcroissant`, each with that package (and numpy, scipy, h5py
+NIIDPART_TEST_PEERS names a folder with the environments `flwr-datasets`, `fedlab`, `mlcroissant` and `fedartml`, each with that package (and numpy, scipy, h5py
 where the package is to meet niidpart itself): `python -m venv DIR/flwr-datasets && DIR/flwr-datasets/bin/pip install flwr-datasets h5py scipy`.
 One that is not there is a failure, unless NIIDPART_TEST_PEERS_WITHOUT names it (with commas between several).
 PFLlib and LEAF are no packages: their layouts are read in test_formats.py as their own readers do.
@@ -204,7 +204,30 @@ def test_croissant_is_valid_and_gives_our_rows(split, tmp_path, peer):
     assert [r["parties/train"] for r in found["parties"]] == split.train.sizes.tolist()
 
 
-@pytest.mark.parametrize("name", ["flwr-datasets", "fedlab", "mlcroissant"])
+FEDARTML = """
+import json, sys
+import numpy as np
+from fedartml import SplitAsFederatedData
+
+y = np.array(json.loads(sys.argv[1]))
+x = np.arange(len(y), dtype=float)[:, np.newaxis]
+held, rows, *_ = SplitAsFederatedData(random_state=0).create_clients(
+    x, y, num_clients=4, method="no-label-skew", quant_skew_method="dirichlet", alpha_quant_split=1
+)
+with open("rows.json", "w") as f:
+    json.dump(rows["without_class_completion"], f, default=int)
+pairs = held["without_class_completion"].values()
+print(json.dumps([sorted([int(x[0]), int(y)] for x, y in party) for party in pairs]))
+"""
+
+
+def test_rows_that_fedartml_gives_come_in_as_its_clients_hold_them(data, tmp_path, peer):
+    found = peer("fedartml", FEDARTML, json.dumps(Y.tolist()))
+    split = niidpart.import_(tmp_path / "rows.json", data=data)
+    assert [[[row, Y[row]] for row in party.tolist()] for party in split.train] == found
+
+
+@pytest.mark.parametrize("name", ["flwr-datasets", "fedlab", "mlcroissant", "fedartml"])
 def test_what_the_docs_show_of_a_peer_runs(name, tmp_path, project, peer):
     for package in ("pyarrow", "PIL", "datasets", "torch"):
         pytest.importorskip(package)

@@ -23,6 +23,7 @@ from .params import FOLDER, declare_json, declare_split_out
 
 if TYPE_CHECKING:
     from niidpart import Data
+    from niidpart.splits.split import FederatedSplit
 
 _EXAMPLES = """
   niidpart import cifar10_dirichlet0.3.txt --dataset cifar10
@@ -51,6 +52,7 @@ def import_command() -> click.Command:
             say(json.dumps(split_to_json(split)))
         else:
             say(f"{told}{describe_split(split)}\nwritten to {values['out']}")
+            _say_of_which_data(values, format, split, data, options)
 
     return EntryCommand(
         "import",
@@ -66,6 +68,25 @@ def import_command() -> click.Command:
             f"\b\nFormats:\n{list_entries(IMPORTERS)}\n\n\b\nExamples:{_EXAMPLES}"
         ),
     )
+
+
+def _say_of_which_data(
+    values: dict[str, Any],
+    format: str,
+    split: "FederatedSplit",
+    data: "Data | None",
+    options: dict[str, Any],
+) -> None:
+    """Say that the rows may be of other data, where nothing tells, as `audit` does."""
+    from niidpart.auditing.which_data import can_tell_data
+    from niidpart.splits.recipe import IMPORTED
+
+    is_stated = split.recipe.strategy != IMPORTED
+    if not (is_stated or can_tell_data(Path(values["folder"]), format, data, options)):
+        say(
+            "of which data the rows are cannot be told: any data set of "
+            f"{split.source.n:,} examples has such rows, so ask who made the file"
+        )
 
 
 def _declare_fixed() -> list[click.Parameter]:
