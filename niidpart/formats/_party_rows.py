@@ -167,16 +167,17 @@ def number_parties(
         require_few_parties(path, max(numbers))
         return numbers, {}
     if not all(type(key) is str for key in keys):
-        odd = next(key for key in keys if type(key) is not str)
+        others = [key for key in keys if type(key) is not str]
+        odd = max(others, key=lambda key: len(str(key)))  # what is no number has more characters
         raise FileFault(f"{path} has a party {_shorten(odd)}; whole numbers from 0, or names")
     names = [name.encode("utf-8", "replace") for name in sorted(texts)]
+    longest = max(map(len, names))
+    if longest > WIDEST:  # an array gives each name as much room
+        raise FileFault(f"{path} has a party with a name of {longest} bytes; {WIDEST} at most")
     kept = np.array(names)
     # Numpy drops a NUL at the end; a half of a pair of UTF-16 is "?".
     if len(set(kept.tolist())) < len(names):
         raise FileFault(f"{path} has two parties of one name; write each in one way")
-    longest = max(map(len, names))
-    if longest > WIDEST:
-        raise FileFault(f"{path} has a party with a name of {longest} bytes; {WIDEST} at most")
     numbers_of = {name: p for p, name in enumerate(sorted(texts))}
     return [numbers_of[text] for text in texts], {NAMES: kept}
 

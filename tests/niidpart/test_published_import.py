@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pickle
+import tracemalloc
 import zipfile
 from io import BytesIO
 
@@ -134,6 +135,25 @@ def test_nothing_in_json_is_lost_or_read_as_something_else(text, said, data, tmp
     (tmp_path / "rows.json").write_text(text)
     with pytest.raises(FileFault, match=said):
         niidpart.import_(tmp_path / "rows.json", "json", data=data)
+
+
+def test_one_long_name_takes_no_room_at_every_party(data, tmp_path):
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps({"a" * 1_000_000: [0]} | {f"p{i}": [i] for i in range(1, 60)}))
+    tracemalloc.start()
+    with pytest.raises(FileFault, match="a name of 1000000 bytes; 256 at most"):
+        niidpart.import_(path, "json", data=data)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 30_000_000  # the text a few times; an array of all names has 60 MB
+
+
+def test_a_number_that_no_party_has_is_named(data, tmp_path):
+    pq, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    for party in (-1, 1 << 40):
+        pq.write_table(pa.table({"party": [0, party], "row": [0, 1]}), tmp_path / "train-0.parquet")
+        with pytest.raises(FileFault, match=f"has a party {party}; whole numbers from 0"):
+            niidpart.import_(tmp_path, "flower", data=data)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -478,15 +498,15 @@ class TestFlower:
 
         names = [f"writer {i % 3}" for i in range(60)]
         table = pa.table({"writer_id": names, "label": Y})
-        pq.write_table(table, tmp_path / "train.parquet")
-        back = niidpart.import_(tmp_path / "train.parquet", data=data, party_column="writer_id")
+        pq.write_table(table, tmp_path / "train-0.parquet")
+        back = niidpart.import_(tmp_path / "train-0.parquet", data=data, party_column="writer_id")
         assert rows_of(back) == [list(range(p, 60, 3)) for p in range(3)]
         assert back.columns["party_name"][2] == b"writer 2"
         with pytest.raises(UsageError, match="--party-column with one of writer_id, label"):
-            niidpart.import_(tmp_path / "train.parquet", data=data)
-        pq.write_table(table.set_column(1, "label", [(Y + 1) % 4]), tmp_path / "train.parquet")
+            niidpart.import_(tmp_path / "train-0.parquet", data=data)
+        pq.write_table(table.set_column(1, "label", [(Y + 1) % 4]), tmp_path / "train-0.parquet")
         with pytest.raises(FileFault, match="other classes of 60 of its 60 rows"):
-            niidpart.import_(tmp_path / "train.parquet", data=data, party_column="writer_id")
+            niidpart.import_(tmp_path / "train-0.parquet", data=data, party_column="writer_id")
 
 
 def test_files_of_tensorflow_federated(tmp_path):
