@@ -71,7 +71,7 @@ def _order_by_cell(owner: Ints, labels: Ints, n_classes: int, rng: Stream) -> In
     """Return all rows that somebody holds, by party and class, in random order within these."""
     order = rng.child("order").permutation(len(owner))
     order = order[owner[order] >= 0]
-    cell = owner[order] * np.int64(n_classes) + labels[order]  # owners may be of a narrow type
+    cell = owner[order] * n_classes + labels[order]
     return order[np.argsort(cell, kind="stable")]
 
 

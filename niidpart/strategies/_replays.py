@@ -79,11 +79,9 @@ def cut_in_order(rows: Sequence[int] | Ints, sizes: Ints, n: int) -> Owners:
 
     n: examples of the data set; whoever is left belongs to nobody.
     """
-    # As narrow as the parties' numbers and one more: fresh memory takes longer than the dealing.
-    number = np.min_scalar_type(-len(sizes) - 1)
-    owner = np.full(n, -1, number)
+    owner = np.full(n, -1, np.int64)
     dealt = np.asarray(rows[: int(sizes.sum(dtype=np.int64))], np.int64)
-    owner[dealt] = np.repeat(np.arange(len(sizes), dtype=number), sizes)
+    owner[dealt] = np.repeat(np.arange(len(sizes)), sizes)
     return Owners(owner, {})
 
 

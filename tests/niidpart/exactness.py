@@ -13,7 +13,7 @@ EXACT = {
         append arange argwhere array array_split asarray ascontiguousarray atleast_1d atleast_2d
         broadcast_arrays broadcast_to choose column_stack compress concatenate copy delete diag
         empty empty_like expand_dims extract eye flatnonzero flip frombuffer fromiter full
-        full_like hstack indices insert ix_ meshgrid min_scalar_type moveaxis nonzero ones ones_like place put
+        full_like hstack indices insert ix_ meshgrid moveaxis nonzero ones ones_like place put
         put_along_axis ravel_multi_index repeat reshape roll select split squeeze stack swapaxes
         take take_along_axis tile transpose tril triu unravel_index vstack where zeros zeros_like
     """,
