@@ -2,6 +2,7 @@
 
 import functools
 import platform
+import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -24,6 +25,23 @@ def describe(device: torch.device, threads: int | None = None) -> dict[str, Any]
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "cuda": torch.version.cuda,
     }
+
+
+@functools.cache
+def find_commit() -> str | None:
+    """Return the commit of the sources, where they are a git checkout; None where they are not.
+
+    It ends in "+changed" where a file of them is not as it was committed.
+    """
+    sources = Path(__file__).parent.parent
+    if not (sources / ".git").exists():  # what is installed may lie in somebody's other repository
+        return None
+    words = ("describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+changed")
+    try:
+        told = subprocess.run(["git", "-C", sources, *words], capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return told.stdout.decode().strip()
 
 
 @functools.cache

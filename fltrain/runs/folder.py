@@ -32,7 +32,8 @@ if TYPE_CHECKING:  # states take torch, and seconds; whoever reads metrics needs
     from ..interface import State
 
 ENVIRONMENT, SPLIT, PICTURE = "environment.json", "split.h5", "curves.png"
-CHECKPOINTS, RUN_ID = "checkpoints", "run"  # a folder; in environment.json
+CHECKPOINTS = "checkpoints"
+RUN_ID, COMMIT = "run", "commit"  # in environment.json
 _FILES = (CONFIG, ENVIRONMENT, SPLIT, METRICS, TIMING, PICTURE, DIVERGED)
 
 

@@ -21,13 +21,13 @@ from ..engine.diverged import Diverged
 from ..engine.execution import Execution
 from ..engine.jobs import Cell
 from ..engine.ranks import Ranks
-from ..environment import describe
+from ..environment import describe, find_commit
 from ..interface import State
 from ..settings import SETTINGS, Settings
 from .configuration import FORMAT, NEW_PARTIES
 from .elsewhere import describe_changes
 from .extending import extend_runs
-from .folder import RUN_ID, RunFolder
+from .folder import COMMIT, RUN_ID, RunFolder
 from .in_progress import RunInProgress
 from .modules import name_model
 from .own_files import OWN_CODE, digest_own_code, list_specs
@@ -217,6 +217,8 @@ def _create_run_folder(
 ) -> None:
     """Write the folder of a run before its first round."""
     environment = describe(torch.device(execution.device), execution.threads)
+    # Of the start alone: a run goes on, and is trained again, at any commit with its last bits.
+    environment[COMMIT] = find_commit()
     # What tells it from another run of the same configuration, wherever the folder is moved.
     environment[RUN_ID] = secrets.token_hex(8)
     RunFolder.create(path, config, environment, split, state)

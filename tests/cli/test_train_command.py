@@ -59,6 +59,14 @@ def test_a_run_leaves_what_the_docs_say(runs):
     assert metrics[0]["bytes_table4"] == 11 * 4 * 15_010
 
 
+def test_a_run_says_of_which_commit_it_is(runs, project):
+    if not (project / ".git").exists():
+        pytest.skip("the sources are no checkout")
+    head = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=project, text=True).strip()
+    environment = json.loads((runs / "fedavg" / "environment.json").read_text())
+    assert environment["commit"].removesuffix("+changed") == head
+
+
 def test_curves_are_drawn_where_they_are_asked_for_and_anew_when_a_run_goes_on(runs, fltrain):
     args = ["--rounds", "2", "--local-steps", "1", "--out", "drawn"]
     done = fltrain("run", "split.h5", *args, "--draw", cwd=runs)
