@@ -12,7 +12,7 @@ import pytest
 from niidpart_cli.train.progress import Bar, format_round
 from niidpart_cli.train.sweep import SweptNumber
 
-QUICK = ["--rounds", "2", "--local-steps", "2", "--batch-size", "16"]
+QUICK = ["--rounds", "2", "--local-steps", "2", "--batch-size", "16", "--checkpoint-every", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -172,10 +172,10 @@ def test_table_and_plot_take_the_cells(folder, swept, fltrain):
 
 
 @pytest.mark.usefixtures("swept")
-@pytest.mark.parametrize(("option", "code"), [((), 2), (("--watch",), 1)])
-def test_a_sweep_is_no_study_and_what_goes_on_with_it_is_said(folder, fltrain, option, code):
-    done = fltrain("study", "runs/sweep", *option, cwd=folder)
-    assert done.returncode == code
+@pytest.mark.parametrize("options", [(), ("--watch",), ("--tuning",)])
+def test_a_sweep_is_no_study_and_what_goes_on_with_it_is_said(folder, fltrain, options):
+    done = fltrain("study", "runs/sweep", *options, cwd=folder)
+    assert done.returncode == 2
     assert "is a sweep, which has no workers; fltrain resume " in done.stderr
 
 
@@ -236,7 +236,7 @@ def test_cells_that_diverge_are_told_at_the_end(folder, fltrain):
     assert ["diverged" in cell for cell in json.loads(told.stdout)] == [False, False, True, True]
 
 
-def test_ctrl_c_says_how_to_go_on(folder, warm):
+def test_ctrl_c_says_how_to_go_on(folder, warm, fltrain):
     code = (
         "import os, signal, sys\nfrom pathlib import Path\n"
         "from niidpart_cli.train import main\nfrom niidpart_cli.train.progress import Bar\n"
@@ -258,12 +258,10 @@ def test_ctrl_c_says_how_to_go_on(folder, warm):
     assert done.returncode == 128 + signal.SIGINT, done.stderr
     assert "interrupted: " in done.stderr
     assert "go on with: fltrain resume stopped" in done.stderr
-    assert (
-        subprocess.run(
-            [warm / "fltrain", "resume", "stopped"], cwd=folder, capture_output=True
-        ).returncode
-        == 0
-    )
+    told = fltrain("table", "stopped", cwd=folder)
+    assert told.stderr.endswith("so no mean\nfltrain resume stopped trains the rest\n")
+    assert fltrain("resume", "stopped", cwd=folder).returncode == 0
+    assert "resume" not in fltrain("table", "stopped", cwd=folder).stderr
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from fltrain.verification.verdict import RunVerdict
 from niidpart_cli.train.verify import _describe
 
 QUICK = ["--rounds", "2", "--local-steps", "2", "--batch-size", "16", "--threads", "1"]
+QUICK += ["--checkpoint-every", "1"]
 
 
 @pytest.fixture(scope="module")

@@ -456,6 +456,16 @@ def test_nothing_is_written_over(table, table_split, tmp_path):
     assert [p.name for p in tmp_path.rglob("*")] == ["sweep", "mine.txt"]
 
 
+@pytest.mark.parametrize("name", ["labels/0.1", "la\0bels"])
+def test_a_split_whose_name_no_folder_can_have_is_refused(table, table_split, tmp_path, name):
+    other = niidpart.make(table, "homo", n_parties=3)
+    splits = {name: table_split, "other": other}
+    with pytest.raises(fltrain.UsageError, match="a name that no folder can have"):
+        fltrain.sweep(splits, table, out=tmp_path / "sweep", **SHORT)
+    assert list(tmp_path.iterdir()) == []
+    assert [run.cell["split"] for run in fltrain.sweep(splits, table, **SHORT)] == [name, "other"]
+
+
 # Resuming
 
 KILLS = [

@@ -150,6 +150,8 @@ def _study(
         raise UsageError(
             "fltrain study needs PLAN.toml|FOLDER or --paper; --help says what that is"
         )
+    if (watch or tuning) and not is_study(plan):
+        raise UsageError(_explain_no_study(Path(plan)))
     if tuning:
         print_tuning(StudyFolder.open(plan), as_json)
         return
@@ -186,6 +188,13 @@ def _explain_no_plan(path: Path) -> str:
     near = find_near(str(path), beside)
     hint = f"did you mean {near[0]}?" if near else "a plan is written as docs/studies.md says"
     return f"there is no plan and no study {path}; {hint}"
+
+
+def _explain_no_study(path: Path) -> str:
+    """Return why there is no study to look at in a path, and what to give in its place."""
+    if path.is_file():
+        return f"{path} is no folder of a study, which --watch and --tuning are for"
+    return _explain_no_plan(path)
 
 
 def _begin(

@@ -1,6 +1,7 @@
 """`fltrain table`, and `compare`, as it was called."""
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -172,6 +173,21 @@ def _say_notes(tables: Sequence["EvidenceTable"]) -> None:
             say(to_one_line(line), err=True)
         for line in one.differences:
             say(to_one_line(f"not the same in all runs: {line}"), err=True)
+        for place in _list_unfinished(one):
+            say(to_one_line(f"fltrain resume {shlex.quote(place)} trains the rest"), err=True)
+
+
+def _list_unfinished(table: "EvidenceTable") -> list[str]:
+    """Return where runs of a table lie that are not finished: sweeps, and runs by themselves."""
+    from fltrain.runs.sweep_folder import is_sweep
+
+    places = []
+    for placed in table.body.list_entries():
+        for record in placed.entry.records:
+            if record.state == "unfinished" and record.folder is not None:
+                sweep = record.folder.parent
+                places.append(str(sweep if is_sweep(sweep) else record.folder))
+    return list(dict.fromkeys(places))
 
 
 def _write_all(tables: Sequence["EvidenceTable"], written_as: str) -> str:
