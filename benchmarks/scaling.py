@@ -76,7 +76,7 @@ def tables(engines: list[str], quick: bool) -> dict[str, dict[str, list[Point]]]
         ]
         for engine in engines[-1:]
     }
-    names = ["linear", "cnn"] if quick else ["linear", "mlp", "cnn"]
+    names = ["cnn"] if quick else ["linear", "mlp", "cnn"]
     small = [(name, IMAGE, n) for name in names] + ([] if quick else [("vgg9", COLOUR, 1000)])
     models = {
         f"fedavg, {engine}": [
@@ -90,6 +90,8 @@ def tables(engines: list[str], quick: bool) -> dict[str, dict[str, list[Point]]]
 def list_parties(engine: str, algorithm: str, n: int, quick: bool) -> list[Point]:
     """The points of one line of the table of parties."""
     counts = [1, 10] if quick else [1, 10, 100, 1000]
+    if quick and algorithm == "scaffold":
+        counts = [10]
     if (engine, algorithm, quick) == ("native", "fedavg", False):
         counts.append(10_000)
     points = [Point(engine, algorithm, parties, n=n) for parties in counts]

@@ -41,7 +41,7 @@ def test_scaling_measures_every_point_and_draws_them(script, tmp_path):
         for head in ("run | parties", "run | epochs", "run | model")
         for cells in rows(text, head)
     ]
-    assert len(lines) == 2 * 2 + 2 + 2
+    assert len(lines) == (2 + 1) + 2 + 1
     for cells in lines:
         assert all(positive(cell) for cell in (cells[2], cells[4], cells[6])), cells
     assert {cells[0] for cells in lines} == {"fedavg, processes", "scaffold, processes"}

@@ -150,7 +150,7 @@ def deal(
 
 def deal_papers(bench: Bench) -> tuple[niidpart.FederatedSplit, niidpart.Data]:
     """Return what the papers train on: MNIST's sizes, ten parties."""
-    return deal(bench.size(60_000, 600), (28, 28), bench.size(10, 4))
+    return deal(bench.size(60_000, 120), (28, 28), bench.size(10, 4))
 
 
 def prepare_run(

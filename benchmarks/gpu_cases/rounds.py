@@ -84,7 +84,7 @@ def time_parties(bench: Bench) -> bool:
         "mean and evaluation, s",
         "peak MB",
     )
-    n, batch = bench.size(60_000, 600), 64
+    n, batch = bench.size(60_000, 120), 64
 
     def measure(engine: str, parties: int) -> list[Any]:
         split, data = deal(n, (28, 28), parties, "homo")
@@ -106,7 +106,7 @@ def time_parties(bench: Bench) -> bool:
 def measure_memory(bench: Bench) -> bool:
     """Many parties that each keep something."""
     parties = bench.size(1000, 20)
-    split, data = deal(bench.size(60_000, 600), (28, 28), parties, "homo")
+    split, data = deal(bench.size(60_000, 120), (28, 28), parties, "homo")
     width = print_head(f"{parties:,} parties, SCAFFOLD", "training, s", "peak MB", "said before")
 
     def measure(engine: str) -> list[Any]:

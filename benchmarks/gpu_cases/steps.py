@@ -92,7 +92,7 @@ def time_models(bench: Bench) -> bool:
         ("resnet50", (32, 32, 3), 5_000, 6),
     ]
     if bench.small:
-        sizes = [("cnn", (28, 28), 400, 2), ("mlp", (54,), 1_000, 4)]
+        sizes = [("cnn", (28, 28), 120, 1), ("mlp", (54,), 400, 2)]
 
     def measure(name: str, shape: tuple[int, ...], n: int, steps: int) -> list[Any]:
         split, data = deal(n, shape, 4, "homo")

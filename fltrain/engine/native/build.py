@@ -3,11 +3,14 @@
 What is made here is kept in the user's cache.
 """
 
+import contextlib
 import ctypes
+import fcntl
 import hashlib
 import os
 import platform
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -109,8 +112,8 @@ def find_compiler() -> tuple[list[str], str]:
 def build_library(command: list[str], version: str) -> Path:
     """Return the library's file for this processor, made where it is missing.
 
-    Its name is of all that it depends on. It comes into its place whole, whoever else makes it at
-    the same time.
+    Its name is of all that it depends on. It comes into its place whole. Processes that want it at
+    the same time wait for the first of them, which makes it.
     """
     instructions = find_instructions()
     machine = f"{platform.system()} {platform.machine()}"  # a home folder may be shared
@@ -120,11 +123,8 @@ def build_library(command: list[str], version: str) -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _require_own(folder)
         if not file.exists():
-            with temporary_folder(file, 0o700) as scratch:
-                made = scratch / file.name
-                compile_library(command, instructions, made)
-                made.chmod(0o700)  # whatever the umask: `_require_own` wants it so
-                os.replace(made, file)
+            with _lock_folder(folder):
+                _compile_missing(command, instructions, file)
         _require_own(file)
     except CompilerFault as fault:
         raise UsageError(f"engine native could not be compiled with {fault}; {_INSTEAD}") from fault
@@ -134,6 +134,29 @@ def build_library(command: list[str], version: str) -> Path:
             "set XDG_CACHE_HOME to another folder"
         ) from error
     return file
+
+
+@contextlib.contextmanager
+def _lock_folder(folder: Path) -> Iterator[None]:
+    """Wait until no other process compiles there. Without locks in the file system, several may."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _compile_missing(command: list[str], instructions: str, file: Path) -> None:
+    """Make a library, unless somebody has made it by now."""
+    if file.exists():
+        return
+    with temporary_folder(file, 0o700) as scratch:
+        made = scratch / file.name
+        compile_library(command, instructions, made)
+        made.chmod(0o700)  # whatever the umask: `_require_own` wants it so
+        os.replace(made, file)
 
 
 def _cache_folder() -> Path:
