@@ -86,7 +86,9 @@ def make_parser() -> argparse.ArgumentParser:
     )
     default = "cuda" if torch.cuda.is_available() else "cpu"
     parser.add_argument("--device", choices=["cuda", "cpu"], default=default)
-    parser.add_argument("--small", action="store_true", help="A five-hundredth of the data, few points.")
+    parser.add_argument(
+        "--small", action="store_true", help="A five-hundredth of the data, few points."
+    )
     parser.add_argument(
         "--sections",
         type=split_at_commas,

@@ -14,7 +14,7 @@ from ..settings import Settings
 from ..tasks.model_task import ModelTask
 from .compressing import compress_uploads
 from .idle_settings import Circumstances, mention_idle
-from .modules import make_module
+from .modules import make_module, name_model
 from .requests import Request
 
 # Steps of a logistic model overshoot from lr x^2 / 4 = 2 on: at a rate of 0.01 from |x| = 28 on.
@@ -23,9 +23,17 @@ _ROWS = 10_000  # of a table, looked at together
 _MANY = 300_000  # test examples an evaluation: more take minutes on a CPU
 
 
-def build_cells(requests: Sequence[Request], inputs: Sequence[Federated]) -> list[Cell]:
-    """Return the cell of each request. inputs: what each of them trains on."""
-    counted: dict[object, Cost] = {}
+def build_cells(
+    requests: Sequence[Request],
+    inputs: Sequence[Federated],
+    counted: dict[object, Cost] | None = None,
+) -> list[Cell]:
+    """Return the cell of each request.
+
+    inputs: what each of them trains on. counted: the cost of an example by the kind of run, of
+    cells that were built before; what these cost is added.
+    """
+    counted = {} if counted is None else counted
     cells = []
     for request, data in zip(requests, inputs, strict=True):
         kind = _find_kind(request, data)
@@ -74,15 +82,16 @@ def _build_cell(request: Request, data: Federated, cost: Cost | None) -> Cell:
 
 
 def _find_kind(request: Request, data: Federated) -> object:
-    """Return what runs have in common whose examples cost the same, on equal data.
+    """Return what runs have in common whose examples cost the same.
 
     An algorithm that makes another form of a model may do so by its numbers: such a run is alone.
     """
     if request.algorithm.adapt is not None or callable(request.objective.loss):
         return request
-    named = request.model if isinstance(request.model, str | None) else id(request.model)
+    named = name_model(request, data.shape) or id(request.model)
     layer = request.settings.features_layer
-    return named, request.objective.loss, layer, data.shape, data.n_classes
+    example = data.shape, data.sample.x.dtype
+    return named, request.objective.loss, layer, example, data.n_classes
 
 
 def _require_validation_parts(name: str, data: Federated) -> None:

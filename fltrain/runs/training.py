@@ -13,6 +13,7 @@ from niidpart.errors import UsageError, require_type
 
 from ..common import Common, is_number
 from ..engine.auto import Choice, choose_execution
+from ..engine.cost import Cost
 from ..engine.jobs import Cell
 from ..engine.ranks import current_ranks, require_agreement
 from ..inputs.federated import Federated
@@ -119,11 +120,19 @@ class Prepared(NamedTuple):
     choice: Choice
 
 
-def prepare(requests: Sequence[Request], data: Data | None, n_ranks: int) -> Prepared:
-    """Make of requests what is trained side by side. data: None to read it from where they say."""
+def prepare(
+    requests: Sequence[Request],
+    data: Data | None,
+    n_ranks: int,
+    counted: dict[object, Cost] | None = None,
+) -> Prepared:
+    """Make of requests what is trained side by side.
+
+    data: None to read it from where they say. counted: as of `build_cells`.
+    """
     common = _share_settings(requests)
     inputs = _load_inputs(requests, data)
-    cells = build_cells(requests, inputs)
+    cells = build_cells(requests, inputs, counted)
     choice = choose_execution(cells, common, n_ranks)
     digests = dict.fromkeys(request.split.digest for request in requests)
     return Prepared(digests=list(digests), common=common, cells=cells, choice=choice)

@@ -79,6 +79,8 @@ class Settings(
     def __post_init__(self) -> None:
         for name, option in SETTINGS.items():
             value = getattr(self, name)
+            if value is option.default:
+                continue  # most of them: a plan has thousands of cells, with sixty settings each
             checked = option.check(name.replace("_", "-"), value)
             object.__setattr__(self, name, checked)
         require_keep(self.keep)

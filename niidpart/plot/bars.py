@@ -80,4 +80,5 @@ def _stack(ax: Any, counts: NDArray[np.float64], is_dense: bool) -> None:
         upper = np.stack([top[:, k], gap], 1).reshape(-1)[:-1]
         lower = np.stack([top[:, k] - counts[:, k], gap], 1).reshape(-1)[:-1]
         # not by ax.stairs, which looks for limits at every corner: seconds for a thousand parties
-        ax.add_artist(StepPatch(upper, edges, baseline=lower, facecolor=colour, **style))
+        style |= {"baseline": lower, "facecolor": colour}
+        ax.add_artist(StepPatch(upper, edges, **style))

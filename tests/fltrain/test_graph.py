@@ -39,6 +39,7 @@ def tapes(monkeypatch):
 SEPARATE = [name for name in ALGORITHMS.names() if not build(name).pooled]
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize("name", [*SEPARATE, "own"])
 def test_steps_on_a_tape_are_those_of_looped(table_split, table, tapes, name):
     """Two rounds of two epochs of unequal parties: what is captured in the first one is replayed in the second, with other numbers on the same memory."""

@@ -154,6 +154,7 @@ def test_outputs_of_stages_are_read_before_what_works_in_place(name, model, batc
     agree(ALGORITHMS[name], model=model, lr=0.02, batch_size=batch_size)
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize(
     "options",
     [

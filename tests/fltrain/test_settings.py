@@ -16,6 +16,7 @@ from torch import nn
 import fltrain
 import niidpart
 from fltrain import Settings, SettingValues, tree
+from fltrain.settings import SETTINGS
 
 ALL = slice(None)
 
@@ -36,6 +37,13 @@ def batches_of(table, train):
         return seen, done
 
     return run
+
+
+def test_a_default_is_as_its_check_would_leave_it():
+    """So that it need not be checked in each of a plan's thousands of cells."""
+    for name, option in SETTINGS.items():
+        checked = option.check(name, option.default)
+        assert (checked, type(checked)) == (option.default, type(option.default)), name
 
 
 def test_defaults_are_those_of_the_paper():

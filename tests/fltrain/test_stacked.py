@@ -71,6 +71,7 @@ def require_equal(go, algorithm, normed):
     assert apart(a, b) < 1e-12
 
 
+@pytest.mark.sampled(of=2)
 @pytest.mark.parametrize(("name", "options"), CASES, ids=NAMES)
 def test_padded_it_is_looped_to_1e_12(go, name, options):
     """Two rounds of two epochs: momentum, decay, a part of the parties, unequal ones, short last batches, dropout; state and metrics."""

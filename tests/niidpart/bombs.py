@@ -1,4 +1,4 @@
-"""Files that say, or unpack to, far more than they hold. As a program: opens each within a gigabyte, and says what came."""
+"""Files that say, or unpack to, far more than they hold. As a program: opens each within its memory, and says what came."""
 
 import bz2
 import gzip
@@ -17,9 +17,9 @@ import numpy as np
 
 import niidpart
 
-TOTAL = 6 << 30  # bytes that most of them come to
+TOTAL = 1 << 30  # bytes that most of them come to
 PIECE = 1 << 22
-GIB = 1 << 30
+MEMORY = 128 << 20  # that each is allowed, and the process beside what it has already
 
 
 def _repeat(pack, path, head, body, tail=b""):
@@ -150,7 +150,7 @@ def parquet_of_equal_labels(folder):
     path = folder / "labels.parquet"
     table = pa.table({"label": np.zeros(1_000_000, np.int64)})
     with pq.ParquetWriter(path, table.schema) as writer:
-        for _ in range(100):
+        for _ in range(20):
             writer.write_table(table)
     return path
 
@@ -162,7 +162,7 @@ def parquet_of_equal_texts(folder):
     path = folder / "texts.parquet"
     table = pa.table({"label": ["yes"] * 1_000_000})
     with pq.ParquetWriter(path, table.schema) as writer:
-        for _ in range(60):
+        for _ in range(20):
             writer.write_table(table)
     return path
 
@@ -187,7 +187,7 @@ def parquet_of_long_lists(folder):
     lists = pa.FixedSizeListArray.from_arrays(pa.array(zeros), 1_000_000)
     table = pa.table({"x": lists, "label": [0, 1]})
     with pq.ParquetWriter(folder / "lists.parquet", table.schema) as writer:
-        for _ in range(100):
+        for _ in range(20):
             writer.write_table(table)
     return folder / "lists.parquet"
 
@@ -357,7 +357,7 @@ def main(folder, *names):
     for module in {module for name in names for module in list_needed(name)}:
         importlib.import_module(module)  # before the limit, since a library takes memory of its own
     n_pages = int(Path("/proc/self/statm").read_text().split()[0])
-    limit = n_pages * resource.getpagesize() + GIB
+    limit = n_pages * resource.getpagesize() + MEMORY
     places = {name: BOMBS[name](Path(folder)) for name in names}
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     said = {}
@@ -365,7 +365,7 @@ def main(folder, *names):
         before = resource.getrusage(resource.RUSAGE_SELF)
         what = place if isinstance(place, tuple) else (str(place),)
         try:
-            data = niidpart.load(*what)
+            data = niidpart.load(*what, memory=MEMORY)
             found = ["none", str(data.features(slice(None)).shape)]
         except Exception as error:
             found = [type(error).__name__, str(error)]

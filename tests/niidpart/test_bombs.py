@@ -1,4 +1,4 @@
-"""A file that says, or unpacks to, far more than it holds ends in an error before a gigabyte is taken."""
+"""A file that says, or unpacks to, far more than it holds ends in an error before it takes more than it is allowed."""
 
 import json
 from importlib.util import find_spec
@@ -24,7 +24,7 @@ def has_readers(name):
 
 @pytest.fixture(scope="module")
 def said(python, tmp_path_factory):
-    """{bomb: (type of its error, text)}: those that can be read here, opened by one process, with a gigabyte for each."""
+    """{bomb: (type of its error, text)}: those that can be read here, opened by one process, with 128 MB for each."""
     folder = tmp_path_factory.mktemp("bombs")
     names = filter(has_readers, bombs.BOMBS)
     done = python(CHILD, bombs.__file__.rpartition("/")[0], folder, *names)

@@ -192,10 +192,16 @@ def test_real_mnist_and_usps_are_one_data_set_with_two_groups(digit_folder):
     assert sorted(split.train.sizes.tolist()) == [7_291, 60_000]
 
 
-def test_a_fraction_of_each_set_and_class_is_drawn(digit_folder):
+def test_a_fraction_of_each_set_and_class_is_drawn(digit_folder, usps_folder, tmp_path):
+    """The same USPS as an archive, which is read at once."""
+    usps = niidpart.load("usps", usps_folder[0])
+    digits = usps.features(slice(None))
+    (tmp_path / "MNIST").symlink_to(digit_folder / "MNIST")
+    test = {"x_test": usps.test_features(slice(None)), "y_test": usps.test_labels}
+    np.savez(tmp_path / "usps.npz", x=digits, y=usps.labels, **test)
     whole, tenth = (
-        niidpart.load("digits-sources", digit_folder),
-        niidpart.load("digits-sources", digit_folder, fraction=0.1, channels=1, size=16),
+        niidpart.load("digits-sources", tmp_path),
+        niidpart.load("digits-sources", tmp_path, fraction=0.1, channels=1, size=16),
     )
     for group in (0, 1):
         sizes = np.bincount(whole.labels[whole.groups == group], minlength=10)
@@ -205,16 +211,13 @@ def test_a_fraction_of_each_set_and_class_is_drawn(digit_folder):
         )
     assert (tenth.source.n_test, tenth.features(slice(0, 2)).shape) == (12_007, (2, 16, 16))
     again, other = (
-        niidpart.load(
-            "digits-sources", digit_folder, fraction=0.1, channels=1, size=16, data_seed=s
-        )
+        niidpart.load("digits-sources", tmp_path, fraction=0.1, channels=1, size=16, data_seed=s)
         for s in (0, 1)
     )
     assert again.source == tenth.source
     assert other.source.labels_sha256 != tenth.source.labels_sha256
-    usps = niidpart.load("usps", digit_folder)
     own = np.flatnonzero(tenth.groups == 1)
-    images = {a.tobytes() for a in usps.features(slice(None))}
+    images = {a.tobytes() for a in digits}
     assert {
         a.tobytes() for a in tenth.features(own)
     } <= images  # 16 x 16 as they are, so each is one of the set's own

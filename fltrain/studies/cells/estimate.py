@@ -15,6 +15,7 @@ from ... import tree
 from ...cohorts import count_cohort
 from ...counting import count_steps
 from ...engine.auto import RATE, STEP
+from ...engine.cost import Cost
 from ...engine.footprint import estimate_footprint
 from ...runs.expected_metrics import sketch_metrics
 from ...runs.requests import Request
@@ -73,6 +74,7 @@ def estimate_cells(cells: Sequence[ResolvedCell]) -> list[CellEstimate]:
     wait for a metric that its runs do not have.
     """
     counted: dict[Any, _Prototype] = {}
+    costs: dict[object, Cost] = {}  # algorithms of one model share them
     data: dict[Any, Data] = {}
     estimates = []
     for n_done, one in enumerate(cells):
@@ -81,7 +83,7 @@ def estimate_cells(cells: Sequence[ResolvedCell]) -> list[CellEstimate]:
         key = _find_kind(request)
         if key not in counted:
             try:
-                counted[key] = _count(request, data)
+                counted[key] = _count(request, data, costs)
             except UsageError as error:
                 raise UsageError(f"{one.place}{error}") from error
         _require_metric(one, counted[key])
@@ -169,19 +171,19 @@ def _find_kind(request: Request) -> tuple[Any, ...]:
     )
 
 
-def _count(request: Request, cache: dict[Any, Data]) -> _Prototype:
+def _count(request: Request, cache: dict[Any, Data], costs: dict[object, Cost]) -> _Prototype:
     """Count a step of a run, and its state."""
     source = request.split.source
     if is_stand_in(source):
         split, few = make_few(request.split)
-        counted = _count_of(replace(request, split=split), few)
+        counted = _count_of(replace(request, split=split), few, costs)
         beyond = _AS_READ * measure_rest(request.split)
         return counted._replace(n_test=_count_measured(request), memory=counted.memory + beyond)
     key = (source.name, repr(source.params), request.split.root, request.data_root)
     if key not in cache:
         cache.clear()
         cache[key] = open_data(request.split, request.data_root)
-    return _count_of(request, cache[key])
+    return _count_of(request, cache[key], costs)
 
 
 def _count_measured(request: Request) -> int:
@@ -192,11 +194,11 @@ def _count_measured(request: Request) -> int:
     return split.source.n_test + split.test.n + split.val.n
 
 
-def _count_of(request: Request, data: Data) -> _Prototype:
+def _count_of(request: Request, data: Data, costs: dict[object, Cost]) -> _Prototype:
     """Count a step of a run on its data."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the run says them
-        prepared = prepare([request], data, 1)
+        prepared = prepare([request], data, 1, costs)
         (start,) = make_new_starts(prepared.cells)
     (cell,) = prepared.cells
     parts = (cell.data.global_test, cell.data.test, cell.data.val)

@@ -31,6 +31,7 @@ from .marks import find_marks
 from .refusal import describe_missing_words, describe_refusal
 
 _NUMBER = 8  # bytes of a feature
+_ROW = 8  # bytes of the number of a row
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,9 @@ class TableRows:
 
     @classmethod
     def of_all(cls, table: ArrowTable) -> "TableRows":
-        """Return all rows of a table."""
+        """Return all rows of a table; FileFault where their numbers alone would take too much."""
+        budget = Budget.of_files(table.files)
+        budget.require(_ROW * table.n, f"the numbers of its {table.n:,} rows")
         return cls(table, np.arange(table.n))
 
 
