@@ -180,7 +180,7 @@ def measure(watched: ctypes.CDLL, epochs: dict[str, ctypes.CDLL], work: Work, tu
         for product in products:
             note(least, "product", take_seconds(product.call) / product.flop)
         for name, library in epochs.items():
-            train = functools.partial(library.fltrain_train, arguments, ctypes.byref(loss))
+            train = functools.partial(library.fltrain_train, arguments, ctypes.byref(loss), 1)
             note(least, name, take_seconds(train))
         watched.benchmark_train(arguments, parts)
     least["step"] = parts[n_parts]

@@ -1,6 +1,7 @@
 """Trees whose leaves lie in one row, so that work on each number needs no loop over leaves."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from functools import wraps
 from operator import is_
 from typing import Any, NamedTuple
 
@@ -48,24 +49,55 @@ class RowLayout(NamedTuple):
 class FlatTree(dict[str, Any]):
     """A tree without branches, whose leaves are views into one row [n].
 
-    It is a plain tree to everybody else, and a copy of it is one.
+    It is a plain tree to everybody else, and a copy of it is one. The views are made when somebody
+    first asks for a leaf or a name: rows that are only weighed and summed do without them.
     """
 
     def __init__(self, row: Tensor, layout: RowLayout):
-        super().__init__(layout.cut(row))
+        super().__init__()
         self.layout = layout
         self._row = row
-        self._views = tuple(self.values())
+        self._views: tuple[Tensor, ...] | None = None
 
     @property
     def row(self) -> Tensor | None:
         """All numbers; None where somebody has put another leaf into the tree."""
+        if self._views is None:
+            return self._row
         is_whole = len(self) == len(self._views) and all(map(is_, self.values(), self._views))
         return self._row if is_whole else None
+
+    def cut(self) -> None:
+        """Make the leaves, unless they have been made."""
+        if self._views is None:
+            leaves = self.layout.cut(self._row)
+            self._views = tuple(leaves.values())
+            super().update(leaves)
 
     def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[Tree]]:
         """Let copies be plain trees: theirs are no views into the row."""
         return dict, (dict(self),)
+
+
+def _cut_first(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method of dicts as it is for a tree whose leaves may not have been made."""
+
+    @wraps(method)
+    def cut_first(self: FlatTree, *args: Any, **kwargs: Any) -> Any:
+        self.cut()
+        return method(self, *args, **kwargs)
+
+    return cut_first
+
+
+# All that reads or writes entries. Python's own code asks a dict with an `__iter__` of its own by
+# these too, for `dict(tree)` as for `**tree`.
+for _name in (
+    *("__contains__", "__delitem__", "__eq__", "__getitem__", "__ior__", "__iter__", "__len__"),
+    *("__ne__", "__or__", "__repr__", "__reversed__", "__ror__", "__setitem__"),
+    *("clear", "copy", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"),
+):
+    setattr(FlatTree, _name, _cut_first(getattr(dict, _name)))
 
 
 def map_numbers(f: Callable[[Tensor], Tensor], tree: Tree) -> Tree:

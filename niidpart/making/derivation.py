@@ -22,6 +22,7 @@ from ..registry import UNSET, Function
 from ..splits.recipe import Recipe
 from ..splits.split import FederatedSplit
 from ..strategies import STRATEGIES, Deal
+from .beside import do_beside
 from .completion import compose
 from .deals import carry_out
 from .handed_over import cite_handed_over, read_embeddings, require_handed_over
@@ -158,9 +159,13 @@ def derive(
     _keep_freed_memory()
     require_possible(recipe, len(data.labels))
     require_handed_over(recipe, data, given)
-    returned = _run_strategy(data, recipe, given)
-    result = check_strategy_result(returned, recipe)
-    parts = build_parts(result, recipe, data.labels, len(data.class_names))
+    returned, orders = _run_strategy(data, recipe, given)
+    # the source has the digest of all labels: a second processor makes it meanwhile
+    with do_beside(lambda: data.source, len(data.labels), "digest"):
+        if isinstance(returned, Deal):
+            returned = carry_out(returned, data.labels, recipe.n_parties, orders)
+        result = check_strategy_result(returned, recipe)
+        parts = build_parts(result, recipe, data.labels, len(data.class_names))
     columns = {**result.columns, **draw_all_columns(recipe)}
     return FederatedSplit(
         recipe=recipe,
@@ -209,8 +214,13 @@ def _find_draws(
     return {name: given[name] for name in names if name in given}
 
 
-def _run_strategy(data: Data, recipe: Recipe, given: Mapping[str, NDArray[Any]] | None) -> object:
-    """Return what the recipe's strategy returns, which may be anything if it is a user's own."""
+def _run_strategy(
+    data: Data, recipe: Recipe, given: Mapping[str, NDArray[Any]] | None
+) -> tuple[object, EarlyOrder]:
+    """Return what the recipe's strategy returns, which may be anything if it is a user's own.
+
+    And the orders in which rows go to the holders of its deal, if that is what it returns.
+    """
     function = STRATEGIES.find(recipe.strategy)
     rng = stream(recipe.seed, "strategy", recipe.strategy, given=given)
     inputs = _choose_inputs(function, recipe, data)
@@ -221,9 +231,7 @@ def _run_strategy(data: Data, recipe: Recipe, given: Mapping[str, NDArray[Any]] 
             result = call_strategy(function, class_sizes, recipe, rng, inputs)
     else:
         result = call_strategy(function, data.labels, recipe, rng, inputs)
-    if isinstance(result, Deal):
-        return carry_out(result, data.labels, recipe.n_parties, orders)
-    return result
+    return result, orders
 
 
 def call_strategy(

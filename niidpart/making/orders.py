@@ -1,7 +1,6 @@
 """The random order in which the rows of a deal go to its holders."""
 
 import contextlib
-import os
 from threading import Event, Thread
 from types import TracebackType
 from typing import Self
@@ -9,8 +8,8 @@ from typing import Self
 import numpy as np
 
 from ..arithmetic.rng import Ints, Stream
+from .beside import start_beside
 
-_LONG = 1 << 20  # rows from which on drawing their order is worth a thread
 _PATIENCE = 0.005  # seconds after which a strategy is taken for one that draws many numbers
 
 
@@ -36,11 +35,7 @@ class EarlyOrder:
         self._drawing: Thread | None = None
 
     def __enter__(self) -> Self:
-        if len(self._labels) >= _LONG and _count_processors() >= 2:
-            drawing = Thread(target=self._draw_if_long, name="order", daemon=True)
-            with contextlib.suppress(RuntimeError):  # the system gives no more threads
-                drawing.start()
-                self._drawing = drawing
+        self._drawing = start_beside(self._draw_if_long, len(self._labels), "order")
         return self
 
     def __exit__(
@@ -65,10 +60,3 @@ class EarlyOrder:
             return
         with contextlib.suppress(MemoryError):  # it is met again, where it can be told
             self._early = draw_order(self._labels, self._rng, by_class=True)
-
-
-def _count_processors() -> int:
-    """Return how many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -51,13 +51,33 @@ def test_a_tree_with_another_leaf_is_no_row() -> None:
 
 @pytest.mark.parametrize(
     "copied",
-    [copy.copy, copy.deepcopy, dict, lambda t: t | {}, lambda t: pickle.loads(pickle.dumps(t))],
+    [
+        *(copy.copy, copy.deepcopy, dict, lambda t: pickle.loads(pickle.dumps(t))),
+        *(
+            lambda t: t.copy(),
+            lambda t: t | {},
+            lambda t: {} | t,
+            lambda t: {**t},
+            lambda t: dict(**t),
+        ),
+    ],
 )
 def test_copies_are_plain_trees(copied) -> None:
-    flat = make(3)
+    flat = make(3)  # its leaves are made by who copies it
     other = copied(flat)
     assert type(other) is dict
     assert is_equal(other, flat)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        *(len, list, bool, repr, lambda t: "w" in t, lambda t: t.get("w"), lambda t: t["w"]),
+        *(lambda t: t.pop("w"), lambda t: t == dict(make(5)).keys(), lambda t: [*reversed(t)]),
+    ],
+)
+def test_a_tree_answers_though_its_leaves_have_not_been_made(ask) -> None:
+    assert str(ask(make(5))) == str(ask(dict(make(5))))
 
 
 @pytest.mark.parametrize(

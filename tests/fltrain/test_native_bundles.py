@@ -118,9 +118,21 @@ def test_a_bundle_draws_its_orders_by_one_call(cells, jobs, monkeypatch):
     assert asked == [20]
 
 
+@pytest.fixture
+def layered_cells(coloured):
+    """Parties of six images each: what one job leaves in memory would show in the next."""
+    split = niidpart.make(coloured, "homo", n_parties=20, seed=2)
+    first = nn.Sequential(nn.Conv2d(3, 5, 3, padding=1), nn.BatchNorm2d(5), nn.ReLU())
+    pooled = nn.Sequential(nn.MaxPool2d(2), nn.Dropout(0.2), nn.Conv2d(5, 2, 3, padding=1))
+    model = Staged(first=first, pooled=pooled, out=nn.Sequential(nn.Flatten(), nn.Linear(40, 4)))
+    return [cell_of(split, coloured, model=model, batch_size=4, fraction=1.0)]
+
+
 @compiled
-def test_bundles_change_no_bit(cells, monkeypatch, native_cache, same_state):
+@pytest.mark.parametrize("kind", ["cells", "layered_cells"])
+def test_bundles_change_no_bit(kind, request, monkeypatch, native_cache, same_state):
     monkeypatch.setenv("XDG_CACHE_HOME", str(native_cache))
+    cells = request.getfixturevalue(kind)
 
     def train():
         executor = Native(cells)

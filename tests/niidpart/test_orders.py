@@ -1,5 +1,6 @@
-"""The order of a deal is the same whether it is drawn beside the strategy or after it."""
+"""What a second processor does beside a deal changes nothing: the order of its rows, the digest."""
 
+import contextlib
 import threading
 import time
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 import niidpart
-from niidpart.making import orders
+from niidpart.making import beside, orders
 from niidpart.making.derivation import deals_by_sizes
 from niidpart.strategies import STRATEGIES
 
@@ -36,9 +37,9 @@ def drawn(monkeypatch):
         return plain(labels, rng, by_class=by_class)
 
     monkeypatch.setattr(orders, "draw_order", draw)
-    monkeypatch.setattr(orders, "_LONG", 0)
+    monkeypatch.setattr(beside, "_LONG", 0)
     monkeypatch.setattr(orders, "_PATIENCE", 0)
-    monkeypatch.setattr(orders, "_count_processors", lambda: 2)
+    monkeypatch.setattr(beside, "_count_processors", lambda: 2)
     return threads
 
 
@@ -57,8 +58,8 @@ def test_the_order_of_a_slow_strategy_is_drawn_beside_it_and_serves_a_deal_by_cl
     path = tmp_path / "mine.py"
     path.write_text(SLOW.format(name="slow", by_class=by_class))
     niidpart.make(LABELS, f"{path}:slow", n_parties=2)
-    beside = [(False, True)]
-    assert drawn == (beside if by_class else [*beside, (True, False)])
+    early = [(False, True)]
+    assert drawn == (early if by_class else [*early, (True, False)])
 
 
 def test_a_quick_strategy_has_nothing_drawn_beside_it(drawn, monkeypatch):
@@ -95,3 +96,20 @@ def test_the_thread_has_ended_where_the_strategy_fails(drawn, tmp_path):
     with pytest.raises(KeyError):
         niidpart.make(LABELS, f"{path}:bad", n_parties=2)
     assert all(thread.name != "order" for thread in threading.enumerate())
+
+
+@pytest.mark.usefixtures("drawn")
+@pytest.mark.parametrize("fault", [None, MemoryError, KeyError])
+def test_work_beside_a_block_has_ended_with_it(fault):
+    done = []
+
+    def work():
+        if fault is MemoryError:
+            raise MemoryError  # whoever needs what it makes meets it again
+        time.sleep(0.01)
+        done.append(threading.current_thread() is threading.main_thread())
+
+    with contextlib.suppress(KeyError), beside.do_beside(work, 1, "digest"):
+        if fault is KeyError:
+            raise KeyError
+    assert done == ([] if fault is MemoryError else [False])

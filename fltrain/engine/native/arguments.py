@@ -8,7 +8,7 @@ from torch import Tensor
 from ...tree import Tree
 from .layers import LayerTable, OpRow
 
-LAYOUT_VERSION = 4  # of layers.h
+LAYOUT_VERSION = 5  # of layers.h
 _TWO = ctypes.c_void_p * 2
 
 

@@ -73,8 +73,8 @@ def load_library(file: Path | None = None) -> ctypes.CDLL:
             f"delete {file}, or set XDG_CACHE_HOME to another folder"
         ) from error
     _require_layout(library, file)
-    library.fltrain_train.restype = ctypes.c_int
-    library.fltrain_train.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_double)]
+    library.fltrain_train.restype = ctypes.c_int64
+    library.fltrain_train.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
     library.fltrain_score.restype = ctypes.c_int
     library.fltrain_score.argtypes = [
         ctypes.c_void_p,

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -19,7 +20,7 @@ namespace {
 
 // To be counted up where a field of `Arguments` or `Op` gets another meaning or place while their
 // sizes stay (`LAYOUT_VERSION` in arguments.py).
-constexpr int64_t LAYOUT_VERSION = 4;
+constexpr int64_t LAYOUT_VERSION = 5;
 
 // What Python hands over (`StepArguments` in arguments.py has the same fields).
 struct Arguments {
@@ -55,6 +56,8 @@ struct Arguments {
     const Envelope* envelope;
     const Ascent* ascent;
 };
+
+inline int64_t largest_batch(const Arguments& args) { return std::min(args.batch, args.per_epoch); }
 
 // Values and gradients of what one layer hands to the next. A step of 0 from group to group means
 // that the groups share the place, one after another.

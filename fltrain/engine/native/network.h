@@ -35,7 +35,7 @@ struct Network {
         : args(args), trains(trains), groups(groups_of_block) {
         list_layers();
         if (!groups) {
-            groups = parts_of(std::min(args.batch, args.per_epoch), LANES);
+            groups = parts_of(largest_batch(args), LANES);
             if (!takes_whole_batches()) groups = std::min<int64_t>(GROUPS, groups);
         }
         list_phases();
@@ -178,7 +178,7 @@ struct Network {
             if (o.kind == BATCH_NORM) prepare_norm(l);
             if (o.kind == CONV) {
                 place_images(l, l.wide);
-                const int64_t few = std::min(args.batch, args.per_epoch) % LANES;
+                const int64_t few = largest_batch(args) % LANES;
                 if (l.is_better_narrow(few)) {
                     l.narrow = std::make_unique<ImageLayout>();
                     l.narrow->pitch = few;

@@ -1,4 +1,4 @@
-// The local training of one job: all its steps, on one thread. And the answers of a model, counted.
+// The local training of jobs: all their steps, on one thread. And the answers of a model, counted.
 //
 // A tensor is [groups][features][LANES] (products.h). A batch is worked off in blocks of up to 64
 // examples, or in one where batch norm needs all of it; lanes without an example get no gradient.
@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <new>
+#include <optional>
 
 #include "sums.h"
 #include "terms.h"
@@ -17,8 +18,8 @@ namespace {
 
 template <class Watch>
 class Model {
-    const Arguments& args;
-    const Arguments there;  // args, at the weights that gradients are taken at
+    Arguments args;   // of the job that is trained
+    Arguments there;  // args, at the weights that gradients are taken at
     Network net;
     Watch& watch;
     Passes<Watch> passes;
@@ -47,6 +48,15 @@ class Model {
             terms = std::make_unique<Terms>(there, net);
         passes.reader = terms.get();
         if (is_elsewhere()) drawn.resize(args.parameters);
+    }
+
+    // Takes another job of the same cell, if it needs memory of the same sizes; whether it does.
+    // What a job leaves in memory is written over, as what a batch leaves, or stays 0.
+    bool take(const Arguments& next) {
+        const bool is_plain = !args.term && !is_elsewhere();
+        if (!is_plain || largest_batch(next) != largest_batch(args)) return false;
+        there = args = next;
+        return true;
     }
 
     // The mean loss of each step, summed.
@@ -210,15 +220,20 @@ extern "C" const int64_t* fltrain_layout() {
     return layout;
 }
 
-// 0, and the summed loss; 1 where memory ran out.
-extern "C" int fltrain_train(const Arguments* arguments, double* loss) {
+// Trains some jobs of a cell; how many it came to before memory ran out. losses [n]: the mean loss
+// of each step, summed.
+extern "C" int64_t fltrain_train(const Arguments* jobs, double* losses, int64_t n) {
+    int64_t done = 0;
     try {
         Unwatched watch;
-        *loss = Model(*arguments, true, watch).train();
-        return 0;
+        std::optional<Model<Unwatched>> model;
+        for (; done < n; done++) {
+            if (!model || !model->take(jobs[done])) model.emplace(jobs[done], true, watch);
+            losses[done] = model->train();
+        }
     } catch (const std::bad_alloc&) {
-        return 1;
     }
+    return done;
 }
 
 // 0, how many answers are right, and the summed loss; 1 where memory ran out.

@@ -2,7 +2,8 @@
 
 import ctypes
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,6 +19,17 @@ from .flat_job import BegunJob, FlatJob
 from .layers import LayerTable
 from .portions import Portion, draw_job_orders, iterate_portions
 
+# Examples from which on steps that are laid out are trained: some milliseconds of work.
+_FULL = 512
+
+
+class _Waiting(NamedTuple):
+    """Steps that are laid out. place: of their job in its bundle; kept: what arguments point to."""
+
+    place: int
+    arguments: StepArguments
+    kept: tuple[Portion, ctypes.Array[ctypes.c_double]]
+
 
 def train_flat_jobs(
     library: ctypes.CDLL,
@@ -32,51 +44,62 @@ def train_flat_jobs(
     stop: looked at between two steps; 1 ends the training. MemoryError where there is none for a
     batch.
     """
-    arguments = _describe_cell(cell, layers)
-    arguments.stop = ctypes.addressof(stop)
-    losses = []
+    common = _describe_cell(cell, layers)
+    common.stop = ctypes.addressof(stop)
+    losses: list[list[float]] = [[] for _ in begun]
+    waiting: list[_Waiting] = []
+    n_waiting = 0
+    # Many steps by one call: to let go of Python's lock and have it back takes as long as some.
+    for steps in _iterate_steps(cell, begun, round, common):
+        waiting.append(steps)
+        n_waiting += steps.arguments.per_epoch
+        if n_waiting >= _FULL:
+            _train_waiting(library, cell, begun, waiting, losses)
+            waiting, n_waiting = [], 0
+    _train_waiting(library, cell, begun, waiting, losses)
+    return [math.fsum(of_job) for of_job in losses]
+
+
+def _iterate_steps(
+    cell: Cell, begun: Sequence[BegunJob], round: int, common: StepArguments
+) -> Iterator[_Waiting]:
+    """Yield all steps of some jobs, in their order."""
     orders = draw_job_orders(cell, [one.job for one in begun], round)
-    for one, order in zip(begun, orders, strict=True):
-        job = one.job
-        _add_job(arguments, cell, job, one.flat, one.local.key)
-        rates = list_rates(cell.settings, int(job.work.steps), round)
-        portions = iterate_portions(cell.data.train, job, round, cell.settings, order)
-        loss = _train_portions(
-            library=library,
-            arguments=arguments,
-            portions=portions,
-            rates=rates,
-            cell=cell,
-            begun=one,
-        )
-        losses.append(loss)
-    return losses
+    for place, (one, order) in enumerate(zip(begun, orders, strict=True)):
+        job, settings = one.job, cell.settings
+        rates = list_rates(settings, int(job.work.steps), round)
+        rates_of_steps = (ctypes.c_double * len(rates))(*rates)
+        of_job = StepArguments.from_buffer_copy(common)
+        _add_job(of_job, cell, job, one.flat, one.local.key)
+        for portion in iterate_portions(cell.data.train, job, round, settings, order):
+            arguments = StepArguments.from_buffer_copy(of_job)
+            at = ctypes.addressof(rates_of_steps) + portion.begin * ctypes.sizeof(ctypes.c_double)
+            _add_portion(arguments, portion, at, one.flat.taken)
+            arguments.batches_taken = count_batches(int(job.work.n), settings, portion.begin)
+            yield _Waiting(place, arguments, (portion, rates_of_steps))
 
 
-def _train_portions(
+def _train_waiting(
     library: ctypes.CDLL,
-    arguments: StepArguments,
-    portions: Iterable[Portion],
-    rates: Sequence[float],
     cell: Cell,
-    begun: BegunJob,
-) -> float:
-    """Do all steps of a job, and return their summed loss."""
-    rates_of_steps = (ctypes.c_double * len(rates))(*rates)
-    loss, losses = ctypes.c_double(), []
-    for portion in portions:
-        at = ctypes.addressof(rates_of_steps) + portion.begin * ctypes.sizeof(ctypes.c_double)
-        _add_portion(arguments, portion, at, begun.flat.taken)
-        n, settings = int(begun.job.work.n), cell.settings
-        arguments.batches_taken = count_batches(n, settings, portion.begin)
-        # the call lets go of Python's lock, so that threads run at once
-        if library.fltrain_train(ctypes.byref(arguments), ctypes.byref(loss)):
-            raise MemoryError(
-                "engine native found no memory for the tensors of a batch of party "
-                f"{cell.data.find_number(begun.job.party)}; lower --workers or --batch-size"
-            )
-        losses.append(loss.value)
-    return math.fsum(losses)
+    begun: Sequence[BegunJob],
+    waiting: Sequence[_Waiting],
+    losses: Sequence[list[float]],
+) -> None:
+    """Do steps that are laid out, and add their summed losses to those of their jobs."""
+    n = len(waiting)
+    arguments = (StepArguments * n)(*[steps.arguments for steps in waiting])
+    summed = (ctypes.c_double * n)()
+    # the call lets go of Python's lock, so that threads run at once
+    n_done = library.fltrain_train(arguments, summed, n)
+    if n_done < n:
+        party = begun[waiting[n_done].place].job.party
+        raise MemoryError(
+            "engine native found no memory for the tensors of a batch of party "
+            f"{cell.data.find_number(party)}; lower --workers or --batch-size"
+        )
+    for steps, loss in zip(waiting, summed, strict=True):
+        losses[steps.place].append(loss)
 
 
 def _describe_cell(cell: Cell, layers: LayerTable) -> StepArguments:
