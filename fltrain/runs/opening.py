@@ -13,7 +13,6 @@ from pathlib import Path
 import torch
 
 import niidpart
-from niidpart.errors import UsageError
 from niidpart.splits.recipe import JSON
 
 from ..disk.beside import open_writing_thread
@@ -90,18 +89,9 @@ class NewFolders:
 
     @classmethod
     def of_sweep(cls, path: str | Path | None, names: Sequence[str]) -> "NewFolders":
-        """Return those of a sweep; None to write nothing. names: of its runs.
-
-        UsageError for a name that no folder can have, as one of a split of the user's own.
-        """
+        """Return those of a sweep; None to write nothing. names: of its runs."""
         if path is None:
             return cls()
-        for name in names:
-            if Path(name).name != name or "\0" in name:
-                raise UsageError(
-                    f"a run of the sweep would have the folder {name!r}, a name that no folder "
-                    "can have; give its split a name without /, or give no out"
-                )
         return cls([Path(path) / name for name in names], Path(path))
 
     @property

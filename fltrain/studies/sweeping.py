@@ -115,7 +115,10 @@ def sweep(
     cells = plan_sweep(_read_splits(splits), algorithm, grid or {}, trials, words, settings)
     weights = read_initial_weights(init_from, init_from_partial)
     requests = [replace(cell, weights=weights) for cell in cells]
-    new = NewFolders.of_sweep(out, [request.name for request in requests])
+    names = [request.name for request in requests]
+    if out is not None:
+        _require_folder_names(names)
+    new = NewFolders.of_sweep(out, names)
     return train(requests, data, progress, new=new, trackers=trackers)
 
 
@@ -253,6 +256,16 @@ def _require_one_data(splits: Splits) -> None:
         before = seen.setdefault(split.digest, name)
         if before != name:
             raise UsageError(f"the splits {before} and {name} are the same; give it once")
+
+
+def _require_folder_names(names: Sequence[str]) -> None:
+    """Raise UsageError for a name that no folder can have, as that of a split may make it."""
+    for name in names:
+        if Path(name).name != name or "\0" in name:
+            raise UsageError(
+                f"a run of the sweep would have the folder {name!r}, a name that no folder can "
+                "have; give its split a name without /, or give no out"
+            )
 
 
 def _require_different(requests: Sequence[Request]) -> None:
