@@ -139,11 +139,13 @@ def write_number(measure: RunMeasure, value: float) -> str:
 
 def _write_count(row: TableRow) -> str:
     """Return the trials of a row: those of each entry, or how many of all are done."""
-    asked = {len(entry.records) for entry in row.entries if entry is not None}
     if row.n < row.cells:
         return f"{row.n} of {row.cells}"
+    there = [entry for entry in row.entries if entry is not None]
+    asked = {len(entry.records) for entry in there}
     if len(asked) == 1:
-        return str(asked.pop())
+        (n_runs,) = asked
+        return str(n_runs)
     return str(row.n)
 
 

@@ -119,9 +119,12 @@ def _list_seen(differences: Floats, level: float) -> NDArray[np.bool_]:
 def _guess_effect(n: int, level: float, power: float) -> float:
     """Return about what a t test would see, to begin with."""
     freedom = max(n - 1, 1)
-    quantile = stats.t.ppf(1 - level / 2, freedom)
-    reach = quantile + stats.norm.ppf(power)
-    return float(reach / math.sqrt(n))
+    tail = level / 2
+    t_level = stats.t.ppf(1 - tail, freedom)
+    z_power = stats.norm.ppf(power)
+    reach = t_level + z_power
+    error = 1 / math.sqrt(n)
+    return float(reach * error)
 
 
 @cache
@@ -204,6 +207,8 @@ def _is_visible(n: int, effect: float, level: float, power: float) -> bool:
     if n > _MOST_DRAWN:
         return _solve_effect(n, level, power) <= effect
     cases = _draw_cases(n)
+    n_cases = len(cases)
+    wanted = math.ceil(power * n_cases)
     is_seen = _list_seen(cases + effect, level)
-    wanted = math.ceil(power * len(cases))
-    return bool(np.count_nonzero(is_seen) >= wanted)
+    n_seen = np.count_nonzero(is_seen)
+    return bool(n_seen >= wanted)

@@ -227,9 +227,12 @@ def _require_axis(axis: str, known: Sequence[str]) -> None:
 
 def _choose_rows(records: Sequence[RunRecord], columns: Sequence[str]) -> list[str]:
     """Return the axes of the rows: the label of runs that are no study, else all that vary."""
-    if SETTING_AXIS in list_axes(records) and not columns:
+    if not columns and SETTING_AXIS in list_axes(records):
         return [SETTING_AXIS]
-    varied = [axis for axis in list_varied(records) if axis not in columns]
+    varied = []
+    for axis in list_varied(records):
+        if axis not in columns:
+            varied.append(axis)
     if SPLIT_AXIS in varied:
         others = [axis for axis in varied if axis != SPLIT_AXIS]
         with_split = _group(records, [*varied, *columns])
@@ -282,6 +285,8 @@ def _is_alike(one: RunMeasure, other: RunMeasure) -> bool:
 def _list_mixed(records: Sequence[RunRecord], told_apart: Sequence[str]) -> list[str]:
     """Return the axes besides seeds on which the runs of an entry differ."""
     settings = {record.where.get(SETTING_AXIS) for record in records}
-    if len(settings) == 1 and None not in settings:
+    is_one = len(settings) == 1
+    if is_one and None not in settings:
         return []  # an older folder may lack an option, and is of the same setting all the same
-    return [axis for axis in list_varied(records) if axis not in told_apart]
+    varied = list_varied(records)
+    return [axis for axis in varied if axis not in told_apart]

@@ -47,11 +47,16 @@ def write_markdown(table: EvidenceTable) -> str:
     for number, line in enumerate(laid.lines):
         shown = []
         for place, word in enumerate(line):
-            escaped = _escape_markdown(word)
-            is_bold = (number, place) in laid.bold
-            shown.append(f"**{escaped}**" if is_bold else escaped)
+            cell = _escape_markdown(word)
+            if (number, place) in laid.bold:
+                cell = f"**{cell}**"
+            shown.append(cell)
         lines.append(shown)
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    written = []
+    for line in lines:
+        cells = " | ".join(line)
+        written.append(f"| {cells} |")
+    return "\n".join(written)
 
 
 def _escape_markdown(text: str) -> str:
@@ -83,9 +88,10 @@ def write_latex(table: EvidenceTable) -> str:
     for number, line in enumerate(laid.lines):
         words = []
         for place, word in enumerate(line):
-            escaped = _escape_latex(word)
-            is_bold = (number, place) in laid.bold
-            words.append(rf"\textbf{{{escaped}}}" if is_bold else escaped)
+            cell = _escape_latex(word)
+            if (number, place) in laid.bold:
+                cell = rf"\textbf{{{cell}}}"
+            words.append(cell)
         lines.append(_join_latex(words))
     lines += [r"\bottomrule", r"\end{tabular}"]
     return "\n".join(lines)

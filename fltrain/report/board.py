@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
 from typing import Any
 
 from ..evidence.api import EvidenceTable
@@ -90,9 +89,12 @@ def build_board(table: EvidenceTable, title: str) -> Board:
 
 def leave_out(board: Board, title: str) -> Board:
     """Return a leaderboard without the columns of a title."""
-    is_kept = [one != title for one in board.header]
-    header = list(compress(board.header, is_kept))
-    rows = [list(compress(row, is_kept)) for row in board.rows]
+    kept = [place for place, one in enumerate(board.header) if one != title]
+    header = [board.header[place] for place in kept]
+    rows = []
+    for row in board.rows:
+        cells = [row[place] for place in kept]
+        rows.append(cells)
     return replace(board, header=header, rows=rows)
 
 
@@ -127,7 +129,9 @@ def _find_scale(table: EvidenceTable) -> tuple[float, float] | None:
         interval = None if entry is None else entry.values[title].interval
         if interval is not None:
             ends += [interval.low, interval.high]
-    return (min(ends), max(ends)) if ends else None
+    if not ends:
+        return None
+    return min(ends), max(ends)
 
 
 def _draw_whisker(

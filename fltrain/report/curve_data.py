@@ -56,10 +56,13 @@ def describe_curves(rows: Sequence[CurveRow], most: int = MOST_NUMBERS) -> tuple
 
 
 def _order_metrics(histories: Sequence[History]) -> list[str]:
-    ordered = dict.fromkeys(_FIRST, False)
-    for name in list_metrics(histories):
-        ordered[name] = not name.startswith(_LEFT_OUT)
-    return [name for name, is_shown in ordered.items() if is_shown]
+    """Return the metrics that are drawn, those that readers look for first."""
+    there = list_metrics(histories)
+    ordered = [name for name in _FIRST if name in there]
+    for name in there:
+        if name not in _FIRST:
+            ordered.append(name)
+    return [name for name in ordered if not name.startswith(_LEFT_OUT)]
 
 
 def _choose_metrics(
@@ -155,7 +158,10 @@ def _thin(places: Any, columns: Any) -> JSON:
     """Return places and columns with few digits, and of long ones some evenly, the last always."""
     chosen = _choose_rounds(len(places["rounds"]))
     x = _shorten_all(places, chosen)
-    megabytes = [None if one is None else one / 1e6 for one in x["bytes"]]
+    megabytes: list[float | None] = []
+    for n_bytes in x["bytes"]:
+        size = None if n_bytes is None else n_bytes / 1e6
+        megabytes.append(size)
     x["bytes"] = _shorten_list(megabytes)
     thinned: JSON = {"x": x}
     for key, of_metrics in columns.items():
@@ -175,9 +181,12 @@ def _shorten_all(columns: Mapping[str, _Column], chosen: Sequence[int]) -> dict[
     """Return the chosen values of each column."""
     short = {}
     for name, values in columns.items():
-        # Where times are not known from some round on, there are fewer places than rounds.
-        n = len(values)
-        picked = [values[place] if place < n else None for place in chosen]
+        picked: list[float | None] = []
+        for place in chosen:
+            # Where times are not known from some round on, there are fewer places than rounds.
+            is_known = place < len(values)
+            value = values[place] if is_known else None
+            picked.append(value)
         short[name] = _shorten_list(picked)
     return short
 

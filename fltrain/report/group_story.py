@@ -93,10 +93,15 @@ def tell_group(
 
 def _tell_families(table: EvidenceTable, n_groups: int) -> list[FamilyStory]:
     """Return the tests of a table in words, as many as its part of the page has room for."""
-    n_families = len(table.families)
-    most = MOST_SENTENCES // max(n_groups * n_families, 1)
     measure = table.measures[0]
-    return [tell_family(family, measure, most) for family in table.families]
+    n_families = len(table.families)
+    n_shares = max(n_groups * n_families, 1)
+    most = MOST_SENTENCES // n_shares
+    stories = []
+    for family in table.families:
+        story = tell_family(family, measure, most)
+        stories.append(story)
+    return stories
 
 
 def _sort_by_state(table: EvidenceTable) -> dict[RunState, list[RunRecord]]:

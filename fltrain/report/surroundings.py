@@ -82,10 +82,12 @@ def _is_default(name: str, value: str) -> bool:
 def list_environments(runs: Sequence[PageRun]) -> list[tuple[str, str]]:
     """Return on what the runs ran; where they differ, each value with its number of runs."""
     columns: dict[str, list[Any]] = {}
-    for name in _list_names([run.environment for run in runs]):
-        if name not in _HIDDEN:
-            words = _WORDS.get(name, name)
-            columns[words] = [run.environment.get(name) for run in runs]
+    environments = [run.environment for run in runs]
+    for name in _list_names(environments):
+        if name in _HIDDEN:
+            continue
+        words = _WORDS.get(name, name)
+        columns[words] = [environment.get(name) for environment in environments]
     executions = [run.config.get("execution", {}) for run in runs]
     columns["engine"] = [execution.get("engine") for execution in executions]
     lines = []
