@@ -12,8 +12,9 @@ from niidpart.files import write_folder, write_whole
 from niidpart.splits.recipe import JSON
 
 from ..studies.folder.study_folder import StudyFolder, is_study
+from ..studies.packing.packed_file import PACKED, is_packed
+from ..studies.packing.study_packing import open_study
 from .entry_rules import find_foreign
-from .packing import is_packed, name_entry, open_entry
 from .site import write_pages
 from .standings import DIVISIONS, TaskBoard, rank_entries
 from .states import digest_entry
@@ -65,7 +66,7 @@ def build_boards(entries: str | Path, verdicts: str | Path | None = None) -> Lea
     with contextlib.ExitStack() as opened:
         for name, entry in _find_entries(Path(entries)).items():
             try:
-                path = opened.enter_context(open_entry(entry))
+                path = opened.enter_context(open_study(entry))
             except FileFault as error:
                 left_out[name] = str(error)
                 continue
@@ -96,7 +97,7 @@ def _find_entries(folder: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for path in inside:
         if is_study(path) or is_packed(path):
-            name = name_entry(path, folder)
+            name = str(path.relative_to(folder)).removesuffix(PACKED)
             if name in found:
                 raise UsageError(f"{found[name]} and {path} are one entry twice; keep one of them")
             found[name] = path

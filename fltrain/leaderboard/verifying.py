@@ -11,11 +11,13 @@ from niidpart.splits.recipe import JSON
 
 from ..studies.folder.roster import Roster
 from ..studies.folder.study_folder import StudyFolder
-from ..studies.verifying import verify_study
+from ..studies.packing.packed_file import is_packed
+from ..studies.packing.splits_again import supply_splits
+from ..studies.packing.study_packing import open_study
+from ..studies.verifying import has_tensors, verify_study
 from ..verification.verdict import RunVerdict
 from ..verification.verifying import verify
 from .entry_rules import compare_with_task
-from .packing import is_packed, open_entry, supply_splits
 from .states import digest_states, read_states
 from .task import find_task_of
 
@@ -90,13 +92,13 @@ def verify_entry(
     Parameters
     ----------
     entry : str or Path
-        The folder of its study, or what `pack_entry` made of it: then splits are those that the
+        The folder of its study, or what `fltrain pack` made of it: then splits are those that the
         data gives, and rounds are trained from round 0.
     replay : int
         So many rounds drawn at random, of different runs as long as there are some, and the last
         round of each of these runs, which rows are ranked by.
     again : str or Path, optional
-        A study of the same plan that somebody else has trained, or what `pack_entry` made of it.
+        A study of the same plan that somebody else has trained, or what `fltrain pack` made of it.
     data_root : str or Path, optional
         Where the data set lies.
     trust : bool
@@ -111,10 +113,8 @@ def verify_entry(
     UsageError
         It is the study of no task, or names code that is not trusted.
     """
-    check = partial(
-        _check_run, data_root=data_root, trust=trust, has_checkpoints=not is_packed(entry)
-    )
-    with open_entry(entry) as folder:
+    check = partial(_check_run, data_root=data_root, trust=trust)
+    with open_study(entry) as folder:
         study = StudyFolder.open(folder)
         task = find_task_of(study.name)
         faults, splits = compare_with_task(study, task, data_root, trust=trust)
@@ -195,7 +195,7 @@ def _check_states(states: Mapping[str, str], again: str | Path | None) -> list[s
         faults.append(_NO_DIGESTS)
     if again is None:
         return faults
-    with open_entry(again) as folder:
+    with open_study(again) as folder:
         others = read_states(StudyFolder.open(folder), states)
     return faults + _compare_states(states, others, again)
 
@@ -233,7 +233,6 @@ def _check_run(
     counts: Mapping[str, int],
     data_root: str | Path | None,
     trust: bool,
-    has_checkpoints: bool,
 ) -> RunVerdict:
     name = Path(folder).name
     return verify(
@@ -242,5 +241,5 @@ def _check_run(
         with_last=True,  # rows are ranked by that round: who makes up numbers makes up it
         data_root=data_root,
         trust=trust,
-        has_checkpoints=has_checkpoints,
+        has_checkpoints=has_tensors(folder),
     )

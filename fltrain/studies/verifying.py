@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,12 @@ from niidpart.errors import FileFault, UsageError
 from niidpart.splits.recipe import JSON
 
 from ..disk.plain_folder import RunError
-from ..runs.folder import RunFolder
+from ..runs.folder import CHECKPOINTS, RunFolder
 from ..verification.verdict import RunFault, RunVerdict
 from .cells.cell import StudyCell, restore_lists
 from .cells.cell_requests import restore_request
 from .folder.claims import Kinds
-from .folder.roster import Roster
+from .folder.roster import Roster, read_cells
 from .folder.study_folder import StudyFolder
 from .work.cell_training import identify_run
 from .work.deciding import SearchReferee
@@ -27,15 +27,18 @@ _OF_THE_MACHINE = (*_WRITTEN, "threads", "workers", "memory", "device")
 
 
 def verify_study(
-    path: str | Path, verify_run: Callable[[str], RunVerdict]
+    path: str | Path, verify_run: Callable[[str], RunVerdict], only: Sequence[str] = ()
 ) -> dict[str, RunVerdict]:
     """Return the verdict of each cell that is, or was, finished, by its folder.
 
-    verify_run: checks a run folder by itself. RunError where the study itself is damaged.
+    verify_run: checks a run folder by itself. only: names of cells; () for all. RunError where the
+    study itself is damaged, UsageError for a name that there is not.
     """
     study = StudyFolder.open(path)
     roster = Roster(study, passes_over=True)
     cells = roster.list_cells()
+    if only:
+        cells = {name: cell for name, cell in cells.items() if name in read_cells(study, only)}
     # Claims first: a cell that is finished meanwhile is there, and not gone.
     before = study.claims.list_kinds()
     done = study.places.list_done()
@@ -147,6 +150,11 @@ def _is_equal(wanted: Any, found: Any) -> bool:
     if isinstance(wanted, str) and isinstance(found, str) and ":" in wanted:
         return wanted.rpartition("/")[2] == found.rpartition("/")[2]
     return bool(wanted == found)
+
+
+def has_tensors(run: str | Path) -> bool:
+    """Return whether a finished run has checkpoints; one that was packed and unpacked has none."""
+    return (Path(run) / CHECKPOINTS).is_dir()
 
 
 def require_finished(path: str | Path) -> None:

@@ -52,8 +52,8 @@ def verify(
     algorithm, model, loss, metrics, data_root, trust
         As `resume` takes them, for a replay.
     has_checkpoints : bool
-        That the folder holds none is a fault. Not of a packed entry of a leaderboard, whose tensors
-        were left out: its rounds are trained from round 0, whose state is made anew.
+        That the folder holds none is a fault. Not of a packed study, whose tensors were left
+        out: its rounds are trained from round 0, whose state is made anew.
     progress : callable
         As for `run`. What a replay will take is said first, by an `fltrain.Announcement`.
 

@@ -221,3 +221,26 @@ def test_the_line_that_goes_on_has_the_engine_with_its_options_and_is_quoted(tmp
     options = {"partition": "short", "at_once": 4}
     again = describe_again(study, "slurm", options)
     assert again.endswith("my study' --engine slurm --partition=short --at-once=4")
+
+
+def test_a_packed_study_is_shown_verified_and_gone_on_with(fltrain, plan):
+    assert fltrain("study", "plan.toml", "--out", "s", "--workers", "1", cwd=plan).returncode == 0
+    assert "s.json.xz: " in fltrain("pack", "s", cwd=plan).stdout
+    by_folder = fltrain("table", "s", "--json", cwd=plan)
+    by_file = fltrain("table", "s.json.xz", "--json", cwd=plan)
+    assert json.loads(by_file.stdout) == json.loads(by_folder.stdout)
+    one = next((plan / "s" / "cells").iterdir()).name
+    words = ("verify", "s.json.xz", "--cells", one, "--replay", "1", "--json")
+    (verdict,) = json.loads(fltrain(*words, cwd=plan).stdout)
+    assert (verdict["run"], verdict["faults"]) == (f"s.json.xz/cells/{one}", [])
+    assert verdict["replayed"] == [1]
+    on = fltrain("study", "s.json.xz", "--out", "t", "--json", cwd=plan)
+    assert json.loads(on.stdout)["done"] == 6
+    assert fltrain("verify", "t", cwd=plan).returncode == 0
+    for words, said in (
+        (("study", "s.json.xz"), "fltrain study s.json.xz --out NEW"),
+        (("study", "s.json.xz", "--out", "t"), "t is a study, and fltrain study t goes on"),
+        (("study", "s.json.xz", "--out", "u", "--trials", "2"), "--trials is of --paper"),
+        (("table", "s.json.xz", "--metric", "hellinger"), "s.json.xz holds no splits"),
+    ):
+        assert said in fltrain(*words, cwd=plan).stderr

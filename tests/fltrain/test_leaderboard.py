@@ -13,7 +13,6 @@ from fltrain.leaderboard import planning as planning_module
 from fltrain.leaderboard import task as task_module
 from fltrain.leaderboard import verifying as verifying_module
 from fltrain.leaderboard.api import build_boards, build_site, keep_verdict
-from fltrain.leaderboard.packing import pack_entry
 from fltrain.leaderboard.plan_writing import write_plan
 from fltrain.leaderboard.planning import MANDATORY, make_entry_plan, read_algorithm
 from fltrain.leaderboard.states import digest_entry
@@ -21,6 +20,7 @@ from fltrain.leaderboard.task import find_task, list_tasks
 from fltrain.leaderboard.verifying import EntryVerdict, verify_entry
 from fltrain.studies.api import prepare_study
 from fltrain.studies.folder.study_folder import StudyFolder
+from fltrain.studies.packing.study_packing import pack_study
 from fltrain.verification.verifying import verify
 from niidpart.errors import FileFault, UsageError
 
@@ -130,7 +130,7 @@ def test_another_study_of_the_plan_with_the_same_bytes_is_run_again(entries, tmp
 @pytest.fixture(scope="module")
 def packed(entries, tmp_path_factory):
     """The entry beside the baselines, as one file."""
-    return pack_entry(entries / "mine", tmp_path_factory.mktemp("packed") / "mine.json.xz")
+    return pack_study(entries / "mine", tmp_path_factory.mktemp("packed") / "mine.json.xz")
 
 
 def test_a_packed_entry_is_verified_from_round_0_and_is_the_one_that_was_packed(entries, packed):
@@ -151,25 +151,6 @@ def test_packed_entries_stand_on_the_boards_under_the_same_names(entries, packed
     shutil.copytree(entries / "mine", tmp_path / "mine")
     with pytest.raises(UsageError, match="one entry twice"):
         build_boards(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("texts", "said"),
-    [
-        ({"../out": "x"}, "no file of a packed entry"),
-        ({"cells/a-1/split.h5": "x"}, "no file of a packed entry"),
-        ({"claims/a": 1}, "no file of a packed entry"),
-        ({f"claims/{'a' * 300}": "x"}, "no file of a packed entry"),
-        ({"claims/a": "\ud800"}, "no text"),
-        ({}, "holds no study"),
-        ([], "must be a mapping"),
-    ],
-)
-def test_a_packed_entry_holds_nothing_else(texts, said, tmp_path):
-    file = tmp_path / "bad.json.xz"
-    file.write_bytes(lzma.compress(json.dumps(texts).encode()))
-    with pytest.raises(FileFault, match=said):
-        verify_entry(file)
 
 
 def test_a_packed_entry_that_is_damaged_is_left_out_and_a_changed_number_is_a_fault(

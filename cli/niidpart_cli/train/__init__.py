@@ -7,6 +7,7 @@ from .algorithms import algorithms_command
 from .features import features_command
 from .figure import figure_command, plot_command
 from .leaderboard import leaderboard_command
+from .packed import pack_command
 from .presets import presets_command
 from .ranked import RankedProgram
 from .report import report_command
@@ -32,6 +33,7 @@ main = click.version_option(package_name="niidpart", prog_name="fltrain")(
             "advise": ("Which algorithm a split calls for.", advise_command),
             "figure": ("A figure of a study or of runs.", figure_command),
             "report": ("Write a page on a study or runs.", report_command),
+            "pack": ("Write a study as one small file.", pack_command),
             "leaderboard": ("Entries that are study folders.", leaderboard_command),
             "compare": ("Is called table now.", compare_command),
             "plot": ("Is called figure curves now.", plot_command),

@@ -11,6 +11,7 @@ from niidpart.errors import UsageError
 from ..look import describe_drawn, read_look
 from ..terminal import say, to_one_line
 from .metric_option import join_names
+from .packed import open_packed
 from .planning import show_reading
 from .where_option import read_where
 
@@ -25,12 +26,11 @@ _OF_WORDS = ("by", "panels", "where", "group", "metric", "each", "better")
 
 def draw_figure(kind: str, values: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     """Draw runs by what was given on the command line."""
-    paths: Sequence[str] = values["runs"]
-    _require_kind(kind, paths)
+    _require_kind(kind, values["runs"])
     look = _read_look(values)
     out = Path(values["out"] or f"{kind.rpartition(':')[2]}.pdf")
     is_replaced = out.exists()
-    with show_reading():
+    with show_reading(), open_packed(values["runs"]) as paths:
         from fltrain.figures import draw, save
 
         drawn = draw(paths, kind, words=_read_words(values), look=look, **options)
@@ -104,13 +104,18 @@ def draw_paper_figures(paths: Sequence[str], values: Mapping[str, Any]) -> None:
     UsageError where none can be drawn.
     """
     from fltrain.studies.folder.study_folder import StudyFolder
-    from fltrain.studies.papers.paper_figures import find_paper_figures
 
     if len(paths) > 1:
         raise UsageError(f"--paper is of one study, and {len(paths)} were given")
     if any(values[word] for word in _OF_WORDS):
         raise UsageError("--paper says itself which runs and metric; leave --by and such out")
-    study = StudyFolder.open(paths[0])
+    with open_packed(paths) as opened:
+        _draw_figures_of(StudyFolder.open(opened[0]), values)
+
+
+def _draw_figures_of(study: "StudyFolder", values: Mapping[str, Any]) -> None:
+    from fltrain.studies.papers.paper_figures import find_paper_figures
+
     stem = Path(values["out"] or f"{study.name}.pdf")
     faults = []
     for figure in find_paper_figures(study):

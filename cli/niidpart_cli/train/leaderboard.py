@@ -14,7 +14,7 @@ from .options import declare_moved_data, declare_trust
 _HELP = (
     "A leaderboard whose entries are study folders (docs/leaderboard.md): `plan` writes the plan "
     "of an entry, fltrain study trains it, `verify` derives its splits again and trains rounds of "
-    "it anew, `pack` makes one small file of it, `site` makes pages of a folder of entries."
+    "it anew, `site` makes pages of a folder of entries; fltrain pack makes one small file of it."
 )
 
 
@@ -23,7 +23,6 @@ def leaderboard_command() -> click.Command:
     group.add_command(_declare_tasks())
     group.add_command(_declare_plan())
     group.add_command(_declare_verify())
-    group.add_command(_declare_pack())
     group.add_command(_declare_site())
     return group
 
@@ -157,26 +156,6 @@ def _group_rounds(replayed: Sequence[str]) -> dict[str, list[str]]:
         run, _, number = what.rpartition(" ")
         rounds.setdefault(run, []).append(number)
     return rounds
-
-
-def _declare_pack() -> click.Command:
-    return AdvisingCommand(
-        "pack",
-        callback=pack,
-        help="Write an entry as one small file, without splits and tensors: verify makes both anew "
-        "and trains rounds from round 0, site reads it as it is.",
-        params=[
-            click.Argument(["entry"], type=click.Path()),
-            click.Option(["-o", "--out"], type=click.Path(), help="NAME.json.xz.  [ENTRY.json.xz]"),
-        ],
-    )
-
-
-def pack(entry: str, out: str | None) -> None:
-    from fltrain.leaderboard.packing import PACKED, pack_entry
-
-    place = pack_entry(entry, out or f"{Path(entry)}{PACKED}")
-    say(f"{place}: {place.stat().st_size:,} bytes")
 
 
 def _declare_site() -> click.Command:

@@ -47,7 +47,10 @@ def declare_paper_options() -> list[click.Parameter]:
             help="Of --paper: the paper's own cells, or small ones that need no download and take "
             "a minute or two.  [small]",
         ),
-        click.Option(["--data-root"], help="Of --paper: the folder of its data sets."),
+        click.Option(
+            ["--data-root"],
+            help="Of --paper, and of a packed study: the folder of its data sets.",
+        ),
         click.Option(["--trials"], type=click.IntRange(min=1), help="Of --paper: so many seeds."),
         click.Option(
             ["--only"],

@@ -10,6 +10,7 @@ from ..command import AdvisingCommand
 from ..look import describe_written
 from ..terminal import say
 from .evidence_options import declare_axes, declare_measures, declare_tests, read_request
+from .packed import open_packed
 from .planning import show_reading
 
 _HELP = (
@@ -47,11 +48,11 @@ def report(paths: tuple[str, ...], out: str, as_json: bool, **values: Any) -> No
     # What is asked of the tests has to be possible; what nobody asked for may be left out.
     asks_tests = values["against"] or values["wanted"] is not None
     is_replaced = Path(out).exists()
-    with show_reading():
+    with show_reading(), open_packed(paths) as opened:
         from fltrain.report.api import write_report
 
         request = read_request(values, has_tests=True)
-        path = write_report(paths, out, request, needs_tests=bool(asks_tests))
+        path = write_report(opened, out, request, needs_tests=bool(asks_tests))
     if as_json:
         size = path.stat().st_size
         say(json.dumps({"file": str(path), "bytes": size, "replaced": is_replaced}))

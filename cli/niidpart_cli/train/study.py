@@ -17,6 +17,7 @@ from .board import StudyBoard
 from .dry_run import choose_load, print_plan
 from .loading import load_training
 from .options import declare_bundle, declare_lease, declare_trust
+from .packed import open_packed
 from .paper import (
     ask_paper_study,
     declare_paper_options,
@@ -65,6 +66,7 @@ def study_command() -> click.Command:
             "  fltrain study --paper niid/table3 --scale small\n"
             "  fltrain study plan.toml --engine slurm --partition short --time 2:00:00\n"
             "  fltrain study studies/skew --watch\n"
+            "  fltrain study skew.json.xz --out studies/skew\n"
             "  fltrain study studies/skew --retry-failed"
         ),
     )
@@ -72,7 +74,9 @@ def study_command() -> click.Command:
 
 def _declare_fixed() -> list[click.Parameter]:
     return [
-        click.Argument(["plan"], type=click.Path(), metavar="PLAN.toml|FOLDER", required=False),
+        click.Argument(
+            ["plan"], type=click.Path(), metavar="PLAN.toml|FOLDER|PACKED", required=False
+        ),
         *declare_paper_options(),
         click.Option(
             ["--dry-run"],
@@ -129,11 +133,15 @@ def _study(
     **asked: Any,
 ) -> None:
     from fltrain.studies.folder.study_folder import StudyFolder, is_study
+    from fltrain.studies.packing.packed_file import is_packed
     from fltrain.studies.plans.asking import ask_plan
     from fltrain.studies.work.directing import find_engine
 
     if not (dry_run or watch or tuning):
         find_engine(asked["engine"])  # before anything is read or written
+    root = None
+    if plan is not None and is_packed(plan):
+        root, asked["data_root"] = asked["data_root"], None
     paper = take_paper_options(asked)
     if paper and plan is not None:
         raise UsageError(f"--paper and {plan} are two plans; give one")
@@ -153,7 +161,13 @@ def _study(
     if (watch or tuning) and not is_study(plan):
         raise UsageError(_explain_no_study(Path(plan)))
     if tuning:
-        print_tuning(StudyFolder.open(plan), as_json)
+        with open_packed([plan]) as (folder,):
+            print_tuning(StudyFolder.open(folder), as_json)
+        return
+    if is_packed(plan):
+        if dry_run or watch:
+            raise UsageError(f"{plan} is a packed study; --dry-run and --watch are for others")
+        _carry_out(_unpack(plan, out, root, trust=asked["trust"]), as_json, options, **asked)
         return
     if watch:
         watch_study(StudyFolder.open(Path(plan).resolve()), as_json=as_json)
@@ -166,6 +180,24 @@ def _study(
     if not Path(plan).is_file():
         raise UsageError(_explain_no_plan(Path(plan)))
     _begin(_prepare(ask_plan(plan), dry_run), dry_run, out, as_json, options, asked)
+
+
+def _unpack(file: str, out: str | None, root: str | None, *, trust: bool) -> "StudyFolder":
+    """Make the folder of a packed study, with its splits."""
+    from fltrain.studies.folder.study_folder import StudyFolder, is_study
+    from fltrain.studies.packing.splits_again import derive_splits, supply_splits
+    from fltrain.studies.packing.study_packing import open_study, unpack_study
+
+    if out is None or is_study(out):
+        given = "" if out is None else f"; {out} is a study, and fltrain study {out} goes on"
+        raise UsageError(
+            f"a packed study needs a new folder: fltrain study {file} --out NEW{given}"
+        )
+    with open_study(file) as folder:  # first, so that nothing is left behind where data is missing
+        splits = derive_splits(StudyFolder.open(folder), root, trust=trust)
+    study = unpack_study(file, Path(out).resolve())
+    supply_splits(study, splits)
+    return study
 
 
 def _prepare(plan: "AskedPlan", dry_run: bool) -> "PreparedStudy":

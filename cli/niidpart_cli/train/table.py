@@ -13,6 +13,7 @@ from ..command import AdvisingCommand
 from ..terminal import say, say_table, to_one_line
 from .evidence_options import declare_axes, declare_measures, declare_tests, read_request
 from .evidence_text import format_evidence, format_family, format_ranking
+from .packed import open_packed
 from .paper import print_beside
 from .planning import show_reading
 
@@ -87,9 +88,22 @@ def table(
     as_json: bool,
     **values: Any,
 ) -> None:
+    _require_latex(into, mark, written_as, is_other=paper or as_json)
+    with open_packed(paths) as opened:
+        _table(opened, written_as, into, mark, paper, as_json, values)
+
+
+def _table(
+    paths: Sequence[str],
+    written_as: str | None,
+    into: str | None,
+    mark: str | None,
+    paper: bool,
+    as_json: bool,
+    values: dict[str, Any],
+) -> None:
     from fltrain.studies.folder.study_folder import is_study
 
-    _require_latex(into, mark, written_as, is_other=paper or as_json)
     if paper:
         _print_paper(paths, as_json, values)
         return

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from niidpart.errors import UsageError
 from niidpart.wording import count_noun
 
 from ..command import AdvisingCommand
-from ..options import declare_data_memory
+from ..options import NameList, declare_data_memory
 from ..terminal import say
 from .options import declare_moved_data, declare_trust
 from .progress import Bar
@@ -37,27 +38,39 @@ def verify_command() -> click.Command:
                 "checkpoint that was kept (--keep), else from round 0; what that takes is said "
                 "first.",
             ),
-            declare_moved_data("For --replay: "),
+            click.Option(
+                ["--cells"],
+                type=NameList(),
+                help="Of a study: only these cells, with commas.  [all that are finished]",
+            ),
+            declare_moved_data("For --replay, and of a packed study: "),
             declare_data_memory("--data-memory"),
-            declare_trust("For --replay: "),
+            declare_trust("For --replay, and of a packed study: "),
             click.Option(["--json", "as_json"], is_flag=True, help="For machines."),
         ],
     )
 
 
-def verify(ctx: click.Context, run: str, as_json: bool, **given: Any) -> None:
+def verify(
+    ctx: click.Context, run: str, as_json: bool, cells: tuple[str, ...] | None, **given: Any
+) -> None:
     from fltrain.runs.finding import require_run_folder
     from fltrain.runs.sweep_folder import is_sweep
     from fltrain.studies.folder.study_folder import is_study
+    from fltrain.studies.packing.packed_file import is_packed
     from niidpart.errors import FileFault
 
+    if cells and not (is_packed(run) or is_study(run)):
+        raise UsageError(f"--cells is for a study, and {run} is none")
     try:
-        is_one = not is_sweep(run) and not is_study(run)
+        is_one = not (is_sweep(run) or is_study(run) or is_packed(run))
         if is_one:
             require_run_folder(run)  # before torch is imported, which takes seconds
             verdicts = {run: _verify_run(run, **given)}
+        elif is_packed(run):
+            verdicts = _verify_packed(run, cells or (), **given)
         elif is_study(run):
-            verdicts = _verify_study(run, **given)
+            verdicts = _verify_study(run, cells or (), **given)
         else:
             verdicts = _verify_cells(run, **given)
     except (OSError, FileFault) as error:
@@ -79,12 +92,33 @@ def _verify_run(folder: str, **given: Any) -> "RunVerdict":
         return fltrain.verify(folder, progress=progress, **given)
 
 
-def _verify_study(study: str, **given: Any) -> "dict[str, RunVerdict]":
-    """Return the verdict of each finished cell of a study."""
-    from fltrain.studies.verifying import require_finished, verify_study
+def _verify_study(study: str, cells: Sequence[str], **given: Any) -> "dict[str, RunVerdict]":
+    """Return the verdict of each finished cell of a study, or of some."""
+    from fltrain.studies.verifying import has_tensors, require_finished, verify_study
+
+    def verify_one(folder: str) -> "RunVerdict":
+        # What was unpacked is trained from round 0: as far as the round that tables show.
+        kept = has_tensors(folder)
+        return _verify_run(folder, has_checkpoints=kept, with_last=not kept, **given)
 
     require_finished(study)
-    return verify_study(study, lambda folder: _verify_run(folder, **given))
+    return verify_study(study, verify_one, cells)
+
+
+def _verify_packed(
+    file: str, cells: Sequence[str], data_root: str | None, trust: bool, **given: Any
+) -> "dict[str, RunVerdict]":
+    """Return the verdict of each cell of a packed study, whose splits are made of the data."""
+    from fltrain.studies.folder.study_folder import StudyFolder
+    from fltrain.studies.packing.splits_again import derive_splits, supply_splits
+    from fltrain.studies.packing.study_packing import open_study
+
+    given |= {"data_root": data_root, "trust": trust}
+    with open_study(file) as folder:
+        study = StudyFolder.open(folder)
+        supply_splits(study, derive_splits(study, data_root, trust=trust))
+        verdicts = _verify_study(str(folder), cells, **given)
+    return {where.replace(f"{folder}", file): verdict for where, verdict in verdicts.items()}
 
 
 def _verify_cells(sweep: str, **given: Any) -> "dict[str, RunVerdict]":

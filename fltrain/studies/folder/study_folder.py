@@ -22,7 +22,7 @@ from .places import Places
 
 FORMAT = 1
 _WINNERS = "winners"
-_FOLDERS = ("plans", "splits", "claims", "work", "cells", "workers", _WINNERS)
+FOLDERS = ("plans", "splits", "claims", "work", "cells", "workers", _WINNERS)
 # Where files are on their way; a beat that is swept on its way is followed by the next.
 _SWEPT = ("plans", "splits", "claims", "workers", _WINNERS)
 _PLAN = re.compile(r"([0-9]+)\.json")
@@ -69,7 +69,7 @@ class StudyFolder:
             return study
         if path.exists() and not _can_begin(path):
             raise UsageError(f"{path} is there and holds no study; give another --out")
-        for folder in _FOLDERS:
+        for folder in FOLDERS:
             make_folder(path / folder)
         create_once(path / STUDY_MARK, seal_text({"format": FORMAT, "name": name})[0])
         return cls.open(path)
@@ -232,7 +232,7 @@ def _can_begin(path: Path) -> bool:
     if not path.is_dir():
         return False
     for entry in path.iterdir():
-        is_empty = entry.name in _FOLDERS and entry.is_dir() and not any(entry.iterdir())
+        is_empty = entry.name in FOLDERS and entry.is_dir() and not any(entry.iterdir())
         if not is_empty and name_of_temporary(entry.name) != STUDY_MARK:
             return False
     return True

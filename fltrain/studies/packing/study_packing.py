@@ -1,0 +1,174 @@
+"""A study becomes one small file, and its folder again.
+
+Splits and tensors are left out: a replay makes both anew, the splits from the data and the states
+from round 0. What stays is what nobody could make anew: the plan, what each finished run was asked
+for and on what, its metrics with the digests of all its states, its times, and its claims. Of a
+cell that is not finished nothing stays, so that it is begun anew elsewhere, and not counted as one
+that five workers in a row brought no further.
+"""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from niidpart.errors import FileFault, UsageError
+from niidpart.files import make_folder, write_folder
+
+from ...disk.plain_folder import PlainFolder, RunError
+from ...disk.sealed import read_sealed, seal_text
+from ...runs.configuration import CONFIG
+from ...runs.finding import STUDY_MARK
+from ..folder.study_folder import FOLDERS, FORMAT, StudyFolder
+from .packed_file import OF_RUN, PACKED, is_of_packed, is_packed, read_packed, write_packed
+from .placeless import clear_claim, clear_config, clear_plan, clear_result, rename_results
+
+__all__ = ["open_study", "pack_study", "unpack_study"]
+
+
+def pack_study(folder: str | Path, out: str | Path) -> Path:
+    """Write a study as one file, and return its path.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Of the study.
+    out : str or Path
+        NAME.json.xz. A file that is there is replaced.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    UsageError
+        For another ending.
+    RunError
+        The folder is no study, a file of it is damaged, or is a link.
+    """
+    study = StudyFolder.open(folder)
+    runs, digests = _read_runs(study)
+    texts = {STUDY_MARK: PlainFolder(study.path).read(STUDY_MARK).decode()}
+    write_packed(texts | _read_plan(study) | _read_claims(study, digests) | runs, Path(out))
+    return Path(out)
+
+
+def _read_plan(study: StudyFolder) -> dict[str, str]:
+    """Return the newest plan, and what came of its searches, by their paths."""
+    plan = study.read_plan()
+    cleared = clear_plan(plan)
+    value = {"format": FORMAT, "name": plan.name, "text": cleared.text, "cells": cleared.cells}
+    if cleared.searches:
+        value["searches"] = cleared.searches
+    texts = {f"plans/{plan.number}.json": seal_text(value)[0].decode()}
+    for before, after in rename_results(plan, cleared).items():
+        result = study.read_result(before)
+        if result:
+            texts[f"winners/{after}.json"] = clear_result(result)
+    return texts
+
+
+def _read_claims(study: StudyFolder, digests: dict[str, str]) -> dict[str, str]:
+    """Return the claims of cells that are finished, or have failed, by their paths."""
+    place = PlainFolder(study.path / "claims")
+    standings = study.claims.list_standings(study.claims.list_kinds())
+    ended = study.places.list_done()
+    ended |= {name for name, standing in standings.items() if standing.has_failed}
+    texts = {}
+    for name in place.list_names():
+        path = f"claims/{name}"
+        if is_of_packed(path) and _find_cell(name) in ended:
+            with contextlib.suppress(RunError):  # what a kill has torn says nothing
+                texts[path] = clear_claim(read_sealed(place, name).value, digests)
+    return texts
+
+
+def _find_cell(claim: str) -> str:
+    """Return whose claim a file is: of `CELL.000003.end`."""
+    return claim.rsplit(".", 2)[0]
+
+
+def _read_runs(study: StudyFolder) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the files of runs by their paths, those of a kind one after another.
+
+    And the digests of their configurations, by what they were.
+    """
+    cells = PlainFolder(study.path / "cells")
+    names = cells.list_names()
+    texts, digests = {}, {}
+    for name in names:
+        sealed = read_sealed(cells.enter(name), CONFIG)
+        texts[f"cells/{name}/{CONFIG}"], digests[sealed.digest] = clear_config(sealed)
+    for file in OF_RUN:
+        for name in names:
+            run = cells.enter(name)
+            if file != CONFIG and run.has(file):
+                texts[f"cells/{name}/{file}"] = run.read(file).decode()
+    return texts, digests
+
+
+@contextlib.contextmanager
+def open_study(path: str | Path) -> Iterator[Path]:
+    """Yield the folder of a study; of a packed one a temporary folder, without its splits.
+
+    FileFault for a file that is no packed study. What is raised meanwhile names the file.
+    """
+    if not is_packed(path):
+        yield Path(path)
+        return
+    texts = read_packed(Path(path))
+    with tempfile.TemporaryDirectory(prefix="fltrain-study-") as temporary:
+        folder = Path(temporary) / Path(path).name.removesuffix(PACKED)
+        _write_texts(folder, texts)
+        try:
+            yield folder
+        except (FileNotFoundError, FileFault, UsageError) as error:
+            raise _name_packed(error, folder, Path(path)) from error
+
+
+def _name_packed(error: Exception, folder: Path, file: Path) -> Exception:
+    """Return an error that names the packed study in the place of its temporary folder."""
+    told = str(error)
+    if f"{folder}" in told and ".h5" in told:
+        return FileFault(
+            f"{file} holds no splits, which this needs; fltrain study {file} --out FOLDER makes "
+            "them from the data, and FOLDER is what to name here"
+        )
+    told = told.replace(f"{folder}", f"{file}")
+    if isinstance(error, UsageError):
+        return UsageError(told)
+    return FileFault(told) if isinstance(error, FileFault) else error
+
+
+def _write_texts(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write texts by their paths, unsynced: the folder is there for a moment."""
+    for path, text in texts.items():
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(text.encode())
+
+
+def unpack_study(file: str | Path, out: str | Path) -> StudyFolder:
+    """Write the folder of a packed study, without its splits, and return it.
+
+    Parameters
+    ----------
+    file : str or Path
+    out : str or Path
+        A new folder.
+
+    Returns
+    -------
+    StudyFolder
+
+    Raises
+    ------
+    FileFault
+        It is no packed study, or something else lies at `out`.
+    """
+    texts = read_packed(Path(file))
+    write_folder(Path(out), [(name, text.encode()) for name, text in texts.items()])
+    for name in FOLDERS:
+        make_folder(Path(out) / name)
+    return StudyFolder.open(out)

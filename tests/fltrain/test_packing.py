@@ -1,0 +1,153 @@
+"""A packed study: read, gone on with and verified like its folder, and no way into the disk."""
+
+import json
+import lzma
+import shutil
+
+import pytest
+
+import fltrain
+from fltrain.disk.sealed import seal_text
+from fltrain.evidence.api import make_tables
+from fltrain.studies.folder.study_folder import StudyFolder
+from fltrain.studies.packing.packed_file import read_packed, write_packed
+from fltrain.studies.packing.splits_again import derive_splits, supply_splits
+from fltrain.studies.packing.study_packing import open_study, pack_study, unpack_study
+from fltrain.studies.verifying import has_tensors, verify_study
+from fltrain.verification.verifying import verify
+from niidpart.errors import FileFault, UsageError
+
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
+PLAN = {
+    "name": "tiny",
+    "trials": 2,
+    "algorithms": ["fedavg", {"name": "fedprox", "mu": 0.1}],
+    "splits": [{"dataset": "digits", "beta": 0.1, "n_parties": 3, "test": 0.2}],
+    "fixed": {"model": "linear", "rounds": 2, "local_epochs": 1, "data_root": "/somebody/data"},
+}
+TUNED = PLAN | {
+    "name": "tuned",
+    "trials": 1,
+    "algorithms": ["fedavg"],
+    "tuning": {"method": "grid", "space": {"lr": [0.01, 0.1]}},
+    "splits": [PLAN["splits"][0] | {"val": 0.2}],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return fltrain.study(PLAN, out=tmp_path_factory.mktemp("studies") / "tiny", workers=1).folder
+
+
+@pytest.fixture(scope="module")
+def packed(folder):
+    return pack_study(folder, folder.parent / "tiny.json.xz")
+
+
+def list_rows(path):
+    (table,) = make_tables([path])
+    return [(row.where, row.mean, row.n) for row in table.rows]
+
+
+def read_metrics(folder):
+    return {path.parent.name: path.read_bytes() for path in folder.glob("cells/*/metrics.jsonl")}
+
+
+def test_it_is_read_like_its_folder_and_names_no_place_and_no_machine(folder, packed):
+    with open_study(packed) as opened:
+        assert list_rows(opened) == list_rows(folder)
+        assert read_metrics(opened) == read_metrics(folder)
+    text = json.dumps(read_packed(packed))
+    assert "/somebody" not in text
+    assert '"worker\\"' not in text
+    assert packed.stat().st_size < 10_000
+
+
+def test_every_run_comes_out_again_from_round_0(packed, tmp_path):
+    study = unpack_study(packed, tmp_path / "unpacked")
+    supply_splits(study, derive_splits(study, None, trust=False))
+
+    def verify_one(run):
+        return verify(run, replay=1, with_last=True, has_checkpoints=has_tensors(run))
+
+    verdicts = verify_study(study.path, verify_one).values()
+    assert [(one.faults, one.unchecked, one.replayed[-1]) for one in verdicts] == [([], [], 2)] * 4
+    log = next(study.path.glob("cells/*/metrics.jsonl"))
+    log.write_text(log.read_text().replace('"test_accuracy": 0.', '"test_accuracy": 0.9', 1))
+    assert [len(one.faults) for one in verify_study(study.path, verify_one).values()].count(1) == 1
+
+
+def test_what_is_done_is_not_done_again_elsewhere(folder, tmp_path):
+    begun = shutil.copytree(folder, tmp_path / "begun")
+    lost = next((begun / "cells").glob("fedprox-*"))
+    shutil.rmtree(lost)
+    for end in (begun / "claims").glob(f"{lost.name}.*[de]d*"):
+        end.unlink()  # as if its worker were at it
+    study = unpack_study(pack_study(begun, tmp_path / "begun.json.xz"), tmp_path / "elsewhere")
+    assert study.claims.list_kinds().keys() == study.places.list_done()
+    supply_splits(study, derive_splits(study, None, trust=False))
+    before = {path: path.stat().st_mtime_ns for path in study.path.glob("cells/*/metrics.jsonl")}
+    assert len(before) == 3
+    grown = PLAN | {"algorithms": [*PLAN["algorithms"], "fednova"]}
+    done = fltrain.study(grown, out=study.path, workers=1)
+    assert done.standing.count("done") == 6
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    ours, theirs = read_metrics(study.path), read_metrics(folder)
+    assert {name: ours[name] for name in theirs} == theirs  # the one that was lost, too
+    again = pack_study(study.path, tmp_path / "grown.json.xz")
+    with open_study(again) as opened:
+        assert len(list_rows(opened)) == 3
+
+
+def test_winners_of_searches_are_kept(tmp_path):
+    folder = fltrain.study(TUNED, out=tmp_path / "tuned", workers=1).folder
+    with open_study(pack_study(folder, tmp_path / "tuned.json.xz")) as opened:
+        assert list_rows(opened) == list_rows(folder)
+
+
+def test_other_data_and_code_of_ones_own_are_refused(packed, tmp_path):
+    texts = read_packed(packed)
+    plan = json.loads(texts["plans/1.json"])
+    del plan["digest"]
+    changes = {
+        "other splits": ('"beta": 0.1', '"beta": 0.2'),
+        "code outside": ('"fedavg"', '"mine.py:make"'),
+    }
+    for said, (old, new) in changes.items():
+        changed = plan | {"text": plan["text"].replace(old, new)}
+        file = tmp_path / f"{said}.json.xz"
+        write_packed(texts | {"plans/1.json": seal_text(changed)[0].decode()}, file)
+        with pytest.raises(FileFault, match=said) as told, open_study(file) as opened:
+            derive_splits(StudyFolder.open(opened), None, trust=False)
+        assert f"{file}" in str(told.value)
+        assert "fltrain-study-" not in str(told.value)
+
+
+def test_a_study_is_unpacked_into_a_new_folder_alone(packed, tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "mine").touch()
+    with pytest.raises(FileFault, match="not empty"):
+        unpack_study(packed, tmp_path / "there")
+    with pytest.raises(UsageError, match=r"does not end in \.json\.xz"):
+        write_packed({}, tmp_path / "study.json")
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ({"../out": "x"}, "no file of a packed study"),
+        ({"cells/a-1/split.h5": "x"}, "no file of a packed study"),
+        ({"cells/a-1/checkpoints/round-000001.json": "x"}, "no file of a packed study"),
+        ({"claims/a": 1}, "no file of a packed study"),
+        ({f"claims/{'a' * 300}": "x"}, "no file of a packed study"),
+        ({"claims/a": "\ud800"}, "no text"),
+        ({}, "holds no study"),
+        ([], "must be a mapping"),
+    ],
+)
+def test_a_packed_study_holds_nothing_else(texts, said, tmp_path):
+    file = tmp_path / "bad.json.xz"
+    file.write_bytes(lzma.compress(json.dumps(texts).encode()))
+    with pytest.raises(FileFault, match=said), open_study(file):
+        pass
