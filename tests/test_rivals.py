@@ -58,7 +58,7 @@ def test_a_programs_rounds_are_timed_by_its_lines(watching, reading, tmp_path):
     command = (sys.executable, "-c", PROGRAM)
     taken = watching.watch(command, tmp_path, {}, reading, limit=60)
     assert (taken.rounds, taken.accuracy) == (3, 0.3)
-    assert 0 < taken.seconds_of_rounds < taken.seconds - 0.3
+    assert 0 < taken.seconds_of_rounds < taken.seconds
     assert taken.megabytes > 1
     assert taken.cpu_seconds >= 0
 

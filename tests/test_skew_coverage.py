@@ -9,7 +9,7 @@ def test_what_was_counted_is_not_counted_again_and_stands_in_the_table(project, 
 
     def script(*args):
         command = [sys.executable, project / "benchmarks" / "skew_coverage.py", *map(str, args)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=True)
         return done.stdout
 
     few = ("--repetitions", 25, "--parties", 10, "--rows", 60, "--workers", 1)

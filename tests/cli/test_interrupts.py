@@ -50,7 +50,7 @@ def test_a_run_that_is_ended_says_what_is_kept_and_how_to_go_on(
 ):
     process = started("--local-steps", "2", "--engine", engine, "--out", "ended")
     os.killpg(process.pid, number)
-    _, rest = process.communicate(timeout=60)
+    _, rest = process.communicate(timeout=600)
     assert process.returncode == code, rest
     lines = [line for line in rest.splitlines() if line and not line.startswith("round ")]
     written = len((tmp_path / "ended" / "metrics.jsonl").read_text().splitlines())
@@ -79,7 +79,7 @@ def test_a_split_on_the_disk_that_is_ended_leaves_nothing_behind(tmp_path):
         assert process.poll() is None
         time.sleep(0.01)
     process.terminate()
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=600)
     assert (process.returncode, said.split("\n")[-2]) == (143, "ended by SIGTERM"), said
     assert "Traceback" not in said
     assert os.listdir(tmp_path) == ["labels.npy"]

@@ -29,7 +29,7 @@ def start_worker(study, *options):
 
 def wait_for_rounds(study, rounds, process):
     """Wait until some run of the study has so many rounds."""
-    for _ in range(6000):
+    for _ in range(60_000):  # twenty minutes: where others work a worker takes long to load torch
         logs = study.path.glob("work/*/run/metrics.jsonl")
         if any(log.read_bytes().count(b"\n") >= rounds for log in logs):
             return

@@ -393,7 +393,7 @@ def test_rounds_train_while_a_checkpoint_is_written_and_it_is_that_of_its_round(
 
         def wait(source):
             def read(first, last):
-                waited.append(event.wait(60))
+                waited.append(event.wait(600))
                 return source.read(first, last)
 
             return replace(source, read=read)
@@ -544,7 +544,7 @@ def test_no_worker_is_forked_while_a_checkpoint_is_written(
 
     def write_slowly(self, *args):
         is_writing.set()
-        is_tuning.wait(60)
+        is_tuning.wait(600)
         threading.Event().wait(0.5)  # while fine-tuning asks for workers
         write(self, *args)
         is_writing.clear()
@@ -580,7 +580,7 @@ def test_what_was_written_leaves_the_memory(
     def progress(event):
         if isinstance(event, fltrain.RoundDone) and event.round == 6:
             is_gone = threading.Event()
-            for _ in range(500):
+            for _ in range(60_000):  # ten minutes, on a disk that is very slow
                 if taken[-1]() is not None:
                     is_gone.wait(0.01)
             left.extend(snapshot() for snapshot in taken)

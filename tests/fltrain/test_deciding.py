@@ -52,12 +52,12 @@ def test_two_that_decide_at_one_moment_find_the_same_and_one_of_them_writes_it(
     write_result, create_once = StudyFolder.write_result, study_folder.create_once
 
     def write_together(study, key, value):
-        both_have_found.wait(60)  # nobody writes before the other has decided
+        both_have_found.wait(600)  # nobody writes before the other has decided
         found.append((key, repr(value)))
         write_result(study, key, value)
 
     def create_together(path, data):
-        both_are_late.wait(60)
+        both_are_late.wait(600)
         is_ours.append(create_once(path, data))
         return is_ours[-1]
 

@@ -61,7 +61,7 @@ def tracked(tmp_path_factory):
         env=os.environ | settings,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1200,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]

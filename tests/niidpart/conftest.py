@@ -153,7 +153,7 @@ def peer(tmp_path, project):
             env=env,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=1200,
             check=False,
         )
         assert done.returncode == 0, done.stderr

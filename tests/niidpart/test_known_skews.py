@@ -210,7 +210,7 @@ def test_a_pipe_in_the_place_of_the_record_is_not_waited_for(tmp_path, record):
         "split = niidpart.make(np.arange(100) % 4, 'dir', n_parties=5, min_size=1)\n"
         "niidpart.write(split, 'split.h5')"
     )
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=600)
 
 
 def test_a_note_after_a_torn_line_has_a_line_of_its_own(small_split, tmp_path, record):

@@ -30,7 +30,7 @@ ROOMS = [
 def run_fresh(code):
     """Run code in a new process, which has to end well; return what it prints."""
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
