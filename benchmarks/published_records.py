@@ -61,7 +61,7 @@ def describe(asked: argparse.Namespace, data: niidpart.Data | None) -> dict[str,
     faults = [f"{one.kind} {one.n}" for one in found.findings if one.kind != "unheld"]
     if len(held) < asked.n:
         faults.append(f"unheld {asked.n - len(held)}")
-    plain |= {"faults": sorted(faults), "digests": digest_parts(subject)}
+    plain |= {"faults": sorted(faults), "digests": digest_parts(subject.parts, subject.n_parties)}
     if found.counts is not None and found.skew is not None:
         plain["skew"] = measure(found)
     place = {key: getattr(asked, key) for key in ("repository", "commit", "path")}

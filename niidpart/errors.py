@@ -90,5 +90,25 @@ def raise_machine_fault(error: BaseException, what: str) -> None:
 
 
 def require_path(what: str, value: object) -> None:
-    """Raise UsageError unless the value is a path. what: that the file or folder is."""
+    """Raise UsageError unless the value is a path, FileFault where its links lead in a circle.
+
+    what: that the file or folder is.
+    """
     require_type(what, value, (str, os.PathLike), "a path")
+    assert isinstance(value, str | os.PathLike)
+    require_no_circle(value)
+
+
+def require_no_circle(path: str | os.PathLike[str]) -> None:
+    """Raise FileFault for a link that leads back to itself, which would look like nothing at all.
+
+    Python's own `resolve` takes it for a bug, and its `exists` for a missing file.
+    """
+    try:
+        os.stat(path)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            advice = "make it lead to a file or folder"
+            raise FileFault(f"{path} is a link that leads back to itself; {advice}") from error
+    except ValueError:  # no path at all, such as one with a null byte
+        return

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-from .errors import FileFault, UsageError
+from .errors import FileFault, UsageError, require_no_circle
 from .temporaries import temporary_file, temporary_folder
 
 
@@ -29,6 +29,7 @@ def write_whole_by(path: Path, write: Callable[[int], None], n_bytes: int) -> No
 
     The handle is open to write and to read. n_bytes: about how many there will be, for errors.
     """
+    require_no_circle(path)
     path = path.resolve()  # a link stays, what it leads to is written
     require_regular(path)
     what = f"{path} could not be written ({n_bytes} bytes)"

@@ -1,54 +1,26 @@
 """`cite`: the works that a split is made of, and an entry for the split itself."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ..data import SOURCES
 from ..data.long_tail import PAPER as LONG_TAIL_PAPER
 from ..errors import require_type
+from ..published.records import PublishedSplit
 from ..published.rows import find_by_digests
 from ..report.make_command import explain_no_command, name_place, write_make_command
 from ..splitfile.reading import read
-from ..splits.recipe import Recipe, Source
+from ..splits.recipe import Recipe
 from ..splits.split import FederatedSplit
 from ..strategies import STRATEGIES
 from ..transforms import TRANSFORMS
 from .latex import spell_comment, spell_latex
-from .references import load_references
+from .published import cite_data, cite_record, find_named, is_own_file
+from .works import CitedWork, find_work
 
 _KEY_DIGITS = 12  # of the digest, in the key of the split's entry
-
-
-@dataclass(frozen=True)
-class CitedWork:
-    """A work, and what of the split it stands for.
-
-    Parameters
-    ----------
-    role : {"data set", "long tail", "strategy", "transform", "published split", "split"}
-    name : str
-        As niidpart calls the data set, strategy or transform; of the split its digest.
-    key : str
-        The key of its BibTeX entry; "" where no paper is known.
-    bibtex : str
-        The entry; "" where no paper is known.
-    remark : str
-        What is to be done where no paper is known, else "".
-
-    Examples
-    --------
-    >>> CitedWork("data set", "npz", "", "", "cite where its files come from").key
-    ''
-    """
-
-    role: str
-    name: str
-    key: str
-    bibtex: str
-    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,10 +30,10 @@ class Citation:
     Parameters
     ----------
     digest : str
-        The split's.
+        The split's; "" of one that is known by its rows alone.
     works : tuple of CitedWork
-        Data set, strategy and transforms in the order of the recipe, whose published split it is,
-        and the split last.
+        Data set, strategy and transforms in the order of the recipe, whose published split it is
+        and where that stands, and the split last.
 
     Examples
     --------
@@ -100,13 +72,17 @@ class Citation:
         return asdict(self)
 
 
-def cite(split: FederatedSplit | str | Path) -> Citation:
+def cite(split: FederatedSplit | str | Path, **options: Any) -> Citation:
     """Return what to cite of a split: the papers of its data set and its rule, and itself.
 
     Parameters
     ----------
     split : FederatedSplit, str or Path
-        A split, or a split file, which is read as `niidpart.read` does.
+        A split; a split file, which is read as `niidpart.read` does; a file that somebody
+        published, which is recognised as `niidpart registry find` does; or the name of a published
+        split. Of the last two: data set, paper, and where it stands.
+    **options
+        Of the format of a file that somebody published, `trust_pickle=True`.
 
     Returns
     -------
@@ -116,6 +92,8 @@ def cite(split: FederatedSplit | str | Path) -> Citation:
     ------
     SplitError
         The file is no valid split.
+    UsageError
+        It is neither a split file nor published, as far as is known.
 
     Examples
     --------
@@ -123,48 +101,45 @@ def cite(split: FederatedSplit | str | Path) -> Citation:
     >>> found = cite(niidpart.make(niidpart.load("digits"), "dir", n_parties=5))
     >>> [work.role for work in found.works], found.works[1].key
     (['data set', 'strategy', 'split'], 'li2022silos')
+    >>> [work.key for work in cite("fedrcl/cifar10-dir0.1").works]
+    ['krizhevsky2009tiny', 'seo2024relaxed', 'published-fedrcl-cifar10-dir0.1']
     """
     require_type("split", split, (FederatedSplit, str, Path), "a FederatedSplit or a path")
     if not isinstance(split, FederatedSplit):
+        if not is_own_file(split):
+            return _cite_records(find_named(split, options))
         split = read(split)
-    works = [_cite_data(split.source), _cite_strategy(split.recipe)]
+    works = [cite_data(split.source.name), _cite_strategy(split.recipe)]
     if split.source.params.get("long_tail") is not None:
-        works.insert(1, _find_work("long tail", "long_tail", LONG_TAIL_PAPER, "cite whose it is"))
+        works.insert(1, find_work("long tail", "long_tail", LONG_TAIL_PAPER, "cite whose it is"))
     works += [_cite_transform(step.name) for step in split.recipe.transforms]
     works += _cite_published(split)
     return Citation(split.digest, (*works, _cite_itself(split)))
 
 
-def _cite_data(source: Source) -> CitedWork:
-    # A user's own code is not asked, since a file names it.
-    key = SOURCES.record(source.name).paper if source.name in SOURCES.names() else ""
-    return _find_work("data set", source.name, key, "cite where its examples come from")
+def _cite_records(records: Sequence[PublishedSplit]) -> Citation:
+    """Return what to cite of a split that is published in these places."""
+    names = dict.fromkeys(record.dataset for record in records)
+    works = [cite_data(name) for name in names]
+    works += [work for record in records for work in cite_record(record)]
+    return Citation("", tuple(works))
 
 
 def _cite_strategy(recipe: Recipe) -> CitedWork:
     name = recipe.strategy
     key = STRATEGIES.module(name).PAPER if name in STRATEGIES.names() else ""
-    return _find_work("strategy", name, key, "cite whose rule it is")
+    return find_work("strategy", name, key, "cite whose rule it is")
 
 
 def _cite_transform(name: str) -> CitedWork:
     key = TRANSFORMS.record(name).paper if name in TRANSFORMS.names() else ""
-    return _find_work("transform", name, key, "cite whose it is")
+    return find_work("transform", name, key, "cite whose it is")
 
 
 def _cite_published(split: FederatedSplit) -> list[CitedWork]:
     """Return the works that published these very rows."""
     digests = {name: part.digest for name, part in split.parts.items() if part.n}
-    return [
-        _find_work("published split", record.name, record.paper, "cite who published it")
-        for record in find_by_digests(digests)
-    ]
-
-
-def _find_work(role: str, name: str, key: str, advice: str) -> CitedWork:
-    if not key:
-        return CitedWork(role, name, "", "", f"no paper is known; {advice}")
-    return CitedWork(role, name, key, load_references()[key])
+    return [work for record in find_by_digests(digests) for work in cite_record(record)]
 
 
 def _cite_itself(split: FederatedSplit) -> CitedWork:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import UsageError, require_path
 from ..registry import RecordRegistry, coerce
 from ..splits.recipe import JSON
 from .downloads import Download
@@ -258,6 +258,8 @@ def load_with(name: str, root: Root, params: JSON) -> Data:
     if root is None and source.needs_root:
         advice = "say where it lies with --data-root DIR (niidpart.load(name, root))"
         raise UsageError(f"data set {name!r} is read from your disk; {advice}")
+    if root is not None:
+        require_path("the data set's folder", root)
     data = source.load(root, **options)
     stored = drop_later_defaults(source, options)
     if pool:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import UsageError
+from ..errors import UsageError, require_path
 from ..formats import LAYOUTS
 
 
@@ -52,6 +52,7 @@ def recognise(path: str | Path) -> Recognised:
     >>> recognise(niidpart.export(split, None, "csv", tempfile.mkdtemp())).format
     'csv'
     """
+    require_path("the file", path)
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from ..errors import UsageError
-from ..registry import did_you_mean
+from ..registry.hints import find_near
 
 
 @dataclass(frozen=True)
@@ -177,5 +177,13 @@ def find_record(name: str) -> PublishedSplit:
     """
     records = load_records()
     if name not in records:
-        raise UsageError(f"no published split {name!r} is known; {did_you_mean(name, records)}")
+        raise UsageError(f"no published split {name!r} is known; {guess_name(name)}")
     return records[name]
+
+
+def guess_name(name: str) -> str:
+    """Return which published splits were meant by a name that is none, and where all are named."""
+    records = load_records()
+    near = find_near(name, records)
+    guess = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    return f"{guess}niidpart registry list names all {len(records)}"

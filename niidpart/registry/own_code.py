@@ -13,7 +13,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import UsageError, require_no_circle
 from .hints import did_you_mean
 
 Function = Callable[..., Any]
@@ -60,7 +60,7 @@ def resolve_function(name: str) -> str:
     where, _, attribute = name.rpartition(":")
     if not where.endswith(".py"):
         return name
-    return f"{Path(where).resolve()}:{attribute}"
+    return f"{_follow(where)}:{attribute}"
 
 
 def cite_function(name: str, kind: str) -> str:
@@ -105,7 +105,7 @@ def refuse_bare_file(name: str, kind: str) -> None:
     path = Path(name)
     if path.suffix != ".py" or not path.is_file():
         return
-    functions = _list_functions(_load_file(path.resolve(), f"{kind} {name!r}"))
+    functions = _list_functions(_load_file(_follow(path), f"{kind} {name!r}"))
     known = ", ".join(functions) or "no function"
     raise UsageError(f"{kind} {name!r} is a file; give {name}:FUNCTION; it has: {known}")
 
@@ -193,7 +193,7 @@ def _find_module(
             raise UsageError(f"{kind} {name!r} is a user's own; {advice}")
         return module
     if where.endswith(".py"):
-        return _load_file(Path(where).resolve(), f"{kind} {name!r}")
+        return _load_file(_follow(where), f"{kind} {name!r}")
     try:
         with _explain_syntax(f"{kind} {name!r}"):
             module = importlib.import_module(where)
@@ -220,7 +220,7 @@ def trust_file(path: str | Path) -> str:
 
     Return its fingerprint, as names that cite it have it behind #.
     """
-    path = Path(path).resolve()
+    path = _follow(path)
     _load_file(path, "a trusted file")
     return fingerprint_file(path)
 
@@ -249,6 +249,12 @@ class _TextLoader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         return self.source_to_code(self.get_data(self.path), self.path)
+
+
+def _follow(path: str | Path) -> Path:
+    """Return where a user's file lies once links are followed."""
+    require_no_circle(path)
+    return Path(path).resolve()
 
 
 def _load_file(path: Path, who: str) -> ModuleType:

@@ -1,9 +1,8 @@
 """What replays of published code share: options of their rules, cuts of classes, parts in order."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from inspect import signature
-from typing import Any
+from types import FunctionType
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,18 +28,13 @@ def require_own_options(
 
     given: values of all options that some rule has. peer: in whose signature their defaults stand.
     """
-    defaults = _list_defaults(peer)
+    defaults = cast(FunctionType, peer).__kwdefaults__ or {}  # to read its signature takes longer
     for name, value in given.items():
         if name not in rules[rule] and value != defaults[name]:
             owners = [key for key, names in rules.items() if name in names]
             of_rules = "rules" if len(owners) > 1 else "rule"
             belongs = f"{name} belongs to the {of_rules} {' and '.join(owners)}"
             raise UsageError(f"{belongs}, the rule is {rule}")
-
-
-@cache  # to read a signature takes longer than to deal a thousand rows
-def _list_defaults(peer: Callable[..., Owners | Rows]) -> dict[str, Any]:
-    return {name: option.default for name, option in signature(peer).parameters.items()}
 
 
 def require_legacy_seed(seed: int) -> None:

@@ -44,6 +44,18 @@ def test_what_another_program_made_has_no_rule_to_cite(folder, niidpart):
     assert "No command makes it again: another program chose who holds what" in done.stdout
 
 
+def test_a_published_name_and_a_slip_of_it(folder, niidpart):
+    found = json.loads(niidpart("cite", "fedsam/cifar10-a0.50", "--json", cwd=folder).stdout)
+    keys = [work["key"] for work in found["works"]]
+    assert keys == ["krizhevsky2009tiny", "caldarola2022flat", "published-fedsam-cifar10-a0.50"]
+    assert found["digest"] == ""
+    shown = niidpart("registry", "show", "fedsam/cifar10-a0.50", cwd=folder).stdout
+    assert "niidpart cite fedsam/cifar10-a0.50" in shown
+    done = niidpart("cite", "fedsam/cifar10-a0.5", cwd=folder)
+    assert done.returncode == 2
+    assert "did you mean 'fedsam/cifar10-a0.50'" in done.stderr
+
+
 def test_a_file_that_is_none(folder, niidpart):
     (folder / "none.h5").write_text("none")
     done = niidpart("cite", "none.h5", cwd=folder)

@@ -109,6 +109,29 @@ class TestCitation:
             niidpart.cite(3)
 
 
+class TestPublished:
+    @pytest.mark.parametrize("name", load_records())
+    def test_a_name_has_data_paper_and_place(self, name):
+        found, record = niidpart.cite(name), load_records()[name]
+        assert [work.role for work in found.works] == [
+            "data set",
+            "published split",
+            "published file",
+        ]
+        assert found.works[1].key == record.paper
+        text = found.to_bibtex()
+        assert count_open_braces(text) == 0
+        for place in record.places:
+            assert f"github.com/{place.repository}/blob/{place.commit}/{place.path}" in text
+
+    def test_what_is_not_known_is_told(self, tmp_path):
+        with pytest.raises(niidpart.UsageError, match=r"did you mean 'fedsam/cifar10-a0.50'"):
+            niidpart.cite("fedsam/cifar10-a0.5")
+        (tmp_path / "rows.json").write_text("[[0, 1, 2], [3, 4]]")
+        with pytest.raises(niidpart.UsageError, match=r"rows.json is none of the \d+ published"):
+            niidpart.cite(tmp_path / "rows.json")
+
+
 @pytest.mark.parametrize("text", ["}{", "a\\b", "100%_#$&~^", "--out", "\x1b[0m\n", "naïve", "@x"])
 def test_nothing_of_a_file_ends_an_entry_or_begins_one(text):
     spelt = spell_latex(text)

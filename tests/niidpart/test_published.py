@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,6 +39,15 @@ def test_every_record_is_whole_and_named_after_its_file(project):
         assert all(len(place.sha256) == 64 or record.command for place in record.places)
 
 
+def test_skew_is_what_the_name_says():
+    """Of families whose parties draw their classes from Dir(beta), the number behind dir."""
+    named = re.compile(r"(fedrcl|fedmuon|fedsim)/.*-dir(?P<beta>.*)")
+    known = {one: found["beta"] for one in load_records() if (found := named.fullmatch(one))}
+    assert len(known) == 18
+    for name, beta in known.items():
+        assert find_record(name).skew["beta"] == pytest.approx(float(beta), rel=0.05)
+
+
 def test_no_two_records_are_one_split_of_one_data_set():
     digests = [(one.dataset, *one.digests.items()) for one in load_records().values()]
     assert len(set(digests)) == len(digests)
@@ -69,6 +79,8 @@ def test_a_published_file_is_recognised(name, tmp_path):
     assert {match.by for match in again} == {"rows"}
     # Two of them where one file is published for two data sets, as FedRCL's IID split is.
     assert [match.record for match in again] == [match.record for match in found]
+    cited = [work.name for work in niidpart.cite(plain).works if work.role == "published file"]
+    assert cited == [match.record.name for match in found]
 
 
 def test_an_imported_one_is_recognised_and_cited(tmp_path):
@@ -82,6 +94,7 @@ def test_an_imported_one_is_recognised_and_cited(tmp_path):
     assert (match.record.name, match.by) == ("fedrcl/cifar10-dir0.05", "rows")
     cited = {work.role: work.key for work in niidpart.cite(file).works}
     assert cited["published split"] == "seo2024relaxed"
+    assert cited["published file"] == "published-fedrcl-cifar10-dir0.05"
     moved = niidpart.make(labels, "homo", n_parties=100)
     assert find_published(niidpart.write(moved, tmp_path / "other.h5")) == []
 

@@ -1,5 +1,7 @@
 """Parameters that several commands have."""
 
+from typing import Any
+
 import click
 
 
@@ -9,6 +11,20 @@ def declare_file() -> click.Argument:
 
 def declare_json(help: str = "For machines.") -> click.Option:
     return click.Option(["--json", "as_json"], is_flag=True, help=help)
+
+
+def declare_trust() -> click.Option:
+    """Of commands that recognise a published file."""
+    return click.Option(
+        ["--trust-pickle"],
+        is_flag=True,
+        help="Read a pickle that is not byte for byte a published one.",
+    )
+
+
+def read_trust(trust_pickle: bool) -> dict[str, Any]:
+    """Return the options of a format that `declare_trust` stands for."""
+    return {"trust_pickle": True} if trust_pickle else {}
 
 
 def declare_split_out() -> list[click.Parameter]:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,7 +10,7 @@ from ..command import AdvisingCommand
 from ..options import KnownName
 from ..tables import format_table
 from ..terminal import say
-from .params import declare_json
+from .params import declare_json, declare_trust, read_trust
 from .progress import show_work
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _describe(record: "PublishedSplit") -> str:
     lines = [
         f"{record.name}: {record.rule}",
         f"data     {record.dataset}, {record.n} rows among {record.n_parties} parties",
-        f"paper    {record.paper} (niidpart cite prints it of what niidpart import makes)",
+        f"paper    {record.paper} (niidpart cite {record.name})",
         f"found    {', '.join(record.faults) or 'nothing'}",
     ]
     skew = [f"{key.replace('_', ' ')} {value:g}" for key, value in record.skew.items()]
@@ -107,11 +107,7 @@ def _declare_find() -> click.Command:
         "find",
         params=[
             click.Argument(["file"], type=click.Path()),
-            click.Option(
-                ["--trust-pickle"],
-                is_flag=True,
-                help="Read a pickle that is not byte for byte a published one.",
-            ),
+            declare_trust(),
             declare_json(),
         ],
         callback=_find,
@@ -123,9 +119,8 @@ def _declare_find() -> click.Command:
 def _find(file: str, trust_pickle: bool, as_json: bool) -> None:
     from niidpart.published import find_published, list_records
 
-    options: dict[str, Any] = {"trust_pickle": True} if trust_pickle else {}
     with show_work():
-        found = find_published(file, **options)
+        found = find_published(file, **read_trust(trust_pickle))
     if as_json:
         say(json.dumps([{"by": match.by, **match.record.to_json()} for match in found]))
     elif found:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ...arithmetic.rng import Ints
 from ...arithmetic.words import Array
+from ...errors import require_no_circle
 from ..rows import Features, resolve_rows
 from .files import require_own_entry
 from .images import ENDINGS, ImageDecoder
@@ -47,7 +48,11 @@ def _list_inside(base: Path, place: Path, home: Path) -> Iterator[str]:
 def _list_entries(folder: Path) -> list[os.DirEntry[str]]:
     """Return what a folder holds, but for what is hidden."""
     with os.scandir(folder) as entries:
-        return [entry for entry in entries if not entry.name.startswith(".")]
+        held = [entry for entry in entries if not entry.name.startswith(".")]
+    for entry in held:
+        if entry.is_symlink():
+            require_no_circle(entry.path)
+    return held
 
 
 def make_image_features(paths: list[Path], decoder: ImageDecoder) -> Features:

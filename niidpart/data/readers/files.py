@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Annotated, Any, cast
 
 from ...disk.digesting import FileDigester
-from ...errors import FileFault, UsageError
+from ...errors import FileFault, UsageError, require_no_circle
 from ...splits.digests import encode_json
 from .budget import Budget
 
@@ -94,7 +94,7 @@ def _name_other_case(place: Path) -> str:
     if missing.exists() or not missing.parent.is_dir():
         return ""
     for name in sorted(os.listdir(missing.parent)):
-        if name.lower() == missing.name.lower():
+        if name != missing.name and name.lower() == missing.name.lower():
             there = missing.parent / name
             return f"There is {there}: rename it to {missing.name}, or make a link of that name"
     return ""
@@ -107,6 +107,7 @@ def spell_get(name: str, root: str | Path) -> str:
 
 def open_regular(path: Path) -> io.BufferedReader:
     """Open a file to read it; FileFault for a device or a pipe, which may have no end."""
+    require_no_circle(path)
     # Without O_NONBLOCK the opening of a pipe waits for somebody who writes.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -120,6 +121,7 @@ def require_inside(path: Path, home: Path) -> None:
 
     Whoever made the folder chose where it leads, and it is read with the rights of the reader.
     """
+    require_no_circle(path)
     target, inside = path.resolve(), home.resolve()
     if not target.is_relative_to(inside):
         advice = "put there what it leads to, or name the folder that this lies in"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...errors import FileFault
+from ...errors import FileFault, require_no_circle
 from .budget import Budget
 from .packed_text import measure_rows
 
@@ -125,6 +125,7 @@ def _require_plain_file(named_by: Path, name: Any, folder: Path, homes: Sequence
     """
     if isinstance(name, str) and _is_plain_name(name):
         there = folder / name
+        require_no_circle(there)
         target = there.resolve()
         if there.is_file() and any(target.is_relative_to(home) for home in homes):
             return
@@ -147,6 +148,7 @@ def require_believable_files(paths: Sequence[Path], homes: Sequence[Path]) -> No
     resolved = [home.resolve() for home in homes]
     needed = 0
     for path in paths:
+        require_no_circle(path)
         target = path.resolve()
         if not target.is_file() or not any(target.is_relative_to(home) for home in resolved):
             raise FileFault(
