@@ -77,7 +77,7 @@ def write_latex(table: EvidenceTable) -> str:
     laid = lay_out(table)
     n_values = len(laid.header) - laid.n_keys
     columns = "l" * laid.n_keys + "r" * n_values
-    titles = [_escape_latex(title) for title in laid.header]
+    titles = [_stack_title(title) for title in laid.header]
     lines = [
         *(f"% {line}" for line in _list_captions(table)),
         rf"\begin{{tabular}}{{{columns}}}",
@@ -95,6 +95,24 @@ def write_latex(table: EvidenceTable) -> str:
         lines.append(_join_latex(words))
     lines += [r"\bottomrule", r"\end{tabular}"]
     return "\n".join(lines)
+
+
+def _stack_title(title: str) -> str:
+    """Return a title of LaTeX, each `axis=value` below the other words: columns stay narrow."""
+    lines: list[str] = []
+    goes_on = False
+    for word in title.split():
+        is_value = "=" in word
+        if goes_on and not is_value:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+        goes_on = not is_value
+    escaped = [_escape_latex(line) for line in lines]
+    if len(escaped) < 2:
+        return "".join(escaped)
+    stacked = r"\\".join(escaped)
+    return rf"\shortstack[r]{{{stacked}}}"
 
 
 def _join_latex(words: Sequence[str]) -> str:

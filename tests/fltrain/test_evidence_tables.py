@@ -390,6 +390,15 @@ def test_latex_has_the_rules_of_booktabs_and_as_many_columns_in_each_line():
     assert {line.count("&") for line in (lines[2], *lines[4:-2])} == {5}
 
 
+def test_a_column_of_several_values_has_them_one_below_the_other_in_latex():
+    records = [*ahead(2, "a", lr=0.1, mu=1), *ahead(2, "a", lr=0.2, mu=1)]
+    text = write_latex(table_of(records, TableAxes(by=("algorithm",), columns=("lr", "mu"))))
+    columns = [rf"\shortstack[r]{{lr={lr}\\mu=1}}" for lr in (0.1, 0.2)]
+    assert rf"algorithm & {' & '.join(columns)} & n \\" in text.splitlines()
+    one = write_latex(table_of(records, TableAxes(by=("algorithm",), columns=("lr",))))
+    assert r"algorithm & lr=0.1 & lr=0.2 & n \\" in one.splitlines()
+
+
 def test_csv_has_a_line_for_each_value_with_all_that_is_known():
     records = [*ahead(2, "a"), record("b", 0.6, 0), record("b", seed=1, state="failed")]
     rows = list(csv.DictReader(io.StringIO(write_csv(table_of(records, show=("last", "mb"))))))
