@@ -68,7 +68,7 @@ SLIPS = [
 # Names of other things, which the nearest of ours would answer with a guess.
 FAR = [
     ("fltrain.algorithms", ["krum", "fedgan", "xgboost", "splitnn"]),
-    ("fltrain.models", ["rnn", "alexnet", "densenet", "efficientnet", "unet", "lstm", "bert"]),
+    ("fltrain.models", ["rnn", "alexnet", "densenet", "efficientnet", "unet", "gru", "bert"]),
     ("fltrain.metrics", ["precision", "recall", "brier", "mcc"]),
     ("niidpart.strategies", ["cauchy", "weibull", "gender", "device"]),
     ("niidpart.sources", ["iris", "reddit", "sentiment140", "stackoverflow"]),

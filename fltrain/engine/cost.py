@@ -14,6 +14,15 @@ from torch.utils.flop_counter import flop_registry
 from ..inputs.federated import Federated
 from ..tasks.model_task import ModelTask
 
+# Recurrent layers as one operation, and how many products with each of their matrices it makes for
+# a letter; torch's table does not know them.
+_RECURRENT = {
+    torch.ops.aten.mkldnn_rnn_layer: 1,
+    torch.ops.aten.mkldnn_rnn_layer_backward: 2,
+    torch.ops.aten._cudnn_rnn: 1,
+    torch.ops.aten._cudnn_rnn_backward: 2,
+}
+
 
 class Cost(NamedTuple):
     """What one example costs a model.
@@ -62,7 +71,20 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         out = func(*args, **kwargs or {})
         if func.overloadpacket in flop_registry:
             self.flop += flop_registry[func.overloadpacket](*args, **kwargs or {}, out_val=out)
+        elif func.overloadpacket in _RECURRENT:
+            self.flop += _RECURRENT[func.overloadpacket] * _count_product(args)
         return out
+
+
+def _count_product(args: Any) -> int:
+    """Return the operations of a recurrent layer's input [T, B, D], once with each matrix.
+
+    args: the input, then the weights, one by one or, on a GPU, as a list.
+    """
+    x, *others = args
+    weights = others[0] if isinstance(others[0], list | tuple) else others[:2]
+    matrices = sum(weight.numel() for weight in weights if weight.dim() == 2)
+    return int(2 * x.shape[0] * x.shape[1] * matrices)
 
 
 def count_cost(task: ModelTask, data: Federated) -> Cost:

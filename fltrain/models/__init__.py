@@ -18,13 +18,15 @@ from niidpart.registry import Registry, require_takes
 from ..draws import torch_seed
 from ..interface import Algorithm
 from ..libraries import TORCHVISION
+from ._letters import Letters
 from ._staged import Staged
 from ._torchvision import find_torchvision
 
-__all__ = ["MODELS", "Staged", "adapt", "create", "default"]
+__all__ = ["MODELS", "Letters", "Staged", "adapt", "create", "default"]
 
 MODELS = Registry("fltrain.models", "model", other_names=(f"{TORCHVISION}NAME", "FILE.py:FUNCTION"))
 
+_OWN = {"fcube": "linear", "shakespeare": "lstm"}  # data sets with a model of their own
 _NO_SHAPES = (int, float, bool, str, "int", "float", "bool", "str")  # types that no shape has
 _ADVICE = (
     "write a function that makes one from what the data is, def net(shape, n_classes): "
@@ -52,8 +54,8 @@ def default(source: str, shape: tuple[int, ...]) -> str:
     >>> models.default("mnist", (1, 28, 28))
     'cnn'
     """
-    if source == "fcube":
-        return "linear"
+    if source in _OWN:
+        return _OWN[source]
     if len(shape) == 1:
         return "mlp"
     return "cnn" if shape[1:] in ((28, 28), (32, 32)) else "hidden200"

@@ -10,6 +10,7 @@ from niidpart.errors import UsageError
 from ..engine.cost import Cost, count_cost
 from ..engine.jobs import Cell
 from ..inputs.federated import Federated
+from ..models._letters import count_letters
 from ..settings import Settings
 from ..tasks.model_task import ModelTask
 from .compressing import compress_uploads
@@ -52,7 +53,6 @@ def _build_cell(request: Request, data: Federated, cost: Cost | None) -> Cell:
     """
     algorithm = request.algorithm
     settings = request.settings
-    _warn_of_features(data, settings)
     is_asked = "noisy_test" in request.asked
     _warn_of_evaluations(data, of_preset="" if is_asked else request.preset or "")
     _warn_of_shared_rows(data)
@@ -61,6 +61,8 @@ def _build_cell(request: Request, data: Federated, cost: Cost | None) -> Cell:
         if data.new_parties is not None:
             _require_validation_parts(algorithm.name, data.new_parties)
     made = make_module(request, data)
+    if not count_letters(made.module):
+        _warn_of_features(data, settings)
     task = ModelTask(
         made.module,
         request.losses.train,

@@ -10,6 +10,8 @@ from niidpart.registry import resolve_function
 from .. import models
 from ..feature_layer import FoundFeatures, find_features, tap_named_layer
 from ..inputs.federated import Federated
+from ..inputs.letters import require_letters
+from ..models._letters import count_letters
 from ..tasks.stages import declares_stages
 from .requests import Request
 
@@ -48,6 +50,9 @@ def make_module(request: Request, data: Federated) -> MadeModule:
     else:
         name = name_model(request, data.shape)
         module = models.create(name, data.shape, data.n_classes, seed)
+    n_letters = count_letters(module)
+    if n_letters:
+        require_letters(data, n_letters)
     examples = data.sample.x
     found = FoundFeatures(module, fault="")
     if settings.features_layer is not None:

@@ -84,6 +84,20 @@ def images():
 
 
 @pytest.fixture(scope="session")
+def text():
+    """24 rows of 6 letters out of 5, and the one that follows each: 0 1 2 3 4 0 1 ..."""
+    rows = (np.arange(24)[:, None] + np.arange(7)) % 5
+    x, y = rows[:, :-1].astype(np.float32), rows[:, -1]
+    return niidpart.from_arrays(x, y, x[:10], y[:10])
+
+
+@pytest.fixture(scope="session")
+def text_split(text):
+    """Three parties with six rows each, and a test part."""
+    return niidpart.make(text, "homo", n_parties=3, test=0.25, seed=1)
+
+
+@pytest.fixture(scope="session")
 def dealt():
     """dealt(data, owner, val, test): a split in which party owner[i] holds example i, -1 nobody; val and test likewise for those parts."""
 

@@ -106,25 +106,26 @@ def to_double(module, inputs):
 
 def make_double(name):
     """A model in float64, in which a ReLU is not within rounding of switching."""
-    model = create(name, (3, 32, 32), 4, seed=0).double()
+    shape, n_classes = ((6,), 5) if name == "lstm" else ((3, 32, 32), 4)
+    model = create(name, shape, n_classes, seed=0).double()
     model.register_forward_pre_hook(to_double)
     return model
 
 
-def can_stack(pictures, name):
-    split, data = pictures
+def can_stack(split, data, name):
     return not why_not_stackable(cell_of(split, data, model=make_double(name)), "grouped")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", MODELS.names())
-def test_every_model_is_that_of_the_cpu(pictures, beside_the_cpu, name, engine):
+def test_every_model_is_that_of_the_cpu(pictures, text, text_split, beside_the_cpu, name, engine):
+    split, data = (text_split, text) if name == "lstm" else pictures
     options = {"model": lambda: make_double(name), "rounds": 1, "local_steps": 2, "batch_size": 5}
-    if engine != "looped" and not can_stack(pictures, name):
+    if engine != "looped" and not can_stack(split, data, name):
         with pytest.raises(niidpart.errors.UsageError, match="cannot be stacked"):
-            beside_the_cpu(*pictures, engine, name, lr=0.01, **options)
+            beside_the_cpu(split, data, engine, name, lr=0.01, **options)
         return
-    far = beside_the_cpu(*pictures, engine, name, lr=0.01, **options)
+    far = beside_the_cpu(split, data, engine, name, lr=0.01, **options)
     assert far < BOUNDS["float64"]
 
 

@@ -51,6 +51,8 @@ TABLE = [
     ("mlp", (54,), 2, 2_442, 0, 4, 8),  # covtype
     ("mlp", (47_236,), 2, 1_512_266, 0, 4, 8),  # rcv1
     ("linear", (3,), 2, 8, 0, 1, 2),  # FCUBE; one stage: its output is all there is
+    # 80 x 8, 4 x 256 x (8 + 256 + 2), 4 x 256 x (256 + 256 + 2), 257 x 80; each gate has two biases
+    ("lstm", (80,), 80, 640 + 272_384 + 526_336 + 20_560, 0, 4, 256),
     ("hidden200", (1, 8, 8), 10, 65 * 200 + 201 * 10, 0, 2, 200),
     ("twonn", (1, 28, 28), 10, 794_000, 0, 2, 1000),  # 784 x 1000 + 1000 x 10
     ("twonn", (3, 32, 32), 10, 3_082_000, 0, 2, 1000),
@@ -380,7 +382,7 @@ def test_a_model_takes_a_shape_or_says_what_to_take_instead(name, shape):
     said = refusal(name, shape)
     if said is not None:
         instead = re.fullmatch(
-            rf"{name} takes images.*, these examples have shape {re.escape(str(shape))}; use --model (\S+)",
+            rf"{name} takes (?:images|rows of letters).*, these examples have shape {re.escape(str(shape))}; use --model (\S+)",
             said,
         )
         assert instead, said

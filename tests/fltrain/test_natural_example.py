@@ -1,4 +1,4 @@
-"""The plan of the rows for data with parties of its own: its cells, and the settings of each."""
+"""The plans of the rows for data with parties of its own: their cells, and the settings of each."""
 
 import pytest
 
@@ -8,19 +8,24 @@ from fltrain.studies.plans.plan_text import read_plan_text
 
 
 @pytest.fixture
-def plan_text(project):
-    return read_plan_text(project / "examples" / "natural" / "plan.toml")
+def plan_texts(project):
+    plans = (project / "examples" / "natural").glob("*.toml")
+    return {path.stem: read_plan_text(path) for path in plans}
 
 
-def test_each_data_set_has_three_rows_of_three_seeds(plan_text):
-    cells = expand_plan(read_plan(plan_text))
-    datasets = {split["dataset"] for split in plan_text.values["splits"]}
-    assert len(cells) == 9 * len(datasets)
-    assert all(split["strategy"] == "group" for split in plan_text.values["splits"])
+def list_data(plan_text):
+    return {split["dataset"] for split in plan_text.values["splits"]}
 
 
-def test_each_condition_is_of_a_data_set_that_is_there(plan_text):
-    datasets = {split["dataset"] for split in plan_text.values["splits"]}
-    for condition in plan_text.values["when"]:
+def test_each_data_set_has_three_rows_of_three_seeds(plan_texts):
+    for text in plan_texts.values():
+        cells = expand_plan(read_plan(text))
+        assert len(cells) == 9 * len(list_data(text))
+        assert all(split["strategy"] == "group" for split in text.values["splits"])
+
+
+def test_each_condition_is_of_a_data_set_that_is_there(plan_texts):
+    datasets = list_data(plan_texts["plan"])
+    for condition in plan_texts["plan"].values["when"]:
         named = condition["match"]["dataset"]
         assert {named} <= datasets if isinstance(named, str) else set(named) <= datasets

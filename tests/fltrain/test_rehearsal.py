@@ -192,9 +192,10 @@ def pictures():
 
 
 @pytest.mark.parametrize("name", MODELS.names())
-def test_every_model_trains_and_answers_on_the_device_alone(pictures, name):
-    data, split = pictures
-    cell = cell_of(split, data, BASE, create(name, (3, 32, 32), 4, seed=0))
+def test_every_model_trains_and_answers_on_the_device_alone(pictures, text, text_split, name):
+    data, split = (text, text_split) if name == "lstm" else pictures
+    shape, n_classes = ((6,), 5) if name == "lstm" else ((3, 32, 32), 4)
+    cell = cell_of(split, data, BASE, create(name, shape, n_classes, seed=0))
     if not why_not_stackable(cell, "grouped"):
         assert count_step(cell).brought == 0
     there, broadcast, _ = rehearse(cell)
