@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .heterogeneity import Skew
     from .hub import pull, push
     from .interop.exporting import export
-    from .interop.importing import import_
+    from .interop.import_door import import_
     from .interop.one_party import to_hf
     from .making.completion import compose
     from .making.derivation import derive, make
@@ -72,7 +72,7 @@ _MODULES = {
     "feature_skew": "niidpart.features.skewness",
     "from_arrays": "niidpart.data",
     "from_table": "niidpart.data.tabular",
-    "import_": "niidpart.interop.importing",
+    "import_": "niidpart.interop.import_door",
     "load": "niidpart.data",
     "look": "niidpart.data.treatment.looking",
     "make": "niidpart.making.derivation",

@@ -33,7 +33,7 @@ IMPORTED = (
     "niidpart.checking.verification",
     "niidpart.hub",
     "niidpart.interop.exporting",
-    "niidpart.interop.importing",
+    "niidpart.interop.import_door",
     "niidpart.making.tuning",
     "niidpart.splitfile.writing",
     "niidpart_cli.split",

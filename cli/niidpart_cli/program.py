@@ -21,7 +21,7 @@ from .terminal import escape_signs, say, say_error, to_one_line
 
 _EXIT_CODES = (
     "Exit codes: 0 done; 1 a file or the machine is at fault{others}; "
-    "2 what was asked cannot be done; 3 verify could not re-derive; 130 interrupted; "
+    "2 what was asked cannot be done; 3 verify could not re-derive{doubts}; 130 interrupted; "
     "141 nobody reads the output any more; 143 ended by SIGTERM."
 )
 _PIPE_CLOSED = 141  # 128 + SIGPIPE, as of a program that the signal ends
@@ -42,10 +42,11 @@ class Program(click.Group):
 
     def __init__(self, name: str, *, help: str, makers: dict[str, tuple[str, CommandMaker]]):
         others = ", or diff found a difference" if "diff" in makers else ""
+        doubts = ", or audit not tell the data" if "audit" in makers else ""
         super().__init__(
             name,
             help=help,
-            epilog=_EXIT_CODES.format(others=others),
+            epilog=_EXIT_CODES.format(others=others, doubts=doubts),
             context_settings={"help_option_names": ["-h", "--help"]},
         )
         self.program = name

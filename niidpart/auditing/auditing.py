@@ -24,7 +24,7 @@ from .parties import find_party_faults
 from .redraws import find_redraw
 from .rows import find_row_faults
 from .subject import AuditSubject, describe_split, is_split_file, read_published
-from .which_data import find_other_data, find_records, tell_data
+from .which_data import advise_on_data, find_other_data, find_records, tell_data
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +57,8 @@ class Audit:
     told_by : str
         What says of which data the file is: the "file" itself, the "registry", the "classes" that
         it states, the "skew" of its classes in the data at hand; "" where nothing does.
+    advice : str
+        Which options say more of a file that was looked at without its data set; else "".
 
     Examples
     --------
@@ -79,6 +81,7 @@ class Audit:
     measure_skew: Callable[[], Skew] | None
     published: tuple[str, ...] = ()
     told_by: str = "file"
+    advice: str = ""
 
     @cached_property
     def skew(self) -> Skew | None:
@@ -141,6 +144,7 @@ class Audit:
             "exit": self.exit_code,
             "published": list(self.published),
             "told_by": self.told_by,
+            "advice": self.advice,
             "parties": self.n_parties,
             "rows": self.n_rows,
             "examples": self.n,
@@ -229,6 +233,7 @@ def _build(subject: AuditSubject, measure_it: Callable[[], Skew] | None) -> Audi
         found += find_redraw(subject.counts, explained)
         found += find_exhaustion(subject.counts, explained)
     found.sort(key=lambda one: one.level != "fault")  # stable: the faults first
+    told_by = tell_data(subject, records, explained)
     return Audit(
         name=subject.name,
         described=subject.described,
@@ -242,7 +247,8 @@ def _build(subject: AuditSubject, measure_it: Callable[[], Skew] | None) -> Audi
         sizes=subject.sizes,
         measure_skew=measure_it,
         published=tuple(record.name for record in records),
-        told_by=tell_data(subject, records, explained),
+        told_by=told_by,
+        advice=advise_on_data(subject, records, told_by),
     )
 
 

@@ -106,7 +106,11 @@ def read_published(
     if format is None:
         found = recognise(path)
         format, described = found.format, found.description
-    held = read_folder(path, format, data, options)
+    return describe_held(path, format, described, read_folder(path, format, data, options))
+
+
+def describe_held(path: Path, format: str, described: str, held: Imported) -> AuditSubject:
+    """Return what a format has read in a file or folder as what is audited."""
     whole = held.data
     counts, class_names = _count(path, held, whole)
     source = held.about.get("source", {})

@@ -1,19 +1,19 @@
 """Of which data a file is: what says so, and whether that is the data at hand."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ..data import Data
+from ..data import SOURCES
+from ..formats import Imported
 from ..interop.import_checks import describe_other_source
 from ..interop.importing import IMPORTERS
 from ..published.records import PublishedSplit, load_records
 from ..published.rows import digest_parts, find_by_digests
 from .explanation import CANNOT_TELL, Explanation, explain
 from .findings import Finding
-from .subject import AuditSubject, read_published
+from .subject import AuditSubject, describe_held
 
 _FIXED = ("homo", "quantity")  # rules that look at no class
 _MOST_TIMES = 2  # that a published split holds as many rows as its data set has
@@ -72,13 +72,38 @@ def tell_data(
     return ""
 
 
-def can_tell_data(path: Path, format: str, data: Data | None, options: Mapping[str, Any]) -> bool:
-    """Return whether anything says of which data the rows of another program's file are."""
+def tell_data_of(path: Path, format: str, held: Imported) -> str:
+    """Return what `tell_data` does, of what a format has read in another program's file."""
     if not IMPORTERS.record(format).read_needs_data:
-        return True  # it is the data set itself
-    subject = read_published(path, format, data, options)
-    explained = [] if subject.counts is None else explain(subject.counts)
-    return bool(tell_data(subject, find_records(subject), explained))
+        return "file"  # it is the data set itself
+    subject = describe_held(path, format, format, held)
+    records = find_records(subject)
+    told = tell_data(subject, records, ())
+    if told or subject.counts is None:
+        return told
+    return tell_data(subject, records, explain(subject.counts))
+
+
+def advise_on_data(subject: AuditSubject, records: Sequence[PublishedSplit], told_by: str) -> str:
+    """Return which options say more of a file that is looked at without its data set, "" if none.
+
+    On the command line, since it is there that files are looked at before they are imported.
+    """
+    if subject.data is not None or (subject.counts is not None and told_by):
+        return ""
+    names = list(dict.fromkeys(record.dataset for record in records))
+    stated = subject.stated_source.get("name")
+    if not names and stated in SOURCES.names():
+        names = [str(stated)]
+    asked = f"--dataset {names[0] if len(names) == 1 else 'NAME'} --data-root DIR"
+    if any("--pool" in record.command for record in records):
+        asked += " --pool"
+    meant = f", NAME being {' or '.join(names)}" if len(names) > 1 else ""
+    if not names:
+        meant = ", NAME being the data set that its maker used"
+    if subject.counts is None:
+        return f"add {asked}{meant}: with its labels classes are counted, rule and skew are told"
+    return f"add {asked}{meant}: the classes that the file says are compared with its labels"
 
 
 def _is_skewed(explained: Sequence[Explanation]) -> bool:

@@ -1,17 +1,14 @@
-"""`import_`: a split out of a folder that another program wrote."""
+"""A split out of a folder that another program wrote: read, built and held to what it states."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..data import Data
-from ..errors import FileFault, UsageError, require_path, require_type
+from ..errors import FileFault, UsageError, require_type
 from ..formats import LAYOUTS, Format, FormatRegistry, Imported
-from ..formats._about import ABOUT, read_about
+from ..formats._about import read_about
 from ..making.completion import complete_recipe
 from ..making.derivation import derive
 from ..making.owners import build_parts, check_strategy_result
@@ -27,7 +24,6 @@ from .import_checks import (
     require_stated_labels,
     require_stated_rows,
 )
-from .recognition import recognise
 
 # What an untrusted recipe may raise: it can be wrong in any way.
 _WRONG_RECIPE = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
@@ -61,67 +57,14 @@ IMPORTERS = _ImporterRegistry(
 )
 
 
-def import_(
-    folder: str | Path, format: str | None = None, *, data: Data | None = None, **options: Any
-) -> FederatedSplit:
-    """Return the split that a file or folder of another program holds.
-
-    Where the folder says by which recipe of niidpart it was made (niidpart.json), and that recipe
-    gives just these rows again, the split has that recipe. Else its strategy is `imported`: who
-    holds what is stored, nothing derives it, and `verify` says so.
-
-    Parameters
-    ----------
-    folder : str or Path
-        The file or folder.
-    format : str, optional
-        A file of `niidpart/formats` that has a `read`. Without it the format is recognised
-        (`niidpart.interop.recognition.recognise`).
-    data : Data, optional
-        The data set whose rows the folder names. Formats that hold the examples themselves go
-        without; then the folder is the data set.
-    **options
-        The format's own.
-
-    Returns
-    -------
-    FederatedSplit
-
-    Raises
-    ------
-    UsageError
-        For what cannot be asked.
-    FileFault
-        The folder is not as it must be, is of other data, or holds other rows than its
-        niidpart.json says.
-    FileNotFoundError
-        There is no such folder.
-
-    Warns
-    -----
-    UserWarning
-        A stated recipe is not taken, or most parties hold nothing.
-
-    Examples
-    --------
-    >>> import niidpart, tempfile
-    >>> data = niidpart.load("digits")
-    >>> split = niidpart.make(data, "dir", n_parties=5)
-    >>> folder = niidpart.export(split, None, "csv", tempfile.mkdtemp())
-    >>> niidpart.import_(folder, "csv", data=data).digest == split.digest
-    True
-    """
-    require_path("the folder", folder)
-    folder = Path(folder)
-    if format is None:
-        format = recognise(folder).format
+def build_import(
+    folder: Path, format: str, data: Data | None, options: Mapping[str, Any]
+) -> tuple[Imported, FederatedSplit, bool]:
+    """Return what a format has read, the split, and whether that is of the recipe it states."""
     _require_data(format, data)
     found = read_folder(folder, format, data, options)
     split, derived = _make_split(folder, format, found)
-    if derived is not None:
-        return derived
-    _warn_of_doubts(split, found.about)
-    return split
+    return (found, split, False) if derived is None else (found, derived, True)
 
 
 def read_source_options(folder: Path, source: str) -> JSON:
@@ -225,22 +168,3 @@ def _is_imported(recipe: Recipe, split: FederatedSplit) -> bool:
 
 def _digest_columns(split: FederatedSplit) -> dict[str, str]:
     return {name: digest_array(column) for name, column in split.columns.items()}
-
-
-def _warn_of_doubts(split: FederatedSplit, about: Mapping[str, Any]) -> None:
-    """Warn of a recipe that is not taken, and of parties that nobody may have meant."""
-    if about:
-        stated = ascii(about["recipe"].get("strategy"))[:60]
-        warnings.warn(
-            f"{ABOUT} states a recipe ({stated}) that does not give these rows and columns here; "
-            "the split comes in as `imported`",
-            stacklevel=3,  # the caller of `import_`
-        )
-    sizes = np.sum([part.sizes for part in split.parts.values()], axis=0)  # [P]
-    empty = split.n_parties - np.count_nonzero(sizes)
-    if 2 * empty > split.n_parties:
-        warnings.warn(
-            f"{empty} of {split.n_parties} parties hold no example: numbers of parties are taken "
-            "as they are, from 0 on",
-            stacklevel=3,
-        )

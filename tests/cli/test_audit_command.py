@@ -40,6 +40,9 @@ def test_what_others_publish_and_its_faults(folder, niidpart):
     assert done.stdout.startswith("faulty.json: faulty (row-shared); best explained by dir")
     done = niidpart("audit", "faulty.json", cwd=folder)
     assert (done.returncode, "no class is known" in done.stdout) == (1, True)
+    assert done.stderr.startswith("add --dataset NAME --data-root DIR, NAME being the data set")
+    told = json.loads(niidpart("audit", "faulty.json", "--json", cwd=folder).stdout)
+    assert told["advice"] == done.stderr.strip()
     done = niidpart("audit", "sound.json", cwd=folder)
     assert (done.returncode, "data it is cannot be told" in done.stdout) == (3, True)
 

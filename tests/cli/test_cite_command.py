@@ -7,6 +7,9 @@ import pytest
 
 import niidpart as package
 
+# Shown, as whoever imports rows of no known data sees it.
+pytestmark = pytest.mark.filterwarnings("always:of which data the rows are")
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

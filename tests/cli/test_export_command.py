@@ -9,6 +9,9 @@ import pytest
 import niidpart as package
 from niidpart.formats import FORMATS
 
+# Shown, as whoever imports rows of no known data sees it.
+pytestmark = pytest.mark.filterwarnings("always:of which data the rows are")
+
 
 @pytest.fixture(scope="module")
 def _made(tmp_path_factory, niidpart):
@@ -140,8 +143,11 @@ def test_import_says_where_nothing_tells_of_which_data_the_rows_are(made, niidpa
         (made / "rows.json").write_text(json.dumps([own.tolist() for own in rows]))
         done = niidpart("import", "rows.json", "--dataset", "digits", "--force", cwd=made)
         assert done.returncode == 0
-        last = done.stdout.splitlines()[-1]
-        assert last.startswith("of which data the rows are cannot be told") == is_undecided
+        said = "warning: of which data the rows are cannot be told"
+        assert done.stderr.startswith(said) == is_undecided
+        words = ("import", "rows.json", "--dataset", "digits", "--force", "--json")
+        told = json.loads(niidpart(*words, cwd=made).stdout)["told_by"]
+        assert told == ("" if is_undecided else "skew")
 
 
 def test_an_imported_split_is_verified_as_far_as_it_can_be(made, niidpart):

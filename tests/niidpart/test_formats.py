@@ -15,6 +15,9 @@ from niidpart.errors import FileFault, UsageError
 from niidpart.files import write_folder
 from niidpart.formats import FORMATS, LOSABLE, Format
 
+# Rows that are dealt by hand are of no data that anything would tell.
+pytestmark = pytest.mark.filterwarnings("ignore:of which data the rows are")
+
 NEEDS = {"flower": "pyarrow", "hf": "pyarrow"}
 RNG = np.random.default_rng(0)
 X, Y = RNG.integers(0, 256, (400, 6, 5), dtype=np.uint8), RNG.integers(0, 4, 400)

@@ -11,6 +11,9 @@ import pytest
 import niidpart
 from niidpart.errors import FileFault
 
+# Rows that are dealt by hand are of no data that anything would tell.
+pytestmark = pytest.mark.filterwarnings("ignore:of which data the rows are")
+
 RNG = np.random.default_rng(1)
 Y = RNG.integers(0, 4, 300)
 

@@ -106,6 +106,7 @@ def test_a_published_file_is_not_taken_for_a_split_of_other_data(tmp_path):
     alone = niidpart.audit(path)
     assert (alone.published, alone.n) == (("fedrcl/cifar10-dir0.05",), 50_000)
     assert (alone.told_by, alone.exit_code) == ("registry", 0)
+    assert alone.advice.startswith("add --dataset cifar10 --data-root DIR: with its labels")
     other = replace(niidpart.from_arrays(None, np.arange(50_000) % 100), name="cifar100")
     [found] = niidpart.audit(path, data=other).faults
     assert found.kind == "other-data"

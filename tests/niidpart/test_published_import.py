@@ -18,6 +18,9 @@ from niidpart.formats import LAYOUTS
 from niidpart.interop.importing import IMPORTERS
 from niidpart.interop.recognition import recognise
 
+# Rows that are dealt by hand are of no data that anything would tell.
+pytestmark = pytest.mark.filterwarnings("ignore:of which data the rows are")
+
 RNG = np.random.default_rng(19)
 Y = np.arange(60) % 4
 ROWS = {0: [5, 2, 9], 1: [7], 2: [0, 1]}

@@ -91,6 +91,8 @@ def _audit(values: dict[str, Any], source: dict[str, Any], options: dict[str, An
         say(describe_audit(found))
         if drawn is not None:
             say(describe_drawn(drawn, is_replaced))
+        if found.advice:
+            say(to_one_line(found.advice), err=True)
     click.get_current_context().exit(found.exit_code)
 
 

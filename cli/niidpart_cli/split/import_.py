@@ -23,7 +23,6 @@ from .params import FOLDER, declare_json, declare_split_out
 
 if TYPE_CHECKING:
     from niidpart import Data
-    from niidpart.splits.split import FederatedSplit
 
 _EXAMPLES = """
   niidpart import cifar10_dirichlet0.3.txt --dataset cifar10
@@ -33,6 +32,7 @@ _EXAMPLES = """
 
 def import_command() -> click.Command:
     from niidpart.data import SOURCES
+    from niidpart.interop.import_door import import_told
     from niidpart.interop.importing import IMPORTERS
 
     format_options = declare_all(IMPORTERS)
@@ -46,13 +46,12 @@ def import_command() -> click.Command:
         format, told = find_format(values["folder"], values["format"])
         data = load_named_data(values, select_given(values, source_options))
         options = select_others(values, [*fixed, *source_options])
-        split = niidpart.import_(values["folder"], format, data=data, **options)
+        split, told_by = import_told(values["folder"], format, data, options)
         niidpart.write(split, values["out"], overwrite=values["force"])
         if values["as_json"]:
-            say(json.dumps(split_to_json(split)))
+            say(json.dumps(split_to_json(split) | {"told_by": told_by}))
         else:
             say(f"{told}{describe_split(split)}\nwritten to {values['out']}")
-            _say_of_which_data(values, format, split, data, options)
 
     return EntryCommand(
         "import",
@@ -70,31 +69,12 @@ def import_command() -> click.Command:
     )
 
 
-def _say_of_which_data(
-    values: dict[str, Any],
-    format: str,
-    split: "FederatedSplit",
-    data: "Data | None",
-    options: dict[str, Any],
-) -> None:
-    """Say that the rows may be of other data, where nothing tells, as `audit` does."""
-    from niidpart.auditing.which_data import can_tell_data
-    from niidpart.splits.recipe import IMPORTED
-
-    is_stated = split.recipe.strategy != IMPORTED
-    if not (is_stated or can_tell_data(Path(values["folder"]), format, data, options)):
-        say(
-            "of which data the rows are cannot be told: any data set of "
-            f"{split.source.n:,} examples has such rows, so ask who made the file"
-        )
-
-
 def _declare_fixed() -> list[click.Parameter]:
     return [
         click.Argument(["folder"], type=click.Path()),
         *declare_published("The data set whose rows the folder names, as for make."),
         *declare_split_out(),
-        declare_json("Print what `show --json` prints."),
+        declare_json("Print what `show --json` prints, and what says of which data it is."),
     ]
 
 
