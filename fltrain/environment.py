@@ -31,17 +31,25 @@ def describe(device: torch.device, threads: int | None = None) -> dict[str, Any]
 def find_commit() -> str | None:
     """Return the commit of the sources, where they are a git checkout; None where they are not.
 
-    It ends in "+changed" where a file of them is not as it was committed.
+    It ends in "+changed" where a file of the packages is not as it was committed.
     """
     sources = Path(__file__).parent.parent
     if not (sources / ".git").exists():  # what is installed may lie in somebody's other repository
         return None
-    words = ("describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+changed")
+    words = ["git", "--no-optional-locks", "status", "--porcelain=v2", "--branch", "--"]
     try:
-        told = subprocess.run(["git", "-C", sources, *words], capture_output=True, check=True)
+        told = subprocess.run(
+            [*words, "niidpart", "fltrain"], cwd=sources, capture_output=True, check=True
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
-    return told.stdout.decode().strip()
+    commit, changed = "", ""
+    for line in told.stdout.decode().splitlines():
+        if line.startswith("# branch.oid "):
+            commit = line.split()[-1]
+        elif not line.startswith("#"):
+            changed = "+changed"
+    return commit + changed
 
 
 @functools.cache
