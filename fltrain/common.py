@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import Any, Self
 
 from niidpart.errors import UsageError
@@ -108,8 +109,8 @@ class Common:
 
 
 def is_number(value: object) -> bool:
-    """Return whether runs side by side may differ in a value of their algorithm."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Return whether a value is a place on a scale: runs side by side may differ in it."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def list_sweepable() -> str:

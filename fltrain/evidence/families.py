@@ -206,18 +206,18 @@ def _require_opponent(against: str, labels: Sequence[str]) -> None:
 
 def _list_comparable(rows: Sequence[TableRow], place: int) -> list[list[TableRow]]:
     """Return the rows of a column in groups that share splits; those alone are left out."""
-    groups: list[_RowGroup] = []
+    groups: list[_LinkedRows] = []
     for number, row in enumerate(rows):
         entry = row.entries[place]
         if entry is None:
             continue
         splits = {record.split for record in entry.records}
-        joined = _RowGroup(splits, {number})
+        joined = _LinkedRows(splits, {number})
         others = []
         for group in groups:
             # A row on splits of several groups makes one of them.
             if group.splits & splits:
-                joined = _RowGroup(joined.splits | group.splits, joined.rows | group.rows)
+                joined = _LinkedRows(joined.splits | group.splits, joined.rows | group.rows)
             else:
                 others.append(group)
         groups = [*others, joined]
@@ -229,7 +229,7 @@ def _list_comparable(rows: Sequence[TableRow], place: int) -> list[list[TableRow
     return found
 
 
-class _RowGroup(NamedTuple):
+class _LinkedRows(NamedTuple):
     """Rows, by their places, that share splits with each other."""
 
     splits: set[str]

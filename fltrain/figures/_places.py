@@ -1,9 +1,9 @@
 """Values on axes as places: their order, how many there are, and where a point lies."""
 
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import Any
 
+from ..common import is_number
 from ..evidence.records import RunRecord
 
 
@@ -14,11 +14,6 @@ def sort_places(values: Sequence[Any]) -> list[Any]:
     if all(map(is_number, distinct)):
         distinct.sort()
     return distinct
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a value of an axis is a place on a scale."""
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def count_places(records: Sequence[RunRecord], axes: Sequence[str]) -> int:

@@ -94,7 +94,7 @@ def draw_points(
         )
 
 
-class _Bar(NamedTuple):
+class _MeanBar(NamedTuple):
     """A mean as it is shown, and how far its interval reaches below and above."""
 
     middle: float
@@ -102,7 +102,7 @@ class _Bar(NamedTuple):
     above: float
 
 
-def _measure_bar(entry: TableEntry, measure: RunMeasure) -> _Bar | None:
+def _measure_bar(entry: TableEntry, measure: RunMeasure) -> _MeanBar | None:
     scale = 100 if measure.is_share else 1
     summary = entry.values[measure.title]
     mean = summary.mean
@@ -110,8 +110,8 @@ def _measure_bar(entry: TableEntry, measure: RunMeasure) -> _Bar | None:
         return None
     interval = summary.interval
     if interval is None:
-        return _Bar(scale * mean, 0.0, 0.0)
-    return _Bar(
+        return _MeanBar(scale * mean, 0.0, 0.0)
+    return _MeanBar(
         middle=scale * mean,
         below=scale * (mean - interval.low),
         above=scale * (interval.high - mean),

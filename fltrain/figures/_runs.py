@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from niidpart.errors import UsageError
 
+from ..common import is_number
 from ..evidence.faults import list_faults, require_something
 from ..evidence.measures import METRIC, MeasureWords, RunMeasure, list_measures
 from ..evidence.place_words import describe_place
@@ -30,7 +31,7 @@ from ..evidence.tables import (
     choose_records,
 )
 from ._labels import label_rows
-from ._places import count_places, find_point, is_number, sort_places
+from ._places import count_places, find_point, sort_places
 from ._words import FigureWords
 
 if TYPE_CHECKING:

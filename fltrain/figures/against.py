@@ -8,6 +8,7 @@ from niidpart.errors import UsageError
 from niidpart.plot import OKABE_ITO
 from niidpart.registry import did_you_mean
 
+from ..common import is_number
 from ..evidence.measures import RunMeasure
 from ..evidence.place_words import write_place
 from ..evidence.records import list_varied
@@ -19,7 +20,7 @@ from ._panels import (
     label_values,
     lay_panels,
 )
-from ._places import is_number, sort_places
+from ._places import sort_places
 from ._points import PointStyle, choose_point_styles, draw_points
 from ._runs import FigureRuns, SeriesRuns
 from ._scales import is_geometric, set_scale

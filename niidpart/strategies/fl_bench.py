@@ -11,18 +11,14 @@ from ..errors import UsageError
 from ..registry import Above, AtLeast, Below
 from . import Arrays, Rows
 from ._held_classes import require_class_count
-from ._pooled_parts import hand_out, hold_out
+from ._pooled_parts import cut_classes, hold_out
 from ._replays import (
     PartyRows,
-    cut_counts,
     join_rows,
-    limit_tries,
     list_rows,
-    refuse_endless,
     require_legacy_seed,
     require_own_options,
     sort_by_class,
-    store_tries,
 )
 
 __all__ = ["fl_bench"]
@@ -89,7 +85,9 @@ def fl_bench(
     stored: Arrays = {}
     match rule:
         case "dir":
-            parties, stored = _cut_by_class(draws, labels, n_parties, beta, redraw_below)
+            parties, stored = cut_classes(
+                draws, labels, n_parties, beta, redraw_below, balanced=False
+            )
         case "labels":
             parties = _sample_classes(pythons, labels, n_parties, k)
         case "shards":
@@ -97,26 +95,6 @@ def fl_bench(
         case _:
             parties = _deal_evenly(pythons, len(labels), n_parties)
     return join_rows(hold_out(draws, parties, test_ratio), stored)
-
-
-def _cut_by_class(
-    draws: LegacyDraws, labels: Ints, n_parties: int, beta: float, least: int
-) -> tuple[PartyRows, Arrays]:
-    """Return the split of --alpha. What one try has shuffled the next one shuffles on."""
-    n = len(labels)
-    class_rows = list_rows(labels)
-    n_tries = limit_tries(n)
-    for tries in range(1, n_tries + 1):
-        all_counts = []
-        for rows in class_rows:
-            draws.shuffle(rows)
-            all_counts.append(cut_counts(draws.dirichlet(beta, n_parties), len(rows)))
-        counts = np.array(all_counts)
-        if counts.sum(axis=0, dtype=np.int64).min() >= least:
-            ordered = [rows.tolist() for rows in class_rows]
-            return hand_out(ordered, counts), store_tries(tries)
-    asked = f"each of {n_parties} parties {least} of {n} examples"
-    raise refuse_endless(n_tries, f"beta {beta}", asked, "dir")
 
 
 def _deal_evenly(pythons: PythonDraws, n: int, n_parties: int) -> PartyRows:

@@ -2,24 +2,12 @@
 
 from typing import Annotated, Literal
 
-import numpy as np
-
 from ..arithmetic.numpy_draws.legacy import LegacyDraws
 from ..arithmetic.rng import Ints, Stream
 from ..registry import Above, AtLeast, Below
-from . import Arrays, Rows
-from ._pooled_parts import hand_out, hold_out
-from ._replays import (
-    PartyRows,
-    cut_counts,
-    join_rows,
-    limit_tries,
-    list_rows,
-    normalise,
-    refuse_endless,
-    require_legacy_seed,
-    store_tries,
-)
+from . import Rows
+from ._pooled_parts import cut_classes, hold_out
+from ._replays import join_rows, require_legacy_seed
 
 __all__ = ["map004"]
 
@@ -65,29 +53,5 @@ def map004(
     """
     require_legacy_seed(seed)
     draws = LegacyDraws(seed)
-    parties, stored = _cut_balanced(draws, labels, n_parties, beta, redraw_below)
+    parties, stored = cut_classes(draws, labels, n_parties, beta, redraw_below, balanced=True)
     return join_rows(hold_out(draws, parties, test_ratio), stored)
-
-
-def _cut_balanced(
-    draws: LegacyDraws, labels: Ints, n_parties: int, beta: float, least: int
-) -> tuple[PartyRows, Arrays]:
-    """Return the split of --alpha. What one try has shuffled the next one shuffles on."""
-    n = len(labels)
-    class_rows = list_rows(labels)
-    n_tries = limit_tries(n)
-    for tries in range(1, n_tries + 1):
-        sizes = np.zeros(n_parties, np.int64)
-        all_counts = []
-        for rows in class_rows:
-            draws.shuffle(rows)
-            has_room = sizes < n / n_parties
-            proportions = normalise(draws.dirichlet(beta, n_parties) * has_room)
-            counts = cut_counts(proportions, len(rows))
-            all_counts.append(counts)
-            sizes += counts
-        if sizes.min() >= least:
-            ordered = [rows.tolist() for rows in class_rows]
-            return hand_out(ordered, np.array(all_counts)), store_tries(tries)
-    asked = f"each of {n_parties} parties {least} of {n} examples"
-    raise refuse_endless(n_tries, f"beta {beta}", asked, "dir-balanced")

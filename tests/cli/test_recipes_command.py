@@ -92,6 +92,8 @@ def test_help_of_a_replay_shows_its_own_options(tmp_path, niidpart):
     assert "Options of the strategy fluke:" in done.stdout
     assert "--min-each" in done.stdout
     assert "--min-size" not in done.stdout
+    assert "--exponent" not in done.stdout  # of another rule, as the name of the rule itself
+    assert "--rule" not in done.stdout
     done = niidpart("make", "--like=flower", "--strategy=continuous", "--help", cwd=tmp_path)
     assert "--strictness" in done.stdout
     assert "--beta" in niidpart("make", "--like", "niidbench", "--help", cwd=tmp_path).stdout

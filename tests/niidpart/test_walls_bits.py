@@ -42,6 +42,8 @@ ALLOWED = {
     ("strategies/_clusters.py", "belongs @ points"): "whole numbers that sum below 2^53",
     ("strategies/_clusters.py", "points @ centres.T"): "whole numbers that sum below 2^53",
     ("arithmetic/numpy_draws/legacy.py", "np.random.RandomState"): "a replay; its stream is frozen",
+    ("arithmetic/numpy_draws/legacy.py", "np.random.MT19937"): "seeded at once by the above",
+    ("arithmetic/numpy_draws/legacy.py", "np.random.SeedSequence"): "its words are overwritten",
     ("arithmetic/numpy_draws/pythons.py", "np.random.RandomState"): "words of a frozen stream",
     ("arithmetic/numpy_draws/modern.py", "np.random.PCG64"): "raw words, which numpy promises",
     ("arithmetic/numpy_draws/floats.py", "math.log"): "a replay, promised on one C library only",
