@@ -24,9 +24,9 @@ from campaign.splits.swift import Memory
 import niidpart
 from niidpart.heterogeneity import chance, measure
 
-SAMPLE = {"splits": 300, "runs": 160}  # mutants: every kind of damage is among them
+SAMPLE = {"splits": 200, "runs": 110}  # mutants: every kind of damage is among them
 FLIPPED = (
-    500  # bytes of the small file, from all over it; `python -m campaign flips` goes through all
+    300  # bytes of the small file, from all over it; `python -m campaign flips` goes through all
 )
 
 

@@ -99,18 +99,19 @@ def test_each_cell_of_a_bundle_is_the_run_that_it_would_be_alone(tmp_path, sizes
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_a_bundle_that_is_ended_frees_all_its_cells_and_loses_no_bit(tmp_path, how, sizes):
-    study = make_study(tmp_path / "study", fixed=FIXED | {"rounds": 20, "batch_size": 4})
-    process = start_worker(study, "--bundle", "8")
+    fixed = FIXED | {"rounds": 20, "batch_size": 4}
+    study = make_study(tmp_path / "study", fixed=fixed, trials=1)
+    process = start_worker(study, "--bundle", "4")
     wait_for_rounds(study, 3, process)
     process.send_signal(how)
     _, said = process.communicate()
-    assert len(list_claims(study, "claim")) == 8
+    assert len(list_claims(study, "claim")) == 4
     if how == signal.SIGTERM:
         assert process.returncode == 143, said
         assert {study.claims.read_end(name, 1)["end"] for name in read_cells(study)} == {"stopped"}
-    worked, _ = work(study.path, bundle=8)
-    assert len(worked.done) == 8
-    assert sizes == [8]
+    worked, _ = work(study.path, bundle=4)
+    assert len(worked.done) == 4
+    assert sizes == [4]
     require_all_alone(study, tmp_path)
     assert [path.name for path in study.path.glob("work/*") if path.is_dir()] == []
 

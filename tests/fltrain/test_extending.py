@@ -389,7 +389,7 @@ def is_old(folder, before, read):
 
 
 @pytest.mark.parametrize(
-    ("asked", "step"), [({"finetune": 1}, 1), (SOME | {"checkpoint_every": 2, "keep": "all"}, 5)]
+    ("asked", "step"), [({"finetune": 1}, 2), (SOME | {"checkpoint_every": 2, "keep": "all"}, 5)]
 )
 def test_killed_at_any_step_it_is_the_old_run_or_goes_on_to_the_new_one(
     made, table, read, tmp_path, asked, step

@@ -285,7 +285,7 @@ def group(warm_python, split_file):
 @pytest.fixture(scope="module")
 def dealt_runs(group, tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranks")
-    return folder, group(RUNS, folder, 1, 2, 4)
+    return folder, group(RUNS, folder, 1, 3)  # of three some have no job in a cohort of two
 
 
 @pytest.fixture
@@ -352,30 +352,26 @@ def test_what_is_exchanged_is_what_one_rank_would_have(group, tmp_path):
             assert all(ranks[block] == alone[block] for block in ranks)
 
 
-@pytest.mark.parametrize("size", [2, 4])
 @pytest.mark.parametrize(
     "case", ["fedavg", "scaffold", "fedcd", "ditto", "solo", "feddyn", "fedbn", "chosen", "new"]
 )
-def test_a_run_is_that_of_one_rank_byte_for_byte(dealt_runs, outcome, case, size):
+def test_a_run_is_that_of_one_rank_byte_for_byte(dealt_runs, outcome, case):
     folder, said = dealt_runs
-    assert outcome(folder / str(size) / case) == outcome(folder / "1" / case)
-    assert all(
-        state[case] == said[1][0][case] for state in said[size]
-    )  # every rank holds all of it
+    assert outcome(folder / "3" / case) == outcome(folder / "1" / case)
+    assert all(state[case] == said[1][0][case] for state in said[3])  # every rank holds all of it
     restored = fltrain.RunFolder(folder / "1" / case).restore()[1]
     assert bool(restored.parties) == (case in ("scaffold", "ditto", "solo", "feddyn", "fedbn"))
 
 
-@pytest.mark.parametrize("size", [2, 4])
-def test_a_sweep_is_that_of_one_rank_byte_for_byte(dealt_runs, outcome, size):
+def test_a_sweep_is_that_of_one_rank_byte_for_byte(dealt_runs, outcome):
     folder, said = dealt_runs
     cells = sorted(config.parent.name for config in (folder / "1" / "sweep").glob("*/config.json"))
     assert len(cells) == 4
     assert all(
-        outcome(folder / str(size) / "sweep" / cell) == outcome(folder / "1" / "sweep" / cell)
+        outcome(folder / "3" / "sweep" / cell) == outcome(folder / "1" / "sweep" / cell)
         for cell in cells
     )
-    assert all(state["sweep"] == said[1][0]["sweep"] for state in said[size])
+    assert all(state["sweep"] == said[1][0]["sweep"] for state in said[3])
 
 
 def test_a_sweep_goes_on_with_ranks_to_the_same_end(dealt_runs, group, tmp_path, outcome):
@@ -570,7 +566,7 @@ def test_a_rank_that_is_killed_ends_the_run_which_goes_on_with_any_number(
 ):
     folder = tmp_path / "broken"
     child = torchrun(
-        3,
+        2,
         "run",
         split_file,
         "--algorithm",
@@ -635,7 +631,7 @@ def now_of(folder, rounds):
 
 def test_ctrl_c_is_said_once(torchrun, split_file, tmp_path):
     folder = tmp_path / "run"
-    endless = ("--rounds", 1000, "--local-epochs", 2, "--out", folder)
+    endless = ("--rounds", 1000, "--local-epochs", 2, "--checkpoint-every", 1, "--out", folder)
     child = torchrun(2, "run", split_file, *endless, is_cold=True)
     _, stderr = stopped_in_the_middle(child, folder, lambda _: os.killpg(child.pid, signal.SIGINT))
     [said] = ours(stderr)

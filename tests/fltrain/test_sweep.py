@@ -350,7 +350,7 @@ def test_a_cell_that_diverges_ends_and_the_others_go_on(
         )
         assert outcome(run.folder) == outcome(single.folder)
     assert len(stopped) == 10
-    for folder in stopped:
+    for folder in stopped[every - 1 :: 2]:
         again = fltrain.resume_sweep(folder, table, trust=True)
         assert [run.history for run in again] == [run.history for run in runs]
         assert [str(run.diverged) for run in again] == [str(run.diverged) for run in runs]
@@ -532,7 +532,7 @@ def test_a_resumed_sweep_can_be_killed_as_well(killed, table, outcome, tmp_path)
         again.append(shutil.copytree(folder, tmp_path / f"again {len(again)}"))
 
     fltrain.resume_sweep(folder, table, progress=copy)
-    for other in again[:: max(1, len(again) // 6)]:
+    for other in again[:: max(1, len(again) // 3)]:
         fltrain.resume_sweep(other, table)
         assert [outcome(cell) for cell in cells(other)] == [outcome(cell) for cell in cells(whole)]
 

@@ -479,7 +479,7 @@ BOMBS = {
 
 @pytest.mark.parametrize("end", ["csv", "parquet"])
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_one_long_cell_does_not_make_all_cells_long(bomb, end, tmp_path, python):
+def test_one_long_cell_does_not_make_all_cells_long(bomb, end, tmp_path, warm_python):
     """Arrays of text of fixed width would take 13 GB for 100,000 characters (131 MB a copy for a thousand)."""
     rows = [BOMBS[bomb](i) for i in range(MANY + 1)]
     columns = dict(zip(("label", "x", "group"), map(list, zip(*rows, strict=True)), strict=True))
@@ -501,7 +501,7 @@ except ValueError as error:
     print("refused", end=" ")
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
-    done = python(code, path)
+    done = warm_python(code, path)
     assert done.returncode == 0, done.stderr[-500:]
     said, megabytes = done.stdout.split()
     assert said == (

@@ -79,7 +79,7 @@ def test_these_strategies_deal_by_the_sizes_of_classes():
 
 
 @pytest.mark.parametrize("name", ON_DISK)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_any_split_is_the_same_on_the_disk(name, data, places):
     options = STRATEGIES.options(STRATEGIES.find(name))

@@ -9,7 +9,7 @@ import typing
 import numpy as np
 import pytest
 from eased import EASED, OF_FEW_CLASSES, fold_classes
-from hypothesis import given, reject
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from option_values import values_of
 
@@ -183,6 +183,7 @@ def require_the_same_by_other_names(labels, keywords, split):
 
 
 @every_strategy
+@settings(max_examples=40)
 @given(data=st.data(), kind=st.sampled_from(sorted(RENAMED)), names=six_names)
 def test_the_laws_of_all_splits(name, data, kind, names):
     """One problem is dealt for all laws, three times: drawing it takes as long as a law does."""
