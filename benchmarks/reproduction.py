@@ -77,6 +77,8 @@ def tell_work(work: Mapping[str, Any], causes: Sequence[Mapping[str, Any]]) -> s
     lines = [f"### {work['title']}", ""]
     lines += tell_runs(runs, asked, packed)
     lines += ["", "```text", f"fltrain {' '.join(spell_work(work))} --data-root data", "```", ""]
+    if "note" in work:
+        lines += [work["note"], ""]
     for table in tables:
         lines += [*tell_table(table, runs), ""]
     lines += [*tell_splits(runs), ""]
