@@ -120,8 +120,13 @@ def pytest_configure(config):
     )
 
 
+# Files whose single tests take longest: they come first, so that no worker has one left when the others are done.
+LONGEST = ("tests/faults/", "tests/test_benchmarks.py", "tests/test_docs.py")
+
+
 def pytest_collection_modifyitems(config, items):
-    """Leave out what a sample has not: the same cases in every run."""
+    """Put the longest tests first; leave out what a sample has not, the same cases in every run."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
     if config.getoption("--whole"):
         return
     left_out, seen = [], {}
