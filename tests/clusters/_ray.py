@@ -15,7 +15,7 @@ from ._machines import Machine, read_tail, running, wait_until, why_not_machines
 RAY = ["env", "--ignore-signal=INT", sys.executable, "-m", "ray.scripts.scripts"]
 # Workers of Ray yield to all else on a machine, which would have them wait for the tests.
 NOT_NICE = {"RAY_worker_niceness": "0"}
-PATIENCE = 180.0  # seconds for a node to come up
+PATIENCE = 600.0  # seconds for a node to come up
 
 
 def why_not_ray_cluster():

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from ._machines import Machine, running, wait_until, why_not_machines
 
-PATIENCE = 180.0  # seconds for a daemon to come up
-ANSWER = 600.0  # and for a command to answer; one waits for a job
+PATIENCE = 600.0  # seconds for a daemon to come up
+ANSWER = 1800.0  # and for a command to answer; one waits for a job
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol")
 # SchedulerParameters: a job begins when it can, and not at the next of looks half a minute apart.
-# cred_expire: seconds until a job that was queued again may start. urgent: its jobs preempt those of work.
+# cred_expire: seconds until a job that was queued again may start. KillWait: and until one that was told to end is
+# killed, which on a busy machine still writes its checkpoint. urgent: its jobs preempt those of work.
 CONFIG = """
 ClusterName=two
 SlurmctldHost=localhost(127.0.0.1)
@@ -43,7 +44,7 @@ SlurmdParameters=config_overrides
 ReturnToService=2
 SlurmctldTimeout=10
 SlurmdTimeout=10
-KillWait=20
+KillWait=300
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 NodeName=node1 NodeHostname=localhost NodeAddr=127.0.0.1 Port={first} CPUs=1

@@ -8,6 +8,7 @@ from fltrain.studies.folder.roster import read_cells
 from fltrain.studies.folder.study_folder import StudyFolder, is_study
 from fltrain.studies.verifying import verify_study
 
+ENDLESS = 100_000  # rounds of cells that are to be ended from outside
 PLAN = """
 name = "cells"
 trials = {trials}

@@ -47,8 +47,10 @@ def ray_cluster(size):
 def start_study():
     """start_study(folder, *options, env): `fltrain study` as from a shell in a folder, which has said.txt then."""
     started = []
-    # Commands hear Ctrl-C, also where pytest was started in the background and told to ignore it.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Commands hear Ctrl-C and a terminal that is closed, also where pytest was started in the
+    # background or by nohup, and told to ignore them.
+    heard = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, how) for number, how in heard.items()}
 
     def start(folder, *options, env=None):
         command = [sys.executable, "-m", "niidpart_cli.train", "study", *options]
@@ -68,4 +70,5 @@ def start_study():
     for process in started:
         process.kill()
         process.wait()
-    signal.signal(signal.SIGINT, before)
+    for number, how in before.items():
+        signal.signal(number, how)

@@ -5,9 +5,10 @@ import os
 import signal
 from pathlib import Path
 
-from ._machines import wait_for_end, wait_until
+from ._machines import EndedEarlier, strike, wait_for_end, wait_until
 from ._ray import NOT_NICE
 from ._studies import (
+    ENDLESS,
     count_rounds,
     list_holders,
     require_each_done_once,
@@ -47,32 +48,36 @@ def test_workers_that_are_stopped_twice_and_a_lost_node_change_no_bit(
     ray_cluster, size, start_study, tmp_path
 ):
     cells, rounds, n_alone, lease = SIZES[size].values()
-    write_plan(tmp_path, cells=cells, rounds=rounds)
-    path = tmp_path / "study"
-    options = ("--engine", "ray", "--address", ray_cluster.address, "--lease", str(lease))
-    process = start_study(tmp_path, "plan.toml", "--out", "study", *options, env=ray_cluster.env)
-    said = tmp_path / "said.txt"
 
-    def is_ended():
-        assert process.poll() is None, said.read_text()
-        return False
+    def stop_twice_and_lose_a_node(rounds):
+        folder = tmp_path / str(rounds)
+        folder.mkdir()
+        write_plan(folder, cells=cells, rounds=rounds)
+        path, said = folder / "study", folder / "said.txt"
+        options = ("--engine", "ray", "--address", ray_cluster.address, "--lease", str(lease))
+        process = start_study(folder, "plan.toml", "--out", "study", *options, env=ray_cluster.env)
 
-    def wait_for_two():
-        # The claim of a worker that was lost with its node stands until another takes it over.
-        wait_until(
-            lambda: is_ended() or len(list_workers(path)) == 2 <= len(list_holders(path)),
-            "two workers at work",
-            logs=[said],
-        )
+        def wait_at_work(is_so, what):
+            wait_until(lambda: process.poll() is not None or is_so(), what, logs=[said])
+            if process.poll() is not None:
+                assert process.returncode == 0, said.read_text()
+                raise EndedEarlier(what)
 
-    for _ in range(2):
-        wait_for_two()
-        stop_workers(path)
-    wait_for_two()
-    wait_until(lambda: is_ended() or count_rounds(path) > 4, "rounds", logs=[said])
-    ray_cluster.second.lose()
-    ray_cluster.second.start()
-    assert wait_for_end(process, said, 3000) == 0, said.read_text()
+        def are_two():
+            # The claim of a worker that was lost with its node stands until another takes it over.
+            return len(list_workers(path)) == 2 <= len(list_holders(path))
+
+        for _ in range(2):
+            wait_at_work(are_two, "two workers at work")
+            stop_workers(path)
+        wait_at_work(are_two, "two workers at work")
+        wait_at_work(lambda: count_rounds(path) > 4, "rounds")
+        ray_cluster.second.lose()
+        ray_cluster.second.start()
+        assert wait_for_end(process, said, 3000) == 0, said.read_text()
+        return path
+
+    path = strike(stop_twice_and_lose_a_node, rounds)
     require_each_done_once(path)
     require_equal_to_single_runs(path, tmp_path / "alone", n_alone)
 
@@ -80,7 +85,7 @@ def test_workers_that_are_stopped_twice_and_a_lost_node_change_no_bit(
 def test_ctrl_c_stops_the_workers_and_an_address_without_a_cluster_is_said(
     ray_cluster, start_study, tmp_path
 ):
-    write_plan(tmp_path, cells=4, rounds=3000)
+    write_plan(tmp_path, cells=4, rounds=ENDLESS)
     path = tmp_path / "study"
     said = tmp_path / "said.txt"
     options = ("--engine", "ray", "--address", ray_cluster.address)

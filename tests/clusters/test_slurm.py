@@ -7,8 +7,9 @@ import pytest
 
 from fltrain.studies.folder.study_folder import StudyFolder
 
-from ._machines import wait_for_end, wait_until
+from ._machines import EndedEarlier, strike, wait_for_end, wait_until
 from ._studies import (
+    ENDLESS,
     count_rounds,
     list_holders,
     require_each_done_once,
@@ -51,36 +52,34 @@ def preempt_all(slurm):
 
 def test_a_lost_node_time_limits_and_preemption_change_no_bit(slurm, size, start_study, tmp_path):
     cells, rounds, minutes, cuts, n_alone, lease = SIZES[size].values()
-    write_plan(tmp_path, cells=cells, rounds=rounds)
-    path = tmp_path / "study"
-    process = start_study(
-        tmp_path,
-        "plan.toml",
-        "--out",
-        "study",
-        "--engine",
-        "slurm",
-        "--workers",
-        "2",
-        "--time",
-        str(minutes),
-        "--grace",
-        "10",
-        "--lease",
-        str(lease),
-        env=slurm.env,
-    )
+    options = ("--workers", "2", "--time", str(minutes), "--grace", "10", "--lease", str(lease))
 
-    logs = [tmp_path / "said.txt", slurm.log]
+    def begin(rounds):
+        """Start a study, and return it with its command when both workers train."""
+        folder = tmp_path / str(rounds)
+        folder.mkdir()
+        write_plan(folder, cells=cells, rounds=rounds)
+        path, said = folder / "study", folder / "said.txt"
+        asked = ("plan.toml", "--out", "study", "--engine", "slurm", *options)
+        process = start_study(folder, *asked, env=slurm.env)
+
+        def is_over_or_begun():
+            if process.poll() is not None:
+                return True
+            return len(list_holders(path)) == 2 and count_rounds(path) > 4
+
+        wait_until(is_over_or_begun, "two cells in work", logs=[said, slurm.log])
+        if process.poll() is not None:
+            assert process.returncode == 0, said.read_text()
+            raise EndedEarlier("two cells in work")
+        return path, process
+
+    path, process = strike(begin, rounds)
+    logs = [path.parent / "said.txt", slurm.log]
 
     def is_over():
         return process.poll() is not None
 
-    def has_begun():
-        assert not is_over(), logs[0].read_text()
-        return len(list_holders(path)) == 2 and count_rounds(path) > 4
-
-    wait_until(has_begun, "two cells in work", logs=logs)
     slurm.nodes["node2"].lose()
     # Where cells are small and the machine is quick, the other node has them all before.
     is_missed = "that the node is missed"
@@ -106,7 +105,7 @@ def test_a_lost_node_time_limits_and_preemption_change_no_bit(slurm, size, start
 def test_jobs_outlive_the_shell_are_found_again_and_scancel_frees_their_cells(
     slurm, start_study, tmp_path
 ):
-    write_plan(tmp_path, cells=4, rounds=3000)
+    write_plan(tmp_path, cells=4, rounds=ENDLESS)
     path = tmp_path / "study"
     long = ("--engine", "slurm", "--workers", "2", "--time", "60")
     process = start_study(tmp_path, "plan.toml", "--out", "study", *long, env=slurm.env)
