@@ -89,7 +89,8 @@ class Algorithm:
     name : str
         For messages and files.
     init : callable
-        (task, info, models, buffers, hyper) -> State; models, buffers: leading axis 1.
+        (task, info, models, buffers, hyper) -> State; models, buffers: leading axis 1 (but for
+        `unlike_models`).
     plan : callable
         (state, cohort [S], round, hyper) -> Plan.
     begin : callable
@@ -144,6 +145,10 @@ class Algorithm:
         Settings that the algorithm cannot do without (pFedMe: momentum 0).
     model : str or None
         The model that it is made for, where none is asked for (FedNACA: of sigmoids).
+    unlike_models : bool
+        Whether parties may have models of different shapes (`--model cnn+mlp`): no model is sent
+        or averaged. `init` is then handed one of each shape, leading axis M, `info.model` says
+        which a party has, and `params` and `buffers` are rows that a task alone can read.
     pooled : bool
         Train as one party that holds what all hold; a row that two hold it has twice.
     provenance : Provenance or None
@@ -189,6 +194,7 @@ class Algorithm:
     features: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
     model: str | None = None
+    unlike_models: bool = False
     pooled: bool = False
     provenance: Provenance | None = None
 

@@ -127,6 +127,9 @@ class Info(NamedTuple):
         Of the run, for draws of the server.
     lr : float
         The largest of the run: schedules fall.
+    model : Tensor or None
+        [P] int64, which of the models that `init` is handed a party starts from: 0 but where they
+        are of different shapes (`Algorithm.unlike_models`); None for 0 at all.
 
     Examples
     --------
@@ -145,3 +148,4 @@ class Info(NamedTuple):
     shape: tuple[int, ...]
     seed: int
     lr: float
+    model: Tensor | None = None

@@ -1,8 +1,9 @@
 """Prototypes travel, models do not.
 
-State: models and buffers [1, ...] stay the common start; parties.params and parties.buffers
-[P, ...], the model of each party; server.prototypes [K, D], the mean features of each class;
-server.known [K], 1 for classes that have one, else 0. Sent: shared.prototypes, shared.known.
+State: models and buffers stay the common start, one of each shape of model; parties.params and
+parties.buffers [P, ...], the model of each party; server.prototypes [K, D], the mean features of
+each class; server.known [K], 1 for classes that have one, else 0. Sent: shared.prototypes,
+shared.known.
 Carried: sums [K, D] and counts [K], of features by class in the epoch that runs; epoch.
 """
 
@@ -60,8 +61,8 @@ def fedproto(
     mean of the features as they were in training, over the last epoch, as in that code; the text
     does not say under which weights. The mean over parties is plain, as in that code; the text
     weighs by examples (`prototype_weights="examples"`). A class that no party of a round holds
-    keeps its prototype. Models answer by their last layer. All parties have models of one shape
-    here; in the paper they may differ.
+    keeps its prototype. Models answer by their last layer. Those of parties may differ (`--model
+    wide.py:net+narrow.py:net`) as long as their features are of one length.
 
     Examples
     --------
@@ -83,25 +84,45 @@ def fedproto(
         serve=serve_own,
         traffic=traffic,
         features=True,
+        unlike_models=True,
     )
 
 
 def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> State:
-    """Give each party the common start, and no class a prototype."""
+    """Give each party the common start, and no class a prototype.
+
+    UsageError where models lack features, or have unlike numbers of them.
+    """
     if task.features_fault:
         raise UsageError(
             f"FedProto reads features, the input of the last layer: {task.features_fault}. Or "
             "choose a model of two stages or more (--model mlp, cnn, ...)"
         )
     state = init_solo(task, info, models, buffers, hyper)
-    weight = tree.leaves(models)[0]
-    x = weight.new_zeros(2, *info.shape)
-    out = task.forward(tree.index(models, 0), tree.index(buffers, 0), x, train=False)
-    features = out.features.detach().flatten(1)
-    n_classes = info.counts.shape[1]
-    prototypes = features.new_zeros(n_classes, features.shape[1])
+    each = _compute_features(task, info, models, buffers)
+    lengths = [features.shape[1] for features in each]
+    if len(set(lengths)) > 1:
+        raise UsageError(
+            "FedProto averages features over parties, so they must be of one length; those of the "
+            f"models have {', '.join(map(str, lengths))} numbers, in the order of --model. Choose "
+            "models whose last layers take as many, or write such (file.py:function)"
+        )
+    features, n_classes = each[0], info.counts.shape[1]
+    prototypes = features.new_zeros(n_classes, lengths[0])
     server = {"prototypes": prototypes, "known": features.new_zeros(n_classes)}
     return replace(state, server=server)
+
+
+def _compute_features(task: Task, info: Info, models: Tree, buffers: Tree) -> list[Tensor]:
+    """Return the features [2, D] that each of the models has of zeros."""
+    weight = tree.leaves(models)[0]
+    x = weight.new_zeros(2, *info.shape)
+    each = []
+    for number in range(len(weight)):
+        model, its_buffers = tree.index(models, number), tree.index(buffers, number)
+        out = task.forward(model, its_buffers, x, train=False)
+        each.append(out.features.detach().flatten(1))
+    return each
 
 
 def plan(state: State, cohort: Tensor, round: int, hyper: Hyper = NONE) -> Plan:

@@ -1,7 +1,7 @@
 """Nobody exchanges anything.
 
 State: parties.params and parties.buffers [P, ...], the model of each party; models and buffers stay
-the common start.
+the common start, one of each shape of model.
 """
 
 from dataclasses import replace
@@ -35,6 +35,7 @@ def solo() -> Algorithm:
         aggregate=aggregate,
         serve=serve,
         traffic=traffic,
+        unlike_models=True,
     )
 
 
@@ -45,9 +46,11 @@ def init(
     buffers: Tree,
     hyper: Hyper = NONE,
 ) -> State:
-    """Give each party the common start as its own model."""
-    own = {"params": tree.index(models, 0), "buffers": tree.index(buffers, 0)}
-    return State(models, buffers, parties=tree.repeat(own, len(info.n)))
+    """Give each party the common start as its own model: that of its shape."""
+    start = {"params": models, "buffers": buffers}
+    if info.model is None:
+        return State(models, buffers, parties=tree.repeat(tree.index(start, 0), len(info.n)))
+    return State(models, buffers, parties=tree.map(lambda rows: rows[info.model], start))
 
 
 def begin(task: Task, local: Local) -> Local:

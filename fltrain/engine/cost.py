@@ -13,6 +13,7 @@ from torch.utils.flop_counter import flop_registry
 
 from ..inputs.federated import Federated
 from ..tasks.model_task import ModelTask
+from ..tasks.unlike_task import UnlikeTask
 
 # Recurrent layers as one operation, and how many products with each of their matrices it makes for
 # a letter; torch's table does not know them.
@@ -95,6 +96,12 @@ def count_cost(task: ModelTask, data: Federated) -> Cost:
     generator moves on. UsageError where the model does not give logits, since nothing runs it
     before.
     """
+    parts = task.parts if isinstance(task, UnlikeTask) else [task]
+    return max(_count_model(part, data) for part in parts)  # the one of most operations
+
+
+def _count_model(task: ModelTask, data: Federated) -> Cost:
+    """Return the cost of an example for one model."""
     # Not through torch.compile, which would compile for two examples first.
     plain = replace(task, bf16=False, compiled=False)
     batch, device = data.sample, data.device

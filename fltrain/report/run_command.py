@@ -6,6 +6,7 @@ from typing import Any
 from niidpart.report.make_command import join_command, name_place, write_flag
 from niidpart.splits.recipe import JSON
 
+from ..libraries import AND, list_models
 from ..settings import SETTINGS
 
 _FROM_EXECUTION = ("engine", "threads", "workers")  # on which the last bits depend
@@ -24,7 +25,7 @@ def write_run_command(config: JSON, split_file: str, out: str) -> str:
     words = ["fltrain", "run", split_file]
     words += _write_place("algorithm", algorithm["spec"])
     words += _write_all(algorithm["options"])
-    words += _write_place("model", config["model"])
+    words += _write_place("model", AND.join(map(name_place, list_models(config["model"]))))
     words += _write_place("init_from", weights.get("path"))
     words += _write_place("loss", config.get("loss"))
     words += write_flag("metrics", metrics)

@@ -55,7 +55,8 @@ def run(
     algorithm : Algorithm or str
         Such as `fltrain.algorithms.fedprox(mu=0.1)`, or a name: "fedprox", `file.py:function`.
     model : Module or str, optional
-        A name, `file.py:function`, or a module; None for the papers' model of such data.
+        A name, `file.py:function`, or a module; None for the papers' model of such data. Names with
+        a + between are models that parties take turns in (FedProto, SOLO).
     preset : str, optional
         The setting of a paper (`fltrain presets`), for all that is not given here; its options of
         the algorithm count where that is given by name.

@@ -1,6 +1,7 @@
 """What parties of one kind have together: a metric of parties, averaged by a column of the split.
 
-Such a column is FedCD's archetype, or what a strategy of one's own says of each party.
+Such a column is FedCD's archetype, or what a strategy of one's own says of each party. Where
+parties have unlike models, each model is a kind too.
 """
 
 import statistics
@@ -11,7 +12,10 @@ from typing import Any
 import niidpart
 from niidpart.errors import UsageError
 from niidpart.registry import did_you_mean
+from niidpart.splits.recipe import JSON
 
+from ..libraries import list_models
+from .configuration import PARTY_MODELS
 from .metric_names import History
 
 
@@ -31,6 +35,14 @@ def find_kinds(split_file: Path, column: str) -> list[Any]:
         )
     kinds: list[Any] = columns[column].tolist()
     return kinds
+
+
+def list_own_models(config: JSON) -> list[str] | None:
+    """Return the name of each party's model; None of a run where all have one."""
+    if PARTY_MODELS not in config:
+        return None
+    names = [Path(name).name for name in list_models(config["model"])]
+    return [names[place] for place in config[PARTY_MODELS]]
 
 
 def average_by_kind(

@@ -12,10 +12,10 @@ from ..engine.jobs import Cell
 from ..inputs.federated import Federated
 from ..models._letters import count_letters
 from ..settings import Settings
-from ..tasks.model_task import ModelTask
+from ..tasks.unlike_task import UnlikeTask
 from .compressing import compress_uploads
 from .idle_settings import Circumstances, mention_idle
-from .modules import make_module, name_model
+from .modules import make_task, name_model
 from .requests import Request
 
 # Steps of a logistic model overshoot from lr x^2 / 4 = 2 on: at a rate of 0.01 from |x| = 28 on.
@@ -60,19 +60,12 @@ def _build_cell(request: Request, data: Federated, cost: Cost | None) -> Cell:
         _require_validation_parts(algorithm.name, data)
         if data.new_parties is not None:
             _require_validation_parts(algorithm.name, data.new_parties)
-    made = make_module(request, data)
-    if not count_letters(made.module):
+    task, is_drawn = make_task(request, data)
+    if not count_letters(task.module):
         _warn_of_features(data, settings)
-    task = ModelTask(
-        made.module,
-        request.losses.train,
-        bf16=settings.bf16,
-        compiled=settings.compile,
-        test_loss=request.losses.test,
-        no_features=made.features_fault,
-    )
     sizes = [data.train.size(party) for party in range(data.n_parties)]
-    mention_idle(settings, request.asked, Circumstances(algorithm, sizes, made.is_drawn))
+    is_unlike = isinstance(task, UnlikeTask)
+    mention_idle(settings, request.asked, Circumstances(algorithm, sizes, is_drawn, is_unlike))
     return Cell(
         algorithm=compress_uploads(algorithm, settings),
         task=task,

@@ -1,5 +1,6 @@
 """config.json of a run: what it must hold, whoever wrote it. Needs no torch."""
 
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from niidpart.splits.recipe import JSON
@@ -12,9 +13,11 @@ from ..disk.sealed import (
     write_plain_text,
     write_sealed,
 )
+from ..settings import SETTINGS, Settings
 
 CONFIG = "config.json"
 NEW_PARTIES = "new_parties"  # the numbers of the parties that are held out
+PARTY_MODELS = "party_models"  # for each party the place of its model in a `model` of several
 # 1: what was chosen (device, engine, threads, workers, memory) stands in "settings" in the place of
 # what was asked for; 2: in "execution"; 3: the files stand under digests, docs/run_folder.md.
 FORMAT = 3
@@ -45,7 +48,22 @@ _OPTIONAL: dict[str, tuple[type | tuple[type, ...], str]] = {
     "metrics": (list, "a list"),
     "metric_names": (list, "a list"),
     NEW_PARTIES: (list, "a list"),
+    PARTY_MODELS: (list, "a list"),
 }
+_CAME_LATER = (  # settings
+    "new_parties",
+    "checkpoint_share",
+    "internals",
+    "drift",
+    "calibrate",
+    "calibrate_epochs",
+    "compress",
+    "compress_by",
+    "error_feedback",
+    "topk_share",
+    "qsgd_levels",
+    "models_by",
+)
 
 
 class Configuration(NamedTuple):
@@ -104,13 +122,26 @@ def read_configuration(folder: PlainFolder) -> Configuration:
         for name in value.get(key, []):
             if not isinstance(name, str):
                 raise RunError(f"{file} is damaged: {key} has {name!r:.60}; it must hold texts")
-    for party in value.get(NEW_PARTIES, []):
-        if type(party) is not int:
-            what = f"{NEW_PARTIES} has {party!r:.60}; it must hold whole numbers"
-            raise RunError(f"{file} is damaged: {what}")
+    for key in (NEW_PARTIES, PARTY_MODELS):
+        for number in value.get(key, []):
+            if type(number) is not int:
+                what = f"{key} has {number!r:.60}; it must hold whole numbers"
+                raise RunError(f"{file} is damaged: {what}")
     if form >= _SEALED_FROM and not value.get("start"):
         raise RunError(f"{file} is damaged: it lacks start")
     return Configuration(value, sealed.digest)
+
+
+def list_settings(settings: Settings) -> JSON:
+    """Return the settings by name; those that came later only where they are asked for.
+
+    So the folder of a run that does without has the bytes that it had before.
+    """
+    values = asdict(settings)
+    for name in _CAME_LATER:
+        if values[name] == SETTINGS[name].default:
+            del values[name]
+    return values
 
 
 def _require_types(file: str, prefix: str, value: JSON, kinds: dict[str, tuple[Any, str]]) -> None:

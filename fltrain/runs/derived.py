@@ -5,8 +5,9 @@ rounds:accuracy=0.9     how far the run is when it first reaches a value, in rou
 rounds:settled=METRIC   when a metric has settled (`reaching.py`)
 change:METRIC           by how much a metric changes from one evaluated round to the next, on
                         average; of a metric of each party the mean over parties
-METRIC@COLUMN=VALUE     the mean of a metric of each party over those of one kind:
-                        party_test_accuracy@archetype=3
+METRIC@COLUMN=VALUE     the mean of a metric of each party over those of one kind, by a column of
+                        the split: party_test_accuracy@archetype=3
+METRIC@model=NAME       that over the parties that have one of several models (--model cnn+mlp)
 train_seconds           wall time of training in each round, on average
 map_beta, n_train, ...  what the split is (`split_facts.py`)
 """
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 from niidpart.errors import UsageError
 
 from ..settings.stopping import parse_stop_rule
-from .by_party import average_by_kind, find_kinds
+from .by_party import average_by_kind, find_kinds, list_own_models
 from .metric_names import History, find_metric
 from .points import Along, read_history
 from .reaching import list_values, measure_changes, measure_settling, measure_way
@@ -35,6 +36,7 @@ _WAY = re.compile(rf"({'|'.join(ALONG)}):(.+)")
 _CHANGE = re.compile(r"change:(.+)")
 _KIND = re.compile(r"(\w+)@(\w+)=(.+)")
 _SETTLED = "settled="
+_MODEL = "model"
 _IS_RULE = re.compile("[<>=]")
 
 
@@ -128,7 +130,9 @@ def _measure_way(history: History, asked: Way) -> float | None:
 
 
 def _list_of_kind(folder: "RunFolder", history: History, asked: OfKind) -> list[float]:
-    kinds = find_kinds(folder.split_file, asked.column)
+    kinds = list_own_models(folder.config) if asked.column == _MODEL else None
+    if kinds is None:
+        kinds = find_kinds(folder.split_file, asked.column)
     by_text: dict[str, Any] = {str(kind): kind for kind in kinds}
     if asked.value not in by_text:
         known = ", ".join(sorted(by_text))

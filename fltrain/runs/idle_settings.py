@@ -25,12 +25,14 @@ class Circumstances:
     """What a run's settings meet: they may leave some of them nothing to do.
 
     sizes: training examples of each party, of the only one where all train as one. seed_is_used:
-    whether a seed draws any initial weights.
+    whether a seed draws any initial weights. is_unlike: whether parties have models of different
+    shapes.
     """
 
     algorithm: Algorithm
     sizes: list[int]
     seed_is_used: bool
+    is_unlike: bool
 
 
 def drop_idle(settings: Settings, asked: Mapping[str, Any]) -> Settings:
@@ -161,6 +163,10 @@ def _why_idle_layer(settings: Settings, met: Circumstances) -> str:
     return f"{met.algorithm.name} reads no features"
 
 
+def _why_idle_column(settings: Settings, met: Circumstances) -> str:
+    return "" if met.is_unlike else "all parties have one model (--model cnn+mlp gives several)"
+
+
 def _why_idle_seed(settings: Settings, met: Circumstances) -> str:
     return "" if met.seed_is_used else "all initial weights are given, so that none are drawn"
 
@@ -221,6 +227,7 @@ def _count_chosen(settings: Settings, met: Circumstances) -> int:
 
 _WHY_IDLE: dict[str, Callable[[Settings, Circumstances], str]] = {
     "features_layer": _why_idle_layer,
+    "models_by": _why_idle_column,
     "init_seed": _why_idle_seed,
     "fraction": _why_idle_share,
     "cohort_size": _why_idle_share,

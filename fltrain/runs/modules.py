@@ -1,7 +1,7 @@
 """The module of a run: made or handed over, with its features, as the algorithm wants it."""
 
 import copy
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from torch import nn
 
@@ -11,8 +11,13 @@ from .. import models
 from ..feature_layer import FoundFeatures, find_features, tap_named_layer
 from ..inputs.federated import Federated
 from ..inputs.letters import require_letters
+from ..libraries import AND, list_models
 from ..models._letters import count_letters
+from ..tasks.losses import Loss
+from ..tasks.model_task import ModelTask
 from ..tasks.stages import declares_stages
+from ..tasks.unlike_task import UnlikeTask
+from .party_models import deal_models
 from .requests import Request
 
 
@@ -21,14 +26,20 @@ def name_model(request: Request, shape: tuple[int, ...]) -> str:
     if isinstance(request.model, nn.Module):
         return ""
     name = request.model or models.default(request.split.source.name, shape)
-    return resolve_function(name)
+    return AND.join(map(resolve_function, list_models(name)))
 
 
-class MadeModule(NamedTuple):
-    """The module of a run.
+class MadeTask(NamedTuple):
+    """The task of a run. is_drawn: whether a seed drew any of its weights."""
 
-    features_fault: why it has no features, "" where it has some. is_drawn: whether a seed drew any
-    of its weights.
+    task: ModelTask
+    is_drawn: bool
+
+
+class _MadeModule(NamedTuple):
+    """A module of a run.
+
+    features_fault: why it has no features, "" where it has some. is_drawn: as of `MadeTask`.
     """
 
     module: nn.Module
@@ -36,8 +47,43 @@ class MadeModule(NamedTuple):
     is_drawn: bool
 
 
-def make_module(request: Request, data: Federated) -> MadeModule:
-    """Return the module of a run on its device.
+class _TaskWords(TypedDict):
+    """What a task is made with besides its module."""
+
+    loss: Loss
+    bf16: bool
+    compiled: bool
+    test_loss: Loss
+    no_features: str
+
+
+def make_task(request: Request, data: Federated) -> MadeTask:
+    """Return the task of a run: of one module, or of those that parties take turns in."""
+    names = list_models(name_model(request, data.shape))
+    distinct = list(dict.fromkeys(names))
+    made = [_make_module(request, data, name) for name in distinct]
+    faults = [one.features_fault for one in made if one.features_fault]
+    words = _TaskWords(
+        loss=request.losses.train,
+        bf16=request.settings.bf16,
+        compiled=request.settings.compile,
+        test_loss=request.losses.test,
+        no_features=faults[0] if faults else "",
+    )
+    if len(made) == 1:
+        return MadeTask(ModelTask(made[0].module, **words), made[0].is_drawn)
+    dealt = deal_models(request.split, len(names), request.settings)
+    task = UnlikeTask(
+        nn.ModuleList(one.module for one in made),
+        **words,
+        names=tuple(distinct),
+        of_party=tuple(distinct.index(names[place]) for place in dealt),
+    )
+    return MadeTask(task, is_drawn=True)
+
+
+def _make_module(request: Request, data: Federated, name: str) -> _MadeModule:
+    """Return a module of a run on its device. name: "" for the one that was handed over.
 
     The features are the input of a layer named or found, or those of stages. The initial weights
     are those that were asked for: of the model that the algorithm made, where they fit it, else of
@@ -48,7 +94,6 @@ def make_module(request: Request, data: Federated) -> MadeModule:
     if isinstance(request.model, nn.Module):
         module = copy.deepcopy(request.model)
     else:
-        name = name_model(request, data.shape)
         module = models.create(name, data.shape, data.n_classes, seed)
     n_letters = count_letters(module)
     if n_letters:
@@ -69,4 +114,4 @@ def make_module(request: Request, data: Federated) -> MadeModule:
         else:
             weights.load(module)
             adapted = models.adapt(module, algorithm, seed)
-    return MadeModule(adapted.to(data.device), found.fault, is_drawn)
+    return _MadeModule(adapted.to(data.device), found.fault, is_drawn)

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -23,33 +23,19 @@ from ..engine.jobs import Cell
 from ..engine.ranks import Ranks
 from ..environment import describe, find_commit
 from ..interface import State
-from ..settings import SETTINGS, Settings
-from .configuration import FORMAT, NEW_PARTIES
+from .configuration import FORMAT, NEW_PARTIES, list_settings
 from .elsewhere import describe_changes
 from .extending import extend_runs
 from .folder import COMMIT, RUN_ID, RunFolder
 from .in_progress import RunInProgress
 from .modules import name_model
 from .own_files import OWN_CODE, digest_own_code, list_specs
+from .party_models import describe_deal
 from .requests import Request
 from .starting import StartingPoint
 from .stopping import has_reached_end
 from .sweep_folder import lock_sweep, write_cells
 from .writer import RunWriter
-
-_CAME_LATER = (  # settings
-    "new_parties",
-    "checkpoint_share",
-    "internals",
-    "drift",
-    "calibrate",
-    "calibrate_epochs",
-    "compress",
-    "compress_by",
-    "error_feedback",
-    "topk_share",
-    "qsgd_levels",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,30 +246,19 @@ def make_config(request: Request, cell: Cell, execution: Execution) -> JSON:
         "preset": request.preset,
         "split": split.digest,
         "data_root": root,
-        "settings": _list_settings(request.settings),
+        "settings": list_settings(request.settings),
         "execution": execution.describe(),
     }
     config |= request.objective.describe()
     if cell.data.new_parties is not None:
         config[NEW_PARTIES] = list(cell.data.new_parties.numbers)
+    config |= describe_deal(model, split, request.settings)
     if request.weights is not None:
         config |= request.weights.describe()
     own_code = digest_own_code(list_specs(config))
     if own_code:
         config[OWN_CODE] = own_code
     return config
-
-
-def _list_settings(settings: Settings) -> JSON:
-    """Return the settings by name; those that came later only where they are asked for.
-
-    So the folder of a run that does without has the bytes that it had before.
-    """
-    values = asdict(settings)
-    for name in _CAME_LATER:
-        if values[name] == SETTINGS[name].default:
-            del values[name]
-    return values
 
 
 def _warn_of_another_machine(folders: Sequence[RunFolder], execution: Execution) -> None:

@@ -107,9 +107,10 @@ class Run:
         """
         served = self._serve(personal)
         which = int(served.which[self._find_place(party, len(served.which))])
-        weights = tree.index(served.models, which)
-        values = weights | tree.index(served.buffers, which)
-        module = copy.deepcopy(self.task.module)
+        rows = tree.index(served.models, which), tree.index(served.buffers, which)
+        task, weights, its_buffers = self.task.find_part(*rows)
+        values = weights | its_buffers
+        module = copy.deepcopy(task.module)
         buffers = dict(module.named_buffers())
         of_module = dict(module.named_parameters()) | buffers
         # Copied, so that training the module on does not change the state of this run.

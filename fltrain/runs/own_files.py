@@ -8,7 +8,7 @@ from niidpart.errors import UsageError
 from niidpart.registry.own_code import digest_file
 from niidpart.splits.recipe import JSON
 
-from ..libraries import is_own_code
+from ..libraries import AND, is_own_code, list_models
 
 OWN_CODE = "own_code"  # in config.json: `file.py` or `package.module` -> sha256 of its text
 _SHOWN = 12  # digits of a digest
@@ -23,7 +23,7 @@ def list_specs(config: JSON) -> list[str]:
 
     `torch` and the like are names too: what a user's own is has a colon.
     """
-    named: list[str] = [config["algorithm"]["spec"], config["model"]]
+    named: list[str] = [config["algorithm"]["spec"], *list_models(config["model"])]
     named += config.get("metrics", [])
     if config.get("loss"):
         named.append(config["loss"])
@@ -68,10 +68,14 @@ def list_undigested_code(config: JSON, specs: Iterable[str]) -> list[str]:
     return [where for where in _list_places(specs) if where not in config.get(OWN_CODE, {})]
 
 
-def shorten_digest(config: JSON, spec: str) -> str:
-    """Return the beginning of the stated digest of one's own code; "" where none is stated."""
-    digest: str = config.get(OWN_CODE, {}).get(spec.rpartition(":")[0], "")
-    return str(digest)[:_SHOWN]
+def shorten_digest(config: JSON, model: str) -> str:
+    """Return the beginning of the stated digest of a model's own code; "" where none is stated.
+
+    Of several models, of one's own file each, all digests.
+    """
+    stated: JSON = config.get(OWN_CODE, {})
+    digests = [str(stated.get(where, "")) for where in _list_places(list_models(model))]
+    return AND.join(digest[:_SHOWN] for digest in digests if digest)
 
 
 def require_same_code(path: Path, config: JSON, specs: Iterable[str]) -> None:

@@ -25,6 +25,7 @@ from .idle_settings import mention_given_way
 from .initial_weights import InitialWeights
 from .objective import Objective
 from .parties import draw_new_parties, require_choice, require_home_parts
+from .party_models import require_no_mean
 
 Split = str | Path | niidpart.FederatedSplit
 
@@ -89,6 +90,8 @@ def resolve_request(
     require_home_parts(split, algorithm, complete)
     held_out = draw_new_parties(split, complete)
     require_choice(split, held_out, complete)
+    chosen = model or values.model or algorithm.model
+    require_no_mean(chosen, algorithm, complete, weights)
     device = find_device(complete.device)
     # A run that had workers resumes without them, so this is asked of new runs alone.
     if complete.engine == "processes":
@@ -96,7 +99,7 @@ def resolve_request(
     return Request(
         split=split,
         algorithm=algorithm,
-        model=model or values.model or algorithm.model,
+        model=chosen,
         preset=preset,
         data_root=data_root,
         settings=complete,
@@ -126,8 +129,8 @@ def resolve_preset(
 def require_model(model: object) -> None:
     if not isinstance(model, nn.Module | str | None):
         raise UsageError(
-            f"model is {model!r}; give a name, 'file.py:function', a torch.nn.Module, "
-            "or None for the papers' model of such data"
+            f"model is {model!r}; give a name, 'file.py:function', a torch.nn.Module, several "
+            "names with a + between, or None for the papers' model of such data"
         )
 
 

@@ -25,6 +25,7 @@ from .initial_weights import restore_initial_weights
 from .objective import AskedMetrics, restore_objective
 from .own_files import list_specs, require_same_code
 from .parties import draw_new_parties, require_choice, require_stated
+from .party_models import require_same_deal
 from .requests import Request, find_device, require_model
 
 
@@ -65,6 +66,7 @@ def load_request(
     held_out = draw_new_parties(split, settings)
     require_stated(config, held_out)
     require_choice(split, held_out, settings)
+    require_same_deal(config, split, settings)
     if model is None and not config["model"]:
         raise RunError(
             f"{path} was started with a module that has no name; "

@@ -12,6 +12,7 @@ from ..engine.device_memory import GIB, free_memory
 from ..engine.jobs import Cell
 from ..engine.updates import OPTIMIZER, make_kept_rows
 from ..interface import Info, State
+from ..tasks.unlike_task import UnlikeTask
 from ..tree import Tree
 from .new_models import list_candidates
 
@@ -22,9 +23,7 @@ def make_initial_state(cell: Cell) -> State:
     A frozen parameter (requires_grad=False) is a buffer: used, averaged, not trained. UsageError
     where the state does not fit into memory, and where it has nothing for parties held out.
     """
-    trained, fixed = cell.task.split_weights()
-    models = tree.map(lambda weight: weight.unsqueeze(0).clone(), trained)
-    buffers = tree.map(lambda weight: weight.unsqueeze(0).clone(), fixed)
+    models, buffers = cell.task.make_starts()
     info = _inform(cell)
     _require_memory(cell, info, models, buffers)
     state = cell.algorithm.init(cell.task, info, models, buffers, cell.algorithm.hyper)
@@ -58,7 +57,15 @@ def _inform(cell: Cell) -> Info:
         shape=cell.data.shape,
         seed=cell.settings.seed,
         lr=cell.settings.lr,
+        model=_find_starts(cell),
     )
+
+
+def _find_starts(cell: Cell) -> torch.Tensor:
+    """Return for each party the place of its model among those that runs start from."""
+    if isinstance(cell.task, UnlikeTask):
+        return torch.tensor(cell.task.of_party, dtype=torch.int64)
+    return torch.zeros(cell.data.n_parties, dtype=torch.int64)
 
 
 def _require_memory(cell: Cell, info: Info, models: Tree, buffers: Tree) -> None:
@@ -74,7 +81,10 @@ def _require_memory(cell: Cell, info: Info, models: Tree, buffers: Tree) -> None
 
     def count_kept(parties: int) -> int:
         few = info._replace(
-            n=info.n[:parties], counts=info.counts[:parties], beta=info.beta[:parties]
+            n=info.n[:parties],
+            counts=info.counts[:parties],
+            beta=info.beta[:parties],
+            model=None if info.model is None else info.model[:parties],
         )
         state = algorithm.init(cell.task, few, models, buffers, algorithm.hyper)
         return tree.nbytes(_add_optimizers(cell, state, parties).parties)

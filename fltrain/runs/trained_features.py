@@ -114,6 +114,12 @@ def read_features(
     served = cell.algorithm.serve(state, cell.algorithm.hyper)
     places = _choose_places(cell.data, sample)
     features = [_compute(cell, served, party, its) for party, its in enumerate(places)]
+    lengths = sorted({of_party.shape[1] for of_party in features})
+    if len(lengths) > 1:
+        raise UsageError(
+            f"{run} has models whose features are of {', '.join(map(str, lengths))} numbers, and a "
+            "data set has one number of them; take a run whose models have as many"
+        )
     chosen = torch.cat(places)
     examples = cell.data.train
     return TrainedFeatures(

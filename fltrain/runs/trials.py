@@ -11,7 +11,7 @@ from niidpart.registry import UnimportedRegistry
 from niidpart.splits.recipe import JSON
 
 from ..common import SEEDS
-from ..libraries import is_own_code
+from ..libraries import is_own_code, list_models
 from ..settings import Settings
 from .grid import write_value
 from .own_files import shorten_digest
@@ -109,7 +109,8 @@ def list_comparable(config: JSON) -> JSON:
 
 def _has_model_code(config: JSON) -> bool:
     """Return whether a folder tells the text of its model: all do where that is not one's own."""
-    return not is_own_code(config["model"]) or bool(shorten_digest(config, config["model"]))
+    models = filter(is_own_code, list_models(config["model"]))
+    return all(shorten_digest(config, model) for model in models)
 
 
 def _describe(config: JSON, left_out: Sequence[str]) -> JSON:

@@ -12,6 +12,7 @@ from niidpart.errors import FileFault, UsageError
 from niidpart.splits.recipe import JSON
 
 from ..disk.plain_folder import RunError
+from ..libraries import list_models
 from ..runs.folder import CHECKPOINTS, RunFolder
 from ..verification.verdict import RunFault, RunVerdict
 from .cells.cell import StudyCell, restore_lists
@@ -147,9 +148,14 @@ def _list_unasked(cell: StudyCell, config: Mapping[str, Any]) -> list[str]:
 
 def _is_equal(wanted: Any, found: Any) -> bool:
     """Return whether a value is the one asked for: 1 and 1.0 are, and names of own files by end."""
-    if isinstance(wanted, str) and isinstance(found, str) and ":" in wanted:
-        return wanted.rpartition("/")[2] == found.rpartition("/")[2]
+    if isinstance(wanted, str) and isinstance(found, str):
+        return _list_ends(wanted) == _list_ends(found)
     return bool(wanted == found)
+
+
+def _list_ends(names: str) -> list[str]:
+    """Return a name, or several models', each without the folder of a file of one's own."""
+    return [name.rpartition("/")[2] if ":" in name else name for name in list_models(names)]
 
 
 def has_tensors(run: str | Path) -> bool:

@@ -18,16 +18,8 @@ from ..tree import Tree
 from .dropout import replace_dropouts
 from .kinds import find_buffer_kinds, find_parameter_kinds
 from .losses import Loss, OwnLoss, cross_entropy
-from .passes import Passable, compile_stages, run_stages
+from .passes import Passable, compile_stages, make_batch_fault, run_stages
 from .whole_parties import average_grads, average_losses, draw_share
-
-
-def make_batch_fault() -> UsageError:
-    """Return what is said where a batch of one example would be all that batch norm sees."""
-    return UsageError(
-        "batch norm cannot train on a batch of one example; "
-        "choose a --batch-size that leaves no such rest"
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +72,15 @@ class ModelTask:
         for name, buffer in self.module.named_buffers():
             fixed[name] = buffer.detach()
         return trained, fixed
+
+    def make_starts(self) -> tuple[Tree, Tree]:
+        """Return what runs start from, as `split_weights` does: copies, leading axis 1."""
+        trained, fixed = self.split_weights()
+        return tree.repeat(trained, 1), tree.repeat(fixed, 1)
+
+    def find_part(self, params: Tree, buffers: Tree) -> "tuple[ModelTask, Tree, Tree]":
+        """Return the model that weights are of, as a task, and these by its own names."""
+        return self, params, buffers
 
     @cached_property
     def kinds(self) -> dict[str, str]:

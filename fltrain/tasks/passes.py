@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from niidpart.errors import UsageError
+
 from ..feature_layer import FeatureTap, find_tapped_layer
 from ..tree import Tree
 from .dropout import CounterDropout, draw_by, list_dropouts
@@ -74,6 +76,14 @@ def run_stages(
     with draw_by(what.dropouts, key), what.tap.listen() as features:
         out = functional_call(what.module, (params, buffers), (x,), options)
     return [out if what.n_stages else [out], features]
+
+
+def make_batch_fault() -> UsageError:
+    """Return what is said where a batch of one example would be all that batch norm sees."""
+    return UsageError(
+        "batch norm cannot train on a batch of one example; "
+        "choose a --batch-size that leaves no such rest"
+    )
 
 
 @functools.cache

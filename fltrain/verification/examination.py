@@ -20,6 +20,7 @@ from ..runs.folder import CHECKPOINTS, ENVIRONMENT, SPLIT, RunFolder
 from ..runs.metrics_log import METRICS, LoggedRound, MetricsLog
 from ..runs.own_files import list_changed_code, list_specs, list_undigested_code
 from ..runs.parties import draw_new_parties, require_stated
+from ..runs.party_models import require_same_deal
 from ..runs.timing_log import TIMING, TimingLog
 from ..settings import Settings
 from .verdict import RunFault
@@ -114,9 +115,11 @@ def _examine_split(folder: RunFolder, configuration: Configuration) -> list[int]
         found = f"{split.digest[:12]}..."
         raise RunError(f"it is the split {found}, the run was started on {stated[:12]}...")
     settings = configuration.value["settings"]
-    asked = {name: settings[name] for name in ("seed", NEW_PARTIES) if name in settings}
-    drawn = draw_new_parties(split, Settings.of(asked))
+    read = ("seed", NEW_PARTIES, "models_by")
+    asked = Settings.of({name: settings[name] for name in read if name in settings})
+    drawn = draw_new_parties(split, asked)
     require_stated(configuration.value, drawn)
+    require_same_deal(configuration.value, split, asked)
     return list(drawn)
 
 

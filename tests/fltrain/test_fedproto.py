@@ -8,10 +8,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fltrain import UsageError, tree
+from fltrain import UsageError
 from fltrain.algorithms import fedproto, solo
 from fltrain.interface import Batch, Local
-from fltrain.models import Staged
+from fltrain.models import Staged, create
 from fltrain.tasks.model_task import ModelTask
 
 from ._replay import FULL, largest_gap, list_parties, make_sgd, take_steps
@@ -38,14 +38,46 @@ def test_prototypes_travel_and_no_models(table, table_split, train, double):
     assert first["bytes_up"] == first["bytes_down"] == 4 * 8 * (3 * 8 + 3)
 
 
-@pytest.mark.parametrize("weights", ["uniform", "examples"])
-def test_rounds_are_those_written_out_by_torch(weights, table, dealt, train, double, certify):
-    """Unequal parties, one of which lacks a class; momentum, weight decay; prototypes as the authors' code makes them."""
+# Features of one length from networks of two shapes, the smaller one with batch norm.
+UNLIKE = """
+import torch
+from torch import nn
+
+class Float64(nn.Sequential):
+    def __init__(self, *layers):
+        super().__init__(*layers)
+        self.double()
+
+    def forward(self, x):
+        return super().forward(x.double())
+
+def wide(shape, n_classes):
+    return Float64(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, n_classes))
+
+def deep(shape, n_classes):
+    first = nn.Sequential(nn.Linear(6, 3), nn.BatchNorm1d(3), nn.Linear(3, 8))
+    return Float64(first, nn.Tanh(), nn.Linear(8, n_classes))
+"""
+
+
+@pytest.mark.parametrize(
+    ("weights", "shapes"), [("uniform", 1), ("examples", 1), ("uniform", 2), ("examples", 2)]
+)
+def test_rounds_are_those_written_out_by_torch(
+    weights, shapes, table, dealt, train, double, certify, tmp_path
+):
+    """Unequal parties, one of which lacks a class; models of one shape and of two; momentum, weight decay; prototypes as the authors' code makes them."""
     owner = [0 if i % 4 or table.labels[i] == 1 else 1 for i in range(90)]
     split = dealt(table, owner)
     algorithm = fedproto(lam=0.7, prototype_weights=weights)
-    done = train(split, table, model=double(), algorithm=algorithm, local_epochs=3, **FULL)
-    parties, models, prototypes = list_parties(split, table), [double(), double()], {}
+    model, models = double(), [double(), double()]
+    if shapes == 2:
+        file = tmp_path / "unlike.py"
+        file.write_text(UNLIKE)
+        names = [f"{file}:{name}" for name in ("wide", "deep")]
+        model, models = "+".join(names), [create(name, (6,), 3, seed=0) for name in names]
+    done = train(split, table, model=model, algorithm=algorithm, local_epochs=3, **FULL)
+    parties, prototypes = list_parties(split, table), {}
     assert {len(party.y.unique()) for party in parties} == {2, 3}
     for _ in range(FULL["rounds"]):
         sent = {0: [], 1: [], 2: []}
@@ -73,8 +105,8 @@ def test_rounds_are_those_written_out_by_torch(weights, table, dealt, train, dou
         found = done.state.server["prototypes"][label]
         certify("fedproto", float((found - expected).abs().max()))
     for party, model in enumerate(models):
-        kept = tree.index(done.state.parties["params"], party)
-        certify("fedproto", largest_gap(kept, dict(model.state_dict())))
+        kept = done.model(party).state_dict()
+        certify("fedproto", largest_gap(kept, model.state_dict()))
 
 
 def test_prototypes_are_of_the_last_epochs_features(table, table_split, train, double):

@@ -170,6 +170,7 @@ WRONG_TYPE = {
     "bf16": ["no", 2, None],
     "compile": ["no", 2, None],
     "features_layer": [5, True],
+    "models_by": [5, True],
 }
 WITHOUT_RANGE = {
     "cohort",
@@ -180,7 +181,16 @@ WITHOUT_RANGE = {
     "betas",
     "keep_optimizer",
 }
-WITHOUT_RANGE |= {"features_layer", "shuffle", "flip", "noisy_test", "tf32", "bf16", "compile"}
+WITHOUT_RANGE |= {
+    "features_layer",
+    "models_by",
+    "shuffle",
+    "flip",
+    "noisy_test",
+    "tf32",
+    "bf16",
+    "compile",
+}
 WITHOUT_RANGE |= {"internals", "validation_only", "compress", "error_feedback"}
 
 

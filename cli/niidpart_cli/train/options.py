@@ -123,7 +123,7 @@ def _declare_what() -> list[click.Parameter]:
             ["--model"],
             type=EntryName("fltrain.models"),
             help=f"{', '.join(list_names('fltrain.models'))}, torchvision:NAME, or "
-            "file.py:function.  "
+            "file.py:function; several with a + between, where parties differ.  "
             "[the papers' model for such data]",
         ),
         click.Option(

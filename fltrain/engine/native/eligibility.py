@@ -6,6 +6,7 @@ from niidpart.errors import UsageError
 
 from ...settings import Settings
 from ...tasks.losses import Loss, SmoothedCrossEntropy, cross_entropy
+from ...tasks.unlike_task import UnlikeTask
 from ..jobs import Cell
 from .build import Build, find_build, load_library
 from .declared import READS, Direction
@@ -67,6 +68,11 @@ def require_native(cell: Cell) -> None:
         raise UsageError(
             f"engine native is for the CPU, and the device is {device}; "
             "use --engine stacked or looped, or --device cpu"
+        )
+    if isinstance(cell.task, UnlikeTask):
+        raise UsageError(
+            f"engine native trains one model, and parties have {len(cell.task.parts)} of different "
+            f"shapes; {_INSTEAD}"
         )
     if not _is_cross_entropy(cell.task.loss):
         raise UsageError(

@@ -13,7 +13,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from ... import tree
 from ...counting import ceil_div, count_batches
 from ...flat_tree import FlatTree, RowLayout
-from ...tasks.model_task import ModelTask, make_batch_fault
+from ...tasks.model_task import ModelTask
+from ...tasks.passes import make_batch_fault
 from ..batches import iterate_in_order
 from ..drift import subtract_weights
 from ..execution import Execution

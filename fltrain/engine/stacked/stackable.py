@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from niidpart.errors import UsageError
 
 from ... import tree
+from ...tasks.unlike_task import UnlikeTask
 from ...tree import Tree
 from ..jobs import Cell
 from .task import make_stacked_task
@@ -36,6 +37,8 @@ def why_not_stackable(cell: Cell, convolutions: str) -> str:
         return f"accumulate is {cell.settings.accumulate}, and a stack steps with each batch"
     if cell.task.compiled:
         return "compiled models cannot be stacked: leave out --compile"
+    if isinstance(cell.task, UnlikeTask):
+        return f"parties have models of {len(cell.task.parts)} shapes, which no stack holds"
     entered: list[str] = []
     watched = replace(cell.task, module=_watch_layers(cell.task.module, entered))
     task = make_stacked_task(watched, convolutions)

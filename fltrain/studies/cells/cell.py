@@ -7,7 +7,7 @@ from typing import Any
 
 from niidpart.splits.recipe import JSON
 
-from ...libraries import is_own_code
+from ...libraries import is_own_code, list_models
 from ...settings import SETTINGS
 
 
@@ -61,7 +61,9 @@ class StudyCell:
         words = self.asked["words"]
         metrics = words.get("metrics") or []
         listed = [metrics] if isinstance(metrics, str) else list(metrics)
-        specs = [self.asked["algorithm"], words.get("model"), words.get("loss"), *listed]
+        model = words.get("model")
+        models = list_models(model) if isinstance(model, str) else []
+        specs = [self.asked["algorithm"], *models, words.get("loss"), *listed]
         return [spec for spec in specs if isinstance(spec, str) and is_own_code(spec)]
 
     def to_json(self) -> JSON:

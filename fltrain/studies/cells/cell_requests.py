@@ -38,6 +38,7 @@ _LATER: Mapping[str, Any] = {
     "error_feedback": True,
     "topk_share": 0.01,
     "qsgd_levels": 16,
+    "models_by": None,
     "ditto.weights": "examples",
     "fedbn.weights": "examples",
     "feddyn.alphas": "equal",

@@ -8,7 +8,7 @@ from niidpart.errors import UsageError
 from niidpart.registry import Option, UnimportedRegistry
 
 from ... import presets
-from ...libraries import TORCHVISION
+from ...libraries import TORCHVISION, list_models
 from ...settings import SETTINGS, Settings
 
 _MODELS = UnimportedRegistry("fltrain.models", "model", other_names=(f"{TORCHVISION}NAME",))
@@ -64,12 +64,15 @@ def _check_names(word: str, names: Any) -> None:
     Code of one's own is not looked at, and neither is what Python hands over.
     """
     for name in names if isinstance(names, list | tuple) else ():
+        if word == "model" and isinstance(name, str):
+            for one in list_models(name):
+                if ":" not in one:
+                    _MODELS.require_name(one)
+            continue
         if not isinstance(name, str) or ":" in name:
             continue
         if word == "preset":
             presets.find(name)
-        elif word == "model":
-            _MODELS.require_name(name)
         elif word == "metrics" and not name.startswith(_MEASURED):
             _METRICS.require_name(name)
 
