@@ -7,6 +7,7 @@ worker dies of is a finding, and the rest of its block is examined without it.
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ TESTS = Path(__file__).resolve().parents[1]
 BLOCK = 250  # mutants
 SLOW = (signal.SIGPROF, signal.SIGALRM)
 DYING = "died"  # word and finding
+_ROOM = 1 << 30  # bytes that a disk in memory has to have free
 
 
 class Worker:
@@ -127,8 +129,11 @@ def run(
 
 
 def find_memory_disk() -> str | None:
-    """A disk in memory where there is one: a mutant is written, read once and replaced."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    """A disk in memory where there is one with room: a mutant is written, read once and replaced."""
+    disk = "/dev/shm"
+    if not os.access(disk, os.W_OK) or shutil.disk_usage(disk).free < _ROOM:
+        return None
+    return disk
 
 
 def work_off(workers: list[Worker], blocks: Iterator[dict]) -> Iterator[dict]:

@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,8 @@ from training import list_training_scenarios
 from trials import Bench, Finding, Trial, Undisturbed, rehearse_cut, run_trial, run_undisturbed
 
 from niidpart.temporaries import scratch_folder
+
+_ROOM = 1 << 30  # bytes that a disk in memory has to have free
 
 
 def main() -> None:
@@ -64,8 +67,11 @@ def _parse() -> argparse.Namespace:
 
 
 def _find_fast_folder() -> Path | None:
-    """Memory where there is some: trials test what is asked of a disk, and need none."""
-    return Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
+    """Memory where there is enough: trials test what is asked of a disk, and need none."""
+    disk = Path("/dev/shm")
+    if not os.access(disk, os.W_OK) or shutil.disk_usage(disk).free < _ROOM:
+        return None
+    return disk
 
 
 def _start_again(base: Path) -> int:
