@@ -24,7 +24,13 @@ PLAN = {
     "trials": 2,
     "algorithms": ["fedavg", {"name": "fedprox", "mu": 0.1}],
     "splits": [{"dataset": "digits", "beta": 0.1, "n_parties": 3, "test": 0.2}],
-    "fixed": {"model": "linear", "rounds": 2, "local_epochs": 1, "data_root": "/somebody/data"},
+    "fixed": {
+        "model": "linear",
+        "rounds": 2,
+        "local_epochs": 1,
+        "keep": "every:1",  # no code, though it is written like some
+        "data_root": "/somebody/data",
+    },
 }
 TUNED = PLAN | {
     "name": "tuned",

@@ -18,6 +18,8 @@ from ..plans.plan import read_plan
 from ..plans.plan_text import PlanText, parse_plan_text
 from ..plans.split_words import make_split
 
+_NO_CODE = ("name", "label", "file", "keep", "stop_at", "init_from")  # whose values may have a ":"
+
 
 def derive_splits(
     study: StudyFolder, data_root: str | Path | None, *, trust: bool
@@ -59,7 +61,7 @@ def _find_place(group: str, where: Mapping[str, Any]) -> tuple[str, str, Any]:
 
 def _require_trust(study: StudyFolder, words: Mapping[str, Any], *, trust: bool) -> None:
     """Raise RunError where a plan names code outside fltrain that nobody trusts."""
-    own = [text for text in _list_texts(words) if is_own_code(text)]
+    own = [text for text in _list_texts(words, "plan") if is_own_code(text)]
     if own and not trust:
         raise RunError(
             f"the plan of {study.path} names code outside fltrain, {own[0]}, and making its splits "
@@ -67,16 +69,21 @@ def _require_trust(study: StudyFolder, words: Mapping[str, Any], *, trust: bool)
         )
 
 
-def _list_texts(value: Any) -> Iterator[str]:
-    """Yield all texts in the words of a plan."""
-    if isinstance(value, str):
+def _list_texts(value: Any, word: str) -> Iterator[str]:
+    """Yield the texts in the words of a plan that may name code: all but those that never do.
+
+    word: whose value it is. A `name` is of a plan, a group or a split, unless it is an algorithm's
+    or a transform's.
+    """
+    if isinstance(value, str) and word not in _NO_CODE:
         yield value
     elif isinstance(value, Mapping):
-        for one in value.values():
-            yield from _list_texts(one)
+        for inner, one in value.items():
+            is_whose = inner == "name" and word in ("algorithms", "transforms")
+            yield from _list_texts(one, word if is_whose else inner)
     elif isinstance(value, list):
         for one in value:
-            yield from _list_texts(one)
+            yield from _list_texts(one, word)
 
 
 def supply_splits(study: StudyFolder, splits: Mapping[str, niidpart.FederatedSplit]) -> None:
