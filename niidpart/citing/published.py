@@ -26,9 +26,9 @@ def find_named(name: str | Path, options: Mapping[str, Any]) -> list[PublishedSp
         found = find_published(name, **options)
         if not found:
             raise UsageError(
-                f"{name} is none of the {len(records)} published splits that are known, so nobody "
-                "is known who is to be cited; niidpart audit says what it is, and of a split file "
-                "that niidpart import makes of it niidpart cite prints an entry"
+                f"{name} is none of the {len(records)} published splits that are known; niidpart "
+                "audit says what it is, and niidpart import makes a split file of it, which can be "
+                "cited"
             )
         return [match.record for match in found]
     if str(name) not in records:

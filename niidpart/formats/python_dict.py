@@ -114,6 +114,10 @@ def _name_party(number: bytes | None, single: bytes | None, double: bytes | None
 
 def _build_fault(path: Path, text: bytes, place: int, needed: str) -> FileFault:
     got = ascii(text[place : place + 40].decode("latin1"))
+    if not text[place:].strip():
+        return FileFault(
+            f"{path} ends at byte {place}, where {needed} is needed: it was cut off; get it anew"
+        )
     return FileFault(
         f"{path}: {got} stands at byte {place}, where {needed} is needed; such a file is one "
         "python dictionary, {party: [rows], ...}"
