@@ -1,5 +1,7 @@
 """A model that reads letters: what it computes, which engines train it, and what it refuses."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -133,3 +135,17 @@ def test_letters_are_not_said_to_be_off_their_scale(train, recwarn):
     split = niidpart.make(data, "homo", n_parties=2, test=0.5)
     train(split, data, model="lstm", rounds=1)
     assert not [warning for warning in recwarn if "--normalise" in str(warning.message)]
+
+
+def test_leafs_files_train_without_a_word_on_the_model(train, tmp_path):
+    line = "Now is the winter of our discontent, made glorious summer by this sun of York; and all"
+    windows = {"x": [line[i : i + 80] for i in range(5)], "y": list(line[80:85])}
+    speakers = {"RICHARD_GLOUCESTER": windows, "RICHARD_CLARENCE": windows}
+    text = {"users": [*speakers], "num_samples": [5, 5], "user_data": speakers}
+    for part in ("train", "test"):
+        (tmp_path / part).mkdir()
+        (tmp_path / part / "all_data_niid_1_keep_0.json").write_text(json.dumps(text))
+    data = niidpart.load("shakespeare", tmp_path)
+    split = niidpart.make(data, "group", n_parties=2)
+    done = train(split, data, model=None, rounds=1)
+    assert done.model().letters.num_embeddings == 80
