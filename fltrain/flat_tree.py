@@ -71,8 +71,8 @@ class FlatTree(dict[str, Any]):
         """Make the leaves, unless they have been made."""
         if self._views is None:
             leaves = self.layout.cut(self._row)
-            self._views = tuple(leaves.values())
             super().update(leaves)
+            self._views = tuple(leaves.values())  # last: who sees them, in a thread, has the leaves
 
     def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[Tree]]:
         """Let copies be plain trees: theirs are no views into the row."""

@@ -116,7 +116,7 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> S
 def _compute_features(task: Task, info: Info, models: Tree, buffers: Tree) -> list[Tensor]:
     """Return the features [2, D] that each of the models has of zeros."""
     weight = tree.leaves(models)[0]
-    x = weight.new_zeros(2, *info.shape)
+    x = torch.zeros(2, *info.shape, device=weight.device)  # float32, as examples are
     each = []
     for number in range(len(weight)):
         model, its_buffers = tree.index(models, number), tree.index(buffers, number)

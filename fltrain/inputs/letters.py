@@ -17,6 +17,8 @@ def require_letters(data: Federated, n_letters: int) -> None:
     for part in (data.train, data.val, data.test, data.global_test):
         if part is not None:
             _require_in_part(part, n_letters)
+    if data.new_parties is not None:
+        require_letters(data.new_parties, n_letters)
 
 
 def _require_in_part(part: PartyExamples, n_letters: int) -> None:

@@ -41,7 +41,10 @@ def list_own_models(config: JSON) -> list[str] | None:
     """Return the name of each party's model; None of a run where all have one."""
     if PARTY_MODELS not in config:
         return None
-    names = [Path(name).name for name in list_models(config["model"])]
+    full = list_models(config["model"])
+    names = [Path(name).name for name in full]
+    if len(set(names)) < len(set(full)):  # files of one name in two folders
+        names = full
     return [names[place] for place in config[PARTY_MODELS]]
 
 

@@ -32,8 +32,8 @@ def require_no_mean(
     asked = f"model {AND.join(names)} gives parties models of {len(set(names))} shapes"
     if not algorithm.unlike_models:
         raise UsageError(
-            f"{asked}, and {algorithm.name} sends or averages models, which must be of one; take "
-            "fedproto or solo, or one model"
+            f"{asked}, and {algorithm.name} sends, averages or shares models, which must be of one "
+            "shape; take fedproto or solo, or one model"
         )
     if settings.drift != "none":
         raise UsageError(

@@ -63,9 +63,12 @@ def _inform(cell: Cell) -> Info:
 
 def _find_starts(cell: Cell) -> torch.Tensor:
     """Return for each party the place of its model among those that runs start from."""
+    parties = range(cell.data.n_parties)
     if isinstance(cell.task, UnlikeTask):
-        return torch.tensor(cell.task.of_party, dtype=torch.int64)
-    return torch.zeros(cell.data.n_parties, dtype=torch.int64)
+        # dealt to all parties of the split, of which some may be held out
+        of_party = cell.task.of_party
+        return torch.tensor([of_party[cell.data.find_number(party)] for party in parties])
+    return torch.zeros(len(parties), dtype=torch.int64)
 
 
 def _require_memory(cell: Cell, info: Info, models: Tree, buffers: Tree) -> None:

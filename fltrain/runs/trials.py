@@ -11,7 +11,7 @@ from niidpart.registry import UnimportedRegistry
 from niidpart.splits.recipe import JSON
 
 from ..common import SEEDS
-from ..libraries import is_own_code, list_models
+from ..libraries import AND, is_own_code, list_models
 from ..settings import Settings
 from .grid import write_value
 from .own_files import shorten_digest
@@ -164,7 +164,8 @@ def _is_varied(key: str, settings: Sequence[JSON]) -> bool:
 
 
 def _shorten(value: Any) -> str:
-    text = _OWN_FILE.sub(r"\1", write_value(value))
+    names = list_models(write_value(value))  # what names no models is one name
+    text = AND.join(_OWN_FILE.sub(r"\1", name) for name in names)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 

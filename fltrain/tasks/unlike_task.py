@@ -20,8 +20,8 @@ MODEL = "model"  # among the buffers: the place of the model that they are of
 class UnlikeTask(ModelTask):
     """Models of different shapes as one task.
 
-    module: an nn.ModuleList of them. names: of each, for messages. of_party: for each party the
-    place of its model.
+    module: an nn.ModuleList of them. names: of each, for messages. of_party: for each party of
+    the split the place of its model.
 
     The weights of a model lie in rows that are as long as the longest model needs, so what keeps,
     writes and sends them sees rows of one shape, whosever they are. Which model they are of stands

@@ -115,6 +115,15 @@ def test_what_is_no_letter_is_refused_before_training(train, wrong, number):
         train(split, data, model="lstm")
 
 
+def test_letters_of_a_party_that_never_trains_are_looked_at_too(train, dealt):
+    x = np.zeros((12, LENGTH), np.float32)
+    x[7, 3] = 9
+    data = niidpart.from_arrays(x, np.arange(12) % N_LETTERS)
+    split = dealt(data, [0] * 6 + [1] * 4 + [-1] * 2, test=[-1] * 10 + [1] * 2)
+    with pytest.raises(UsageError, match="an example has 9;"):
+        train(split, data, model="lstm", new_parties=1)  # the one that has a test part
+
+
 def test_settings_that_make_other_numbers_of_letters_are_refused(train_letters):
     with pytest.raises(UsageError, match="with --normalise none"):
         train_letters(normalise="data")

@@ -190,6 +190,13 @@ def test_a_stand_in_of_a_long_tail_has_its_sizes():
     assert data.features(slice(None)).shape[0] == sum(sizes)
 
 
+def test_a_stand_in_has_the_columns_of_its_split():
+    split = {"dataset": "cifar10", "strategy": "hierarchical", "n_parties": 10}
+    fixed = {"model": "cnn+lenet5-bn", "models_by": "archetype", "rounds": 1}
+    plan = {"name": "one", "algorithms": ["solo"], "splits": [split], "fixed": fixed}
+    assert prepare_study(plan, load=load_or_stand_in).estimates[0].steps > 0
+
+
 def test_a_stand_in_takes_what_the_data_set_takes(data_folder):
     plan = {
         "name": "one",

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,7 +10,9 @@ import torch
 import fltrain
 import niidpart
 from fltrain import RunFolder, UsageError
+from fltrain.algorithms import fedavg, solo
 from fltrain.libraries import list_models
+from fltrain.runs.by_party import list_own_models
 from fltrain.runs.derived import derive_values, parse_derived
 from fltrain.tasks.model_task import ModelTask
 from fltrain.tasks.unlike_task import UnlikeTask
@@ -55,7 +58,7 @@ def weights_of(run, party):
 def test_a_party_of_solo_trains_as_among_its_like_bit_for_bit(
     nets, table, table_split, train, same
 ):
-    """Dropout, batch statistics, momentum, clipping; wide twice, so that it has two of three parties."""
+    """Dropout, batch statistics, momentum, weight decay; wide twice, so that it has two of three parties."""
     how = BOTH | {"algorithm": "solo"}
     names = ("wide", "wide", "narrow")
     mixed = train(table_split, table, model=nets(*names), **how)
@@ -107,6 +110,20 @@ def test_a_killed_run_goes_on_byte_for_byte(nets, table, table_split, train, out
     assert len(config["own_code"]) == 1
 
 
+def test_parties_keep_their_models_where_others_are_held_out(nets, table, table_split, train):
+    start = replace(solo(), serve_new=fedavg().serve)
+    how = BOTH | {"model": nets("wide", "narrow"), "new_parties": 2}
+    run = train(table_split, table, algorithm=start, **how)
+    assert run.new_parties == (0, 4)
+    assert run.state.parties["buffers"]["model"].tolist() == [1, 0, 1]  # of parties 1, 2, 3
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders():
+    config = {"model": "/a/net.py:net+/b/net.py:net+cnn", "party_models": [0, 1, 2, 0]}
+    assert list_own_models(config) == ["/a/net.py:net", "/b/net.py:net", "cnn", "/a/net.py:net"]
+    assert list_own_models(config | {"model": "/a/net.py:net+cnn+mlp"})[0] == "net.py:net"
+
+
 def test_a_column_says_who_has_which_and_tables_ask_by_model(train, tmp_path):
     data = niidpart.load("digits")
     split = niidpart.make(data, "hierarchical", n_parties=10, seed=0, n_train=20)
@@ -125,7 +142,7 @@ def test_a_column_says_who_has_which_and_tables_ask_by_model(train, tmp_path):
 @pytest.mark.parametrize(
     ("names", "options", "said"),
     [
-        (("wide", "narrow"), {"algorithm": "fedavg"}, "models of 2 shapes, and fedavg sends or"),
+        (("wide", "narrow"), {"algorithm": "fedavg"}, "models of 2 shapes, and fedavg sends, av"),
         (("wide", "narrow"), {"algorithm": "lg-fedavg"}, "take fedproto or solo"),
         (("wide", "longer"), {}, "of the models have 4, 6 numbers"),
         (("wide", "narrow"), {"drift": "whole"}, "leave drift out"),

@@ -107,7 +107,8 @@ def make_few(split: niidpart.FederatedSplit) -> tuple[niidpart.FederatedSplit, D
         test=recipe.test or _guess_share(split.test),
         transforms=[(one.name, dict(one.params)) for one in recipe.transforms],
     )
-    return small, few
+    # whom a run asks for by a column of its split (--models-by) it finds there too
+    return replace(small, columns=split.columns), few
 
 
 def _guess_share(part: Part) -> float:
