@@ -391,11 +391,12 @@ def test_labels_say_what_differs_and_nothing_else(tmp_path):
 
 def test_a_label_names_a_file_of_ones_own_without_its_folder(tmp_path):
     models = {"own": "/a/rather/long/path/to/my/net.py:net", "usual": "cnn"}
+    models["both"] = f"{models['usual']}+{models['own']}"
     configs = {
         name: folder_of(tmp_path / name, [], model=model).config for name, model in models.items()
     }
     labels = [group.label for group in group_trials(configs)]
-    assert labels == ["fedavg model=net.py:net", "fedavg model=cnn"]
+    assert labels == [f"fedavg model={name}" for name in ("net.py:net", "cnn", "cnn+net.py:net")]
 
 
 def test_a_line_of_differences_stays_short_however_many_runs_there_are(tmp_path):
