@@ -21,8 +21,7 @@ from typing import Any
 
 from fltrain.studies.folder.study_folder import StudyFolder, is_study
 from fltrain.studies.packing.packed_file import PACKED
-from fltrain.studies.packing.splits_again import derive_splits, supply_splits
-from fltrain.studies.packing.study_packing import open_study, pack_study, unpack_study
+from fltrain.studies.packing.study_packing import pack_study, unpack_study
 
 KEPT = Path(__file__).parents[1] / "examples" / "reproduction"
 _FLTRAIN = (sys.executable, "-m", "niidpart_cli.train")
@@ -81,9 +80,7 @@ def bring_back(name: str, folder: Path, data_root: str) -> None:
     packed = find_packed(name)
     if is_study(folder) or not packed.exists():
         return
-    with open_study(packed) as opened:
-        splits = derive_splits(StudyFolder.open(opened), data_root, trust=False)
-    supply_splits(unpack_study(packed, folder), splits)
+    unpack_study(packed, folder, data_root)
 
 
 def train(command: Sequence[str], folder: Path) -> None:

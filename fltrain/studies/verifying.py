@@ -9,6 +9,7 @@ from typing import Any
 
 import niidpart
 from niidpart.errors import FileFault, UsageError
+from niidpart.registry.hints import find_near
 from niidpart.splits.recipe import JSON
 
 from ..disk.plain_folder import RunError
@@ -18,7 +19,7 @@ from ..verification.verdict import RunFault, RunVerdict
 from .cells.cell import StudyCell, restore_lists
 from .cells.cell_requests import restore_request
 from .folder.claims import Kinds
-from .folder.roster import Roster, read_cells
+from .folder.roster import Roster
 from .folder.study_folder import StudyFolder
 from .work.cell_training import identify_run
 from .work.deciding import SearchReferee
@@ -39,7 +40,7 @@ def verify_study(
     roster = Roster(study, passes_over=True)
     cells = roster.list_cells()
     if only:
-        cells = {name: cell for name, cell in cells.items() if name in read_cells(study, only)}
+        cells = {name: cells[name] for name in _require_known(only, cells, path)}
     # Claims first: a cell that is finished meanwhile is there, and not gone.
     before = study.claims.list_kinds()
     done = study.places.list_done()
@@ -59,6 +60,20 @@ def verify_study(
     for place, what in {**roster.damaged, **wrong}.items():
         verdicts[place] = RunVerdict([RunFault(".", None, what)], unchecked=[])
     return verdicts
+
+
+def _require_known(
+    only: Sequence[str], cells: Mapping[str, StudyCell], path: str | Path
+) -> Sequence[str]:
+    """Return the names of cells that are asked for. UsageError for one that there is not."""
+    for name in only:
+        if name not in cells:
+            near = find_near(name, cells)
+            hint = f"did you mean {' or '.join(near)}? " if near else ""
+            raise UsageError(
+                f"{path} has no cell {name!r}; {hint}they are listed by fltrain table {path} --json"
+            )
+    return only
 
 
 def _find_stated(study: StudyFolder, name: str, claimed: Mapping[str, Kinds]) -> JSON:

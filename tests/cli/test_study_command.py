@@ -234,6 +234,8 @@ def test_a_packed_study_is_shown_verified_and_gone_on_with(fltrain, plan):
     (verdict,) = json.loads(fltrain(*words, cwd=plan).stdout)
     assert (verdict["run"], verdict["faults"]) == (f"s.json.xz/cells/{one}", [])
     assert verdict["replayed"] == [1]
+    tuning = fltrain("study", "s.json.xz", "--tuning", cwd=plan).stdout
+    assert tuning.startswith("the study ")  # and no folder that is gone
     on = fltrain("study", "s.json.xz", "--out", "t", "--json", cwd=plan)
     assert json.loads(on.stdout)["done"] == 6
     assert fltrain("verify", "t", cwd=plan).returncode == 0
@@ -242,5 +244,7 @@ def test_a_packed_study_is_shown_verified_and_gone_on_with(fltrain, plan):
         (("study", "s.json.xz", "--out", "t"), "t is a study, and fltrain study t goes on"),
         (("study", "s.json.xz", "--out", "u", "--trials", "2"), "--trials is of --paper"),
         (("table", "s.json.xz", "--metric", "hellinger"), "s.json.xz holds no splits"),
+        (("study", "s.json.xz", "--watch"), "--dry-run and --watch are for others"),
+        (("verify", "s.json.xz", "--cells", "none"), "fltrain table s.json.xz --json"),
     ):
         assert said in fltrain(*words, cwd=plan).stderr

@@ -72,32 +72,51 @@ def test_every_task_is_of_a_track_and_shows_a_measure():
     assert {find_task(name).shows for name in list_tasks()} <= {"last", "parties"}
 
 
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    """A task that trains in no time, alone in the registry, with three seeds."""
-    folder = tmp_path_factory.mktemp("tasks")
-    (folder / "tiny.toml").write_text(TINY.format(digests=""))
-    patch = pytest.MonkeyPatch()
+def show_tasks(patch, folder):
+    """Have the tasks of a folder, with three seeds, in place of ours, which other tests read."""
     patch.setattr(task_module, "_FOLDER", folder)
     patch.setattr(planning_module, "SEEDS", 3)
-    prepared = prepare_study(make_entry_plan(find_task("tiny"), [{"name": "fedavg"}]))
-    digests = ", ".join(f'"{digest}"' for digest in prepared.resolved.splits)
-    (folder / "tiny.toml").write_text(TINY.format(digests=digests))
-    yield find_task("tiny")
-    patch.undo()
 
 
 @pytest.fixture(scope="module")
-def entries(tiny, tmp_path_factory):
+def tasks(tmp_path_factory):
+    """The folder of a task that trains in no time."""
+    folder = tmp_path_factory.mktemp("tasks")
+    (folder / "tiny.toml").write_text(TINY.format(digests=""))
+    with pytest.MonkeyPatch.context() as patch:
+        show_tasks(patch, folder)
+        prepared = prepare_study(make_entry_plan(find_task("tiny"), [{"name": "fedavg"}]))
+    digests = ", ".join(f'"{digest}"' for digest in prepared.resolved.splits)
+    (folder / "tiny.toml").write_text(TINY.format(digests=digests))
+    return folder
+
+
+@pytest.fixture
+def tiny(tasks, monkeypatch):
+    """That task, alone in the registry."""
+    show_tasks(monkeypatch, tasks)
+    return find_task("tiny")
+
+
+@pytest.fixture(scope="module")
+def trained(tasks, tmp_path_factory):
     """The rows that every task has, and one entry beside them."""
     folder = tmp_path_factory.mktemp("entries")
-    for name, algorithms in {"baselines": MANDATORY, "mine": ["scaffold"]}.items():
-        words = [read_algorithm(one) for one in algorithms]
-        plan = folder / f"{name}.toml"
-        plan.write_text(write_plan(make_entry_plan(tiny, words)))
-        fltrain.study(plan, out=folder / name, workers=1)
-        plan.unlink()
+    with pytest.MonkeyPatch.context() as patch:
+        show_tasks(patch, tasks)
+        for name, algorithms in {"baselines": MANDATORY, "mine": ["scaffold"]}.items():
+            words = [read_algorithm(one) for one in algorithms]
+            plan = folder / f"{name}.toml"
+            plan.write_text(write_plan(make_entry_plan(find_task("tiny"), words)))
+            fltrain.study(plan, out=folder / name, workers=1)
+            plan.unlink()
     return folder
+
+
+@pytest.fixture
+def entries(trained, tiny):
+    """The same, their task in the registry."""
+    return trained
 
 
 def copy_entry(entries, tmp_path, name="mine"):
@@ -127,7 +146,7 @@ def test_another_study_of_the_plan_with_the_same_bytes_is_run_again(entries, tmp
     assert "came to other states in 3 of 3 runs" in wrong.faults[0]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def packed(entries, tmp_path_factory):
     """The entry beside the baselines, as one file."""
     return pack_study(entries / "mine", tmp_path_factory.mktemp("packed") / "mine.json.xz")

@@ -11,7 +11,7 @@ from fltrain.disk.sealed import seal_text
 from fltrain.evidence.api import make_tables
 from fltrain.studies.folder.study_folder import StudyFolder
 from fltrain.studies.packing.packed_file import read_packed, write_packed
-from fltrain.studies.packing.splits_again import derive_splits, supply_splits
+from fltrain.studies.packing.splits_again import derive_splits
 from fltrain.studies.packing.study_packing import open_study, pack_study, unpack_study
 from fltrain.studies.verifying import has_tensors, verify_study
 from fltrain.verification.verifying import verify
@@ -72,7 +72,6 @@ def test_it_is_read_like_its_folder_and_names_no_place_and_no_machine(folder, pa
 
 def test_every_run_comes_out_again_from_round_0(packed, tmp_path):
     study = unpack_study(packed, tmp_path / "unpacked")
-    supply_splits(study, derive_splits(study, None, trust=False))
 
     def verify_one(run):
         return verify(run, replay=1, with_last=True, has_checkpoints=has_tensors(run))
@@ -90,9 +89,18 @@ def test_what_is_done_is_not_done_again_elsewhere(folder, tmp_path):
     shutil.rmtree(lost)
     for end in (begun / "claims").glob(f"{lost.name}.*[de]d*"):
         end.unlink()  # as if its worker were at it
-    study = unpack_study(pack_study(begun, tmp_path / "begun.json.xz"), tmp_path / "elsewhere")
+    told = {"end": "failed", "worker": "mine", "kind": "OSError", "cause": "/somebody/data is full"}
+    name = next((begun / "cells").iterdir()).name
+    for file in (begun / "claims").glob(f"{name}.000001.*"):  # it was tried again, and finished
+        file.rename(file.with_name(file.name.replace("000001", "000002")))
+    for cell, number in ((name, 1), (lost.name, 2)):
+        book = StudyFolder.open(begun).claims
+        book.claim(cell, number, {"worker": "mine", "rounds": 0})
+        book.end(cell, number, told | {"traceback": "/somebody/code"})
+    file = pack_study(begun, tmp_path / "begun.json.xz")
+    assert "/somebody" not in json.dumps(read_packed(file))
+    study = unpack_study(file, tmp_path / "elsewhere")
     assert study.claims.list_kinds().keys() == study.places.list_done()
-    supply_splits(study, derive_splits(study, None, trust=False))
     before = {path: path.stat().st_mtime_ns for path in study.path.glob("cells/*/metrics.jsonl")}
     assert len(before) == 3
     grown = PLAN | {"algorithms": [*PLAN["algorithms"], "fednova"]}
@@ -119,6 +127,7 @@ def test_other_data_and_code_of_ones_own_are_refused(packed, tmp_path):
     changes = {
         "other splits": ('"beta": 0.1', '"beta": 0.2'),
         "code outside": ('"fedavg"', '"mine.py:make"'),
+        "mnist needs": ('"digits"', '"mnist", "data_root": "/somebody"'),  # nobody is led there
     }
     for said, (old, new) in changes.items():
         changed = plan | {"text": plan["text"].replace(old, new)}
@@ -128,6 +137,7 @@ def test_other_data_and_code_of_ones_own_are_refused(packed, tmp_path):
             derive_splits(StudyFolder.open(opened), None, trust=False)
         assert f"{file}" in str(told.value)
         assert "fltrain-study-" not in str(told.value)
+        assert "/somebody" not in str(told.value)
 
 
 def test_a_study_is_unpacked_into_a_new_folder_alone(packed, tmp_path):

@@ -158,7 +158,7 @@ def _study(
         raise UsageError(
             "fltrain study needs PLAN.toml|FOLDER or --paper; --help says what that is"
         )
-    if (watch or tuning) and not is_study(plan):
+    if (watch or tuning) and not (is_study(plan) or is_packed(plan)):
         raise UsageError(_explain_no_study(Path(plan)))
     if tuning:
         with open_packed([plan]) as (folder,):
@@ -184,20 +184,15 @@ def _study(
 
 def _unpack(file: str, out: str | None, root: str | None, *, trust: bool) -> "StudyFolder":
     """Make the folder of a packed study, with its splits."""
-    from fltrain.studies.folder.study_folder import StudyFolder, is_study
-    from fltrain.studies.packing.splits_again import derive_splits, supply_splits
-    from fltrain.studies.packing.study_packing import open_study, unpack_study
+    from fltrain.studies.folder.study_folder import is_study
+    from fltrain.studies.packing.study_packing import unpack_study
 
     if out is None or is_study(out):
         given = "" if out is None else f"; {out} is a study, and fltrain study {out} goes on"
         raise UsageError(
             f"a packed study needs a new folder: fltrain study {file} --out NEW{given}"
         )
-    with open_study(file) as folder:  # first, so that nothing is left behind where data is missing
-        splits = derive_splits(StudyFolder.open(folder), root, trust=trust)
-    study = unpack_study(file, Path(out).resolve())
-    supply_splits(study, splits)
-    return study
+    return unpack_study(file, Path(out).resolve(), root, trust=trust)
 
 
 def _prepare(plan: "AskedPlan", dry_run: bool) -> "PreparedStudy":

@@ -24,7 +24,7 @@ def print_tuning(study: "StudyFolder", as_json: bool) -> None:
         say(json.dumps(told + [_to_json(search, None) for search in undecided]))
         return
     if not decided and not undecided:
-        say(f"{study.path} tunes nothing: its plan has no [tuning]")
+        say(f"the study {study.name} tunes nothing: its plan has no [tuning]")
     names = describe_searches([search for search, _ in decided])
     for name, (search, result) in zip(names, decided, strict=True):
         say(f"{name}: {search.metric}")

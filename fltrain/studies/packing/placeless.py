@@ -1,7 +1,8 @@
 """What a packed study says of the machine that trained it: nothing that names a place or a person.
 
-Where the data lay, how workers were called (by their machines) and tracebacks are left out, and
-digests over them are made anew. All that decides a result stays.
+Where the data lay, how workers were called (by their machines), tracebacks, and why cells failed
+that went on afterwards are left out, and digests over these are made anew. All that decides a
+result stays.
 """
 
 from collections.abc import Mapping
@@ -11,24 +12,26 @@ from niidpart.splits.recipe import JSON
 
 from ...disk.sealed import Sealed, seal_text, write_plain_text
 from ..cells.searches import Search
+from ..folder.roster import DIVERGED
 from ..folder.study_folder import StoredPlan
 from ..plans.plan_text import parse_plan_text, write_plan_text
 
 _ROOT = "data_root"
 _OF_CLAIMS = ("worker", "traceback")
+_CAUSE = "cause"  # of a failure: it may quote the path of a file, but where training diverged
 
 
 def clear_plan(plan: StoredPlan) -> StoredPlan:
     """Return a plan that does not say where data lies."""
     words = parse_plan_text(plan.text)
-    cleared = _drop_roots(words)
+    cleared = drop_roots(words)
     text = plan.text if cleared == words else write_plan_text(cleared)
     return StoredPlan(
         number=plan.number,
         name=plan.name,
         text=text,
-        cells=_drop_roots(list(plan.cells)),
-        searches=_drop_roots(list(plan.searches)),
+        cells=drop_roots(list(plan.cells)),
+        searches=drop_roots(list(plan.searches)),
     )
 
 
@@ -42,7 +45,7 @@ def rename_results(plan: StoredPlan, cleared: StoredPlan) -> dict[str, str]:
 
 def clear_result(value: JSON) -> str:
     """Return the text of what came of a search."""
-    return seal_text(_drop_roots(value))[0].decode()
+    return seal_text(drop_roots(value))[0].decode()
 
 
 def clear_config(sealed: Sealed) -> tuple[str, str]:
@@ -56,15 +59,17 @@ def clear_config(sealed: Sealed) -> tuple[str, str]:
 
 def clear_claim(value: JSON, digests: Mapping[str, str]) -> str:
     """Return the text of a claim, or of its end. digests: of configurations, by what they were."""
-    kept = {word: one for word, one in value.items() if word not in _OF_CLAIMS}
+    left_out = _OF_CLAIMS if value.get("kind") == DIVERGED else (*_OF_CLAIMS, _CAUSE)
+    kept = {word: one for word, one in value.items() if word not in left_out}
     if "config" in kept:
         kept["config"] = digests.get(kept["config"], kept["config"])
     return seal_text(kept)[0].decode()
 
 
-def _drop_roots(value: Any) -> Any:
+def drop_roots(value: Any) -> Any:
+    """Return JSON without the places of data in it."""
     if isinstance(value, Mapping):
-        return {word: _drop_roots(one) for word, one in value.items() if word != _ROOT}
+        return {word: drop_roots(one) for word, one in value.items() if word != _ROOT}
     if isinstance(value, list):
-        return [_drop_roots(one) for one in value]
+        return [drop_roots(one) for one in value]
     return value

@@ -17,6 +17,7 @@ from ..plans.expansion import expand_plan
 from ..plans.plan import read_plan
 from ..plans.plan_text import PlanText, parse_plan_text
 from ..plans.split_words import make_split
+from .placeless import drop_roots
 
 _NO_CODE = ("name", "label", "file", "keep", "stop_at", "init_from")  # whose values may have a ":"
 
@@ -29,7 +30,8 @@ def derive_splits(
     data_root: where the data sets lie. trust: whether code runs that the plan names, beside ours.
     FileFault where the data gives others.
     """
-    words = parse_plan_text(study.read_plan().text)
+    # A root is whoever's machine the file was made on: nobody is led to places of this one.
+    words = drop_roots(parse_plan_text(study.read_plan().text))
     _require_trust(study, words, trust=trust)
     if data_root is not None:
         words["fixed"] = {**words.get("fixed", {}), "data_root": str(data_root)}
@@ -88,10 +90,20 @@ def _list_texts(value: Any, word: str) -> Iterator[str]:
 
 def supply_splits(study: StudyFolder, splits: Mapping[str, niidpart.FederatedSplit]) -> None:
     """Write splits into the folder of a packed study: the study's, and the copies of its runs."""
-    study.write_splits(splits)
+    for place, content in list_split_files(study, splits):
+        (study.path / place).parent.mkdir(exist_ok=True)
+        (study.path / place).write_bytes(content)
+
+
+def list_split_files(
+    study: StudyFolder, splits: Mapping[str, niidpart.FederatedSplit]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of splits by their paths in a study: its own, and the copies of its runs."""
+    contents = {digest: niidpart.to_bytes(split) for digest, split in splits.items()}
+    for digest, content in contents.items():
+        yield str(study.find_split(digest).relative_to(study.path)), content
     cells = Roster(study).list_cells()
     for name in study.places.list_done() & set(cells):
-        digest = cells[name].split
-        if digest in splits:
+        if cells[name].split in contents:
             copy = study.places.find_cell(name) / SPLIT
-            copy.write_bytes(study.find_split(digest).read_bytes())
+            yield str(copy.relative_to(study.path)), contents[cells[name].split]

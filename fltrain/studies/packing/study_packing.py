@@ -4,12 +4,13 @@ Splits and tensors are left out: a replay makes both anew, the splits from the d
 from round 0. What stays is what nobody could make anew: the plan, what each finished run was asked
 for and on what, its metrics with the digests of all its states, its times, and its claims. Of a
 cell that is not finished nothing stays, so that it is begun anew elsewhere, and not counted as one
-that five workers in a row brought no further.
+that five workers in a row brought no further; so it is with one that failed, for want of memory or
+of data, as machines do. One that diverged has ended: elsewhere it would again.
 """
 
 import contextlib
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from niidpart.errors import FileFault, UsageError
@@ -19,9 +20,11 @@ from ...disk.plain_folder import PlainFolder, RunError
 from ...disk.sealed import read_sealed, seal_text
 from ...runs.configuration import CONFIG
 from ...runs.finding import STUDY_MARK
+from ..folder.roster import DIVERGED
 from ..folder.study_folder import FOLDERS, FORMAT, StudyFolder
 from .packed_file import OF_RUN, PACKED, is_of_packed, is_packed, read_packed, write_packed
 from .placeless import clear_claim, clear_config, clear_plan, clear_result, rename_results
+from .splits_again import derive_splits, list_split_files
 
 __all__ = ["open_study", "pack_study", "unpack_study"]
 
@@ -48,10 +51,19 @@ def pack_study(folder: str | Path, out: str | Path) -> Path:
         The folder is no study, a file of it is damaged, or is a link.
     """
     study = StudyFolder.open(folder)
-    runs, digests = _read_runs(study)
-    texts = {STUDY_MARK: PlainFolder(study.path).read(STUDY_MARK).decode()}
-    write_packed(texts | _read_plan(study) | _read_claims(study, digests) | runs, Path(out))
+    texts = {STUDY_MARK: _read_text(PlainFolder(study.path), STUDY_MARK)} | _read_plan(study)
+    # Workers may be at it: what has won was finished before, and no claim is of a later run.
+    names = PlainFolder(study.path / "cells").list_names()
+    runs, digests = _read_runs(study, names)
+    write_packed(texts | _read_claims(study, names, digests) | runs, Path(out))
     return Path(out)
+
+
+def _read_text(folder: PlainFolder, name: str) -> str:
+    try:
+        return folder.read(name).decode()
+    except UnicodeDecodeError as error:
+        raise RunError(f"{folder.path / name} is damaged: {error}") from error
 
 
 def _read_plan(study: StudyFolder) -> dict[str, str]:
@@ -69,12 +81,17 @@ def _read_plan(study: StudyFolder) -> dict[str, str]:
     return texts
 
 
-def _read_claims(study: StudyFolder, digests: dict[str, str]) -> dict[str, str]:
-    """Return the claims of cells that are finished, or have failed, by their paths."""
+def _read_claims(
+    study: StudyFolder, finished: Iterable[str], digests: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the claims of cells that are finished, or have diverged, by their paths."""
     place = PlainFolder(study.path / "claims")
     standings = study.claims.list_standings(study.claims.list_kinds())
-    ended = study.places.list_done()
-    ended |= {name for name, standing in standings.items() if standing.has_failed}
+    ended = set(finished)
+    for name, standing in standings.items():
+        end = study.claims.read_end(name, standing.number)
+        if standing.has_failed and end.get("kind") == DIVERGED:
+            ended.add(name)
     texts = {}
     for name in place.list_names():
         path = f"claims/{name}"
@@ -89,13 +106,12 @@ def _find_cell(claim: str) -> str:
     return claim.rsplit(".", 2)[0]
 
 
-def _read_runs(study: StudyFolder) -> tuple[dict[str, str], dict[str, str]]:
+def _read_runs(study: StudyFolder, names: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the files of runs by their paths, those of a kind one after another.
 
     And the digests of their configurations, by what they were.
     """
     cells = PlainFolder(study.path / "cells")
-    names = cells.list_names()
     texts, digests = {}, {}
     for name in names:
         sealed = read_sealed(cells.enter(name), CONFIG)
@@ -104,7 +120,7 @@ def _read_runs(study: StudyFolder) -> tuple[dict[str, str], dict[str, str]]:
         for name in names:
             run = cells.enter(name)
             if file != CONFIG and run.has(file):
-                texts[f"cells/{name}/{file}"] = run.read(file).decode()
+                texts[f"cells/{name}/{file}"] = _read_text(run, file)
     return texts, digests
 
 
@@ -149,14 +165,20 @@ def _write_texts(folder: Path, texts: Mapping[str, str]) -> None:
         place.write_bytes(text.encode())
 
 
-def unpack_study(file: str | Path, out: str | Path) -> StudyFolder:
-    """Write the folder of a packed study, without its splits, and return it.
+def unpack_study(
+    file: str | Path, out: str | Path, data_root: str | Path | None = None, *, trust: bool = False
+) -> StudyFolder:
+    """Write the folder of a packed study, with its splits, whole or not at all, and return it.
 
     Parameters
     ----------
     file : str or Path
     out : str or Path
         A new folder.
+    data_root : str or Path, optional
+        Where the data sets lie.
+    trust : bool
+        Whether code runs that the plan names, beside ours.
 
     Returns
     -------
@@ -165,10 +187,21 @@ def unpack_study(file: str | Path, out: str | Path) -> StudyFolder:
     Raises
     ------
     FileFault
-        It is no packed study, or something else lies at `out`.
+        It is no packed study, the data gives other splits, or something else lies at `out`.
     """
     texts = read_packed(Path(file))
-    write_folder(Path(out), [(name, text.encode()) for name, text in texts.items()])
+    with open_study(file) as folder:
+        study = StudyFolder.open(folder)
+        write_folder(Path(out), _list_files(study, texts, data_root, trust=trust))
     for name in FOLDERS:
         make_folder(Path(out) / name)
     return StudyFolder.open(out)
+
+
+def _list_files(
+    study: StudyFolder, texts: Mapping[str, str], data_root: str | Path | None, *, trust: bool
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a study's folder by their paths, its splits made of the data."""
+    yield from list_split_files(study, derive_splits(study, data_root, trust=trust))
+    for path, text in texts.items():
+        yield path, text.encode()
