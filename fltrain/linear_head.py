@@ -93,7 +93,8 @@ def find_linear_head(
     is_one_layer = len(weights) == 1 and len(biases) <= 1
     if is_one_layer and len(weights + biases) == len(names):
         head = LinearHead(weights[0], "".join(biases))
-        x = torch.randn(4, *shape, generator=torch.Generator().manual_seed(0))
+        # from 0 to 1, as pixels; a model of letters takes them all for the first
+        x = torch.rand(4, *shape, generator=torch.Generator().manual_seed(0))
         x = x.to(params[head.weight])
         if _makes_logits(head, params, task.forward(params, buffers, x, train=False)):
             return head

@@ -85,17 +85,18 @@ def init(
             "FedNACA is a rule for hidden stages, and this model declares "
             f"{task.n_stages} stages in all; {_ADVICE}"
         )
-    # an input that drives a stage without bounds far out of 0..1
-    far = 1e3 * torch.ones(1, *info.shape).to(tree.leaves(models)[0])
     first = tree.index(models, 0), tree.index(buffers, 0)
-    *hidden, logits = task.forward(*first, far, train=False).taps
+    # the second drives a stage without bounds far out of 0..1; of letters it would be none
+    for size in (0, 1e3):
+        x = size * torch.ones(1, *info.shape).to(tree.leaves(models)[0])
+        *hidden, logits = task.forward(*first, x, train=False).taps
+        if not all(bool(((tap >= 0) & (tap <= 1)).all()) for tap in hidden):
+            raise UsageError(
+                "FedNACA is a rule for hidden stages that end in a sigmoid, and this model's go "
+                f"beyond 0..1; {_ADVICE}"
+            )
     n_classes = logits.shape[1]
     choose_slots(n_classes)  # classes that do not fit are refused here, not in the first round
-    if not all(bool(((tap >= 0) & (tap <= 1)).all()) for tap in hidden):
-        raise UsageError(
-            "FedNACA is a rule for hidden stages that end in a sigmoid, and this model's go beyond "
-            f"0..1; {_ADVICE}"
-        )
     server = {f"stage{i}": modulators(info.seed, i, n_classes, h) for i, h in enumerate(hidden)}
     return State(models, buffers, server)
 

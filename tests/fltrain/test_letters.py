@@ -124,6 +124,13 @@ def test_letters_of_a_party_that_never_trains_are_looked_at_too(train, dealt):
         train(split, data, model="lstm", new_parties=1)  # the one that has a test part
 
 
+def test_what_tries_a_model_on_inputs_of_its_own_gives_it_letters(train_letters):
+    assert "calibrated_test_accuracy" in train_letters(rounds=1, calibrate=5).history[-1]
+    train_letters(rounds=1, algorithm="fedrod")
+    with pytest.raises(UsageError, match="stages that end in a sigmoid"):
+        train_letters(rounds=1, algorithm="fednaca")
+
+
 def test_settings_that_make_other_numbers_of_letters_are_refused(train_letters):
     with pytest.raises(UsageError, match="with --normalise none"):
         train_letters(normalise="data")
