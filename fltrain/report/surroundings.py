@@ -9,6 +9,7 @@ from typing import Any
 from niidpart.report.make_command import name_place
 from niidpart.wording import count_noun
 
+from ..libraries import AND, list_models
 from ..runs.trials import list_comparable
 from ..settings import SETTINGS
 from .page_runs import PageRun
@@ -151,5 +152,5 @@ def _write(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     if isinstance(value, str):
-        return name_place(value)
+        return AND.join(map(name_place, list_models(value)))
     return str(value)

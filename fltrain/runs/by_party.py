@@ -58,6 +58,11 @@ def average_by_kind(
     """
     rounds = [(metrics["round"], metrics.get(metric)) for metrics in history]
     lists = [(round, value) for round, value in rounds if isinstance(value, list)]
+    if all(value is None for _, value in rounds):
+        raise UsageError(
+            f"no round has {metric}: of test parts it takes a split that has some (niidpart make "
+            "--test 0.2), of validation parts --val 0.2"
+        )
     if not lists or any(len(value) != len(kinds) for _, value in lists):
         raise UsageError(
             f"{metric} is no metric of each party; party_test_accuracy is one, of a split with "

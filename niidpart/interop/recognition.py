@@ -3,8 +3,12 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from ..data.readers.files import open_packed
 from ..errors import UsageError, require_path
 from ..formats import LAYOUTS
+
+_MARKS = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00"}  # what archives begin with
+_LONGEST_MARK = 6  # bytes
 
 
 class Recognised(NamedTuple):
@@ -64,9 +68,24 @@ def recognise(path: str | Path) -> Recognised:
             found.append(Recognised(name, description))
     if len(found) == 1:
         return found[0]
+    if not found and path.is_file():
+        _require_unpacked(path)
     names = [one.format for one in found] or _list_readable()
     said = "could be of several formats" if found else "is of no format that is recognised"
     raise UsageError(f"{path} {said}; say which with --from (format=): {', '.join(names)}")
+
+
+def _require_unpacked(path: Path) -> None:
+    """Raise FileFault for a damaged archive, UsageError for one whose name does not say it is one.
+
+    Neither lets any format be recognised, and it is no format that is missing.
+    """
+    with open_packed(path) as file:
+        beginning = file.read(_LONGEST_MARK)
+    for ending, mark in _MARKS.items():
+        if beginning.startswith(mark):
+            advice = f"rename it to {path.name}{ending}"
+            raise UsageError(f"{path} is packed, which its name does not say; {advice}")
 
 
 def _list_readable() -> list[str]:

@@ -101,6 +101,8 @@ def test_parties_of_a_kind_have_a_mean():
     assert averages[1] == [(2, 0.5)]
     with pytest.raises(UsageError, match="test_accuracy is no metric of each party"):
         average_by_kind(history, "test_accuracy", kinds)
+    with pytest.raises(UsageError, match=r"no round has party_val_accuracy: .*--val 0\.2"):
+        average_by_kind(history, "party_val_accuracy", kinds)
 
 
 @pytest.mark.parametrize(

@@ -287,6 +287,9 @@ def test_paths_of_a_users_own_are_told_by_their_last_part(runs):
     assert "anna" not in command
     text = make_report(runs)
     assert str(runs[0].parent) not in text
+    unlike = config | {"model": "/home/anna/net.py:net+/home/anna/net.py:wide"}
+    shared = list_shared_settings([PageRun(runs[0], [], unlike, {})])
+    assert ("model", "net.py:net+net.py:wide") in shared.chosen
 
 
 def test_times_that_end_early_have_no_places_from_there_on(tmp_path):

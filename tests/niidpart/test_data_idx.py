@@ -126,6 +126,11 @@ def test_a_missing_companion_is_an_error_that_says_where_was_looked(tmp_path):
         niidpart.load("mnist", tmp_path)
 
 
+def test_a_folder_that_is_not_there_is_said_to_be_missing(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nowhere, none of which is there\. Get it"):
+        niidpart.load("mnist", tmp_path / "nowhere")
+
+
 # Counts of the published files: MNIST from LeCun et al., FashionMNIST is even by construction.
 MNIST_COUNTS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
 

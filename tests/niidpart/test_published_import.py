@@ -547,6 +547,15 @@ class TestRecognition:
         with pytest.raises(FileNotFoundError):
             niidpart.import_(tmp_path / "other", data=data)
 
+    def test_what_is_packed_and_cannot_be_read_says_so(self, tmp_path):
+        packed = gzip.compress(b'{"0": [0, 1], "1": [2, 3]}')
+        (tmp_path / "unnamed").write_bytes(packed)
+        with pytest.raises(UsageError, match=r"is packed, .*; rename it to unnamed\.gz"):
+            recognise(tmp_path / "unnamed")
+        (tmp_path / "half.json.gz").write_bytes(packed[: len(packed) // 2])
+        with pytest.raises(FileFault, match=r"half\.json\.gz cannot be .*fetch it again"):
+            recognise(tmp_path / "half.json.gz")
+
     def test_every_format_that_reads_is_recognised(self):
         plain = [name for name in IMPORTERS.names() if not LAYOUTS.record(name).recognise]
         assert plain == []

@@ -79,7 +79,8 @@ def take_paper_options(asked: dict[str, Any]) -> dict[str, Any]:
         for name, default in _OF_PAPER.items():
             if said[name] != default:
                 flag = "--set" if name == "changes" else f"--{name.replace('_', '-')}"
-                raise UsageError(f"{flag} is of --paper NAME; a plan says it itself")
+                advice = "a plan says it itself, a paper's study grows by --paper NAME --out FOLDER"
+                raise UsageError(f"{flag} is of --paper NAME; {advice}")
         return {}
     return said
 

@@ -78,6 +78,8 @@ def build_not_found(
 ) -> FileNotFoundError:
     """Return the error that says where was looked, what for, and the command that gets it."""
     looked = f"looked for {', '.join(names)} in {', '.join(map(str, places))}"
+    if not any(place.is_dir() for place in places):
+        looked += ", none of which is there"
     hints = [hint for place in places if (hint := _name_other_case(place))]
     hint = f" {hints[0]}." if hints else ""
     return FileNotFoundError(f"{what} was not found: {looked}.{hint} Get it with: {get}")
