@@ -1,10 +1,13 @@
 """The module of a run: made or handed over, with its features, as the algorithm wants it."""
 
 import copy
+import warnings
+from collections.abc import Sequence
 from typing import NamedTuple, TypedDict
 
 from torch import nn
 
+from niidpart.errors import UsageError
 from niidpart.registry import resolve_function
 
 from .. import models
@@ -73,6 +76,7 @@ def make_task(request: Request, data: Federated) -> MadeTask:
     if len(made) == 1:
         return MadeTask(ModelTask(made[0].module, **words), made[0].is_drawn)
     dealt = deal_models(request.split, len(names), request.settings)
+    _warn_of_idle_models(names, dealt)
     task = UnlikeTask(
         nn.ModuleList(one.module for one in made),
         **words,
@@ -80,6 +84,17 @@ def make_task(request: Request, data: Federated) -> MadeTask:
         of_party=tuple(distinct.index(names[place]) for place in dealt),
     )
     return MadeTask(task, is_drawn=True)
+
+
+def _warn_of_idle_models(names: Sequence[str], dealt: Sequence[int]) -> None:
+    """Warn of models that no party has: there are more of them than parties, or kinds of these."""
+    idle = sorted(set(names) - {names[place] for place in dealt})
+    if idle:
+        warnings.warn(
+            f"no party has model {', '.join(idle)}: {len(names)} take turns among parties, or "
+            "among the values of the models-by column; leave models out, or take another column",
+            stacklevel=2,
+        )
 
 
 def _make_module(request: Request, data: Federated, name: str) -> _MadeModule:
@@ -98,6 +113,11 @@ def _make_module(request: Request, data: Federated, name: str) -> _MadeModule:
     n_letters = count_letters(module)
     if n_letters:
         require_letters(data, n_letters)
+    if not any(weight.requires_grad for weight in module.parameters()):
+        raise UsageError(
+            f"{f'model {name}' if name else 'the model'} has no parameter that is trained; let "
+            "some have requires_grad=True, or take another --model"
+        )
     examples = data.sample.x
     found = FoundFeatures(module, fault="")
     if settings.features_layer is not None:

@@ -37,6 +37,9 @@ twin = wide
 def narrow(shape, n_classes):
     return make(shape[0], n_classes, 5)
 
+def frozen(shape, n_classes):
+    return make(shape[0], n_classes, 5).requires_grad_(False)
+
 def longer(shape, n_classes):
     return make(shape[0], n_classes, 5, n_features=6)
 """
@@ -151,6 +154,7 @@ def test_a_column_says_who_has_which_and_tables_ask_by_model(train, tmp_path):
         (("wide", "narrow"), {"engine": "stacked"}, "which no stack holds; use --engine looped"),
         (("wide", "narrow"), {"engine": "native", "algorithm": "solo"}, "trains one model, and"),
         (("wide", "none"), {}, "has no function 'none'"),
+        (("wide", "frozen"), {}, "nets.py:frozen has no parameter that is trained"),
     ],
 )
 def test_what_unlike_models_cannot_have_is_refused(
@@ -163,6 +167,12 @@ def test_what_unlike_models_cannot_have_is_refused(
 def test_a_column_for_one_model_is_said_to_do_nothing(nets, table, table_split, train):
     with pytest.warns(UserWarning, match="models-by kind does nothing here: all parties have one"):
         train(table_split, table, model=nets("narrow"), models_by="kind", rounds=1)
+
+
+def test_a_model_that_no_party_has_is_told(nets, table, dealt, train):
+    split = dealt(table, [i % 2 for i in range(90)])
+    with pytest.warns(UserWarning, match="no party has model linear: 3 take turns among parties"):
+        train(split, table, model=nets("wide", "narrow") + "+linear", algorithm="solo", rounds=1)
 
 
 @pytest.mark.parametrize(
