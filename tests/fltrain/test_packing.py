@@ -140,6 +140,28 @@ def test_other_data_and_code_of_ones_own_are_refused(packed, tmp_path):
         assert "/somebody" not in str(told.value)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"cells": 5}, "no plan of a study"),
+        ({"cells": [{"x": 1}]}, "no plan of a study"),
+        ({"cells": [{"digest": "a", "split": "b", "asked": {}}]}, "no plan of a study"),
+        ({"searches": [{}]}, "no plan of a study"),
+        ({"text": '{"a":' * 100_000}, "neither TOML nor JSON"),
+        ({"text": "a=" + "[" * 100_000}, "neither TOML nor JSON"),
+        ({"text": "[]"}, "no table of words"),
+    ],
+)
+def test_a_plan_that_somebody_has_made_up_and_sealed_is_damaged(packed, tmp_path, words, said):
+    texts = read_packed(packed)
+    plan = json.loads(texts["plans/1.json"])
+    del plan["digest"]
+    file = tmp_path / "made-up.json.xz"
+    write_packed(texts | {"plans/1.json": seal_text(plan | words)[0].decode()}, file)
+    with pytest.raises((FileFault, UsageError), match=said), open_study(file) as opened:
+        derive_splits(StudyFolder.open(opened), None, trust=False)
+
+
 def test_a_study_is_unpacked_into_a_new_folder_alone(packed, tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "mine").touch()

@@ -72,8 +72,22 @@ class StudyCell:
 
     @classmethod
     def from_json(cls, value: JSON) -> "StudyCell":
-        """Return the cell of a file."""
-        return cls(**value)
+        """Return the cell of a file. TypeError or KeyError where it holds none."""
+        cell = cls(**value)
+        mappings = [cell.asked, cell.where]
+        if all(isinstance(one, Mapping) for one in mappings):
+            mappings += [cell.asked[word] for word in ("options", "words", "settings")]
+            mappings += cell.where.values()
+        texts = [cell.digest, cell.split, cell.asked["algorithm"]]
+        numbers = [cell.seconds, cell.memory, cell.rounds]
+        if not (
+            all(isinstance(one, Mapping) for one in mappings)
+            and all(isinstance(one, str) for one in texts)
+            and all(isinstance(one, int | float) for one in numbers)
+            and "/" not in cell.split  # it names a file
+        ):
+            raise TypeError("a cell is not as fltrain writes it")
+        return cell
 
 
 def restore_lists(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from ...disk.plain_folder import PlainFolder, RunError
 from ...disk.sealed import read_sealed, require_sealed, seal_text
 from ...runs.finding import STUDY_MARK
 from ...runs.sweep_folder import explain_sweep
+from ..cells.cell import StudyCell
+from ..cells.searches import Search
 from .claims import ClaimBook
 from .new_files import create_once
 from .places import Places
@@ -133,16 +135,11 @@ class StudyFolder:
         place = PlainFolder(self.path / "plans")
         try:
             value = require_sealed(read_sealed(place, name), place.path / name).value
+            plan = _understand_plan(number, value, place.path / name)
         except RunError as error:
             advice = f"fltrain study PLAN.toml --out {self.path} gives it the plan again"
             raise RunError(f"{error}; {advice}") from error
-        return StoredPlan(
-            number=number,
-            name=value["name"],
-            text=value["text"],
-            cells=value["cells"],
-            searches=value.get("searches", []),
-        )
+        return plan
 
     def find_plan(self) -> StoredPlan | None:
         """Return the newest plan; None where there is none, or none that can be read: whoever
@@ -225,6 +222,25 @@ class StudyFolder:
         """Return the bytes that are free where the study lies, or will."""
         there = next(path for path in (self.path, *self.path.parents) if path.exists())
         return shutil.disk_usage(there).free
+
+
+def _understand_plan(number: int, value: JSON, file: Path) -> StoredPlan:
+    """Return the plan that a file states. RunError where it states none, whoever has sealed it."""
+    try:
+        plan = StoredPlan(
+            number=number,
+            name=str(value["name"]),
+            text=str(value["text"]),
+            cells=value["cells"],
+            searches=value.get("searches", []),
+        )
+        for cell in plan.cells:
+            StudyCell.from_json(cell)
+        for search in plan.searches:
+            Search.from_json(search).list_runs()
+    except (KeyError, TypeError) as error:
+        raise RunError(f"{file} is damaged: it is no plan of a study ({error})") from error
+    return plan
 
 
 def _can_begin(path: Path) -> bool:

@@ -33,8 +33,9 @@ def derive_splits(
     # A root is whoever's machine the file was made on: nobody is led to places of this one.
     words = drop_roots(parse_plan_text(study.read_plan().text))
     _require_trust(study, words, trust=trust)
-    if data_root is not None:
-        words["fixed"] = {**words.get("fixed", {}), "data_root": str(data_root)}
+    fixed = words.get("fixed", {})
+    if data_root is not None and isinstance(fixed, Mapping):  # else `read_plan` says what is wrong
+        words["fixed"] = {**fixed, "data_root": str(data_root)}
     cells = Roster(study).list_cells().values()
     places = {_find_place(name, at) for cell in cells for name, at in cell.where.items()}
     made: dict[str, niidpart.FederatedSplit] = {}

@@ -57,7 +57,7 @@ def read_plan_text(path: Path) -> PlanText:
         raise UsageError(f"{path} is no plan: {error}; a plan is a file of TOML") from error
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{path} is no TOML: {error}") from error
     return PlanText(values=values, name=str(path), text=text, lines=_find_lines(text))
 
@@ -76,12 +76,24 @@ def find_named(words: Iterable[str], message: str) -> list[str]:
 
 
 def parse_plan_text(text: str) -> dict[str, Any]:
-    """Return what the text of a plan says, as a study keeps it: TOML, or JSON from python."""
+    """Return what the text of a plan says, as a study keeps it: TOML, or JSON from python.
+
+    UsageError where it is neither.
+    """
     try:
-        values = json.loads(text)
+        values = _parse(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the study's plan is neither TOML nor JSON: {error}") from error
+    if not isinstance(values, dict):
+        raise UsageError("the study's plan is no table of words")
+    return values
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
     except json.JSONDecodeError:
         return tomllib.loads(text)
-    return dict(values)
 
 
 def write_plan_text(values: Mapping[str, Any]) -> str:
