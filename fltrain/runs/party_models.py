@@ -57,8 +57,10 @@ def deal_models(split: FederatedSplit, n_models: int, settings: Settings) -> tup
         return tuple(party % n_models for party in range(split.n_parties))
     if column not in split.columns:
         known = ", ".join(split.columns) if split.columns else "none"
-        hint = did_you_mean(column, split.columns) if split.columns else "leave models-by out"
-        raise UsageError(f"models-by: the split has no column {column!r} (it has {known}); {hint}")
+        hint = did_you_mean(column, split.columns) if split.columns else "leave --models-by out"
+        raise UsageError(
+            f"--models-by: the split has no column {column!r} (it has {known}); {hint}"
+        )
     values = split.columns[column].tolist()
     place = {value: i % n_models for i, value in enumerate(sorted(set(values)))}
     return tuple(place[value] for value in values)

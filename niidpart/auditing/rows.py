@@ -94,7 +94,18 @@ def _find_outside(subject: AuditSubject) -> Iterator[Finding]:
     if not len(found):
         return
     there_are = f"; there are 0..{n - 1}" if n is not None else ""
+    if _are_of_both_sets(subject, found):
+        there_are += "; where rows of the test set count too, say --pool"
     yield describe_rows(found, "out-of-range", "fault", "outside of the data set", there_are)
+
+
+def _are_of_both_sets(subject: AuditSubject, outside: RowIds) -> bool:
+    """Return whether rows outside of the training set may be those of the test set behind it."""
+    data = subject.data
+    if data is None or data.test_labels is None:
+        return False
+    n = len(data.labels)
+    return bool(np.all((outside >= n) & (outside < n + len(data.test_labels))))
 
 
 def _find_repeated(subject: AuditSubject, repeated: Ints) -> Iterator[Finding]:

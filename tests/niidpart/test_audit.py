@@ -118,6 +118,13 @@ class TestDamage:
     def number(self, held):
         return {int(key) if key.isdigit() else key: value for key, value in held.items()}
 
+    def test_rows_of_the_test_set_ask_for_pool(self, publish):
+        data = niidpart.from_arrays(None, [0, 1, 0, 1], None, [0, 1])
+        found = audit(publish({0: {"train": [0, 1, 4]}, 1: {"train": [2, 3, 5]}}), data=data)
+        assert "where rows of the test set count too, say --pool" in found.findings[0].text
+        found = audit(publish({0: {"train": [0, 1, 4]}, 1: {"train": [2, 3, 6]}}), data=data)
+        assert "--pool" not in found.findings[0].text
+
     def test_rows_are_named_and_counted(self, clean, data, publish):
         held = json.loads(json.dumps(clean), object_hook=self.number)
         row = held[3]["train"][0]
