@@ -115,10 +115,12 @@ def init(task: Task, info: Info, models: Tree, buffers: Tree, hyper: Hyper) -> S
 
 def _compute_features(task: Task, info: Info, models: Tree, buffers: Tree) -> list[Tensor]:
     """Return the features [2, D] that each of the models has of zeros."""
-    weight = tree.leaves(models)[0]
-    x = torch.zeros(2, *info.shape, device=weight.device)  # float32, as examples are
+    weights = tree.leaves(models)
+    kinds = {weight.dtype for weight in weights}
+    kind = kinds.pop() if len(kinds) == 1 else torch.float32  # of several models: that of examples
+    x = torch.zeros(2, *info.shape, dtype=kind, device=weights[0].device)
     each = []
-    for number in range(len(weight)):
+    for number in range(len(weights[0])):
         model, its_buffers = tree.index(models, number), tree.index(buffers, number)
         out = task.forward(model, its_buffers, x, train=False)
         each.append(out.features.detach().flatten(1))
