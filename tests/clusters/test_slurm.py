@@ -45,6 +45,12 @@ def count_running(slurm):
     return len(slurm.call("squeue", *asked).split())
 
 
+def empty_queue(slurm, logs):
+    """End what a lost node's job, begun anew, has left when its study was done without it."""
+    slurm.call("scancel", "--partition=work")
+    wait_until(lambda: not list_jobs(slurm), "that the queue is empty", logs=logs)
+
+
 def preempt_all(slurm):
     """Have a job that is worth more take both nodes for a moment."""
     slurm.call("srun", "--partition=urgent", "--nodes=2", "--ntasks=2", "sleep", "1")
@@ -100,6 +106,7 @@ def test_a_lost_node_time_limits_and_preemption_change_no_bit(slurm, size, start
     require_each_done_once(path)
     require_equal_to_single_runs(path, tmp_path / "alone", n_alone)
     wait_until(lambda: not slurm.count_nodes("down*"), "that both nodes are back", logs=logs)
+    empty_queue(slurm, logs)
 
 
 def test_jobs_outlive_the_shell_are_found_again_and_scancel_frees_their_cells(
