@@ -6,7 +6,7 @@ comparisons; those of other columns are other families, unless one asks for all 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from typing import Literal, NamedTuple
 
 from niidpart.errors import UsageError
@@ -250,14 +250,8 @@ def _judge_families(
     if words.scope == "column":
         return [judge_comparisons(pairs, rules) for pairs in families]
     together = list(chain.from_iterable(families))
-    judged = judge_comparisons(together, rules)
-    parts = []
-    start = 0
-    for pairs in families:
-        end = start + len(pairs)
-        parts.append(judged[start:end])
-        start = end
-    return parts
+    judged = iter(judge_comparisons(together, rules))
+    return [list(islice(judged, len(pairs))) for pairs in families]
 
 
 def _describe_draws(records: Sequence[RunRecord]) -> str:
@@ -268,13 +262,9 @@ def _describe_draws(records: Sequence[RunRecord]) -> str:
     n_splits = len(splits)
     varied = [axis for axis in SEED_AXES if is_varied(axis, records)]
     named = ", ".join(varied) or "nothing"
-    of_draws = count_noun(n_draws, "draw")
     of_splits = "one split" if n_splits == 1 else f"{n_splits} splits"
-    told = f"{of_draws} of {named} on {of_splits}"
-    has_several_a_split = 1 < n_splits < n_draws
-    if has_several_a_split:
-        told += ", one pair a split"
-    return told
+    told = f"{count_noun(n_draws, 'draw')} of {named} on {of_splits}"
+    return f"{told}, one pair a split" if 1 < n_splits < n_draws else told
 
 
 def list_left_out(body: TableBody, families: Sequence[ComparisonFamily]) -> list[str]:

@@ -195,24 +195,14 @@ def _read_best(
         return lambda record: _find_best(record, metric, is_loss)[0]
     found = derive(metric)
     choose = min if is_loss else max
-
-    def read(record: RunRecord) -> float | None:
-        values = found.get(record.name)
-        return choose(values) if values else None
-
-    return read
+    return lambda record: choose(found[record.name]) if found.get(record.name) else None
 
 
 def _read_last(metric: str, derive: Derive) -> Callable[[RunRecord], float | None]:
     if not is_derived(metric):
         return lambda record: find_last(record.history, metric)
     found = derive(metric)
-
-    def read(record: RunRecord) -> float | None:
-        values = found.get(record.name)
-        return values[-1] if values else None
-
-    return read
+    return lambda record: found[record.name][-1] if found.get(record.name) else None
 
 
 def _make_other(name: str) -> RunMeasure:

@@ -100,17 +100,13 @@ class _ReadCells(NamedTuple):
 
 
 def _read_cells(study: StudyFolder, names: Sequence[str]) -> _ReadCells:
-    asked = set(names)
-    all_done = study.places.list_done()
-    done = asked & all_done
-    n_done = len(done)
+    done = set(names) & study.places.list_done()
     histories = {}
     for name in sorted(done):
         place = study.places.find_cell(name)
         histories[name] = read_numbers(place)
-        tell("runs", len(histories), n_done)
-    others = asked - done
-    causes = _list_causes(study, others)
+        tell("runs", len(histories), len(done))
+    causes = _list_causes(study, set(names) - done)
     return _ReadCells(histories, causes)
 
 
@@ -162,13 +158,11 @@ def _list_causes(study: StudyFolder, names: Iterable[str]) -> dict[str, str]:
     causes = {}
     standings = study.claims.list_standings(sorted(names))
     for name, standing in standings.items():
-        if not standing.has_failed:
-            continue
-        end = study.claims.read_end(name, standing.number)
-        kind = end.get("kind")
-        cause = str(end.get("cause", ""))
-        first, _, _ = cause.partition("\n")
-        causes[name] = f"{kind}: {first}"
+        if standing.has_failed:
+            end = study.claims.read_end(name, standing.number)
+            cause = str(end.get("cause", ""))
+            first, _, _ = cause.partition("\n")
+            causes[name] = f"{end.get('kind')}: {first}"
     return causes
 
 
@@ -196,10 +190,8 @@ def _describe_search(search: Search, result: SearchResult) -> str:
     """Return on what an algorithm was tuned, with how many settings, and what won."""
     named = [str(search.where[axis]) for axis in _SEARCHED if axis in search.where]
     where = " on ".join(named)
-    n_settings = len(search.points)
-    settings = count_noun(n_settings, "setting")
-    n_runs = len(search.runs[0])
-    runs = count_noun(n_runs, "run")
+    settings = count_noun(len(search.points), "setting")
+    runs = count_noun(len(search.runs[0]), "run")
     won = "all diverged"
     if result.chosen is not None:
         winner = result.tried[result.chosen]

@@ -23,13 +23,7 @@ from ..evidence.records import (
     list_axes,
     list_varied,
 )
-from ..evidence.tables import (
-    TableAxes,
-    TableBody,
-    TableEntry,
-    build_body,
-    choose_records,
-)
+from ..evidence.tables import TableAxes, TableBody, TableEntry, build_body, choose_records
 from ._labels import label_rows
 from ._places import count_places, find_point, sort_places
 from ._words import FigureWords
