@@ -5,7 +5,8 @@
 Each work is a study of a paper at full settings, in FOLDER/NAME. Every ten minutes, and when it ends, it is
 packed into examples/reproduction/NAME.json.xz, which is for you to commit; where FOLDER has no such study,
 on another machine, that file is unpacked first, and what it has is not trained again. It may be stopped at
-any time (Ctrl-C, SIGTERM, kill -9) and started again.
+any time (Ctrl-C, SIGTERM, kill -9) and started again. A work of which cells fail, such as runs that diverge,
+does not keep the next from being trained; the exit code says in the end that there was one.
 """
 
 import argparse
@@ -36,6 +37,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--dry-run", action="store_true", help="Say what each takes.")
     asked = parser.parse_args()
+    failed = []
     for work in choose_works(asked.names):
         command = [*_FLTRAIN, *spell_work(work), "--data-root", asked.data_root]
         folder = asked.folder / work["name"]
@@ -43,7 +45,10 @@ def main() -> None:
             subprocess.run([*command, "--dry-run", "--workers", str(asked.workers)], check=True)
             continue
         bring_back(work["name"], folder, asked.data_root)
-        train([*command, "--out", str(folder), "--workers", str(asked.workers)], folder)
+        if not train([*command, "--out", str(folder), "--workers", str(asked.workers)], folder):
+            failed.append(work["name"])
+    if failed:
+        sys.exit(f"not all cells are done of {', '.join(failed)}")
 
 
 def read_works() -> list[dict[str, Any]]:
@@ -83,8 +88,8 @@ def bring_back(name: str, folder: Path, data_root: str) -> None:
     unpack_study(packed, folder, data_root)
 
 
-def train(command: Sequence[str], folder: Path) -> None:
-    """Train a study, and pack it every now and then. SystemExit where it fails."""
+def train(command: Sequence[str], folder: Path) -> bool:
+    """Train a study, pack it every now and then, and return whether all of its cells are done."""
     # A session of its own: what stops this command then asks all of its workers to stop.
     process = subprocess.Popen(command, start_new_session=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -99,8 +104,7 @@ def train(command: Sequence[str], folder: Path) -> None:
             os.killpg(process.pid, signal.SIGTERM)
         process.wait()
         pack(folder)
-    if process.returncode:
-        sys.exit(process.returncode)
+    return process.returncode == 0
 
 
 def pack(folder: Path) -> None:

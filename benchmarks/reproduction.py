@@ -24,6 +24,7 @@ from fltrain.studies.papers.paper_table import BesideRow, BesideTable, set_besid
 
 BEGIN, END = "<!-- results: benchmarks/reproduction.py -->", "<!-- end of results -->"
 _SHOWN = 8  # hexadecimal digits of a digest
+_TRIALS = 3  # of a cell, and of a split, whose digests are shown
 _HEADER = (
     "split", "algorithm", "ours", "n", "rounds", "paper", "difference", "in sd", "within 2", "last states",
 )  # fmt: skip
@@ -73,6 +74,7 @@ def tell_work(work: Mapping[str, Any], causes: Sequence[Mapping[str, Any]]) -> s
         study = StudyFolder.open(folder)
         tables = set_beside(study, partial=True)
         runs = read_runs(study)
+        diverged = tell_diverged(study)
         asked = len(Roster(study).list_cells())
     lines = [f"### {work['title']}", ""]
     lines += tell_runs(runs, asked, packed)
@@ -82,7 +84,7 @@ def tell_work(work: Mapping[str, Any], causes: Sequence[Mapping[str, Any]]) -> s
     for table in tables:
         lines += [*tell_table(table, runs), ""]
     lines += [*tell_splits(runs), ""]
-    lines += tell_causes(tables, causes)
+    lines += diverged + tell_causes(tables, causes)
     return "\n".join(lines)
 
 
@@ -231,18 +233,40 @@ def _write_signed(number: float | None, digits: int) -> str:
 
 
 def _write_states(runs: Sequence[FinishedRun]) -> str:
-    return " ".join(f"`{run.state[:_SHOWN]}`" for run in runs)
+    told = [f"`{run.state[:_SHOWN]}`" for run in runs[:_TRIALS]]
+    return " ".join([*told, "..."] if len(runs) > _TRIALS else told)
 
 
 def tell_splits(runs: Sequence[FinishedRun]) -> list[str]:
     """Return which split each seed has drawn, by their digests."""
-    seeds = sorted({run.where["split_seed"] for run in runs})
+    seeds = sorted({run.where["split_seed"] for run in runs})[:_TRIALS]
     drawn = {(run.where["split"], run.where["split_seed"]): run.split for run in runs}
     rows = [["split", *(f"seed {seed}" for seed in seeds)]]
     for name in dict.fromkeys(name for name, _ in drawn):
         digests = [drawn.get((name, seed), "-")[: 2 * _SHOWN] for seed in seeds]
         rows.append([name, *(f"`{digest}`" for digest in digests)])
     return _format(rows)
+
+
+def tell_diverged(study: StudyFolder) -> list[str]:
+    """Return which cells have no number, and why: a packed study keeps those that diverged."""
+    rows = Roster(study).list_rows()
+    standings = study.claims.list_standings(row.name for row in rows)
+    lines = []
+    for row in rows:
+        standing = standings[row.name]
+        if not standing.has_failed:
+            continue
+        end = study.claims.read_end(row.name, standing.number)
+        (where,) = row.where.values()
+        named = " ".join(str(where[axis]) for axis in ("split", "algorithm", "mu") if axis in where)
+        lines.append(f"- {named}, seed {where['split_seed']}, has no number: {_say_end(end)}.")
+    return lines
+
+
+def _say_end(end: Mapping[str, Any]) -> str:
+    """Return why a cell has failed, without what is said to whoever trained it."""
+    return str(end["cause"]).partition("\n")[0].partition(", since")[0]
 
 
 def tell_causes(tables: Sequence[BesideTable], causes: Sequence[Mapping[str, Any]]) -> list[str]:
