@@ -16,6 +16,7 @@ from ...cohorts import count_cohort
 from ...counting import count_steps
 from ...engine.auto import RATE, STEP
 from ...engine.cost import Cost
+from ...engine.execution import Execution
 from ...engine.footprint import estimate_footprint
 from ...runs.expected_metrics import sketch_metrics
 from ...runs.requests import Request
@@ -29,6 +30,9 @@ _FORWARD = 3  # a forward and backward pass takes so many times the operations o
 _AS_READ = 2  # a data set lies in memory as it was read, and as tensors
 _FINETUNED = "finetuned_"  # begins what is measured after the last round alone
 _LOG = 2000  # bytes of a line of metrics and of timing
+# Of compiled code on one core: seconds of a step beside its arithmetic, and operations a second.
+_COMPILED_STEP = 2e-5
+_COMPILED_RATES = {"avx512": 1.7e11, "avx2": 8e10, "baseline": 2e10}
 
 
 class CellEstimate(NamedTuple):
@@ -57,10 +61,13 @@ class StudyEstimate:
 class _Prototype(NamedTuple):
     """What cells of one model, data set and algorithm have in common.
 
-    state: bytes. metrics: the names of what is measured after a round.
+    flop: of an example. step, rate: of the engine, as STEP and RATE are of torch's. state: bytes.
+    metrics: the names of what is measured after a round.
     """
 
     flop: float
+    step: float
+    rate: float
     n_test: int
     state: int
     memory: float
@@ -211,13 +218,23 @@ def _count_of(request: Request, data: Data, costs: dict[object, Cost]) -> _Proto
         at_once=1,
         is_written=True,
     )
+    step, rate = _find_pace(prepared.choice.execution)
     return _Prototype(
         flop=cell.cost.flop,
+        step=step,
+        rate=rate,
         n_test=sum(len(part.y) for part in measured),
         state=sum(leaf.nbytes for leaf in tree.leaves(start.state.parts)),
         memory=memory,
         metrics=frozenset(sketch_metrics(cell, start.state)),
     )
+
+
+def _find_pace(execution: Execution) -> tuple[float, float]:
+    """Return the seconds of a step beside its arithmetic, and the operations a second of a core."""
+    if execution.instructions is None:
+        return STEP, RATE
+    return _COMPILED_STEP, _COMPILED_RATES[execution.instructions]
 
 
 def _estimate(request: Request, kind: _Prototype) -> CellEstimate:
@@ -233,7 +250,7 @@ def _estimate(request: Request, kind: _Prototype) -> CellEstimate:
     return CellEstimate(
         steps=round(steps),
         examples=round(examples),
-        seconds=steps * STEP + flop / RATE,
+        seconds=steps * kind.step + flop / kind.rate,
         disk=written * kind.state + settings.rounds * _LOG + _measure_split(request),
         memory=kind.memory,
     )
