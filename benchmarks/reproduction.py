@@ -12,15 +12,13 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from reproduce import KEPT, find_packed, read_works, spell_work
+from reproduction_lessons import tell_lessons
+from reproduction_runs import FinishedRun, PackedWork, list_at, place_row, read_work
 
-from fltrain.runs.folder import RunFolder
-from fltrain.studies.folder.roster import Roster
-from fltrain.studies.folder.study_folder import StudyFolder
-from fltrain.studies.packing.study_packing import open_study
-from fltrain.studies.papers.paper_table import BesideRow, BesideTable, set_beside
+from fltrain.studies.papers.paper_table import BesideRow, BesideTable
 
 BEGIN, END = "<!-- results: benchmarks/reproduction.py -->", "<!-- end of results -->"
 _SHOWN = 8  # hexadecimal digits of a digest
@@ -28,19 +26,6 @@ _TRIALS = 3  # of a cell, and of a split, whose digests are shown
 _HEADER = (
     "split", "algorithm", "ours", "n", "rounds", "paper", "difference", "in sd", "within 2", "last states",
 )  # fmt: skip
-
-
-class FinishedRun(NamedTuple):
-    """A finished cell. where: its values on the axes. value: of a metric after its last round."""
-
-    name: str
-    where: Mapping[str, Any]
-    split: str
-    config: Mapping[str, Any]
-    environment: Mapping[str, Any]
-    last: Mapping[str, Any]
-    state: str
-    cpu: float
 
 
 def main() -> None:
@@ -59,67 +44,38 @@ def main() -> None:
 def tell_all() -> str:
     """Return what is said of all works that have been packed."""
     causes = tomllib.loads((KEPT / "causes.toml").read_text())["causes"]
+    packed = [read_work(work) for work in read_works() if find_packed(work["name"]).exists()]
     parts = []
-    for work in read_works():
-        if find_packed(work["name"]).exists():
-            mine = [cause for cause in causes if cause["work"] == work["name"]]
-            parts.append(tell_work(work, mine))
-    return "\n".join(parts)
+    for one in packed:
+        mine = [cause for cause in causes if cause["work"] == one.work["name"]]
+        parts.append(tell_work(one, mine))
+    return "\n".join([*parts, tell_lessons(packed)])
 
 
-def tell_work(work: Mapping[str, Any], causes: Sequence[Mapping[str, Any]]) -> str:
+def tell_work(packed: PackedWork, causes: Sequence[Mapping[str, Any]]) -> str:
     """Return what is said of a work: its tables, on what it ran, its splits, and causes."""
-    packed = find_packed(work["name"])
-    with open_study(packed) as folder:
-        study = StudyFolder.open(folder)
-        tables = set_beside(study, partial=True)
-        runs = read_runs(study)
-        diverged = tell_diverged(study)
-        asked = len(Roster(study).list_cells())
+    work, runs = packed.work, packed.runs
     lines = [f"### {work['title']}", ""]
-    lines += tell_runs(runs, asked, packed)
+    lines += tell_runs(packed)
     lines += ["", "```text", f"fltrain {' '.join(spell_work(work))} --data-root data", "```", ""]
     if "note" in work:
         lines += [work["note"], ""]
-    for table in tables:
+    for table in packed.tables:
         lines += [*tell_table(table, runs), ""]
     lines += [*tell_splits(runs), ""]
-    lines += diverged + tell_causes(tables, causes)
+    lines += [f"- {cell}, has no number: {why}." for cell, why in packed.failed.items()]
+    lines += tell_causes(packed.tables, causes)
     return "\n".join(lines)
 
 
-def read_runs(study: StudyFolder) -> list[FinishedRun]:
-    """Return the finished cells of a study, by their seeds."""
-    done = study.places.list_done()
-    kinds = study.claims.list_kinds()
-    runs = []
-    for cell in Roster(study).list_rows():
-        if cell.name not in done:
-            continue
-        folder = RunFolder.open(study.places.find_cell(cell.name))
-        logged = folder.metrics_log.read()
-        (where,) = cell.where.values()
-        run = FinishedRun(
-            name=cell.name,
-            where=where,
-            split=cell.split,
-            config=folder.config,
-            environment=folder.environment,
-            last=logged[-1].metrics,
-            state=logged[-1].chain,
-            cpu=study.claims.find_done(cell.name, kinds.get(cell.name, {})).get("cpu", 0.0),
-        )
-        runs.append(run)
-    return sorted(runs, key=lambda run: run.where["split_seed"])
-
-
-def tell_runs(runs: Sequence[FinishedRun], asked: int, packed: Path) -> list[str]:
+def tell_runs(packed: PackedWork) -> list[str]:
     """Return how many runs there are, of which commit and on what, and where they are kept."""
+    runs, file = packed.runs, find_packed(packed.work["name"])
     minutes = sum(run.cpu for run in runs) / 60
     commits = Counter(_shorten_commit(run) for run in runs)
     machines = Counter(_describe_machine(run) for run in runs)
-    told = [f"{len(runs)} of {asked} runs, {minutes:.1f} CPU minutes, in "]
-    told += [f"`examples/reproduction/{packed.name}` ({packed.stat().st_size / 1e6:.2f} MB). "]
+    told = [f"{len(runs)} of {packed.asked} runs, {minutes:.1f} CPU minutes, in "]
+    told += [f"`examples/reproduction/{file.name}` ({file.stat().st_size / 1e6:.2f} MB). "]
     told += [f"Commit {_join_counts(commits)}; {_join_counts(machines)}."]
     return ["".join(told)]
 
@@ -146,12 +102,12 @@ def tell_table(table: BesideTable, runs: Sequence[FinishedRun]) -> list[str]:
     """Return a table of the paper with ours beside it, a row for each value of a grid too."""
     rows = [list(_HEADER)]
     for row in table.rows:
-        mine = [run for run in runs if _is_at(run, row.where)]
+        mine = list_at(runs, row.where)
         if not mine:
             continue
         values = sorted({run.where[table.best_of] for run in mine if table.best_of in run.where})
         for value in values:
-            of_value = [run for run in mine if run.where[table.best_of] == value]
+            of_value = list_at(mine, {table.best_of: value})
             rows.append(_write_own(row, f"{table.best_of}={value}", of_value, table))
         rows.append(_write_beside(row, table, [] if values else mine, _count_rounds(mine)))
     judged = [row.within for row in table.rows if row.within is not None]
@@ -168,10 +124,6 @@ def tell_table(table: BesideTable, runs: Sequence[FinishedRun]) -> list[str]:
     return lines + _format(rows)
 
 
-def _is_at(run: FinishedRun, where: Mapping[str, Any]) -> bool:
-    return all(str(run.where.get(axis)) == str(value) for axis, value in where.items())
-
-
 def _count_rounds(runs: Sequence[FinishedRun]) -> str:
     counts = sorted({run.last["round"] for run in runs})
     return ", ".join(map(str, counts))
@@ -186,7 +138,7 @@ def _write_own(
     ours = _write_number(statistics.mean(numbers), std, 2)
     named = f"{_name(row)} {value}"
     rounds = _count_rounds(runs)
-    return [_place(row), named, ours, str(len(runs)), rounds, *["-"] * 4, _write_states(runs)]
+    return [place_row(row), named, ours, str(len(runs)), rounds, *["-"] * 4, _write_states(runs)]
 
 
 def _write_beside(
@@ -197,7 +149,7 @@ def _write_beside(
     if row.chosen is not None:
         name += f", best on the test set: {table.best_of}={row.chosen}"
     return [
-        _place(row),
+        place_row(row),
         name,
         "-" if row.mean is None else _write_number(row.mean, row.std, 2),
         str(row.n) if row.n == row.cells else f"{row.n} of {row.cells}",
@@ -208,10 +160,6 @@ def _write_beside(
         {True: "yes", False: "**no**", None: "-"}[row.within],
         _write_states(runs) if runs else "-",
     ]
-
-
-def _place(row: BesideRow) -> str:
-    return " ".join(str(value) for axis, value in row.where.items() if axis != "algorithm")
 
 
 def _name(row: BesideRow) -> str:
@@ -248,27 +196,6 @@ def tell_splits(runs: Sequence[FinishedRun]) -> list[str]:
     return _format(rows)
 
 
-def tell_diverged(study: StudyFolder) -> list[str]:
-    """Return which cells have no number, and why: a packed study keeps those that diverged."""
-    rows = Roster(study).list_rows()
-    standings = study.claims.list_standings(row.name for row in rows)
-    lines = []
-    for row in rows:
-        standing = standings[row.name]
-        if not standing.has_failed:
-            continue
-        end = study.claims.read_end(row.name, standing.number)
-        (where,) = row.where.values()
-        named = " ".join(str(where[axis]) for axis in ("split", "algorithm", "mu") if axis in where)
-        lines.append(f"- {named}, seed {where['split_seed']}, has no number: {_say_end(end)}.")
-    return lines
-
-
-def _say_end(end: Mapping[str, Any]) -> str:
-    """Return why a cell has failed, without what is said to whoever trained it."""
-    return str(end["cause"]).partition("\n")[0].partition(", since")[0]
-
-
 def tell_causes(tables: Sequence[BesideTable], causes: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the cause of each cell that disagrees; that it is not known, where nobody has tested it."""
     lines = []
@@ -276,13 +203,13 @@ def tell_causes(tables: Sequence[BesideTable], causes: Sequence[Mapping[str, Any
         told = [one["cause"] for one in causes if _is_of(one, row)]
         said = told[0] if told else "not tested yet."
         lines.append(
-            f"- {_place(row)}, {_name(row)} ({_write_signed(row.deviations, 1)} sd): {said}"
+            f"- {place_row(row)}, {_name(row)} ({_write_signed(row.deviations, 1)} sd): {said}"
         )
     return [*lines, ""] if lines else []
 
 
 def _is_of(cause: Mapping[str, Any], row: BesideRow) -> bool:
-    return cause["split"] == row.where["split"] and cause["algorithm"] == row.where["algorithm"]
+    return all(cause[axis] == row.where[axis] for axis in ("split", "algorithm"))
 
 
 def _format(rows: Sequence[Sequence[str]]) -> list[str]:
