@@ -75,6 +75,8 @@ def spell_work(work: Mapping[str, Any]) -> list[str]:
     words = ["study", "--paper", work["study"], "--scale", "full"]
     for one in work["only"]:
         words += ["--only", one]
+    for one in work.get("set", ()):
+        words += ["--set", one]
     if "trials" in work:
         words += ["--trials", str(work["trials"])]
     return words
