@@ -8,12 +8,11 @@ from reproduction_runs import FinishedRun, PackedWork, list_chosen, place_row
 from fltrain.evidence.intervals import compute_interval
 from fltrain.studies.papers.paper_table import BesideRow, BesideTable
 
-_BASE = "fedavg"
 _HEADER = ("split", "algorithm", "n", "ours", "95 % interval", "paper", "beyond seeds")
 
 
 class Difference(NamedTuple):
-    """An algorithm less FedAvg on one split, in the unit of the paper.
+    """An algorithm less another one on one split, in the unit of the paper.
 
     values: of each trial, which both begin alike. interval: of their mean, None where they do not
     tell. printed: the difference of the paper's two means.
@@ -38,12 +37,12 @@ class Difference(NamedTuple):
 
 def tell_lessons(packed: Sequence[PackedWork]) -> str:
     """Return each difference to FedAvg with its interval, and how many are beyond chance."""
-    works = [one for one in packed if "tests" not in one.work]
+    works = [one for one in packed if "against" in one.work]
     found = [
         difference
         for one in works
         for table in one.tables
-        for difference in list_differences(table, one.runs)
+        for difference in list_differences(table, one.runs, one.work["against"])
     ]
     rows = [_HEADER, ["---"] * len(_HEADER), *map(_write_row, found)]
     beyond = [difference for difference in found if difference.is_beyond]
@@ -66,10 +65,12 @@ def tell_lessons(packed: Sequence[PackedWork]) -> str:
     return "\n".join(lines)
 
 
-def list_differences(table: BesideTable, runs: Sequence[FinishedRun]) -> list[Difference]:
-    """Return how each algorithm of a table differs from FedAvg, split by split."""
+def list_differences(
+    table: BesideTable, runs: Sequence[FinishedRun], against: str
+) -> list[Difference]:
+    """Return how each algorithm of a table differs from one, split by split."""
     rows = [row for row in table.rows if row.mean is not None]
-    bases = {place_row(row): row for row in rows if row.where["algorithm"] == _BASE}
+    bases = {place_row(row): row for row in rows if row.where["algorithm"] == against}
     found = []
     for row in rows:
         base = bases.get(place_row(row))
