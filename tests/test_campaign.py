@@ -1,9 +1,13 @@
 """A sample of the campaigns of damage (tests/campaign): no reader is silently wrong, crashes or hangs. `make campaign` runs them whole."""
 
+import io
+import os
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import h5py
 import pytest
 
 sys.path.append(str(Path(__file__).parent))  # campaign/ and corpus/ are tests' own and no tests
@@ -16,10 +20,13 @@ from campaign.runs import damage as runs_damage
 from campaign.runs import judge as runs_judge
 from campaign.runs.bases import Kind
 from campaign.splits import Splits
+from campaign.splits.bases import collect_answers
 from campaign.splits.checksums import fletcher32
 from campaign.splits.damage import SHARES, Mutant
-from campaign.splits.judge import Judge
+from campaign.splits.judge import Judge, read_untrusted
+from campaign.splits.serving import Server
 from campaign.splits.swift import Memory
+from corpus import registry
 
 import niidpart
 from niidpart.heterogeneity import chance, measure
@@ -139,6 +146,34 @@ def test_what_is_remembered_is_what_is_computed(splits):
     assert [m.value for m in rough.measures] == [m.value for m in measure(counts).measures]
     assert rough.to_json() != measure(counts).to_json()
     assert chance.REPLICATES == 200
+
+
+def test_one_process_reads_many_files_as_its_own_would(splits):
+    """Good files, one that is refused, and one that ends the process: the next file gets another."""
+    server, processes = Server(), set()
+    for i, base in enumerate(splits.bases[:6]):
+        splits.path.write_bytes(base.whole[:1000] if i == 2 else base.whole)
+        if i == 4:
+            os.kill(server.process.pid, signal.SIGKILL)
+        with server.used():
+            if i in (2, 4):
+                with pytest.raises(niidpart.SplitError) as refused:
+                    read_untrusted(splits.path)
+                assert refused.value.faults[0].rule == {2: 4, 4: 5}[i]
+            else:
+                assert collect_answers(read_untrusted(splits.path)) == base.answers
+        processes.add(server.process.pid)
+    assert len(processes) == 2
+
+
+def test_no_digest_is_made_for_more_parties_than_a_file_holds(splits):
+    base = next(base for base in splits.bases if base.name == "homo")  # val and test are empty
+    with h5py.File(io.BytesIO(base.whole), "r+", libver=registry.NEW) as file:
+        assert registry.digested(file) == base.manifest
+        lie = base.manifest["recipe"] | {"n_parties": 2**31}
+        registry.put_manifest(file, base.manifest | {"recipe": lie})
+        with pytest.raises(ValueError, match="2147483648 parties"):
+            registry.digested(file)
 
 
 def test_a_mutant_that_ends_the_process_is_a_finding(tmp_path, monkeypatch):

@@ -1,6 +1,6 @@
 """What is known about the skew of a split: `Skew`, and each number of it, a `Measure`."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -181,7 +181,7 @@ class Skew:
                 "max": high,
             },
             "n_empty": self.n_empty,
-            "measures": [asdict(m) for m in self.measures],
+            "measures": [dict(vars(m)) for m in self.measures],
         }
 
     @classmethod

@@ -14,7 +14,8 @@ from niidpart_cli.split import main as niidpart_command
 from ..outcome import Outcome
 from .bases import Base, collect_answers
 from .damage import Mutant
-from .swift import Memory, forking
+from .serving import Server
+from .swift import Memory
 
 ATTEMPTED = 100  # one mutant in so many goes through every reader, whatever becomes of it,
 STARTED = 1000  # and one in so many as a user would: with processes started, and nothing remembered
@@ -28,6 +29,7 @@ class Judge:
         self.path = path
         self.by_digest = {base.digest: base for base in bases}
         self.memory = Memory(bases)
+        self.server = Server()
 
     def examine(self, mutant: Mutant, number: int) -> Outcome:
         """What the readers say of a mutant: `check`, `read` and `open`; of some all the others too."""
@@ -36,10 +38,10 @@ class Judge:
         if number % STARTED == 0:
             self._read_further(outcome, mutant, split)
         elif number % ATTEMPTED == 0:
-            with forking():
+            with self.server.used():
                 self._read_further(outcome, mutant, split)
         elif "refused" not in outcome.words:
-            with forking(), self.memory.used():
+            with self.server.used(), self.memory.used():
                 self._read_further(outcome, mutant, split)
         return outcome
 
