@@ -138,7 +138,7 @@ def _is_stackable(due: CellRound) -> bool:
     broadcast = Broadcast(_ROUND, state.models, state.buffers, plan.shared)
     task = make_stacked_task(cell.task, BEST["cpu"])
     try:
-        probe(cells=[cell], broadcasts={0: broadcast}, job=jobs[0], task=task)
+        probe(cells=[cell], broadcasts={0: broadcast}, job=jobs[0], task=task, is_alone=True)
     except UsageError:
         return False
     return True

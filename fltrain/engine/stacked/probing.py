@@ -39,12 +39,18 @@ class Probed(NamedTuple):
 
 
 def probe(
-    cells: Sequence[Cell], broadcasts: Mapping[int, Broadcast], job: Job, task: StackedTask
+    cells: Sequence[Cell],
+    broadcasts: Mapping[int, Broadcast],
+    job: Job,
+    task: StackedTask,
+    *,
+    is_alone: bool = False,
 ) -> Probed:
     """Do one small step of one job, stacked.
 
-    UsageError where the algorithm cannot be stacked; what fails for one job by itself is raised as
-    it would be without a stack.
+    is_alone: nothing else will be in the stack, so what may go together is not looked for, which
+    takes most of the time. UsageError where the algorithm cannot be stacked; what fails for one job
+    by itself is raised as it would be without a stack.
     """
     at = "begin"  # the function that is tried
     try:
@@ -54,7 +60,7 @@ def probe(
             )
             stack.begin()
             at = "direction"
-            mixing = _try_direction(stack)
+            mixing = _try_direction(stack, is_alone)
             at = "finish"
             upload, own = stack.finish()
     except torch.OutOfMemoryError:
@@ -65,15 +71,19 @@ def probe(
     return Probed(mixing, stack, upload, own)
 
 
-def _try_direction(stack: Stack) -> Mixing:
-    """Do the step, and return what may go together.
-
-    Looked at where the training begins, and at other weights (`_move_away`).
-    """
+def _try_direction(stack: Stack, is_alone: bool) -> Mixing:
+    """Do the step, and return what may go together."""
     width = min(_PROBE, *stack.batches.sizes(0, select_first(1)))
     whole = stack.batches.load(0, select_first(1), width)
     step = stack.direct(select_first(1), whole)
-    padded = not has_batch_norm(stack.task.module) and width > 1
+    mixing = Mixing() if is_alone else _find_mixing(stack, whole)
+    stack.write(1, step)
+    return mixing
+
+
+def _find_mixing(stack: Stack, whole: Batch) -> Mixing:
+    """Return what may go together: where the training begins, and at other weights too."""
+    padded = not has_batch_norm(stack.task.module) and whole.y.shape[1] > 1
     epochs = stack.algorithm.lockstep == "step"
     here = stack.local
     for local in (here, _move_away(here)):
@@ -81,7 +91,6 @@ def _try_direction(stack: Stack) -> Mixing:
         padded = padded and _heeds_mask(stack, whole)
         epochs = epochs and _ignores_epoch(stack, whole)
     stack.move(here)
-    stack.write(1, step)
     return Mixing(padded, epochs)
 
 
