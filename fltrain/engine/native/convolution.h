@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "network.h"
+#include "pooled.h"
 
 namespace {
 
@@ -41,10 +42,11 @@ void take_places(float* to, const float* from, int64_t n, int64_t w, int64_t pit
 // Numbers of an image in its tensor, of so many channels of h x w places.
 inline int64_t numbers(int64_t channels, int64_t h, int64_t w) { return channels * h * w * LANES; }
 
+// The answers; pooled where the layer does that at once (`Layer::pools`).
 void convolve(const Network& net, const Layer& l, const float* weights, int64_t g,
               const ImageLayout& by) {
     const Op all = l.op, o = part_of(all);
-    const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
+    const Tensor &x = net.tensors[o.from], &y = net.tensors[l.pools(by) ? l.pool->op.to : o.to];
     const float* from = lay_image(by.x, x.at(g), all.c, o.h, o.w, o.pad_w, by.pitch);
     const Window window{{o.kh, o.stride_h, -o.pad_h, o.step_h},
                         {o.kw, o.stride_w, -o.pad_w, o.step_w}};
@@ -56,21 +58,44 @@ void convolve(const Network& net, const Layer& l, const float* weights, int64_t 
         const Places places{to + p * o.out * o.oh * row, o.oh, row / LANES, o.oh * row, row, LANES};
         Image image{from, o.c, o.h, o.w, o.pad_w, by.pitch};
         image.x += p * o.c * o.h * image.row();
-        correlate(places, o.out, image, window, w + p * o.out * am, am, b ? b + p * o.out : nullptr,
-                  by.taps.data(), false);
+        const float* bias = b ? b + p * o.out : nullptr;
+        if (l.pools(by)) {
+            const Op& half = l.pool->op;
+            const int64_t at = p * o.out * half.oh * half.ow;
+            correlate_pooled(half, (V*)to + at, (Bytes*)l.pool->which + g * y.size + at, o.out,
+                             image, window, w + p * o.out * am, am, bias, by.taps);
+        } else
+            correlate(places, o.out, image, window, w + p * o.out * am, am, bias, by.taps.data(),
+                      false);
     }
     if (by.is_narrow()) take_places(y.at(g), to, all.out * o.oh, o.ow, by.pitch, false);
+}
+
+// The gradient of the output channels k0..k1 of a convolution that is pooled at once, in the rows
+// y..end, an even number of them. Returns where it has put them.
+const float* unpool_rows(const Network& net, const Layer& l, int64_t g, int64_t k0, int64_t k1,
+                         int64_t y, int64_t end) {
+    const Op &o = l.op, &half = l.pool->op;
+    const V* dy = (const V*)net.tensors[half.to].grad(g);
+    const int8_t* which = l.pool->which + g * half.out * half.oh * half.ow * LANES;
+    float* rows = net.tensors[o.to].d;
+    V* to = (V*)rows;
+    for (int64_t k = k0; k < k1; k++)
+        for (int64_t r = y / 2; r < end / 2; r++, to += 2 * o.ow) {
+            const int64_t at = (k * half.oh + r) * half.ow;
+            unpool_pair(to, o.ow, dy + at, which + at * LANES, half.ow);
+        }
+    return rows;
 }
 
 // Of a narrow image by what `convolve` has laid; the gradient of the answers is laid here.
 void convolve_gradient(Network& net, const Layer& l, int64_t g, const ImageLayout& by) {
     const Op all = l.op, o = part_of(all);
-    const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
+    const Tensor &x = net.tensors[o.from], &y = net.tensors[l.unpools() ? l.pool->op.to : o.to];
     const bool is_narrow = by.is_narrow();
-    const int64_t pad = is_narrow ? l.back_pad() : 0;
+    const int64_t pad = is_narrow ? l.back_pad(by.pitch) : 0;
     const float* from =
         is_narrow ? by.x : lay_image(by.x, x.at(g), all.c, o.h, o.w, o.pad_w, by.pitch);
-    const float* dy = lay_image(by.d, y.grad(g), all.out, o.oh, o.ow, pad, by.pitch);
     const Walk walk{row_of(pad, by.pitch),
                     row_of(o.pad_w, by.pitch) - o.pad_w * by.pitch,
                     row_of(o.ow, pad, by.pitch),
@@ -78,11 +103,28 @@ void convolve_gradient(Network& net, const Layer& l, int64_t g, const ImageLayou
                     row_of(o.ow, by.pitch) / LANES,
                     o.stride_w * LANES,
                     o.step_w * by.pitch};
-    float *dw = l.weight(net.gradients), *db = l.bias(net.gradients);
-    for (int64_t p = 0; p < o.parts; p++)
-        conv_gradient(dw + p * o.out * o.c * o.kh * o.kw, db ? db + p * o.out : nullptr,
-                      dy + p * o.out * o.oh * walk.g_row, from + p * o.c * o.h * walk.x_row, o,
-                      walk);
+    const auto lay = [&](const float* dy, int64_t planes, int64_t rows) {
+        return lay_image(by.d, dy, planes, rows, o.ow, pad, by.pitch);
+    };
+    const float* dy = l.unpools() ? nullptr : lay(y.grad(g), all.out, o.oh);
+    for (int64_t p = 0; p < o.parts; p++) {
+        float* dw = l.weight(net.gradients) + p * o.out * o.c * o.kh * o.kw;
+        const float* image = from + p * o.c * o.h * walk.x_row;
+        const int64_t first = p * o.out, plane = o.oh * walk.g_row;
+        if (l.unpools())
+            conv_gradient(
+                dw, image, o, walk, 2 * l.pool->op.oh,
+                [&](int64_t k0, int64_t k1, int64_t y0, int64_t y1) {
+                    const auto* rows = unpool_rows(net, l, g, first + k0, first + k1, y0, y1);
+                    return GradientRows{lay(rows, k1 - k0, y1 - y0), (y1 - y0) * walk.g_row};
+                });
+        else
+            conv_gradient(dw, image, o, walk, o.oh, [&](int64_t k0, int64_t, int64_t y0, int64_t) {
+                return GradientRows{dy + (first + k0) * plane + y0 * walk.g_row, plane};
+            });
+    }
+    if (float* db = l.bias(net.gradients))
+        add_bias_gradient(db, all.out, y.grad(g), y.size / all.out * LANES);
 }
 
 // Of a narrow image by what `convolve_gradient` has laid.
@@ -90,7 +132,7 @@ void convolve_back(const Network& net, const Layer& l, const float* weights, int
                    const ImageLayout& by) {
     const Op all = l.op, o = part_of(all);
     const Tensor &x = net.tensors[o.from], &y = net.tensors[o.to];
-    const int64_t pad = l.back_pad(), row = row_of(o.w, by.pitch);
+    const int64_t pad = l.back_pad(by.pitch), row = row_of(o.w, by.pitch);
     const bool is_narrow = by.is_narrow();
     const float* dy =
         is_narrow ? by.d : lay_image(by.d, y.grad(g), all.out, o.oh, o.ow, pad, by.pitch);

@@ -194,22 +194,28 @@ constexpr auto BIAS_GRADIENTS = bias_gradients_of(std::make_integer_sequence<int
 // In how many parts a row of a kernel is taken: taps that meet places side by side together.
 inline int64_t row_parts(const Op& o) { return o.step_w == 1 ? parts_of(o.kw, JB) : o.kw; }
 
-// dw of the output channels k0..k1, by the rows y..y + strip of g.
-void conv_gradient_strip(float* dw, const float* g, const float* x, const Op& o, const Walk& by,
-                         int64_t y, int64_t strip, int64_t k0, int64_t k1) {
-    const int64_t plane = o.oh * by.g_row, taps = o.kh * o.kw, js = row_parts(o);
+// Rows of the gradient of some output channels: of the first one, and from one channel to the next.
+struct GradientRows {
+    const float* first;
+    int64_t plane;
+};
+
+// dw of the output channels k0..k1, by the rows y..end of their g.
+void conv_gradient_strip(float* dw, const GradientRows& g, const float* x, const Op& o,
+                         const Walk& by, int64_t y, int64_t end, int64_t k0, int64_t k1) {
+    const int64_t taps = o.kh * o.kw, js = row_parts(o);
     const auto& gradients = by.beside == LANES ? GRADIENTS : NARROW_GRADIENTS;
     for (int64_t c = 0; c < o.c; c++)
         for (int64_t i = 0; i < o.kh; i++) {
             // Rows of g whose row i of the kernel lies within the image.
             const int64_t above = o.pad_h - i * o.step_h, below = o.h + above;
             const int64_t y0 = std::max(y, parts_of(std::max<int64_t>(0, above), o.stride_h));
-            const int64_t y1 = std::min({y + strip, o.oh, parts_of(below, o.stride_h)});
+            const int64_t y1 = std::min(end, parts_of(below, o.stride_h));
             for (int64_t p = 0; p < js && y0 < y1; p++) {
                 const int64_t j0 = edge(o.kw, p, js), j1 = edge(o.kw, p + 1, js);
                 gradients[(k1 - k0 - 1) * JB + j1 - j0 - 1](
                     dw + (k0 * o.c + c) * taps + i * o.kw + j0, o.c * taps,
-                    g + k0 * plane + y0 * by.g_row + by.g_begin, plane,
+                    g.first + (y0 - y) * by.g_row + by.g_begin, g.plane,
                     x + (c * o.h + y0 * o.stride_h - above) * by.x_row + by.x_begin +
                         j0 * by.beside,
                     o.stride_h * by.x_row, by, y1 - y0);
@@ -217,21 +223,34 @@ void conv_gradient_strip(float* dw, const float* g, const float* x, const Op& o,
         }
 }
 
-// dw [out][c][kh][kw] and db [out] += those of g [out][oh] rows and x [c][h] rows, by strips of
-// rows that fit the first cache. Behind the places of a row of g there are zeros.
-void conv_gradient(float* dw, float* db, const float* g, const float* x, const Op& o,
-                   const Walk& by) {
-    const int64_t plane = o.oh * by.g_row, most = channels_at_once(parts_of(o.kw, row_parts(o)));
+// How many rows of a gradient and of the image fit the first cache together: an even number.
+int64_t rows_at_once(const Op& o, const Walk& by) {
+    const int64_t most = channels_at_once(parts_of(o.kw, row_parts(o)));
     const int64_t numbers = most * by.vectors * LANES + o.stride_h * by.x_row;  // of a row
-    const int64_t strip = std::max<int64_t>(1, L1 / (4 * numbers));
-    const int64_t ks = parts_of(o.out, most);
-    for (int64_t y = 0; y < o.oh; y += strip)
-        for (int64_t q = 0; q < ks; q++)
-            conv_gradient_strip(dw, g, x, o, by, y, strip, edge(o.out, q, ks),
-                                edge(o.out, q + 1, ks));
-    for (int64_t q = 0; db && q < ks; q++) {
-        const int64_t k0 = edge(o.out, q, ks), k1 = edge(o.out, q + 1, ks);
-        BIAS_GRADIENTS[k1 - k0 - 1](db + k0, g + k0 * plane, plane);
+    return std::max<int64_t>(2, L1 / (4 * numbers) / 2 * 2);
+}
+
+// dw [out][c][kh][kw] += that of `rows` rows of g and of x [c][h] rows, by strips of rows.
+// lay(k0, k1, y, end): the GradientRows of those channels and rows. Behind the places of a row of g
+// there are zeros.
+template <class Lay>
+void conv_gradient(float* dw, const float* x, const Op& o, const Walk& by, int64_t rows,
+                   const Lay& lay) {
+    const int64_t strip = rows_at_once(o, by);
+    const int64_t ks = parts_of(o.out, channels_at_once(parts_of(o.kw, row_parts(o))));
+    for (int64_t y = 0; y < rows; y += strip)
+        for (int64_t q = 0; q < ks; q++) {
+            const int64_t k0 = edge(o.out, q, ks), k1 = edge(o.out, q + 1, ks);
+            const int64_t end = std::min(y + strip, rows);
+            conv_gradient_strip(dw, lay(k0, k1, y, end), x, o, by, y, end, k0, k1);
+        }
+}
+
+// db [n] += sum over g [n][plane].
+void add_bias_gradient(float* db, int64_t n, const float* g, int64_t plane) {
+    for (int64_t q = 0, k = 0, ks = parts_of(n, KB), next; q < ks; q++, k = next) {
+        next = edge(n, q + 1, ks);
+        BIAS_GRADIENTS[next - k - 1](db + k, g + k * plane, plane);
     }
 }
 

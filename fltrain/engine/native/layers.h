@@ -138,6 +138,8 @@ struct Layer {
     ImageLayout wide{};                        // of a convolution
     std::unique_ptr<ImageLayout> narrow{};     // of a group with few examples, where that pays
     std::vector<Packed> packed{};              // of a large convolution: of y, of dx
+    // Of a convolution that is followed by pooling of 2 x 2: that. Of this: the convolution.
+    const Layer *pool = nullptr, *convolution = nullptr;
 
     const float* weight(const float* w) const { return op.weight < 0 ? nullptr : w + op.weight; }
     float* weight(float* w) const { return op.weight < 0 ? nullptr : w + op.weight; }
@@ -147,8 +149,10 @@ struct Layer {
     Reach rows(int64_t first) const { return {first, rows_of(op)}; }
     Reach columns(int64_t first) const { return {first, columns_of(op)}; }
 
-    // Zeros around each row of dy for dx.
-    int64_t back_pad() const {
+    // Zeros around each row of dy for dx, in a layout with places of so many numbers.
+    int64_t back_pad(int64_t pitch) const {
+        // What meets zeros alone is left out there (`correlate`), so that none have to be laid.
+        if (pitch == LANES && op.stride_w == 1 && op.step_w == 1 && op.ow >= NB) return 0;
         int64_t most = 0;
         for (int64_t first = 0; first < op.stride_w; first++) {
             const Reach r = columns(first);
@@ -164,6 +168,16 @@ struct Layer {
     const ImageLayout& layout_of(int64_t examples) const {
         return narrow && examples <= narrow->pitch ? *narrow : wide;
     }
+
+    // Whether a convolution pools its answers before they are written. Large ones have more taps
+    // than `correlate_pooled` keeps in the first cache.
+    bool pools(const ImageLayout& by) const {
+        return pool && NB == 4 && !by.is_narrow() && packed.empty() && !op.pad_h && !op.pad_w;
+    }
+
+    // Whether it gives what is pooled its gradient back some rows at a time, as that of the weights
+    // wants them, and nobody else does.
+    bool unpools() const { return pool && ends; }
 
     // Whether groups of that many examples leave so many lanes idle that it pays to have their
     // images narrow, although these are copied.
@@ -191,7 +205,7 @@ struct Layer {
 
     void add_back_taps(ImageLayout& to, const Op& o, const Reach& rows,
                        const Reach& columns) const {
-        const int64_t row = row_of(o.ow, back_pad(), to.pitch);
+        const int64_t row = row_of(o.ow, back_pad(to.pitch), to.pitch);
         std::vector<Tap>& turned = to.back.emplace_back();
         for (int64_t j = 0; j < columns.count; j++)
             for (int64_t i = 0; i < rows.count; i++)

@@ -39,6 +39,7 @@ struct Network {
             if (!takes_whole_batches()) groups = std::min<int64_t>(GROUPS, groups);
         }
         list_phases();
+        join_pooling();
         share_gradients();
         place_tensors();
         prepare_layers();
@@ -95,6 +96,22 @@ struct Network {
             if (kind == LINEAR) end_at(i + 1);
         }
         end_at(layers.size());
+    }
+
+    // Tells convolutions whose answers nobody reads but the pooling of 2 x 2 behind them.
+    void join_pooling() {
+        std::vector<int64_t> readers(tensors.size());
+        for (const Layer& l : layers)
+            for (const int64_t tensor : {l.op.from, l.op.also})
+                if (tensor >= 0) readers[tensor]++;
+        for (size_t i = 0; i + 1 < layers.size(); i++) {
+            const Op &conv = layers[i].op, &pool = layers[i + 1].op;
+            const bool is_followed = pool.kind == POOL && pool.from == conv.to;
+            if (conv.kind != CONV || !is_followed || readers[conv.to] > 1 || !is_halving(pool))
+                continue;
+            layers[i].pool = &layers[i + 1];
+            layers[i + 1].convolution = &layers[i];
+        }
     }
 
     // The last that reads a tensor is the first on the way back, and writes its gradient.
@@ -207,7 +224,8 @@ struct Network {
         };
         l.set_taps(to);
         if (o.pad_w || to.is_narrow()) to.x = take(o.c, o.h, o.w, o.pad_w);
-        if (trains) to.d = take(o.out, o.oh, o.ow, l.back_pad());
+        const int64_t back_pad = l.back_pad(to.pitch);
+        if (trains && (back_pad || to.is_narrow())) to.d = take(o.out, o.oh, o.ow, back_pad);
         if (!to.is_narrow()) return;
         const int64_t of_y = o.out * o.oh * row_of(o.ow, to.pitch);
         const int64_t of_dx = trains ? o.c * o.h * row_of(o.w, to.pitch) : 0;

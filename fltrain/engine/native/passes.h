@@ -117,6 +117,8 @@ class Passes {
                 convolve(net, l, args.w, g, l.layout_of(block.count(g)));
                 break;
             case POOL: {
+                if (l.convolution && l.convolution->pools(l.convolution->layout_of(block.count(g))))
+                    break;
                 int8_t* which = l.which + g * y.size * LANES;
                 is_halving(o) ? pool_halves(o, x.at(g), y.at(g), which)
                               : pool(o, x.at(g), y.at(g), which);
@@ -171,6 +173,7 @@ class Passes {
                 break;
             }
             case POOL: {
+                if (l.convolution && l.convolution->unpools()) break;
                 const int8_t* which = l.which + g * y.size * LANES;
                 sums ? unpool(o, y.grad(g), which, x.grad(g))
                      : unpool_halves(o, y.grad(g), which, x.grad(g));

@@ -72,19 +72,43 @@ bool is_halving(const Axis& a) {
 }
 bool is_halving(const Op& o) { return is_halving(rows_of(o)) && is_halving(columns_of(o)); }
 
+bool has_nan(const V& x) {
+    const I is_nan = x != x;
+    uint64_t words[sizeof(I) / sizeof(uint64_t)], any = 0;
+    std::memcpy(words, &is_nan, sizeof words);
+    for (const uint64_t word : words) any |= word;
+    return any;
+}
+
+// The first largest of four, else the last NaN, as torch has it; at: which one.
+template <bool WITH_NANS>
+INLINE V largest_of(const V& x0, const V& x1, const V& x2, const V& x3, I& at) {
+    const auto is_more = [](const V& next, const V& best) {
+        return WITH_NANS ? next > best | next != next : next > best;
+    };
+    const I right = is_more(x1, x0), below = is_more(x3, x2);
+    const V above = right ? x1 : x0, under = below ? x3 : x2;
+    const I is_under = is_more(under, above);
+    at = is_under ? (below ? I{} + 3 : I{} + 2) : (right ? I{} + 1 : I{});
+    return is_under ? under : above;
+}
+
+// dx [2][w] is written, whatever it holds. Of an odd w the last place belongs to no 2 x 2.
+void unpool_pair(V* dx, int64_t w, const V* dy, const int8_t* which, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        const I at = widen(which + i * LANES);
+        for (int p = 0; p < 4; p++) dx[p / 2 * w + 2 * i + p % 2] = at == p ? dy[i] : V{};
+    }
+    if (w % 2) dx[w - 1] = dx[2 * w - 1] = V{};
+}
+
 void pool_halves(const Op& o, const float* x, float* y, int8_t* which) {
     for (int64_t r = 0; r < o.c * o.oh; r++) {
         const V* from = (const V*)x + (r / o.oh * o.h + r % o.oh * 2) * o.w;
-        for (int64_t i = 0; i < o.ow; i++) {
-            V best = from[2 * i];
-            I at{};
-            for (int p = 1; p < 4; p++) {
-                const V next = from[p / 2 * o.w + 2 * i + p % 2];
-                const I more = next > best | next != next;  // as torch: a NaN wins
-                best = more ? next : best;
-                at = more ? I{} + p : at;
-            }
-            ((V*)y)[r * o.ow + i] = best;
+        for (int64_t i = 0; i < o.ow; i++, from += 2) {
+            I at;
+            ((V*)y)[r * o.ow + i] =
+                largest_of<true>(from[0], from[1], from[o.w], from[o.w + 1], at);
             ((Bytes*)which)[r * o.ow + i] = __builtin_convertvector(at, Bytes);
         }
     }
@@ -92,15 +116,11 @@ void pool_halves(const Op& o, const float* x, float* y, int8_t* which) {
 
 // dx is written, whatever it holds.
 void unpool_halves(const Op& o, const float* dy, const int8_t* which, float* dx) {
-    // Of an odd size the last row or column belongs to no 2 x 2.
-    if (o.h % 2 || o.w % 2) std::memset(dx, 0, o.c * o.h * o.w * LANES * sizeof(float));
+    // of an odd height the last row belongs to no 2 x 2
+    if (o.h % 2) std::memset(dx, 0, o.c * o.h * o.w * LANES * sizeof(float));
     for (int64_t r = 0; r < o.c * o.oh; r++) {
         V* to = (V*)dx + (r / o.oh * o.h + r % o.oh * 2) * o.w;
-        for (int64_t i = 0; i < o.ow; i++) {
-            const V d = ((const V*)dy)[r * o.ow + i];
-            const I at = widen(which + (r * o.ow + i) * LANES);
-            for (int p = 0; p < 4; p++) to[p / 2 * o.w + 2 * i + p % 2] = at == p ? d : V{};
-        }
+        unpool_pair(to, o.w, (const V*)dy + r * o.ow, which + r * o.ow * LANES, o.ow);
     }
 }
 
