@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "products.h"
 
@@ -27,10 +28,9 @@ inline I widen(const int8_t* x) {
     return *(const I*)whole;
 }
 
-// to [features][LANES] = the rows, each of so many features.
+// to [features][LANES] = the rows, each of so many features, from feature f on.
 template <class T>
-void gather(V* to, const T* (&rows)[LANES], int64_t features) {
-    int64_t f = 0;
+void gather_from(int64_t f, V* to, const T* (&rows)[LANES], int64_t features) {
     for (; f + LANES <= features; f += LANES) {
         V square[LANES];
         for (int l = 0; l < LANES; l++) square[l] = widen(rows[l] + f);
@@ -39,6 +39,25 @@ void gather(V* to, const T* (&rows)[LANES], int64_t features) {
     }
     for (; f < features; f++)
         for (int l = 0; l < LANES; l++) to[f][l] = widen_one(rows[l][f]);
+}
+
+void gather(V* to, const float* (&rows)[LANES], int64_t features) {
+    gather_from(0, to, rows, features);
+}
+
+// Bytes are turned four at a time, as numbers of 32 bits, of which the lowest byte is the first.
+void gather(V* to, const uint8_t* (&rows)[LANES], int64_t features) {
+    int64_t f = 0;
+    for (; f + 4 * LANES <= features; f += 4 * LANES) {
+        V square[LANES];
+        for (int l = 0; l < LANES; l++) std::memcpy(&square[l], rows[l] + f, sizeof(V));
+        turn(square);
+        for (int i = 0; i < 4 * LANES; i++) {
+            const I byte = I(square[i / 4]) >> (i % 4 * 8) & 255;
+            to[f + i] = __builtin_convertvector(byte, V) / 255.0f;
+        }
+    }
+    gather_from(f, to, rows, features);
 }
 
 // to [LANES examples][width] = from [n features][LANES], n <= LANES, and zeros behind them.

@@ -40,10 +40,13 @@ void linear_gradient(Network& net, const Layer& l, int64_t examples) {
             for (int64_t f = whole * LANES; f < o.c; f++)
                 net.gradients[o.weight + m * o.c + f] += net.rest[m * LANES + f % LANES];
     }
-    for (int64_t m = 0; m < o.out && o.bias >= 0; m++) {
-        V all{};
-        for (int64_t g = 0; g < used; g++) all += ((const V*)y.grad(g))[m];
-        net.gradients[o.bias + m] += sum(all);
+    for (int64_t m = 0; m < o.out && o.bias >= 0; m += LANES) {
+        const int64_t n = std::min<int64_t>(LANES, o.out - m);
+        V all[LANES] = {};
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t g = 0; g < used; g++) all[i] += ((const V*)y.grad(g))[m + i];
+        const V sums = sum_each(all);
+        for (int64_t i = 0; i < n; i++) net.gradients[o.bias + m + i] += sums[i];
     }
 }
 
