@@ -205,6 +205,18 @@ LAYERS = {  # for 3 x 11 x 9
         convolve(5, 4, 2, stride=3),
         *end(24),
     ),
+    "a convolution pooled at once, of odd sizes": lambda: sequential(
+        convolve(3, 7, 3, stride=(2, 1)), nn.MaxPool2d(2), nn.ReLU(), *end(42)
+    ),
+    "pooled at once, with padding and of groups": lambda: sequential(
+        convolve(3, 6, 3, padding=1, groups=3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        convolve(6, 8, 2, groups=2),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        *end(16),
+    ),
     "pooling that overlaps, with padding": lambda: sequential(
         convolve(3, 5, 3),
         nn.ReLU(),
@@ -443,9 +455,17 @@ def test_answers_are_counted_as_by_torch(name, split, coloured):
 
 
 @compiled
-@pytest.mark.parametrize("k", [2, 3])
-def test_pooling_gives_the_nan_that_it_meets_anywhere_in_a_window(k, split, coloured):
-    model = seeded(lambda: sequential(nn.MaxPool2d(k, stride=2), *end(60)))
+@pytest.mark.parametrize(
+    "pooling",
+    [
+        lambda: [nn.MaxPool2d(2)],
+        lambda: [nn.MaxPool2d(3, stride=2)],
+        lambda: [convolve(3, 3, 1), nn.MaxPool2d(2)],
+    ],
+    ids=["of 2 x 2", "of 3 x 3", "with its convolution"],
+)
+def test_pooling_gives_the_nan_that_it_meets_anywhere_in_a_window(pooling, split, coloured):
+    model = seeded(lambda: sequential(*pooling(), *end(60)))
     cell = cell_of(split, coloured, model)
     state = make_initial_state(cell)
     params, buffers = tree.index(state.models, 0), tree.index(state.buffers, 0)
