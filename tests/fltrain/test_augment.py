@@ -118,14 +118,14 @@ def test_angles_are_uniform_within_the_limit():
     x = torch.cat(
         [
             drawn(Augmentation(KEY, rotate=limit), rows, list(range(start, start + 50)))
-            for start in range(0, 3000, 50)
+            for start in range(0, 500, 50)
         ]
     )
     angle = np.degrees(
         np.arcsin((x[:, 0, 100, 180] - 100).numpy() / 80)
     )  # to half a pixel, 0.42 degrees
     expected = [(int(w) / 2**31 - 1) * limit for w in words(range(3000), 0, 1)[3]]
-    assert np.abs(angle - expected).max() < 0.5
+    assert np.abs(angle - expected[:500]).max() < 0.5
     assert stats.kstest(expected, stats.uniform(-limit, 2 * limit).cdf).pvalue > RARE
 
 

@@ -369,8 +369,9 @@ def test_trials_that_no_seed_counts_with_are_refused():
     assert len(cells_of(trials=1, seeds=seeds)) == 2
 
 
-def test_a_tilde_is_the_home_folder_of_whoever_reads(monkeypatch, tmp_path):
+def test_a_tilde_is_the_home_folder_of_whoever_reads(monkeypatch, tmp_path, native_cache):
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(native_cache))  # nothing is compiled for this folder
     (tmp_path / "data").mkdir()
     file = {"file": "~/split.h5"}
     made = niidpart.make(niidpart.load("digits"), "homo", n_parties=5, seed=0)

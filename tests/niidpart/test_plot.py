@@ -101,10 +101,10 @@ def test_every_kind_draws_at_every_size_and_nothing_is_cut(kind, n_classes, n_pa
 
 
 STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
-# Each kind as the text of its paths; of pixels and what is compressed every other one.
+# Each kind as the text of its paths; what pixels and pdf add, a date say, is the same for all kinds.
 SAVED = [
     *((kind, "svg") for kind in PICTURES.names()),
-    *((kind, ("png", "pdf")[i % 2]) for i, kind in enumerate(PICTURES.names())),
+    *((kind, ("png", "pdf")[i % 2]) for i, kind in enumerate(PICTURES.names()[::4])),
 ]
 
 

@@ -45,7 +45,7 @@ def list_algorithms(names: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         say(json.dumps([one.to_json() for one in listed]))
         return
-    # each family as it comes: a round of every algorithm takes seconds
+    # each family as it comes: a round of every algorithm takes a while
     for number, (family, ones) in enumerate(itertools.groupby(listed, lambda one: one.family)):
         _say_family(family, ones, is_first=number == 0)
 
