@@ -79,14 +79,14 @@ def list_cases(peer: str) -> Iterator[Case]:
 
 
 def digest(parts: Parts) -> str:
-    """Return the sha256 of who holds which rows in which part."""
-    held = [[sorted(map(int, rows)) for rows in part] for part in parts]
+    """Return the sha256 of who holds which rows in which part. A row twice counts once."""
+    held = [[sorted(set(map(int, rows))) for rows in part] for part in parts]
     return hashlib.sha256(json.dumps(held).encode()).hexdigest()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("peer", choices=sorted(RUNNERS))
+    parser.add_argument("peer", choices=sorted(RULES))
     parser.add_argument("checkout", type=Path)
     asked = parser.parse_args()
     checkout = asked.checkout.absolute()
@@ -96,7 +96,6 @@ def main() -> None:
         np.random.seed(case["seed"])  # noqa: NPY002  what is replayed
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
             os.chdir(folder)
-            (Path(folder) / "Data").mkdir()
             parts = RUNNERS[asked.peer](load_code(asked.peer, checkout), labels, case)
             os.chdir(checkout)
         # LEAF says by itself how many users are left

@@ -1,16 +1,16 @@
 """How `published_code.py` has the code of each peer deal rows: nothing of that code is here.
 
-LEAF's scripts read and write files, so they run by themselves on a file of users whose examples are
-the numbers of the rows. Of FedCD's notebook the cell with the samplers runs. FedDyn's and
-FL-Simulator's code has its partition inside a class that loads images: it is given a
-data set whose images are the numbers of the rows, and its folder of output is a temporary one.
+LEAF's scripts read and write files, so they run as scripts, in this process, on a file of users
+whose examples are the numbers of the rows. Of FedCD's notebook the cell with the samplers runs.
+FedDyn's and FL-Simulator's code has its partition inside a class that loads images: it is given a
+data set whose images are the numbers of the rows, and saves nothing. Of NIID-Bench's the function
+runs, with a loader that hands over the labels.
 """
 
 import json
-import os
 import random
+import runpy
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 Case = dict[str, Any]
-Parts = list[list[list[int]]]  # [part][party][row]
+Parts = list[list[Any]]  # [part][party] rows
 
 FILES = {
     "pfllib": ["dataset/utils/dataset_utils.py"],
@@ -33,6 +33,7 @@ FILES = {
     "leaf": [],  # its scripts are called
     "feddyn": ["utils_dataset.py"],
     "fl-simulator": ["dataset.py"],
+    "niidbench": ["utils.py"],
 }
 
 
@@ -62,6 +63,8 @@ def run_fl_bench(names: dict[str, Any], labels: np.ndarray, case: Case) -> Parts
         names["dirichlet"](labels, rows, classes, n_parties, case["beta"], least, held, stats)
     elif case["rule"] == "labels":
         names["randomly_assign_classes"](labels, rows, classes, n_parties, case["k"], held, stats)
+    elif case["rule"] == "shards":
+        names["allocate_shards"](labels, rows, classes, n_parties, case["shards"], held, stats)
     else:
         sampled = np.array(random.sample(rows.tolist(), len(rows)))
         names["iid_partition"](labels[sampled], sampled, classes, n_parties, held, stats)
@@ -81,19 +84,18 @@ def cut_test_parts(held: list[Any], test_ratio: float) -> Parts:
 
 
 def run_data_set(names: dict[str, Any], labels: np.ndarray, case: Case) -> Parts:
-    """FedDyn's and FL-Simulator's DatasetObject. A row that a party has twice counts once."""
+    """FedDyn's and FL-Simulator's DatasetObject. A party may have a row twice."""
     rule = {"homo": "iid", "party-dir": "Dirichlet", "labels": "Pathological"}[case["rule"]]
     strength = case.get("beta", case.get("k", ""))
     kind, n_parties = names["DatasetObject"], case["n_parties"]
-    images = np.zeros((len(labels), 1, 28, 28), np.float32)
-    images[:, 0, 0, 0] = np.arange(len(labels))
+    images = np.arange(len(labels), dtype=np.float32).reshape(-1, 1, 1, 1)
     names |= stand_in(images, labels)
     given = {"rule_arg": strength, "unbalanced_sgm": case.get("sigma", 0)}
     if case["strategy"] == "feddyn":
         parties = kind("mnist", n_parties, rule, **given).clnt_x
     else:
         parties = kind("mnist", n_parties, case["seed"], rule, **given).client_x
-    return [[sorted({int(x) for x in np.asarray(party)[:, 0, 0, 0]}) for party in parties]]
+    return [[np.asarray(party)[:, 0, 0, 0] for party in parties]]
 
 
 class RaggedNumpy:
@@ -125,7 +127,7 @@ def stand_in(images: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
     sets = SimpleNamespace(MNIST=lambda train, **_: train)
     return {
         "np": RaggedNumpy(),
-        "os": os,
+        "os": SimpleNamespace(path=SimpleNamespace(exists=lambda _: False), mkdir=build),
         "torch": SimpleNamespace(utils=SimpleNamespace(data=data)),
         "data": data,
         "torchvision": SimpleNamespace(datasets=sets),
@@ -170,8 +172,29 @@ def run_fedcd(names: dict[str, Any], labels: np.ndarray, case: Case) -> Parts:
 
 def run_leaf(names: dict[str, Any], labels: np.ndarray, case: Case) -> Parts:
     """sample.py, remove_users.py and split_data.py, one after another, as preprocess.sh does."""
-    shutil.copytree(names["checkout"] / "data" / "utils", "utils")
     data = Path("synthetic", "data")
+    if not data.exists():
+        shutil.copytree(names["checkout"] / "data" / "utils", "utils")
+        write_users(data, labels)
+
+    def call(script: str, *arguments: object) -> None:
+        path = f"utils/{script}.py"
+        sys.argv = [path, "--name", "synthetic", *map(str, arguments)]
+        runpy.run_path(path, run_name="__main__")
+
+    sys.path.insert(0, str(Path("utils").absolute()))  # of the modules that the scripts share
+    mixed = ["--iid", "--u", case["n_parties"] / 30] if case["rule"] == "homo" else []
+    call("sample", "--fraction", case["sampled"], "--seed", case["seed"], *mixed)
+    call("remove_users", "--min_samples", case.get("min_group", 0))
+    sys.path.pop(0)
+    if "train_fraction" not in case:
+        return [read_users(data / "rem_user_data")]
+    call("split_data", "--frac", case["train_fraction"], "--seed", case["split_seed"])
+    return [read_users(data / name) for name in ("train", "test")]
+
+
+def write_users(data: Path, labels: np.ndarray) -> None:
+    """Write LEAF's file of all users, and make the folders that its scripts write to."""
     for folder in ("all_data", "sampled_data", "rem_user_data", "train", "test"):
         (data / folder).mkdir(parents=True)
     groups = count_groups(len(labels))
@@ -181,30 +204,22 @@ def run_leaf(names: dict[str, Any], labels: np.ndarray, case: Case) -> Parts:
     whole = {"users": list(held), "num_samples": sizes, "user_data": users}
     (data / "all_data" / "all_data.json").write_text(json.dumps(whole))
 
-    def call(script: str, *arguments: object) -> None:
-        command = [
-            sys.executable,
-            f"utils/{script}.py",
-            "--name",
-            "synthetic",
-            *map(str, arguments),
-        ]
-        subprocess.run(command, check=True, capture_output=True)
-
-    mixed = ["--iid", "--u", case["n_parties"] / 30] if case["rule"] == "homo" else []
-    call("sample", "--fraction", case["sampled"], "--seed", case["seed"], *mixed)
-    call("remove_users", "--min_samples", case.get("min_group", 0))
-    if "train_fraction" not in case:
-        return [read_users(data / "rem_user_data")]
-    call("split_data", "--frac", case["train_fraction"], "--seed", case["split_seed"])
-    return [read_users(data / name) for name in ("train", "test")]
-
 
 def read_users(folder: Path) -> list[list[int]]:
     """Return the rows of each user of LEAF's only file in a folder."""
     (path,) = folder.glob("*.json")
     found = json.loads(path.read_text())
     return [found["user_data"][user]["x"] for user in found["users"]]
+
+
+def run_niidbench(names: dict[str, Any], labels: np.ndarray, case: Case) -> Parts:
+    """Its partition_data, of which the labels alone are asked."""
+    kinds = {"dir": "noniid-labeldir", "labels": f"noniid-#label{case.get('k')}"}
+    kinds |= {"quantity": "iid-diff-quantity", "homo": "homo"}
+    names["load_mnist_data"] = lambda _: (labels, labels, labels, labels)
+    kind, n_parties = kinds[case["rule"]], case["n_parties"]
+    held = names["partition_data"]("mnist", "", "", kind, n_parties, case.get("beta", 0.4))[4]
+    return [[held[party] for party in range(n_parties)]]
 
 
 def load_code(peer: str, checkout: Path) -> dict[str, Any]:
@@ -219,6 +234,10 @@ def load_code(peer: str, checkout: Path) -> dict[str, Any]:
         elif peer in ("feddyn", "fl-simulator"):
             _, _, rest = source.partition("class DatasetObject")
             source = "class DatasetObject" + rest.partition("\nclass ")[0]
+        elif peer == "niidbench":
+            _, _, rest = source.partition("\ndef partition_data")
+            source = "def partition_data" + rest.partition("\ndef ")[0]
+            names |= {"np": np, "random": random, "record_net_data_stats": lambda *_: None}
         else:
             missing = ("import ujson", "from torch", "from PIL")
             lines = source.partition("\nclass ")[0].splitlines()
@@ -235,4 +254,5 @@ RUNNERS: dict[str, Callable[[dict[str, Any], np.ndarray, Case], Parts]] = {
     "leaf": run_leaf,
     "feddyn": run_data_set,
     "fl-simulator": run_data_set,
+    "niidbench": run_niidbench,
 }

@@ -1,184 +1,110 @@
 """CPU seconds of a replay beside the peer's own code: python benchmarks/replays.py [--peers DIR]
 [--checkouts DIR].
 
---peers: the environments of tests/niidpart/test_replays_peers.py (flwr-datasets, fedlab, fluke). --checkouts:
-DIR/pfllib, DIR/fl-bench and DIR/map004, as benchmarks/published_code.py takes them. 60,000 labels of ten
-classes among ten parties, both sides in turns in one process, seeded in the time measured; the best of
-fifteen, after a look whether the rows are the same. Like for like is the rule alone, from labels to
-who holds what. What the peer hands out may be pieces of an order, or data sets: "written down" it is as
-what our rule returns, one owner a row or pairs of party and row. `make` is the whole `niidpart.make`,
-with recipe, digests, counts and parts. Peers get arrays of labels, no files.
+--peers: the environments of tests/niidpart/test_replays_peers.py (flwr-datasets, fedlab, pfl, fluke).
+--checkouts: DIR/PEER of the others, as benchmarks/published_code.py takes them. --only: one peer. 60,000 labels of ten classes
+among ten parties, both sides in turns in one process, seeded in the time measured; the best of fifteen
+(of three where a turn takes more than two seconds), after a look whether the rows are the same: of shards
+that the peer sorts as the processor likes, whether the counts are. Like for like is the rule alone, from
+labels to who holds what. What either side hands out may be pieces of an order, or data sets: "written down"
+it is one owner a row, or pairs of party and row. `make` is the whole `niidpart.make`, with recipe, digests,
+counts and parts. Peers get arrays of labels; LEAF's scripts read and write files, in the time.
 """
 
 import argparse
 import contextlib
 import io
-import json
 import random
-import subprocess
-import sys
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import published_runners
+from published_runners import Case, count_groups
+from replays_peers import CASES, LABELS, PARTIES, VALUES, Call, load_peer
 
 import niidpart
-from niidpart.strategies import STRATEGIES, Owners
+from niidpart.making.deals import carry_out
+from niidpart.strategies import STRATEGIES, Deal, Rows
 
-N, PARTIES, REPEATS = 60_000, 10, 15
-LABELS = np.random.default_rng(12345).integers(0, 10, N)
-Call = Callable[[], Any]
-CASES: dict[str, list[dict[str, Any]]] = {
-    "flower": [
-        {"rule": "dir", "beta": 0.5},
-        {"rule": "party-dir", "beta": 5.0},
-        {"rule": "labels", "k": 2},
-        {"rule": "shards", "shards": 2},
-    ],
-    "fedlab": [
-        {"rule": "dir", "beta": 0.5},
-        {"rule": "labels", "k": 2},
-        {"rule": "homo"},
-        {"rule": "lognormal", "sigma": 0.3},
-        {"rule": "quantity", "beta": 0.5},
-    ],
-    "fluke": [
-        {"rule": "dir", "beta": 0.5},
-        {"rule": "labels", "k": 2},
-        {"rule": "quantity"},
-        {"rule": "homo"},
-    ],
-    "pfllib": [
-        {"rule": "dir", "beta": 0.5},
-        {"rule": "labels", "k": 2},
-        {"rule": "extended-dir", "beta": 0.5, "k": 2},
-        {"rule": "homo"},
-    ],
-    "fl-bench": [{"rule": "dir", "beta": 0.5}, {"rule": "labels", "k": 2}, {"rule": "homo"}],
-    "map004": [{"rule": "dir-balanced", "beta": 0.5}],
-}
+REPEATS = 15
+LONG, FEW = 2.0, 3  # where a turn takes as many seconds, so many
+BY_CHANCE = {("fedlab", "shards"), ("fluke", "shards"), ("fl-bench", "shards")}  # rows of a class
 HEAD = (
-    "replay | peer, CPU s | rule, CPU s | rule / peer | peer written down, CPU s | "
-    "rule / that | make, CPU s | make / peer"
+    "replay | peer, CPU s | rule, CPU s | rule / peer | both written down: peer, CPU s | "
+    "rule, CPU s | rule / peer | make, CPU s | make / peer"
 )
-
-
-def find_flower() -> list[Call]:
-    import datasets
-    from flwr_datasets import partitioner
-
-    rows = datasets.Dataset.from_dict({"label": LABELS.tolist(), "row": range(N)})
-    kinds = (
-        lambda: partitioner.DirichletPartitioner(
-            PARTIES, "label", 0.5, self_balancing=False, seed=0
-        ),
-        lambda: partitioner.InnerDirichletPartitioner(
-            [N // PARTIES] * PARTIES, "label", 5.0, seed=0
-        ),
-        lambda: partitioner.PathologicalPartitioner(PARTIES, "label", 2, seed=0),
-        lambda: partitioner.ShardPartitioner(PARTIES, "label", 2, seed=0),
-    )
-
-    def deal(build: Call) -> list[list[Any]]:
-        one = build()
-        one.dataset = rows
-        return [[one.load_partition(party) for party in range(PARTIES)]]
-
-    return [partial(deal, build) for build in kinds]
-
-
-def find_fedlab() -> list[Call]:
-    from fedlab.utils.dataset import functional as f
-
-    calls = (
-        lambda: f.hetero_dir_partition(LABELS, PARTIES, 10, 0.5),
-        lambda: f.label_skew_quantity_based_partition(LABELS, PARTIES, 10, 2),
-        lambda: f.homo_partition(f.balance_split(PARTIES, N), N),
-        lambda: f.homo_partition(f.lognormal_unbalance_split(PARTIES, N, 0.3), N),
-        lambda: f.homo_partition(f.dirichlet_unbalance_split(PARTIES, N, 0.5), N),
-    )
-    return [lambda call=call: [list(call().values())] for call in calls]
-
-
-def find_fluke() -> list[Call]:
-    import torch
-    from fluke.data import DataSplitter as Splitter
-
-    given = (torch.tensor(LABELS), torch.tensor(LABELS), None, None, PARTIES)
-    calls = (
-        lambda: Splitter.label_dirichlet_skew(*given, beta=0.5),
-        lambda: Splitter.label_quantity_skew(*given),
-        lambda: Splitter.quantity_skew(*given),
-        lambda: Splitter.iid(*given),
-    )
-    return [lambda call=call: [call()[0]] for call in calls]
-
-
-PACKAGES = {
-    "flower": ("flwr-datasets", find_flower),
-    "fedlab": ("fedlab", find_fedlab),
-    "fluke": ("fluke", find_fluke),
-}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peers", type=Path)
     parser.add_argument("--checkouts", type=Path)
+    parser.add_argument("--only", choices=CASES)
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(f"| {HEAD} |\n|{' --- |' * 8}")
-    for peer, cases in CASES.items():
-        folder = asked.peers if peer in PACKAGES else asked.checkouts
-        if folder is None:
-            continue
-        theirs = load_package(peer, folder) if peer in PACKAGES else load_code(peer, folder, cases)
-        for case, run in zip(cases, theirs, strict=True):
-            print(f"| `{peer}` {case['rule']} | {compare(peer, case, run)} |", flush=True)
+    print(f"| {HEAD} |\n|{' --- |' * 9}")
+    for peer in [asked.only] if asked.only else CASES:
+        for case, run in load_peer(peer, asked.peers, asked.checkouts):
+            with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+                print(f"| `{peer}` {name(case)} | {compare(peer, case, run)} |", flush=True)
 
 
-def load_package(peer: str, folder: Path) -> list[Call]:
-    """Return what deals each case by a package of an environment.
-
-    What is installed here too, numpy first of all, is taken from here.
-    """
-    environment, find = PACKAGES[peer]
-    python = folder.absolute() / environment / "bin" / "python"
-    tell = [python, "-c", "import json, sys; print(json.dumps(sys.path[1:]))"]
-    told = subprocess.run(tell, capture_output=True, text=True, check=True)
-    sys.path += json.loads(told.stdout)
-    return find()
+def name(case: Case) -> str:
+    """Return the rule of a case and its options."""
+    left_out = ("strategy", "rule", "n_parties")
+    options = [f"{key} {value}" for key, value in case.items() if key not in left_out]
+    return ", ".join([case["rule"], *options])
 
 
-def load_code(peer: str, folder: Path, cases: list[dict[str, Any]]) -> list[Call]:
-    """Return what deals each case by the code of a checkout."""
-    names = published_runners.load_code(peer, folder / peer)
-    run = published_runners.RUNNERS[peer]
-    plain = {"strategy": peer, "n_parties": PARTIES, "seed": 0}
-    return [partial(run, names, LABELS, plain | case) for case in cases]
-
-
-def compare(peer: str, case: dict[str, Any], run: Call) -> str:
+def compare(peer: str, case: Case, run: Call) -> str:
     """Return the cells of a row. run: by the peer's code, [part][party] rows."""
-    rule = partial(STRATEGIES.find(peer), LABELS, n_parties=PARTIES, rng=None, seed=0, **case)
-    make = partial(niidpart.make, LABELS, peer, n_parties=PARTIES, seed=0, **case)
-    write = write_owners if isinstance(rule(), Owners) else write_pairs
-    require_same_rows(make(), seed_and_run(run))
-    theirs, ours, written, whole = measure(run, rule, lambda: write(run()), make)
-    ratio = f"{theirs:.5f} | {ours:.5f} | {ours / theirs:.2f} | {written:.5f}"
-    return f"{ratio} | {ours / written:.2f} | {whole:.5f} | {whole / theirs:.2f}"
+    asked = {"strategy": peer, "n_parties": PARTIES, "seed": 0} | case
+    for_rule, for_make = hand_over(asked["strategy"])
+    options = {key: value for key, value in asked.items() if key != "strategy"}
+    rule = partial(STRATEGIES.find(asked["strategy"]), LABELS, rng=None, **for_rule, **options)
+    make = partial(niidpart.make, LABELS, **for_make, **asked)
+    require_same(make(), seed_and_run(run), has_order=(peer, case["rule"]) not in BY_CHANCE)
+    write = write_pairs if isinstance(rule(), Rows) else write_owners
+
+    def write_ours() -> Any:
+        dealt = rule()
+        if isinstance(dealt, Deal):  # it has its own order
+            return carry_out(dealt, LABELS, PARTIES, orders=None)
+        return dealt
+
+    sides = measure(run, rule, lambda: write(run()), write_ours, make)
+    theirs, ours, their_table, our_table, whole = sides
+    bare = f"{theirs:.5f} | {ours:.5f} | {ours / theirs:.2f}"
+    written = f"{their_table:.5f} | {our_table:.5f} | {our_table / their_table:.2f}"
+    return f"{bare} | {written} | {whole:.5f} | {whole / theirs:.2f}"
 
 
-def require_same_rows(split: niidpart.FederatedSplit, parts: Sequence[Sequence[Any]]) -> None:
-    for name, held in zip(("train", "test"), parts, strict=False):
+def hand_over(strategy: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a strategy needs beside labels: as the rule takes it, and as `make` does."""
+    if strategy == "leaf":
+        groups = count_groups(len(LABELS))
+        return {"groups": groups}, {"groups": groups}
+    if strategy == "flower-continuous":
+        column = VALUES[:, np.newaxis]
+        return {"features": column.__getitem__}, {"embeddings": column}
+    return {}, {}
+
+
+def require_same(
+    split: niidpart.FederatedSplit, parts: Sequence[Sequence[Any]], *, has_order: bool
+) -> None:
+    """Raise where a party's rows are not the peer's; without its order, where the counts are."""
+    for part, held in zip(("train", "test"), parts, strict=False):
         for party, rows in enumerate(held):
-            ours = split.parts[name].party(party)
-            np.testing.assert_array_equal(np.sort(list_rows(rows)), ours)
+            ours, theirs = split.parts[part].party(party), np.unique(list_rows(rows))
+            if not has_order:
+                ours, theirs = np.sort(LABELS[ours]), np.sort(LABELS[theirs])
+            np.testing.assert_array_equal(theirs, ours)
 
 
 def list_rows(held: Any) -> np.ndarray:
@@ -187,7 +113,7 @@ def list_rows(held: Any) -> np.ndarray:
 
 
 def write_owners(parts: Sequence[Sequence[Any]]) -> np.ndarray:
-    owner = np.full(N, -1, np.int64)
+    owner = np.full(len(LABELS), -1, np.int64)
     for party, held in enumerate(parts[0]):
         owner[list_rows(held)] = party
     return owner
@@ -197,18 +123,20 @@ def write_pairs(parts: Sequence[Sequence[Any]]) -> list[tuple[np.ndarray, np.nda
     pairs = []
     for part in parts:
         rows = [list_rows(held) for held in part]
-        pairs.append((np.repeat(np.arange(PARTIES), list(map(len, rows))), np.concatenate(rows)))
+        pairs.append((np.repeat(np.arange(len(rows)), list(map(len, rows))), np.concatenate(rows)))
     return pairs
 
 
 def measure(*sides: Call) -> list[float]:
     """Return the least CPU seconds of each side, all in turns."""
     times: list[list[float]] = [[] for _ in sides]
-    for _ in range(REPEATS):
+    for turn in range(1, REPEATS + 1):
         for run, of_side in zip(sides, times, strict=True):
             start = time.process_time()
             seed_and_run(run)
             of_side.append(time.process_time() - start)
+        if turn == FEW and sum(map(min, times)) > LONG:
+            break
     return [min(of_side) for of_side in times]
 
 

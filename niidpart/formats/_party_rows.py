@@ -1,6 +1,7 @@
 """Rows by party as python, JSON and pickles hold them: in mappings and lists of several shapes."""
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -20,6 +21,7 @@ _MOST_PARTIES = 1 << 24
 _LARGEST = np.iinfo(np.int64).max
 _BYTES = 48  # of a row on its way: party, row and copies of both
 _SHOWN = 40
+_NUMBERED = re.compile(r"(.*?)([0-9]{1,18})", re.DOTALL)
 NAMES = "party_name"  # the column of the names that parties came in with
 NEEDED = (
     "rows by party are needed: {party: [rows]}, [[rows], ...], either with {train: [rows], test: "
@@ -157,7 +159,7 @@ def number_parties(
 ) -> tuple[list[int], dict[str, NDArray[np.bytes_]]]:
     """Return the number of each party, and their names where they have any.
 
-    Whole numbers, also as text, are numbers from 0; names are numbered in sorted order.
+    Whole numbers, also as text, are numbers from 0; names are numbered as `sort_names` has them.
     """
     texts = [str(key) for key in keys]
     if all(text.isascii() and text.isdigit() and len(text) < 9 for text in texts):
@@ -170,7 +172,8 @@ def number_parties(
         others = [key for key in keys if type(key) is not str]
         odd = max(others, key=lambda key: len(str(key)))  # what is no number has more characters
         raise FileFault(f"{path} has a party {_shorten(odd)}; whole numbers from 0, or names")
-    names = [name.encode("utf-8", "replace") for name in sorted(texts)]
+    in_order = sort_names(texts)
+    names = [name.encode("utf-8", "replace") for name in in_order]
     longest = max(map(len, names))
     if longest > WIDEST:  # an array gives each name as much room
         raise FileFault(f"{path} has a party with a name of {longest} bytes; {WIDEST} at most")
@@ -178,8 +181,16 @@ def number_parties(
     # Numpy drops a NUL at the end; a half of a pair of UTF-16 is "?".
     if len(set(kept.tolist())) < len(names):
         raise FileFault(f"{path} has two parties of one name; write each in one way")
-    numbers_of = {name: p for p, name in enumerate(sorted(texts))}
+    numbers_of = {name: p for p, name in enumerate(in_order)}
     return [numbers_of[text] for text in texts], {NAMES: kept}
+
+
+def sort_names(names: Iterable[str]) -> list[str]:
+    """Return names in sorted order; where all end in a number, client_2 before client_10."""
+    in_order = sorted(names)
+    found = [_NUMBERED.fullmatch(name) for name in in_order]
+    numbered = [(match[1], int(match[2]), match[0]) for match in found if match]
+    return [name for *_, name in sorted(numbered)] if all(found) else in_order
 
 
 def require_few_parties(path: Path, largest: int) -> None:

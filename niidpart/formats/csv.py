@@ -27,7 +27,7 @@ from ._csv_table import (
     read_table,
     unmark_text,
 )
-from ._party_rows import NAMES, PartyColumn, RowColumn
+from ._party_rows import NAMES, PartyColumn, RowColumn, sort_names
 
 __all__ = ["csv"]
 
@@ -109,8 +109,8 @@ def read(
     data : Data or None
         The data set whose rows the file names.
     party_column : str
-        Whole numbers from 0, or names, which are numbered in sorted order and kept as the party
-        column `party_name`.
+        Whole numbers from 0, or names, which are numbered in sorted order (client_2 before
+        client_10) and kept as the party column `party_name`.
     row_column : str
         Rows of the data set from 0. A file without that column has one line for each example, in
         order, and an empty party says that nobody holds it.
@@ -203,7 +203,7 @@ def _read_owners(table: CsvTable, column: str) -> tuple[Ints, NDArray[np.bytes_]
 
 def _number_parties(path: Path, column: str, owners: list[str]) -> tuple[Ints, NDArray[np.bytes_]]:
     """Return the number of each owner, and the names by number, empty for numbers."""
-    distinct = sorted(set(owners))
+    distinct = sort_names(set(owners))
     if all(map(is_whole_number, distinct)):
         return _read_numbers(path, column, owners, distinct), np.zeros(0, "S1")
     names = [owner.encode() for owner in distinct]

@@ -196,8 +196,8 @@ def read(
     data : Data or None
         The data set whose rows the files name.
     party_column : str
-        Whole numbers from 0, or names, which are numbered in sorted order and kept as the party
-        column `party_name`.
+        Whole numbers from 0, or names, which are numbered in sorted order (client_2 before
+        client_10) and kept as the party column `party_name`.
     row_column : str
         Rows of the data set from 0. A file without that column has a line for each example.
 

@@ -11,22 +11,40 @@ from ..errors import UsageError
 from ..strategies import Deal, Owners
 from .orders import EarlyOrder
 
+_UNWRITTEN = -2  # no holder's number: -1 is nobody
+
 
 def carry_out(deal: Deal, labels: Ints, n_parties: int, orders: EarlyOrder) -> Owners:
     """Return who owns what. labels: [N]. orders: of the strategy that made the deal."""
     n = len(labels)
     require_whole(deal, n, n_parties)
-    order = orders.take(by_class=deal.by_class)
     # int32: half the memory of int64 to move about
     owner: NDArray[Any] = np.empty(n, np.int32)
     holders = deal.holders.astype(np.int32, copy=False)
-    owner[order] = np.repeat(holders, deal.sizes)
+    if deal.order is None:
+        order = orders.take(by_class=deal.by_class)
+        owner[order] = np.repeat(holders, deal.sizes)
+    else:
+        order = _require_rows(deal.order, n)
+        owner.fill(_UNWRITTEN)
+        owner[order] = np.repeat(holders, deal.sizes)
+        if owner.min() == _UNWRITTEN:
+            raise UsageError(f"the deal's order lacks row {owner.argmin()}; it needs each row once")
     if deal.rank is None:
         return Owners(owner, deal.draws)
     ordered_by = labels if deal.by_class else np.zeros(n, np.int64)
     fill = _fill_up_held if holders[deal.sizes > 0].min() < 0 else fill_up
     owner, moved = fill(owner, ordered_by, n_parties, deal.min_size, deal.rank, order)
     return Owners(owner, {**deal.draws, "moved": moved})
+
+
+def _require_rows(order: Any, n: int) -> Ints:
+    """Return a deal's own order, which may be of a user's strategy; UsageError unless n rows."""
+    is_column = isinstance(order, np.ndarray) and order.shape == (n,) and order.dtype.kind == "i"
+    if is_column and order.min() >= 0 and order.max() < n:
+        rows: Ints = order
+        return rows
+    raise UsageError(f"the deal's order is {order}; the rows 0..{n - 1} are needed, each once")
 
 
 def _fill_up_held(

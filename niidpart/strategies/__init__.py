@@ -95,10 +95,11 @@ class Owners(NamedTuple):
 
 
 class Deal(NamedTuple):
-    """The result of a strategy that says who gets how many, and leaves to chance which ones.
+    """The result of a strategy that says who gets how many, and mostly leaves to chance which ones.
 
-    The examples are put in a random order (the stream "order") and dealt: the first of them to the
-    first holder, as many as the first size says, the next to the second, and so on.
+    The examples are put in a random order (the stream "order"), or in the deal's own, and dealt:
+    the first of them to the first holder, as many as the first size says, the next to the second,
+    and so on.
 
     Parameters
     ----------
@@ -114,6 +115,9 @@ class Deal(NamedTuple):
         Smaller parties are filled up by moving examples, which are stored as the draw `moved`.
     rank : array of int [P], optional
         A random order of the parties, which settles ties in this; None: nothing is filled up.
+    order : array of int [N], optional
+        The examples in an order of the strategy's own, each once, for a strategy that takes
+        labels.
 
     Examples
     --------
@@ -128,6 +132,7 @@ class Deal(NamedTuple):
     by_class: bool = True
     min_size: int = 0
     rank: Ints | None = None
+    order: Ints | None = None
 
 
 class Rows(NamedTuple):

@@ -12,7 +12,7 @@ from ..arithmetic.exact import Floats
 from ..arithmetic.numpy_draws.floats import add_as_numpy
 from ..arithmetic.rng import Ints
 from ..errors import UsageError
-from . import Arrays, Owners, Rows
+from . import Arrays, Deal, Owners, Rows
 
 LARGEST_SEED = (1 << 32) - 1  # of numpy's legacy generator
 _COUNTED = (np.uint8, np.uint16)  # types that numpy sorts by counting
@@ -22,7 +22,7 @@ Rules = Mapping[str, tuple[str, ...]]  # the options that each rule of a peer ta
 
 
 def require_own_options(
-    rules: Rules, rule: str, given: Mapping[str, Any], peer: Callable[..., Owners | Rows]
+    rules: Rules, rule: str, given: Mapping[str, Any], peer: Callable[..., Owners | Deal | Rows]
 ) -> None:
     """Raise UsageError for an option that was set and belongs to other rules.
 
@@ -76,16 +76,16 @@ def normalise(proportions: Floats) -> Floats:
         return proportions / add_as_numpy(proportions)
 
 
-def cut_in_order(rows: Sequence[int] | Ints, sizes: Ints, n: int) -> Owners:
-    """Return the split whose parties take as many of `rows` as their sizes say, one after another.
+def cut_in_order(order: Ints, sizes: Ints) -> Deal:
+    """Return the deal whose parties take as many of an order as their sizes say, one after another.
 
-    rows: all n of the data set, in some order; what is left belongs to nobody.
+    What is left belongs to nobody. Who owns which row is written down where the deal is carried
+    out, and not before: the code that is replayed hands out pieces of the order too.
     """
-    order, n_dealt = np.asarray(rows, np.int64), int(sizes.sum(dtype=np.int64))
-    owner = np.empty(n, np.int64)
-    owner[order[:n_dealt]] = np.repeat(np.arange(len(sizes)), sizes)
-    owner[order[n_dealt:]] = -1
-    return Owners(owner, {})
+    rest = len(order) - sizes.sum(dtype=np.int64)
+    holders = np.arange(len(sizes) + 1)
+    holders[-1] = -1
+    return Deal(holders, np.append(sizes, rest), {}, order=order)
 
 
 def join_rows(parts: Mapping[str, Sequence[Sequence[int] | Ints]], draws: Arrays) -> Rows:

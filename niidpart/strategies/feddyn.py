@@ -7,7 +7,7 @@ import numpy as np
 from ..arithmetic.numpy_draws.legacy import LegacyDraws
 from ..arithmetic.rng import Ints, Stream
 from ..registry import Above, AtLeast, AtMost
-from . import Owners
+from . import Deal, Owners
 from ._one_by_one import deal_one_by_one, draw_lognormal_sizes, draw_mixtures, pick_rows
 from ._replays import cut_in_order, list_rows, require_legacy_seed, require_own_options
 
@@ -36,7 +36,7 @@ def feddyn(
         AtLeast(0),
         AtMost(10),
     ] = 0.0,
-) -> Owners:
+) -> Owners | Deal:
     """Replay of FedDyn's code: the rows of its DatasetObject after np.random.seed(seed). Acar et
     al., ICLR 2021.
 
@@ -45,7 +45,7 @@ def feddyn(
 
     Returns
     -------
-    Owners
+    Owners or Deal
 
     Raises
     ------
@@ -61,7 +61,7 @@ def feddyn(
     if sigma:
         sizes = draw_lognormal_sizes(draws, n, n_parties, sigma)
     if rule == "homo":
-        return cut_in_order(order, sizes, n)
+        return cut_in_order(order, sizes)
     shuffled = labels[order]
     class_rows = list_rows(shuffled)
     mixtures = draw_mixtures(draws, beta, n_parties, len(class_rows))

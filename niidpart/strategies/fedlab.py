@@ -9,7 +9,7 @@ from ..arithmetic.numpy_draws.legacy import LegacyDraws
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 from ..registry import Above, AtLeast, AtMost
-from . import Owners
+from . import Deal, Owners
 from ._balanced_cuts import cut_balanced
 from ._held_classes import require_class_count
 from ._one_by_one import deal_one_by_one, draw_lognormal_sizes, draw_mixtures, pick_rows
@@ -85,7 +85,7 @@ def fedlab(
         "Drawn again until each party has so many; 0: as many as there are classes.",
         AtLeast(0),
     ] = 0,
-) -> Owners:
+) -> Owners | Deal:
     """Replay of FedLab: the rows that its partitioners give with that seed. Zeng et al., JMLR 2023.
 
     rule: homo (iid, balanced), lognormal (iid, unbalanced), quantity (unbalance), dir
@@ -96,7 +96,7 @@ def fedlab(
 
     Returns
     -------
-    Owners
+    Owners or Deal
         Draws: tries [1], of dir; held [P, K], of labels.
 
     Raises
@@ -124,7 +124,7 @@ def fedlab(
             sizes = _draw_sizes(draws, n, n_parties, beta)
         case _:
             sizes = np.full(n_parties, n // n_parties)
-    return cut_in_order(draws.permutation(n), sizes, n)
+    return cut_in_order(draws.permutation(n), sizes)
 
 
 def _deal_by_party(draws: LegacyDraws, labels: Ints, n_parties: int, beta: float) -> Owners:

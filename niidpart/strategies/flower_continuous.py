@@ -11,7 +11,7 @@ from ..arithmetic.numpy_draws.modern import ModernDraws
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 from ..registry import AtLeast, AtMost
-from . import Owners
+from . import Deal
 from ._clusters import ReadRows
 from ._replays import cut_in_order
 
@@ -44,7 +44,7 @@ def flower_continuous(
     embeddings_sha256: Annotated[
         str, "Of embeddings that were handed over; they are noted here by themselves."
     ] = "",
-) -> Owners:
+) -> Deal:
     """Replay of flwr-datasets' ContinuousPartitioner: examples sorted by a property, blended with
     noise, and cut evenly. Beutel et al., 2020.
 
@@ -55,7 +55,7 @@ def flower_continuous(
 
     Returns
     -------
-    Owners
+    Deal
 
     Raises
     ------
@@ -76,7 +76,7 @@ def flower_continuous(
     noise = ModernDraws(seed).normals(n)
     blended: Floats = np.float32(strictness) * (apart / deviation) + (1 - strictness) * noise
     order = np.argsort(blended, kind="stable")
-    return cut_in_order(order, split_evenly(n, n_parties), n)
+    return cut_in_order(order, split_evenly(n, n_parties))
 
 
 def _read_column(read: ReadRows | None, n: int, column: int) -> Floats:

@@ -11,7 +11,7 @@ from ..arithmetic.numpy_draws.pythons import PythonDraws
 from ..arithmetic.rng import Ints, Stream
 from ..errors import UsageError
 from ..registry import Above, AtLeast
-from . import Owners
+from . import Deal, Owners
 from ._balanced_cuts import cut_balanced
 from ._replays import (
     LARGEST_SEED,
@@ -61,7 +61,7 @@ def niidbench(
     k: Annotated[
         int, "Classes that each party holds by the rule labels; all at most.", AtLeast(1)
     ] = 2,
-) -> Owners:
+) -> Owners | Deal:
     """Replay of NIID-Bench's code: the same rows as its partition function after
     np.random.seed(seed) and random.seed(seed). ICDE 2022.
 
@@ -73,7 +73,7 @@ def niidbench(
 
     Returns
     -------
-    Owners
+    Owners or Deal
         Draws: tries [1], of `dir` and `quantity`; held [P, K], of `labels`.
 
     Raises
@@ -87,7 +87,7 @@ def niidbench(
     draws = LegacyDraws(seed)
     if rule == "homo":
         order = draws.permutation(len(labels))
-        return cut_in_order(order, split_evenly(len(labels), n_parties), len(labels))
+        return cut_in_order(order, split_evenly(len(labels), n_parties))
     if rule == "labels":
         return _deal_classes(labels, n_parties, k, draws, seed)
     if n_parties * MIN_SIZE > len(labels):
@@ -101,7 +101,7 @@ def niidbench(
     return _deal_quantities(labels, n_parties, beta, draws)
 
 
-def _deal_quantities(labels: Ints, n_parties: int, beta: float, draws: LegacyDraws) -> Owners:
+def _deal_quantities(labels: Ints, n_parties: int, beta: float, draws: LegacyDraws) -> Deal:
     """Return the split of its iid-diff-quantity, redrawn until everybody has enough."""
     n = len(labels)
     rows = draws.permutation(n)
@@ -109,7 +109,7 @@ def _deal_quantities(labels: Ints, n_parties: int, beta: float, draws: LegacyDra
     for tries in range(1, n_tries + 1):
         proportions = normalise(draws.dirichlet(beta, n_parties))
         if not np.min(proportions * n) < MIN_SIZE:  # NaN ends it too
-            dealt = cut_in_order(rows, cut_counts(proportions, n), n)
+            dealt = cut_in_order(rows, cut_counts(proportions, n))
             return dealt._replace(draws=store_tries(tries))
     asked = f"each of {n_parties} parties {MIN_SIZE} of {n} examples"
     raise refuse_endless(n_tries, f"beta {beta}", asked, "quantity")

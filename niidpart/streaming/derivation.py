@@ -49,8 +49,11 @@ def derive_on_disk(
     rng = stream(recipe.seed, "strategy", recipe.strategy, given=given)
     inputs = {"seed": recipe.seed} if _takes_seed(function) else {}
     deal = call_strategy(function, column.class_sizes, recipe, rng, inputs)
-    if not isinstance(deal, Deal):
-        raise UsageError(f"strategy {recipe.strategy!r} takes class_sizes; a Deal is needed of it")
+    if not isinstance(deal, Deal) or deal.order is not None:
+        raise UsageError(
+            f"strategy {recipe.strategy!r} takes class_sizes; a Deal without an order of its own "
+            "is needed of it"
+        )
     owned = carry_out_on_disk(
         deal,
         labels=column.ids,

@@ -71,6 +71,26 @@ class TestPythonDict:
         assert rows_of(back) == [[], [1], [2, 3]]
 
     @pytest.mark.parametrize(
+        ("names", "in_order"),
+        [
+            (["client_10", "client_2", "client_1"], ["client_1", "client_2", "client_10"]),
+            (["b_2", "a_10", "a_9", "a_09"], ["a_09", "a_9", "a_10", "b_2"]),
+            (["ward 10", "ward 2", "ward"], ["ward", "ward 10", "ward 2"]),  # not all end in one
+        ],
+    )
+    @pytest.mark.parametrize("name", ["rows.json", "rows.csv"])
+    def test_names_that_end_in_numbers_go_by_them(self, name, names, in_order, data, tmp_path):
+        path = tmp_path / name
+        held = {party: [row] for row, party in enumerate(names)}
+        lines = [f"{party},{row}\n" for row, party in enumerate(names)]
+        path.write_text(
+            "".join(["party,row\n", *lines]) if name.endswith("csv") else json.dumps(held)
+        )
+        back = niidpart.import_(path, data=data)
+        assert back.columns["party_name"].tolist() == [party.encode() for party in in_order]
+        assert rows_of(back) == [held[party] for party in in_order]
+
+    @pytest.mark.parametrize(
         ("text", "said"),
         [
             ("{0: __import__('os').system('true')}", "a colon and a list or set"),

@@ -396,6 +396,30 @@ def test_a_changed_file_of_ones_own_is_loaded_anew_whatever_its_size_and_time(tm
     assert sizes == [4, 8]
 
 
+@pytest.mark.parametrize(
+    ("order", "said"),
+    [
+        ("np.array([2, 0, 1, 4, 3])", None),
+        ("np.array([2, 0, 1, 4, 2])", "the deal's order lacks row 3; it needs each row once"),
+        ("np.array([2, 0, 1, 4, 5])", "the deal's order is .2 0 1 4 5.; the rows 0..4 are needed"),
+        ("np.array([2, 0, 1])", "the deal's order is .2 0 1.; the rows 0..4 are needed"),
+    ],
+)
+def test_a_deal_may_have_an_order_of_its_own_with_each_row_once(order, said, tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(
+        "import numpy as np\nfrom niidpart.strategies import Deal\n"
+        "def own(labels, n_parties, rng):\n"
+        f"    return Deal(np.array([1, -1, 0]), np.array([2, 1, 2]), {{}}, order={order})\n"
+    )
+    if said is None:
+        split = niidpart.make(np.arange(5) % 2, f"{path}:own", n_parties=2)
+        assert [rows.tolist() for rows in split.train] == [[3, 4], [0, 2]]
+        return
+    with pytest.raises(niidpart.UsageError, match=said):
+        niidpart.make(np.arange(5) % 2, f"{path}:own", n_parties=2)
+
+
 OLD_STRATEGY = """
 import numpy as np
 from niidpart.deal import at_least, largest_remainder, owners_of

@@ -3,12 +3,14 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..words import Words
+from ..words import Ints, Words
 from .tapes import WordTape
 
 _CELL = 1.0 / 9007199254740992.0  # 2**-53
 _POOL_OF_SMALL = 21  # sizes of a pool and of a set that python's `sample` weighs up
+_BLOCK = 1 << 12  # words looked at at a time, at most; no value depends on it
 
 
 class PythonDraws:
@@ -53,8 +55,8 @@ class PythonDraws:
 
     def shuffle(self, things: list[Any]) -> None:
         """Shuffle a list in place, as `random.shuffle` does."""
-        for i in range(len(things) - 1, 0, -1):
-            j = self.below(i + 1)
+        n = len(things)
+        for i, j in zip(range(n - 1, 0, -1), self._draw_falling(n, n - 1), strict=True):
             things[i], things[j] = things[j], things[i]
 
     def sample(self, things: list[Any], size: int) -> list[Any]:
@@ -62,23 +64,59 @@ class PythonDraws:
         n = len(things)
         if n <= _weigh_set(size):
             return self._sample_from_pool(things, size)
-        taken: set[int] = set()
-        chosen: list[Any] = []
-        while len(chosen) < size:
-            place = self.below(n)
-            if place not in taken:
-                taken.add(place)
-                chosen.append(things[place])
-        return chosen
+        taken: dict[int, None] = {}  # keeps the order, and drops a place that was drawn before
+        while len(taken) < size:
+            taken.update(dict.fromkeys(self._draw(n, size - len(taken))))
+        return [things[place] for place in taken]
 
     def _sample_from_pool(self, things: list[Any], size: int) -> list[Any]:
         pool = list(things)
         chosen = []
-        for left in range(len(things), len(things) - size, -1):
-            place = self.below(left)
+        last = len(things)
+        for place in self._draw_falling(len(things), size):
+            last -= 1
             chosen.append(pool[place])
-            pool[place] = pool[left - 1]  # the last one takes the place that is free
+            pool[place] = pool[last]  # the last one takes the place that is free
         return chosen
+
+    def _draw(self, bound: int, n: int) -> list[int]:
+        """Return what `below(bound)` gives n times."""
+        drawn: list[int] = []
+        while len(drawn) < n:
+            numbers = self._peek_numbers(bound, n - len(drawn))
+            drawn += self._read_numbers(numbers, numbers < bound, n - len(drawn))
+        return drawn
+
+    def _draw_falling(self, bound: int, n: int) -> list[int]:
+        """Return what `below` gives n times, of bounds that fall by one each time."""
+        drawn: list[int] = []
+        while len(drawn) < n:
+            highest = bound - len(drawn)
+            # to the least bound that has as many bits, which say how much of a word is used
+            run = min(n - len(drawn), highest - (1 << highest.bit_length() - 1) + 1)
+            numbers = self._peek_numbers(highest, run)
+            is_taken = numbers < highest
+            # A number is taken if it is below the bound less those taken before it. One round of
+            # this settles one more number at least, and nearly all of those that are left.
+            is_settled = False
+            while not is_settled:
+                before = is_taken
+                is_taken = numbers < highest - np.cumsum(before, dtype=np.int64) + before
+                is_settled = np.array_equal(is_taken, before)
+            drawn += self._read_numbers(numbers, is_taken, run)
+        return drawn
+
+    def _peek_numbers(self, bound: int, n: int) -> Ints:
+        """Return the next words, cut to the bits of the bound: about as many as n draws take."""
+        words = self._tape.peek(min(_BLOCK, 2 * n))
+        return (words >> np.uint64(32 - bound.bit_length())).astype(np.int64)
+
+    def _read_numbers(self, numbers: Ints, is_taken: NDArray[np.bool_], n: int) -> list[int]:
+        """Return the numbers that are taken, n at most, and read the words up to the last."""
+        places = np.flatnonzero(is_taken)[:n]
+        self._tape.skip(int(places[-1]) + 1 if len(places) == n else len(numbers))
+        taken: list[int] = numbers[places].tolist()
+        return taken
 
 
 def _weigh_set(size: int) -> int:
