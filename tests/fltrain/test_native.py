@@ -4,9 +4,7 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -929,8 +927,10 @@ def test_a_cache_that_cannot_be_written_is_named(split, coloured, tmp_path, monk
 
 
 @compiled
-def test_of_processes_that_want_the_library_at_once_one_compiles_it(tmp_path):
-    code = "from fltrain.engine.native.build import load_library; load_library(); print('loaded')"
+def test_of_processes_that_want_the_library_at_once_one_compiles_it(tmp_path, warm):
+    # as where each user has a group of their own
+    umask = "import os; os.umask(0o002)"
+    load = "from fltrain.engine.native.build import load_library; load_library(); print('loaded')"
     compiler, calls = tmp_path / "compiler", tmp_path / "calls"
     # It compiles as quickly as it can: nothing is trained here.
     compiler.write_text(
@@ -941,13 +941,12 @@ exec {shlex.join(find_compiler()[0])} "$@" -O0
     )
     compiler.chmod(0o700)
     usual = {
-        "cwd": Path(fltrain.__file__).parents[1],
         "env": os.environ | {"XDG_CACHE_HOME": str(tmp_path), "CXX": str(compiler)},
         "stdout": subprocess.PIPE,
         "text": True,
-        "umask": 0o002,
-    }  # as where each user has a group of their own
-    processes = [subprocess.Popen([sys.executable, "-c", code], **usual) for _ in range(2)]
+    }
+    command = [warm / "python", "-c", f"{umask}; {load}"]
+    processes = [subprocess.Popen(command, **usual) for _ in range(2)]
     assert [(p.communicate()[0], p.returncode) for p in processes] == [("loaded\n", 0)] * 2
     assert calls.read_text() == "\n"
     folder = tmp_path / "niidpart" / "native"
