@@ -2,6 +2,11 @@
 
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include "images.h"
 #include "pooling.h"
 
