@@ -3,7 +3,6 @@
 import errno
 import os
 import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -338,9 +337,9 @@ def test_a_kill_at_any_moment_leaves_a_valid_file(tmp_path, python):
     assert int(done.stdout or 0) >= 60, done.stderr
 
 
-def test_two_writers_at_once_leave_one_of_their_files(tmp_path):
+def test_two_writers_at_once_leave_one_of_their_files(tmp_path, warm):
     code = "import sys, numpy as np, niidpart\nfor _ in range(40): niidpart.write(niidpart.make(np.arange(int(sys.argv[1])) % 3, 'homo'), sys.argv[2], overwrite=True)"
-    command = [sys.executable, "-P", "-c", code]
+    command = [warm / "python", "-c", code]
     writers = [
         subprocess.Popen([*command, n, str(tmp_path / "split.h5")], stderr=subprocess.PIPE)
         for n in ("300", "400")
