@@ -11,6 +11,7 @@ from fltrain.disk.sealed import seal_text
 from fltrain.evidence.api import make_tables
 from fltrain.studies.folder.study_folder import StudyFolder
 from fltrain.studies.packing.packed_file import read_packed, write_packed
+from fltrain.studies.packing.placeless import clear_claim
 from fltrain.studies.packing.splits_again import derive_splits
 from fltrain.studies.packing.study_packing import open_study, pack_study, unpack_study
 from fltrain.studies.verifying import has_tensors, verify_study
@@ -68,6 +69,16 @@ def test_it_is_read_like_its_folder_and_names_no_place_and_no_machine(folder, pa
     assert "/somebody" not in text
     assert '"worker\\"' not in text
     assert packed.stat().st_size < 10_000
+
+
+def test_of_what_diverged_the_cause_is_kept_and_not_the_place():
+    end = {
+        "end": "failed",
+        "kind": "Diverged",
+        "cause": "round 3: too large\nit is kept: /home/me/run",
+    }
+    cleared = json.loads(clear_claim(end, {}))
+    assert cleared["cause"] == "round 3: too large"
 
 
 def test_every_run_comes_out_again_from_round_0(packed, tmp_path):

@@ -59,8 +59,12 @@ def clear_config(sealed: Sealed) -> tuple[str, str]:
 
 def clear_claim(value: JSON, digests: Mapping[str, str]) -> str:
     """Return the text of a claim, or of its end. digests: of configurations, by what they were."""
-    left_out = _OF_CLAIMS if value.get("kind") == DIVERGED else (*_OF_CLAIMS, _CAUSE)
+    has_diverged = value.get("kind") == DIVERGED
+    left_out = _OF_CLAIMS if has_diverged else (*_OF_CLAIMS, _CAUSE)
     kept = {word: one for word, one in value.items() if word not in left_out}
+    if has_diverged:
+        # The lines after the first say where on this machine its last checkpoint lies.
+        kept[_CAUSE] = str(kept.get(_CAUSE, "")).partition("\n")[0]
     if "config" in kept:
         kept["config"] = digests.get(kept["config"], kept["config"])
     return seal_text(kept)[0].decode()
