@@ -11,6 +11,8 @@ from fltrain.studies.plans.plan import read_plan
 from fltrain.studies.plans.plan_text import PlanText, read_plan_text
 from niidpart.errors import UsageError
 
+from ._native import compiled
+
 FIXED = {"model": "linear", "rounds": 2, "local_epochs": 1}
 SPLIT = {"dataset": "digits", "beta": 0.5, "n_parties": 5}
 
@@ -333,6 +335,14 @@ def test_no_study_is_shorter_than_its_longest_cell_or_quicker_than_its_workers()
     short, long = (one.seconds for one in each)
     assert estimate_span(each, 64) == long
     assert estimate_span(each, 1) == short + long
+
+
+@compiled
+def test_seconds_are_counted_by_the_engine_that_will_train_the_cell(monkeypatch, native_cache):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(native_cache))
+    each = prepare_study(plan(axes={"engine": ["native", "looped"]})).estimates
+    by_compiled_code, by_torch = (one.seconds for one in each)
+    assert by_compiled_code < by_torch
 
 
 def test_an_algorithms_own_value_holds_in_place_of_an_axis():

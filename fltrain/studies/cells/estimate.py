@@ -33,6 +33,8 @@ _LOG = 2000  # bytes of a line of metrics and of timing
 # Of compiled code on one core: seconds of a step beside its arithmetic, and operations a second.
 _COMPILED_STEP = 2e-5
 _COMPILED_RATES = {"avx512": 1.7e11, "avx2": 8e10, "baseline": 2e10}
+# Settings by which `choose_execution` decides whether that trains a cell.
+_OF_ENGINE = ("device", "engine", "optimizer", "bf16", "compile", "threads", "workers")
 
 
 class CellEstimate(NamedTuple):
@@ -59,7 +61,7 @@ class StudyEstimate:
 
 
 class _Prototype(NamedTuple):
-    """What cells of one model, data set and algorithm have in common.
+    """What cells of one model, data set, algorithm and engine have in common.
 
     flop: of an example. step, rate: of the engine, as STEP and RATE are of torch's. state: bytes.
     metrics: the names of what is measured after a round.
@@ -165,6 +167,7 @@ def _require_metric(one: ResolvedCell, kind: _Prototype) -> None:
 
 def _find_kind(request: Request) -> tuple[Any, ...]:
     source = request.split.source
+    n_jobs = count_cohort(request.split.n_parties, request.settings)
     return (
         source.name,
         repr(source.params),
@@ -175,6 +178,9 @@ def _find_kind(request: Request) -> tuple[Any, ...]:
         request.settings.finetune,
         request.settings.validation_only,
         tuple(metric.name for metric in request.objective.metrics),
+        n_jobs,
+        type(request.losses.train),
+        *(getattr(request.settings, name) for name in _OF_ENGINE),
     )
 
 
