@@ -149,21 +149,33 @@ def test_what_is_remembered_is_what_is_computed(splits):
 
 
 def test_one_process_reads_many_files_as_its_own_would(splits):
-    """Good files, one that is refused, and one that ends the process: the next file gets another."""
+    """Good files, one that is cut, and one whose process is killed: the next file gets another."""
     server, processes = Server(), set()
-    for i, base in enumerate(splits.bases[:6]):
-        splits.path.write_bytes(base.whole[:1000] if i == 2 else base.whole)
-        if i == 4:
-            os.kill(server.process.pid, signal.SIGKILL)
+
+    def read(base, whole):
+        splits.path.write_bytes(whole)
         with server.used():
-            if i in (2, 4):
-                with pytest.raises(niidpart.SplitError) as refused:
-                    read_untrusted(splits.path)
-                assert refused.value.faults[0].rule == {2: 4, 4: 5}[i]
-            else:
-                assert collect_answers(read_untrusted(splits.path)) == base.answers
+            split = read_untrusted(splits.path)
         processes.add(server.process.pid)
+        assert collect_answers(split) == base.answers
+
+    def require_refused(base, whole, rule):
+        with pytest.raises(niidpart.SplitError) as refused:
+            read(base, whole)
+        assert refused.value.faults[0].rule == rule
+
+    first, second, *others = splits.bases[:5]
+    read(first, first.whole)
+    require_refused(second, second.whole[:1000], rule=4)
+    read(second, second.whole)
+    os.kill(server.process.pid, signal.SIGKILL)
+    require_refused(first, first.whole, rule=5)  # killed, as the system does where memory ends
+    for base in others:
+        read(base, base.whole)
     assert len(processes) == 2
+    server.end()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(server.process.pid, os.WNOHANG)
 
 
 def test_no_digest_is_made_for_more_parties_than_a_file_holds(splits):

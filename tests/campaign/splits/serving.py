@@ -11,6 +11,7 @@ import signal
 import time
 import uuid
 from collections.abc import Iterator
+from typing import IO
 from unittest import mock
 
 from niidpart.splitfile import child, sandbox
@@ -31,32 +32,45 @@ class Server:
         with mock.patch.object(child.subprocess, "Popen", self._begin):
             yield
 
+    def end(self) -> None:
+        """Leave no process behind. Without this it ends when the one that asks it does."""
+        if self.process is not None:
+            self.process.end()
+
     def _begin(self, command: list[str], **_) -> "OneFile":
         *_, path, memory, seconds = command
-        process = self.process
-        if process is None or process.returncode is not None or process.n_files >= _FILES:
-            if process is not None:
-                process.end()
-            process = self.process = ServingProcess(path, memory, seconds)
-        return OneFile(process)
+        asked = (path, int(memory), int(float(seconds)) + 1)
+        if self.process is None or not self.process.can_read(asked):
+            self.end()
+            self.process = ServingProcess(asked)
+        return OneFile(self.process)
 
 
 class ServingProcess:
-    """A forked process with the limits of the untrusted reader, and the pipes to it."""
+    """A forked process with the limits of the untrusted reader, and the pipes to it.
 
-    def __init__(self, path: str, memory: str, seconds: str):
+    asked: the path at which each file is when it is read, bytes of memory, seconds of computing.
+    """
+
+    def __init__(self, asked: tuple[str, int, int]):
+        self.asked = asked
         self.returncode: int | None = None
         self.n_files = 0
         question, self.to_child = os.pipe()
         self.from_child, answer = os.pipe()
         self.pid = _fork()
         if self.pid == 0:
-            self._serve(question, answer, path, int(memory), int(float(seconds)) + 1)
+            self._serve(question, answer)
         os.close(question)
         os.close(answer)
 
-    def _serve(self, question: int, answer: int, path: str, memory: int, seconds: int) -> None:
+    def can_read(self, asked: tuple[str, int, int]) -> bool:
+        """Whether it lives, has read fewer files than it may, and has that path and those limits."""
+        return self.returncode is None and self.n_files < _FILES and self.asked == asked
+
+    def _serve(self, question: int, answer: int) -> None:
         """Read the file each time that a line comes; the same line ends what is asked of it."""
+        path, *limits = self.asked
         code = 1
         try:
             for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
@@ -67,11 +81,12 @@ class ServingProcess:
                 os.close(number)
             with child.answer_parent() as answers:
                 questions = os.fdopen(os.dup(0))
-                sandbox.confine_this_process(memory, seconds)
+                sandbox.confine_this_process(*limits)
                 for mark in iter(questions.readline, ""):
-                    asked = iter(questions.readline, mark)
+                    asked = _read_until(mark, questions)
                     sandbox._answer(path, answers, asked)
-                    list(asked)  # what is asked of a file that was refused
+                    for _ in asked:  # what is asked of a file that was refused
+                        pass
                     answers.write(mark.encode())
                     answers.flush()
             code = 0
@@ -104,7 +119,7 @@ class OneFile:
             os.write(process.to_child, self._mark)
 
     def kill(self) -> None:
-        """Bring the process to the end of this file, or to its own."""
+        """Have the process ready for the next file, or end it."""
         if self._process.returncode is None and not self._reach_mark():
             self._process.end()
         self._is_over = True
@@ -126,6 +141,14 @@ class OneFile:
     def wait(self, timeout: float | None = None) -> int | None:
         """How the process ended; None for one that goes on with the next file."""
         return self._process.returncode if self._is_over else self._process.wait()
+
+
+def _read_until(mark: str, questions: IO[str]) -> Iterator[str]:
+    """The lines before the mark, or before the end, where the process that asks is no more."""
+    for line in iter(questions.readline, ""):
+        if line == mark:
+            return
+        yield line
 
 
 def _fork() -> int:

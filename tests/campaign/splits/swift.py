@@ -30,9 +30,8 @@ class Memory:
     def __init__(self, bases: list[Base]):
         self._known = {base.answers["train/counts"] for base in bases}
         self._measured: dict[tuple[bytes, str], Skew] = {}
-        self._roughly: dict[
-            tuple[bytes, str], Skew
-        ] = {}  # of the last counts that no good file has
+        # of the last counts that no good file has
+        self._roughly: dict[tuple[bytes, str], Skew] = {}
         self._derived: dict[tuple[str, int], FederatedSplit] = {}
 
     def measure(self, counts, reading=None, gained=None) -> Skew:
