@@ -30,7 +30,7 @@ class _UserExamples(NamedTuple):
 def match_users(folder: Path, data: Data) -> Imported:
     """Return the users of a folder of LEAF as parties, with the rows that their examples are.
 
-    Users are parties by their names, sorted; their numbers, where names are such.
+    Users are numbered by their names (`number_parties`).
     """
     matcher = ExampleMatcher(data)
     held: dict[str, dict[str, Ints]] = {}

@@ -40,11 +40,13 @@ def carry_out(deal: Deal, labels: Ints, n_parties: int, orders: EarlyOrder) -> O
 
 def _require_rows(order: Any, n: int) -> Ints:
     """Return a deal's own order, which may be of a user's strategy; UsageError unless n rows."""
-    is_column = isinstance(order, np.ndarray) and order.shape == (n,) and order.dtype.kind == "i"
-    if is_column and order.min() >= 0 and order.max() < n:
+    is_array = isinstance(order, np.ndarray) and order.dtype.kind in "iu"
+    if is_array and order.shape == (n,) and order.min() >= 0 and order.max() < n:
         rows: Ints = order
         return rows
-    raise UsageError(f"the deal's order is {order}; the rows 0..{n - 1} are needed, each once")
+    kind = f"{type(order).__name__} {order!s:.60}"
+    needed = f"an array of the integers 0..{n - 1}, each once, is needed"
+    raise UsageError(f"the deal's order is the {kind}; {needed}")
 
 
 def _fill_up_held(

@@ -3,7 +3,8 @@
 A strategy is a pure function `(labels, n_parties, rng, *, options) -> Owners | Rows`, or, where it
 needs of the labels nothing but how many there are of each class, `(class_sizes, n_parties, rng, *,
 options) -> Deal`. A deal is carried out by `make` (`niidpart/making/deals.py`), in memory or on the
-disk, so such a strategy serves data sets of any size.
+disk, so such a strategy serves data sets of any size. One that takes labels may return a `Deal`
+too, with an order of its own that is cut into parties; that goes in memory alone.
 
 - labels: [N] int64 class ids 0..K-1.
 - class_sizes: [K] int64 examples of each class.
@@ -110,7 +111,7 @@ class Deal(NamedTuple):
     draws : mapping of str to array
         As those of `Owners`.
     by_class : bool, optional
-        The order goes class by class, random within each; else it looks at no class.
+        The random order goes class by class, and filling up heeds classes; else neither does.
     min_size : int, optional
         Smaller parties are filled up by moving examples, which are stored as the draw `moved`.
     rank : array of int [P], optional

@@ -401,8 +401,10 @@ def test_a_changed_file_of_ones_own_is_loaded_anew_whatever_its_size_and_time(tm
     [
         ("np.array([2, 0, 1, 4, 3])", None),
         ("np.array([2, 0, 1, 4, 2])", "the deal's order lacks row 3; it needs each row once"),
-        ("np.array([2, 0, 1, 4, 5])", "the deal's order is .2 0 1 4 5.; the rows 0..4 are needed"),
-        ("np.array([2, 0, 1])", "the deal's order is .2 0 1.; the rows 0..4 are needed"),
+        ("np.array([2, 0, 1, 4, 5])", r"ndarray \[2 0 1 4 5\]; an array of the integers 0..4"),
+        ("np.array([2, 0, 1])", r"ndarray \[2 0 1\]; an array of the integers 0..4"),
+        ("np.array([2.0, 0, 1, 4, 3])", r"ndarray \[2. 0. 1. 4. 3.\]; an array of the"),
+        ("[2, 0, 1, 4, 3]", r"list \[2, 0, 1, 4, 3\]; an array of the integers 0..4"),
     ],
 )
 def test_a_deal_may_have_an_order_of_its_own_with_each_row_once(order, said, tmp_path):

@@ -92,8 +92,9 @@ class PythonDraws:
         drawn: list[int] = []
         while len(drawn) < n:
             highest = bound - len(drawn)
-            # to the least bound that has as many bits, which say how much of a word is used
-            run = min(n - len(drawn), highest - (1 << highest.bit_length() - 1) + 1)
+            # Of bounds of as many bits, the same part of each word is used.
+            least = 1 << (highest.bit_length() - 1)
+            run = min(n - len(drawn), highest - least + 1)
             numbers = self._peek_numbers(highest, run)
             is_taken = numbers < highest
             # A number is taken if it is below the bound less those taken before it. One round of
