@@ -65,7 +65,7 @@ void pooled_tile(const PooledTile& t) {
     V* y = t.y;
     Bytes* which = t.which;
     const int64_t step = t.step;
-    V all{};  // of a NaN it is one
+    V all{};  // NaN where one of them is
 #pragma GCC unroll 8
     for (int m = 0; m < M; m++) all += (acc[m][0] + acc[m][1]) + (acc[m][2] + acc[m][3]);
     has_nan(all) ? write_largest<true>(t, acc) : write_largest<false>(t, acc);
@@ -84,8 +84,13 @@ void correlate_pooled(const Op& half, V* y, Bytes* which, int64_t m, const Image
                       const std::vector<Tap>& taps) {
     const int64_t row = by.rows.stride * src.row(), column = by.columns.stride * LANES;
     const Parts ms(m, MB);
-    PooledTile t{nullptr, nullptr,     half.oh * half.ow,        nullptr, am, nullptr, nullptr, row,
-                 column,  taps.data(), taps.data() + taps.size()};
+    PooledTile t;
+    t.step = half.oh * half.ow;
+    t.am = am;
+    t.in_row = row;
+    t.in_column = column;
+    t.taps = taps.data();
+    t.end = t.taps + taps.size();
     for (int64_t r = 0; r < half.oh; r++)
         for (int64_t i = 0; i < half.ow; i++) {
             t.b = src.x + 2 * r * row + 2 * i * column;
