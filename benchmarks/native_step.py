@@ -5,10 +5,10 @@
 
 The product is that of two matrices which stay in the first cache, of the best of some shapes. The
 step is one of SGD with momentum on random images; a watch is read between its operations. Pooling
-that a convolution does at once is counted in the lines of the convolution. An epoch
-is one call of the steps of 640 examples, as a job makes it, without a watch. All of it is on
-one thread, in short turns one after another, of which the quickest counts: other programs on the
-machine can only slow one down. GFLOP/s count the multiplications of the formula.
+that a convolution does at once is counted in the lines of the convolution. An epoch is one call of
+the steps of 640 examples, as a job makes it, without a watch. All of it is on one thread, in short
+turns one after another, of which the quickest counts: other programs on the machine can only slow
+one down. GFLOP/s count the multiplications of the formula.
 --beside: the epoch of another clone too, in the same turns; its arguments must be laid out alike.
 --round: besides, the CPU seconds of a round, Python among them: 60,000 images, 10 parties.
 """

@@ -1,14 +1,17 @@
-"""CPU seconds of a replay beside the peer's own code: python benchmarks/replays.py [--peers DIR]
-[--checkouts DIR].
+"""CPU seconds of a replay beside the peer's own code.
 
---peers: the environments of tests/niidpart/test_replays_peers.py (flwr-datasets, fedlab, pfl, fluke).
---checkouts: DIR/PEER of the others, as benchmarks/published_code.py takes them. --only: one peer. 60,000 labels of ten classes
-among ten parties, both sides in turns in one process, seeded in the time measured; the best of fifteen
-(of three where a turn takes more than two seconds), after a look whether the rows are the same: of shards
-that the peer sorts as the processor likes, whether the counts are. Like for like is the rule alone, from
-labels to who holds what. What either side hands out may be pieces of an order, or data sets: "written down"
-it is one owner a row, or pairs of party and row. `make` is the whole `niidpart.make`, with recipe, digests,
-counts and parts. Peers get arrays of labels; LEAF's scripts read and write files, in the time.
+    python benchmarks/replays.py [--peers DIR] [--checkouts DIR] [--only PEER]
+
+--peers: the environments of tests/niidpart/test_replays_peers.py (flwr-datasets, fedlab, pfl,
+fluke). --checkouts: DIR/PEER of the others, as benchmarks/published_code.py takes them.
+
+60,000 labels of ten classes among ten parties, both sides in turns in one process, seeded in the
+time measured; the best of fifteen (of three where a turn of all sides takes more than two seconds),
+after a look whether the rows are the same: of shards that the peer sorts as the processor likes,
+whether the counts are. Like for like is the rule alone, from labels to who holds what. What either
+side hands out may be pieces of an order, or data sets: "written down" it is one owner a row, or
+pairs of party and row. `make` is the whole `niidpart.make`, with recipe, digests, counts and parts.
+Peers get arrays of labels; LEAF's scripts read and write files, in the time.
 """
 
 import argparse
@@ -32,8 +35,9 @@ from niidpart.making.deals import carry_out
 from niidpart.strategies import STRATEGIES, Deal, Rows
 
 REPEATS = 15
-LONG, FEW = 2.0, 3  # where a turn takes as many seconds, so many
-BY_CHANCE = {("fedlab", "shards"), ("fluke", "shards"), ("fl-bench", "shards")}  # rows of a class
+LONG, FEW = 2.0, 3  # where a turn takes more seconds, so many turns
+# the peer's sort leaves the rows of a class as the processor likes
+UNORDERED = {("fedlab", "shards"), ("fluke", "shards"), ("fl-bench", "shards")}
 HEAD = (
     "replay | peer, CPU s | rule, CPU s | rule / peer | both written down: peer, CPU s | "
     "rule, CPU s | rule / peer | make, CPU s | make / peer"
@@ -68,7 +72,7 @@ def compare(peer: str, case: Case, run: Call) -> str:
     options = {key: value for key, value in asked.items() if key != "strategy"}
     rule = partial(STRATEGIES.find(asked["strategy"]), LABELS, rng=None, **for_rule, **options)
     make = partial(niidpart.make, LABELS, **for_make, **asked)
-    require_same(make(), seed_and_run(run), has_order=(peer, case["rule"]) not in BY_CHANCE)
+    require_same(make(), seed_and_run(run), has_order=(peer, case["rule"]) not in UNORDERED)
     write = write_pairs if isinstance(rule(), Rows) else write_owners
 
     def write_ours() -> Any:

@@ -1,7 +1,7 @@
 """What the reproduced tables teach: where algorithms differ beyond their seeds, and where rankings hold."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from reproduction_runs import FinishedRun, PackedWork, list_chosen, place_row
 
@@ -78,6 +78,8 @@ def list_differences(
             continue
         ours, theirs = (read_trials(one, table, runs) for one in (row, base))
         values = [ours[seed] - theirs[seed] for seed in ours if seed in theirs]
+        if not values:  # what is done of the one is not of the other
+            continue
         interval = compute_interval(values)
         found.append(
             Difference(
@@ -132,13 +134,17 @@ def _group_whole(table: BesideTable) -> Mapping[str, Sequence[BesideRow]]:
 
 
 def _write_row(found: Difference) -> list[str]:
-    interval: Any = found.interval
+    if found.interval is not None:
+        low, high = found.interval
+        interval = f"{low:+.2f} to {high:+.2f}"
+    else:
+        interval = "equal in all" if len(found.values) > 1 else "one trial"
     return [
         found.place,
         found.algorithm,
         str(len(found.values)),
         f"{found.mean:+.2f}",
-        "equal in all" if interval is None else f"{interval[0]:+.2f} to {interval[1]:+.2f}",
+        interval,
         f"{found.printed:+.1f}",
         "yes" if found.is_beyond else "no",
     ]
