@@ -155,7 +155,8 @@ def test_a_draw_that_was_repeated_says_how_often():
 
 @pytest.mark.parametrize("rule", ["dir", "quantity"])
 def test_what_would_go_on_for_ever_is_refused_after_a_stated_number_of_tries(rule):
-    y, parties, beta = np.arange(2000) % 2, 100, 0.05 if rule == "dir" else 0.1
+    y, parties = np.arange(2000) % 2, 100
+    beta = 0.05 if rule == "dir" else 0.1
     with pytest.raises(
         ValueError,
         match=rf"in 10000 tries no draw of beta {beta} gave each of 100 parties 10 of 2000 .* strategy {rule} draws once",
