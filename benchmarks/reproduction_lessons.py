@@ -36,7 +36,7 @@ class Difference(NamedTuple):
 
 
 def tell_lessons(packed: Sequence[PackedWork]) -> str:
-    """Return each difference to FedAvg with its interval, and how many are beyond chance."""
+    """Return each difference with its interval, and how many are beyond chance."""
     works = [one for one in packed if "against" in one.work]
     found = [
         difference
@@ -50,7 +50,7 @@ def tell_lessons(packed: Sequence[PackedWork]) -> str:
     lines = [
         "### Beyond seeds",
         "",
-        "Each algorithm less FedAvg, of trials that have split, initial weights and orders in common, in points of accuracy: "
+        f"Each algorithm less {_name_compared(works)}, of trials that have split, initial weights and orders in common, in points of accuracy: "
         "the mean, Student's 95 % interval of it, and the difference of the paper's means. FedProx is the best of its grid on "
         "the test set, so that its row is too good by what such a choice gives.",
         "",
@@ -63,6 +63,11 @@ def tell_lessons(packed: Sequence[PackedWork]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _name_compared(works: Sequence[PackedWork]) -> str:
+    """Return the algorithms with which the others are compared."""
+    return " or ".join(sorted({work.work["against"] for work in works}))
 
 
 def list_differences(

@@ -39,6 +39,7 @@ def test_each_work_is_cells_of_a_paper_at_its_own_settings(script):
         only = [one.partition("=") for one in work["only"]]
         cells = ask_plan(plan, {axis: values.split(",") for axis, _, values in only}).cells
         assert cells
+        assert "set" not in work or "note" in work  # what is not the paper's is said
 
 
 def test_packed_studies_are_small_are_of_a_work_and_name_no_place(script):
