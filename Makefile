@@ -49,6 +49,7 @@ charts:
 # Damage by the million; hours. It goes on where it was stopped. docs/reliability.md has the figures.
 campaign: $(VENV)/ready
 	cd tests && ../$(BIN)/python -m campaign splits --workers 2 --count 1000000 --folder ../campaign/splits
+	cd tests && ../$(BIN)/python -m campaign headers --workers 2 --count 40000 --folder ../campaign/headers
 	cd tests && ../$(BIN)/python -m campaign runs --workers 2 --count 100000 --folder ../campaign/runs
 
 # Every call of every command fails once, and the power is cut at every moment; hours.

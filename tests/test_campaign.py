@@ -31,7 +31,7 @@ from corpus import registry
 import niidpart
 from niidpart.heterogeneity import chance, measure
 
-SAMPLE = {"splits": 200, "runs": 110}  # mutants: every kind of damage is among them
+SAMPLE = {"splits": 200, "headers": 100, "runs": 110}  # mutants: every kind of damage is among them
 FLIPPED = (
     300  # bytes of the small file, from all over it; `python -m campaign flips` goes through all
 )
@@ -55,6 +55,14 @@ def test_damaged_splits_are_refused_or_tell_the_truth(tmp_path):
     assert set(tally) == {way.__name__ for way in SHARES} | {"nothing changed"}
     seen = sum(tally.values(), start=type(tally["flip_bits"])())
     assert all(seen[word] for word in ("refused", "same", "another", "forged", "verify: faults"))
+
+
+def test_headers_that_lie_are_refused_or_change_nothing(tmp_path):
+    tally, findings = run("campaign.headers", SAMPLE["headers"], tmp_path)
+    assert findings == []
+    words = tally["lie_in_header"]
+    assert words["mutants"] == SAMPLE["headers"]
+    assert words["refused"] > 0.5 * SAMPLE["headers"]
 
 
 def test_a_flipped_byte_is_refused_or_changes_nothing(tmp_path):

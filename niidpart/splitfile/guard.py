@@ -25,16 +25,13 @@ from .limits import (
     MAX_CHUNKS,
     MAX_DEPTH,
     MAX_FILE,
-    MAX_HEADER,
     MAX_MEMORY,
     MAX_OBJECTS,
 )
+from .object_headers import find_root, read_header
 from .stored import Content
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-# The kind of message that an old group has: its heap can lead the library around in circles that
-# take all memory.
-_SYMBOL_TABLE = 17
 
 
 @contextlib.contextmanager
@@ -127,23 +124,25 @@ def _walk(file: h5py.File) -> Iterator[tuple[str, h5py.h5d.DatasetID]]:
     Walks by links, never by value: an external link opens another file. Objects are taken by their
     ids: h5py's own objects would look each of them up several times.
     """
-    root = h5py.h5o.open(file.id, b"/")
-    if not isinstance(root, h5py.h5g.GroupID):
+    handle = file.id.get_vfd_handle()
+    address = find_root(handle)
+    if read_header("", handle, address).is_dataset:
         refuse(10, "its root is no group")
-    seen = {_check_header("", h5py.h5o.get_info(root))}
+    root = h5py.h5o.open(file.id, b"/")
+    seen = {address}
     _check_attributes("", root)
     stack = [("", root, 0)]
     while stack:
         base, group, depth = stack.pop()
         if depth >= MAX_DEPTH:
             refuse(11, f"groups nest deeper than {MAX_DEPTH} at /{base}")
-        for path, name in _list_links(base, group):
-            address = _check_header(path, h5py.h5o.get_info(group, name))
+        for path, name, address in _list_links(base, group):
             if address in seen:
                 refuse(10, f"/{path} is a second link to one object")
             seen.add(address)
             if len(seen) > MAX_OBJECTS:
                 refuse(11, f"there are more than {MAX_OBJECTS} objects")
+            read_header(path, handle, address)
             item = h5py.h5o.open(group, name)
             _check_attributes(path, item)
             if isinstance(item, h5py.h5g.GroupID):
@@ -154,38 +153,27 @@ def _walk(file: h5py.File) -> Iterator[tuple[str, h5py.h5d.DatasetID]]:
                 refuse(10, f"/{path} is neither a group nor a data set")
 
 
-def _list_links(base: str, group: h5py.h5g.GroupID) -> list[tuple[str, bytes]]:
-    """Return (path, name) of what is in a group, after rules 10 to 12 on links and names."""
-    links: list[tuple[bytes, int]] = []
+def _list_links(base: str, group: h5py.h5g.GroupID) -> list[tuple[str, bytes, int]]:
+    """Return (path, name, address) of what is in a group, after rules 10 to 12 on its links."""
+    links: list[tuple[bytes, int, int]] = []
 
     def collect(name: bytes, link: Any) -> bool:  # may not raise: h5py would lose the error
-        links.append((name, link.type))
+        links.append((name, link.type, link.u))
         return len(links) > MAX_OBJECTS  # ends the walk
 
     group.links.iterate(collect, info=True)
     if len(links) > MAX_OBJECTS:
         refuse(11, f"there are more than {MAX_OBJECTS} objects")
     found = []
-    for name, kind in links:
+    for name, kind, address in links:
         text = name.decode("ascii", "backslashreplace")
         if not NAME.match(text) or text in (".", ".."):
             refuse(12, f"the name {text!r} in /{base} is not of letters, digits, '_', '.', '-'")
         if kind != h5py.h5l.TYPE_HARD:
             which = "a soft, external or user-defined link"
             refuse(10, f"/{base}{text} is {which}; only hard links are allowed")
-        found.append((base + text, name))
+        found.append((base + text, name, address))
     return found
-
-
-def _check_header(path: str, info: Any) -> int:
-    """Refuse an object that breaks rule 8 or 9; return its address."""
-    if info.hdr.version != 2 or info.hdr.mesg.present >> _SYMBOL_TABLE & 1:
-        how = "as the first HDF5 did, without checksums"
-        refuse(8, f"/{path} is stored {how}; it was not written by niidpart")
-    size = info.hdr.space.total
-    if size > MAX_HEADER:
-        refuse(9, f"/{path} has a header of {size} bytes, more than {MAX_HEADER}")
-    return int(info.addr)
 
 
 def _check_attributes(path: str, item: Any) -> None:

@@ -16,7 +16,7 @@ sys.path.insert(0, str(supervisor.TESTS / "niidpart"))  # corpus/
 def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped; the same command goes on"))
     parser = argparse.ArgumentParser(prog="python -m campaign", description=__doc__)
-    parser.add_argument("subject", choices=["splits", "flips", "runs"])
+    parser.add_argument("subject", choices=["splits", "headers", "flips", "runs"])
     parser.add_argument(
         "--count", type=int, default=1_000_000, help="mutants in all; 0: show what was done"
     )

@@ -43,7 +43,16 @@ SHARES = BYTES | FITTED | CONTENT | SPLICED_BYTES | SPLICED_CONTENT
 TWICE = 0.2  # of what is done to the content, more than one thing is done
 REDIGESTED = 0.6  # and the digests are made anew
 
-UNBUILT = (KeyError, TypeError, AttributeError, ValueError, OverflowError, OSError, IndexError)
+UNBUILT = (
+    KeyError,
+    TypeError,
+    AttributeError,
+    ValueError,
+    OverflowError,
+    OSError,
+    IndexError,
+    RuntimeError,
+)
 
 
 class Mutant(NamedTuple):

@@ -247,6 +247,24 @@ def container_of_the_first_hdf5(whole):
     return whole
 
 
+@places(8)
+def addresses_of_four_bytes(path):
+    creation = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+    creation.set_sizes(4, 4)
+    access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+    access.set_libver_bounds(h5py.h5f.LIBVER_V110, h5py.h5f.LIBVER_V110)
+    with h5py.File(h5py.h5f.create(bytes(path), h5py.h5f.ACC_TRUNC, creation, access)) as f:
+        f["manifest"] = np.zeros(4, "u1")
+
+
+@bytewise(8)
+def addresses_counted_from_elsewhere(whole):
+    raw = bytearray(whole)
+    raw[12:20] = struct.pack("<Q", 48)
+    raw[44:48] = lookup3(bytes(raw[:44])).to_bytes(4, "little")
+    return bytes(raw)
+
+
 @edits(8)
 def one_group_of_the_first_hdf5(f):
     with h5py.File(f.filename + ".old", "w", libver="earliest") as other:
@@ -314,6 +332,41 @@ def virtual_data_set_of_itself(f):
     layout = h5py.VirtualLayout(shape=(4,), dtype="i4")
     layout[:] = h5py.VirtualSource(".", "train/indices", shape=(4,))
     f.create_virtual_dataset("draws/secret", layout)
+
+
+# ---------------------------------------------------------------- layouts
+
+
+def _layout_of_manifest(whole):
+    """Where the layout of /manifest stands, behind its version: class, flags, number of sizes, bytes of each."""
+    with h5py.File(io.BytesIO(whole)) as f:
+        header = h5py.h5o.get_info(f["manifest"].id).addr
+    return whole.index(b"\x04\x02\x02\x02\x02", header) + 1
+
+
+@bytewise(14)
+def chunks_without_sizes(whole):
+    """Where two bytes each of two sizes stood, the kind of index is read; HDF5 2.0 divides by sizes that it never read."""
+    return patched(whole, _layout_of_manifest(whole) + 2, b"\x00\x04\x01")
+
+
+@bytewise(14)
+def chunks_of_fewer_axes_than_values(whole):
+    """One size of four bytes in place of two of two."""
+    return patched(whole, _layout_of_manifest(whole) + 2, b"\x01\x04")
+
+
+@bytewise(14)
+def chunks_by_a_tree_that_is_not_there(whole):  # HDF5 2.0 closes what it could not open
+    at = _layout_of_manifest(whole)
+    assert whole[at + 8 : at + 9] == b"\x01", "/manifest is no longer one chunk"
+    return patched(whole, at + 8, b"\x05" + struct.pack("<IBB", 512, 100, 40))
+
+
+@bytewise(14)
+def root_that_is_a_data_set_without_chunk_sizes(whole):
+    at = _layout_of_manifest(whole) + 2
+    return patched(root_that_is_a_data_set(whole), at, b"\x00\x04\x01")
 
 
 # ---------------------------------------------------------------- filters
