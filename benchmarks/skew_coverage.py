@@ -20,13 +20,12 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import numpy as np
 from skew_truths import HAVE_BETA, MAKERS, Case, Floats, Known, make_known
 
 from niidpart.arithmetic.rng import stream
 from niidpart.heterogeneity import measure
 from niidpart.heterogeneity.means import average_over_pairs, average_over_parties, scale_mean
-from niidpart.heterogeneity.measuring import find_beta_interval
+from niidpart.heterogeneity.measuring import find_beta_interval, renumber_moves
 from niidpart.heterogeneity.rounding import RoundingEvidence
 from niidpart.heterogeneity.tables import PartyCounts
 
@@ -63,17 +62,16 @@ def find_intervals(known: Known) -> dict[str, tuple[float, float]]:
     """The intervals of `niidpart.heterogeneity.measure`: of a sample by it, of proportions without the IID deals, which take longest and play no part."""
     found = {}
     if known.reading == "sample":
-        for m in measure(known.counts, "sample").measures:
+        for m in measure(known.counts, "sample", known.moves).measures:
             if m.low is not None and m.high is not None:
                 found[f"{m.name} {m.form}".strip()] = (m.low, m.high)
         return found
     table = PartyCounts.of(known.counts)
     pairs = average_over_pairs(table, stream(0, "heterogeneity", "pairs"))
     point = average_over_parties(table) | pairs.means
-    gained = np.zeros(len(known.counts), np.int64) if known.gained is None else known.gained
-    held = known.counts.any(axis=1)
+    moves = renumber_moves(known.moves, known.counts.any(axis=1))
     is_rough = known.reading != "proportions"
-    evidence = RoundingEvidence.collect(table, point, pairs, gained[held], is_rough=is_rough)
+    evidence = RoundingEvidence.collect(table, point, pairs, moves, is_rough=is_rough)
     for key in point:
         _, low, high = evidence.estimate(key)
         found[f"{key.name} {key.form}".strip()] = (low, high)

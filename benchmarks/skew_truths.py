@@ -13,7 +13,7 @@ from scipy.stats import hypergeom
 
 import niidpart
 from niidpart.heterogeneity import Reading
-from niidpart.splits.dealing import count_gained, find_reading
+from niidpart.splits.dealing import find_reading, list_moves
 
 Floats = NDArray[np.float64]
 K = 10  # classes, equally large
@@ -31,19 +31,19 @@ class Case(NamedTuple):
 class Known(NamedTuple):
     """What was dealt, and the truth.
 
-    counts: [P, K]. reading, gained: as `niidpart.heterogeneity.measure` takes them. truth: shares [P, K]; None where every party has the mix of
+    counts: [P, K]. reading, moves: as `niidpart.heterogeneity.measure` takes them. truth: shares [P, K]; None where every party has the mix of
     the whole. beta: that of the Dirichlet, where the shares are drawn from one.
     """
 
     counts: NDArray[Any]
     reading: Reading | None
-    gained: NDArray[np.int64] | None
+    moves: NDArray[np.int64] | None
     truth: Floats | None
     beta: float | None
 
 
 def _know(split: niidpart.FederatedSplit, truth: Floats | None, beta: float | None = None) -> Known:
-    return Known(split.train.counts, find_reading(split.recipe), count_gained(split), truth, beta)
+    return Known(split.train.counts, find_reading(split.recipe), list_moves(split), truth, beta)
 
 
 def make_known(case: Case, seed: int) -> Known:

@@ -34,7 +34,7 @@ __all__ = [
     "map_beta_overall",
 ]
 
-VERSION = 3
+VERSION = 4
 _LIKELIHOODS = ("multinomial", "proportions", "rounded")
 _CELLS = 1 << 20  # of the table, looked at together: bounds the memory
 _REACH = 8  # standard errors on either side of the top where the grid is close
@@ -181,7 +181,9 @@ def map_beta_interval(
         return top, top
     ends = [top]
     if likelihood != "rounded":
-        ends += _find_likely(_collect_terms(counts, likelihood), likelihood)
+        tables = [counts, counts.T] if by_class and n_held > 1 else [counts]
+        for table in tables:
+            ends += _find_likely(_collect_terms(table, likelihood), likelihood)
         return min(ends), max(ends)
     for bound in _BOUNDS:
         terms = _collect_shares(counts, bound)

@@ -32,7 +32,7 @@ _FORMS = ("to-global", "pairwise", "")  # in the order in which they are shown
 
 
 def measure(
-    counts: NDArray[Any], reading: Reading | None = None, gained: Ints | None = None
+    counts: NDArray[Any], reading: Reading | None = None, moves: Ints | None = None
 ) -> Skew:
     """Return the skew of a table of counts.
 
@@ -47,8 +47,9 @@ def measure(
         them, or these proportions themselves, rounded once or more than once. Counts cannot tell.
         None is for a table of which nobody knows: it is measured as rough proportions, so that a
         value stays as it is.
-    gained : array of int, [P], optional
-        Examples that each party was given to meet a minimum size, below 0 for those that gave.
+    moves : array of int, [M, 2], optional
+        The party that it came from, and the one that it went to, of each example that was moved so
+        that every party meets a minimum size.
 
     Returns
     -------
@@ -76,10 +77,9 @@ def measure(
     sizes = counts.sum(axis=1, dtype=np.int64)
     found: list[Measure] = []
     if sizes.any():
-        if gained is None:
-            gained = np.zeros(len(counts), np.int64)
         table = PartyCounts.of(counts)
-        found = [*_measure_labels(table, reading, gained[sizes > 0]), *_measure_sizes(sizes)]
+        among_held = renumber_moves(moves, sizes > 0)
+        found = [*_measure_labels(table, reading, among_held), *_measure_sizes(sizes)]
     likelihood = choose_likelihood(reading)
     low, high = find_beta_interval(counts, reading)
     return Skew(
@@ -95,8 +95,8 @@ def measure(
 
 def find_beta_interval(counts: NDArray[Any], reading: Reading | None) -> tuple[float, float]:
     """Return the 95 % interval of the beta of all parties of a table of counts [P, K]."""
-    # Those of the strategies that deal proportions divide each class among the parties.
-    by_class = reading == "proportions"
+    # Strategies that deal proportions divide each class among the parties, and one that samples.
+    by_class = reading in ("proportions", "sample")
     return map_beta_interval(counts, likelihood=choose_likelihood(reading), by_class=by_class)
 
 
@@ -166,7 +166,16 @@ def _measure_sizes(sizes: Ints) -> list[Measure]:
     return found
 
 
-def _measure_labels(table: PartyCounts, reading: Reading | None, gained: Ints) -> list[Measure]:
+def renumber_moves(moves: Ints | None, is_held: NDArray[np.bool_]) -> Ints:
+    """Return the moves [M, 2] among parties that hold something, by their number among these."""
+    if moves is None:
+        return np.zeros((0, 2), np.int64)
+    number = np.cumsum(is_held) - 1
+    renumbered: Ints = number[moves[is_held[moves].all(axis=1)]]
+    return renumbered
+
+
+def _measure_labels(table: PartyCounts, reading: Reading | None, moves: Ints) -> list[Measure]:
     """Label skew, over the parties that hold something."""
     pairs = average_over_pairs(table, stream(0, "heterogeneity", "pairs"))
     point = average_over_parties(table)
@@ -176,10 +185,10 @@ def _measure_labels(table: PartyCounts, reading: Reading | None, gained: Ints) -
     dealt = measure_deals(table, stream(0, "heterogeneity", "iid"), with_bias=is_sample)
     estimate: Callable[[MeasureKey], Estimate]
     if is_sample:
-        estimate = SampleEvidence.collect(table, point, pairs, dealt).estimate
+        estimate = SampleEvidence.collect(table, point, pairs, dealt, moves).estimate
     else:
         is_rough = reading != "proportions"
-        evidence = RoundingEvidence.collect(table, point, pairs, gained, is_rough=is_rough)
+        evidence = RoundingEvidence.collect(table, point, pairs, moves, is_rough=is_rough)
         estimate = evidence.estimate
     keys = sorted(point, key=lambda key: (_FORMS.index(key.form), key.name))
     found = []

@@ -18,16 +18,15 @@ from .chance import StandIns
 from .estimates import NORMAL_REACH, Estimate, find_ends
 from .likelihoods import slope_of_all
 from .means import MeasureKey, PairMeans, scale_mean
-from .resample import draw_kept
+from .moves import MovedCounts
 from .roots import HIGHEST, LOWEST, estimate_log_error, find_roots
 from .rounding_errors import draw_errors
 from .tables import PartyCounts
 from .terms import BOUND, PooledTerms
 from .truths import PossibleParties, evaluate_truths
 
+_DOUBT = 0.25  # of what moved examples change
 _ROUGH = 5  # roundings of rough proportions, which are then off by sqrt(5 / 12), two thirds
-_REACH_OF_MOVES = 2.0  # times as far as a random choice of examples moves the value
-_LEAST = 1e-100  # of a share, in examples
 
 
 class RoundingEvidence(NamedTuple):
@@ -38,7 +37,7 @@ class RoundingEvidence(NamedTuple):
     a party lacks had a small share of it, and what parties were filled up with is no part of the
     shares, or it had none, and it is. in_one_direction: values where all parties were rounded
     towards their largest class, or away from it; {} for counts that were rounded once. unmoved:
-    values where what was moved went back; {} where nothing was.
+    values of the second supposition where what was moved went back; {} where nothing was.
     """
 
     table: PartyCounts
@@ -54,20 +53,23 @@ class RoundingEvidence(NamedTuple):
         table: PartyCounts,
         point: dict[MeasureKey, float],
         pairs: PairMeans,
-        gained: Ints,
+        moves: Ints,
         *,
         is_rough: bool,
     ) -> Self:
         """Draw what the shares may have been, from streams with fixed names.
 
-        gained: [P] examples that a party got to meet the minimum size, below 0 for one that gave.
+        moves: [M, 2] from whom to whom each example went that was moved to meet the minimum size.
         is_rough: whether counts may have been rounded several times.
         """
         rng = stream(0, "heterogeneity", "rounding")
-        rounded = RoundedCounts.of(table, gained)
+        rounded = RoundedCounts.of(table, moves)
         n_roundings = _ROUGH if is_rough else 1
         some = rounded.draw_some(n_roundings, rng.child("some"))
         none = rounded.draw_none(n_roundings, rng.child("none"))
+        unmoved = None
+        if len(moves):
+            unmoved = rounded.undo_moves(n_roundings, rng.child("unmoved"))
 
         def evaluate(possible: PossibleParties) -> dict[MeasureKey, Floats]:
             return evaluate_truths(table, point, rounded.who, possible, rng.child("pairs"))
@@ -78,7 +80,7 @@ class RoundingEvidence(NamedTuple):
             pairs=pairs,
             truths=(evaluate(some), evaluate(none)),
             in_one_direction=evaluate(rounded.lean()) if is_rough else {},
-            unmoved=evaluate(rounded.undo_moves(rng.child("unmoved"))) if gained.any() else {},
+            unmoved=evaluate(unmoved) if unmoved is not None else {},
         )
 
     def estimate(self, key: MeasureKey) -> Estimate:
@@ -99,11 +101,10 @@ class RoundingEvidence(NamedTuple):
         if key in self.in_one_direction:
             ends += self.in_one_direction[key].tolist()
         if key in self.unmoved:
-            # What was moved was no random choice, but mostly of one class: it may have changed the
-            # value by more than such a choice does, and in the other direction.
             low, high = find_ends(self.unmoved[key])
-            reach = _REACH_OF_MOVES * max(value - low, high - value)
-            ends += [value - reach, value + reach]
+            # What goes back is a guess: it may have moved the value by more, or by less.
+            margin = _DOUBT * abs(float(self.unmoved[key].mean()) - value)
+            ends += [low - margin, high + margin, min(ends) - margin, max(ends) + margin]
         sampling = self._reach_of_pairs(key)
         low = value - float(np.hypot(value - min(ends), sampling))
         high = value + float(np.hypot(max(ends) - value, sampling))
@@ -120,28 +121,29 @@ class RoundingEvidence(NamedTuple):
 class RoundedCounts(NamedTuple):
     """The counts of the parties that stand for all, and the law of the shares behind them.
 
-    K: classes. held: those that anybody holds, [k]. counts: [S, k]. gained: [S]. g: [k]. beta,
-    error: of `fit_shape`.
+    K: classes. held: those that anybody holds, [k]. counts: [S, k]. moved: the same counts, and
+    what was moved among them. g: [k]. beta, error: of `fit_shape`.
     """
 
     who: StandIns
     K: int
     held: Ints
     counts: Ints
-    gained: Ints
+    moved: MovedCounts
     g: Floats
     beta: float
     error: float
 
     @classmethod
-    def of(cls, table: PartyCounts, gained: Ints) -> Self:
+    def of(cls, table: PartyCounts, moves: Ints) -> Self:
         who = StandIns.of(table)
         held = np.flatnonzero(table.g)
         g = table.g[held]
-        counts = table.counts[who.parties][:, held].astype(np.int64)
-        gained = gained[who.parties]
+        of_held = table._replace(counts=table.counts[:, held])
+        moved = MovedCounts.of(of_held, who.parties, moves)
+        counts = moved.counts
         # What was filled up is not what was drawn, and says nothing of how that is spread.
-        is_drawn = gained <= 0
+        is_drawn = moved.received == 0
         drawn = counts[is_drawn] if is_drawn.any() else counts
         beta, error = fit_shape(drawn, g)
         K = table.counts.shape[1]
@@ -150,7 +152,7 @@ class RoundedCounts(NamedTuple):
             K=K,
             held=held,
             counts=counts,
-            gained=gained,
+            moved=moved,
             g=g,
             beta=beta,
             error=error,
@@ -159,7 +161,7 @@ class RoundedCounts(NamedTuple):
     def draw_some(self, n_roundings: int, rng: Stream) -> PossibleParties:
         """Return parties that had small shares of what they lack, and nothing that was moved."""
         R = self.who.n_replicates
-        before = _undo_moves(self.counts, self.gained, R, rng.child("moves"))
+        before = self.moved.undo(R, rng.child("moves"))
         shares = self._draw_shares(before, n_roundings, rng)
         return self._normalise(shares)
 
@@ -171,10 +173,13 @@ class RoundedCounts(NamedTuple):
         shares[before == 0] = 0.0
         return self._normalise(shares)
 
-    def undo_moves(self, rng: Stream) -> PossibleParties:
-        """Return parties without what was moved, of counts that are taken as they are."""
+    def undo_moves(self, n_roundings: int, rng: Stream) -> PossibleParties:
+        """Return parties without what was moved, which had no share of what they lack then."""
         R = self.who.n_replicates
-        return self._normalise(_undo_moves(self.counts, self.gained, R, rng))
+        before = self.moved.undo(R, rng.child("moves"))
+        shares = self._draw_shares(before, n_roundings, rng)
+        shares[before == 0] = 0.0
+        return self._normalise(shares)
 
     def lean(self) -> PossibleParties:
         """Return all parties with a whole example more of their largest class, and with one less.
@@ -207,15 +212,11 @@ class RoundedCounts(NamedTuple):
         return np.maximum(shares, 0.0)
 
     def _normalise(self, shares: Floats) -> PossibleParties:
-        # A party that had nothing, before it was filled up or by rounding, weighs nothing; what it
-        # holds has to be a distribution all the same.
-        is_nothing = shares.max(axis=-1, keepdims=True) < _LEAST
-        shares = np.where(is_nothing, _LEAST * self.counts, shares)
-        sizes = shares.sum(axis=-1)  # [R, S]
-        p = np.zeros((*sizes.shape, self.K))
-        p[:, :, self.held] = shares / sizes[..., None]
-        w = sizes / sizes.sum(axis=-1, keepdims=True)
-        return PossibleParties(p, w)
+        """Return parties of shares [R, S, k], in examples."""
+        possible = PossibleParties.of(shares, self.counts)
+        p = np.zeros((*possible.w.shape, self.K))
+        p[:, :, self.held] = possible.p
+        return possible._replace(p=p)
 
 
 def fit_shape(counts: Ints, g: Floats) -> tuple[float, float]:
@@ -243,28 +244,3 @@ def fit_shape(counts: Ints, g: Floats) -> tuple[float, float]:
     slope = partial(slope_of_all, terms=terms, likelihood="rounded", kappa=0)
     beta = float(find_roots(slope, np.array([1.0]))[0])
     return beta, estimate_log_error(slope, beta)
-
-
-def _undo_moves(counts: Ints, gained: Ints, R: int, rng: Stream) -> Floats:
-    """Return [R, S, K]: counts as they may have been before small parties were filled up."""
-    before = np.repeat(counts[None].astype(np.float64), R, axis=0)
-    receivers = np.flatnonzero(gained > 0)
-    given = np.maximum(-gained, 0)
-    if not receivers.size or not given.any():
-        return before
-    sizes = counts.sum(axis=1)
-    n_kept = np.maximum(sizes - gained, 0)[receivers]
-    at_receivers = counts[receivers]
-    kept = draw_kept(np.tile(n_kept, R), np.tile(at_receivers, (R, 1)), rng)
-    kept = kept.reshape(R, *at_receivers.shape)
-    back = (at_receivers - kept).sum(axis=1)  # [R, K]
-    before[:, receivers] = kept
-    # Who gave has the class, as a rule: the examples go to the givers in proportion to what they
-    # gave and to how much of the class they hold.
-    p = counts / np.maximum(sizes, 1)[:, None]
-    weight = given[:, None] * p
-    is_held = weight.any(axis=0)
-    weight = np.where(is_held, weight, given[:, None])
-    share = weight / weight.sum(axis=0)  # [S, K]
-    before += share * back[:, None, :]
-    return before

@@ -8,8 +8,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from ..arithmetic.exact import Floats
-from ..arithmetic.rng import Stream, stream
-from .chance import DealtValues, bootstrap_deviations
+from ..arithmetic.rng import Ints, Stream, stream
+from .chance import DealtValues, StandIns, bootstrap_deviations
 from .estimates import NORMAL_REACH, Estimate, find_ends
 from .means import (
     BIASED_CELLS,
@@ -23,8 +23,10 @@ from .means import (
     standard_error,
 )
 from .measures import MeasureRecord, add_classes, load_measures
+from .moves import MovedCounts
 from .posterior import draw_sampled
 from .tables import PartyCounts, choose_pairs, limit_pairs
+from .truths import PossibleParties, evaluate_truths
 
 _ROOM = 1e-9  # of the scale: where an IID deal comes so near to 1, nothing can be told from chance
 
@@ -45,6 +47,7 @@ class SampleEvidence(NamedTuple):
     spread: dict[MeasureKey, Floats]
     truths: dict[MeasureKey, Floats]
     dealt: DealtValues
+    unmoved: dict[MeasureKey, Floats]
     each_pair: dict[MeasureKey, float]
 
     @classmethod
@@ -54,8 +57,12 @@ class SampleEvidence(NamedTuple):
         point: dict[MeasureKey, float],
         pairs: PairMeans,
         dealt: DealtValues,
+        moves: Ints,
     ) -> Self:
-        """Draw replicates and truths, from streams with fixed names."""
+        """Draw replicates and truths, from streams with fixed names.
+
+        moves: [M, 2] from whom to whom each example went that was moved to meet the minimum size.
+        """
         return cls(
             table=table,
             point=point,
@@ -64,6 +71,7 @@ class SampleEvidence(NamedTuple):
             spread=bootstrap_deviations(table, point, stream(0, "heterogeneity", "bootstrap")),
             truths=draw_sampled(table, point, stream(0, "heterogeneity", "posterior")),
             dealt=dealt,
+            unmoved=_undo_moves(table, point, moves),
             each_pair=correct_each_pair(table, dealt, stream(0, "heterogeneity", "each pair")),
         )
 
@@ -78,6 +86,8 @@ class SampleEvidence(NamedTuple):
         if 1 - iid <= _ROOM:
             return Estimate(corrected, 0.0, 0.0)
         lowest, highest = self._find_sampling_ends(key, value)
+        fall, rise = self._find_moved_reach(key)
+        lowest, highest = lowest - fall, highest + rise
         low = correct_for_chance(lowest, iid, power)
         high = min(correct_for_chance(highest, iid, power), 1.0)
         least, most = find_ends(dealt)
@@ -89,11 +99,20 @@ class SampleEvidence(NamedTuple):
             # The bootstrap says how far the sample may be off. Where rare classes went unseen the
             # truth lies elsewhere, among those that would look like this.
             first, last = find_ends(self.truths[key])
+            first, last = first - fall, last + rise
             low, high = min(low, first), max(high, min(last, 1.0))
         if key in self.each_pair:
             # Where parties come in groups that are alike, chance adds most to pairs of one group.
             low += min(self.each_pair[key] - corrected, 0.0)
         return Estimate(corrected, low, high)
+
+    def _find_moved_reach(self, key: MeasureKey) -> tuple[float, float]:
+        """Return how far the value may have lain below, and above, before examples were moved."""
+        if key not in self.unmoved:
+            return 0.0, 0.0
+        first, last = find_ends(self.unmoved[key])
+        value = scale_mean(key, self.point[key], self.table.g, self.table.w)
+        return max(value - first, 0.0), max(last - value, 0.0)
 
     def _find_sampling_ends(self, key: MeasureKey, value: float) -> tuple[float, float]:
         """Return the bootstrap's interval of a value, which is scaled and less its bias."""
@@ -113,6 +132,19 @@ class SampleEvidence(NamedTuple):
         lowest = value - float(np.hypot(down, sampling))
         highest = value + float(np.hypot(up, sampling))
         return lowest, highest
+
+
+def _undo_moves(
+    table: PartyCounts, point: dict[MeasureKey, float], moves: Ints
+) -> dict[MeasureKey, Floats]:
+    """Return values [R], scaled, of parties without what was moved; {} where nothing was."""
+    if not len(moves):
+        return {}
+    rng = stream(0, "heterogeneity", "moves")
+    who = StandIns.of(table)
+    before = MovedCounts.of(table, who.parties, moves).undo(who.n_replicates, rng)
+    possible = PossibleParties.of(before, table.counts[who.parties])
+    return evaluate_truths(table, point, who, possible, rng.child("pairs"))
 
 
 def correct_each_pair(

@@ -44,7 +44,7 @@ def measure_skew(split: SplitView, reading: Reading | None = None) -> Skew:
     """
     if reading is None:
         reading = find_reading(split.recipe)
-    return measure(split.train.counts, reading, count_gained(split))
+    return measure(split.train.counts, reading, list_moves(split))
 
 
 def find_reading(recipe: Recipe) -> Reading | None:
@@ -64,23 +64,25 @@ def find_reading(recipe: Recipe) -> Reading | None:
     return declared.get(rule) if isinstance(rule, str) else None
 
 
-def count_gained(split: SplitView) -> Ints | None:
-    """Return [P] how many training examples each party got to meet the minimum size.
+def list_moves(split: SplitView) -> Ints | None:
+    """Return [M, 2] from whom to whom each training example went that was moved to a small party.
 
-    Below 0 for one that gave some. None where nothing was moved.
+    None where nothing was moved.
     """
     if split.recipe.strategy not in STRATEGIES.names() or "moved" not in split.draws:
         return None
     moved = split.draws["moved"]  # [M, 3] row, from, to
-    if not _is_list_of_moves(moved, split.n_parties):
+    if not len(moved) or not _is_list_of_moves(moved, split.n_parties):
         return None  # in a file of somebody else's, which `verify` refuses
-    given = np.bincount(moved[:, 1], minlength=split.n_parties)
-    received = np.bincount(moved[:, 2], minlength=split.n_parties)
-    gained = received - given
-    # Each part of a party has its share of them.
+    moves = moved[np.argsort(moved[:, 2], kind="stable"), 1:].astype(np.int64)
+    # Each part of a party has its share of what it was given.
     sizes = sum(part.sizes for part in split.parts.values())
     share = split.train.sizes / np.maximum(sizes, 1)
-    return np.rint(gained * share).astype(np.int64)
+    n_received = np.bincount(moves[:, 1], minlength=split.n_parties)
+    n_of_train = np.rint(n_received * share).astype(np.int64)
+    first = np.cumsum(n_received) - n_received
+    place = np.arange(len(moves)) - first[moves[:, 1]]  # among those of the same party
+    return moves[place < n_of_train[moves[:, 1]]]
 
 
 def _is_list_of_moves(moved: NDArray[Any], n_parties: int) -> bool:

@@ -51,7 +51,7 @@ from niidpart.heterogeneity.tables import (
     draw_pairs,
     draw_partners,
 )
-from niidpart.splits.dealing import count_gained
+from niidpart.splits.dealing import list_moves
 
 DISTANCES = {
     "jensen-shannon": lambda p, q: jensenshannon(p, q, base=2) ** 2,
@@ -686,7 +686,7 @@ def test_a_split_knows_its_skew():
     assert split.skew is split.skew
     counts = split.train.counts
     # What a minimum size moved widens the intervals, so they are compared with it.
-    assert by_key(split.skew) == by_key(measure(counts, "proportions", count_gained(split)))
+    assert by_key(split.skew) == by_key(measure(counts, "proportions", list_moves(split)))
     assert split.skew.map_beta.tolist() == map_beta(counts, likelihood="rounded").tolist()
     assert split.skew.map_beta_overall == map_beta_overall(counts, likelihood="rounded")
     assert not split.skew.map_beta.flags.writeable

@@ -9,9 +9,11 @@ import pytest
 
 import niidpart
 from niidpart.heterogeneity import map_beta_interval, map_beta_overall, measure
-from niidpart.heterogeneity.rounding import _undo_moves, fit_shape
+from niidpart.heterogeneity.moves import MovedCounts
+from niidpart.heterogeneity.rounding import fit_shape
 from niidpart.heterogeneity.rounding_errors import draw_errors, expect_log_growth
-from niidpart.splits.dealing import count_gained, find_reading
+from niidpart.heterogeneity.tables import PartyCounts
+from niidpart.splits.dealing import find_reading, list_moves
 from niidpart.strategies import STRATEGIES
 
 
@@ -122,7 +124,7 @@ def test_the_campaign_measures_what_users_see(coverage):
     for strategy in ("dir", "a sample"):
         known = coverage.make_known(coverage.Case(strategy, 10, 60, 0.1), seed=0)
         intervals = coverage.find_intervals(known)
-        for m in measure(known.counts, known.reading, known.gained).measures:
+        for m in measure(known.counts, known.reading, known.moves).measures:
             if m.low is not None:
                 name = f"{m.name} {m.form}".strip()
                 assert intervals[name] == pytest.approx((m.low, m.high), abs=1e-12)
@@ -230,27 +232,57 @@ def test_the_shape_is_that_of_the_dirichlet_whatever_the_sizes_of_the_classes():
         assert abs(np.log(found / beta)) < 4 * error < 0.4
 
 
+def undo(counts, moves):
+    """50 tables before the moves, by `MovedCounts`."""
+    table = PartyCounts.of(np.array(counts))
+    moved = MovedCounts.of(table, np.arange(len(counts)), np.array(moves))
+    return moved.undo(50, niidpart.arithmetic.rng.stream(0, "test"))
+
+
 def test_what_was_moved_goes_back():
-    counts = np.array([[8, 2], [30, 0], [0, 40]])
-    gained = np.array([6, -2, -4])
-    before = _undo_moves(counts, gained, 50, niidpart.arithmetic.rng.stream(0, "test"))
+    counts = [[8, 2], [30, 0], [0, 40]]
+    before = undo(counts, [[1, 0]] * 2 + [[2, 0]] * 4)
     assert before.shape == (50, 3, 2)
     assert (before[:, 0].sum(axis=1) == 4).all()
-    assert np.allclose(before.sum(axis=1), counts.sum(axis=0))  # no example is lost
+    assert np.allclose(before.sum(axis=1), np.sum(counts, axis=0))  # no example is lost
     assert (before[:, 1, 1] == 0).all()  # who gave has none of this class
     assert (before[:, 1, 0] >= 30).all()
+    assert len({row.tobytes() for row in before[:, 0]}) > 1  # which ones went back is not known
 
 
-def test_gained_is_read_off_the_draws_and_scaled_to_the_training_part():
+def test_what_was_moved_is_of_the_classes_of_who_gave_it():
+    before = undo([[3, 2, 4], [30, 9, 0], [0, 0, 50]], [[1, 0]] * 5)
+    assert (before == [[0, 0, 4], [33, 11, 0], [0, 0, 50]]).sum() > 0
+    assert (before[:, 0] == [0, 0, 4]).all()
+    assert (before[:, 2] == [0, 0, 50]).all()
+    # Who gave all that it had of a class: some of it goes back all the same.
+    before = undo([[1, 6], [30, 0]], [[1, 0]] * 3)
+    assert (before[:, 0, 0] == 0).all()
+    assert (before[:, 0, 1] == 4).all()
+
+
+def test_moves_are_read_off_the_draws_and_scaled_to_the_training_part():
     labels = np.arange(600) % 10
     split = niidpart.make(labels, "dir", beta=0.05, n_parties=10, min_size=20)
-    gained = count_gained(split)
-    assert gained.sum() == 0
-    assert gained.max() > 0
-    assert np.bincount(split.draws["moved"][:, 2], minlength=10).max() == gained.max()
+    moves = list_moves(split)
+    moved = split.draws["moved"]
+    assert len(moves) > 0
+    assert sorted(moves.tolist()) == sorted(moved[:, 1:].tolist())
     half = niidpart.make(labels, "dir", beta=0.05, n_parties=10, min_size=20, test=0.5)
-    assert np.abs(count_gained(half) - gained / 2).max() <= 1
-    assert count_gained(niidpart.make(labels, "homo", n_parties=10)) is None
+    received = np.bincount(list_moves(half)[:, 1], minlength=10)
+    assert np.abs(received - np.bincount(moves[:, 1], minlength=10) / 2).max() <= 1
+    assert list_moves(niidpart.make(labels, "homo", n_parties=10)) is None
+
+
+@pytest.mark.parametrize("strategy", ["extended-dir", "dir-multinomial"])
+def test_intervals_hold_what_was_dealt_before_parties_were_filled_up(strategy, coverage):
+    hits = []
+    for seed in range(4):
+        known = coverage.make_known(coverage.Case(strategy, 100, 60, 0.1), seed)
+        assert len(known.moves) > 30
+        for low, high, truth in coverage._list_intervals(known).values():
+            hits.append(low <= truth <= high)
+    assert np.mean(hits) > 0.9
 
 
 # ---------------------------------------------------------------- comparing, and files
@@ -276,6 +308,6 @@ def test_a_file_states_the_reading_and_an_open_one_answers_with_it(tmp_path):
     with niidpart.open(path) as opened:
         assert opened.skew.to_json() == split.skew.to_json()
         table = opened.skew.to_json()
-    assert (table["reading"], table["map_beta"]["version"]) == ("proportions", 3)
+    assert (table["reading"], table["map_beta"]["version"]) == ("proportions", 4)
     assert table["map_beta"]["low"] <= table["map_beta"]["overall"] <= table["map_beta"]["high"]
     json.dumps(table, allow_nan=False)

@@ -151,8 +151,8 @@ def bound_means(
         rest of which has no class in common with it.
     g : array of float [..., K]
         The shares of the classes among all examples; many wholes may come at once.
-    w : array of float [P]
-        The parties' shares of the examples.
+    w : array of float [P] or [..., P]
+        The parties' shares of the examples, the same of all wholes or of each its own.
 
     Returns
     -------
@@ -175,10 +175,9 @@ def bound_means(
     (0.5, 1.0)
     """
     of_one_class_each = (g * to_mixture(g)).sum(axis=-1)
-    of_no_common_class = (w * to_mixture(w)).sum()
+    of_no_common_class = (w * to_mixture(w)).sum(axis=-1)
     to_whole = np.minimum(of_one_class_each, of_no_common_class)
-    different_parties = 1 - (w * w).sum()
-    if different_parties <= 0:
-        return to_whole, np.zeros_like(to_whole)
+    different_parties = 1 - (w * w).sum(axis=-1)
     different_classes = 1 - (g * g).sum(axis=-1)
-    return to_whole, np.minimum(1.0, different_classes / different_parties)
+    over_pairs = np.minimum(1.0, divide_or_zero(different_classes, different_parties))
+    return to_whole, over_pairs

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...arithmetic.exact import Floats
-from . import DistanceMeasure, add_classes
+from . import DistanceMeasure, add_classes, divide_or_zero
 
 __all__ = ["emd"]
 
@@ -49,12 +49,11 @@ def largest(g: Floats, w: Floats) -> tuple[Floats, Floats]:
     # sum_kl g_k g_l |k - l| / (K - 1)
     of_two_examples = 2 * (below * (1 - below)).sum(axis=-1) / max(g.shape[-1] - 1, 1)
     nothing = np.zeros_like(of_two_examples)
-    to_whole = of_two_examples if len(w) > 1 else nothing
-    different_parties = 1 - (w * w).sum()
-    if different_parties <= 0:
-        return to_whole, nothing
-    return to_whole, np.minimum(1.0, of_two_examples / different_parties)
+    to_whole = of_two_examples if w.shape[-1] > 1 else nothing
+    different_parties = 1 - (w * w).sum(axis=-1)
+    over_pairs = np.minimum(1.0, divide_or_zero(of_two_examples, different_parties))
+    return to_whole, over_pairs
 
 
 # power 2: chance moves it like a length, so what chance adds, it adds in squares
-ENTRY = DistanceMeasure(version=3, power=2, value=emd, largest=largest, bias=None)
+ENTRY = DistanceMeasure(version=4, power=2, value=emd, largest=largest, bias=None)

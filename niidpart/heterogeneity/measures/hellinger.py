@@ -29,5 +29,5 @@ def largest(g: Floats, w: Floats) -> tuple[Floats, Floats]:
 
 
 ENTRY = DistanceMeasure(
-    version=3, power=1, value=hellinger, largest=largest, bias=make_jackknife_bias(_cell)
+    version=4, power=1, value=hellinger, largest=largest, bias=make_jackknife_bias(_cell)
 )

@@ -44,5 +44,5 @@ def _to_mixture(share: Floats) -> Floats:
 
 
 ENTRY = DistanceMeasure(
-    version=3, power=1, value=jensen_shannon, largest=largest, bias=make_jackknife_bias(_cell)
+    version=4, power=1, value=jensen_shannon, largest=largest, bias=make_jackknife_bias(_cell)
 )

@@ -34,18 +34,18 @@ class Memory:
         self._roughly: dict[tuple[bytes, str], Skew] = {}
         self._derived: dict[tuple[str, int], FederatedSplit] = {}
 
-    def measure(self, counts, reading=None, gained=None) -> Skew:
+    def measure(self, counts, reading=None, moves=None) -> Skew:
         """`heterogeneity.measure`; of counts that no good file has, with few replicates."""
-        moved = None if gained is None else gained.tolist()
+        moved = None if moves is None else moves.tolist()
         values = counts.astype(np.int64).tobytes()
         key = (values, repr((counts.shape, counts.dtype, reading, moved)))
         if values in self._known:
             if key not in self._measured:
-                self._measured[key] = measure(counts, reading, gained)
+                self._measured[key] = measure(counts, reading, moves)
             return self._measured[key]
         if key not in self._roughly:
             with few_replicates():
-                self._roughly = {key: measure(counts, reading, gained)}
+                self._roughly = {key: measure(counts, reading, moves)}
         return self._roughly[key]
 
     def derive(self, data, recipe, given=None) -> FederatedSplit:
