@@ -58,7 +58,7 @@ def measure(
     Raises
     ------
     UsageError
-        For anything but a table of counts, and another reading.
+        For anything but a table of counts, another reading, and moves of no such parties.
 
     Examples
     --------
@@ -170,6 +170,16 @@ def renumber_moves(moves: Ints | None, is_held: NDArray[np.bool_]) -> Ints:
     """Return the moves [M, 2] among parties that hold something, by their number among these."""
     if moves is None:
         return np.zeros((0, 2), np.int64)
+    moves = np.asarray(moves)
+    if moves.ndim != 2 or moves.shape[1] != 2 or moves.dtype.kind not in "iu":
+        raise UsageError(
+            f"moves is an array of {moves.dtype}, {list(moves.shape)}; it must be of integers, "
+            "[M, 2]: the party that each example came from, and the one that it went to"
+        )
+    P = len(is_held)
+    if moves.size and not 0 <= moves.min() <= moves.max() < P:
+        named = f"{moves.min()} to {moves.max()}"
+        raise UsageError(f"moves names the parties {named}; there are {P}, from 0 to {P - 1}")
     number = np.cumsum(is_held) - 1
     renumbered: Ints = number[moves[is_held[moves].all(axis=1)]]
     return renumbered

@@ -35,7 +35,8 @@ class MovedCounts(NamedTuple):
         is_taken = np.zeros(P, bool)
         is_taken[who] = True
         is_given = np.zeros((P, K), bool)
-        for source, target in set(map(tuple, moves[is_taken[targets]].tolist())):
+        pairs = np.unique(moves[is_taken[targets]], axis=0)
+        for source, target in pairs.tolist():
             is_given[target] |= table.counts[source] > 0
         return cls(
             counts=table.counts[who].astype(np.int64),

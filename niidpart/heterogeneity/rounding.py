@@ -3,8 +3,8 @@
 Nothing was drawn, so there is no chance to be taken out of a value. It is off by the rounding:
 shares lie about their counts by the law of `rounding_errors.py`, with the beta that suits the
 counts; of counts that were rounded several times the errors add up. Small parties that were filled
-up hold more than their share: so many of their examples, taken at random, go back to where examples
-came from.
+up hold more than their share: so many of their examples, of classes that their givers hold, go
+back.
 """
 
 from functools import partial
@@ -104,7 +104,8 @@ class RoundingEvidence(NamedTuple):
             low, high = find_ends(self.unmoved[key])
             # What goes back is a guess: it may have moved the value by more, or by less.
             margin = _DOUBT * abs(float(self.unmoved[key].mean()) - value)
-            ends += [low - margin, high + margin, min(ends) - margin, max(ends) + margin]
+            least, most = min([low, *ends]), max([high, *ends])
+            ends += [least - margin, most + margin]
         sampling = self._reach_of_pairs(key)
         low = value - float(np.hypot(value - min(ends), sampling))
         high = value + float(np.hypot(max(ends) - value, sampling))

@@ -36,8 +36,9 @@ class SampleEvidence(NamedTuple):
 
     point: the means. pairs: the pairwise ones, and how many pairs were looked at. bias: what small
     samples add to the means. spread: of bootstrap replicates. truths: values of endless parties
-    that would look like this. dealt: values of IID deals. each_pair: means over pairs of which each
-    was corrected for itself, of measures to which chance adds in squares.
+    that would look like this. dealt: values of IID deals. unmoved: values without what was moved to
+    small parties; {} where nothing was. each_pair: means over pairs of which each was corrected for
+    itself, of measures to which chance adds in squares.
     """
 
     table: PartyCounts

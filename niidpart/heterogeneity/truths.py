@@ -14,10 +14,8 @@ from .means import MeasureKey, evaluate_distances, evaluate_parties, scale_means
 from .tables import Pairs, PartyCounts, choose_pairs, limit_pairs
 
 _PAIRS = 500  # looked at in each replicate, or as many as there are parties
-
-
 _LEAST = 1e-100  # of a share, in examples
-_NOTHING = 1e-300  # of weights; they add up to nothing where one party holds all
+_NOTHING = 1e-300  # of weights; those of pairs may underflow where one party holds nearly all
 
 
 class PossibleParties(NamedTuple):
@@ -82,7 +80,7 @@ def evaluate_truths(
         compared = _compare_pairs(pairs, _weigh_pairs(pairs, w, w_of_counts), q, possible.p)
         measured |= compared.measured
         drawn |= compared.drawn
-        # Of parties as large as they were counted the same pairs are compared with themselves.
+        # Where the parties are as large as they were counted, the error of the pairs cancels out.
         if w.ndim > 1 and pairs.i.size < len(table.sizes) * (len(table.sizes) - 1) // 2:
             errors = compared.errors
     noise = rng.child("error of pairs").normal(R)

@@ -129,6 +129,8 @@ def _walk(file: h5py.File) -> Iterator[tuple[str, h5py.h5d.DatasetID]]:
     if read_header("", handle, address).is_dataset:
         refuse(10, "its root is no group")
     root = h5py.h5o.open(file.id, b"/")
+    if not isinstance(root, h5py.h5g.GroupID):
+        refuse(10, "its root is no group")
     seen = {address}
     _check_attributes("", root)
     stack = [("", root, 0)]
@@ -164,6 +166,9 @@ def _list_links(base: str, group: h5py.h5g.GroupID) -> list[tuple[str, bytes, in
     group.links.iterate(collect, info=True)
     if len(links) > MAX_OBJECTS:
         refuse(11, f"there are more than {MAX_OBJECTS} objects")
+    # The library opens by name: of two links of one name it would open one that was not looked at.
+    if len({name for name, _, _ in links}) < len(links):
+        refuse(12, f"/{base} has two links of one name")
     found = []
     for name, kind, address in links:
         text = name.decode("ascii", "backslashreplace")

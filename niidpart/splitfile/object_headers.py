@@ -1,8 +1,10 @@
 """Headers of the objects of an HDF5 file, read before the library opens what they describe.
 
 Of headers whose checksums were made to fit HDF5 2.0 believes too much: it divides by the size of a
-chunk along an axis that has none, and follows the address of an index that is not there, and takes
-the process with it. The structure is that of "HDF5 File Format Specification", II.A (superblock),
+chunk along an axis that has none, follows the address of a tree that is not there, and takes the
+process with it; it counts for ever in an array that says it grew without end.
+
+The structure is that of "HDF5 File Format Specification", II.A (superblock),
 IV.A.1.b (headers of version 2), IV.A.2.b (dataspace), IV.A.2.i (data layout).
 """
 
@@ -16,7 +18,7 @@ from .limits import MAX_FILE, MAX_HEADER
 _DATASPACE, _LAYOUT, _CONTINUATION, _SYMBOL_TABLE = 1, 8, 16, 17  # kinds of messages
 _SHARED = 2  # the flag of a message that stands elsewhere
 _CHUNKED = 2  # the class of a layout
-_INDEXES = (1, 2, 3, 4)  # of chunks: one, all in order, a fixed array, an array that may grow
+_INDEXES = (1, 2, 3)  # of chunks: a single one, all in order, an array
 _ADDRESS = 8  # bytes, as has a length
 _CHECKSUM = 4
 _SUPERBLOCK = 44  # bytes, of versions 2 and 3
@@ -79,6 +81,7 @@ def _check_chunks(path: str, header: ObjectHeader) -> None:
             continue
         if message.flags & _SHARED:
             refuse(14, f"/{path} shares what says its shape or layout with another object")
+        _require_bytes(path, message.body, 2)
         if message.kind == _DATASPACE:
             ranks.append(message.body[1])
         else:
@@ -99,10 +102,12 @@ def _list_chunk_sizes(path: str, layout: bytes) -> list[int] | None:
         return None
     if version == 3:
         refuse(14, f"/{path} finds its chunks by a tree without checksums, as the first HDF5 did")
+    _require_bytes(path, layout, 5)
     n, n_bytes, begin = layout[3], layout[4], 5
+    _require_bytes(path, layout, begin + n * n_bytes + 1)
     index = layout[begin + n * n_bytes]
     if index not in _INDEXES:
-        refuse(14, f"/{path} finds its chunks by an index of kind {index}; 1 to 4 are read")
+        refuse(14, f"/{path} finds its chunks by an index of kind {index}; 1 to 3 are read")
     sizes = []
     for axis in range(n):
         at = begin + axis * n_bytes
@@ -135,7 +140,9 @@ def _iterate_messages(path: str, handle: int, address: int) -> Iterator[_Message
         if size > MAX_HEADER:
             refuse(9, f"/{path} has a header of {size} bytes or more; {MAX_HEADER} are allowed")
         block = _read(path, handle, length, begin)
-        for message in _iterate_block(block, with_order=bool(flags & 4)):
+        if len(block) < length:
+            _refuse_damaged(path)
+        for message in _iterate_block(path, block, with_order=bool(flags & 4)):
             if message.kind == _CONTINUATION:
                 blocks.append(_find_block(message.body))
             else:
@@ -149,8 +156,13 @@ def _read(path: str, handle: int, n: int, address: int) -> bytes:
     return os.pread(handle, n, address)
 
 
+def _require_bytes(path: str, body: bytes, n: int) -> None:
+    if len(body) < n:
+        _refuse_damaged(path)
+
+
 def _refuse_damaged(path: str) -> NoReturn:
-    refuse(4, f"/{path} has no header where one should be; the file is damaged: fetch it again")
+    refuse(4, f"the header of /{path} is damaged; fetch the file or make it again")
 
 
 def _find_block(body: bytes) -> tuple[int, int]:
@@ -161,12 +173,14 @@ def _find_block(body: bytes) -> tuple[int, int]:
     return begin + signature, max(length - signature - _CHECKSUM, 0)
 
 
-def _iterate_block(block: bytes, *, with_order: bool) -> Iterator[_Message]:
+def _iterate_block(path: str, block: bytes, *, with_order: bool) -> Iterator[_Message]:
     """Yield the messages of a block. with_order: each has the number of its creation."""
     n_head = 6 if with_order else 4
     at = 0
     while at + n_head <= len(block):  # what is left behind the last may be a gap
         size = int.from_bytes(block[at + 1 : at + 3], "little")
         begin = at + n_head
+        if begin + size > len(block):
+            _refuse_damaged(path)
         yield _Message(block[at], block[at + 3], block[begin : begin + size])
         at = begin + size

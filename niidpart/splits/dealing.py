@@ -75,7 +75,7 @@ def list_moves(split: SplitView) -> Ints | None:
     if not len(moved) or not _is_list_of_moves(moved, split.n_parties):
         return None  # in a file of somebody else's, which `verify` refuses
     moves = moved[np.argsort(moved[:, 2], kind="stable"), 1:].astype(np.int64)
-    # Each part of a party has its share of what it was given.
+    # Each part of a party has its share of what it was given; which of it, the moves do not say.
     sizes = sum(part.sizes for part in split.parts.values())
     share = split.train.sizes / np.maximum(sizes, 1)
     n_received = np.bincount(moves[:, 1], minlength=split.n_parties)

@@ -274,6 +274,20 @@ def test_moves_are_read_off_the_draws_and_scaled_to_the_training_part():
     assert list_moves(niidpart.make(labels, "homo", n_parties=10)) is None
 
 
+@pytest.mark.parametrize(
+    ("moves", "words"),
+    [
+        ([[0, 5]], "names the parties 0 to 5; there are 2"),
+        ([[-1, 0]], "names the parties -1 to 0"),
+        ([0, 1], "it must be of integers"),
+        ([[0.5, 1]], "it must be of integers"),
+    ],
+)
+def test_moves_of_no_such_parties_are_refused(moves, words):
+    with pytest.raises(niidpart.UsageError, match=words):
+        measure(np.array([[3, 1], [2, 2]]), "proportions", np.array(moves))
+
+
 @pytest.mark.parametrize("strategy", ["extended-dir", "dir-multinomial"])
 def test_intervals_hold_what_was_dealt_before_parties_were_filled_up(strategy, coverage):
     hits = []
