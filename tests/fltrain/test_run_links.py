@@ -173,9 +173,9 @@ from pathlib import Path
 from fltrain import RunFolder
 with RunFolder.open(sys.argv[1]).lock():
     if not os.fork():
+        print("held", flush=True)  # by its parent alone: the worker has let go of it
         time.sleep(3600)  # a worker that outlives it
         os._exit(0)
-    print("held", flush=True)
     time.sleep(3600)
 """
 
