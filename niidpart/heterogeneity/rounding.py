@@ -170,17 +170,13 @@ class RoundedCounts(NamedTuple):
         """Return parties that had no share of what they lack, and all that they hold."""
         held = self.counts.astype(np.float64)
         before = np.repeat(held[None], self.who.n_replicates, axis=0)
-        shares = self._draw_shares(before, n_roundings, rng)
-        shares[before == 0] = 0.0
-        return self._normalise(shares)
+        return self._draw_of_held(before, n_roundings, rng)
 
     def undo_moves(self, n_roundings: int, rng: Stream) -> PossibleParties:
         """Return parties without what was moved, which had no share of what they lack then."""
         R = self.who.n_replicates
         before = self.moved.undo(R, rng.child("moves"))
-        shares = self._draw_shares(before, n_roundings, rng)
-        shares[before == 0] = 0.0
-        return self._normalise(shares)
+        return self._draw_of_held(before, n_roundings, rng)
 
     def lean(self) -> PossibleParties:
         """Return all parties with a whole example more of their largest class, and with one less.
@@ -198,6 +194,12 @@ class RoundedCounts(NamedTuple):
             np.put_along_axis(shares, largest, n_largest + moved, axis=1)
             leaning.append(shares)
         return self._normalise(np.stack(leaning))
+
+    def _draw_of_held(self, before: Floats, n_roundings: int, rng: Stream) -> PossibleParties:
+        """Return parties that had no share of the classes that they lack in `before`."""
+        shares = self._draw_shares(before, n_roundings, rng)
+        shares[before == 0] = 0.0
+        return self._normalise(shares)
 
     def _draw_shares(self, before: Floats, n_roundings: int, rng: Stream) -> Floats:
         """Return [R, S, k]: shares, in examples, that are rounded to the counts `before`."""
