@@ -14,6 +14,7 @@ from .means import (
     estimate_bias,
     evaluate_distances,
     evaluate_parties,
+    scale_mean,
     scale_means,
 )
 from .resample import draw_deals, draw_multinomial
@@ -78,10 +79,19 @@ def limit_replicates(P: int, K: int) -> tuple[int, int]:
     return S, max(LEAST, R)
 
 
-def bootstrap_deviations(
-    table: PartyCounts, point: dict[MeasureKey, float], rng: Stream
-) -> dict[MeasureKey, Floats]:
-    """Return how far each measure is from its mean in replicates [R], scaled.
+class Replicates(NamedTuple):
+    """What resampling does to the measures, scaled.
+
+    deviations: [R] of each, from its mean in the replicates. rises: by how much that mean is above
+    the value that was measured, of measures over parties.
+    """
+
+    deviations: dict[MeasureKey, Floats]
+    rises: dict[MeasureKey, float]
+
+
+def bootstrap(table: PartyCounts, point: dict[MeasureKey, float], rng: Stream) -> Replicates:
+    """Measure replicates of the parties.
 
     In a replicate each party's examples are drawn again, with replacement. Its mean is the sum of
     what its parties add to it. Of many parties, S stand for all: taken in proportion to their
@@ -103,9 +113,14 @@ def bootstrap_deviations(
         # The whole of a replicate is not known from some parties: that of the table stands for it.
         factor = 1 / np.sqrt(w * S)
         g = table.g
-    moves = {}
+    moves, rises = {}, {}
+    measured = evaluate_parties(table.proportions(who), table.g)
+    each = w if are_all else np.full(S, 1 / S)  # stand-ins were taken in proportion to size
     for key, values in evaluate_parties(p, np.expand_dims(g, -2)).items():
         moves[key] = _sum_deviations(values, w * factor)
+        risen = point[key] + float(((values.mean(axis=0) - measured[key]) * each).sum())
+        of_point = scale_mean(key, point[key], table.g, table.w)
+        rises[key] = scale_mean(key, risen, table.g, table.w) - of_point
     if P > 1:
         in_pairs = _weigh_in_pairs(table.w)[who]
         distances = _compare_with_partners(table, p, who, rng.child("partners"))
@@ -116,7 +131,7 @@ def bootstrap_deviations(
         means = point[key] + moved
         scaled = scale_means(key, means, g, table.w)
         deviations[key] = np.asarray(scaled - scaled.mean())
-    return deviations
+    return Replicates(deviations, rises)
 
 
 def _resample(table: PartyCounts, who: Ints, R: int, rng: Stream) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arithmetic.exact import Floats
 from ..arithmetic.rng import Ints, Stream, stream
-from .chance import DealtValues, StandIns, bootstrap_deviations
+from .chance import DealtValues, Replicates, StandIns, bootstrap
 from .estimates import NORMAL_REACH, Estimate, find_ends
 from .means import (
     BIASED_CELLS,
@@ -35,8 +35,8 @@ class SampleEvidence(NamedTuple):
     """All that was computed of a table whose parties hold samples, for every measure of labels.
 
     point: the means. pairs: the pairwise ones, and how many pairs were looked at. bias: what small
-    samples add to the means. spread: of bootstrap replicates. truths: values of endless parties
-    that would look like this. dealt: values of IID deals. unmoved: values without what was moved to
+    samples add to the means. replicates: of the bootstrap. truths: values of endless parties that
+    would look like this. dealt: values of IID deals. unmoved: values without what was moved to
     small parties; {} where nothing was. each_pair: means over pairs of which each was corrected for
     itself, of measures to which chance adds in squares.
     """
@@ -45,7 +45,7 @@ class SampleEvidence(NamedTuple):
     point: dict[MeasureKey, float]
     pairs: PairMeans
     bias: dict[MeasureKey, float]
-    spread: dict[MeasureKey, Floats]
+    replicates: Replicates
     truths: dict[MeasureKey, Floats]
     dealt: DealtValues
     unmoved: dict[MeasureKey, Floats]
@@ -69,7 +69,7 @@ class SampleEvidence(NamedTuple):
             point=point,
             pairs=pairs,
             bias=average_bias(table, stream(0, "heterogeneity", "bias")),
-            spread=bootstrap_deviations(table, point, stream(0, "heterogeneity", "bootstrap")),
+            replicates=bootstrap(table, point, stream(0, "heterogeneity", "bootstrap")),
             truths=draw_sampled(table, point, stream(0, "heterogeneity", "posterior")),
             dealt=dealt,
             unmoved=_undo_moves(table, point, moves),
@@ -90,7 +90,13 @@ class SampleEvidence(NamedTuple):
         fall, rise = self._find_moved_reach(key)
         lowest, highest = lowest - fall, highest + rise
         low = correct_for_chance(lowest, iid, power)
-        high = min(correct_for_chance(highest, iid, power), 1.0)
+        high = correct_for_chance(highest, iid, power)
+        if key in self.replicates.rises and key not in self.bias:
+            # Chance adds less to parties that are far from the whole than to those of an IID deal.
+            # So it does to the replicates.
+            added = self._find_added(key, value, iid)
+            high += correct_for_chance(value, added, power) - corrected
+        high = min(high, 1.0)
         least, most = find_ends(dealt)
         if least <= value <= most:
             # 95 % of IID deals lie so, and their truth is 0. Resampling cannot tell: where nearly
@@ -107,6 +113,14 @@ class SampleEvidence(NamedTuple):
             low += min(self.each_pair[key] - corrected, 0.0)
         return Estimate(corrected, low, high)
 
+    def _find_added(self, key: MeasureKey, value: float, iid: float) -> float:
+        """Return what chance added to a value by the replicates, as an IID value: at most `iid`."""
+        power = load_measures(MeasureRecord)[key.name].power
+        risen = value + self.replicates.rises[key]
+        added = risen**power - value**power
+        within = min(max(added, 0.0), iid**power)
+        return float(within ** (1 / power))
+
     def _find_moved_reach(self, key: MeasureKey) -> tuple[float, float]:
         """Return how far the value may have lain below, and above, before examples were moved."""
         if key not in self.unmoved:
@@ -117,7 +131,7 @@ class SampleEvidence(NamedTuple):
 
     def _find_sampling_ends(self, key: MeasureKey, value: float) -> tuple[float, float]:
         """Return the bootstrap's interval of a value, which is scaled and less its bias."""
-        first, last = find_ends(self.spread[key])
+        first, last = find_ends(self.replicates.deviations[key])
         # Turned about the value: where replicates lie above it, the truth may lie as far below.
         down, up = max(last, 0.0), max(-first, 0.0)
         # Errors of sampled pairs and of the deals are independent of these, so they add in

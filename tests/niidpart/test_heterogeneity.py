@@ -26,7 +26,7 @@ from niidpart.heterogeneity import (
     means,
     measure,
 )
-from niidpart.heterogeneity.chance import bootstrap_deviations, limit_replicates, measure_deals
+from niidpart.heterogeneity.chance import bootstrap, limit_replicates, measure_deals
 from niidpart.heterogeneity.means import (
     MeasureKey,
     average_over_pairs,
@@ -638,12 +638,17 @@ def test_parties_are_taken_in_proportion_to_size():
 def test_the_spread_from_sampled_parties_is_that_of_all(many, monkeypatch):
     table = table_of(many)
     point = average_over_parties(table) | average_over_pairs(table, stream(0, "test"))[0]
-    whole = bootstrap_deviations(table, point, stream(0, "test"))
+    whole = bootstrap(table, point, stream(0, "test"))
     assert choose_in_proportion(table.sizes, 60).size == 60
     monkeypatch.setattr(chance, "RESAMPLED", 60 * 5)
-    part = bootstrap_deviations(table, point, stream(0, "test"))
+    part = bootstrap(table, point, stream(0, "test"))
     for key in LABELS:
-        assert part[key].std() == pytest.approx(whole[key].std(), rel=0.4), key
+        spread = whole.deviations[key].std()
+        assert part.deviations[key].std() == pytest.approx(spread, rel=0.4), key
+    assert whole.rises.keys() == part.rises.keys()
+    for key, rise in whole.rises.items():
+        error = whole.deviations[key].std() * np.sqrt(400 / 60) / np.sqrt(200)
+        assert part.rises[key] == pytest.approx(rise, abs=4 * error), key
 
 
 def test_the_iid_value_from_sampled_parties_is_that_of_all(many, monkeypatch):
@@ -663,11 +668,8 @@ def test_the_spread_is_that_of_resampling_everything():
     rng = np.random.default_rng(2)
     counts = np.array([rng.multinomial(200, p) for p in rng.dirichlet(np.full(5, 0.5), 8)])
     table = table_of(counts)
-    found = bootstrap_deviations(
-        table,
-        average_over_parties(table) | average_over_pairs(table, stream(0, "test"))[0],
-        stream(0, "test"),
-    )
+    measured = average_over_parties(table) | average_over_pairs(table, stream(0, "test"))[0]
+    found = bootstrap(table, measured, stream(0, "test"))
     values = {key: [] for key in LABELS}
     for _ in range(200):
         again = table_of([rng.multinomial(q.sum(), q / q.sum()) for q in counts])
@@ -675,7 +677,29 @@ def test_the_spread_is_that_of_resampling_everything():
         for key in LABELS:
             values[key].append(scale_mean(key, point[key], again.g, again.w))
     for key in LABELS:
-        assert found[key].std() == pytest.approx(np.std(values[key]), rel=0.35), key
+        assert found.deviations[key].std() == pytest.approx(np.std(values[key]), rel=0.35), key
+    for key, rise in found.rises.items():
+        of_all = np.mean(values[key]) - scale_mean(key, measured[key], table.g, table.w)
+        spread = np.std(values[key]) / np.sqrt(200)
+        assert rise == pytest.approx(of_all, abs=5 * spread), key
+
+
+def test_the_interval_holds_the_plain_value_where_chance_adds_nothing():
+    # Each party is far from the whole in every class, so no draw turns the sign of a difference,
+    # and chance adds to none of the absolute values; to those of an IID deal it does.
+    rng = np.random.default_rng(5)
+    groups = np.array([[0.7, 0.1, 0.15, 0.05], [0.1, 0.7, 0.05, 0.15]])
+    tables = [[rng.multinomial(300, groups[i % 2]) for i in range(60)] for _ in range(200)]
+    key = MeasureKey("total-variation", "to-global")
+    values = []
+    for counts in tables:
+        table = table_of(counts)
+        mean = average_over_parties(table)[key]
+        values.append(scale_mean(key, mean, table.g, table.w))
+    reach = 1.96 * np.std(values)
+    found = by_key(measure(np.array(tables[0]), "sample"))[key]
+    assert found.corrected < found.value - reach / 5
+    assert found.high - found.value > 0.75 * reach
 
 
 # ---------------------------------------------------------------- the whole

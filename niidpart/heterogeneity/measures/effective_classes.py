@@ -33,4 +33,4 @@ def scale(mean: Floats, g: Floats, w: Floats) -> Floats:
     return divide_or_zero(np.exp2(whole) - np.exp2(mean), room)
 
 
-ENTRY = LabelMeasure(version=4, power=1, value=effective_classes, scale=scale, show=show_classes)
+ENTRY = LabelMeasure(version=5, power=1, value=effective_classes, scale=scale, show=show_classes)

@@ -56,4 +56,4 @@ def largest(g: Floats, w: Floats) -> tuple[Floats, Floats]:
 
 
 # power 2: chance moves it like a length, so what chance adds, it adds in squares
-ENTRY = DistanceMeasure(version=4, power=2, value=emd, largest=largest, bias=None)
+ENTRY = DistanceMeasure(version=5, power=2, value=emd, largest=largest, bias=None)

@@ -29,4 +29,4 @@ def scale(mean: Floats, g: Floats, w: Floats) -> Floats:
     return divide_or_zero(of_label - mean, most)
 
 
-ENTRY = LabelMeasure(version=4, power=1, value=label_entropy, scale=scale, show=None)
+ENTRY = LabelMeasure(version=5, power=1, value=label_entropy, scale=scale, show=None)
