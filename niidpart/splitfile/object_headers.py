@@ -31,6 +31,18 @@ class _Message(NamedTuple):
     body: bytes
 
 
+class _Prefix(NamedTuple):
+    """What stands before the first message.
+
+    size: its bytes. first_length: bytes of the first block of messages. with_order: whether each
+    message has the number of its creation.
+    """
+
+    size: int
+    first_length: int
+    with_order: bool
+
+
 class ObjectHeader(NamedTuple):
     """The messages of an object."""
 
@@ -117,6 +129,25 @@ def _list_chunk_sizes(path: str, layout: bytes) -> list[int] | None:
 
 def _iterate_messages(path: str, handle: int, address: int) -> Iterator[_Message]:
     """Yield the messages of a header of version 2, block after block."""
+    prefix = _read_prefix(path, handle, address)
+    blocks = [(address + prefix.size, prefix.first_length)]
+    size = prefix.size
+    while blocks:
+        begin, length = blocks.pop(0)
+        size += length + _CHECKSUM
+        if size > MAX_HEADER:
+            refuse(9, f"/{path} has a header of {size} bytes or more; {MAX_HEADER} are allowed")
+        block = _read(path, handle, length, begin)
+        if len(block) < length:
+            _refuse_damaged(path)
+        for message in _iterate_block(path, block, with_order=prefix.with_order):
+            if message.kind == _CONTINUATION:
+                blocks.append(_find_block(message.body))
+            else:
+                yield message
+
+
+def _read_prefix(path: str, handle: int, address: int) -> _Prefix:
     start = _read(path, handle, _START, address)
     if start[:1] == b"\x01":
         _refuse_first_version(path)
@@ -132,21 +163,7 @@ def _iterate_messages(path: str, handle: int, address: int) -> Iterator[_Message
         n_before += 4
     n_bytes = 1 << (flags & 3)
     length = int.from_bytes(start[n_before : n_before + n_bytes], "little")
-    blocks = [(address + n_before + n_bytes, length)]
-    size = n_before + n_bytes
-    while blocks:
-        begin, length = blocks.pop(0)
-        size += length + _CHECKSUM
-        if size > MAX_HEADER:
-            refuse(9, f"/{path} has a header of {size} bytes or more; {MAX_HEADER} are allowed")
-        block = _read(path, handle, length, begin)
-        if len(block) < length:
-            _refuse_damaged(path)
-        for message in _iterate_block(path, block, with_order=bool(flags & 4)):
-            if message.kind == _CONTINUATION:
-                blocks.append(_find_block(message.body))
-            else:
-                yield message
+    return _Prefix(n_before + n_bytes, length, with_order=bool(flags & 4))
 
 
 def _read(path: str, handle: int, n: int, address: int) -> bytes:
