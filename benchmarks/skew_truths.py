@@ -98,8 +98,9 @@ def _share_out(split: niidpart.FederatedSplit) -> Known:
         asked = p / p.sum(axis=1, keepdims=True) * lacking[:, None]
         asked *= np.minimum(1, left / np.maximum(asked.sum(axis=0), 1e-300))
         shares += asked
-        left -= asked.sum(axis=0)
-        lacking -= asked.sum(axis=1)
+        # What rounding leaves below zero would be asked for as a share below zero.
+        left = np.maximum(left - asked.sum(axis=0), 0)
+        lacking = np.maximum(lacking - asked.sum(axis=1), 0)
         if lacking.max() < 1e-9:
             break
     return _know(split, shares)
