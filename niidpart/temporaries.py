@@ -1,8 +1,9 @@
 """Temporary files and folders: their names, and the removal of those whose writer is dead.
 
 A writer holds a lock on what it writes (flock), which the system takes back when the process ends,
-however it ends. What bears such a name and can be locked has no writer any more. On file systems
-without locks nothing can be locked, so nothing is removed.
+however it ends. What bears such a name and can be locked has no writer any more. What a writer
+could not lock says so in its name, and is never removed by others: its writer cannot be told from
+a dead one.
 """
 
 import contextlib
@@ -29,8 +30,9 @@ __all__ = [
 ]
 
 _DIGITS = 8  # hexadecimal, drawn for each temporary name
-_TEMPORARY = re.compile(rf"\.(.+)\.[0-9a-f]{{{_DIGITS}}}\.tmp", re.DOTALL)
-_LONGEST = 255 - len("..") - _DIGITS - len(".tmp")  # bytes that a file system leaves for a name
+_ENDING, _UNLOCKED = ".tmp", ".unlocked.tmp"
+_TEMPORARY = re.compile(rf"\.(.+)\.[0-9a-f]{{{_DIGITS}}}(?:\.unlocked)?\.tmp", re.DOTALL)
+_LONGEST = 255 - len("..") - _DIGITS - len(_UNLOCKED)  # bytes that a file system leaves for a name
 ELSEWHERE = "make room there, or set TMPDIR to another folder"
 
 _BESIDE_OUTPUT = "make room there, or write to another disk with -o (scratch=)"
@@ -46,7 +48,7 @@ def advise_elsewhere(folder: Path) -> str:
 
 def choose_temporary_name(name: str) -> str:
     """Return a name under which the file or folder `name` is written before it has its own."""
-    return f".{_shorten(name)}.{secrets.token_hex(_DIGITS // 2)}.tmp"
+    return f".{_shorten(name)}.{secrets.token_hex(_DIGITS // 2)}{_ENDING}"
 
 
 def name_of_temporary(temporary: str) -> str:
@@ -83,7 +85,9 @@ def temporary_file(path: Path, mode: int) -> Iterator[tuple[Path, int]]:
         temporary = path.parent / choose_temporary_name(path.name)
         handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         try:
-            if _is_ours(temporary, handle):
+            held = _hold(temporary, handle)
+            if held is not None:
+                temporary = held
                 yield temporary, handle
                 return
         finally:
@@ -100,8 +104,9 @@ def temporary_folder(path: Path, mode: int = 0o777) -> Iterator[Path]:
         temporary = path.parent / choose_temporary_name(path.name)
         temporary.mkdir(mode)
         try:
-            with _lock_folder(temporary) as is_ours:
-                if is_ours:
+            with _hold_folder(temporary) as held:
+                if held is not None:
+                    temporary = held
                     yield temporary
                     return
         finally:
@@ -126,15 +131,15 @@ def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _lock_folder(folder: Path) -> Iterator[bool]:
-    """Lock a folder that was just made; yields whether it is still there and ours."""
+def _hold_folder(folder: Path) -> Iterator[Path | None]:
+    """Hold a folder that was just made; yields what `_hold` returns."""
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:
-        yield False
+        yield None
         return
     try:
-        yield _is_ours(folder, handle)
+        yield _hold(folder, handle)
     finally:
         _close(handle)
 
@@ -144,22 +149,36 @@ def _close(handle: int) -> None:
     os.closerange(handle, handle + 1)
 
 
-def _is_ours(temporary: Path, handle: int) -> bool:
-    """Lock what was just made; return whether it is still there, and nobody is removing it."""
+def _hold(temporary: Path, handle: int) -> Path | None:
+    """Lock what was just made. Returns where it lies; None where another process is removing it."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return False
+        return None
     except OSError:
-        return True  # no locks here, so nobody else has one on it either
+        return _name_unlocked(temporary)
     try:
-        return os.path.samestat(os.stat(temporary), os.fstat(handle))
+        is_there = os.path.samestat(os.stat(temporary), os.fstat(handle))
     except FileNotFoundError:
-        return False
+        return None
+    return temporary if is_there else None
+
+
+def _name_unlocked(temporary: Path) -> Path | None:
+    """Give what could not be locked a name that says so. None where it is gone."""
+    unlocked = temporary.with_name(temporary.name.removesuffix(_ENDING) + _UNLOCKED)
+    try:
+        os.rename(temporary, unlocked)
+    except FileNotFoundError:
+        return None
+    return unlocked
 
 
 def sweep_temporaries(path: Path) -> None:
-    """Remove what killed writers of `path` left beside it. What cannot be removed stays."""
+    """Remove what killed writers of `path` left beside it.
+
+    What cannot be removed stays, and so does what its writer could not lock.
+    """
     try:
         entries = os.listdir(path.parent)
     except OSError:
@@ -167,6 +186,8 @@ def sweep_temporaries(path: Path) -> None:
     ours = _shorten(path.name)
     left = [entry for entry in entries if name_of_temporary(entry) == ours]
     for entry in left:
+        if entry.endswith(_UNLOCKED):
+            continue
         with contextlib.suppress(OSError):
             _remove_if_dead(path.parent / entry)
 

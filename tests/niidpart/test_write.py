@@ -1,6 +1,7 @@
 """A split file is written whole or not at all: on a full disk, under a limit, at a fault of any call, at SIGKILL."""
 
 import errno
+import fcntl
 import os
 import subprocess
 from dataclasses import replace
@@ -180,7 +181,7 @@ def test_a_name_as_long_as_files_have_is_written_and_swept(small_split, name, tm
 
 
 def test_a_name_that_fits_stands_whole_in_its_temporary_one():
-    for name in ("split.h5", "n" * 241, "two\nlines"):
+    for name in ("split.h5", "n" * 232, "two\nlines"):
         assert name_of_temporary(choose_temporary_name(name)) == name
     assert name_of_temporary("split.h5.0a1b2c3d.tmp") == ""
 
@@ -193,6 +194,24 @@ def test_what_a_living_writer_has_open_stays(small_split, tmp_path):
         niidpart.write(small_split, tmp_path / "split.h5")
         assert temporary.exists()
     assert [p.name for p in tmp_path.iterdir()] == ["split.h5"]
+
+
+def test_what_a_living_writer_could_not_lock_stays(small_split, tmp_path, monkeypatch):
+    def refuse_lock(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    path = tmp_path / "split.h5"
+    for make in (lambda: temporary_file(path, 0o666), lambda: temporary_folder(path)):
+        with monkeypatch.context() as patch:
+            patch.setattr(fcntl, "flock", refuse_lock)
+            made = make()
+            held = made.__enter__()
+        temporary = held[0] if isinstance(held, tuple) else held
+        assert name_of_temporary(temporary.name) == "split.h5"
+        niidpart.write(small_split, path)  # by a writer that is given locks
+        assert temporary.exists()
+        made.__exit__(None, None, None)
+        assert [p.name for p in tmp_path.iterdir()] == ["split.h5"]
 
 
 def test_a_folder_that_a_killed_export_left_is_removed_by_the_next_one(tmp_path):
