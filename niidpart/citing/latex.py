@@ -10,6 +10,9 @@ _SPELT = {
     "{": r"\textbraceleft{}",  # BibTeX counts those behind a backslash too
     "}": r"\textbraceright{}",
     **{sign: f"\\{sign}" for sign in "#$%&_"},
+    "<": r"\textless{}",  # LaTeX's first font has other signs in the places of these three
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
 }
 _PLAIN = frozenset(printable) - frozenset("\t\n\r\x0b\x0c")
 _DASH = re.compile("-(?=-)")  # two of them would be printed as one long dash

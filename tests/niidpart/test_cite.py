@@ -132,13 +132,14 @@ class TestPublished:
             niidpart.cite(tmp_path / "rows.json")
 
 
-@pytest.mark.parametrize("text", ["}{", "a\\b", "100%_#$&~^", "--out", "\x1b[0m\n", "naïve", "@x"])
+@pytest.mark.parametrize("text", ["}{", "a\\b", "100%_#$&~^", "--out", "\x1b[0m\n", "naïve", "@x", "a<b|c>"])
 def test_nothing_of_a_file_ends_an_entry_or_begins_one(text):
     spelt = spell_latex(text)
     assert spelt.isascii()
     assert spelt.isprintable()
     assert count_open_braces(spelt) == 0
     assert not re.search(r"(?<!\\)[%#$&_~^]", spelt)
+    assert not re.search(r"[<>|]", spelt), "LaTeX prints other signs in their places"
     assert "--" not in spelt
     comment = spell_comment(text)
     assert comment.isascii()
