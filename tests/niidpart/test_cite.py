@@ -132,7 +132,9 @@ class TestPublished:
             niidpart.cite(tmp_path / "rows.json")
 
 
-@pytest.mark.parametrize("text", ["}{", "a\\b", "100%_#$&~^", "--out", "\x1b[0m\n", "naïve", "@x", "a<b|c>"])
+@pytest.mark.parametrize(
+    "text", ["}{", "a\\b", "100%_#$&~^", "--out", "\x1b[0m\n", "naïve", "@x", "a<b|c>"]
+)
 def test_nothing_of_a_file_ends_an_entry_or_begins_one(text):
     spelt = spell_latex(text)
     assert spelt.isascii()
