@@ -225,7 +225,7 @@ def test_cells_that_diverge_are_told_at_the_end(folder, fltrain):
         "what was reached before is kept: far/lr=1000000,seed=0, checkpoint of round 0"
         in done.stderr
     )
-    assert [line for line in done.stderr.splitlines() if line.startswith("round 2/2  2 runs")]
+    assert [line for line in done.stderr.splitlines() if line.startswith("round 2/2  2 of 4 runs")]
     [row] = [line for line in done.stdout.splitlines() if line.startswith("fedavg lr=1000000 ")]
     assert row.split() == ["fedavg", "lr=1000000", *"-----", "0", "of", "2"]
     told = [line for line in done.stdout.splitlines() if line.startswith("fedavg lr=1000000: ")]
@@ -392,6 +392,7 @@ def test_a_round_in_words():
     )
     assert format_round([c]) == "train loss not finite"
     assert format_round([a, c]) == "2 runs  test 50.00%, mean 50.00%  train loss 1.0000"
+    assert format_round([a], of=2) == "1 of 2 runs  test 50.00%  train loss 1.0000"
 
 
 def test_the_line_of_a_round_waits_for_no_cell_that_diverged(capsys):
@@ -405,10 +406,10 @@ def test_the_line_of_a_round_waits_for_no_cell_that_diverged(capsys):
                 bar(RoundDone(round, 3, cell, metrics))
         bar(JobDone(3, 3, 1, 6))
         bar(RoundDone(3, 3, 0, metrics))
-    assert [line[:18] for line in capsys.readouterr().err.splitlines()] == [
-        "round 1/3  3 runs ",
-        "round 2/3  2 runs ",
-        "round 3/3  test 50",
+    assert [line[:22] for line in capsys.readouterr().err.splitlines()] == [
+        "round 1/3  3 runs  tes",
+        "round 2/3  2 of 3 runs",
+        "round 3/3  1 of 3 runs",
     ]
 
 

@@ -81,32 +81,38 @@ def _read_run_state(said: str) -> str:
 
     Nothing that was said to be done may be lost: rounds that were shown have their metrics.
     """
-    told = len(re.findall(r"^round ([0-9]+)/", said, re.MULTILINE))
+    shown = re.findall(r"^round ([0-9]+)/[0-9]+(?:  ([0-9]+) of [0-9]+ runs)?", said, re.MULTILINE)
     if not Path("a/out").exists():
-        return f"{told} rounds were shown, and there is no folder" if told else OLD
+        return f"{len(shown)} rounds were shown, and there is no folder" if shown else OLD
     wanted = _list_run_folders(Path("wanted"))
     places = [Path("a/out") / path.relative_to("wanted") for path in wanted]
-    states = {_read_one(*pair, told) for pair in zip(places, wanted, strict=True)}
+    lengths, states = [], set()
+    for pair in zip(places, wanted, strict=True):
+        length, state = _read_one(*pair)
+        lengths.append(length)
+        states.add(state)
+    for round, runs in shown:
+        of, kept = int(runs or len(wanted)), sum(length >= int(round) for length in lengths)
+        if kept < of:
+            states.add(f"round {round} was shown of {of} runs, and {kept} have its metrics")
     if states <= {OLD, NEW}:
         return NEW if states == {NEW} else OLD
     return "; ".join(sorted(states - {OLD, NEW}))
 
 
-def _read_one(out: Path, wanted: Path, told: int) -> str:
-    """Return what `_read_run_state` says, of one run."""
+def _read_one(out: Path, wanted: Path) -> tuple[int, str]:
+    """Return how many rounds of a run have metrics, and what `_read_run_state` says of it."""
     from fltrain import RunFolder
 
     folder = RunFolder.open(out)
     done, _ = folder.restore()
-    history = folder.history
-    if len(history) < done:
-        return f"the checkpoint is of round {done}, and {len(history)} rounds have metrics"
-    if len(history) < told:
-        return f"{told} rounds were shown, and {len(history)} have metrics"
+    length = len(folder.history)
+    if length < done:
+        return length, f"the checkpoint is of round {done}, and {length} rounds have metrics"
     if done < len(RunFolder.open(wanted).history):
-        return OLD
+        return length, OLD
     is_same = (out / "metrics.jsonl").read_bytes() == (wanted / "metrics.jsonl").read_bytes()
-    return NEW if is_same else "it ended, with other metrics"
+    return length, NEW if is_same else "it ended, with other metrics"
 
 
 def _prepare_training(n: int, command: Callable[[], None], *of_split: str) -> None:

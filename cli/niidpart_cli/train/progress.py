@@ -84,7 +84,8 @@ class Bar:
             self._end_line()
 
     def _end_line(self) -> None:
-        self.shown = f"round {self.round[0]}/{self.round[1]}  {format_round(self.heard)}"
+        words = format_round(self.heard, self.cells)
+        self.shown = f"round {self.round[0]}/{self.round[1]}  {words}"
         self.heard = []
         if not sys.stderr.isatty():
             say(self.shown, err=True)
@@ -111,16 +112,19 @@ class Bar:
         self.is_drawn = True
 
 
-def format_round(cells: Sequence[Metrics]) -> str:
+def format_round(cells: Sequence[Metrics], of: int = 1) -> str:
     """Return a round in words: test accuracy, metrics that were asked for, what parties have, loss.
 
     Of several runs it is their range, and the mean accuracy. Of a metric with several values, such
-    as one a class, it is the range of these.
+    as one a class, it is the range of these. of: how many runs there are, where some may have
+    diverged, or may not have come as far.
     """
     accuracies = [100 * m["test_accuracy"] for m in cells if m.get("test_accuracy") is not None]
     losses = [m["train_loss"] for m in cells if m["train_loss"] is not None]
     words = []
-    if len(cells) > 1:
+    if len(cells) < of:
+        words.append(f"{len(cells)} of {of} runs")
+    elif len(cells) > 1:
         words.append(f"{len(cells)} runs")
     if accuracies:
         accuracy = f"test {_format_range(accuracies, '.2f', '%')}"
