@@ -5,6 +5,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+from niidpart.formats._csv_table import mark_text
 from niidpart.splits.recipe import JSON
 
 from .api import EvidenceTable
@@ -151,15 +152,20 @@ def write_csv(table: EvidenceTable) -> str:
     axes = [*table.body.by, *table.body.column_axes]
     numbers = ["asked", "failed", "n", "mean", "std", "low", "high", "interval"]
     writer = csv.writer(written, lineterminator="\n")
-    writer.writerow([*axes, "measure", *numbers])
+    writer.writerow([*map(_write_key, axes), "measure", *numbers])
     for row, column, entry in table.body.list_entries():
-        keys = [*row.where.values(), *column.values()]
+        keys = [*map(_write_key, row.where.values()), *map(_write_key, column.values())]
         counts = [len(entry.records), len(entry.failed)]
         for measure in table.measures:
             summary = entry.values[measure.title]
             told = describe_summary(summary)
             writer.writerow([*keys, measure.title, *counts, *told.values()])
     return written.getvalue().removesuffix("\n")
+
+
+def _write_key(value: object) -> object:
+    """Return what a cell says of a row: a name in one line that no spreadsheet computes."""
+    return mark_text(_drop_controls(value)) if isinstance(value, str) else value
 
 
 def describe_table(table: EvidenceTable) -> JSON:

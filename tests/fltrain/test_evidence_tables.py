@@ -408,6 +408,17 @@ def test_csv_has_a_line_for_each_value_with_all_that_is_known():
     assert (rows[2]["asked"], rows[2]["failed"], rows[2]["mean"]) == ("2", "1", "")
 
 
+def test_no_name_in_csv_is_a_formula_of_a_spreadsheet_or_a_line_of_its_own():
+    """Names come from run folders of strangers; numbers stay what they are."""
+    names = {"=cmd|' /C calc'!A0": "'=cmd|' /C calc'!A0", "a\x1b[2J\nverified": "a[2J verified"}
+    records = [one for name in names for one in ahead(2, name, lr=-0.5)]
+    table = table_of(records, TableAxes(by=("algorithm", "lr")), show=("last",))
+    written = write_csv(table)
+    rows = list(csv.DictReader(io.StringIO(written)))
+    assert [(row["algorithm"], row["lr"]) for row in rows] == [(n, "-0.5") for n in names.values()]
+    assert len(written.splitlines()) == 1 + len(rows)
+
+
 def test_a_metric_of_ones_own_needs_its_direction_where_one_is_needed():
     records = [
         RunRecord(one.name, one.where, one.split, history=[{"round": 1, "test_brier": 0.1 * k}])
