@@ -48,6 +48,7 @@ class Examination:
     def blame(self, file: str, round: int | None, error: object) -> None:
         """Take down a fault. A library's error may quote the folder."""
         what = escape_signs(str(error)).replace(f"{self.folder.path}/", "")
+        what = what.removeprefix(f"{file} is damaged: ")  # the file is named beside it
         self.faults.append(RunFault(file, round, what))
 
     @contextlib.contextmanager

@@ -75,6 +75,7 @@ def test_a_changed_digit_is_found_with_its_file_and_round(run, file, old, new, r
     assert (file, round) in places(verdict)
     others = {found for found, _ in places(verdict) if not found.startswith("checkpoints/")}
     assert others <= {file}
+    assert all("is damaged" not in fault.what for fault in verdict.faults)  # it stands beside it
 
 
 def test_every_byte_of_every_digested_file_counts(run):
