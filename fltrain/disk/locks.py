@@ -44,7 +44,7 @@ def _hold_open(path: Path, kind: int) -> Iterator[int]:
         # A forked child that leaves the block has closed its copy already.
         if file in _held:
             _held.remove(file)
-            os.close(file)
+            _close(file)
 
 
 def _lock(file: int, kind: int, path: Path) -> None:
@@ -86,9 +86,14 @@ def _open_for_lock(path: Path, kind: int) -> int:
     return os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
 
 
+def _close(file: int) -> None:
+    """Close a descriptor. What the disk says then is about no data: nothing was written by it."""
+    os.closerange(file, file + 1)
+
+
 def _close_in_child() -> None:
     for file in _held:
-        os.close(file)
+        _close(file)
     _held.clear()
 
 

@@ -4,6 +4,7 @@ The new ones are first written into a folder beside them, which stands there who
 From then on the change is made, whatever ends the process: who comes next brings it to its end.
 """
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -105,7 +106,8 @@ def discard_staged(folder: Path) -> None:
         try:
             files.sync_folder(folder)
         except OSError:
-            os.rename(left, staged)
+            with contextlib.suppress(OSError):  # what cannot be put back is swept by the next one
+                os.rename(left, staged)
             raise
     shutil.rmtree(left, ignore_errors=True)  # what stays is swept by the next one
 

@@ -208,6 +208,9 @@ def _judge_first(bench: Bench, trial: Trial, first: Ended) -> Iterator[str]:
     if first.code == 1 and can_clean_up:
         new = bench.list_names() - trial.undisturbed.names_before
         left = [name for name in new if name.endswith(".tmp") or name.startswith("tmp/")]
+        if fault.after & Kind.RENAME:
+            # What is removed only once its new name is on the disk gets its old one back, or stays.
+            left = [name for name in left if not name.startswith("a/out/..replacing.")]
         if left:
             yield f"it left {sorted(left)} behind"
 
