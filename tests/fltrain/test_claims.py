@@ -276,6 +276,13 @@ def test_beats_of_dead_workers_are_swept_and_those_of_others_are_not(tmp_path):
         assert sorted(entry.name for entry in tmp_path.iterdir()) == ["far.json", "me.json"]
 
 
+def test_a_beat_that_the_disk_refuses_leaves_nothing_behind(tmp_path):
+    beating = Beating(tmp_path, "me")
+    (tmp_path / "me.json").mkdir()
+    beating.beat()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["me.json"]
+
+
 def test_a_process_that_is_gone_is_dead_at_once_and_a_living_one_is_not(tmp_path):
     listener = BeatListener(tmp_path)
     with Beating(tmp_path, "me", seconds=60):

@@ -89,7 +89,7 @@ class Beating:
             (self.path / f"{self.name}.json").unlink()
 
     def beat(self) -> None:
-        """Write the next beat. A disk that refuses one may take the next."""
+        """Write the next beat. A disk that refuses one may take the next, and keeps none of it."""
         self._count += 1
         pid = os.getpid()
         value = {
@@ -100,9 +100,12 @@ class Beating:
             "doing": dict(self.doing),
         }
         temporary = self.path / choose_temporary_name(f"{self.name}.json")
-        with contextlib.suppress(OSError):
+        try:
             temporary.write_text(json.dumps(value))
             os.replace(temporary, self.path / f"{self.name}.json")
+        except OSError:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
 
     def _go_on(self) -> None:
         while not self._ending.wait(self.seconds):
