@@ -1,5 +1,6 @@
 """Claims of a study: one worker has a cell, and what a late one writes is refused."""
 
+import contextlib
 import errno
 import json
 import os
@@ -281,6 +282,16 @@ def test_a_beat_that_the_disk_refuses_leaves_nothing_behind(tmp_path):
     (tmp_path / "me.json").mkdir()
     beating.beat()
     assert [entry.name for entry in tmp_path.iterdir()] == ["me.json"]
+
+
+def test_a_worker_that_an_error_has_ended_is_dead_at_once(tmp_path):
+    child = os.fork()
+    if not child:
+        with contextlib.suppress(OSError), Beating(tmp_path, "me"):
+            raise OSError(errno.ENOSPC, "full")
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert BeatListener(tmp_path).judge("me") == "dead"
 
 
 def test_a_process_that_is_gone_is_dead_at_once_and_a_living_one_is_not(tmp_path):

@@ -66,6 +66,9 @@ def find_start(pid: int) -> str:
 class Beating:
     """A worker's beats, in `workers/NAME.json`, by a thread of its own while the block lasts.
 
+    The last beat goes with the block, unless an error ends it: where a full disk has kept the
+    worker from letting go of its claims, that beat tells others at once that it is dead.
+
     doing: what the worker is at, told with each beat: round and rounds by cell.
     """
 
@@ -82,11 +85,12 @@ class Beating:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         self._ending.set()
         self._thread.join()
-        with contextlib.suppress(OSError):
-            (self.path / f"{self.name}.json").unlink()
+        if error is None:
+            with contextlib.suppress(OSError):
+                (self.path / f"{self.name}.json").unlink()
 
     def beat(self) -> None:
         """Write the next beat. A disk that refuses one may take the next, and keeps none of it."""
